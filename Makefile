@@ -1,0 +1,57 @@
+# make play   the game at http://localhost:8000 (PORT=... for another port)
+# make test   all tests; sets up what they need
+# make lint, make types, make autobahn, make vectors, make clean
+
+PYTHON ?= python3
+PORT ?= 8000
+WALKERS ?= 20
+BIN = .venv/bin
+
+.PHONY: play test lint types autobahn vectors clean
+
+play: .venv/playable .flatlands-secret
+	@PORT=$(PORT) WALKERS=$(WALKERS) SECRET_KEY=$${SECRET_KEY:-$$(cat .flatlands-secret)} \
+	  $(BIN)/python -m server
+
+# Signs the tokens of players who come back, also after a restart.
+.flatlands-secret: | .venv/created
+	@umask 077; $(BIN)/python -c 'import secrets; print(secrets.token_hex())' > $@
+
+test: .venv/testable
+	@sh tests/need_chromium.sh && sh tests/need_redis.sh
+	@$(BIN)/python -m pytest
+
+lint: .venv/testable
+	@$(BIN)/ruff check .
+
+types: .venv/testable
+	@$(BIN)/mypy
+
+autobahn: .venv/testable
+	@$(BIN)/python tests/server/autobahn.py
+
+# The golden vectors that Python and the browser are held to: only after a change of the rules.
+vectors: .venv/testable
+	@$(BIN)/python -m tests.vectors.make
+
+clean:
+	rm -rf .venv .autobahn .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/output
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+.venv/created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Flatlands needs Python 3.11 or newer: name one with make PYTHON=..."; exit 1; }
+	@$(PYTHON) -m venv .venv || { rm -rf .venv; \
+	  echo "Python's venv module does not work here: install it (Debian: apt-get install python3-venv)."; \
+	  exit 1; }
+	@touch $@
+
+.venv/playable: requirements.txt | .venv/created
+	@echo "Installing what the server needs (once) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+.venv/testable: requirements.txt requirements-dev.txt | .venv/created
+	@echo "Installing what the tests need (once) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@touch $@ .venv/playable

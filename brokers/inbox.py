@@ -1,0 +1,69 @@
+"""What has come and was not received yet: bounded, in order, and honest about what it lost."""
+
+from collections import deque
+from collections.abc import Iterable
+
+from gevent.event import Event
+
+from brokers.base import BrokerClosed, Counters, Message, Reset
+
+#: Messages that may wait for one receiver; what comes on top is dropped and answered by a Reset.
+QUEUE_LIMIT = 65536
+
+
+class Inbox:
+    """Between those who bring messages, who never wait, and the one who receives them."""
+
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
+        self._queue: deque[Message | Reset] = deque()
+        self._arrived = Event()
+        self._closed = False
+
+    def put(self, message: Message) -> None:
+        """Add a message; where there is no room, count it as dropped and say so by a Reset."""
+        if len(self._queue) < QUEUE_LIMIT:
+            self._queue.append(message)
+            self._wake()
+        else:
+            self._counters.dropped += 1
+            self.reset((message.channel,))
+
+    def reset(self, channels: Iterable[str] | None) -> None:
+        """Add a Reset of these channels (None: of all). Two with no message between become one."""
+        last = self._queue[-1] if self._queue else None
+        if not isinstance(last, Reset):
+            last = Reset()
+            self._queue.append(last)
+        if channels is None:
+            last.channels = None
+        elif last.channels is not None:
+            last.channels.update(channels)
+        self._wake()
+
+    def get(self, timeout: float | None) -> Message | Reset | None:
+        """Do what `Broker.receive` promises."""
+        while not self._queue:
+            self.check_open()
+            self._arrived.clear()
+            if not self._arrived.wait(timeout) and not self._queue:
+                return None
+        self.check_open()
+        item = self._queue.popleft()
+        if isinstance(item, Message):
+            self._counters.received += 1
+        return item
+
+    def close(self) -> None:
+        """Wake the receiver, for good."""
+        self._closed = True
+        self._arrived.set()
+
+    def check_open(self) -> None:
+        """Raise BrokerClosed once it is closed."""
+        if self._closed:
+            raise BrokerClosed("the broker was closed")
+
+    def _wake(self) -> None:
+        if not self._arrived.is_set():
+            self._arrived.set()

@@ -1,0 +1,65 @@
+"""`memory://NAME`: a broker within one process, for one node or for tests of several.
+
+All brokers of one process that were opened with the same URL hear each other. It never leaves the
+process, so a server with several workers cannot use it.
+"""
+
+from collections.abc import Iterable
+
+from brokers.base import Broker, Message, Reset, check_payload
+from brokers.inbox import Inbox
+
+_Subscribers = dict[str, list["MemoryBroker"]]
+
+#: URL -> channel -> the brokers subscribed to it, none of them twice.
+_buses: dict[str, _Subscribers] = {}
+
+
+class MemoryBroker(Broker):
+    """See the module."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self._bus = _buses.setdefault(url, {})
+        self._channels: set[str] = set()
+        self._inbox = Inbox(self.counters)
+
+    def subscribe(self, *channels: str) -> None:
+        self._inbox.check_open()
+        for channel in channels:
+            if channel not in self._channels:
+                self._channels.add(channel)
+                self._bus.setdefault(channel, []).append(self)
+
+    def unsubscribe(self, *channels: str) -> None:
+        self._inbox.check_open()
+        self._leave(channels)
+
+    def _leave(self, channels: Iterable[str]) -> None:
+        for channel in channels:
+            if channel in self._channels:
+                self._channels.discard(channel)
+                subscribers = self._bus[channel]
+                subscribers.remove(self)
+                if not subscribers:
+                    # The world has no end: a channel that nobody hears must cost nothing.
+                    del self._bus[channel]
+
+    def publish(self, channel: str, payload: bytes) -> bool:
+        self._inbox.check_open()
+        check_payload(payload)
+        self.counters.published += 1
+        message = Message(channel, payload)
+        for subscriber in self._bus.get(channel, ()):
+            subscriber._inbox.put(message)
+        return True
+
+    def receive(self, timeout: float | None = None) -> Message | Reset | None:
+        return self._inbox.get(timeout)
+
+    def age(self) -> float:
+        return 0.0
+
+    def close(self) -> None:
+        self._leave(list(self._channels))
+        self._inbox.close()

@@ -1,0 +1,43 @@
+"""`null://`: a black hole. What is published is counted and gone; nothing is ever received.
+
+It measures a server without a broker: with it nobody hears anybody, not even himself.
+"""
+
+from gevent.event import Event
+
+from brokers.base import Broker, BrokerClosed, Message, Reset, check_payload
+
+
+class NullBroker(Broker):
+    """See the module."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self._closed = Event()
+
+    def subscribe(self, *channels: str) -> None:
+        self._check_open()
+
+    def unsubscribe(self, *channels: str) -> None:
+        self._check_open()
+
+    def publish(self, channel: str, payload: bytes) -> bool:
+        self._check_open()
+        check_payload(payload)
+        self.counters.published += 1
+        return True
+
+    def receive(self, timeout: float | None = None) -> Message | Reset | None:
+        self._closed.wait(timeout)
+        self._check_open()
+        return None
+
+    def age(self) -> float:
+        return 0.0
+
+    def close(self) -> None:
+        self._closed.set()
+
+    def _check_open(self) -> None:
+        if self._closed.is_set():
+            raise BrokerClosed(f"{self.url} was closed")

@@ -1,0 +1,276 @@
+"""`rediscluster://[[user]:password@]host:port[,host:port...]`: sharded publish-subscribe over a
+Redis Cluster, for worlds that outgrow one server; `redisclusters://` is the same over TLS.
+
+Every channel belongs to a slot, every slot to a master. The hosts of the URL are only asked where
+the others are; `?ssl_cert_reqs=none` is as in redis_broker.
+"""
+
+import logging
+import random
+import time
+from binascii import crc_hqx
+from collections.abc import Callable, Iterable
+from functools import partial
+
+import gevent
+from gevent.event import Event
+
+from brokers.base import Broker, Counters, Message, Reset, check_payload
+from brokers.guard import keep_running
+from brokers.inbox import Inbox
+from brokers.redis_connection import CONNECT_WITHIN, Connection, Endpoint, endpoints
+from brokers.redis_link import PROBE_EVERY, PublishLink, SubscribeLink, Words
+
+log = logging.getLogger("flatlands")
+
+SLOTS = 16384
+
+#: Seconds after which the cluster is asked who has what, also when nothing seems to have moved.
+REFRESH_EVERY = 10.0
+
+#: Seconds between two such questions, at least.
+REFRESH_PAUSE = 0.1
+
+#: One channel a command, as those of one command would have to be of one slot.
+SHARDED = Words(
+    b"SSUBSCRIBE", b"SUNSUBSCRIBE", b"ssubscribe", b"sunsubscribe", b"smessage", channels=1
+)
+
+
+def slot_of(channel: bytes) -> int:
+    """Return a channel's slot: where it has `{...}`, what is between decides alone."""
+    before, _, rest = channel.partition(b"{")
+    inside, closed, _ = rest.partition(b"}")
+    return crc_hqx(inside if inside and closed else channel, 0) % SLOTS
+
+
+class _ShardSubscriber(SubscribeLink):
+    """Leaves it to the cluster where a dropped channel is to be had now."""
+
+    def __init__(
+        self, endpoint: Endpoint, counters: Counters, inbox: Inbox, moved: Callable[[], None]
+    ) -> None:
+        self._moved = moved
+        super().__init__(endpoint, counters, inbox, SHARDED)
+
+    def _dropped(self) -> None:
+        self._moved()
+
+    def _refused(self, error: str) -> None:
+        kind, *rest = error.split()
+        if kind != "MOVED":
+            super()._refused(error)
+        self._drop([name for name in self._asked if slot_of(name) == int(rest[0])])
+
+
+class _ShardPublisher(PublishLink):
+    """Tells the cluster when a channel is somebody else's."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        counters: Counters,
+        restored: Callable[[], None],
+        moved: Callable[[], None],
+    ) -> None:
+        self._moved = moved
+        super().__init__(endpoint, counters, restored, b"SPUBLISH")
+
+    def _refused(self, error: str) -> None:
+        if error.startswith(("MOVED", "CLUSTERDOWN")):
+            self._moved()
+        else:
+            super()._refused(error)
+
+
+class _Node:
+    """A master: one link to publish, one that is subscribed."""
+
+    def __init__(
+        self, endpoint: Endpoint, counters: Counters, inbox: Inbox, moved: Callable[[], None]
+    ) -> None:
+        self.subscriber = _ShardSubscriber(endpoint, counters, inbox, moved)
+        self.publisher = _ShardPublisher(endpoint, counters, self.subscriber.reset, moved)
+        self.links = (self.subscriber, self.publisher)
+
+    @property
+    def connected(self) -> bool:
+        return all(link.connected for link in self.links)
+
+    @property
+    def proven(self) -> float:
+        return min(link.proven for link in self.links)
+
+    def close(self) -> None:
+        for link in self.links:
+            link.close()
+
+
+class RedisClusterBroker(Broker):
+    """A node's links for each master, and a table of which slot is whose.
+
+    Nothing here waits for a master: one that is dead costs its own channels, and no others.
+    """
+
+    def __init__(self, url: str) -> None:
+        """Return once a cluster that answers has answered; it need not be there."""
+        super().__init__(url)
+        self._seeds = endpoints(url, tls_scheme="redisclusters")
+        self._inbox = Inbox(self.counters)
+        #: Channel -> its slot: the desired state.
+        self._channels: dict[str, int] = {}
+        self._nodes: dict[Endpoint, _Node] = {}
+        #: Slot -> who has it; None where nobody is known to.
+        self._table: list[Endpoint | None] = [None] * SLOTS
+        self._opened = time.monotonic()
+        #: Whom to ask first: the last one that said that something has moved.
+        self._informed: Endpoint | None = None
+        self._asking: Connection | None = None
+        self._trouble = ""
+        self._stale = Event()
+        self._attempted = Event()
+        self._greenlets = [
+            keep_running("the probe of a redis cluster", self.counters, self._probe),
+            keep_running("the topology of a redis cluster", self.counters, self._follow),
+        ]
+        until = time.monotonic() + CONNECT_WITHIN
+        self._attempted.wait(CONNECT_WITHIN)
+        gevent.wait(
+            [link.attempted for node in self._nodes.values() for link in node.links],
+            timeout=max(until - time.monotonic(), 0),
+        )
+
+    def subscribe(self, *channels: str) -> None:
+        self._inbox.check_open()
+        for channel in channels:
+            if channel not in self._channels:
+                slot = self._channels[channel] = slot_of(channel.encode())
+                owner = self._owner(slot)
+                if owner:
+                    owner.subscriber.add((channel,))
+
+    def unsubscribe(self, *channels: str) -> None:
+        self._inbox.check_open()
+        for channel in channels:
+            slot = self._channels.pop(channel, None)
+            if slot is not None and (owner := self._owner(slot)):
+                owner.subscriber.remove((channel,))
+
+    def publish(self, channel: str, payload: bytes) -> bool:
+        self._inbox.check_open()
+        check_payload(payload)
+        self.counters.published += 1
+        owner = self._owner(slot_of(channel.encode()))
+        if owner and owner.publisher.put(channel, payload):
+            return True
+        self.counters.dropped += 1
+        return False
+
+    def receive(self, timeout: float | None = None) -> Message | Reset | None:
+        return self._inbox.get(timeout)
+
+    def age(self) -> float:
+        proven = min((node.proven for node in self._nodes.values()), default=self._opened)
+        return time.monotonic() - proven
+
+    def close(self) -> None:
+        self._inbox.close()
+        for greenlet in self._greenlets:
+            greenlet.kill(block=False)
+        if self._asking is not None:
+            self._asking.close()
+        for node in self._nodes.values():
+            node.close()
+
+    def _owner(self, slot: int) -> _Node | None:
+        endpoint = self._table[slot]
+        return None if endpoint is None else self._nodes[endpoint]
+
+    def _probe(self) -> None:
+        while True:
+            gevent.sleep(PROBE_EVERY)
+            for node in self._nodes.values():
+                for link in node.links:
+                    link.probe()
+            if None in self._table or not all(node.connected for node in self._nodes.values()):
+                self._stale.set()
+
+    def _moved(self, informed: Endpoint) -> None:
+        self._informed = informed
+        self._stale.set()
+
+    def _follow(self) -> None:
+        """Keep the table right: ask when something has moved, and while somebody is missing."""
+        while True:
+            self._stale.clear()
+            self._refresh()
+            self._attempted.set()
+            # Slots move one after the other; what they tell meanwhile is asked for at once.
+            gevent.sleep(REFRESH_PAUSE)
+            self._stale.wait(REFRESH_EVERY)
+
+    def _refresh(self) -> None:
+        """Ask somebody who has which slot, and follow the first who knows."""
+        trouble = ""
+        for endpoint in self._whom_to_ask():
+            try:
+                table = self._ask(endpoint)
+            except OSError as error:
+                trouble = f"{endpoint}: {error}"
+                continue
+            self._adopt(table)
+            self._trouble = ""
+            return
+        if trouble != self._trouble:
+            self._trouble = trouble
+            log.warning("nobody knows the cluster; %s", trouble)
+
+    def _whom_to_ask(self) -> Iterable[Endpoint]:
+        """Return who may know, the likeliest to answer first. The dead must not hold us up."""
+        known = sorted(self._nodes, key=lambda endpoint: -self._nodes[endpoint].proven)
+        if self._informed is not None:
+            known.insert(0, self._informed)
+            self._informed = None
+        seeds = random.sample(self._seeds, len(self._seeds))
+        return dict.fromkeys(known + seeds)
+
+    def _ask(self, endpoint: Endpoint) -> list[Endpoint | None]:
+        """Return the table that a node has. Raises OSError."""
+        self._asking = connection = Connection(endpoint)
+        try:
+            connection.open()
+            with gevent.Timeout(CONNECT_WITHIN):
+                answer = connection.call("CLUSTER", "SLOTS")
+        except gevent.Timeout:
+            raise TimeoutError("no answer") from None
+        finally:
+            connection.close()
+        if not answer:
+            raise ConnectionError("it belongs to no cluster")
+        table: list[Endpoint | None] = [None] * SLOTS
+        for first, last, (host, port, *_), *_replicas in answer:
+            # A node that does not know its own name says nothing: it is the one that was asked.
+            owner = endpoint._replace(host=host.decode() if host else endpoint.host, port=port)
+            table[first : last + 1] = [owner] * (last + 1 - first)
+        return table
+
+    def _adopt(self, table: list[Endpoint | None]) -> None:
+        """Make the links fit a table, and move the channels whose owner is another now."""
+        before, owners = self._table, set(table)
+        for endpoint in owners - self._nodes.keys():
+            if endpoint is not None:
+                moved = partial(self._moved, endpoint)
+                self._nodes[endpoint] = _Node(endpoint, self.counters, self._inbox, moved)
+        if table != before:
+            for channel, slot in self._channels.items():
+                old, new = before[slot], table[slot]
+                if old != new:
+                    if old is not None:
+                        self._nodes[old].subscriber.remove((channel,))
+                    if new is not None:
+                        self._nodes[new].subscriber.add((channel,), missed=True)
+            self._table = table
+        for endpoint in self._nodes.keys() - owners:
+            self._nodes.pop(endpoint).close()
+        for node in self._nodes.values():
+            node.subscriber.ask_again()

@@ -1,0 +1,166 @@
+"""Several brokers as one: each channel lives on one member, found by consistent hashing.
+
+    redis://a:6379,redis://b:6379      zeromq://a,zeromq://b,zeromq://c      memory://a,memory://b
+
+A member has POINTS points on a circle of 64 bits, at the hashes of its URL, a space and a number; a
+channel belongs to the member of the first point after its own hash. One more among n members so
+takes over about 1/(n + 1) of the channels, and no other channel moves. A hash is the first eight
+bytes of BLAKE2b, a URL is hashed as it is written but for user and password, and the order of
+members is of no account: nodes agree about every channel if they write the URLs alike.
+"""
+
+import hashlib
+from bisect import bisect
+from collections.abc import Callable, Iterable
+from functools import lru_cache, partial
+from typing import Any
+
+from gevent.queue import Empty, Full, Queue
+
+from brokers.base import Broker, BrokerClosed, Counters, Message, Reset, bare, short_hash
+from brokers.guard import keep_running
+
+#: Points of one member: enough that of three each has 31 to 36 % of the channels.
+POINTS = 512
+
+#: Channels of which it is remembered where they live. What a node publishes to and holds fits.
+REMEMBERED = 65536
+
+#: What may wait between the members and the one who receives. Few: what waits is better off with
+#: the members, which are bounded too, and count and tell what they drop.
+HANDOFF = 1024
+
+
+def point(text: str) -> int:
+    """Return where a text is on the circle."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
+
+
+class Circle:
+    """Which member has a channel."""
+
+    def __init__(self, members: Iterable[str]) -> None:
+        points = sorted((point(f"{name} {n}"), name) for name in members for n in range(POINTS))
+        self._points = [at for at, _ in points]
+        self._names = [name for _, name in points]
+
+    def member(self, channel: str) -> str:
+        """Return the name of the member on which a channel lives."""
+        return self._names[bisect(self._points, point(channel)) % len(self._names)]
+
+
+class Ring(Broker):
+    """See the module. A member in trouble is in trouble with its own channels only."""
+
+    def __init__(self, url: str, urls: list[str], open_member: Callable[[str], Broker]) -> None:
+        super().__init__(url)
+        named = {bare(member): member for member in urls}
+        if len(named) < len(urls):
+            raise ValueError(f"a ring names each of its members once: {bare(url)}")
+        circle = Circle(named)
+        self._names = sorted(named)
+        self._members: dict[str, Broker] = {}
+        self._closed = False
+        try:
+            for name in self._names:
+                self._members[name] = open_member(named[name])
+        except BaseException:
+            self._close_members()
+            raise
+        self._find = lru_cache(REMEMBERED)(lambda channel: self._members[circle.member(channel)])
+        self._held: dict[Broker, set[str]] = {member: set() for member in self._members.values()}
+        own = self.counters
+        self.counters = _Sums([own, *(member.counters for member in self._held)])
+        self._handoff: Queue[Message | Reset | None] = Queue(HANDOFF)
+        self._pumps = [
+            keep_running(f"the ring's pump of {name}", own, partial(self._pump, member))
+            for name, member in self._members.items()
+        ]
+
+    @property
+    def ring_hash(self) -> str:
+        return short_hash(",".join(self._names))
+
+    def subscribe(self, *channels: str) -> None:
+        self._check_open()
+        for member, some in self._by_member(channels).items():
+            self._held[member].update(some)
+            member.subscribe(*some)
+
+    def unsubscribe(self, *channels: str) -> None:
+        self._check_open()
+        for member, some in self._by_member(channels).items():
+            self._held[member].difference_update(some)
+            member.unsubscribe(*some)
+
+    def _by_member(self, channels: Iterable[str]) -> dict[Broker, list[str]]:
+        parts: dict[Broker, list[str]] = {}
+        for channel in channels:
+            parts.setdefault(self._find(channel), []).append(channel)
+        return parts
+
+    def publish(self, channel: str, payload: bytes) -> bool:
+        return self._find(channel).publish(channel, payload)
+
+    def receive(self, timeout: float | None = None) -> Message | Reset | None:
+        self._check_open()
+        try:
+            item = self._handoff.get(timeout=timeout)
+        except Empty:
+            item = None
+        self._check_open()
+        return item
+
+    def _pump(self, member: Broker) -> None:
+        """Bring what one member receives to the one who receives from all."""
+        while not self._closed:
+            try:
+                item = member.receive()
+            except BrokerClosed:
+                return
+            if isinstance(item, Reset) and item.channels is None:
+                item = Reset(set(self._held[member]))
+            if item is not None:
+                self._handoff.put(item)
+
+    def age(self) -> float:
+        return max(member.age() for member in self._held)
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            for pump in self._pumps:
+                pump.kill(block=False)
+            self._close_members()
+            try:
+                self._handoff.put_nowait(None)
+            except Full:
+                # Then nobody waits.
+                pass
+
+    def _close_members(self) -> None:
+        for member in self._members.values():
+            member.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise BrokerClosed("the ring was closed")
+
+
+def _sum(name: str) -> Any:
+    return property(lambda sums: sum(getattr(part, name) for part in sums.parts))
+
+
+class _Sums(Counters):
+    """What all of some have counted, added up whenever it is read."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: list[Counters]) -> None:
+        self.parts = parts
+
+    published = _sum("published")
+    received = _sum("received")
+    dropped = _sum("dropped")
+    reconnects = _sum("reconnects")
+    errors = _sum("errors")

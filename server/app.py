@@ -1,0 +1,232 @@
+"""The server as a whole: pages, connections and the node behind them, from start to stop."""
+
+import logging
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import gevent
+from gevent import socket
+
+from brokers import Broker
+from server import protocol
+from server.connection import Connection
+from server.handshake import websocket_server
+from server.loop import Loop, keep_running
+from server.node import Node
+from server.pages import make_pages
+from server.peer_protocol import DRAINING
+from server.protocol import Refused
+from server.session import STUCK_AFTER, Session
+from server.settings import SPARE_DESCRIPTORS, Settings, raise_descriptor_limit
+from server.tokens import Tokens
+from server.walkers import Walker, start_walkers
+from world.grid import Grid
+from world.terrain import Terrain
+
+log = logging.getLogger("flatlands")
+
+#: A connection says hello within so many ms.
+HELLO_WITHIN = 5000
+
+#: Ping a client that was silent for this many seconds; let go of one silent for the latter.
+PING_AFTER, DEAD_AFTER = 25, 60
+
+#: Seconds between two looks at all sessions; hellos are looked after each second.
+SWEEP_EVERY = 10
+
+#: A server that stops closes so many sessions at a time, or more so that all are told in time, and
+#: waits so many seconds between: not all of them shall come back at once.
+DRAIN_AT_ONCE, DRAIN_TURNS, DRAIN_PAUSE = 20, 50, 0.1
+
+#: Seconds that it gives clients to answer, and the other nodes to ask for its players.
+STOP_WITHIN, CLAIMS_WITHIN = 2, 3
+
+#: Seconds that the broker gets to send what was published last.
+LAST_WORDS = 0.1
+
+#: A loop that was late by more than so many ms is not ready for more players.
+LAG_LIMIT = 1000
+
+#: Connections that may wait to be accepted: a crowd may come all at once.
+BACKLOG = 1024
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on an address. Raises OSError."""
+    [(family, kind, proto, _, address), *_] = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )
+    listener = socket.socket(family, kind, proto)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # Accepted sockets inherit it: without it every second answer on a connection that is kept
+        # waits 40 ms for the client's delayed acknowledgement.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+class Server:
+    """One node, its pages and its connections."""
+
+    def __init__(self, settings: Settings, broker: Broker) -> None:
+        self.stats: Counter[str] = Counter()
+        self.settings = settings
+        self.broker = broker
+        self.node = Node(
+            grid=Grid(settings.side),
+            terrain=Terrain(settings.seed),
+            broker=broker,
+            loop=Loop(self.stats),
+        )
+        self.sessions: set[Session] = set()
+        self._greeting: set[Session] = set()
+        self._tokens = Tokens(settings.secret)
+        self._capacity = settings.max_players or raise_descriptor_limit() - SPARE_DESCRIPTORS
+        self._started = time.monotonic()
+        self._lag = 0.0
+        self._walkers: list[Walker] = []
+        self._draining = False
+        if settings.listen_fd is None:
+            self._listener = listen(settings.host, settings.port)
+        else:
+            self._listener = socket.socket(fileno=settings.listen_fd)
+        self._http = websocket_server(
+            self._listener,
+            make_pages(self.health, self.readiness, self.show_stats),
+            self.accept,
+            protocol=protocol.SUBPROTOCOL,
+            max_message=protocol.MESSAGE_LIMIT,
+        )
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+        return int(self._listener.getsockname()[1])
+
+    def start(self) -> None:
+        """Begin to serve; returns at once."""
+        keep_running("the broker's receiver", self.stats, self.node.listen)
+        keep_running("the sweep", self.stats, self._sweep)
+        self.node.peers.start()
+        self._walkers = start_walkers(self.node, self.settings.walkers)
+        self._http.start()
+
+    def stop(self) -> None:
+        """Accept nobody any more, send all clients away a few at a time, and return once they are
+        gone and other nodes had time to take them over."""
+        self._draining = True
+        self._http.close()
+        for walker in self._walkers:
+            walker.leave()
+        self.node.peers.tell(DRAINING)
+        sessions = list(self.sessions)
+        random.shuffle(sessions)
+        at_once = max(DRAIN_AT_ONCE, len(sessions) // DRAIN_TURNS)
+        for start in range(0, len(sessions), at_once):
+            if start:
+                gevent.sleep(DRAIN_PAUSE)
+            for session in sessions[start : start + at_once]:
+                if session.resident is not None:
+                    session.renew_token(anyway=True)
+                session.connection.close(protocol.RESTART, "the server restarts")
+        self._wait(lambda: not self.sessions, STOP_WITHIN)
+        if self.node.peers.peers:
+            self._wait(lambda: not self._awaited(), CLAIMS_WITHIN)
+        self.node.publish()
+        self.node.peers.tell(DRAINING)
+        # A broker that is closed drops what waits: let the last words go out.
+        gevent.sleep(LAST_WORDS)
+        self.broker.close()
+
+    def _awaited(self) -> bool:
+        """Whether a player that is to come back at another node is still here."""
+        return any(r.view is None and not r.dimmed for r in self.node.residents.values())
+
+    def _wait(self, done: Callable[[], bool], seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while not done() and time.monotonic() < until:
+            gevent.sleep(0.02)
+
+    def accept(self, connection: Connection, _environ: dict[str, Any]) -> None:
+        """Begin a session on a connection whose handshake is done."""
+        session = Session(connection, self.node, self._tokens, self._capacity)
+        self.sessions.add(session)
+        self._greeting.add(session)
+        self.stats["connections"] += 1
+
+        def closed(code: int, _reason: str) -> None:
+            self.sessions.discard(session)
+            self._greeting.discard(session)
+            self.stats[f"closed_{code}"] += 1
+            session.closed(code)
+
+        connection.on_closing = lambda code, _reason: session.closed(code)
+        connection.on_close = closed
+
+    def _sweep(self) -> None:
+        turn = 0
+        while True:
+            before = time.monotonic()
+            gevent.sleep(1)
+            self._lag = (time.monotonic() - before - 1) * 1000
+            turn += 1
+            now = self.node.loop.now()
+            for session in list(self._greeting):
+                if session.resident is not None:
+                    self._greeting.discard(session)
+                elif now - session.opened >= HELLO_WITHIN:
+                    session.refuse(Refused("hello", "no hello came in time"))
+            if turn % SWEEP_EVERY == 0:
+                heard_now = time.monotonic()
+                for session in list(self.sessions):
+                    self._look_after(session, now, heard_now)
+
+    def _look_after(self, session: Session, now: int, heard_now: float) -> None:
+        connection = session.connection
+        silent = heard_now - connection.heard
+        stuck = session.behind_since is not None and now - session.behind_since > STUCK_AFTER
+        if silent > DEAD_AFTER or stuck:
+            self.stats["given_up"] += 1
+            connection.abort()
+        elif silent > PING_AFTER:
+            connection.ping()
+        if session.resident is not None:
+            session.renew_token()
+
+    def health(self) -> dict[str, Any]:
+        """Return what /healthz shows: that this process answers."""
+        return {"status": "ok", "uptime": round(time.monotonic() - self._started, 1)}
+
+    def readiness(self) -> list[str]:
+        """Return why no more players should be sent here; nothing when they should."""
+        reasons = []
+        if self._draining:
+            reasons.append("this server is stopping")
+        if self.node.peers.deaf:
+            reasons.append("the broker does not bring back what is published")
+        if self._lag > LAG_LIMIT:
+            reasons.append("the event loop is late")
+        if self.node.peers.strangers():
+            reasons.append("another node uses other brokers than this one: compare their URLs")
+        return reasons
+
+    def show_stats(self) -> dict[str, Any]:
+        """Return what /stats shows: what is here now, and what was counted since the start."""
+        return {
+            "node": self.node.id,
+            "connections": len(self.sessions),
+            "residents": len(self.node.residents),
+            "nodes": len(self.node.peers.peers) + 1,
+            "flush_interval_ms": round(self.node.hub.interval, 1),
+            "broker": asdict(self.broker.counters),
+            "counted": dict(sorted(self.stats.items())),
+        }

@@ -1,0 +1,271 @@
+"""WebSocket frames, RFC 6455 section 5: a strict parser of what clients send, a builder of answers.
+
+Bytes in, messages out. Nothing here does I/O, waits, keeps time or knows gevent.
+"""
+
+import struct
+from codecs import getincrementaldecoder
+from typing import Any
+
+CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
+
+NORMAL = 1000
+PROTOCOL_ERROR = 1002
+NO_CODE = 1005  # never sent: "the close frame carried no code"
+ABNORMAL = 1006  # never sent: "the connection ended without a close frame"
+INVALID_DATA = 1007
+TOO_BIG = 1009
+INTERNAL_ERROR = 1011
+
+CONTROL_PAYLOAD = 125  # bytes, RFC 6455 section 5.5
+CLOSE_REASON = CONTROL_PAYLOAD - 2  # bytes of UTF-8 left behind the code
+
+_FIN, _RESERVED, _OPCODE, _MASKED, _LENGTH = 0x80, 0x70, 0x0F, 0x80, 0x7F
+_SHORT_HEAD = struct.Struct("!BB")
+_MEDIUM_HEAD = struct.Struct("!BBH")
+_LONG_HEAD = struct.Struct("!BBQ")
+_CODE = struct.Struct("!H")
+_Utf8Decoder = getincrementaldecoder("utf-8")
+
+Message = tuple[int, bytes]
+
+
+class FrameError(Exception):
+    """What a peer sent breaks the protocol: the close code to use and a sentence saying why."""
+
+    def __init__(self, code: int, reason: str) -> None:
+        super().__init__(code, reason)
+        self.code = code
+        self.reason = reason
+
+
+class FrameReader:
+    """Turns the bytes of one client into messages, however the network cut them.
+
+    max_message is the largest payload of one message in bytes. In a fragmented message every
+    fragment counts one byte more than it carries, so that a stream of empty ones ends too.
+
+    `error` is None until the stream breaks a rule; then it is the FrameError, for good. Messages
+    that were complete before the fault are still returned, by the feed that met it.
+    """
+
+    __slots__ = (
+        "error", "_max_message", "_fresh", "_ended", "_rest",
+        "_opcode", "_message", "_size", "_decoder", "_left", "_final", "_key",
+    )  # fmt: skip
+
+    def __init__(self, max_message: int) -> None:
+        self.error: FrameError | None = None
+        self._max_message = max_message
+        # No message has begun, no byte waits, nothing is over. False turns the fast path off, also
+        # for limits so small that it would have to look at them.
+        self._fresh = max_message >= CONTROL_PAYLOAD
+        self._ended = False
+        self._rest = b""  # an incomplete header or control frame, under 139 bytes
+        self._opcode = 0  # of the message in arrival, 0 between messages
+        self._message: Any = None  # its payload so far, a bytearray
+        self._size = 0  # what its frames so far count against max_message
+        self._decoder: Any = None  # checks a text message in arrival
+        self._left = 0  # payload bytes of the current data frame still to come
+        self._final = 0  # whether that frame ends its message
+        self._key = b""  # its mask, turned so that it begins at the next byte
+
+    def feed(self, data: bytes) -> list[Message]:
+        """Return the messages that `data` completes, in order, as (opcode, payload).
+
+        TEXT and BINARY come whole, TEXT is valid UTF-8; PING, PONG and CLOSE come where they stood,
+        a CLOSE payload is valid for parse_close. Never raises: look at `error` afterwards. After a
+        fault or a close frame everything fed is dropped.
+        """
+        length = len(data) - 6
+        # The usual case by far: one short masked binary message, whole, alone in its read.
+        if self._fresh and 0 <= length < 126 and data[0] == 0x82 and data[1] == length + 128:
+            number = int.from_bytes
+            payload = number(data[6:], "big") ^ number((data[2:6] * 32)[:length], "big")
+            return [(BINARY, payload.to_bytes(length, "big"))]
+        if self._ended:
+            return []
+        messages: list[Message] = []
+        try:
+            self._parse(self._rest + data if self._rest else data, messages)
+        except FrameError as error:
+            self.error = error
+            self._end()
+        self._fresh = not (
+            self._rest or self._opcode or self._ended or self._max_message < CONTROL_PAYLOAD
+        )
+        return messages
+
+    def _end(self) -> None:
+        self._ended = True
+        self._rest = self._key = b""
+        self._message = self._decoder = None
+
+    def _parse(self, data: bytes, messages: list[Message]) -> None:
+        """Append to `messages` what `data` completes and keep what it leaves over.
+
+        Each rule is checked as soon as the bytes that it needs are there, in the order of the
+        bytes: the fault found never depends on how the stream was cut.
+        """
+        at, end = 0, len(data)
+        self._rest = b""
+        while at < end:
+            if self._left:
+                chunk = data[at : at + self._left]
+                at += len(chunk)
+                self._left -= len(chunk)
+                self._collect(chunk, messages)
+                continue
+
+            first = data[at]
+            opcode = first & _OPCODE
+            self._check_first(first, opcode)
+            if at + 2 > end:
+                break
+            second = data[at + 1]
+            length = second & _LENGTH
+            if not second & _MASKED:
+                raise FrameError(PROTOCOL_ERROR, "A frame from a client must be masked.")
+            if opcode >= CLOSE and length > CONTROL_PAYLOAD:
+                raise FrameError(PROTOCOL_ERROR, "A control frame carries at most 125 bytes.")
+            start = at + 6
+            if length == 126:
+                start = at + 8
+                if at + 4 > end:
+                    break
+                length = int.from_bytes(data[at + 2 : at + 4], "big")
+                if length < 126:
+                    raise FrameError(PROTOCOL_ERROR, "A frame length was not in its shortest form.")
+            elif length == 127:
+                start = at + 14
+                # The top bit stands in the first of the eight bytes: no need to wait for the rest.
+                if at + 2 < end and data[at + 2] & 0x80:
+                    raise FrameError(PROTOCOL_ERROR, "A frame length had its highest bit set.")
+                if at + 10 > end:
+                    break
+                length = int.from_bytes(data[at + 2 : at + 10], "big")
+                if length < 65536:
+                    raise FrameError(PROTOCOL_ERROR, "A frame length was not in its shortest form.")
+            if opcode < CLOSE:
+                fragment = not (first & _FIN and opcode)
+                if self._size + length + fragment > self._max_message:
+                    raise FrameError(
+                        TOO_BIG, f"A message may have at most {self._max_message} bytes."
+                    )
+            if start > end:
+                break
+
+            key = data[start - 4 : start]
+            if opcode >= CLOSE:
+                if start + length > end:
+                    break
+                payload = _unmask(data[start : start + length], key)
+                at = start + length
+                if opcode == CLOSE:
+                    parse_close(payload)
+                    messages.append((CLOSE, payload))
+                    self._end()
+                    return
+                messages.append((opcode, payload))
+            else:
+                at = start
+                if opcode:
+                    self._opcode = opcode
+                    self._message = bytearray()
+                    if opcode == TEXT:
+                        self._decoder = _Utf8Decoder()
+                self._size += length + fragment
+                self._left = length
+                self._final = first & _FIN
+                self._key = key
+                if not length:
+                    self._collect(b"", messages)
+        self._rest = data[at:]
+
+    def _check_first(self, first: int, opcode: int) -> None:
+        """Raise FrameError for a first header byte that may not stand here, sections 5.2 to 5.5."""
+        if first & _RESERVED:
+            raise FrameError(PROTOCOL_ERROR, "A reserved bit was set, but no extension was agreed.")
+        if opcode > PONG or BINARY < opcode < CLOSE:
+            raise FrameError(PROTOCOL_ERROR, f"Opcode {opcode} is not defined.")
+        if opcode >= CLOSE:
+            if not first & _FIN:
+                raise FrameError(PROTOCOL_ERROR, "A control frame must not be fragmented.")
+        elif opcode:
+            if self._opcode:
+                raise FrameError(
+                    PROTOCOL_ERROR, "A new message began before the last one was complete."
+                )
+        elif not self._opcode:
+            raise FrameError(PROTOCOL_ERROR, "A continuation frame came outside of a message.")
+
+    def _collect(self, chunk: bytes, messages: list[Message]) -> None:
+        """Take in payload bytes of the current data frame; close the message if they end it."""
+        key = self._key
+        payload = _unmask(chunk, key)
+        last = self._final and not self._left
+        if self._decoder is not None:
+            try:
+                self._decoder.decode(payload, last)
+            except UnicodeDecodeError:
+                raise FrameError(INVALID_DATA, "A text message was not valid UTF-8.") from None
+        message = self._message
+        if last:
+            if message:
+                message += payload
+                payload = bytes(message)
+            messages.append((self._opcode, payload))
+            self._opcode = self._size = 0
+            self._message = self._decoder = None
+            self._key = b""
+        else:
+            message += payload
+            turn = len(chunk) & 3
+            self._key = key[turn:] + key[:turn]
+
+
+def _unmask(payload: bytes, key: bytes) -> bytes:
+    """Section 5.3, in three operations on big integers: a loop over bytes is fifty times slower."""
+    length = len(payload)
+    mask = (key * ((length + 3) >> 2))[:length]
+    number = int.from_bytes
+    return (number(payload, "big") ^ number(mask, "big")).to_bytes(length, "big")
+
+
+def frame(payload: bytes, opcode: int = BINARY) -> bytes:
+    """One whole unmasked frame, as a server sends it, section 5.2."""
+    length = len(payload)
+    if length < 126:
+        return _SHORT_HEAD.pack(_FIN | opcode, length) + payload
+    if length < 65536:
+        return _MEDIUM_HEAD.pack(_FIN | opcode, 126, length) + payload
+    return _LONG_HEAD.pack(_FIN | opcode, 127, length) + payload
+
+
+def close_frame(code: int = NO_CODE, reason: str = "") -> bytes:
+    """A close frame, section 5.5.1; NO_CODE makes it empty. Too long a reason loses its end."""
+    if code == NO_CODE:
+        return frame(b"", CLOSE)
+    # Errors are ignored because the cut may fall inside a character; its first bytes go too.
+    text = reason.encode()[:CLOSE_REASON].decode(errors="ignore")
+    return frame(_CODE.pack(code) + text.encode(), CLOSE)
+
+
+def parse_close(payload: bytes) -> tuple[int, str]:
+    """The code and reason in a received close frame's payload; an empty one gives (NO_CODE, "").
+
+    Raises FrameError for a single byte or a code that may not be sent (1002), and for a reason that
+    is not UTF-8 (1007): sections 5.5.1 and 7.4.
+    """
+    if not payload:
+        return NO_CODE, ""
+    if len(payload) == 1:
+        raise FrameError(PROTOCOL_ERROR, "A close frame carried half a code.")
+    (code,) = _CODE.unpack_from(payload)
+    # 1012 to 1014 were registered after the RFC; browsers and proxies do send them.
+    if not (1000 <= code <= 1003 or 1007 <= code <= 1014 or 3000 <= code <= 4999):
+        raise FrameError(PROTOCOL_ERROR, f"Close code {code} may not be sent.")
+    try:
+        return code, payload[2:].decode()
+    except UnicodeDecodeError:
+        raise FrameError(INVALID_DATA, "The reason in a close frame was not valid UTF-8.") from None

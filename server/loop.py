@@ -1,0 +1,135 @@
+"""Time and turns: the node's clock, timers of the event loop, and the guard of every greenlet.
+
+It knows nothing of squares or players.
+"""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import gevent
+
+from world.schedule import Schedule
+
+log = logging.getLogger("flatlands")
+
+#: Seconds that a failed greenlet waits before it runs again.
+RESTART_AFTER = 0.5
+
+
+class Loop:
+    """The event loop as the rest of the server sees it.
+
+    Node time is whole milliseconds: a monotonic clock plus what the wall clock said at the start.
+    It is never stepped.
+    """
+
+    def __init__(self, stats: Counter[str]) -> None:
+        self.stats = stats
+        self._offset = int(time.time() * 1000) - int(time.monotonic() * 1000)
+        self._loop = gevent.get_hub().loop
+
+    def now(self) -> int:
+        """Return node time in ms."""
+        return int(time.monotonic() * 1000) + self._offset
+
+    def seconds(self) -> float:
+        """Return a time in seconds to measure durations with."""
+        return time.perf_counter()
+
+    def soon(self, callback: Callable[[], None]) -> None:
+        """Call back at the end of this turn of the loop."""
+        self._loop.run_callback(self._guarded, callback)
+
+    def alarm(self, callback: Callable[[], None]) -> "Alarm":
+        """Return a timer that calls back whenever it was set for."""
+        return Alarm(self, callback)
+
+    def _guarded(self, callback: Callable[[], None]) -> None:
+        # An exception here must neither end the process nor pass in silence.
+        try:
+            callback()
+        except Exception:
+            self.stats["errors"] += 1
+            log.exception("a callback failed")
+
+
+class Alarm:
+    """A timer for one moment at a time."""
+
+    def __init__(self, loop: Loop, callback: Callable[[], None]) -> None:
+        self._clock = loop
+        self._callback = callback
+        self._timer = None
+        self._at: int | None = None
+
+    def set(self, at: int | None) -> None:
+        """Go off at node time `at`, instead of when it was to; None is never."""
+        if at == self._at:
+            return
+        self._cancel()
+        self._at = at
+        if at is not None:
+            # Half a millisecond more: to go off too early would mean to go off twice.
+            delay = max(at - self._clock.now() + 0.5, 0) / 1000
+            self._timer = self._clock._loop.timer(delay)
+            # The loop's own idea of now may be as old as this turn.
+            self._timer.start(self._ring, update=True)
+
+    def _ring(self) -> None:
+        self._cancel()
+        self._clock._guarded(self._callback)
+
+    def _cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer.close()
+            self._timer = None
+        self._at = None
+
+
+class Agenda:
+    """Does what is due: calls `do(key, due)` for each key at its time, the earliest first."""
+
+    def __init__(self, loop: Loop, do: Callable[[Any, int], None]) -> None:
+        self._loop = loop
+        self._do = do
+        self._schedule = Schedule()
+        self._alarm = loop.alarm(self._run)
+
+    def put(self, key: Hashable, due: int) -> None:
+        """Make `key` due at node time `due`, instead of when it was."""
+        self._schedule.put(key, due)
+        self._alarm.set(self._schedule.next())
+
+    def drop(self, key: Hashable) -> None:
+        """Make `key` due no more; an unknown one is no error."""
+        self._schedule.drop(key)
+
+    def _run(self) -> None:
+        try:
+            for due, key in self._schedule.take(self._loop.now()):
+                self._do(key, due)
+        finally:
+            # Also when one of them failed: the others must have their turn.
+            self._alarm.set(self._schedule.next())
+
+
+def keep_running(name: str, stats: Counter[str], run: Callable[[], None]) -> gevent.Greenlet:
+    """Run a greenlet for as long as the process lives, again whenever it fails.
+
+    It ends only when `run` returns. Each failure is logged and counted.
+    """
+
+    def guarded() -> None:
+        while True:
+            try:
+                return run()
+            except Exception:
+                stats["errors"] += 1
+                log.exception("%s failed; it starts again in %s s", name, RESTART_AFTER)
+                gevent.sleep(RESTART_AFTER)
+
+    return gevent.spawn(guarded)

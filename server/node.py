@@ -1,0 +1,430 @@
+"""One node: its residents, what is due for them, and what they publish.
+
+Whatever a resident does is published on its square's channel, and known to anybody, neighbours on
+this node included, only when it comes back from the broker: see server/replicas.py. It never
+touches a socket, and never waits.
+"""
+
+import random
+from typing import TYPE_CHECKING
+
+from brokers import Broker, BrokerClosed, Message, Reset
+from server import peer_protocol, protocol
+from server.claims import Claims
+from server.hub import Hub
+from server.loop import Agenda, Loop
+from server.peers import Peers
+from server.replicas import Replicas
+from server.resident import Resident, incarnation_of
+from world.events import Batch, Corner, Event
+from world.grid import Grid, Rect, Square, Viewport, channel
+from world.terrain import PLAZA_WITHIN, Terrain
+from world.track import UNIT, Intent, Track, leg, stand
+
+if TYPE_CHECKING:
+    from server.session import Session
+
+#: An intent is believed to be at most this many ms old.
+INTENT_AGE = 200
+
+#: A walk that goes on is renewed this many ms before its leg ends.
+RENEW_BEFORE = 1000
+
+#: Who lost the connection stays this long, in ms.
+DIMMED_FOR = 10_000
+
+#: Events in one batch: 120 x 494 bytes, the longest sayings, still fit a broker's payload.
+BATCH_LIMIT = 120
+
+#: Who left is remembered for this many ms, in case its token is shown again: its place in it may be
+#: an older one, and a seq that went back would make the player invisible.
+LEFT_FOR = 60_000
+
+#: Tiles around a friend in which a guest begins.
+NEAR = 3
+
+
+class Node:
+    """See the module. All of it runs in the event loop's thread."""
+
+    def __init__(self, *, grid: Grid, terrain: Terrain, broker: Broker, loop: Loop) -> None:
+        self.id = random.getrandbits(32)
+        self.grid = grid
+        self.terrain = terrain
+        self.broker = broker
+        self.loop = loop
+        self.stats = loop.stats
+        self.hub = Hub(loop)
+        self.residents: dict[int, Resident] = {}
+        #: The residents of each square that has any.
+        self.present: dict[Square, dict[int, Resident]] = {}
+        self.replicas = Replicas(grid, broker, loop, self.hub, self)
+        self.peers = Peers(
+            self.id, broker, loop, self._numbered, self._tell_clocks, self._tell_link
+        )
+        self.peers.replicas = self.replicas
+        self.claims = Claims(self)
+        self._batches: dict[Square, Batch] = {}
+        #: The number of the last batch of each square with residents.
+        self._numbers: dict[Square, int] = {}
+        self._number = 0
+        self._moves = Agenda(loop, self._move)
+        self._partings = Agenda(loop, self._part)
+        #: The last seq and place of those who left a while ago, by id.
+        self.left: dict[int, tuple[int, tuple[int, int]]] = {}
+        self._oblivion = Agenda(loop, lambda id, _due: self.left.pop(id))
+
+    # Coming and going.
+
+    def spot(self, near: int | None = None) -> tuple[int, int]:
+        """Return where a newcomer begins: beside the player `near` if it is known, else on the
+        plaza."""
+        friend = self.residents.get(near) if near is not None else None
+        if friend is not None:
+            x, y = friend.track.at(self.loop.now())
+            for _ in range(32):
+                beside = (
+                    x + random.randint(-NEAR * UNIT, NEAR * UNIT),
+                    y + random.randint(-NEAR * UNIT, NEAR * UNIT),
+                )
+                if not self.terrain.blocked(beside[0] // UNIT, beside[1] // UNIT):
+                    return beside
+            return x, y
+        reach = (PLAZA_WITHIN - 2) * UNIT
+        while True:
+            x, y = random.randint(-reach, reach), random.randint(-reach, reach)
+            if x * x + y * y <= reach * reach:
+                return x, y
+
+    def join(
+        self,
+        name: str,
+        place: tuple[int, int],
+        *,
+        id: int | None = None,
+        incarnation: int = 0,
+    ) -> Resident:
+        """Let a new resident begin at a position; `id` where it comes back as somebody."""
+        while id is None or id in self.residents:
+            id = random.getrandbits(52)
+        track = stand(*place, self.loop.now())
+        resident = Resident(self.id, id, incarnation, name, track, self.grid.square(*place))
+        self.residents[id] = resident
+        self._arrive(resident)
+        self.stats["joins"] += 1
+        return resident
+
+    def leave(self, resident: Resident) -> None:
+        """Let a resident leave the game."""
+        del self.residents[resident.id]
+        self._moves.drop(resident)
+        self._partings.drop(resident)
+        self._depart(resident, None)
+        now = self.loop.now()
+        self.left[resident.id] = resident.seq, resident.track.at(now)
+        self._oblivion.put(resident.id, now + LEFT_FOR)
+        self.stats["leaves"] += 1
+
+    def attach(self, resident: Resident, session: "Session", view: Viewport) -> None:
+        """Give a resident its session, instead of none."""
+        resident.session = session
+        resident.view = view
+        if resident.dimmed or resident.ack:
+            self._partings.drop(resident)
+            resident.dimmed = False
+            resident.ack = 0
+            self._changed(resident)
+        self.look(resident, view)
+
+    def detach(self, resident: Resident) -> None:
+        """Take a resident's session away: it holds nothing any more, and stands."""
+        self._hold(resident, None)
+        resident.session = resident.view = None
+        self._stop(resident)
+
+    def lose(self, resident: Resident) -> None:
+        """A resident's connection is lost: it stays, dimmed, for DIMMED_FOR."""
+        self.detach(resident)
+        resident.dimmed = True
+        self._changed(resident)
+        self._partings.put(resident, self.loop.now() + DIMMED_FOR)
+
+    def release(self, resident: Resident) -> None:
+        """Let a resident go on at another node: nothing is said of it here any more."""
+        if resident.session is not None:
+            resident.session.give_up()
+        del self.residents[resident.id]
+        self._moves.drop(resident)
+        self._partings.drop(resident)
+        self._absent(resident)
+        self.replicas.release(resident.square, resident.id)
+        if resident.square not in self.present and resident.square not in self._batches:
+            self._numbers.pop(resident.square, None)
+
+    def pause(self, resident: Resident) -> None:
+        """A resident is to come back, here or at another node: it stands, as if in thought."""
+        self.detach(resident)
+        self._partings.put(resident, self.loop.now() + DIMMED_FOR)
+
+    # What residents do.
+
+    def act(self, resident: Resident, number: int, t: int, intent: Intent) -> None:
+        """Obey an intent that is said to have begun at node time `t`."""
+        now = self.loop.now()
+        t = min(max(t, resident.track.start, now - INTENT_AGE), now)
+        self._catch_up(resident, t)
+        x, y = resident.track.at(t)
+        resident.ack = number
+        resident.intent = intent
+        track = leg(self.terrain.blocked, x, y, intent, t)
+        if track is None:
+            resident.intent = None
+            track = stand(x, y, t)
+        self._begin(resident, track)
+        # The track that a late intent replaces may have crossed a border meanwhile.
+        self._cross(resident, t)
+        if resident.view is not None:
+            self._hold(resident, self.grid.held(resident.held, x, y, resident.view))
+        self._catch_up(resident, now)
+        self._plan(resident)
+
+    def home(self, resident: Resident, number: int) -> None:
+        """Put a resident back on the plaza."""
+        resident.ack = number
+        resident.intent = None
+        now = self.loop.now()
+        self._begin(resident, stand(*self.spot(), now))
+        self._cross(resident, now)
+        if resident.view is not None:
+            self._hold(resident, self.grid.held(None, *resident.track.at(now), resident.view))
+        self._plan(resident)
+
+    def say(self, resident: Resident, text: str) -> None:
+        """Let a resident say something to all who hear its square."""
+        self._batch(resident.square).say(resident, text)
+
+    def look(self, resident: Resident, view: Viewport) -> None:
+        """A resident's screen has a size, or another one."""
+        resident.view = view
+        x, y = resident.track.at(self.loop.now())
+        self._hold(resident, self.grid.held(resident.held, x, y, view))
+        self._plan(resident)
+
+    def _stop(self, resident: Resident) -> None:
+        now = self.loop.now()
+        # What is due may be late by some ms: a border crossed must not be forgotten.
+        self._catch_up(resident, now)
+        resident.intent = None
+        if resident.track.end > now:
+            self._begin(resident, stand(*resident.track.at(now), now))
+        self._moves.drop(resident)
+
+    # What is due.
+
+    def _move(self, resident: Resident, due: int) -> None:
+        self._change(resident, due)
+        self._plan(resident)
+
+    def _part(self, resident: Resident, _due: int) -> None:
+        self.leave(resident)
+
+    def _next(self, resident: Resident) -> int | None:
+        """Return when something changes for a resident by itself, if ever."""
+        track = resident.track
+        due = self.grid.next_change(track, resident.square, resident.held, resident.view)
+        if resident.intent is not None:
+            ends = _leg_ends(track)
+            if due is None or ends < due:
+                due = ends
+        return due
+
+    def _plan(self, resident: Resident) -> None:
+        due = self._next(resident)
+        if due is None:
+            self._moves.drop(resident)
+        else:
+            self._moves.put(resident, due)
+
+    def _catch_up(self, resident: Resident, t: int) -> None:
+        """Do what is due for a resident by `t`, each at its own time."""
+        while (due := self._next(resident)) is not None and due <= t:
+            self._change(resident, due)
+
+    def _change(self, resident: Resident, due: int) -> None:
+        """Do what is due for a resident at `due`."""
+        self._cross(resident, due)
+        x, y = resident.track.at(due)
+        if resident.intent is not None and due >= _leg_ends(resident.track):
+            following = leg(self.terrain.blocked, x, y, resident.intent, due)
+            if following is None:
+                resident.intent = None
+            else:
+                self._begin(resident, following)
+        if resident.view is not None:
+            self._hold(resident, self.grid.held(resident.held, x, y, resident.view))
+
+    def _hold(self, resident: Resident, rect: Rect | None) -> None:
+        """Let a resident's session hold the squares of `rect`, instead of what it held."""
+        before = resident.held
+        if rect == before:
+            return
+        resident.held = rect
+        session = resident.session
+        assert session is not None
+        first, last = self.hub.move(session, before, rect)
+        self.replicas.hear(first)
+        self.replicas.let_go(square for square in last if square not in self.present)
+        if rect is not None:
+            session.hold(before, rect)
+
+    # What is published.
+
+    def _begin(self, resident: Resident, track: Track) -> None:
+        """Let a resident follow a new track, and publish it."""
+        resident.track = track
+        resident.seq += 1
+        self._batch(resident.square).track(resident)
+
+    def _changed(self, resident: Resident) -> None:
+        """Publish a resident anew, for something other than its track has changed."""
+        resident.seq += 1
+        self._batch(resident.square).enter(resident)
+
+    def _cross(self, resident: Resident, t: int) -> None:
+        """Bring a resident into the square it is in at `t`; through a corner, by column first."""
+        column, row = self.grid.square(*resident.track.at(t))
+        for to in ((column, resident.square[1]), (column, row)):
+            if to != resident.square:
+                self._depart(resident, to)
+                resident.square = to
+                self._arrive(resident)
+                self.stats["crossings"] += 1
+
+    def _arrive(self, resident: Resident) -> None:
+        square = resident.square
+        present = self.present.get(square)
+        if present is None:
+            present = self.present[square] = {}
+            self.replicas.hear((square,))
+        present[resident.id] = resident
+        self._changed(resident)
+
+    def _depart(self, resident: Resident, to: Square | None) -> None:
+        self._absent(resident)
+        resident.seq += 1
+        batch = self._batch(resident.square)
+        if to is None:
+            batch.gone(resident)
+        else:
+            batch.leave(resident, to)
+
+    def _absent(self, resident: Resident) -> None:
+        square = resident.square
+        present = self.present[square]
+        del present[resident.id]
+        if not present:
+            del self.present[square]
+            if not self.hub.holds(square):
+                self.replicas.let_go((square,))
+
+    def _batch(self, square: Square) -> Batch:
+        batch = self._batches.get(square)
+        if batch is None:
+            if not self._batches:
+                self.loop.soon(self.publish)
+            corner = Corner(square, self.grid.span, self.loop.now())
+            batch = self._batches[square] = Batch(corner)
+        return batch
+
+    def publish(self) -> None:
+        """Publish all batches begun since the last time: one of each square, more if large."""
+        batches, self._batches = self._batches, {}
+        for square, batch in batches.items():
+            events = batch.events()
+            self.stats["events"] += len(events)
+            for start in range(0, len(events), BATCH_LIMIT):
+                self._publish(square, batch, events[start : start + BATCH_LIMIT])
+            if square not in self.present:
+                # No resident left: the next batch there is a full base again.
+                self._numbers.pop(square, None)
+
+    def _publish(self, square: Square, batch: Batch, events: list[Event]) -> None:
+        previous = self._numbers.get(square, 0)
+        number = self.next_number(square)
+        payload = protocol.batch(
+            square, self.id, previous, number, batch.corner.sent, batch.replaced, events
+        )
+        self.stats["batches"] += 1
+        sent = self.broker.publish(channel(square), payload)
+        self.replicas.published(square, number, payload, sent)
+
+    # What is heard.
+
+    def listen(self) -> None:
+        """Take in what the broker brings, until it is closed. The one method that waits."""
+        while True:
+            try:
+                item = self.broker.receive()
+            except BrokerClosed:
+                return
+            if item is not None:
+                self.take(item)
+
+    def take(self, item: Message | Reset) -> None:
+        """Take in one thing that the broker brought."""
+        if isinstance(item, Reset):
+            self.replicas.reset(item)
+        elif item.channel != peer_protocol.NODES:
+            self.replicas.take(item.channel, item.payload)
+        else:
+            kind, *fields = peer_protocol.read(item.payload)
+            if kind == peer_protocol.HEARTBEAT:
+                self.peers.heard(*fields)
+            elif kind == peer_protocol.CLAIM:
+                self.claims.claimed(*fields)
+            elif kind == peer_protocol.GRANT:
+                self.claims.granted(*fields)
+
+    # What replicas and peers ask of their node.
+
+    def entries(self, square: Square, corner: Corner) -> list[Event]:
+        """Return this node's own residents of a square."""
+        return [corner.enter(resident) for resident in self.present.get(square, {}).values()]
+
+    def next_number(self, square: Square) -> int:
+        """Return a number for something published on a square's channel."""
+        self._number += 1
+        self._numbers[square] = self._number
+        return self._number
+
+    def offset(self, node: int, sent: int) -> int:
+        """Return what to add to a node's times to make them this node's."""
+        return self.peers.offset(node, sent)
+
+    def listed(self, square: Square) -> set[int]:
+        """Return the other nodes that are known to have residents in a square."""
+        return self.peers.listed(square)
+
+    def entered(self, node: int, id: int, seq: int) -> None:
+        """Another node tells of a player: if it is one of this node's, one of them lets go."""
+        resident = self.residents.get(id)
+        if resident is not None:
+            self.claims.contest(resident, node, incarnation_of(seq))
+
+    def _numbered(self) -> dict[Square, int]:
+        return {square: self._numbers.get(square, 0) for square in self.present}
+
+    def _tell_clocks(self) -> None:
+        for resident in self.residents.values():
+            if resident.session is not None:
+                resident.session.tell_clocks()
+
+    def _tell_link(self) -> None:
+        for resident in self.residents.values():
+            if resident.session is not None:
+                resident.session.tell_link()
+
+
+def _leg_ends(track: Track) -> int:
+    """Return when the next leg of a walk is to be planned."""
+    return track.end - RENEW_BEFORE if track.renewable else track.end

@@ -1,0 +1,257 @@
+"""The wire: every message's kind, fields and ranges, as docs/protocol.md gives them.
+
+What a client sends is checked here, against one row of a table, before anything else sees it. It
+never acts on a message.
+"""
+
+import unicodedata
+from dataclasses import dataclass
+from typing import Any
+
+import msgpack
+
+from world.events import Event
+from world.grid import Rect, Square
+
+#: The WebSocket subprotocol, and the version of the messages that hello asks for.
+SUBPROTOCOL = "flatlands"
+VERSION = 1
+
+#: The largest message from a client, in bytes.
+MESSAGE_LIMIT = 4096
+
+NAME_LIMIT = 20
+TEXT_LIMIT = 120
+TOKEN_LIMIT = 512
+
+# From a client.
+HELLO, WALK, GO, HOME, VIEWPORT, SAY, PING = range(1, 8)
+# To a client. BATCH is also what nodes publish.
+WELCOME, TOKEN, HELD, SNAPSHOT, BATCH, FLUSH, RESYNC, PONG, ERROR, CLOCKS, LINK = range(16, 27)
+
+# Close codes: RFC 6455 section 7.4.1, and one of ours.
+GOING_AWAY, UNSUPPORTED, MALFORMED, POLICY, INTERNAL = 1001, 1003, 1007, 1008, 1011
+RESTART, FULL, TAKEN_OVER = 1012, 1013, 4001
+
+_NUMBER = 2**53 - 1  # what every language can hold exactly
+_POSITION = 2**41  # units: twice as far as there is ground
+
+
+class Refused(Exception):
+    """What a client sent is not obeyed.
+
+    `code` is one of the error codes of docs/protocol.md; the text is a sentence for people;
+    `close` is the code to close with, or None where the session goes on.
+    """
+
+    def __init__(self, code: str, sentence: str, close: int | None = POLICY) -> None:
+        super().__init__(sentence)
+        self.code = code
+        self.sentence = sentence
+        self.close = close
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """One field: whole numbers from low to high, or texts of low to high characters."""
+
+    name: str
+    type: type
+    low: int
+    high: int
+    optional: bool = False
+
+    def check(self, value: Any) -> bool:
+        if value is None:
+            return self.optional
+        # `type is`, for True is an int to isinstance.
+        if type(value) is not self.type:
+            return False
+        return self.low <= (value if self.type is int else len(value)) <= self.high
+
+    def __str__(self) -> str:
+        what = "a whole number" if self.type is int else "a text"
+        unit = "" if self.type is int else " characters"
+        nil = ", or nil" if self.optional else ""
+        return f"{self.name} must be {what} from {self.low} to {self.high}{unit}{nil}"
+
+
+def _number(name: str, low: int, high: int, optional: bool = False) -> _Field:
+    return _Field(name, int, low, high, optional)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A kind of message: its fields, and how many a client may send, per second and at once."""
+
+    name: str
+    fields: tuple[_Field, ...]
+    rate: float
+    burst: int
+
+
+_INTENT = _number("n", 1, _NUMBER)
+_TIME = _number("t", 0, _NUMBER)
+
+MESSAGES = {
+    HELLO: Row(
+        "hello",
+        (
+            _number("version", 0, 65535),
+            _Field("name", str, 0, MESSAGE_LIMIT),
+            _number("width", 1, 65535),
+            _number("height", 1, 65535),
+            _Field("token", str, 0, TOKEN_LIMIT, optional=True),
+            _number("near", 0, _NUMBER, optional=True),
+        ),
+        rate=1,
+        burst=1,
+    ),
+    WALK: Row("walk", (_INTENT, _TIME, _number("dx", -1, 1), _number("dy", -1, 1)), 30, 60),
+    GO: Row(
+        "go",
+        (
+            _INTENT,
+            _TIME,
+            _number("x", -_POSITION, _POSITION),
+            _number("y", -_POSITION, _POSITION),
+        ),
+        rate=10,
+        burst=20,
+    ),
+    HOME: Row("home", (_INTENT,), rate=0.5, burst=3),
+    VIEWPORT: Row(
+        "viewport", (_number("width", 1, 65535), _number("height", 1, 65535)), rate=4, burst=12
+    ),
+    SAY: Row("say", (_Field("text", str, 1, MESSAGE_LIMIT),), rate=1, burst=5),
+    PING: Row("ping", (_number("time", 0, _NUMBER), _number("flush", 0, _NUMBER)), 8, 16),
+}
+
+
+def read(payload: bytes) -> list[Any]:
+    """Return a client's message as [kind, field ...], each field checked.
+
+    Raises Refused: MALFORMED for what is not one MessagePack array, POLICY for one that no row
+    describes.
+    """
+    try:
+        message = msgpack.unpackb(
+            payload,
+            raw=False,
+            strict_map_key=True,
+            max_array_len=16,
+            max_map_len=0,
+            max_ext_len=0,
+            max_bin_len=0,
+        )
+    except (ValueError, msgpack.UnpackException, RecursionError):
+        raise Refused("malformed", "a message must be one MessagePack array", MALFORMED) from None
+    if type(message) is not list or not message:
+        raise Refused("malformed", "a message must be a MessagePack array", MALFORMED)
+    kind = message[0]
+    row = MESSAGES.get(kind) if type(kind) is int else None
+    if row is None:
+        raise Refused("kind", "a message must begin with a kind that clients send")
+    if len(message) - 1 != len(row.fields):
+        raise Refused("fields", f"{row.name} must have {len(row.fields)} fields")
+    for field, value in zip(row.fields, message[1:], strict=True):
+        if not field.check(value):
+            raise Refused("fields", f"{row.name}: {field}")
+    return message
+
+
+#: Letters and symbols that show nothing: Hangul fillers and the empty Braille cell.
+_BLANK = "\u115f\u1160\u3164\uffa0\u2800"
+
+
+def clean(text: str, limit: int) -> str | None:
+    """Return a name or something said as everybody may see it, or None when nobody may.
+
+    Normalised (NFC), spaces of any kind collapsed, 1 to `limit` characters of which one at least
+    shows, no more than two marks on a letter, and nothing that hides or turns text around
+    (controls, and format characters but the joiner within emoji).
+    """
+    # Normalising costs the square of the marks in a row: what is far too long is not looked at.
+    if len(text) > 4 * limit:
+        return None
+    normal = unicodedata.normalize("NFC", text)
+    spaced = "".join(" " if unicodedata.category(c) == "Zs" else c for c in normal)
+    text = " ".join(word for word in spaced.split(" ") if word)
+    if not 1 <= len(text) <= limit:
+        return None
+    marks, seen = 0, False
+    for character in text:
+        category = unicodedata.category(character)
+        seen |= category[0] not in "CM" and character not in _BLANK
+        if category[0] == "C" and character != "\u200d" or category in ("Zl", "Zp"):
+            return None
+        marks = marks + 1 if category[0] == "M" else 0
+        if marks > 2:
+            return None
+    return text if seen else None
+
+
+_pack = msgpack.Packer(autoreset=True).pack
+
+
+def welcome(
+    id: int,
+    now: int,
+    seed: int,
+    position: tuple[int, int],
+    world: tuple[int, int, int, int, int],
+    viewport: tuple[int, int],
+) -> bytes:
+    """`world` is the square side in tiles, both speeds in units a second, both margins in units;
+    `viewport` what was granted, in tiles."""
+    return _pack([WELCOME, VERSION, id, now, seed, *position, *world, *viewport])
+
+
+def token(text: str) -> bytes:
+    return _pack([TOKEN, text])
+
+
+def held(rect: Rect) -> bytes:
+    return _pack([HELD, *rect])
+
+
+def snapshot(square: Square, sent: int, players: list[Event]) -> bytes:
+    return _pack([SNAPSHOT, *square, sent, players])
+
+
+def batch(
+    square: Square,
+    node: int,
+    previous: int,
+    number: int,
+    sent: int,
+    replaced: int,
+    events: list[Event],
+) -> bytes:
+    """`previous` and `number` count one node's batches on one channel; see docs/protocol.md."""
+    return _pack([BATCH, *square, node, previous, number, sent, replaced, events])
+
+
+def flush(number: int) -> bytes:
+    return _pack([FLUSH, number])
+
+
+def resync() -> bytes:
+    return _pack([RESYNC])
+
+
+def pong(time: int, now: int) -> bytes:
+    return _pack([PONG, time, now])
+
+
+def error(code: str, sentence: str) -> bytes:
+    return _pack([ERROR, code, sentence])
+
+
+def clocks(offsets: list[tuple[int, int]]) -> bytes:
+    """`offsets` is (node, what to add to its times to make them this node's) of all known."""
+    return _pack([CLOCKS, offsets])
+
+
+def link(up: bool) -> bytes:
+    return _pack([LINK, up])

@@ -1,0 +1,43 @@
+"""A resident: a player hosted by this node. It only holds state; the node moves it."""
+
+from typing import TYPE_CHECKING
+
+from world.events import Player
+from world.grid import Rect, Square, Viewport
+from world.track import Intent, Track
+
+if TYPE_CHECKING:
+    from server.session import Session
+
+#: `seq` is incarnation x INCARNATION + events so far, so that one number tells which is newer.
+INCARNATION = 2**24
+
+
+class Resident(Player):
+    """A player, and what only its node knows of it.
+
+    `session` is None for a computer player, and for one whose connection is lost; `view` and
+    `held` are None with it.
+    """
+
+    __slots__ = ("square", "intent", "session", "view", "held")
+
+    def __init__(
+        self, node: int, id: int, incarnation: int, name: str, track: Track, square: Square
+    ) -> None:
+        super().__init__(node, id, incarnation * INCARNATION, 0, name, False, track)
+        self.square = square
+        self.intent: Intent = None
+        self.session: Session | None = None
+        self.view: Viewport | None = None
+        self.held: Rect | None = None
+
+    @property
+    def incarnation(self) -> int:
+        """How often it came back on another node, or after having left."""
+        return incarnation_of(self.seq)
+
+
+def incarnation_of(seq: int) -> int:
+    """Return the incarnation that an event's seq belongs to."""
+    return seq // INCARNATION

@@ -1,0 +1,401 @@
+"""One player on one connection: what a client asks, and what it is told.
+
+It checks and obeys messages, and decides whether a client keeps up. It never waits, and keeps no
+queue: a client that falls behind misses events and is told everything anew when it has caught up.
+"""
+
+import logging
+from typing import TYPE_CHECKING
+
+from server import protocol
+from server.claims import Granted
+from server.connection import Connection
+from server.frames import TEXT, frame
+from server.node import Node
+from server.protocol import MESSAGES, Refused
+from server.resident import Resident, incarnation_of
+from server.tokens import Claim, Tokens
+from world.grid import Rect, Square, Viewport, viewport
+from world.track import DIAGONAL, SPEED, UNIT, Goal, Heading
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+log = logging.getLogger("flatlands")
+
+#: A client acknowledges flushes with its pings, at least once a second while there are any. One
+#: that has not for this many ms lags by a second or more: it is behind.
+BEHIND_AFTER = 2000
+
+#: So is one that has not acknowledged this many bytes.
+BEHIND_BYTES = 256 * 1024
+
+#: Who stays behind for so many ms is let go.
+STUCK_AFTER = 30_000
+
+#: Messages over their rate that a client may send, at once and per second, before it is closed.
+PATIENCE, PATIENCE_RATE = 40, 2.0
+
+
+class Bucket:
+    """A token bucket: `burst` at once, `rate` a second."""
+
+    __slots__ = ("_left", "_at")
+
+    def __init__(self, burst: float, now: int) -> None:
+        self._left = burst
+        self._at = now
+
+    def take(self, rate: float, burst: float, now: int) -> bool:
+        """Take one at node time `now`; False when there is none."""
+        left = min(self._left + (now - self._at) * rate / 1000, burst)
+        self._at = now
+        if left < 1:
+            self._left = left
+            return False
+        self._left = left - 1
+        return True
+
+
+class Session:
+    """See the module. `capacity` is how many residents the node takes."""
+
+    __slots__ = (
+        "connection", "opened", "resident", "behind_since", "_node", "_tokens", "_capacity",
+        "_intent", "_buckets", "_patience", "_sent", "_mark", "_marked", "_marked_bytes",
+        "_later_bytes", "_token_at", "_claiming",
+    )  # fmt: skip
+
+    def __init__(
+        self, connection: Connection, node: Node, tokens: Tokens, capacity: int
+    ) -> None:
+        self.connection = connection
+        self.opened = node.loop.now()
+        self.resident: Resident | None = None
+        #: Node time since when the client is behind, or None.
+        self.behind_since: int | None = None
+        self._node = node
+        self._tokens = tokens
+        self._capacity = capacity
+        self._intent = 0
+        self._buckets: dict[int, Bucket] = {}
+        self._patience = Bucket(PATIENCE, self.opened)
+        # Flushes: the last one sent; the oldest one not acknowledged (0: all are) and when it was
+        # sent; the bytes up to it, and those sent since.
+        self._sent = self._mark = self._marked = self._marked_bytes = self._later_bytes = 0
+        #: The position that the client's token tells.
+        self._token_at: tuple[int, int] | None = None
+        self._claiming = False
+        connection.on_message = self._message
+        connection.on_drain = self._caught_up
+
+    # What the client asks.
+
+    def _message(self, opcode: int, payload: bytes) -> None:
+        try:
+            if opcode == TEXT:
+                raise Refused("text", "messages must be binary frames", protocol.UNSUPPORTED)
+            kind, *fields = protocol.read(payload)
+            if (kind == protocol.HELLO) != (self.resident is None) or self._claiming:
+                if self.resident is None and not self._claiming:
+                    raise Refused("hello", "the first message must be hello")
+                if kind == protocol.HELLO:
+                    raise Refused("hello", "hello may be sent only once")
+                raise Refused("hello", "nothing may be sent between hello and welcome")
+            self._check_rate(kind)
+            _OBEY[kind](self, *fields)
+        except Refused as refused:
+            self.refuse(refused)
+
+    def refuse(self, refused: Refused) -> None:
+        """Tell the client why it is not obeyed, and close where that is the end of it."""
+        self._node.stats[f"refused_{refused.code}"] += 1
+        self.connection.send_control(frame(protocol.error(refused.code, refused.sentence)))
+        if refused.close is not None:
+            self.connection.close(refused.close, refused.sentence)
+
+    def _check_rate(self, kind: int) -> None:
+        row = MESSAGES[kind]
+        now = self._node.loop.now()
+        bucket = self._buckets.get(kind)
+        if bucket is None:
+            bucket = self._buckets[kind] = Bucket(row.burst, now)
+        if not bucket.take(row.rate, row.burst, now):
+            patient = self._patience.take(PATIENCE_RATE, PATIENCE, now)
+            raise Refused(
+                "flood",
+                f"too many messages of kind {row.name}: at most {row.rate:g} a second",
+                None if patient else protocol.POLICY,
+            )
+
+    def _hello(
+        self,
+        version: int,
+        name: str,
+        width: int,
+        height: int,
+        token: str | None,
+        near: int | None,
+    ) -> None:
+        if version != protocol.VERSION:
+            raise Refused("version", f"version {protocol.VERSION} is spoken here: reload the page")
+        cleaned = protocol.clean(name, protocol.NAME_LIMIT)
+        if cleaned is None:
+            raise Refused(
+                "name",
+                f"a name must have 1 to {protocol.NAME_LIMIT} characters that can be seen",
+            )
+        view = viewport(width, height)
+        claim = self._tokens.read(token) if token is not None else None
+        if claim is None:
+            self._join(cleaned, near, view)
+            return
+        resident = self._node.residents.get(claim.id)
+        if resident is not None:
+            if resident.session is not None:
+                resident.session.give_up()
+            self._welcome(resident, view)
+        elif self._node.peers.peers:
+            # Another node may have the player, and lets go of it when asked.
+            self._claiming = True
+            self._node.claims.ask(
+                claim.id,
+                claim.incarnation + 1,
+                lambda granted: self._answered(claim, granted, cleaned, near, view),
+            )
+        else:
+            self._return(claim, None, cleaned, near, view)
+
+    def _answered(
+        self, claim: Claim, granted: Granted | None, name: str, near: int | None, view: Viewport
+    ) -> None:
+        self._claiming = False
+        if not self.connection.open:
+            # Gone meanwhile: if a node let go for nothing, its token is good for a minute.
+            return
+        try:
+            self._return(claim, granted, name, near, view)
+        except Refused as refused:
+            self.refuse(refused)
+
+    def _return(
+        self, claim: Claim, granted: Granted | None, name: str, near: int | None, view: Viewport
+    ) -> None:
+        """Go on as the player that a token tells, where its node or else the token says."""
+        node = self._node
+        if node.residents.get(claim.id) is not None:
+            raise Refused("again", "come again", protocol.RESTART)
+        self._check_room()
+        incarnation, place = claim.incarnation, claim.place if claim.fresh else None
+        if claim.id in node.left:
+            seq, place = node.left[claim.id]
+            incarnation = max(incarnation, incarnation_of(seq))
+        if granted is not None:
+            name, place = granted.name or name, granted.place
+            incarnation = max(incarnation, incarnation_of(granted.seq))
+        # The ground may have changed: another seed may have water there.
+        if place is None or node.terrain.blocked(place[0] // UNIT, place[1] // UNIT):
+            place = node.spot(near)
+        self._welcome(node.join(name, place, id=claim.id, incarnation=incarnation + 1), view)
+
+    def _join(self, name: str, near: int | None, view: Viewport) -> None:
+        self._check_room()
+        self._welcome(self._node.join(name, self._node.spot(near)), view)
+
+    def _check_room(self) -> None:
+        if len(self._node.residents) >= self._capacity:
+            raise Refused("full", "this world is full: try again later", protocol.FULL)
+
+    def _welcome(self, resident: Resident, view: Viewport) -> None:
+        """Begin to play as a resident."""
+        node, grid = self._node, self._node.grid
+        self.resident = resident
+        now = node.loop.now()
+        welcome = protocol.welcome(
+            resident.id,
+            now,
+            node.terrain.seed,
+            resident.track.at(now),
+            (grid.side, SPEED, DIAGONAL, grid.lead, grid.drop),
+            _tiles(view),
+        )
+        self._write(frame(welcome))
+        self.tell_clocks()
+        if not node.peers.linked:
+            self.tell_link()
+        self.renew_token()
+        node.attach(resident, self, view)
+
+    def tell_clocks(self) -> None:
+        """Tell how the clocks of other nodes differ, if there are any."""
+        clocks = self._node.peers.clocks
+        if clocks:
+            self._write(frame(protocol.clocks(list(clocks.items()))))
+
+    def tell_link(self) -> None:
+        """Tell whether this node hears the others."""
+        self._write(frame(protocol.link(self._node.peers.linked)))
+
+    def give_up(self) -> None:
+        """Let the player go on in another session: this one ends."""
+        assert self.resident is not None
+        self._node.detach(self.resident)
+        self.resident = None
+        self.connection.close(protocol.TAKEN_OVER, "you went on playing somewhere else")
+
+    def _walk(self, number: int, t: int, dx: int, dy: int) -> None:
+        intent = Heading(dx, dy) if dx or dy else None
+        self._node.act(self._numbered(number), number, t, intent)
+
+    def _go(self, number: int, t: int, x: int, y: int) -> None:
+        self._node.act(self._numbered(number), number, t, Goal(x, y))
+
+    def _home(self, number: int) -> None:
+        self._node.home(self._numbered(number), number)
+
+    def _numbered(self, number: int) -> Resident:
+        if number <= self._intent:
+            raise Refused("number", "the numbers of intents must rise")
+        self._intent = number
+        assert self.resident is not None
+        return self.resident
+
+    def _viewport(self, width: int, height: int) -> None:
+        assert self.resident is not None
+        self._node.look(self.resident, viewport(width, height))
+
+    def _say(self, text: str) -> None:
+        cleaned = protocol.clean(text, protocol.TEXT_LIMIT)
+        if cleaned is None:
+            raise Refused(
+                "say", f"say 1 to {protocol.TEXT_LIMIT} characters that can be seen"
+            )
+        assert self.resident is not None
+        self._node.say(self.resident, cleaned)
+
+    def _ping(self, time: int, number: int) -> None:
+        if number > self._sent:
+            raise Refused("flush", "a ping must tell a flush that was sent")
+        if self._mark and number >= self._mark:
+            if number == self._sent:
+                self._mark = self._marked_bytes = self._later_bytes = 0
+            else:
+                self._mark, self._marked = self._sent, self._node.loop.now()
+                self._marked_bytes, self._later_bytes = self._later_bytes, 0
+        self.connection.send_control(frame(protocol.pong(time, self._node.loop.now())))
+        self._caught_up()
+
+    # What the client is told.
+
+    def _write(self, data: bytes) -> bool:
+        """Send frames that the client must not miss; where it cannot take them, it is behind."""
+        if self.behind_since is not None:
+            return False
+        if self.connection.send(data):
+            return True
+        self._fall_behind()
+        return False
+
+    def hold(self, before: Rect | None, rect: Rect) -> None:
+        """Tell the client which squares it holds now, and all of those that are new to it."""
+        if self.behind_since is None:
+            self._write(self._holding(before, rect))
+
+    def _holding(self, before: Rect | None, rect: Rect) -> bytes:
+        parts = [frame(protocol.held(rect))]
+        for square in rect.squares():
+            if before is None or not before.holds(square):
+                snapshot = self._node.replicas.snapshot(square)
+                # One that is not known enough yet is shown as soon as it is.
+                if snapshot is not None:
+                    parts.append(snapshot)
+        return b"".join(parts)
+
+    def show(self, square: Square) -> None:
+        """Show all of a square, for the first time or anew."""
+        snapshot = self._node.replicas.snapshot(square)
+        if snapshot is not None:
+            self._write(snapshot)
+
+    def flush(self, data: bytes, number: int, now: int) -> None:
+        """Send one flush, unless the client is behind; see server/hub.py."""
+        if self.behind_since is not None:
+            self._node.stats["skipped"] += 1
+            return
+        if not self.connection.send(data):
+            self._node.stats["skipped"] += 1
+            self._fall_behind()
+            return
+        self._sent = number
+        if not self._mark:
+            self._mark, self._marked, self._marked_bytes = number, now, len(data)
+            return
+        self._later_bytes += len(data)
+        if (
+            now - self._marked > BEHIND_AFTER
+            or self._marked_bytes + self._later_bytes > BEHIND_BYTES
+        ):
+            self._fall_behind()
+
+    def _fall_behind(self) -> None:
+        self.behind_since = self._node.loop.now()
+        self._node.stats["fell_behind"] += 1
+
+    def _caught_up(self) -> None:
+        """If the client was behind and has taken all that was sent, tell it everything."""
+        if self.behind_since is None or self._mark or self.connection.backlogged:
+            return
+        resident = self.resident
+        if resident is None or resident.held is None:
+            return
+        self.behind_since = None
+        self._node.stats["resyncs"] += 1
+        self._write(frame(protocol.resync()) + self._holding(None, resident.held))
+
+    def renew_token(self, *, anyway: bool = False) -> None:
+        """Send a token that tells where the player is now, if the client has none that does.
+
+        With `anyway` also if it has, for an old one's place counts for a minute only.
+        """
+        resident = self.resident
+        assert resident is not None
+        place = resident.track.at(self._node.loop.now())
+        if anyway or self._token_at != place:
+            token = self._tokens.make(resident.id, resident.incarnation, place)
+            if self._write(frame(protocol.token(token))):
+                self._token_at = place
+
+    # Its end.
+
+    def closed(self, code: int) -> None:
+        """The connection has ended with this close code."""
+        resident, self.resident = self.resident, None
+        if resident is None:
+            return
+        if code in _GOODBYES:
+            self._node.detach(resident)
+            self._node.leave(resident)
+        elif code == protocol.RESTART:
+            self._node.pause(resident)
+        else:
+            self._node.lose(resident)
+
+
+def _tiles(view: Viewport) -> tuple[int, int]:
+    return view.half_width * 2 // UNIT, view.half_height * 2 // UNIT
+
+
+#: Who ends like this does not come back: it said so, or was sent away.
+_GOODBYES = (1000, 1002, protocol.UNSUPPORTED, protocol.MALFORMED, protocol.POLICY, 1009)
+
+_OBEY: "dict[int, Callable[..., None]]" = {
+    protocol.HELLO: Session._hello,
+    protocol.WALK: Session._walk,
+    protocol.GO: Session._go,
+    protocol.HOME: Session._home,
+    protocol.VIEWPORT: Session._viewport,
+    protocol.SAY: Session._say,
+    protocol.PING: Session._ping,
+}
+
+assert _OBEY.keys() == MESSAGES.keys()

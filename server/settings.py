@@ -1,0 +1,132 @@
+"""Every option of the server, each also an environment variable. It starts nothing."""
+
+import argparse
+import os
+import resource
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from world.grid import SIDE, SIDES
+
+#: Descriptors that are not players' connections: listener, event loop, logs, broker, HTTP.
+SPARE_DESCRIPTORS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the server was told; see `python -m server --help`."""
+
+    host: str
+    port: int
+    broker: str
+    workers: int
+    seed: int
+    side: int
+    walkers: int
+    max_players: int
+    secret: str | None
+    log_level: str
+    listen_fd: int | None
+
+
+def _port(text: str) -> int:
+    return _whole(text, 0, 65535)
+
+
+def _walkers(text: str) -> int:
+    return _whole(text, 0, 10_000)
+
+
+def _players(text: str) -> int:
+    return _whole(text, 0, 1_000_000)
+
+
+def _workers(text: str) -> int:
+    return _whole(text, 1, 64)
+
+
+def _seed(text: str) -> int:
+    return _whole(text, 0, 2**32 - 1)
+
+
+def _side(text: str) -> int:
+    return _whole(text, SIDES[0], SIDES[-1])
+
+
+def _whole(text: str, low: int, high: int) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = low - 1
+    if not low <= number <= high:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {low} to {high}")
+    return number
+
+
+#: Option, environment variable, default, how it is read, what it says in the help.
+_OPTIONS: tuple[tuple[str, str, str, Any, str], ...] = (
+    ("--host", "HOST", "127.0.0.1", str, "address to listen on; 0.0.0.0 is all of them"),
+    ("--port", "PORT", "8000", _port, "port to listen on; 0 takes a free one"),
+    (
+        "--broker", "BROKER_URL", "", str,
+        "URL of the link between nodes; without one, $REDIS_URL, or memory:// for one worker "
+        "and a ZeroMQ forwarder of its own for several",
+    ),
+    ("--workers", "WEB_CONCURRENCY", "1", _workers, "processes that serve one world on one port"),
+    ("--seed", "SEED", "2013", _seed, "the world's seed: another one, another world"),
+    ("--side", "SIDE", str(SIDE), _side, "tiles a side of a square"),
+    ("--walkers", "WALKERS", "0", _walkers, "computer players that wander near the plaza"),
+    (
+        "--max-players", "MAX_PLAYERS", "0", _players,
+        "players that this node takes; 0 is as many as it has file descriptors for",
+    ),
+    (
+        "--secret", "SECRET_KEY", "", str,
+        "signs the tokens of players who come back; without one, they are good for one run",
+    ),
+    ("--log-level", "LOG_LEVEL", "INFO", str.upper, "DEBUG, INFO, WARNING or ERROR"),
+)  # fmt: skip
+
+
+def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> Settings:
+    """Return the settings that a command line and an environment give; the former wins.
+
+    Ends the process with a sentence on standard error and code 2 where one of them is wrong.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m server",
+        description="Serve Flatlands: an endless world in which every square is a channel.",
+        epilog="Each option can be set by the environment variable named with it.",
+    )
+    for option, variable, default, convert, text in _OPTIONS:
+        value = environment.get(variable, "").strip() or default
+        shown = f" (default {default})" if default else ""
+        try:
+            convert(value)
+        except argparse.ArgumentTypeError as error:
+            parser.error(f"environment variable {variable}: {error}")
+        parser.add_argument(
+            option,
+            default=value,
+            type=convert,
+            metavar=variable,
+            help=f"{text}{shown}; ${variable}",
+        )
+    # For the workers of a server: the descriptor that their parent listens on.
+    parser.add_argument("--listen-fd", type=int, help=argparse.SUPPRESS)
+    given = vars(parser.parse_args(arguments))
+    given["broker"] = given["broker"] or environment.get("REDIS_URL", "")
+    if given["workers"] > 1 and given["broker"].startswith("memory:"):
+        parser.error("memory:// joins nobody but one process: give --workers 1 or another broker")
+    given["secret"] = given["secret"] or None
+    if given["log_level"] not in ("DEBUG", "INFO", "WARNING", "ERROR"):
+        parser.error(f"--log-level {given['log_level']} is not DEBUG, INFO, WARNING or ERROR")
+    return Settings(**given)
+
+
+def raise_descriptor_limit() -> int:
+    """Let this process open as many files as it may, and return how many that is."""
+    _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard

@@ -1,0 +1,73 @@
+// What is said: the last few lines, and the field to say something oneself.
+
+import { faceOf } from '../faces.js';
+import { element } from './element.js';
+
+const LINES = 5;
+const LENGTH = 120, COUNTS_FROM = 90;     // letters
+const FADES_AFTER = 14000;                // ms
+
+export class Chat {
+  /** `on` has { say(text), open(is) }; `giveFocusBack` puts the focus where keys walk. */
+  constructor(on, giveFocusBack) {
+    this.on = on;
+    this.isOpen = false;
+    this.giveFocusBack = giveFocusBack;
+    this.log = element('ol', { class: 'log', role: 'log', 'aria-live': 'polite',
+      'aria-label': 'What was said' });
+    this.field = element('input', { type: 'text', maxlength: LENGTH, autocomplete: 'off',
+      enterkeyhint: 'send', 'aria-label': 'Say something',
+      placeholder: 'Say something…  (Enter)' });
+    this.counter = element('span', { class: 'counter', 'aria-live': 'polite' });
+    const form = element('form', {}, this.field, this.counter);
+    this.root = element('section', { class: 'chat panel', 'aria-label': 'Chat' }, this.log, form);
+    form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      const text = this.field.value.trim();
+      this.field.value = '';
+      this.close();
+      if (text !== '') this.on.say(text);
+    });
+    this.field.addEventListener('input', () => this.#count());
+    this.field.addEventListener('focus', () => this.#turn(true));
+    this.field.addEventListener('blur', () => this.#turn(false));
+    this.field.addEventListener('keydown', (event) => {
+      event.stopPropagation();
+      if (event.key === 'Escape') this.close();
+    });
+    this.field.addEventListener('keyup', (event) => event.stopPropagation());
+  }
+
+  open() {
+    this.root.classList.add('open');      // first: what is not displayed takes no focus
+    this.field.focus({ preventScroll: true });
+  }
+
+  close() {
+    if (!this.isOpen) return;
+    this.field.blur();
+    this.giveFocusBack();
+  }
+
+  #turn(open) {
+    this.root.classList.toggle('open', open);
+    if (open === this.isOpen) return;
+    this.isOpen = open;
+    this.#count();
+    this.on.open(open);
+  }
+
+  #count() {
+    const left = LENGTH - this.field.value.length;
+    this.counter.textContent = left <= LENGTH - COUNTS_FROM ? String(left) : '';
+  }
+
+  add(name, colourId, text) {
+    const who = element('b', {}, name);
+    who.style.color = faceOf(colourId).ink;
+    const line = element('li', { dir: 'auto' }, who, ' ', element('span', {}, text));
+    this.log.append(line);
+    while (this.log.children.length > LINES) this.log.firstChild.remove();
+    setTimeout(() => line.classList.add('old'), FADES_AFTER);
+  }
+}

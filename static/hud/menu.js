@@ -1,0 +1,50 @@
+// The small menu of one walker.
+
+import { faceOf } from '../faces.js';
+import { element } from './element.js';
+
+const EDGE = 8;                           // css px kept to the screen's edge
+
+export class Menu {
+  constructor(onMute, giveFocusBack) {
+    this.root = element('div', { class: 'popover panel', role: 'dialog', hidden: true });
+    this.onMute = onMute;
+    this.giveFocusBack = giveFocusBack;
+    this.outside = (event) => {
+      if (!this.root.contains(event.target)) this.close(false);
+    };
+    this.root.addEventListener('keydown', (event) => {
+      if (event.key !== 'Escape') return;
+      event.stopPropagation();
+      this.close(true);
+    });
+  }
+
+  open(id, name, muted, cssX, cssY) {
+    const who = element('b', {}, name);
+    who.style.color = faceOf(id).ink;
+    const button = element('button', { type: 'button' }, muted ? 'Unmute' : 'Mute');
+    button.addEventListener('click', () => {
+      this.onMute(id, !muted);
+      this.close(true);
+    });
+    this.root.setAttribute('aria-label', 'About ' + name);
+    this.root.replaceChildren(who, button);
+    this.root.hidden = false;
+    const { offsetWidth: width, offsetHeight: height } = this.root;
+    const left = Math.min(Math.max(cssX - width / 2, EDGE), innerWidth - width - EDGE);
+    const above = cssY - height - 44;
+    this.root.style.left = left + 'px';
+    this.root.style.top = (above < EDGE ? Math.min(cssY + 24, innerHeight - height - EDGE) : above)
+      + 'px';
+    button.focus({ preventScroll: true });
+    document.addEventListener('pointerdown', this.outside, true);
+  }
+
+  close(focus) {
+    if (this.root.hidden) return;
+    this.root.hidden = true;
+    document.removeEventListener('pointerdown', this.outside, true);
+    if (focus) this.giveFocusBack();
+  }
+}

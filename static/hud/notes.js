@@ -1,0 +1,45 @@
+// Sentences that come and go: the banner, toasts and the hint of the first steps.
+
+import { element, show } from './element.js';
+
+const TOAST_MS = 3200, HINT_MS = 12000;
+
+export class Notes {
+  constructor() {
+    this.text = element('span', {});
+    this.button = element('button', { type: 'button', hidden: true });
+    this.banner = element('div', { class: 'banner panel', role: 'status', 'aria-live': 'polite',
+      hidden: true }, this.text, this.button);
+    const note = (sort) => element('div', { class: sort + ' panel', role: 'status',
+      'aria-live': 'polite' });
+    this.toastNote = note('toast');
+    this.hintNote = note('hint');
+    this.button.addEventListener('click', () => this.onClick());
+  }
+
+  tell(text, kind, { button, onClick } = {}) {
+    show(text !== null, this.banner);
+    this.banner.className = 'banner panel ' + kind;
+    this.banner.setAttribute('aria-live', kind === 'error' ? 'assertive' : 'polite');
+    this.text.textContent = text ?? '';
+    this.button.textContent = button ?? '';
+    show(button !== undefined, this.button);
+    this.onClick = onClick;
+  }
+
+  toast(text) {
+    this.#flash(this.toastNote, text, TOAST_MS);
+  }
+
+  hint(text) {
+    this.#flash(this.hintNote, text, HINT_MS);
+  }
+
+  #flash(note, text, time) {
+    clearTimeout(note.timer);
+    note.classList.toggle('shown', text !== null);
+    if (text === null) return;
+    note.textContent = text;
+    note.timer = setTimeout(() => note.classList.remove('shown'), time);
+  }
+}

@@ -1,0 +1,40 @@
+// What the game measures of itself, four times a second.
+
+import { element, signed } from './element.js';
+
+export class Readings {
+  constructor() {
+    this.values = {};
+    const list = element('dl', {});
+    for (const label of ['You', 'Place', 'In view', 'Ping', 'Channels']) {
+      this.values[label] = element('dd');
+      list.append(element('dt', {}, label), this.values[label]);
+    }
+    this.line = element('p', { class: 'line' });
+    this.root = element('section', { class: 'readings panel', 'aria-label': 'Readings' }, list,
+      this.line);
+  }
+
+  show({ name, position, square, ping, walkers, held, messages, bytes }) {
+    const { values } = this, { col, row } = square, at = `square ${signed(col)}, ${signed(row)}`;
+    const delay = ping === null ? '–' : Math.round(ping) + ' ms';
+    const rate = Math.round(messages) + ' msg/s';
+    write(values.You, name);
+    const x = Math.floor(position.x), y = Math.floor(position.y);
+    write(values.Place, `${signed(x)}, ${signed(y)} · ${at}`);
+    write(values['In view'], walkers === 1 ? '1 walker' : walkers + ' walkers');
+    write(values.Ping, delay);
+    write(values.Channels, `${held} held · ${rate} · ${sizeOf(bytes)}/s`);
+    write(this.line, `${signed(col)}, ${signed(row)} · ${walkers} in view · ${delay}`);
+  }
+}
+
+/** Touch the page only when something changed. */
+function write(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+function sizeOf(bytes) {
+  if (bytes < 1000) return Math.round(bytes) + ' B';
+  return bytes < 1e6 ? (bytes / 1000).toFixed(1) + ' KB' : (bytes / 1e6).toFixed(1) + ' MB';
+}

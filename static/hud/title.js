@@ -1,0 +1,61 @@
+// The title screen: choose a name and walk in.
+
+import { element, show } from './element.js';
+
+const NAME_LENGTH = 20;                   // letters
+
+export class Title {
+  constructor(onStart) {
+    this.invited = element('p', { class: 'invited', hidden: true });
+    this.field = element('input', { id: 'name', type: 'text', maxlength: NAME_LENGTH,
+      required: true, autocomplete: 'nickname', autocapitalize: 'words', spellcheck: 'false',
+      enterkeyhint: 'go' });
+    this.error = element('p', { class: 'error', role: 'alert' });
+    this.button = element('button', { type: 'submit', class: 'play' }, 'Play');
+    const form = element('form', { class: 'start' },
+      element('label', { for: 'name' }, 'Your name'),
+      element('div', { class: 'row' }, this.field, this.button), this.error);
+    const ways = [['Walk', 'arrow keys, WASD or a click', 'use the stick, or tap a spot'],
+      ['Talk', 'Enter', 'the speech button'], ['See the channels', 'G', 'the grid button']];
+    this.root = element('main', { class: 'title', hidden: true },
+      element('div', { class: 'card panel' },
+        element('h1', {}, element('img', { src: 'icon.svg', alt: '' }), 'Flatlands'),
+        element('p', { class: 'pitch' },
+          'An endless flat world, shared by everyone who walks in it.'),
+        this.invited, form,
+        element('dl', { class: 'ways' }, ...ways.flatMap(([what, keys, touch]) => [
+          element('dt', {}, what), element('dd', {}, element('span', { class: 'fine' }, keys),
+            element('span', { class: 'coarse' }, touch))]))));
+    form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      const name = this.field.value.trim();
+      if (name === '') return this.fail('Please choose a name, so that others can greet you.');
+      this.fail('');
+      this.button.disabled = true;
+      onStart(name);
+    });
+  }
+
+  open(suggestedName, invitedBy) {
+    this.field.value = suggestedName;
+    this.invited.textContent = invitedBy === undefined ? ''
+      : `You were invited by ${invitedBy}: you start beside them.`;
+    show(invitedBy !== undefined, this.invited);
+    this.button.disabled = false;
+    show(true, this.root);
+    // On a touch screen the focus would raise the keyboard before anyone has read a word.
+    if (!matchMedia('(pointer: coarse)').matches) {
+      this.field.focus();
+      this.field.select();
+    }
+  }
+
+  fail(sentence) {
+    this.error.textContent = sentence;
+    this.button.disabled = false;
+  }
+
+  close() {
+    show(false, this.root);
+  }
+}

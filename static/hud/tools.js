@@ -1,0 +1,54 @@
+// The buttons, the key hints, the help they open and the overlay's legend.
+
+import { element, icon } from './element.js';
+
+const KEYS = [['Arrows or W A S D', 'walk'], ['Click or tap', 'walk there'], ['Enter', 'chat'],
+  ['G', 'grid: squares, channels, margins'], ['H', 'home to the plaza'],
+  ['I', 'copy an invite link'],
+  ['M', 'menu of the nearest walker'], ['Escape', 'close what is open']];
+const LEGEND = [['held', 'held square: a channel you hear'], ['flash', 'a message just came'],
+  ['dropped', 'let go a moment ago'], ['viewport', 'your screen'],
+  ['lead', 'lead margin: held before it is seen'], ['drop', 'drop margin: let go beyond it']];
+
+export class Tools {
+  /** `on` has { grid(), home(), invite(), chat() }. */
+  constructor(on) {
+    this.help = helpDialog();
+    this.grid = button('grid', 'Grid', 'Show squares and channels (G)', on.grid);
+    this.grid.setAttribute('aria-pressed', 'false');
+    this.root = element('nav', { class: 'tools panel', 'aria-label': 'Actions' },
+      this.grid,
+      button('home', 'Home', 'Home to the plaza (H)', on.home),
+      button('invite', 'Invite', 'Copy an invite link (I)', on.invite),
+      button('chat', 'Chat', 'Say something (Enter)', on.chat),
+      button('help', 'Help', 'Help', () => this.help.showModal()));
+    const key = (name) => element('kbd', {}, name);
+    this.keys = element('aside', { class: 'keys panel', 'aria-label': 'Keys' },
+      ...'WASD'.split('').map(key), 'walk', key('Enter'), 'chat', key('G'), 'grid');
+    this.legend = element('aside', { class: 'legend panel', 'aria-label': 'Legend', hidden: true },
+      element('ul', {}, ...LEGEND.map(([sign, text]) =>
+        element('li', {}, element('i', { class: 'sign ' + sign }), text))));
+  }
+
+  setGrid(on) {
+    this.grid.setAttribute('aria-pressed', String(on));
+    this.legend.hidden = !on;
+  }
+}
+
+function button(sign, label, title, onClick) {
+  const made = element('button', { type: 'button', 'aria-label': label, title }, icon(sign));
+  made.addEventListener('click', onClick);
+  return made;
+}
+
+function helpDialog() {
+  const close = element('button', { type: 'submit', class: 'play' }, 'Back to the world');
+  return element('dialog', { class: 'help panel', 'aria-label': 'Help' },
+    element('h2', {}, 'How to play'),
+    element('dl', {}, ...KEYS.flatMap(([key, text]) =>
+      [element('dt', {}, key), element('dd', {}, text)])),
+    element('p', {}, 'The world is cut into squares; each square is a channel. You hear the '
+      + 'squares around your screen and no others, so the world may be as large as it likes.'),
+    element('form', { method: 'dialog' }, close));
+}

@@ -1,0 +1,23 @@
+// Names: one to offer a newcomer, and how to tell apart players who chose the same.
+
+const FIRST = ['Amber', 'Brave', 'Clever', 'Dusty', 'Eager', 'Gentle', 'Happy', 'Little', 'Merry',
+  'Misty', 'Quick', 'Quiet', 'Rosy', 'Silver', 'Sunny', 'Tiny', 'Wild', 'Windy'];
+const SECOND = ['Acorn', 'Badger', 'Birch', 'Comet', 'Finch', 'Fox', 'Hare', 'Heron', 'Lark',
+  'Maple', 'Mole', 'Moth', 'Otter', 'Owl', 'Pebble', 'Robin', 'Sparrow', 'Wren'];
+
+/** A name to begin with. */
+export function suggestName() {
+  const pick = (list) => list[Math.floor(Math.random() * list.length)];
+  return `${pick(FIRST)} ${pick(SECOND)}`;
+}
+
+/** Map id -> name as shown: a name that several have is followed by a tag made from the id. */
+export function tellApart(players) {
+  const all = [...players], count = new Map(), shown = new Map();
+  for (const { name } of all) count.set(name, (count.get(name) ?? 0) + 1);
+  for (const { id, name } of all) {
+    const tag = (id % 1296).toString(36).padStart(2, '0');
+    shown.set(id, count.get(name) > 1 ? `${name} #${tag}` : name);
+  }
+  return shown;
+}

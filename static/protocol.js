@@ -1,0 +1,15 @@
+// The kinds of messages and events, as docs/protocol.md numbers them. It sends nothing.
+
+export const SUBPROTOCOL = 'flatlands';
+export const VERSION = 1;
+export const NAME_LIMIT = 20;             // characters
+export const TEXT_LIMIT = 120;
+
+export const HELLO = 1, WALK = 2, GO = 3, HOME = 4, VIEWPORT = 5, SAY = 6, PING = 7;
+
+export const WELCOME = 16, TOKEN = 17, HELD = 18, SNAPSHOT = 19, BATCH = 20, FLUSH = 21,
+  RESYNC = 22, PONG = 23, ERROR = 24, CLOCKS = 25, LINK = 26;
+
+export const EVENT_ENTER = 0, EVENT_TRACK = 1, EVENT_LEAVE = 2, EVENT_GONE = 3, EVENT_SAY = 4;
+
+export const CLOSE_POLICY = 1008, CLOSE_RESTART = 1012, CLOSE_FULL = 1013, CLOSE_TAKEN_OVER = 4001;

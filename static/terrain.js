@@ -1,0 +1,180 @@
+// Terrain as a function of the world's seed and a tile: the twin of world/terrain.py, which says
+// how the layers make the ground. tests/vectors/terrain.json holds both to the same digits, so
+// numbers here are whole: only + - *, Math.floor(a / b) and Math.imul, never a float, and never
+// | >> % on a position. It never touches the page.
+
+export const DEEP = 0, WATER = 1, SAND = 2, GRASS = 3, WOOD = 4, ROCK = 5, PATH = 6, BRIDGE = 7,
+  PLAZA = 8;
+
+export const CHUNK = 16;                  // tiles a side of the pieces that terrain is made in
+export const LIMIT = 2 ** 30;             // tiles from -LIMIT to LIMIT - 1 have ground
+const CACHED_CHUNKS = 4096;
+
+// Heights and woods are 0..65535. The view draws its shores where a height passes these.
+export const DEEP_BELOW = 19500, WATER_BELOW = 23500, SAND_BELOW = 25500, ROCK_FROM = 43500;
+export const WOOD_FROM = 35000;
+const MEADOW = 33000;
+
+export const PATH_WITHIN = 24, PATH_FAR = 160;   // 1/16 tile
+
+const CELL = 64, STRAY = 20, WARP = 96;
+export const PLAZA_WITHIN = 7;
+const CLEARING = 12, CLEARING_ENDS = 44;
+
+/** Mix 32 bits (lowbias32 of Chris Wellons' hash-prospector, public domain). Takes any whole
+ * number, of which the low 32 bits count; returns 0 .. 2^32 - 1. */
+export function hash32(x) {
+  x = Math.imul(x, 1);
+  x = Math.imul(x ^ (x >>> 16), 0x7feb352d);
+  x = Math.imul(x ^ (x >>> 15), 0x846ca68b);
+  return (x ^ (x >>> 16)) >>> 0;
+}
+
+const SMOOTH = {};
+for (const length of [16, 32, 64]) {
+  SMOOTH[length] = Array.from({ length }, (_, f) =>
+    Math.floor(f * f * (3 * length - 2 * f) * 1024 / length ** 3));
+}
+
+/** The ground of one world. `seed` is any whole number; its low 32 bits count. */
+export class Terrain {
+  constructor(seed) {
+    this.seed = Math.imul(seed, 1) >>> 0;
+    this.salts = [1, 2, 3, 4, 5, 6, 7, 8].map((layer) => hash32(this.seed + hash32(layer)));
+    this.chunks = new Map();
+  }
+
+  /** The kind (DEEP .. PLAZA) of the tile in column x, row y. */
+  kind(x, y) {
+    const cx = Math.floor(x / CHUNK), cy = Math.floor(y / CHUNK);
+    return this.chunk(cx, cy).kinds[(y - cy * CHUNK) * CHUNK + x - cx * CHUNK];
+  }
+
+  /** Whether nobody can stand on the tile. */
+  blocked(x, y) {
+    const kind = this.kind(x, y);
+    return kind === DEEP || kind === WATER || kind === ROCK;
+  }
+
+  /** A chunk's tiles, row after row: { kinds, heights, woods, paths } (typed arrays of CHUNK x
+   * CHUNK; paths are distances to the nearest path in 1/16 tile, PATH_FAR at the most). */
+  chunk(cx, cy) {
+    const key = cx + ',' + cy;
+    let chunk = this.chunks.get(key);
+    if (chunk === undefined) {
+      if (this.chunks.size >= CACHED_CHUNKS) this.chunks.delete(this.chunks.keys().next().value);
+      chunk = this.#make(cx, cy);
+      this.chunks.set(key, chunk);
+    }
+    return chunk;
+  }
+
+  #make(cx, cy) {
+    const size = CHUNK * CHUNK, left = cx * CHUNK, top = cy * CHUNK;
+    const kinds = new Uint8Array(size), heights = new Uint16Array(size);
+    const woods = new Uint16Array(size), paths = new Uint16Array(size).fill(PATH_FAR);
+    const chunk = { kinds, heights, woods, paths };
+    if (!(left >= -LIMIT && left < LIMIT && top >= -LIMIT && top < LIMIT)) return chunk;
+    const coarse = this.#noise(0, 64, left, top), middle = this.#noise(1, 32, left, top);
+    const fine = this.#noise(2, 16, left, top);
+    const groves = this.#noise(3, 32, left, top), trees = this.#noise(4, 16, left, top);
+    this.#measurePaths(left, top, paths);
+    for (let i = 0; i < size; i++) {
+      const row = Math.floor(i / CHUNK), x = left + i - row * CHUNK, y = top + row;
+      let height = Math.floor((4 * coarse[i] + 2 * middle[i] + fine[i]) / 7);
+      let wood = Math.floor((2 * groves[i] + trees[i]) / 3);
+      if (Math.abs(x) < CLEARING_ENDS && Math.abs(y) < CLEARING_ENDS) {
+        const wild = Math.min(Math.max(Math.floor((x * x + y * y - CLEARING ** 2) * 1024
+          / (CLEARING_ENDS ** 2 - CLEARING ** 2)), 0), 1024);
+        height = MEADOW + Math.floor((height - MEADOW) * wild / 1024);
+        wood = Math.floor(wood * wild / 1024);
+      }
+      heights[i] = height;
+      woods[i] = wood;
+      if (x * x + y * y <= PLAZA_WITHIN ** 2) kinds[i] = PLAZA;
+      else if (paths[i] <= PATH_WITHIN) kinds[i] = height < WATER_BELOW ? BRIDGE : PATH;
+      else if (height < DEEP_BELOW) kinds[i] = DEEP;
+      else if (height < WATER_BELOW) kinds[i] = WATER;
+      else if (height < SAND_BELOW) kinds[i] = SAND;
+      else if (height >= ROCK_FROM) kinds[i] = ROCK;
+      else kinds[i] = wood >= WOOD_FROM ? WOOD : GRASS;
+    }
+    return chunk;
+  }
+
+  #hash(layer, x, y) {
+    const row = hash32(Math.imul(x, 0x9e3779b1) + this.salts[layer]);
+    return hash32(row + Math.imul(y, 0x85ebca77));
+  }
+
+  #noise(layer, length, left, top) {
+    const smooth = SMOOTH[length], out = new Uint16Array(CHUNK * CHUNK);
+    const i = Math.floor(left / length), j = Math.floor(top / length);
+    const x0 = left - i * length, y0 = top - j * length;
+    const a = this.#hash(layer, i, j) >>> 16, b = this.#hash(layer, i + 1, j) >>> 16;
+    const c = this.#hash(layer, i, j + 1) >>> 16, d = this.#hash(layer, i + 1, j + 1) >>> 16;
+    for (let y = 0, k = 0; y < CHUNK; y++) {
+      for (let x = 0; x < CHUNK; x++, k++) {
+        const upper = a * 1024 + (b - a) * smooth[x0 + x];
+        const lower = c * 1024 + (d - c) * smooth[x0 + x];
+        out[k] = Math.floor((upper * 1024 + (lower - upper) * smooth[y0 + y]) / 1048576);
+      }
+    }
+    return out;
+  }
+
+  /** The tile [x, y] that paths meet at in cell (i, j). */
+  waypoint(i, j) {
+    if (i === 0 && j === 0) return [0, 0];
+    const h = this.#hash(5, i, j);
+    return [i * CELL + (h & 0xffff) % (2 * STRAY + 1) - STRAY,
+      j * CELL + (h >>> 16) % (2 * STRAY + 1) - STRAY];
+  }
+
+  #edges(i, j) {
+    const here = this.waypoint(i, j), edges = [];
+    for (const k of [i - 1, i]) edges.push([...this.waypoint(k, j), ...this.waypoint(k + 1, j)]);
+    const even = i - 2 * Math.floor(i / 2) === 0;
+    if (even || this.#hash(5, i, j - 1) & 0x8000) edges.push([...this.waypoint(i, j - 1), ...here]);
+    if (even || this.#hash(5, i, j) & 0x8000) edges.push([...here, ...this.waypoint(i, j + 1)]);
+    return edges;
+  }
+
+  #measurePaths(left, top, distances) {
+    const reach = Math.floor((WARP + PATH_FAR) / 16) + 1;
+    const cellOf = (tile) => Math.floor((tile + CELL / 2) / CELL);
+    const near = new Map();
+    for (let j = cellOf(top - reach); j <= cellOf(top + CHUNK + reach); j++) {
+      for (let i = cellOf(left - reach); i <= cellOf(left + CHUNK + reach); i++) {
+        for (const [x0, y0, x1, y1] of this.#edges(i, j)) {
+          if (Math.min(x0, x1) - reach > left + CHUNK || Math.max(x0, x1) + reach < left
+            || Math.min(y0, y1) - reach > top + CHUNK || Math.max(y0, y1) + reach < top) continue;
+          const ax = (x0 - left) * 16, ay = (y0 - top) * 16;
+          const dx = (x1 - x0) * 16, dy = (y1 - y0) * 16;
+          near.set([x0, y0, x1, y1].join(), { ax, ay, dx, dy, length2: dx * dx + dy * dy });
+        }
+      }
+    }
+    if (near.size === 0) return;
+    const edges = [...near.values()];
+    const bendX = this.#noise(6, 32, left, top), bendY = this.#noise(7, 32, left, top);
+    for (let i = 0; i < CHUNK * CHUNK; i++) {
+      const row = Math.floor(i / CHUNK);
+      const px = (i - row * CHUNK) * 16 + Math.floor((bendX[i] - 32768) * WARP / 32768);
+      const py = row * 16 + Math.floor((bendY[i] - 32768) * WARP / 32768);
+      let best = PATH_FAR * PATH_FAR;
+      for (const { ax, ay, dx, dy, length2 } of edges) {
+        const rx = px - ax, ry = py - ay, along = rx * dx + ry * dy;
+        let d2;
+        if (along <= 0) d2 = rx * rx + ry * ry;
+        else if (along >= length2) d2 = (rx - dx) * (rx - dx) + (ry - dy) * (ry - dy);
+        else {
+          const cross = rx * dy - ry * dx;
+          d2 = Math.floor(cross * cross / length2);
+        }
+        if (d2 < best) best = d2;
+      }
+      distances[i] = Math.floor(Math.sqrt(best));
+    }
+  }
+}

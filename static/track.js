@@ -1,0 +1,159 @@
+// Movement as a function of time: the twin of world/track.py, which says what a track is and how
+// the next leg of a walk is planned. tests/vectors/track.json holds both to the same digits: whole
+// numbers only, Math.floor(a / b), no product over 2^53. It never touches the page.
+
+export const UNIT = 1024;                 // positions are whole numbers of 1/UNIT tile
+export const REACH = 32 * UNIT;           // the longest leg along one axis
+const GOAL_REACH = 256 * UNIT;            // a goal counts as no farther than this along each axis
+const SPEED = 5120, DIAGONAL = 3620;      // units a second, straight and along each diagonal axis
+
+/** The track { x, y, dx, dy, start, duration } of somebody who stands at (x, y) from t (ms) on. */
+export function stand(x, y, t) {
+  return { x, y, dx: 0, dy: 0, start: t, duration: 0 };
+}
+
+/** The position [x, y], in whole units, at a whole millisecond. */
+export function positionAt(track, t) {
+  const passed = t - track.start;
+  if (passed >= track.duration) return [track.x + track.dx, track.y + track.dy];
+  if (passed <= 0) return [track.x, track.y];
+  return [track.x + Math.floor(track.dx * passed / track.duration),
+    track.y + Math.floor(track.dy * passed / track.duration)];
+}
+
+/** The position [x, y] in tiles at any time, not rounded: for drawing only. */
+export function drawnAt(track, t) {
+  const part = track.duration === 0 ? 1
+    : Math.min(Math.max((t - track.start) / track.duration, 0), 1);
+  return [(track.x + track.dx * part) / UNIT, (track.y + track.dy * part) / UNIT];
+}
+
+/** Whether it ends because a leg may be no longer, not because of an obstacle or goal. */
+export function renewable(track) {
+  return Math.abs(track.dx) >= REACH || Math.abs(track.dy) >= REACH;
+}
+
+/** After how many ms a track has first passed a border along one axis, else null: see passing()
+ * in world/track.py. */
+export function passing(x, dx, duration, border) {
+  if (dx > 0) {
+    if (x >= border) return 0;
+    return x + dx >= border ? Math.ceil((border - x) * duration / dx) : null;
+  }
+  if (x < border) return 0;
+  return x + dx < border ? Math.floor((x - border) * duration / -dx) + 1 : null;
+}
+
+/** The next track of somebody at (x, y) with an intent, from time `start`; null when there is
+ * nowhere to go. `intent` is null, { heading: [-1..1, -1..1] } or { goal: [x, y] } in units;
+ * `blocked(column, row)` says whether nobody can stand on a tile. */
+export function leg(blocked, x, y, intent, start) {
+  if (intent === null) return null;
+  let farX, farY;
+  if (intent.goal) {
+    farX = clamp(intent.goal[0] - x, GOAL_REACH);
+    farY = clamp(intent.goal[1] - y, GOAL_REACH);
+  } else {
+    farX = intent.heading[0] * REACH;
+    farY = intent.heading[1] * REACH;
+  }
+  let [dx, dy, barred] = straight(blocked, x, y, ...shorten(farX, farY));
+  if (dx === 0 && dy === 0 && barred !== null) {
+    [dx, dy] = slide(blocked, x, y, farX, farY, barred);
+  }
+  if (dx === 0 && dy === 0) return null;
+  return { x, y, dx, dy, start, duration: durationOf(dx, dy) };
+}
+
+function clamp(d, most) {
+  return Math.min(Math.max(d, -most), most);
+}
+
+function shorten(dx, dy) {
+  const longest = Math.max(Math.abs(dx), Math.abs(dy));
+  if (longest <= REACH) return [dx, dy];
+  return [part(dx, REACH, longest), part(dy, REACH, longest)];
+}
+
+function part(d, numerator, denominator) {
+  const whole = Math.floor(Math.abs(d) * numerator / denominator);
+  return d < 0 && whole !== 0 ? -whole : whole;
+}
+
+function durationOf(dx, dy) {
+  const ax = Math.abs(dx), ay = Math.abs(dy);
+  if (ax === ay) return Math.ceil(ax * 1000 / DIAGONAL);
+  const distance = ax === 0 || ay === 0 ? ax + ay : Math.floor(Math.sqrt(ax * ax + ay * ay));
+  return Math.ceil(distance * 1000 / SPEED);
+}
+
+function straight(blocked, x, y, dx, dy) {
+  let barred = null;
+  while (dx !== 0 || dy !== 0) {
+    const block = firstBlock(blocked, x, y, dx, dy);
+    if (block === null) break;
+    const [axis, tile] = block;
+    if (axis === 'x') {
+      const free = dx > 0 ? (tile + 1) * UNIT - 1 - x : tile * UNIT - x;
+      dy = part(dy, Math.abs(free), Math.abs(dx));
+      dx = free;
+    } else {
+      const free = dy > 0 ? (tile + 1) * UNIT - 1 - y : tile * UNIT - y;
+      dx = part(dx, Math.abs(free), Math.abs(dy));
+      dy = free;
+    }
+    barred = axis;
+  }
+  return [dx, dy, barred];
+}
+
+function firstBlock(blocked, x, y, dx, dy) {
+  const duration = durationOf(dx, dy);
+  let col = Math.floor(x / UNIT), row = Math.floor(y / UNIT);
+  const lastCol = Math.floor((x + dx) / UNIT), lastRow = Math.floor((y + dy) / UNIT);
+  const stepX = dx > 0 ? 1 : -1, stepY = dy > 0 ? 1 : -1;
+  const upX = dx > 0 ? 1 : 0, upY = dy > 0 ? 1 : 0;
+  while (col !== lastCol || row !== lastRow) {
+    const atX = col !== lastCol ? passing(x, dx, duration, (col + upX) * UNIT) : null;
+    const atY = row !== lastRow ? passing(y, dy, duration, (row + upY) * UNIT) : null;
+    if (atY === null || (atX !== null && atX < atY)) {
+      if (blocked(col + stepX, row)) return ['x', col];
+      col += stepX;
+    } else if (atX === null || atY < atX) {
+      if (blocked(col, row + stepY)) return ['y', row];
+      row += stepY;
+    } else {
+      const sideX = blocked(col + stepX, row), sideY = blocked(col, row + stepY);
+      if ((sideX && sideY) || blocked(col + stepX, row + stepY)) {
+        return sideX ? ['x', col] : ['y', row];
+      }
+      col += stepX;
+      row += stepY;
+    }
+  }
+  return null;
+}
+
+function slide(blocked, x, y, farX, farY, barred) {
+  const col = Math.floor(x / UNIT), row = Math.floor(y / UNIT);
+  if (barred === 'x') {
+    const side = col + (farX > 0 ? 1 : -1);
+    return [0, along(y, farY, (r) => blocked(col, r), (r) => blocked(side, r))];
+  }
+  const side = row + (farY > 0 ? 1 : -1);
+  return [along(x, farX, (c) => blocked(c, row), (c) => blocked(c, side)), 0];
+}
+
+function along(p, far, ahead, beside) {
+  if (far === 0) return 0;
+  const step = far > 0 ? 1 : -1;
+  far = clamp(far, REACH);
+  let tile = Math.floor(p / UNIT);
+  for (;;) {
+    const first = step > 0 ? (tile + 1) * UNIT : tile * UNIT - 1;
+    if ((first - p) * step > far * step) return far;
+    if (ahead(tile + step)) return first - step - p;
+    tile += step;
+    if (!beside(tile)) return first - p;
+  }
+}

@@ -1,0 +1,178 @@
+// Bridges: where a path runs over water. The terrain only tells each tile's distance to the
+// path, so the middle line is traced through those distances, once a bridge, and planks are laid
+// across it.
+
+import { BRIDGE, CHUNK, WATER_BELOW } from '../terrain.js';
+import { Lru } from './sprite.js';
+
+const MOST_TILES = 1200;                  // of one bridge; a longer one is several
+export const STEP = 0.25;                 // tiles between points of a middle line
+const MOST_STEPS = 800;
+const SHORTEST = 14;                      // points of a side branch; less is no bridge but a corner
+const SIDE = 1.3;                         // tiles: where water beside the middle still counts
+const ONTO_LAND = 0.9;                    // tiles that a bridge reaches over its banks
+const LOST = 14;                          // 1/16 tile off the path's middle: the trace ends
+const MET = 0.9;                          // tiles: nearer, two middle lines are one
+const EDGE = 27;                          // 1/16 tile of path distance at a plank's end
+export const WIDEST = 2.7;                // tiles from the middle; more is another deck
+
+/** Knows the bridges that were looked at. */
+export class Bridges {
+  constructor(terrain) {
+    this.terrain = terrain;
+    this.byTile = new Lru(20000);
+  }
+
+  /** The bridge that covers a tile of kind BRIDGE: { lines }, each the points of a middle line
+   * { xs, ys, lefts, rights }: world tiles, and tiles from there to the deck's edges. */
+  at(x, y) {
+    const known = this.byTile.get(x + ',' + y);
+    if (known !== undefined) return known;
+    const tiles = this.#tilesAround(x, y);
+    const bridge = { lines: this.#trace(tiles) };
+    for (const [tx, ty] of tiles) this.byTile.set(tx + ',' + ty, bridge);
+    return bridge;
+  }
+
+  #tilesAround(x, y) {
+    const seen = new Set([x + ',' + y]), tiles = [[x, y]];
+    for (let i = 0; i < tiles.length && tiles.length < MOST_TILES; i++) {
+      const [cx, cy] = tiles[i];
+      for (let dy = -1; dy <= 1; dy++) {
+        for (let dx = -1; dx <= 1; dx++) {
+          const key = (cx + dx) + ',' + (cy + dy);
+          if (seen.has(key) || this.terrain.kind(cx + dx, cy + dy) !== BRIDGE) continue;
+          seen.add(key);
+          tiles.push([cx + dx, cy + dy]);
+        }
+      }
+    }
+    return tiles.sort((a, b) => this.#distance(...middle(a)) - this.#distance(...middle(b))
+      || a[1] - b[1] || a[0] - b[0]);
+  }
+
+  /** Lines through all tiles; what one line leaves uncovered begins another. */
+  #trace(tiles) {
+    const lines = [];
+    for (const tile of tiles) {
+      const [x, y] = middle(tile);
+      if (lines.length >= 8) break;
+      if (this.#distance(x, y) > 20 || lines.some((line) => nearTo(line, x, y, 2.4))) continue;
+      const line = this.#line(x, y, lines);
+      if (lines.length === 0 || line.xs.length >= SHORTEST) lines.push(line);
+    }
+    return lines;
+  }
+
+  #line(x, y, others) {
+    let turn = 0, least = Infinity;
+    for (let i = 0; i < 16; i++) {
+      const angle = i * Math.PI / 16, cos = Math.cos(angle) * 1.5, sin = Math.sin(angle) * 1.5;
+      const far = this.#distance(x + cos, y + sin) + this.#distance(x - cos, y - sin);
+      if (far < least) {
+        least = far;
+        turn = angle;
+      }
+    }
+    const back = this.#follow(x, y, turn + Math.PI, others);
+    const forth = this.#follow(x, y, turn, others);
+    back.xs.reverse();
+    back.ys.reverse();
+    const line = { xs: [...back.xs, x, ...forth.xs], ys: [...back.ys, y, ...forth.ys],
+      lefts: [], rights: [] };
+    for (const values of [line.xs, line.ys]) relax(values, 8);
+    for (let i = 0; i < line.xs.length; i++) {
+      const { cos, sin } = directionAt(line, i);
+      line.lefts.push(this.#reach(line.xs[i], line.ys[i], sin, -cos));
+      line.rights.push(this.#reach(line.xs[i], line.ys[i], -sin, cos));
+    }
+    for (const values of [line.lefts, line.rights]) relax(values, 4);
+    return line;
+  }
+
+  /** The points from (x, y) on to the end of the bridge or where another one is met. */
+  #follow(x, y, turn, others) {
+    const xs = [], ys = [];
+    let dry = 0;
+    for (let i = 0; i < MOST_STEPS && dry * STEP < ONTO_LAND; i++) {
+      let best = turn, least = Infinity;
+      for (let j = -4; j <= 4; j++) {
+        const angle = turn + j * 0.09;
+        const far = this.#distance(x + Math.cos(angle) * 0.9, y + Math.sin(angle) * 0.9)
+          + Math.abs(j) * 0.12;
+        if (far < least) {
+          least = far;
+          best = angle;
+        }
+      }
+      turn = best;
+      const cos = Math.cos(turn), sin = Math.sin(turn);
+      x += cos * STEP;
+      y += sin * STEP;
+      const off = (this.#distance(x - sin, y + cos) - this.#distance(x + sin, y - cos)) / 32;
+      const shift = Math.min(Math.max(-off, -0.08), 0.08);
+      x += -sin * shift;
+      y += cos * shift;
+      if (this.#distance(x, y) > LOST) break;
+      const wet = [0, -SIDE, SIDE].some((side) =>
+        this.#sample('heights', x - sin * side, y + cos * side) < WATER_BELOW);
+      dry = wet ? 0 : dry + 1;
+      if (others.some((line) => nearTo(line, x, y, MET))) break;
+      xs.push(x);
+      ys.push(y);
+    }
+    return { xs, ys };
+  }
+
+  /** Tiles from a point to the deck's edge in a direction. */
+  #reach(x, y, cos, sin) {
+    let far = 1.2;
+    while (far < WIDEST && this.#distance(x + cos * far, y + sin * far) < EDGE) far += 0.06;
+    return far;
+  }
+
+  #distance(x, y) {
+    return this.#sample('paths', x, y);
+  }
+
+  /** A field between tile centres. */
+  #sample(field, x, y) {
+    const left = Math.floor(x - 0.5), top = Math.floor(y - 0.5);
+    const u = x - 0.5 - left, v = y - 0.5 - top;
+    return (this.#at(field, left, top) * (1 - u) + this.#at(field, left + 1, top) * u) * (1 - v)
+      + (this.#at(field, left, top + 1) * (1 - u) + this.#at(field, left + 1, top + 1) * u) * v;
+  }
+
+  #at(field, x, y) {
+    const cx = Math.floor(x / CHUNK), cy = Math.floor(y / CHUNK);
+    return this.terrain.chunk(cx, cy)[field][(y - cy * CHUNK) * CHUNK + x - cx * CHUNK];
+  }
+}
+
+/** Smooth a row of numbers, ends kept. */
+function relax(values, times) {
+  for (let pass = 0; pass < times; pass++) {
+    let before = values[0];
+    for (let i = 1; i < values.length - 1; i++) {
+      const own = values[i];
+      values[i] = before / 4 + own / 2 + values[i + 1] / 4;
+      before = own;
+    }
+  }
+}
+
+/** Which way a line goes at its point `i`. */
+export function directionAt({ xs, ys }, i) {
+  const before = Math.max(i - 2, 0), after = Math.min(i + 2, xs.length - 1);
+  const dx = xs[after] - xs[before], dy = ys[after] - ys[before], length = Math.hypot(dx, dy) || 1;
+  return { cos: dx / length, sin: dy / length };
+}
+
+const middle = ([x, y]) => [x + 0.5, y + 0.5];
+
+export function nearTo(line, x, y, within) {
+  for (let i = 0; i < line.xs.length; i++) {
+    if (Math.hypot(line.xs[i] - x, line.ys[i] - y) < within) return true;
+  }
+  return false;
+}

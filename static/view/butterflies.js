@@ -1,0 +1,63 @@
+// Butterflies over the flowers: life where nobody walks. Each keeps to its own patch, on a path
+// that is a function of time alone.
+
+import { GRASS } from '../terrain.js';
+import { part, rollAt } from './dice.js';
+import { oval, spriteOf } from './sprite.js';
+
+const COLOURS = ['#ffffff', '#ffe08a', '#f7a8c4', '#a9c8ff'];
+const PATCH = 8;                          // tiles a side that have one butterfly at the most
+const SALT = 0xb77e;
+const FLAP_MS = 90, LOOP_MS = 9000;
+const RANGE = 2.2, HEIGHT = 0.7;          // tiles
+
+/** The butterflies of the window's piece: x, y (px), phase and colour of each. */
+export function butterfliesOf(window, tile) {
+  const { x0, y0, tiles } = window, found = [];
+  for (let y = 0; y < tiles; y += PATCH) {
+    for (let x = 0; x < tiles; x += PATCH) {
+      const roll = rollAt(x0 + x, y0 + y, SALT), at = 2 + (roll >>> 28 & 3);
+      if ((roll & 3) > 0 || window.kind(x + at, y + at) !== GRASS) continue;
+      found.push((x + at) * tile, (y + at) * tile, roll >>> 4 & 1023, roll >>> 16 & 3);
+    }
+  }
+  return Int16Array.from(found);
+}
+
+export class Butterflies {
+  /** `tile` is in device px. */
+  constructor(tile) {
+    const box = { left: -0.25, top: -0.2, right: 0.25, bottom: 0.2 };
+    this.wings = COLOURS.map((colour) => [1, 0.55, 0.2].map((open) => spriteOf(tile, box, (ctx) => {
+      for (const side of [-1, 1]) {
+        oval(ctx, side * 0.085 * open, -0.05, 0.1 * open, 0.085, colour, side * 0.5);
+        oval(ctx, side * 0.07 * open, 0.06, 0.07 * open, 0.06, colour, -side * 0.4);
+      }
+      oval(ctx, 0, 0, 0.018, 0.1, '#3c4654');
+    })));
+    this.shade = spriteOf(tile, box, (ctx) => oval(ctx, 0, 0, 0.1, 0.04, 'rgba(32, 46, 38, 0.22)'));
+    this.visit = (piece, x, y) => this.#drawPiece(piece, x, y);
+  }
+
+  draw(ctx, scene, screen, ground) {
+    if (scene.still) return;
+    this.ctx = ctx;
+    this.now = scene.now;
+    this.tile = screen.tile;
+    ground.eachPiece(screen, this.visit);
+  }
+
+  #drawPiece({ butterflies }, left, top) {
+    const { ctx, now, tile, shade } = this;
+    for (let i = 0; i < butterflies.length; i += 4) {
+      const turn = (now / LOOP_MS + butterflies[i + 2] / 1024) * Math.PI * 2;
+      const x = left + butterflies[i] + Math.sin(turn) * RANGE * tile;
+      const y = top + butterflies[i + 1] + Math.sin(2 * turn + 1) * RANGE * 0.5 * tile;
+      const up = (HEIGHT + 0.25 * Math.sin(5 * turn)) * tile;
+      const flap = Math.floor(now / FLAP_MS + butterflies[i + 2]) % 4;
+      const wings = this.wings[butterflies[i + 3]][flap === 3 ? 1 : flap];
+      ctx.drawImage(shade.canvas, Math.round(x) - shade.ax, Math.round(y) - shade.ay);
+      ctx.drawImage(wings.canvas, Math.round(x) - wings.ax, Math.round(y - up) - wings.ay);
+    }
+  }
+}

@@ -1,0 +1,214 @@
+// The ground as pieces that are painted once and copied to the screen ever after. Which pieces
+// are kept is bounded by memory; how many are painted in a frame, by time.
+
+import { Bridges } from './bridges.js';
+import { paintPiece } from './piece.js';
+import { MAP_COLOURS } from './palette.js';
+import { canvasOf, Lru, spriteOf } from './sprite.js';
+import { SPRITES } from './trees.js';
+import { Window } from './window.js';
+
+const MEMORY = 96 * 2 ** 20;              // bytes of pieces kept at the least
+const PIECE_PX = 320;                     // device px: pieces wider than this have fewer tiles
+const REACH = 3;                          // tiles that what stands may cover beyond its own tile
+const NO_PIECE = null;
+
+export class Ground {
+  /** `tile` is in whole device px a tile. */
+  constructor(terrain, tile) {
+    this.terrain = terrain;
+    this.tile = tile;
+    this.tiles = tile * 16 <= PIECE_PX ? 16 : 8;
+    this.side = this.tiles * tile;
+    this.window = new Window(terrain);
+    this.bridges = new Bridges(terrain);
+    this.sprites = [];
+    this.spare = [];
+    this.bytes = this.side * this.side * 4;
+    this.pieces = new Lru(MEMORY, (piece) => {
+      if (this.spare.length < 8) this.spare.push(piece.canvas);
+    });
+    this.previews = new Lru(400);
+    this.grid = [];
+    this.heading = { x: 0, y: 0, cameraX: 0, cameraY: 0 };
+    this.missing = 0;
+    this.covers = { piece: [], at: [], count: 0 };
+  }
+
+  /** The picture of a thing that stands, by its number (index into SPRITES plus 1). */
+  sprite(number) {
+    let sprite = this.sprites[number];
+    if (sprite === undefined) {
+      const { box, paint } = SPRITES[number - 1];
+      sprite = this.sprites[number] = spriteOf(this.tile, box, paint);
+    }
+    return sprite;
+  }
+
+  /** Draw the ground under the screen; paint missing pieces for at most `budget` ms, the nearest
+   * to the middle first, and when none is missing one of those that come next. */
+  draw(ctx, screen, budget) {
+    const { side, tiles } = this, { tile } = screen;
+    const left = Math.floor((screen.baseX - Math.ceil(screen.left / tile)) / tiles);
+    const top = Math.floor((screen.baseY - Math.ceil(screen.top / tile)) / tiles);
+    const right = Math.floor((screen.baseX
+      + Math.floor((screen.width - screen.left) / tile)) / tiles);
+    const bottom = Math.floor((screen.baseY
+      + Math.floor((screen.height - screen.top) / tile)) / tiles);
+    this.#rearrange(left - 1, top - 1, right - left + 3, bottom - top + 3);
+    this.#paintMissing(screen, left, top, right, bottom, budget);
+    ctx.imageSmoothingEnabled = true;
+    for (let row = top; row <= bottom; row++) {
+      for (let col = left; col <= right; col++) {
+        const piece = this.#pieceAt(col, row);
+        const x = (col * tiles - screen.baseX) * tile + screen.left;
+        const y = (row * tiles - screen.baseY) * tile + screen.top;
+        if (piece !== NO_PIECE) ctx.drawImage(piece.canvas, x, y);
+        else ctx.drawImage(this.#preview(col, row), x, y, side, side);
+      }
+    }
+  }
+
+  /** Draw again what stands before feet at y = `feet` (device px) and covers the rectangle there,
+   * within the rectangle only. True if anything did. */
+  cover(ctx, screen, left, top, right, bottom, feet) {
+    const { tile } = screen, { covers } = this;
+    const fromX = Math.floor(screen.tilesX(left)) - 1, toX = Math.floor(screen.tilesX(right)) + 1;
+    const fromY = Math.floor(screen.tilesY(feet)), toY = Math.floor(screen.tilesY(bottom)) + REACH;
+    covers.count = 0;
+    for (let y = fromY; y <= toY; y++) {
+      const row = Math.floor(y / this.tiles), inRow = (y - row * this.tiles) * this.tiles;
+      for (let x = fromX; x <= toX; x++) {
+        const col = Math.floor(x / this.tiles), piece = this.#pieceAt(col, row);
+        if (piece === NO_PIECE) continue;
+        const at = inRow + x - col * this.tiles;
+        if (piece.things[at] === 0) continue;
+        const footX = (piece.x0 - screen.baseX) * tile + screen.left + piece.xs[at];
+        const footY = (piece.y0 - screen.baseY) * tile + screen.top + piece.ys[at];
+        if (footY <= feet) continue;
+        const sprite = this.sprite(piece.things[at]);
+        const x0 = footX - sprite.ax, y0 = footY - sprite.ay;
+        if (x0 >= right || y0 >= bottom || x0 + sprite.w <= left || y0 + sprite.h <= top) continue;
+        this.#keepCover(footY, sprite, x0, y0);
+      }
+    }
+    for (let i = 0; i < covers.count; i++) {
+      const { sprite, x, y } = covers.at[i];
+      const x0 = Math.max(x, left), y0 = Math.max(y, top);
+      const w = Math.min(x + sprite.w, right) - x0, h = Math.min(y + sprite.h, bottom) - y0;
+      ctx.drawImage(sprite.canvas, x0 - x, y0 - y, w, h, x0, y0, w, h);
+    }
+    return covers.count > 0;
+  }
+
+  /** Insert into the few covers of one walker, the farthest first. */
+  #keepCover(footY, sprite, x, y) {
+    const { at } = this.covers;
+    let i = this.covers.count++;
+    if (at.length <= i) at.push({ footY: 0, sprite: null, x: 0, y: 0 });
+    const own = at[i];
+    for (; i > 0 && at[i - 1].footY > footY; i--) at[i] = at[i - 1];
+    at[i] = own;
+    own.footY = footY;
+    own.sprite = sprite;
+    own.x = x;
+    own.y = y;
+  }
+
+  /** Visit the visible pieces that are painted: visit(piece, x, y), the corner in device px. */
+  eachPiece(screen, visit) {
+    for (const piece of this.grid) {
+      if (piece === NO_PIECE) continue;
+      const x = (piece.x0 - screen.baseX) * screen.tile + screen.left;
+      const y = (piece.y0 - screen.baseY) * screen.tile + screen.top;
+      if (x < screen.width && y < screen.height && x + this.side > 0 && y + this.side > 0) {
+        visit(piece, x, y);
+      }
+    }
+  }
+
+  #pieceAt(col, row) {
+    const x = col - this.gridLeft, y = row - this.gridTop;
+    if (x < 0 || y < 0 || x >= this.gridCols || y >= this.gridRows) return NO_PIECE;
+    return this.grid[y * this.gridCols + x];
+  }
+
+  /** Keep the pieces near the screen in a grid, so that a frame looks nothing up by name. */
+  #rearrange(left, top, cols, rows) {
+    if (left === this.gridLeft && top === this.gridTop && cols === this.gridCols
+      && rows === this.gridRows) return;
+    this.gridLeft = left;
+    this.gridTop = top;
+    this.gridCols = cols;
+    this.gridRows = rows;
+    // Twice what a screen needs, however large it is.
+    this.pieces.limit = Math.max(MEMORY, 2 * cols * rows * this.bytes);
+    this.grid.length = cols * rows;
+    for (let row = 0; row < rows; row++) {
+      for (let col = 0; col < cols; col++) {
+        const piece = this.pieces.get((left + col) + ':' + (top + row));
+        this.grid[row * cols + col] = piece === undefined ? NO_PIECE : piece;
+      }
+    }
+  }
+
+  #paintMissing(screen, left, top, right, bottom, budget) {
+    const { heading } = this, { tile } = screen, until = performance.now() + budget;
+    const moveX = screen.baseX - screen.left / tile - heading.cameraX;
+    const moveY = screen.baseY - screen.top / tile - heading.cameraY;
+    if (Math.abs(moveX) + Math.abs(moveY) < 2) {
+      heading.x = heading.x * 0.9 + moveX;
+      heading.y = heading.y * 0.9 + moveY;
+    }
+    heading.cameraX += moveX;
+    heading.cameraY += moveY;
+    const middleX = (left + right) / 2, middleY = (top + bottom) / 2;
+    for (let painted = 0; ; painted++) {
+      let best = -1, least = Infinity, seen = false;
+      for (let i = 0; i < this.grid.length; i++) {
+        if (this.grid[i] !== NO_PIECE) continue;
+        const row = Math.floor(i / this.gridCols), col = i - row * this.gridCols;
+        const x = this.gridLeft + col - middleX, y = this.gridTop + row - middleY;
+        const visible = col > 0 && row > 0 && col < this.gridCols - 1 && row < this.gridRows - 1;
+        const cost = x * x + y * y + (visible ? 0 : 1000)
+          - (visible ? 0 : 20 * (x * heading.x + y * heading.y));
+        if (cost < least) {
+          least = cost;
+          best = i;
+          seen = visible;
+        }
+      }
+      this.missing = seen ? 1 : 0;
+      // What is not yet in view waits for a frame with time to spare, one piece at a time.
+      if (best < 0 || (!seen && painted > 0)) return;
+      this.#paint(best);
+      if (performance.now() > until) return;
+    }
+  }
+
+  #paint(index) {
+    const row = Math.floor(index / this.gridCols), col = index - row * this.gridCols;
+    const x0 = (this.gridLeft + col) * this.tiles, y0 = (this.gridTop + row) * this.tiles;
+    const canvas = this.spare.pop() || canvasOf(this.side, this.side);
+    this.window.look(x0, y0, this.tiles);
+    const piece = paintPiece(canvas, this, this.window, this.bridges);
+    this.pieces.set((this.gridLeft + col) + ':' + (this.gridTop + row), piece, this.bytes);
+    this.grid[index] = piece;
+  }
+
+  /** A tile a pixel, for the moment until a piece is painted. */
+  #preview(col, row) {
+    const key = col + ':' + row, known = this.previews.get(key);
+    if (known !== undefined) return known;
+    const { tiles } = this, canvas = canvasOf(tiles, tiles), ctx = canvas.getContext('2d');
+    const image = ctx.createImageData(tiles, tiles);
+    for (let i = 0; i < tiles * tiles; i++) {
+      const y = Math.floor(i / tiles);
+      const kind = this.terrain.kind(col * tiles + i - y * tiles, row * tiles + y);
+      image.data.set(MAP_COLOURS[kind], 4 * i);
+      image.data[4 * i + 3] = 255;
+    }
+    ctx.putImageData(image, 0, 0);
+    return this.previews.set(key, canvas);
+  }
+}

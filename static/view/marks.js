@@ -1,0 +1,178 @@
+// Marks that are no part of the world: the target of a click, and arrows at the screen's edge
+// towards what is out of sight.
+
+import { faceOf } from '../faces.js';
+import { textOf } from './text.js';
+
+const GOAL_MS = 900;                      // ms of one pulse
+const PILL = 30, ARROW = 9, EDGE = 12;    // css px
+const HOME_COLOUR = '#ffd166';
+const SLIDES = 60, SLIDE = 12;            // steps along the edge to give way by; css px each
+const TAU = Math.PI * 2;
+
+const taken = { at: [], count: 0 };       // of this frame's arrows
+
+/** Rings that close in on the spot one walks to. */
+export function drawGoal(ctx, scene, screen) {
+  const { goal } = scene, { tile } = screen;
+  const x = screen.x(goal.x), y = screen.y(goal.y);
+  const pulse = scene.still ? 0.5 : (goal.age / GOAL_MS) % 1;
+  for (const [style, width] of [['rgba(20, 26, 36, 0.4)', 0.16], ['#ffffff', 0.08]]) {
+    ctx.strokeStyle = style;
+    ctx.lineWidth = width * tile;
+    ctx.beginPath();
+    ctx.ellipse(x, y, 0.2 * tile, 0.11 * tile, 0, 0, TAU);
+    ctx.stroke();
+    ctx.globalAlpha = pulse;
+    ctx.beginPath();
+    const wide = 0.75 - 0.5 * pulse;
+    ctx.ellipse(x, y, wide * tile, wide * 0.55 * tile, 0, 0, TAU);
+    ctx.stroke();
+    ctx.globalAlpha = 1;
+  }
+}
+
+/** Arrows for all of scene.arrows that lie out of sight. Device px a css px: `dpr` for words,
+ * `pageDpr` for the page's panels. */
+export function drawArrows(ctx, scene, screen, dpr, pageDpr) {
+  const insets = scene.insets || { top: 0, right: 0, bottom: 0, left: 0 }, edge = EDGE * dpr;
+  const area = { left: insets.left * pageDpr + edge, top: insets.top * pageDpr + edge,
+    right: screen.width - insets.right * pageDpr - edge,
+    bottom: screen.height - insets.bottom * pageDpr - edge, panels: insets.panels ?? [], pageDpr };
+  taken.count = 0;
+  for (const arrow of scene.arrows) drawArrow(ctx, scene, screen, arrow, area, dpr);
+}
+
+/** The middle of an arrow's pill on the edge of the area, as near to its direction as panels and
+ * other arrows allow: it slides along the edge, to either side in turn. */
+function edgePlace(dx, dy, area, halfW, halfH) {
+  const middleX = (area.left + area.right) / 2, middleY = (area.top + area.bottom) / 2;
+  const reachX = Math.max((area.right - area.left) / 2 - halfW, 1);
+  const reachY = Math.max((area.bottom - area.top) / 2 - halfH, 1);
+  const share = Math.min(reachX / Math.max(Math.abs(dx), 1e-9),
+    reachY / Math.max(Math.abs(dy), 1e-9));
+  let along = aroundOf(dx * share, dy * share, reachX, reachY);
+  const round = 4 * (reachX + reachY);
+  for (let i = 0; i < SLIDES; i++) {
+    along += (i % 2 === 0 ? i : -i) * SLIDE * area.pageDpr;
+    const place = placeAround(mod(along, round), reachX, reachY);
+    place.x = Math.round(middleX + place.x);
+    place.y = Math.round(middleY + place.y);
+    if (!blocked(area, place.x, place.y, halfW, halfH)) return place;
+  }
+  return { x: Math.round(middleX + dx * share), y: Math.round(middleY + dy * share) };
+}
+
+/** How far round the rectangle, clockwise from its upper left corner, a place on its edge is. */
+function aroundOf(x, y, reachX, reachY) {
+  if (y <= -reachY + 0.5) return x + reachX;
+  if (x >= reachX - 0.5) return 2 * reachX + y + reachY;
+  if (y >= reachY - 0.5) return 2 * reachX + 2 * reachY + reachX - x;
+  return 4 * reachX + 2 * reachY + reachY - y;
+}
+
+function placeAround(along, reachX, reachY) {
+  if (along < 2 * reachX) return { x: along - reachX, y: -reachY };
+  if (along < 2 * (reachX + reachY)) return { x: reachX, y: along - 2 * reachX - reachY };
+  if (along < 4 * reachX + 2 * reachY) {
+    return { x: 3 * reachX + 2 * reachY - along, y: reachY };
+  }
+  return { x: -reachX, y: 4 * reachX + 3 * reachY - along };
+}
+
+const mod = (number, by) => number - by * Math.floor(number / by);
+
+/** Whether an arrow there would touch a panel or another arrow. */
+function blocked({ panels, pageDpr: dpr }, x, y, halfW, halfH) {
+  for (const { left, top, right, bottom } of panels) {
+    if (x + halfW > left * dpr && x - halfW < right * dpr && y + halfH > top * dpr
+      && y - halfH < bottom * dpr) return true;
+  }
+  for (let i = 0; i < taken.count; i++) {
+    const other = taken.at[i];
+    if (Math.abs(x - other.x) < halfW + other.halfW
+      && Math.abs(y - other.y) < halfH + other.halfH) return true;
+  }
+  return false;
+}
+
+function keepClear(x, y, halfW, halfH) {
+  const { at } = taken;
+  if (at.length === taken.count) at.push({ x: 0, y: 0, halfW: 0, halfH: 0 });
+  Object.assign(at[taken.count++], { x, y, halfW, halfH });
+}
+
+function drawArrow(ctx, scene, screen, arrow, area, dpr) {
+  const dx = arrow.x - scene.camera.x, dy = arrow.y - scene.camera.y;
+  const px = screen.width / 2 + dx * screen.tile, py = screen.height / 2 + dy * screen.tile;
+  if (px > 0 && py > 0 && px < screen.width && py < screen.height) return;
+  const distance = Math.hypot(dx, dy), home = arrow.kind === 'home';
+  const colour = home ? HOME_COLOUR : faceOf(arrow.id ?? arrow.colour).colour;
+  const text = textOf(arrow.label + ' · ' + distanceOf(distance), { size: 13, dpr,
+    colour: '#ffffff' });
+  const pill = PILL * dpr, tip = ARROW * dpr, sign = 18 * dpr;
+  const width = text.w + sign + 18 * dpr;
+  const halfW = width / 2 + tip, halfH = pill / 2 + tip;
+  const place = edgePlace(dx, dy, area, halfW, halfH), { x, y } = place;
+  keepClear(x, y, halfW, halfH);
+  drawTip(ctx, x, y, dx, dy, width / 2, pill / 2, tip, colour);
+  ctx.fillStyle = 'rgba(20, 26, 36, 0.86)';
+  ctx.beginPath();
+  ctx.roundRect(x - width / 2, y - pill / 2, width, pill, pill / 2);
+  ctx.fill();
+  ctx.strokeStyle = colour;
+  ctx.lineWidth = 2 * dpr;
+  ctx.stroke();
+  const signX = x - width / 2 + 16 * dpr;
+  if (home) drawHouse(ctx, signX, y, 7 * dpr, colour);
+  else drawHead(ctx, signX, y, 6.5 * dpr, colour);
+  ctx.drawImage(text.canvas, Math.round(x - width / 2 + sign + 8 * dpr),
+    Math.round(y - text.h / 2));
+}
+
+/** A triangle on the pill's edge, towards the target. */
+function drawTip(ctx, x, y, dx, dy, halfWidth, halfHeight, tip, colour) {
+  const length = Math.hypot(dx, dy) || 1, cos = dx / length, sin = dy / length;
+  const flat = halfWidth - halfHeight;
+  const from = Math.min(Math.max(cos * halfWidth, -flat), flat);
+  const far = halfHeight + tip, near = halfHeight - 2;
+  ctx.fillStyle = colour;
+  ctx.beginPath();
+  ctx.moveTo(x + from + cos * far, y + sin * far);
+  ctx.lineTo(x + from + cos * near - sin * tip, y + sin * near + cos * tip);
+  ctx.lineTo(x + from + cos * near + sin * tip, y + sin * near - cos * tip);
+  ctx.fill();
+}
+
+function drawHouse(ctx, x, y, size, colour) {
+  ctx.fillStyle = colour;
+  ctx.beginPath();
+  ctx.moveTo(x, y - size);
+  ctx.lineTo(x + size, y);
+  ctx.lineTo(x + size * 0.7, y);
+  ctx.lineTo(x + size * 0.7, y + size * 0.85);
+  ctx.lineTo(x - size * 0.7, y + size * 0.85);
+  ctx.lineTo(x - size * 0.7, y);
+  ctx.lineTo(x - size, y);
+  ctx.fill();
+}
+
+function drawHead(ctx, x, y, size, colour) {
+  ctx.fillStyle = colour;
+  ctx.beginPath();
+  ctx.ellipse(x, y, size * 0.82, size, 0, 0, TAU);
+  ctx.fill();
+  for (const side of [-1, 1]) {
+    ctx.fillStyle = '#1d2430';
+    ctx.beginPath();
+    ctx.arc(x + side * size * 0.32, y - size * 0.15, size * 0.17, 0, TAU);
+    ctx.fill();
+  }
+}
+
+/** Tiles, as short as a glance needs. */
+function distanceOf(tiles) {
+  if (tiles < 1000) return String(Math.round(tiles));
+  if (tiles < 1e6) return (tiles / 1000).toFixed(tiles < 1e4 ? 1 : 0) + 'k';
+  return (tiles / 1e6).toFixed(1) + 'M';
+}

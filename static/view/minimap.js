@@ -1,0 +1,165 @@
+// The map in the corner: the ground around the player, a tile a pixel, north up.
+
+import { faceOf } from '../faces.js';
+import { CHUNK } from '../terrain.js';
+import { MAP_COLOURS } from './palette.js';
+import { canvasOf } from './sprite.js';
+
+const SHOWN = 160;                        // tiles across
+const KEPT = 16;                          // chunks across that the cached ground holds
+const BUILD_MS = 4;                       // ms a call for ground not yet known
+const FIRST_BUILD_MS = 30;
+const HOME = 0.5;                         // tiles, both ways
+const TAU = Math.PI * 2;
+
+export class Minimap {
+  constructor(canvas, terrain) {
+    this.canvas = canvas;
+    this.terrain = terrain;
+    this.ctx = canvas.getContext('2d');
+    this.ground = canvasOf(KEPT * CHUNK, KEPT * CHUNK);
+    this.groundCtx = this.ground.getContext('2d');
+    this.image = this.groundCtx.createImageData(CHUNK, CHUNK);
+    this.known = new Map();               // place in the ring -> 'cx:cy' drawn there
+    this.missing = true;
+    this.resize(160, 1);
+  }
+
+  /** Side in css px, and device px a css px. */
+  resize(cssSize, dpr) {
+    this.size = Math.round(cssSize * dpr);
+    this.dpr = dpr;
+    this.canvas.width = this.canvas.height = this.size;
+    this.canvas.style.width = this.canvas.style.height = cssSize + 'px';
+  }
+
+  /** `viewport` is in tiles, as are the dots ({ x, y, id, own }). */
+  render({ x, y }, viewport, dots, now) {
+    const { ctx, size } = this, scale = size / SHOWN;
+    this.#drawGround(x, y, scale);
+    const toX = (tile) => size / 2 + (tile - x) * scale;
+    const toY = (tile) => size / 2 + (tile - y) * scale;
+    this.#drawPlaza(toX(HOME), toY(HOME), scale, now);
+    for (const dot of dots) {
+      const px = toX(dot.x), py = toY(dot.y);
+      if (dot.own || px < 0 || py < 0 || px > size || py > size) continue;
+      this.#dot(px, py, 2.4 * this.dpr, faceOf(dot.id).colour);
+    }
+    ctx.strokeStyle = 'rgba(20, 26, 36, 0.6)';
+    ctx.lineWidth = 3 * this.dpr;
+    const w = viewport.w * scale, h = viewport.h * scale;
+    ctx.strokeRect(size / 2 - w / 2, size / 2 - h / 2, w, h);
+    ctx.strokeStyle = '#ffffff';
+    ctx.lineWidth = 1.4 * this.dpr;
+    ctx.strokeRect(size / 2 - w / 2, size / 2 - h / 2, w, h);
+    for (const dot of dots) {
+      if (dot.own) this.#dot(size / 2, size / 2, 3.4 * this.dpr, faceOf(dot.id).colour, '#ffffff');
+    }
+  }
+
+  /** The cached ground is a ring both ways: a chunk's place in it never moves. */
+  #drawGround(x, y, scale) {
+    const { ctx, size } = this, half = SHOWN / 2;
+    this.#readChunks(x - half, y - half);
+    const side = KEPT * CHUNK;
+    const left = Math.floor(x - half), top = Math.floor(y - half);
+    const atX = mod(left, side), atY = mod(top, side);
+    const shiftX = (left - (x - half)) * scale, shiftY = (top - (y - half)) * scale;
+    ctx.fillStyle = '#3b80ad';
+    ctx.fillRect(0, 0, size, size);
+    ctx.imageSmoothingEnabled = true;
+    ctx.imageSmoothingQuality = 'high';
+    const width = SHOWN + 1, splitX = Math.min(side - atX, width);
+    const splitY = Math.min(side - atY, width);
+    for (const [sx, w, dx] of [[atX, splitX, 0], [0, width - splitX, splitX]]) {
+      for (const [sy, h, dy] of [[atY, splitY, 0], [0, width - splitY, splitY]]) {
+        if (w <= 0 || h <= 0) continue;
+        ctx.drawImage(this.ground, sx, sy, w, h, dx * scale + shiftX, dy * scale + shiftY,
+          w * scale, h * scale);
+      }
+    }
+  }
+
+  /** Colour the chunks in sight that are new, from the middle outwards, within the time given. */
+  #readChunks(left, top) {
+    const c0 = Math.floor(left / CHUNK), r0 = Math.floor(top / CHUNK);
+    const count = Math.ceil(SHOWN / CHUNK) + 1;
+    const until = performance.now() + (this.known.size === 0 ? FIRST_BUILD_MS : BUILD_MS);
+    if (c0 === this.c0 && r0 === this.r0 && !this.missing) return;
+    this.c0 = c0;
+    this.r0 = r0;
+    this.missing = false;
+    for (let ring = 0; ring <= count; ring += 2) {
+      for (let row = 0; row < count; row++) {
+        for (let col = 0; col < count; col++) {
+          const far = Math.max(Math.abs(2 * col - count + 1), Math.abs(2 * row - count + 1));
+          if (far !== ring && far !== ring + 1) continue;
+          if (performance.now() > until) {
+            this.missing = true;
+            return;
+          }
+          this.#readChunk(c0 + col, r0 + row);
+        }
+      }
+    }
+  }
+
+  #readChunk(cx, cy) {
+    const px = mod(cx, KEPT) * CHUNK, py = mod(cy, KEPT) * CHUNK, place = px + ':' + py;
+    const key = cx + ':' + cy;
+    if (this.known.get(place) === key) return;
+    this.known.set(place, key);
+    const { kinds } = this.terrain.chunk(cx, cy), { data } = this.image;
+    for (let i = 0; i < kinds.length; i++) {
+      const [red, green, blue] = MAP_COLOURS[kinds[i]];
+      data[4 * i] = red;
+      data[4 * i + 1] = green;
+      data[4 * i + 2] = blue;
+      data[4 * i + 3] = 255;
+    }
+    this.groundCtx.putImageData(this.image, px, py);
+  }
+
+  /** The plaza as a star, or at the edge an arrow towards it. */
+  #drawPlaza(px, py, scale, now) {
+    const { ctx, size, dpr } = this, edge = 9 * dpr;
+    if (px > edge && py > edge && px < size - edge && py < size - edge) {
+      this.#dot(px, py, 5 * dpr, '#ffd166', '#5d4128');
+      return;
+    }
+    const dx = px - size / 2, dy = py - size / 2, turn = Math.atan2(dy, dx);
+    const share = (size / 2 - edge) / Math.max(Math.abs(dx), Math.abs(dy));
+    const pulse = 1 + 0.08 * Math.sin(now / 400);
+    ctx.save();
+    ctx.translate(size / 2 + dx * share, size / 2 + dy * share);
+    ctx.rotate(turn);
+    ctx.scale(dpr * pulse, dpr * pulse);
+    ctx.beginPath();
+    ctx.moveTo(7.5, 0);
+    ctx.lineTo(-4.5, 5.5);
+    ctx.lineTo(-2, 0);
+    ctx.lineTo(-4.5, -5.5);
+    ctx.closePath();
+    ctx.lineJoin = 'round';
+    ctx.strokeStyle = '#5d4128';
+    ctx.lineWidth = 3;
+    ctx.stroke();
+    ctx.fillStyle = '#ffd166';
+    ctx.fill();
+    ctx.restore();
+  }
+
+  #dot(x, y, radius, colour, edge = 'rgba(20, 26, 36, 0.75)') {
+    const { ctx, dpr } = this;
+    ctx.fillStyle = edge;
+    ctx.beginPath();
+    ctx.arc(x, y, radius + 1.1 * dpr, 0, TAU);
+    ctx.fill();
+    ctx.fillStyle = colour;
+    ctx.beginPath();
+    ctx.arc(x, y, radius, 0, TAU);
+    ctx.fill();
+  }
+}
+
+const mod = (number, by) => number - by * Math.floor(number / by);

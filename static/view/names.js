@@ -1,0 +1,91 @@
+// Names under the walkers. Where two would overlap the farther from one's own gives way; who has
+// a name on the screen keeps it over an equal, so that names do not flicker.
+
+import { textOf } from './text.js';
+
+const SIZE = 13;                          // css px
+const CELL = 6;                           // css px of the grid that finds overlaps
+const PLACE_EVERY = 160;                  // ms
+const FADE_IN_MS = 160, FADE_OUT_MS = 80;
+const BELOW = 0.16;                       // tiles from the feet to the name's top
+const BUILD_MS = 3;                       // ms a placing for pictures of new names
+const KEEPS = 0.75;                       // a shown name counts as nearer by this factor
+const COLOUR = '#ffffff', OUTLINE = 'rgba(20, 26, 36, 0.92)';
+const OWN_COLOUR = '#fff3c4', MUTED_COLOUR = '#c6ccd4';
+
+export class Names {
+  constructor() {
+    this.placed = -Infinity;
+    this.queue = [];
+    this.taken = new Uint8Array(0);
+  }
+
+  draw(ctx, scene, screen, order, dpr, elapsed) {
+    if (scene.now - this.placed > PLACE_EVERY || scene.now < this.placed) {
+      this.placed = scene.now;
+      this.#place(scene, screen, order, dpr);
+    }
+    const fadeIn = scene.still ? 1 : elapsed / FADE_IN_MS;
+    const fadeOut = scene.still ? 1 : elapsed / FADE_OUT_MS;
+    for (const memory of order) {
+      const { walker, name } = memory;
+      const alpha = memory.nameAlpha = memory.named ? Math.min(1, memory.nameAlpha + fadeIn)
+        : Math.max(0, memory.nameAlpha - fadeOut);
+      if (alpha === 0 || name === null) continue;
+      ctx.globalAlpha = alpha * walker.alpha * (walker.dimmed ? 0.85 : 1);
+      ctx.drawImage(name.canvas, memory.px - (name.w >> 1),
+        memory.py + Math.round(BELOW * screen.tile));
+    }
+    ctx.globalAlpha = 1;
+  }
+
+  #place(scene, screen, order, dpr) {
+    const { queue } = this, cell = CELL * dpr;
+    const cols = Math.ceil(screen.width / cell) + 1, rows = Math.ceil(screen.height / cell) + 1;
+    if (this.taken.length < cols * rows) this.taken = new Uint8Array(cols * rows);
+    else this.taken.fill(0);
+    queue.length = 0;
+    this.until = performance.now() + BUILD_MS;
+    for (const memory of order) {
+      const { walker } = memory;
+      const dx = walker.x - scene.camera.x, dy = walker.y - scene.camera.y;
+      memory.rank = walker.own ? -1 : (dx * dx + dy * dy) * (memory.named ? KEEPS : 1);
+      queue.push(memory);
+    }
+    queue.sort((a, b) => a.rank - b.rank);
+    for (const memory of queue) {
+      memory.named = this.#take(memory, screen, cell, cols, rows, dpr);
+    }
+  }
+
+  /** Take the cells under a name; false if one is taken already. */
+  #take(memory, screen, cell, cols, rows, dpr) {
+    const name = this.#picture(memory, dpr);
+    if (name === null) return false;
+    const left = memory.px - name.w / 2, top = memory.py + BELOW * screen.tile;
+    const fromX = Math.max(0, Math.floor(left / cell));
+    const toX = Math.min(cols - 1, Math.floor((left + name.w) / cell));
+    const fromY = Math.max(0, Math.floor((top + name.h * 0.2) / cell));
+    const toY = Math.min(rows - 1, Math.floor((top + name.h * 0.8) / cell));
+    for (let y = fromY; y <= toY; y++) {
+      for (let x = fromX; x <= toX; x++) if (this.taken[y * cols + x] === 1) return false;
+    }
+    for (let y = fromY; y <= toY; y++) {
+      for (let x = fromX; x <= toX; x++) this.taken[y * cols + x] = 1;
+    }
+    return true;
+  }
+
+  /** A walker's name as a picture; null if it has to wait, as when a crowd comes into view. */
+  #picture(memory, dpr) {
+    const { walker } = memory;
+    const colour = walker.own ? OWN_COLOUR : walker.muted ? MUTED_COLOUR : COLOUR;
+    if (memory.name !== null && memory.nameText === walker.name && memory.nameDpr === dpr
+      && memory.nameColour === colour) return memory.name;
+    if (performance.now() > this.until) return null;
+    memory.nameText = walker.name;
+    memory.nameDpr = dpr;
+    memory.nameColour = colour;
+    return memory.name = textOf(walker.name, { size: SIZE, dpr, outline: OUTLINE, colour });
+  }
+}

@@ -1,0 +1,181 @@
+// The grid overlay: squares are channels, and this shows which are held and why. Drawn over the
+// ground, under the walkers and their names.
+
+import { AMBER } from './palette.js';
+import { textOf } from './text.js';
+
+export const FLASH_MS = 600, DROPPED_MS = 2000;
+export const VIEWPORT_COLOUR = '#ffffff', LEAD_COLOUR = '#3ff0c0', DROP_COLOUR = '#ff7d9c',
+  HELD_COLOUR = '#ffd166';
+const UNDER = 'rgba(16, 22, 32, 0.55)';   // beneath every line, so that it shows on any ground
+const UNHELD = 'rgba(16, 22, 32, 0.42)';
+const SURROUND = 3;                       // tiles shown beyond the drop margin
+
+/** Device px a tile at which the whole drop margin is in view; at most `tile`. */
+export function overlayTile(overlay, tile, width, height) {
+  const beyond = 2 * (overlay.drop + SURROUND);
+  const fits = Math.min(width / (overlay.viewport.w + beyond),
+    height / (overlay.viewport.h + beyond));
+  return Math.max(6, Math.min(tile, Math.floor(fits)));
+}
+
+/** Squares, margins and flashes. `side` is a square's side in tiles. */
+export function drawOverlay(ctx, scene, screen, side, dpr) {
+  const { overlay } = scene, { held } = overlay;
+  const x0 = screen.x(held.c0 * side), y0 = screen.y(held.r0 * side);
+  const x1 = screen.x((held.c1 + 1) * side), y1 = screen.y((held.r1 + 1) * side);
+  ctx.fillStyle = UNHELD;
+  ctx.fillRect(0, 0, screen.width, y0);
+  ctx.fillRect(0, y1, screen.width, screen.height - y1);
+  ctx.fillRect(0, y0, x0, y1 - y0);
+  ctx.fillRect(x1, y0, screen.width - x1, y1 - y0);
+  drawGridLines(ctx, screen, side, dpr);
+  for (let row = held.r0; row <= held.r1; row++) {
+    for (let col = held.c0; col <= held.c1; col++) drawHeld(ctx, overlay, screen, side, col, row);
+  }
+  ctx.setLineDash([]);
+  drawHeldLines(ctx, held, screen, side, dpr);
+  for (const { col, row, age } of overlay.dropped) {
+    if (age < DROPPED_MS) drawDropped(ctx, screen, side, col, row, 1 - age / DROPPED_MS, dpr);
+  }
+  const mine = box(screen, side, overlay.mine.col, overlay.mine.row);
+  outlineBox(ctx, mine.x, mine.y, mine.size, mine.size, HELD_COLOUR, 3.5 * dpr);
+  drawMargins(ctx, scene, screen, dpr);
+}
+
+function box(screen, side, col, row) {
+  const x = screen.x(col * side), y = screen.y(row * side);
+  return { x, y, size: Math.round(side * screen.tile) };
+}
+
+function drawGridLines(ctx, screen, side, dpr) {
+  const left = Math.floor(screen.tilesX(0) / side), top = Math.floor(screen.tilesY(0) / side);
+  ctx.strokeStyle = 'rgba(255, 255, 255, 0.4)';
+  ctx.lineWidth = dpr;
+  ctx.setLineDash([3 * dpr, 5 * dpr]);
+  ctx.beginPath();
+  for (let col = left; screen.x(col * side) < screen.width; col++) {
+    ctx.moveTo(screen.x(col * side) + 0.5, 0);
+    ctx.lineTo(screen.x(col * side) + 0.5, screen.height);
+  }
+  for (let row = top; screen.y(row * side) < screen.height; row++) {
+    ctx.moveTo(0, screen.y(row * side) + 0.5);
+    ctx.lineTo(screen.width, screen.y(row * side) + 0.5);
+  }
+  ctx.stroke();
+  ctx.setLineDash([]);
+}
+
+/** A held square glows amber just after its channel delivered. */
+function drawHeld(ctx, overlay, screen, side, col, row) {
+  const square = overlay.squares.get(col + ':' + row);
+  const glow = square === undefined ? 0 : Math.max(0, 1 - square.flash / FLASH_MS);
+  if (glow <= 0) return;
+  const { x, y, size } = box(screen, side, col, row);
+  ctx.globalAlpha = glow * 0.42;
+  ctx.fillStyle = AMBER;
+  ctx.fillRect(x, y, size, size);
+  ctx.globalAlpha = 1;
+}
+
+function drawHeldLines(ctx, held, screen, side, dpr) {
+  for (const [style, width] of [[UNDER, 4 * dpr], [HELD_COLOUR, 2 * dpr]]) {
+    ctx.strokeStyle = style;
+    ctx.lineWidth = width;
+    ctx.beginPath();
+    const left = screen.x(held.c0 * side), right = screen.x((held.c1 + 1) * side);
+    const top = screen.y(held.r0 * side), bottom = screen.y((held.r1 + 1) * side);
+    for (let col = held.c0; col <= held.c1 + 1; col++) {
+      ctx.moveTo(screen.x(col * side), top);
+      ctx.lineTo(screen.x(col * side), bottom);
+    }
+    for (let row = held.r0; row <= held.r1 + 1; row++) {
+      ctx.moveTo(left, screen.y(row * side));
+      ctx.lineTo(right, screen.y(row * side));
+    }
+    ctx.stroke();
+  }
+}
+
+function drawDropped(ctx, screen, side, col, row, left, dpr) {
+  const { x, y, size } = box(screen, side, col, row);
+  ctx.globalAlpha = left;
+  ctx.fillStyle = 'rgba(255, 125, 156, 0.28)';
+  ctx.fillRect(x, y, size, size);
+  outlineBox(ctx, x, y, size, size, DROP_COLOUR, 2 * dpr);
+  ctx.globalAlpha = 1;
+}
+
+function outlineBox(ctx, x, y, w, h, style, width) {
+  ctx.lineWidth = width + width;
+  ctx.strokeStyle = UNDER;
+  ctx.strokeRect(x, y, w, h);
+  ctx.lineWidth = width;
+  ctx.strokeStyle = style;
+  ctx.strokeRect(x, y, w, h);
+}
+
+/** The viewport, and it grown by the lead and by the drop margin. */
+function drawMargins(ctx, scene, screen, dpr) {
+  const { viewport, lead, drop, centre = scene.camera } = scene.overlay;
+  for (const [grown, colour] of [[drop, DROP_COLOUR], [lead, LEAD_COLOUR],
+    [0, VIEWPORT_COLOUR]]) {
+    const x = screen.x(centre.x - viewport.w / 2 - grown);
+    const y = screen.y(centre.y - viewport.h / 2 - grown);
+    const w = Math.round((viewport.w + 2 * grown) * screen.tile);
+    const h = Math.round((viewport.h + 2 * grown) * screen.tile);
+    ctx.setLineDash([]);
+    ctx.strokeStyle = UNDER;
+    ctx.lineWidth = 5 * dpr;
+    ctx.strokeRect(x, y, w, h);
+    ctx.setLineDash([14 * dpr, 8 * dpr]);
+    ctx.strokeStyle = colour;
+    ctx.lineWidth = 3 * dpr;
+    ctx.strokeRect(x, y, w, h);
+  }
+  ctx.setLineDash([]);
+}
+
+/** Channel names, people and messages a second of the held squares. */
+export function drawOverlayLabels(ctx, scene, screen, side, dpr) {
+  const { held, dropped, squares, mine } = scene.overlay;
+  for (let row = held.r0; row <= held.r1; row++) {
+    for (let col = held.c0; col <= held.c1; col++) {
+      const name = col + ':' + row, own = col === mine.col && row === mine.row;
+      drawLabel(ctx, screen, side, col, row, squares.get(name), own, 1, dpr);
+    }
+  }
+  for (const { col, row, age } of dropped) {
+    if (age < DROPPED_MS) drawLabel(ctx, screen, side, col, row, null, false,
+      1 - age / DROPPED_MS, dpr);
+  }
+}
+
+/** `square` is null for one just dropped, undefined for one not known yet. */
+function drawLabel(ctx, screen, side, col, row, square, own, alpha, dpr) {
+  const { x, y, size } = box(screen, side, col, row), pad = 6 * dpr;
+  if (x + size < 0 || y + size < 0 || x > screen.width || y > screen.height) return;
+  const small = size < 120 * dpr;
+  const name = textOf('sq ' + col + ':' + row, { size: small ? 11 : 13, dpr,
+    colour: square === null ? DROP_COLOUR : own ? HELD_COLOUR : '#ffffff' });
+  const says = square === null ? 'dropped' : square === undefined ? '…'
+    : square.people + ' here · ' + rateOf(square.rate) + '/s';
+  const line = textOf(says, { size: small ? 10 : 12, weight: 500, colour: '#e4e9f0', dpr });
+  const width = Math.max(name.w, line.w) + 2 * pad, height = name.h + line.h + pad;
+  // Inside the screen as far as the square goes, so that a label is seen while its square is.
+  const left = Math.min(Math.max(x + pad, pad), x + size - width - pad);
+  const top = Math.min(Math.max(y + pad, pad), y + size - height - pad);
+  ctx.globalAlpha = alpha * 0.72;
+  ctx.fillStyle = '#141a24';
+  ctx.beginPath();
+  ctx.roundRect(left, top, width, height, 6 * dpr);
+  ctx.fill();
+  ctx.globalAlpha = alpha;
+  ctx.drawImage(name.canvas, Math.round(left + pad), Math.round(top + pad / 2));
+  ctx.drawImage(line.canvas, Math.round(left + pad), Math.round(top + pad / 2 + name.h));
+  ctx.globalAlpha = 1;
+}
+
+function rateOf(rate) {
+  return rate >= 10 || rate === 0 ? String(Math.round(rate)) : rate.toFixed(1);
+}

@@ -1,0 +1,77 @@
+// One piece of ground: what lies flat, then the shadows of all that stands on it, then those
+// things themselves from the farthest to the nearest.
+
+import { DEEP, WATER } from '../terrain.js';
+import { butterfliesOf } from './butterflies.js';
+import { part, rollAt } from './dice.js';
+import { paintGround } from './paint.js';
+import { SHADOW } from './palette.js';
+import { oval } from './sprite.js';
+import { standingOn } from './standing.js';
+import { SPRITES } from './trees.js';
+
+const SIDE_REACH = 2, DOWN_REACH = 4;     // tiles from which a neighbour's thing reaches in
+const SALT_GLINT = 0x9117;
+
+/** Paint what `window` looks at; returns the piece: { canvas, x0, y0 (tiles), things (numbers by
+ * tile), xs, ys (px of their feet), glints (x, y, phase of each, px and 0..255), butterflies }. */
+export function paintPiece(canvas, ground, window, bridges) {
+  const { tile } = ground, { tiles, x0, y0 } = window;
+  const ctx = canvas.getContext('2d', { alpha: false });
+  ctx.setTransform(tile, 0, 0, tile, 0, 0);
+  paintGround(ctx, window, bridges);
+  const piece = {
+    canvas, x0, y0, things: new Uint8Array(tiles * tiles), xs: new Int16Array(tiles * tiles),
+    ys: new Int16Array(tiles * tiles), glints: glintsOf(window, tile),
+    butterflies: butterfliesOf(window, tile),
+  };
+  const near = thingsNear(window, tile);
+  for (const { number, x, y } of near) {
+    const { shadow } = SPRITES[number - 1];
+    if (shadow > 0) oval(ctx, x / tile + 0.06, y / tile + 0.02, shadow, shadow * 0.4, SHADOW);
+  }
+  ctx.setTransform(1, 0, 0, 1, 0, 0);
+  for (const { number, x, y, at } of near) {
+    const sprite = ground.sprite(number);
+    ctx.drawImage(sprite.canvas, x - sprite.ax, y - sprite.ay);
+    if (at < 0) continue;
+    piece.things[at] = number;
+    piece.xs[at] = x;
+    piece.ys[at] = y;
+  }
+  return piece;
+}
+
+/** All things whose picture may touch the piece, by their feet's y; `at` is -1 for neighbours'. */
+function thingsNear(window, tile) {
+  const { tiles } = window, things = [], place = { x: 0, y: 0 };
+  for (let y = -1; y < tiles + DOWN_REACH - 1; y++) {
+    for (let x = -SIDE_REACH; x < tiles + SIDE_REACH; x++) {
+      const number = standingOn(window, x, y, place);
+      if (number === 0) continue;
+      const own = x >= 0 && y >= 0 && x < tiles && y < tiles;
+      // Rounded within the tile, so that neighbouring pieces agree to the pixel.
+      things.push({ number, at: own ? y * tiles + x : -1,
+        x: x * tile + Math.round(place.x * tile), y: y * tile + Math.round(place.y * tile) });
+    }
+  }
+  return things.sort((a, b) => a.y - b.y || a.x - b.x);
+}
+
+/** Where light plays on open water. */
+function glintsOf(window, tile) {
+  const glints = [];
+  for (let y = 0; y < window.tiles; y++) {
+    for (let x = 0; x < window.tiles; x++) {
+      const kind = window.kind(x, y);
+      if ((kind !== WATER && kind !== DEEP) || window.kind(x, y - 1) > WATER
+        || window.kind(x - 1, y) > WATER || window.kind(x + 1, y) > WATER
+        || window.kind(x, y + 1) > WATER) continue;
+      const roll = rollAt(window.x0 + x, window.y0 + y, SALT_GLINT);
+      if ((roll & 7) > 0) continue;
+      glints.push(Math.round((x + part(roll, 8)) * tile), Math.round((y + part(roll, 16)) * tile),
+        roll >>> 24);
+    }
+  }
+  return Int16Array.from(glints);
+}

@@ -1,0 +1,33 @@
+// From tiles to device pixels. All is reckoned from the tile that the camera is in, so nothing
+// trembles far from the origin, and everything lands on whole pixels, so nothing blurs.
+
+export class Screen {
+  /** Look from `camera` (tiles) at `tile` device px a tile, on width x height device px. */
+  look(camera, tile, width, height) {
+    this.tile = tile;
+    this.width = width;
+    this.height = height;
+    this.baseX = Math.floor(camera.x);
+    this.baseY = Math.floor(camera.y);
+    this.left = Math.floor(width / 2) - Math.round((camera.x - this.baseX) * tile);
+    this.top = Math.floor(height / 2) - Math.round((camera.y - this.baseY) * tile);
+  }
+
+  /** Device px of a place in tiles. */
+  x(tiles) {
+    return Math.round((tiles - this.baseX) * this.tile) + this.left;
+  }
+
+  y(tiles) {
+    return Math.round((tiles - this.baseY) * this.tile) + this.top;
+  }
+
+  /** The place in tiles under a device px. */
+  tilesX(px) {
+    return this.baseX + (px - this.left) / this.tile;
+  }
+
+  tilesY(px) {
+    return this.baseY + (px - this.top) / this.tile;
+  }
+}

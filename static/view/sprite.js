@@ -1,0 +1,69 @@
+// Off-screen pictures, drawn once and copied every frame.
+
+/** An off-screen canvas of whole device pixels. */
+export function canvasOf(width, height) {
+  const canvas = document.createElement('canvas');
+  canvas.width = Math.max(1, Math.ceil(width));
+  canvas.height = Math.max(1, Math.ceil(height));
+  return canvas;
+}
+
+/** Draw a sprite whose paint(ctx) works in tiles with the origin at the feet. The box is in
+ * tiles around that origin; `tile` is device px a tile. Returns { canvas, ax, ay, w, h } in px. */
+export function spriteOf(tile, { left, top, right, bottom }, paint) {
+  const ax = Math.ceil(-left * tile) + 1, ay = Math.ceil(-top * tile) + 1;
+  const canvas = canvasOf(ax + Math.ceil(right * tile) + 1, ay + Math.ceil(bottom * tile) + 1);
+  const ctx = canvas.getContext('2d');
+  ctx.translate(ax, ay);
+  ctx.scale(tile, tile);
+  paint(ctx);
+  return { canvas, ax, ay, w: canvas.width, h: canvas.height };
+}
+
+/** Fill an ellipse. */
+export function oval(ctx, x, y, rx, ry, style, turn = 0) {
+  ctx.fillStyle = style;
+  ctx.beginPath();
+  ctx.ellipse(x, y, rx, ry, turn, 0, Math.PI * 2);
+  ctx.fill();
+}
+
+/** A map that forgets what was used longest ago once its entries weigh more than `limit`. */
+export class Lru {
+  constructor(limit, forget = null) {
+    this.limit = limit;
+    this.weight = 0;
+    this.forget = forget;
+    this.entries = new Map();
+  }
+
+  get(key) {
+    const entry = this.entries.get(key);
+    if (entry === undefined) return undefined;
+    this.entries.delete(key);
+    this.entries.set(key, entry);
+    return entry.value;
+  }
+
+  set(key, value, weight = 1) {
+    const before = this.entries.get(key);
+    if (before !== undefined) {
+      this.weight -= before.weight;
+      this.entries.delete(key);
+    }
+    this.entries.set(key, { value, weight });
+    this.weight += weight;
+    for (const [old, entry] of this.entries) {
+      if (this.weight <= this.limit || old === key) break;
+      this.entries.delete(old);
+      this.weight -= entry.weight;
+      if (this.forget !== null) this.forget(entry.value);
+    }
+    return value;
+  }
+
+  clear() {
+    this.entries.clear();
+    this.weight = 0;
+  }
+}

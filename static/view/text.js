@@ -1,0 +1,88 @@
+// Words on the canvas: measured and drawn once into small pictures, then copied.
+
+import { canvasOf, Lru } from './sprite.js';
+
+export const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
+const MEMORY = 8 * 2 ** 20;               // bytes
+const RIGHT_TO_LEFT = /^[^A-Za-z\u00c0-\u02b8]*[\u0591-\u07ff\ufb1d-\ufdfd\ufe70-\ufefc]/;
+const BREAKS = /[\s\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g;
+const graphemes = typeof Intl !== 'undefined' && Intl.Segmenter ? new Intl.Segmenter() : null;
+
+const ruler = canvasOf(1, 1).getContext('2d');
+const lines = new Lru(MEMORY);
+
+/** The text without line breaks and control signs. */
+export function plain(text) {
+  return String(text).replace(BREAKS, ' ').trim();
+}
+
+/** What a reader sees as single letters: emoji with their joiners stay whole. */
+function lettersOf(text) {
+  return graphemes === null ? Array.from(text)
+    : Array.from(graphemes.segment(text), ({ segment }) => segment);
+}
+
+export function isRightToLeft(text) {
+  return RIGHT_TO_LEFT.test(text);
+}
+
+/** Width of a text in css px. */
+export function widthOf(text, font) {
+  ruler.font = font;
+  return ruler.measureText(text).width;
+}
+
+/** The text broken into at most `most` lines of `width` css px; what is left out ends in dots. */
+export function wrap(text, font, width, most) {
+  ruler.font = font;
+  const fits = (line) => ruler.measureText(line).width <= width;
+  const rows = [];
+  let rest = plain(text);
+  while (rest !== '' && rows.length < most) {
+    if (fits(rest)) {
+      rows.push(rest);
+      break;
+    }
+    const letters = lettersOf(rest), last = rows.length === most - 1;
+    let low = 1, high = letters.length;
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if (fits(letters.slice(0, middle).join('') + (last ? '…' : ''))) low = middle;
+      else high = middle - 1;
+    }
+    let row = letters.slice(0, low).join('');
+    const space = row.lastIndexOf(' ');
+    const atSpace = letters[low] === ' ' || space < row.length / 3;
+    if (!atSpace && !last) row = row.slice(0, space);
+    rest = rest.slice(row.length).trim();
+    rows.push(last ? row.trimEnd() + '…' : row);
+  }
+  return rows;
+}
+
+/** A line of text as a picture: { canvas, w, h } in device px. `outline` is a colour or null;
+ * `size` in css px. The text's middle is the picture's middle. */
+export function textOf(text, { size, weight = 700, colour, outline = null, dpr }) {
+  const key = size + '|' + weight + '|' + colour + '|' + outline + '|' + dpr + '|' + text;
+  const known = lines.get(key);
+  if (known !== undefined) return known;
+  const font = weight + ' ' + size + 'px ' + FONT;
+  const edge = outline === null ? 1 : 3;
+  const w = Math.ceil((widthOf(text, font) + 2 * edge) * dpr);
+  const h = Math.ceil((size * 1.35 + 2 * edge) * dpr);
+  const canvas = canvasOf(w, h), ctx = canvas.getContext('2d');
+  ctx.scale(dpr, dpr);
+  ctx.font = font;
+  ctx.direction = isRightToLeft(text) ? 'rtl' : 'ltr';
+  ctx.textAlign = 'center';
+  ctx.textBaseline = 'middle';
+  if (outline !== null) {
+    ctx.lineJoin = 'round';
+    ctx.lineWidth = 3.4;
+    ctx.strokeStyle = outline;
+    ctx.strokeText(text, w / dpr / 2, h / dpr / 2);
+  }
+  ctx.fillStyle = colour;
+  ctx.fillText(text, w / dpr / 2, h / dpr / 2);
+  return lines.set(key, { canvas, w, h }, w * h * 4);
+}

@@ -1,0 +1,266 @@
+// The pictures of things that stand, in tiles with the origin at the feet. Three flat shades
+// each; no outlines.
+
+import { BLOSSOM, LEAVES, ROCK_TONES, TRUNK, TRUNK_LIGHT } from './palette.js';
+import { oval } from './sprite.js';
+
+/** Overlapping discs [x, y, r] as one shape, moved by (dx, dy) and scaled about its middle. */
+function discs(ctx, list, style, dx = 0, dy = 0, grow = 0) {
+  ctx.fillStyle = style;
+  ctx.beginPath();
+  for (const [x, y, r] of list) {
+    ctx.moveTo(x + dx + r + grow, y + dy);
+    ctx.arc(x + dx, y + dy, Math.max(0.02, r + grow), 0, Math.PI * 2);
+  }
+  ctx.fill();
+}
+
+function trunk(ctx, width, height) {
+  ctx.fillStyle = TRUNK;
+  ctx.beginPath();
+  ctx.moveTo(-width / 2, -height);
+  ctx.quadraticCurveTo(-width / 2, -0.1, -width * 0.8, 0);
+  ctx.quadraticCurveTo(0, 0.08, width * 0.8, 0);
+  ctx.quadraticCurveTo(width / 2, -0.1, width / 2, -height);
+  ctx.fill();
+  ctx.fillStyle = TRUNK_LIGHT;
+  ctx.fillRect(-width / 2, -height, width * 0.35, height - 0.06);
+}
+
+/** A crown of discs in three shades with the light from the upper left. */
+function crown(ctx, list, { dark, middle, light }) {
+  discs(ctx, list, dark);
+  ctx.save();
+  ctx.beginPath();
+  for (const [x, y, r] of list) {
+    ctx.moveTo(x + r, y);
+    ctx.arc(x, y, r, 0, Math.PI * 2);
+  }
+  ctx.clip();
+  discs(ctx, list, middle, -0.07, -0.13, -0.03);
+  discs(ctx, list, light, -0.17, -0.26, -0.17);
+  ctx.restore();
+}
+
+const ROUND = [[0, -1.5, 0.5], [-0.44, -1.12, 0.42], [0.44, -1.12, 0.42], [0, -0.98, 0.52],
+  [-0.26, -1.36, 0.4], [0.28, -1.4, 0.4]];
+const SMALL = [[0, -0.98, 0.4], [-0.24, -0.72, 0.32], [0.26, -0.74, 0.32]];
+const TALL = [[0, -1.72, 0.36], [0, -1.36, 0.46], [-0.06, -1.02, 0.5], [0.1, -0.98, 0.48]];
+const BUSH = [[-0.26, -0.24, 0.26], [0.24, -0.24, 0.26], [0, -0.36, 0.32]];
+
+function tree(name, list, width, height, leaves, shadow) {
+  // As tight as can be: what is empty is copied too, each time something stands behind the tree.
+  const half = Math.max(...list.map(([x, , r]) => Math.abs(x) + r)) + 0.03;
+  const top = Math.min(...list.map(([, y, r]) => y - r)) - 0.03;
+  return {
+    name, shadow, box: { left: -half, top, right: half, bottom: 0.08 },
+    paint(ctx) {
+      trunk(ctx, width, height);
+      crown(ctx, list, leaves);
+    },
+  };
+}
+
+function pine(name, leaves, scale) {
+  const tiers = [[0.66, -0.3, -1.05], [0.54, -0.75, -1.5], [0.4, -1.2, -1.95]];
+  return {
+    name, shadow: 0.55 * scale,
+    box: { left: -0.68 * scale, top: -2 * scale, right: 0.68 * scale, bottom: 0.08 },
+    paint(ctx) {
+      ctx.scale(scale, scale);
+      trunk(ctx, 0.16, 0.4);
+      for (const [half, foot, top] of tiers) {
+        for (const [dx, narrow, style] of [[0, 1, leaves.dark], [-0.05, 0.78, leaves.middle],
+          [-0.14, 0.36, leaves.light]]) {
+          ctx.fillStyle = style;
+          ctx.beginPath();
+          ctx.moveTo(dx * 0.4, top);
+          ctx.quadraticCurveTo(dx + half * narrow * 0.5, foot - 0.3, dx + half * narrow, foot);
+          ctx.quadraticCurveTo(dx, foot + 0.2, dx - half * narrow, foot);
+          ctx.quadraticCurveTo(dx - half * narrow * 0.5, foot - 0.3, dx * 0.4, top);
+          ctx.fill();
+        }
+      }
+    },
+  };
+}
+
+function bush(name, leaves, berries) {
+  return {
+    name, shadow: 0.42, box: { left: -0.6, top: -0.75, right: 0.6, bottom: 0.1 },
+    paint(ctx) {
+      crown(ctx, BUSH, leaves);
+      for (const [x, y] of berries) oval(ctx, x, y, 0.055, 0.055, '#e2506a');
+    },
+  };
+}
+
+function boulder(name, corners, facet) {
+  const polygon = (ctx, points, style) => {
+    ctx.fillStyle = style;
+    ctx.beginPath();
+    points.forEach(([x, y], i) => {
+      const [nx, ny] = points[(i + 1) % points.length];
+      if (i === 0) ctx.moveTo((x + nx) / 2, (y + ny) / 2);
+      const [mx, my] = points[(i + 2) % points.length];
+      ctx.quadraticCurveTo(nx, ny, (nx + mx) / 2, (ny + my) / 2);
+    });
+    ctx.fill();
+  };
+  return {
+    name, shadow: 0.5, box: { left: -0.8, top: -1, right: 0.8, bottom: 0.15 },
+    paint(ctx) {
+      polygon(ctx, corners, ROCK_TONES.face);
+      polygon(ctx, facet, ROCK_TONES.light);
+      polygon(ctx, facet.map(([x, y]) => [x * 0.6 - 0.08, y * 0.8 - 0.14]), ROCK_TONES.rim);
+    },
+  };
+}
+
+const fern = {
+  name: 'fern', shadow: 0, box: { left: -0.5, top: -0.5, right: 0.5, bottom: 0.1 },
+  paint(ctx) {
+    ctx.lineCap = 'round';
+    ctx.lineWidth = 0.09;
+    for (const [x, y, style] of [[-0.4, -0.2, LEAVES[0].dark], [0.4, -0.2, LEAVES[0].dark],
+      [-0.22, -0.38, LEAVES[0].middle], [0.24, -0.38, LEAVES[0].middle], [0, -0.42,
+        LEAVES[0].light]]) {
+      ctx.strokeStyle = style;
+      ctx.beginPath();
+      ctx.moveTo(0, 0);
+      ctx.quadraticCurveTo(x * 0.3, y * 1.1, x, y);
+      ctx.stroke();
+    }
+  },
+};
+
+const mushrooms = {
+  name: 'mushrooms', shadow: 0.2, box: { left: -0.4, top: -0.5, right: 0.4, bottom: 0.1 },
+  paint(ctx) {
+    for (const [x, y, s] of [[0.12, 0, 0.8], [-0.12, 0.02, 1.1]]) {
+      ctx.fillStyle = '#f3ead8';
+      ctx.fillRect(x - 0.04 * s, y - 0.2 * s, 0.08 * s, 0.2 * s);
+      ctx.fillStyle = '#d9534f';
+      ctx.beginPath();
+      ctx.ellipse(x, y - 0.18 * s, 0.15 * s, 0.14 * s, 0, Math.PI, 0);
+      ctx.fill();
+      oval(ctx, x - 0.05 * s, y - 0.24 * s, 0.03 * s, 0.025 * s, '#fff');
+      oval(ctx, x + 0.06 * s, y - 0.22 * s, 0.025 * s, 0.02 * s, '#fff');
+    }
+  },
+};
+
+const stump = {
+  name: 'stump', shadow: 0.32, box: { left: -0.4, top: -0.5, right: 0.4, bottom: 0.15 },
+  paint(ctx) {
+    ctx.fillStyle = TRUNK;
+    ctx.fillRect(-0.22, -0.26, 0.44, 0.26);
+    oval(ctx, 0, 0, 0.25, 0.09, TRUNK);
+    oval(ctx, 0, -0.26, 0.22, 0.12, '#d9b383');
+    oval(ctx, 0, -0.26, 0.12, 0.06, '#c39a68');
+  },
+};
+
+const reeds = {
+  name: 'reeds', shadow: 0, box: { left: -0.5, top: -0.8, right: 0.5, bottom: 0.1 },
+  paint(ctx) {
+    ctx.lineCap = 'round';
+    [[-0.28, -0.5], [-0.12, -0.68], [0.06, -0.56], [0.24, -0.7]].forEach(([x, y], i) => {
+      ctx.strokeStyle = i % 2 ? LEAVES[0].middle : LEAVES[0].dark;
+      ctx.lineWidth = 0.06;
+      ctx.beginPath();
+      ctx.moveTo(x * 0.6, 0);
+      ctx.quadraticCurveTo(x * 0.7, y * 0.6, x, y);
+      ctx.stroke();
+      if (i % 2) oval(ctx, x, y, 0.05, 0.12, '#8a6239');
+    });
+  },
+};
+
+const lamp = {
+  name: 'lamp', shadow: 0.2, box: { left: -0.4, top: -1.75, right: 0.4, bottom: 0.12 },
+  paint(ctx) {
+    oval(ctx, 0, 0, 0.17, 0.08, '#3c4654');
+    ctx.fillStyle = '#4d5a6b';
+    ctx.fillRect(-0.05, -1.25, 0.1, 1.25);
+    oval(ctx, 0, -1.42, 0.21, 0.24, '#fff1c1');
+    oval(ctx, -0.04, -1.44, 0.13, 0.16, '#ffe08a');
+    ctx.fillStyle = '#3c4654';
+    ctx.fillRect(-0.15, -1.24, 0.3, 0.07);
+    ctx.beginPath();
+    ctx.moveTo(-0.26, -1.56);
+    ctx.quadraticCurveTo(0, -1.6, 0, -1.74);
+    ctx.quadraticCurveTo(0, -1.6, 0.26, -1.56);
+    ctx.fill();
+  },
+};
+
+const planter = {
+  name: 'planter', shadow: 0.55, box: { left: -0.75, top: -1, right: 0.75, bottom: 0.2 },
+  paint(ctx) {
+    crown(ctx, [[-0.28, -0.5, 0.26], [0.28, -0.5, 0.26], [0, -0.6, 0.3]], LEAVES[1]);
+    for (const [x, y, style] of [[-0.3, -0.6, '#f7b5cd'], [0.05, -0.78, '#ffe38a'],
+      [0.3, -0.58, '#ffffff'], [-0.08, -0.52, '#ef476f'], [0.16, -0.46, '#f7b5cd']]) {
+      oval(ctx, x, y, 0.08, 0.08, style);
+    }
+    ctx.fillStyle = '#a9714b';
+    ctx.beginPath();
+    ctx.moveTo(-0.5, -0.38);
+    ctx.lineTo(0.5, -0.38);
+    ctx.lineTo(0.4, 0.02);
+    ctx.quadraticCurveTo(0, 0.12, -0.4, 0.02);
+    ctx.fill();
+    ctx.fillStyle = '#c08a60';
+    ctx.fillRect(-0.54, -0.44, 1.08, 0.13);
+  },
+};
+
+/** A post with arms along the four paths and a pennant: the middle of the world. */
+const waymark = {
+  name: 'waymark', shadow: 0.3, box: { left: -1.1, top: -3.1, right: 1.1, bottom: 0.15 },
+  paint(ctx) {
+    oval(ctx, 0, 0, 0.24, 0.11, '#5d4128');
+    ctx.fillStyle = TRUNK;
+    ctx.fillRect(-0.09, -2.7, 0.18, 2.7);
+    ctx.fillStyle = TRUNK_LIGHT;
+    ctx.fillRect(-0.09, -2.7, 0.07, 2.66);
+    const arm = (y, side, style) => {
+      ctx.fillStyle = style;
+      ctx.beginPath();
+      ctx.moveTo(-0.16 * side, y - 0.14);
+      ctx.lineTo(0.72 * side, y - 0.14);
+      ctx.lineTo(0.9 * side, y);
+      ctx.lineTo(0.72 * side, y + 0.14);
+      ctx.lineTo(-0.16 * side, y + 0.14);
+      ctx.fill();
+    };
+    arm(-1.32, -1, '#118ab2');
+    arm(-1.66, 1, '#06b98b');
+    ctx.fillStyle = '#ef476f';
+    ctx.beginPath();
+    ctx.moveTo(0.05, -2.66);
+    ctx.quadraticCurveTo(0.45, -2.75, 0.95, -2.42);
+    ctx.quadraticCurveTo(0.5, -2.4, 0.05, -2.14);
+    ctx.fill();
+    oval(ctx, 0, -2.76, 0.13, 0.13, '#ffd166');
+  },
+};
+
+export const SPRITES = [
+  ...LEAVES.map((leaves, i) => tree('round' + i, ROUND, 0.24, 0.6, leaves, 0.72)),
+  ...LEAVES.map((leaves, i) => tree('small' + i, SMALL, 0.18, 0.5, leaves, 0.46)),
+  ...LEAVES.map((leaves, i) => tree('tall' + i, TALL, 0.2, 0.6, leaves, 0.54)),
+  tree('blossom', ROUND, 0.24, 0.6, BLOSSOM, 0.72),
+  pine('pine0', LEAVES[2], 1), pine('pine1', LEAVES[0], 0.86),
+  bush('bush0', LEAVES[0], []), bush('bush1', LEAVES[1], []),
+  bush('berries', LEAVES[0], [[-0.3, -0.3], [0.06, -0.44], [0.26, -0.22], [-0.06, -0.16]]),
+  boulder('boulder0', [[-0.5, 0], [-0.46, -0.5], [-0.1, -0.74], [0.34, -0.56], [0.54, -0.04],
+    [0, 0.16]], [[-0.36, -0.36], [-0.1, -0.66], [0.26, -0.5], [0.08, -0.24]]),
+  boulder('boulder1', [[-0.36, 0.04], [-0.4, -0.3], [0, -0.5], [0.38, -0.28], [0.4, 0.04]],
+    [[-0.3, -0.24], [0, -0.44], [0.22, -0.28], [0, -0.12]]),
+  boulder('boulder2', [[-0.66, 0.04], [-0.6, -0.42], [-0.2, -0.9], [0.14, -0.64], [0.56, -0.44],
+    [0.66, 0.06]], [[-0.46, -0.4], [-0.22, -0.8], [0.08, -0.56], [-0.1, -0.28]]),
+  boulder('stone', [[-0.22, 0.02], [-0.2, -0.2], [0.04, -0.3], [0.24, -0.14], [0.22, 0.04]],
+    [[-0.16, -0.14], [0.02, -0.25], [0.14, -0.14], [0, -0.06]]),
+  fern, mushrooms, stump, reeds, lamp, planter, waymark,
+];

@@ -1,0 +1,159 @@
+// Draws the world as one frame: ground, then what lies on it, then walkers, then words.
+
+import { Butterflies } from './butterflies.js';
+import { Ground } from './ground.js';
+import { drawArrows, drawGoal } from './marks.js';
+import { Names } from './names.js';
+import { drawOverlay, drawOverlayLabels, overlayTile } from './overlay.js';
+import { Screen } from './screen.js';
+import { Speech } from './speech.js';
+import { Walkers } from './walkers.js';
+import { Vignette } from './vignette.js';
+import { Water } from './water.js';
+
+const TILE = 32, SMALL_TILE = 27;         // css px: desktops, phones
+const SMALL_SCREEN = 500;                 // css px of the shorter side
+const MOST_COLS = 64, MOST_ROWS = 40;     // tiles that a screen shows
+const MOST_PIXELS = 9e6;                  // device px of the canvas
+const BUILD_MS = 3;                       // ms a frame for painting ground
+const FIRST_BUILD_MS = 40;                // ms, on the frame after a jump
+const ZOOM_MS = 260;
+const TOUCH_REACH = 14;                   // css px that a finger may miss a walker by
+const WORDS_GROW = 0.6;                   // share of a larger tile's growth that words take part in
+const OVERLAY_BODIES = 1.5;               // walkers are drawn larger than true in the overlay
+
+/** Css px a tile on a screen of that size. */
+export function tileSize(cssWidth, cssHeight) {
+  const tile = Math.min(cssWidth, cssHeight) < SMALL_SCREEN ? SMALL_TILE : TILE;
+  return Math.max(tile, Math.ceil(cssWidth / MOST_COLS), Math.ceil(cssHeight / MOST_ROWS));
+}
+
+/** One scale at which the world is drawn, in whole device px a tile. */
+class Scale {
+  constructor(terrain, tile, bodyTile) {
+    this.tile = tile;
+    this.ground = new Ground(terrain, tile);
+    this.water = new Water(tile);
+    this.butterflies = new Butterflies(tile);
+    this.bodyTile = bodyTile;
+  }
+}
+
+export class View {
+  /** `squareSide` is in tiles. */
+  constructor(canvas, terrain, squareSide) {
+    this.canvas = canvas;
+    this.terrain = terrain;
+    this.squareSide = squareSide;
+    this.ctx = canvas.getContext('2d', { alpha: false });
+    this.screen = new Screen();
+    this.names = new Names();
+    this.speech = new Speech();
+    this.last = { now: -Infinity, x: NaN, y: NaN };
+    this.zoom = 0;                        // 0 as usual .. 1 the overlay's distance
+    this.wide = null;
+    this.resize(canvas.clientWidth || 1, canvas.clientHeight || 1, 1);
+  }
+
+  /** Css px, and device px a css px. */
+  resize(cssWidth, cssHeight, dpr) {
+    const most = Math.sqrt(MOST_PIXELS / (cssWidth * cssHeight));
+    const tile = Math.max(4, Math.round(tileSize(cssWidth, cssHeight) * Math.min(dpr, most)));
+    this.dpr = Math.min(dpr, most);
+    const large = tileSize(cssWidth, cssHeight) / TILE;
+    this.wordDpr = this.dpr * (1 + Math.max(0, large - 1) * WORDS_GROW);
+    this.canvas.width = Math.max(1, Math.round(cssWidth * this.dpr));
+    this.canvas.height = Math.max(1, Math.round(cssHeight * this.dpr));
+    if (this.normal === undefined || this.normal.tile !== tile) {
+      this.normal = new Scale(this.terrain, tile, tile);
+      if (this.walkers === undefined) this.walkers = new Walkers(tile);
+    }
+    this.vignette = new Vignette(this.canvas.width, this.canvas.height);
+    this.wide = null;
+    this.names.placed = -Infinity;
+  }
+
+  /** Css px a tile as it is drawn now; the overlay looks from farther away. */
+  get tile() {
+    return this.#tileNow() / this.dpr;
+  }
+
+  /** The css px of a place in tiles. */
+  pointOf(scene, x, y) {
+    const tile = this.tile;
+    return { x: (x - scene.camera.x) * tile + this.canvas.width / this.dpr / 2,
+      y: (y - scene.camera.y) * tile + this.canvas.height / this.dpr / 2 };
+  }
+
+  /** The place in tiles under a css px. */
+  tileAt(scene, cssX, cssY) {
+    const tile = this.tile;
+    return { x: scene.camera.x + (cssX - this.canvas.width / this.dpr / 2) / tile,
+      y: scene.camera.y + (cssY - this.canvas.height / this.dpr / 2) / tile };
+  }
+
+  /** Draw one frame. */
+  render(scene) {
+    const { ctx, screen, last, dpr, wordDpr } = this;
+    const elapsed = Math.min(Math.max(scene.now - last.now, 0), 100);
+    this.#moveZoom(scene, elapsed);
+    const scale = this.zoom > 0 ? this.wide : this.normal;
+    const stretch = this.#tileNow() / scale.tile;
+    const width = this.canvas.width / stretch, height = this.canvas.height / stretch;
+    screen.look(scene.camera, scale.tile, Math.ceil(width), Math.ceil(height));
+    ctx.setTransform(stretch, 0, 0, stretch, 0, 0);
+    const jumped = !(Math.hypot(scene.camera.x - last.x, scene.camera.y - last.y) < 8);
+    scale.ground.draw(ctx, screen, jumped ? FIRST_BUILD_MS : BUILD_MS);
+    scale.water.draw(ctx, scene, screen, scale.ground);
+    const overlay = this.zoom > 0 ? scene.overlay : null;
+    if (overlay !== null) {
+      drawOverlay(ctx, scene, screen, this.squareSide, dpr);
+      drawOverlayLabels(ctx, scene, screen, this.squareSide, wordDpr);
+    }
+    this.#drawStanding(scene, scale, elapsed);
+    ctx.setTransform(1, 0, 0, 1, 0, 0);
+    this.vignette.draw(ctx);
+    if (this.zoom === 0 || this.zoom === 1) {
+      this.speech.draw(ctx, scene, screen, this.walkers.order, wordDpr);
+      if (scene.arrows.length > 0) drawArrows(ctx, scene, screen, wordDpr, dpr);
+    }
+    last.now = scene.now;
+    last.x = scene.camera.x;
+    last.y = scene.camera.y;
+  }
+
+  #drawStanding(scene, scale, elapsed) {
+    const { ctx, screen, walkers, wordDpr } = this;
+    if (walkers.tile !== scale.bodyTile) walkers.resize(scale.bodyTile);
+    if (scene.goal !== null) drawGoal(ctx, scene, screen);
+    walkers.follow(scene, screen, elapsed);
+    walkers.draw(ctx, scene, screen, scale.ground);
+    scale.butterflies.draw(ctx, scene, screen, scale.ground);
+    this.names.draw(ctx, scene, screen, walkers.order, wordDpr, elapsed);
+  }
+
+  /** Ease towards the overlay's distance and back. */
+  #moveZoom(scene, elapsed) {
+    const on = scene.overlay !== null;
+    if (on && this.wide === null) {
+      const tile = overlayTile(scene.overlay, this.normal.tile, this.canvas.width,
+        this.canvas.height);
+      this.wide = tile === this.normal.tile ? this.normal : new Scale(this.terrain, tile,
+        Math.min(this.normal.tile, Math.round(tile * OVERLAY_BODIES)));
+    }
+    const step = scene.still ? 1 : elapsed / ZOOM_MS;
+    this.zoom = on ? Math.min(1, this.zoom + step) : Math.max(0, this.zoom - step);
+    if (this.zoom === 0) this.wide = null;
+  }
+
+  #tileNow() {
+    if (this.zoom === 0 || this.wide === null) return this.normal.tile;
+    const ease = this.zoom * this.zoom * (3 - 2 * this.zoom);
+    return this.normal.tile * (this.wide.tile / this.normal.tile) ** ease;
+  }
+
+  /** The id of the walker under a css px, or null. */
+  walkerAt(scene, cssX, cssY) {
+    return this.walkers.at(cssX * this.dpr, cssY * this.dpr, TOUCH_REACH * this.dpr);
+  }
+}

@@ -1,0 +1,40 @@
+// A faint darkening of the corners. On the canvas and not the page, where it would be blended over
+// every pixel of every frame: the middle is left alone.
+
+import { canvasOf } from './sprite.js';
+
+const FROM = 0.72;                        // of the way from the middle to a corner
+const DARKEST = 0.24;
+const CORNER = 0.43;                      // of the screen's sides that a corner's picture covers
+
+export class Vignette {
+  /** Sides of the screen in device px. */
+  constructor(width, height) {
+    this.width = width;
+    this.height = height;
+    this.corners = [];
+    this.w = Math.ceil(width * CORNER);
+    this.h = Math.ceil(height * CORNER);
+    for (const x of [0, width - this.w]) {
+      for (const y of [0, height - this.h]) this.corners.push({ x, y, canvas: this.#paint(x, y) });
+    }
+  }
+
+  #paint(x, y) {
+    const canvas = canvasOf(this.w, this.h), ctx = canvas.getContext('2d');
+    const middleX = this.width / 2, middleY = this.height / 2, radius = Math.SQRT2;
+    ctx.translate(middleX - x, middleY - y);
+    ctx.scale(middleX, middleY);
+    const shade = ctx.createRadialGradient(0, 0, radius * FROM, 0, 0, radius);
+    shade.addColorStop(0, 'rgba(16, 24, 34, 0)');
+    shade.addColorStop(0.5, `rgba(16, 24, 34, ${DARKEST * 0.36})`);
+    shade.addColorStop(1, `rgba(16, 24, 34, ${DARKEST})`);
+    ctx.fillStyle = shade;
+    ctx.fillRect(-1, -1, 2, 2);
+    return canvas;
+  }
+
+  draw(ctx) {
+    for (const { canvas, x, y } of this.corners) ctx.drawImage(canvas, x, y);
+  }
+}

@@ -1,0 +1,190 @@
+// Walkers: sorted by their feet, put together from sprites, eased in the drawing only.
+
+import { faceOf } from '../faces.js';
+import { Bodies, STEPS, XRAY } from './body.js';
+
+const TURN_MS = 90;                       // time constant of eyes turning
+const STRIDE = 1.5;                       // tiles of a double step
+const BOB = 0.07;                         // tiles
+const BLINK_EVERY = 4600, BLINK_MS = 130;
+const JUMP = 2;                           // tiles in a frame: a jump, not a step
+const MARGIN = 2;                         // tiles beyond the screen where walkers still count
+const FORGET_AFTER = 1000;                // ms unseen
+const TAU = Math.PI * 2;
+
+/** What the drawing remembers of one walker. */
+function newMemory(walker) {
+  return { face: faceOf(walker.id), x: walker.x, y: walker.y, stride: 0, lookX: walker.dx,
+    lookY: walker.dy, pace: 0, seen: 0, walker, px: 0, py: 0, height: 0, nameAlpha: 0,
+    named: false, name: null, nameText: '',
+    nameDpr: 0, nameColour: '', rank: 0, bubble: null };
+}
+
+export class Walkers {
+  /** `tile` is in device px. */
+  constructor(tile) {
+    this.memories = new Map();
+    this.order = [];
+    this.swept = 0;
+    this.resize(tile);
+  }
+
+  resize(tile) {
+    this.tile = tile;
+    this.bodies = new Bodies(tile);
+  }
+
+  /** Move on to this frame: who is in view, where on the screen, sorted by feet. */
+  follow(scene, screen, elapsed) {
+    const { order, memories } = this, turn = scene.still ? 1 : 1 - Math.exp(-elapsed / TURN_MS);
+    const margin = MARGIN * this.tile;
+    order.length = 0;
+    for (const walker of scene.walkers) {
+      let memory = memories.get(walker.id);
+      if (memory === undefined) memories.set(walker.id, memory = newMemory(walker));
+      memory.seen = scene.now;
+      memory.walker = walker;
+      const moved = Math.hypot(walker.x - memory.x, walker.y - memory.y);
+      memory.x = walker.x;
+      memory.y = walker.y;
+      if (moved < JUMP) memory.stride = (memory.stride + moved / STRIDE) % 1;
+      memory.lookX += (Math.sign(walker.dx) - memory.lookX) * turn;
+      memory.lookY += (Math.sign(walker.dy) - memory.lookY) * turn;
+      memory.pace += ((walker.walking ? 1 : 0) - memory.pace) * turn;
+      this.#place(memory, walker, scene, screen);
+      if (memory.px > -margin && memory.py > -margin && memory.px < screen.width + margin
+        && memory.py < screen.height + margin && walker.alpha > 0.01) order.push(memory);
+    }
+    sortByFeet(order);
+    if (scene.now - this.swept > FORGET_AFTER) this.#sweep(scene.now);
+  }
+
+  /** Walkers stand still against the ground to the pixel; one's own against the camera, since
+   * both move together. */
+  #place(memory, walker, scene, screen) {
+    if (walker.own) {
+      memory.px = Math.floor(screen.width / 2)
+        + Math.round((walker.x - scene.camera.x) * screen.tile);
+      memory.py = Math.floor(screen.height / 2)
+        + Math.round((walker.y - scene.camera.y) * screen.tile);
+    } else {
+      memory.px = screen.x(walker.x);
+      memory.py = screen.y(walker.y);
+    }
+  }
+
+  #sweep(now) {
+    this.swept = now;
+    for (const [id, memory] of this.memories) {
+      if (now - memory.seen > FORGET_AFTER) this.memories.delete(id);
+    }
+  }
+
+  /** Draw all in order; `ground` draws again what stands before them. */
+  draw(ctx, scene, screen, ground) {
+    for (const memory of this.order) {
+      const { walker, px, py } = memory, { bodies } = this;
+      if (walker.own) drawRing(ctx, scene, px, py, this.tile);
+      const body = bodies.body(memory.face, walker.dimmed);
+      const alpha = walker.alpha * (walker.muted ? 0.6 : 1);
+      if (alpha < 1) ctx.globalAlpha = alpha;
+      this.#drawWalker(ctx, scene, memory, body, alpha, false);
+      if (ground !== null && ground.cover(ctx, screen, px - body.halfWidth,
+        py - body.height, px + body.halfWidth, py + Math.ceil(0.16 * this.tile), py)) {
+        this.#drawWalker(ctx, scene, memory, body, alpha, true);
+      }
+      ctx.globalAlpha = 1;
+      if (walker.dimmed) drawSleep(ctx, scene, memory, this.tile);
+    }
+  }
+
+  #drawWalker(ctx, scene, memory, body, alpha, asGhost) {
+    const { walker, px, py } = memory, { bodies, tile } = this, { pace } = memory;
+    const swing = scene.still ? 0 : Math.abs(Math.sin(memory.stride * TAU)) * pace;
+    const y = py - Math.round(swing * BOB * tile);
+    if (!asGhost) {
+      const feet = pace > 0.3 && !scene.still
+        ? bodies.steps[Math.floor(memory.stride * STEPS) % STEPS] : bodies.standing;
+      ctx.drawImage(feet.canvas, px - feet.ax, py - feet.ay);
+    }
+    ctx.drawImage(asGhost ? body.ghost : body.canvas, px - body.ax, y - body.ay);
+    if (asGhost) ctx.globalAlpha = alpha * XRAY;
+    const { lookX, lookY } = memory;
+    const blinking = walker.dimmed || (!scene.still
+      && (scene.now + memory.face.roll % BLINK_EVERY) % BLINK_EVERY < BLINK_MS);
+    const eyes = blinking ? bodies.closed
+      : bodies.eyes[Math.round(lookX) + 1 + 3 * (Math.round(lookY) + 1)];
+    ctx.drawImage(eyes.canvas, px - eyes.ax + Math.round(lookX * 0.1 * tile),
+      y - eyes.ay + Math.round(lookY * 0.055 * tile));
+  }
+
+  /** The walker nearest to a device px, forgiving by `reach` px: an id, or null. */
+  at(px, py, reach) {
+    let best = null, least = Infinity;
+    for (const { walker, px: x, py: y } of this.order) {
+      const middle = y - 0.55 * this.tile;
+      const dx = Math.max(0, Math.abs(px - x) - 0.3 * this.tile);
+      const dy = Math.max(0, Math.abs(py - middle) - 0.5 * this.tile);
+      // Of several under the finger the nearer centre wins; the own walker only if alone.
+      const away = Math.hypot(dx, dy);
+      const cost = away * 10 + Math.hypot(px - x, py - middle) + (walker.own ? 1000 : 0);
+      if (away <= reach && cost < least) {
+        least = cost;
+        best = walker.id;
+      }
+    }
+    return best;
+  }
+}
+
+/** Sorting what is nearly sorted already. Equal feet keep the order of ids. */
+function sortByFeet(order) {
+  for (let i = 1; i < order.length; i++) {
+    const memory = order[i];
+    let j = i - 1;
+    for (; j >= 0 && (order[j].py > memory.py
+      || (order[j].py === memory.py && order[j].walker.id > memory.walker.id)); j--) {
+      order[j + 1] = order[j];
+    }
+    order[j + 1] = memory;
+  }
+}
+
+function drawRing(ctx, scene, px, py, tile) {
+  const turn = scene.still ? 0 : scene.now / 2400;
+  for (const [style, width] of [['rgba(20, 26, 36, 0.35)', 0.14], ['#ffffff', 0.07]]) {
+    ctx.strokeStyle = style;
+    ctx.lineWidth = width * tile;
+    ctx.beginPath();
+    for (let i = 0; i < 8; i++) {
+      const from = turn + i * TAU / 8;
+      ctx.moveTo(px + Math.cos(from) * 0.52 * tile, py + Math.sin(from) * 0.24 * tile);
+      ctx.ellipse(px, py, 0.52 * tile, 0.24 * tile, 0, from, from + TAU / 13);
+    }
+    ctx.stroke();
+  }
+}
+
+/** The sign of someone whose connection is lost: z z, rising. */
+function drawSleep(ctx, scene, memory, tile) {
+  const { px, py, walker } = memory;
+  ctx.lineJoin = 'round';
+  ctx.lineCap = 'round';
+  for (let i = 0; i < 2; i++) {
+    const rise = scene.still ? 0.3 + 0.45 * i : (scene.now / 2200 + i / 2) % 1;
+    const size = (0.1 + 0.08 * rise) * tile, x = px + (0.34 + 0.26 * rise) * tile;
+    const y = py - (1.05 + 0.55 * rise) * tile;
+    ctx.globalAlpha = walker.alpha * (scene.still ? 1 : Math.sin(Math.PI * rise));
+    for (const [style, width] of [['#27303c', 0.13], ['#ffffff', 0.06]]) {
+      ctx.strokeStyle = style;
+      ctx.lineWidth = width * tile;
+      ctx.beginPath();
+      ctx.moveTo(x - size, y - size);
+      ctx.lineTo(x + size, y - size);
+      ctx.lineTo(x - size, y + size);
+      ctx.lineTo(x + size, y + size);
+      ctx.stroke();
+    }
+  }
+  ctx.globalAlpha = 1;
+}

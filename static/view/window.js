@@ -1,0 +1,123 @@
+// A window of terrain: what one piece of ground needs to know, its own tiles and some around.
+
+import { BRIDGE, CHUNK, DEEP_BELOW, PATH, PATH_WITHIN, PLAZA, ROCK, ROCK_FROM, SAND_BELOW,
+  WATER_BELOW, WOOD_FROM } from '../terrain.js';
+import { outline } from './contour.js';
+
+export const PAD = 4;                     // tiles around a piece that its borders depend on
+
+const PATH_WEIGHT = 60;                   // heights that 1/16 tile of path distance counts for
+const WORN_WITHIN = 13;                   // 1/16 tile from the middle: where feet wore the path
+const DRY_FROM = WATER_BELOW + 0.16 * (SAND_BELOW - WATER_BELOW);
+const SUNNY_BELOW = 24500, LUSH_FROM = 31000;        // woods, on meadows
+const MOSS_BELOW = 26000;                            // woods, on rock
+
+/** The tiles x0 - PAD .. x0 + tiles + PAD - 1 and the same way down. Reused from piece to piece:
+ * read it before the next look(). */
+export class Window {
+  constructor(terrain) {
+    this.terrain = terrain;
+    this.side = 0;
+  }
+
+  /** Read the ground of the piece of `tiles` x `tiles` tiles at tile (x0, y0). */
+  look(x0, y0, tiles) {
+    const side = tiles + 2 * PAD, size = side * side;
+    if (side !== this.side) {
+      this.side = side;
+      this.kinds = new Uint8Array(size);
+      this.heights = new Uint16Array(size);
+      this.woods = new Uint16Array(size);
+      this.paths = new Uint16Array(size);
+      this.values = new Float32Array(size);
+    }
+    this.x0 = x0;
+    this.y0 = y0;
+    this.tiles = tiles;
+    const left = x0 - PAD, top = y0 - PAD;
+    for (let cy = Math.floor(top / CHUNK); cy * CHUNK < top + side; cy++) {
+      for (let cx = Math.floor(left / CHUNK); cx * CHUNK < left + side; cx++) {
+        this.#copy(cx, cy, left, top);
+      }
+    }
+  }
+
+  #copy(cx, cy, left, top) {
+    const chunk = this.terrain.chunk(cx, cy), side = this.side;
+    const fromX = Math.max(cx * CHUNK, left), toX = Math.min((cx + 1) * CHUNK, left + side);
+    const fromY = Math.max(cy * CHUNK, top), toY = Math.min((cy + 1) * CHUNK, top + side);
+    for (let y = fromY; y < toY; y++) {
+      let from = (y - cy * CHUNK) * CHUNK + fromX - cx * CHUNK;
+      let to = (y - top) * side + fromX - left;
+      for (let x = fromX; x < toX; x++, from++, to++) {
+        this.kinds[to] = chunk.kinds[from];
+        this.heights[to] = chunk.heights[from];
+        this.woods[to] = chunk.woods[from];
+        this.paths[to] = chunk.paths[from];
+      }
+    }
+  }
+
+  /** The kind of the tile (x, y) tiles from the piece's corner; -PAD and up. */
+  kind(x, y) {
+    return this.kinds[(y + PAD) * this.side + x + PAD];
+  }
+
+  wood(x, y) {
+    return this.woods[(y + PAD) * this.side + x + PAD];
+  }
+
+  height(x, y) {
+    return this.heights[(y + PAD) * this.side + x + PAD];
+  }
+
+  path(x, y) {
+    return this.paths[(y + PAD) * this.side + x + PAD];
+  }
+
+  /** The outlines of all kinds in tiles from the piece's corner. */
+  outlines() {
+    return {
+      water: this.#above(this.heights, DEEP_BELOW, 0.1, 0.9),
+      // The shore lies a little out in the water, so that nobody's feet look wet on sand.
+      land: this.#above(this.heights, WATER_BELOW, 0.48, 0.64),
+      dry: this.#above(this.heights, DRY_FROM, 0.05, 0.95),
+      grass: this.#above(this.heights, SAND_BELOW, 0.2, 0.8),
+      notSunny: this.#above(this.woods, SUNNY_BELOW, 0.05, 0.95),
+      lush: this.#above(this.woods, LUSH_FROM, 0.05, 0.95),
+      moss: this.#above(this.woods, MOSS_BELOW, 0.05, 0.95),
+      wood: this.#where((i) => Math.min(this.woods[i] - WOOD_FROM + 1,
+        3 * (this.heights[i] - SAND_BELOW + 1)), 0.2, 0.8),
+      rock: this.#where((i) => this.#rock(i), 0.3, 0.52),
+      path: this.#where((i) => this.kinds[i] === PATH || this.kinds[i] === PLAZA
+        ? Math.max(1, PATH_WITHIN + 1 - this.paths[i])
+        : Math.min(-1, PATH_WITHIN - this.paths[i]), 0.3, 0.7),
+      worn: this.#where((i) => this.kinds[i] === BRIDGE ? -4 : WORN_WITHIN - this.paths[i],
+        0.05, 0.95),
+      bridge: this.#where((i) => this.kinds[i] === BRIDGE
+        ? Math.max(1, PATH_WITHIN + 1 - this.paths[i])
+        : Math.min(-1, PATH_WITHIN - this.paths[i]), 0.45, 0.52),
+    };
+  }
+
+  #rock(i) {
+    if (this.kinds[i] === ROCK) {
+      return Math.max(1, Math.min(this.heights[i] - ROCK_FROM,
+        (this.paths[i] - PATH_WITHIN) * PATH_WEIGHT));
+    }
+    const below = this.heights[i] - ROCK_FROM;
+    return below < 0 ? below : Math.min(-1, (this.paths[i] - PATH_WITHIN - 1) * PATH_WEIGHT);
+  }
+
+  #above(field, from, near, far) {
+    const { values } = this;
+    for (let i = 0; i < values.length; i++) values[i] = field[i] - from + 0.5;
+    return outline(values, this.side, -PAD, near, far);
+  }
+
+  #where(valueAt, near, far) {
+    const { values } = this;
+    for (let i = 0; i < values.length; i++) values[i] = valueAt(i);
+    return outline(values, this.side, -PAD, near, far);
+  }
+}

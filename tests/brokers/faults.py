@@ -1,0 +1,105 @@
+"""What is said of a broker in trouble, whatever the backend."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import gevent
+
+from brokers import Broker, Message, Reset
+
+#: Seconds that a recovery may take, and in which nothing more comes.
+PATIENCE, NOTHING = 20.0, 0.1
+
+#: Seconds of this process's CPU that an outage may cost, of each second that it lasts.
+SPIN = 0.1
+
+#: Seconds of work that are no spinning at all: what mending a link takes.
+SOME_WORK_S = 0.1
+
+
+def make_live(broker: Broker, *channels: str) -> None:
+    """Subscribe, and return when every channel has brought something, and nothing is under way."""
+    broker.subscribe(*channels)
+    silent, deadline = set(channels), time.monotonic() + PATIENCE
+    while silent:
+        assert time.monotonic() < deadline, f"never heard: {silent}"
+        for channel in silent:
+            broker.publish(channel, b"?")
+        while (item := broker.receive(0.05)) is not None:
+            if isinstance(item, Message):
+                silent.discard(item.channel)
+    while broker.receive(NOTHING) is not None:
+        pass
+
+
+def await_reset(broker: Broker, *channels: str) -> set[str]:
+    """Return all channels of the Resets that come until these are covered; no message may be."""
+    told: set[str] = set()
+    deadline = time.monotonic() + PATIENCE
+    while not told.issuperset(channels):
+        assert time.monotonic() < deadline, f"no Reset of {set(channels) - told}"
+        item = broker.receive(0.1)
+        assert not isinstance(item, Message) or item.channel not in set(channels) - told
+        if isinstance(item, Reset):
+            told |= set(channels) if item.channels is None else item.channels
+    return told
+
+
+def await_publish(broker: Broker, channel: str, payload: bytes) -> None:
+    """Publish as soon as it can be."""
+    deadline = time.monotonic() + PATIENCE
+    while not broker.publish(channel, payload):
+        assert time.monotonic() < deadline, f"{channel} is never published to again"
+        gevent.sleep(0.02)
+
+
+def exchange(broker: Broker, *channels: str) -> None:
+    """Check that each channel brings what is published on it, once."""
+    for channel in channels:
+        await_publish(broker, channel, channel.encode())
+    got = []
+    while len(got) < len(channels):
+        item = broker.receive(PATIENCE)
+        assert item is not None, f"only {got} of {channels}"
+        if isinstance(item, Message):
+            got.append(item)
+    assert sorted(got) == sorted(Message(c, c.encode()) for c in channels)
+
+
+def drain(broker: Broker, seconds: float) -> list[Message]:
+    """Return the messages that come in some time."""
+    messages, until = [], time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        item = broker.receive(left)
+        if isinstance(item, Message):
+            messages.append(item)
+    return messages
+
+
+@contextmanager
+def little_work() -> Iterator[None]:
+    """Check that this process did nearly nothing, however short the time was."""
+    began, worked = time.monotonic(), time.process_time()
+    yield
+    lasted, worked = time.monotonic() - began, time.process_time() - worked
+    assert worked < SPIN * lasted + SOME_WORK_S, f"{worked:.2f} s of CPU in {lasted:.2f} s"
+
+
+class Ledger:
+    """What a lone broker published, received and dropped since this was made."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._counters = broker.counters
+        self._before = self._now()
+
+    def _now(self) -> list[int]:
+        counters = self._counters
+        return [counters.published, counters.received, counters.dropped]
+
+    def missing(self) -> int:
+        """Return how many were published, and neither received nor counted as dropped."""
+        published, received, dropped = (
+            now - before for now, before in zip(self._now(), self._before, strict=True)
+        )
+        return published - received - dropped

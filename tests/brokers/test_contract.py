@@ -1,0 +1,258 @@
+"""The contract of brokers/base.py, held against every backend that carries messages.
+
+A new backend is one more line in BACKENDS.
+"""
+
+import threading
+import time
+from contextlib import ExitStack, contextmanager, nullcontext
+
+import gevent
+import pytest
+
+from brokers import BrokerClosed, Message, open_broker
+from brokers.base import PAYLOAD_LIMIT
+from tests.brokers import redis_servers, zeromq_forwarders
+
+
+@contextmanager
+def three(url):
+    """Start three of a kind and yield the URL of their ring."""
+    with ExitStack() as stack:
+        yield ",".join(stack.enter_context(url()) for _ in range(3))
+
+
+#: What is started once, and yields a broker's URL for as long as its block lasts.
+BACKENDS = {
+    "memory": lambda: nullcontext("memory://contract"),
+    "redis": redis_servers.redis_url,
+    "rediss": redis_servers.rediss_url,
+    "rediscluster": redis_servers.rediscluster_url,
+    "zeromq": zeromq_forwarders.zeromq_url,
+    "zeromq+ipc": zeromq_forwarders.zeromq_ipc_url,
+    "ring of memory": lambda: nullcontext("memory://one,memory://two,memory://three"),
+    "ring of redis": lambda: three(redis_servers.redis_url),
+    "ring of zeromq": lambda: three(zeromq_forwarders.zeromq_url),
+}
+
+#: Seconds that a message may take, and that nothing must come in.
+SOON, NEVER = 5.0, 0.1
+
+#: Channels that surely reach every server of a backend that spreads them.
+EVERYWHERE = 32
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+def url(request):
+    with BACKENDS[request.param]() as url:
+        yield url
+
+
+@pytest.fixture
+def brokers(url):
+    opened = []
+
+    def open_one():
+        opened.append(open_broker(url))
+        return opened[-1]
+
+    yield open_one
+    for broker in opened:
+        broker.close()
+
+
+def settle(*subscribers):
+    """Return once what each subscribed to before is in effect."""
+    for broker in subscribers:
+        silent = {f"settle {id(broker)} {time.monotonic()} {n}" for n in range(EVERYWHERE)}
+        tokens = list(silent)
+        broker.subscribe(*tokens)
+        deadline = time.monotonic() + SOON
+        while silent:
+            assert time.monotonic() < deadline, "a subscription never took effect"
+            for token in silent:
+                broker.publish(token, b"?")
+            while (message := broker.receive(0.05)) is not None:
+                silent.discard(message.channel)
+                if not silent:
+                    break
+        broker.unsubscribe(*tokens)
+        while broker.receive(NEVER) is not None:
+            pass
+
+
+def heard(broker, count):
+    """Return the next `count` messages, and check that no other comes."""
+    messages = [broker.receive(SOON) for _ in range(count)]
+    assert broker.receive(NEVER) is None
+    return messages
+
+
+def test_a_subscriber_hears_what_is_published_unchanged(brokers):
+    publisher, subscriber = brokers(), brokers()
+    subscriber.subscribe("a")
+    settle(subscriber)
+    for payload in (b"", b"x", bytes(range(256)), b"\0" * PAYLOAD_LIMIT):
+        assert publisher.publish("a", payload) is True
+        assert subscriber.receive(SOON) == Message("a", payload)
+
+
+def test_a_subscribed_publisher_hears_itself_once(brokers):
+    broker = brokers()
+    broker.subscribe("a", "a")
+    broker.subscribe("a")
+    settle(broker)
+    broker.publish("a", b"1")
+    assert heard(broker, 1) == [Message("a", b"1")]
+
+
+def test_channels_whose_names_begin_alike_are_different(brokers):
+    publisher, subscriber = brokers(), brokers()
+    names = ["sq 1:1", "sq 1:10", "sq 11:1", "sq -1:1", "sq 1:-1", "sq 1:"]
+    for name in names:
+        subscriber.subscribe(name)
+        settle(subscriber)
+        for other in names:
+            publisher.publish(other, other.encode())
+        assert heard(subscriber, 1) == [Message(name, name.encode())]
+        subscriber.unsubscribe(name)
+        settle(subscriber)
+
+
+def test_an_unsubscribed_channel_is_heard_no_more(brokers):
+    publisher, subscriber = brokers(), brokers()
+    subscriber.subscribe("a", "b")
+    subscriber.unsubscribe("a")
+    settle(subscriber)
+    publisher.publish("a", b"1")
+    publisher.publish("b", b"2")
+    assert heard(subscriber, 1) == [Message("b", b"2")]
+
+
+def test_unsubscribing_an_unknown_channel_is_no_error(brokers):
+    broker = brokers()
+    broker.unsubscribe("never")
+    broker.subscribe("a")
+    broker.unsubscribe("a")
+    broker.unsubscribe("a")
+    settle(broker)
+    broker.publish("a", b"1")
+    assert heard(broker, 0) == []
+
+
+def test_order_is_kept_for_one_publisher_on_one_channel(brokers):
+    publisher, subscriber = brokers(), brokers()
+    subscriber.subscribe("a", "b")
+    settle(subscriber)
+    for n in range(1000):
+        publisher.publish("ab"[n % 2], b"%d" % n)
+    messages = heard(subscriber, 1000)
+    for channel in "ab":
+        numbers = [int(m.payload) for m in messages if m.channel == channel]
+        assert numbers == sorted(numbers) and len(numbers) == 500
+
+
+def test_every_subscriber_hears_every_message(brokers):
+    publisher, subscribers = brokers(), [brokers() for _ in range(4)]
+    for subscriber in subscribers:
+        subscriber.subscribe("a")
+    settle(*subscribers)
+    publisher.publish("a", b"1")
+    for subscriber in subscribers:
+        assert heard(subscriber, 1) == [Message("a", b"1")]
+
+
+def test_publishing_to_nobody_is_no_error_and_leaves_nothing(brokers):
+    publisher, subscriber = brokers(), brokers()
+    for n in range(100):
+        assert publisher.publish(f"empty {n}", b"1") is True
+    subscriber.subscribe(*(f"empty {n}" for n in range(100)))
+    settle(subscriber)
+    assert heard(subscriber, 0) == []
+
+
+def test_subscriptions_that_come_and_go_leave_what_was_asked_last(brokers):
+    publisher, subscriber = brokers(), brokers()
+    for n in range(500):
+        subscriber.subscribe(f"sq {n % 7}:0", f"sq {n % 5}:1")
+        subscriber.unsubscribe(f"sq {(n + 3) % 7}:0")
+    subscriber.unsubscribe(*(f"sq {n}:0" for n in range(7)), *(f"sq {n}:1" for n in range(5)))
+    subscriber.subscribe("sq 2:0")
+    settle(subscriber)
+    for n in range(7):
+        publisher.publish(f"sq {n}:0", b"0")
+        publisher.publish(f"sq {n}:1", b"1")
+    assert heard(subscriber, 1) == [Message("sq 2:0", b"0")]
+
+
+@pytest.mark.parametrize("payload", ["text", bytearray(b"x"), memoryview(b"x"), None, 7])
+def test_anything_but_bytes_is_refused(brokers, payload):
+    with pytest.raises(TypeError):
+        brokers().publish("a", payload)
+
+
+def test_too_large_a_payload_is_refused(brokers):
+    with pytest.raises(ValueError, match="65536"):
+        brokers().publish("a", b"x" * (PAYLOAD_LIMIT + 1))
+
+
+def test_receive_gives_up_after_its_timeout(brokers):
+    broker = brokers()
+    before = time.monotonic()
+    assert broker.receive(0.05) is None
+    assert time.monotonic() - before >= 0.04
+
+
+def test_a_receiver_is_woken_by_close_and_nothing_works_afterwards(brokers):
+    broker = brokers()
+    waiting = gevent.spawn(broker.receive)
+    gevent.sleep(0.05)
+    broker.close()
+    with pytest.raises(BrokerClosed):
+        waiting.get(timeout=SOON)
+    for call in (
+        lambda: broker.publish("a", b""),
+        lambda: broker.subscribe("a"),
+        lambda: broker.unsubscribe("a"),
+        lambda: broker.receive(0),
+    ):
+        with pytest.raises(BrokerClosed):
+            call()
+    broker.close()
+
+
+def test_a_closed_broker_is_not_published_to(brokers):
+    publisher, subscriber, closed = brokers(), brokers(), brokers()
+    for broker in (subscriber, closed):
+        broker.subscribe("a")
+    settle(subscriber)
+    closed.close()
+    publisher.publish("a", b"1")
+    assert heard(subscriber, 1) == [Message("a", b"1")]
+
+
+def test_what_happens_is_counted(brokers):
+    publisher, subscriber = brokers(), brokers()
+    subscriber.subscribe("a")
+    settle(subscriber)
+    before = subscriber.counters.received
+    for _ in range(10):
+        publisher.publish("a", b"1")
+    heard(subscriber, 10)
+    assert publisher.counters.published == 10
+    assert subscriber.counters.received == before + 10
+    assert publisher.counters.dropped == subscriber.counters.dropped == 0
+
+
+def test_a_link_that_works_is_young(brokers):
+    broker = brokers()
+    settle(broker)
+    assert 0 <= broker.age() < 3
+
+
+def test_no_backend_starts_a_thread_for_each_subscription(brokers):
+    broker = brokers()
+    before = threading.active_count()
+    broker.subscribe(*(f"sq {n}:0" for n in range(1000)))
+    settle(broker)
+    assert threading.active_count() <= before + 1

@@ -1,0 +1,236 @@
+import time
+
+import gevent
+import pytest
+
+from brokers import Message, Reset, open_broker, redis_link
+from brokers.redis_cluster import slot_of
+from tests.brokers.faults import (
+    PATIENCE,
+    Ledger,
+    await_reset,
+    drain,
+    exchange,
+    little_work,
+    make_live,
+)
+from tests.brokers.redis_servers import free_port, running, running_cluster
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with running_cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def opened():
+    brokers = []
+
+    def open_one(url):
+        brokers.append(open_broker(url))
+        return brokers[-1]
+
+    yield open_one
+    for broker in brokers:
+        broker.close()
+        assert broker.counters.errors == 0
+
+
+def channels_of(cluster, each=1):
+    """Return `each` channels of every master."""
+    found = {master: [] for master in cluster.masters}
+    number = 0
+    while any(len(names) < each for names in found.values()):
+        name = f"sq {number}:0"
+        names = found[cluster.master_of(slot_of(name.encode()))]
+        if len(names) < each:
+            names.append(name)
+        number += 1
+    return list(found.values())
+
+
+def test_slots_are_those_of_the_server(cluster):
+    for name in "a", "sq -1:10", "é", "{a}b", "x{a}", "x{}a", "{", "}{a", "{a", "{{a}}", "a{b}{c}":
+        assert slot_of(name.encode()) == int(cluster.nodes[0].ask("CLUSTER", "KEYSLOT", name))
+
+
+def test_a_dead_master_costs_only_its_own_channels(cluster, opened):
+    broker = opened(cluster.url)
+    first, dead, third = (names[0] for names in channels_of(cluster))
+    make_live(broker, first, dead, third)
+    ledger = Ledger(broker)
+    cluster.masters[1].kill()
+    with little_work():
+        assert broker.receive(0.2) is None
+        until = time.monotonic() + 2
+        while time.monotonic() < until:
+            assert broker.publish(dead, b"lost") is False
+            for name in (first, third):
+                assert broker.publish(name, b"1") is True
+            got = [broker.receive(PATIENCE), broker.receive(PATIENCE)]
+            assert sorted(got) == sorted([Message(first, b"1"), Message(third, b"1")])
+            assert broker.receive(0.1) is None
+    assert broker.age() > 1
+    cluster.masters[1].start()
+    assert await_reset(broker, dead) == {dead}
+    exchange(broker, first, dead, third)
+    assert broker.age() < 3
+    assert ledger.missing() == 0
+
+
+def test_a_stalled_master_costs_only_its_own_channels(cluster, opened, monkeypatch):
+    monkeypatch.setattr(redis_link, "PROBES_LIMIT", 2)
+    broker = opened(cluster.url)
+    first, stalled, third = (names[0] for names in channels_of(cluster))
+    make_live(broker, first, stalled, third)
+    ledger = Ledger(broker)
+    cluster.masters[1].stall()
+    try:
+        with little_work():
+            assert broker.publish(stalled, b"under way") is True
+            until = time.monotonic() + 4
+            while time.monotonic() < until:
+                for name in (first, third):
+                    assert broker.publish(name, b"1") is True
+                got = [broker.receive(PATIENCE), broker.receive(PATIENCE)]
+                assert sorted(got) == sorted([Message(first, b"1"), Message(third, b"1")])
+                assert broker.receive(0.2) is None
+        assert broker.age() > 3
+        assert broker.publish(stalled, b"lost") is False
+    finally:
+        cluster.masters[1].resume()
+    assert await_reset(broker, stalled) == {stalled}
+    exchange(broker, first, stalled, third)
+    assert ledger.missing() == 0
+
+
+def test_a_slot_that_moves_is_followed(cluster, opened):
+    broker, watcher, late = (opened(cluster.url) for _ in range(3))
+    staying, moving, _ = channels_of(cluster, each=8)
+    make_live(broker, *staying, *moving)
+    _, source, target = cluster.masters
+    try:
+        with little_work():
+            for name in moving:
+                cluster.move(slot_of(name.encode()), source, target)
+            assert await_reset(broker, *moving) == set(moving)
+        ledger = Ledger(broker)
+        exchange(broker, *staying, *moving)
+        assert ledger.missing() == 0
+        assert broker.counters.reconnects == 0
+        # One who only publishes has not heard of it: the old master refuses, and tells.
+        lost = Ledger(watcher)
+        for name in moving:
+            watcher.publish(name, b"to the old one")
+        assert drain(broker, 0.5) == []
+        assert lost.missing() == 0 and watcher.counters.dropped == len(moving)
+        for name in moving:
+            assert watcher.publish(name, b"to the new one") is True
+        assert len(drain(broker, 0.5)) == len(moving)
+        # Nor has one who subscribes only now.
+        make_live(late, *moving)
+    finally:
+        for name in moving:
+            cluster.move(slot_of(name.encode()), target, source)
+
+
+def test_a_slot_that_moves_away_and_back_is_held(cluster, opened):
+    broker = opened(cluster.url)
+    _, [name], _ = channels_of(cluster)
+    make_live(broker, name)
+    _, source, target = cluster.masters
+    cluster.move(slot_of(name.encode()), source, target)
+    cluster.move(slot_of(name.encode()), target, source)
+    assert await_reset(broker, name) == {name}
+    exchange(broker, name)
+
+
+def test_a_replica_that_takes_over_is_followed(opened):
+    with running_cluster(replicas=3) as cluster:
+        broker = opened(cluster.url)
+        first, dead, third = (names[0] for names in channels_of(cluster))
+        make_live(broker, first, dead, third)
+        ledger = Ledger(broker)
+        cluster.masters[1].kill()
+        with little_work():
+            assert await_reset(broker, dead) == {dead}
+        exchange(broker, first, dead, third)
+        assert ledger.missing() == 0
+        assert broker.age() < 3
+        # The old master comes back as a replica of the new one, and disturbs nobody.
+        cluster.masters[1].start()
+        assert drain(broker, 1.5) == []
+        exchange(broker, first, dead, third)
+
+
+def test_each_link_to_a_master_comes_back_with_a_reset_of_its_channels(cluster, opened):
+    broker = opened(cluster.url)
+    channels = channels_of(cluster, each=3)
+    everything = [name for names in channels for name in names]
+    make_live(broker, *everything)
+    for kind in ("pubsub", "normal"):
+        cluster.masters[1].ask("CLIENT", "KILL", "TYPE", kind)
+        assert await_reset(broker, *channels[1]) == set(channels[1])
+        exchange(broker, *everything)
+
+
+def test_one_live_host_in_the_url_is_enough(cluster, opened):
+    url = f"rediscluster://127.0.0.1:{free_port()},127.0.0.1:{cluster.masters[2].port}"
+    broker = opened(url)
+    make_live(broker, *(names[0] for names in channels_of(cluster)))
+
+
+def test_a_cluster_may_come_later_than_its_nodes(opened):
+    with running_cluster(masters=2) as cluster:
+        for master in cluster.masters:
+            master.kill()
+        broker = opened(cluster.url)
+        names = [names[0] for names in channels_of(cluster)]
+        broker.subscribe("gone", *names)
+        broker.unsubscribe("gone")
+        assert broker.publish(names[0], b"early") is False
+        for master in cluster.masters:
+            master.start()
+        assert await_reset(broker, *names) == set(names)
+        exchange(broker, *names)
+
+
+def test_a_server_that_is_no_cluster_is_told_of(opened, caplog):
+    with running() as server:
+        broker = opened(f"rediscluster://127.0.0.1:{server.port}")
+        with little_work():
+            assert broker.publish("a", b"") is False
+            assert drain(broker, 1.5) == []
+        assert broker.age() > 1
+        assert caplog.text.count("cluster support disabled") == 1
+
+
+def test_a_cluster_over_tls_is_found_whole(opened):
+    with running_cluster(tls=True) as cluster:
+        broker = opened(cluster.url)
+        names = [names[0] for names in channels_of(cluster)]
+        make_live(broker, *names)
+        cluster.masters[0].ask("CLIENT", "KILL", "TYPE", "pubsub")
+        assert await_reset(broker, names[0]) == {names[0]}
+        exchange(broker, *names)
+
+
+def test_an_idle_broker_hardly_works(cluster, opened):
+    broker = opened(cluster.url)
+    make_live(broker, "a")
+    with little_work():
+        assert broker.receive(2) is None
+    assert broker.age() < 2
+
+
+def test_unsubscribing_and_subscribing_again_is_no_loss(cluster, opened):
+    broker = opened(cluster.url)
+    make_live(broker, "a")
+    for _ in range(5):
+        broker.unsubscribe("a")
+        gevent.sleep(0)
+        broker.subscribe("a")
+        gevent.sleep(0)
+    item = broker.receive(0.2)
+    assert not isinstance(item, Reset), item

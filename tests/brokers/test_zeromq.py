@@ -1,0 +1,472 @@
+import os
+import random
+import signal
+import time
+from contextlib import ExitStack
+
+import gevent
+import pytest
+import zmq
+
+from brokers import Message, Reset, inbox, open_broker, zeromq, zeromq_link
+from brokers.zeromq_forwarder import FORGET_S, LATE_S, Relay
+from brokers.zeromq_wire import TRAILER, addresses_of
+from tests.brokers.faults import (
+    Ledger,
+    await_reset,
+    drain,
+    exchange,
+    little_work,
+    make_live,
+)
+from tests.brokers.zeromq_forwarders import (
+    PATIENCE,
+    forwarding,
+    free_ports,
+    start_forwarder,
+)
+from tests.processes import Proxy
+
+BOTH = pytest.mark.parametrize("ipc", [False, True], ids=["tcp", "ipc"])
+
+
+@pytest.fixture
+def opened():
+    brokers = []
+
+    def open_one(url):
+        brokers.append(open_broker(url))
+        return brokers[-1]
+
+    yield open_one
+    for broker in brokers:
+        broker.close()
+
+
+@pytest.fixture(scope="module")
+def forwarder():
+    with forwarding() as forwarder:
+        yield forwarder
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    "url, pull, pub",
+    [
+        ("zeromq://host", "tcp://host:5561", "tcp://host:5562"),
+        ("zeromq://host:7000", "tcp://host:7000", "tcp://host:7001"),
+        ("zeromq://10.0.0.1:7000?pub=80", "tcp://10.0.0.1:7000", "tcp://10.0.0.1:80"),
+        ("zeromq://[::1]", "tcp://[::1]:5561", "tcp://[::1]:5562"),
+        ("zeromq+ipc:///run/flat", "ipc:///run/flat.pull", "ipc:///run/flat.pub"),
+    ],
+)
+def test_a_url_names_two_addresses(url, pull, pub):
+    assert addresses_of(url) == (pull, pub)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "zeromq://",
+        "zeromq://host:port",
+        "zeromq://host:99999",
+        "zeromq://host:65535",
+        "zeromq://host?pub=x",
+        "zeromq://host?sub=5562",
+        "zeromq://host/path",
+        "zeromq://user:password@host",
+        "zeromq+ipc://host/path",
+        "zeromq+ipc:///",
+    ],
+)
+def test_another_url_is_refused_in_words(url):
+    with pytest.raises(ValueError, match="should look like zeromq"):
+        open_broker(url)
+
+
+def test_a_channel_holds_no_nul(opened, forwarder):
+    broker = opened(forwarder.url)
+    for call in (broker.subscribe, broker.unsubscribe, lambda name: broker.publish(name, b"")):
+        with pytest.raises(ValueError, match="NUL"):
+            call("a\0b")
+
+
+# What the forwarder passes on
+
+
+def frame(kind, epoch, sent, broker=b"8 bytes.", payload=b"payload"):
+    return kind + b"a\0" + payload + TRAILER.pack(broker, epoch, sent)
+
+
+@pytest.fixture
+def relay():
+    """A relay that has heard the first probe of link 7, sent at 1000 by the sender's clock."""
+    relay = Relay()
+    probe = frame(b"?", 7, 1000.0)
+    assert relay.pass_on(probe, 50.0) == probe
+    return relay
+
+
+def test_messages_in_time_pass_unchanged(relay):
+    for waited in (0.0, LATE_S - 0.1):
+        message = frame(b"=", 7, 1010.0)
+        assert relay.pass_on(message, 60.0 + waited) == message
+    assert (relay.forwarded, relay.late, relay.refused) == (2, 0, 0)
+
+
+def test_of_a_late_message_only_the_mark_of_its_loss_passes(relay):
+    assert relay.pass_on(frame(b"=", 7, 1010.0), 60.1 + LATE_S) == b"=a\0"
+    assert (relay.forwarded, relay.late, relay.refused) == (0, 1, 0)
+
+
+def test_a_late_probe_has_no_echo(relay):
+    assert relay.pass_on(frame(b"?", 7, 1010.0), 60.1 + LATE_S) is None
+
+
+def test_a_link_that_its_broker_gave_up_brings_nothing_more(relay):
+    assert relay.pass_on(frame(b"?", 8, 1001.0), 51.0)
+    assert relay.pass_on(frame(b"=", 7, 1001.0), 51.0) == b"=a\0"
+    assert relay.pass_on(frame(b"?", 7, 1001.0), 51.0) is None
+    assert relay.pass_on(frame(b"=", 8, 1001.0), 51.0) == frame(b"=", 8, 1001.0)
+
+
+def test_clocks_may_drift_apart(relay):
+    for n in range(100_000):
+        # An hour behind after a hundred thousand seconds.
+        assert relay.pass_on(frame(b"?", 7, 1000.0 + n * 0.9991), 50.0 + n)
+    message = frame(b"=", 7, 1000.0 + n * 0.9991)
+    assert relay.pass_on(message, 50.0 + n) == message
+
+
+def test_what_no_broker_would_send_is_refused_and_counted(relay):
+    for junk in (b"", b"x", b"=" + TRAILER.pack(b"", 7, 0), frame(b"=", 7, 0, b"unknown.")):
+        assert relay.pass_on(junk, 60.0) is None
+    assert relay.refused == 4
+
+
+def test_a_broker_that_probes_no_more_is_forgotten(relay):
+    relay.forget(50.0 + FORGET_S)
+    assert relay.pass_on(frame(b"=", 7, 1000.0), 50.0)
+    relay.forget(50.1 + FORGET_S)
+    assert relay.pass_on(frame(b"=", 7, 1000.0), 50.0) is None
+
+
+# The forwarder as a process
+
+
+@BOTH
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_forwarder_and_it_tells_its_counts(opened, ipc, number):
+    with forwarding("--stats", "0.1", ipc=ipc) as forwarder:
+        broker = opened(forwarder.url)
+        make_live(broker, "a")
+        gevent.sleep(0.5)
+        forwarder.process.send_signal(number)
+        said, errors = forwarder.process.communicate(timeout=PATIENCE)
+        assert (forwarder.process.returncode, errors) == (0, "")
+        first, *_, last = said.splitlines()
+        assert first.startswith("forwarded ") and last.startswith("stopped: forwarded ")
+        assert last.endswith("late 0, refused 0, brokers 1, overflows 0")
+
+
+@BOTH
+def test_an_address_in_use_is_told_in_one_sentence(ipc):
+    with forwarding(ipc=ipc) as forwarder:
+        second = start_forwarder(*forwarder.where)
+        said, errors = second.communicate(timeout=PATIENCE)
+        assert (second.returncode, said) == (1, "")
+        assert errors.count("\n") == 1
+        assert errors.startswith("The forwarder cannot listen at ") and "in use" in errors
+
+
+def test_junk_harms_no_forwarder(opened):
+    with forwarding() as forwarder, zmq.Context() as context:
+        with context.socket(zmq.PUSH) as push:
+            push.connect(addresses_of(forwarder.url).pull)
+            for junk in (b"", b"?", b"no NUL in here at all", bytes(1000), b"?\0" + bytes(20)):
+                push.send(junk)
+            push.send_multipart([b"=a\0", b"several", b"frames"])
+            push.linger = 1000
+        broker = opened(forwarder.url)
+        make_live(broker, "a")
+        exchange(broker, "a")
+        assert "Traceback" not in forwarder.stop()
+
+
+def test_a_subscriber_that_never_reads_stops_nobody(opened):
+    with forwarding("--hwm", "1000") as forwarder, zmq.Context() as context:
+        with context.socket(zmq.SUB) as stuck:
+            stuck.rcvhwm = 10
+            stuck.subscribe(b"")
+            stuck.connect(addresses_of(forwarder.url).pub)
+            broker = opened(forwarder.url)
+            make_live(broker, "a")
+            for _ in range(100):
+                for n in range(500):
+                    broker.publish("a", b"%d" % n + bytes(500))
+                for n in range(500):
+                    assert broker.receive(PATIENCE) == Message("a", b"%d" % n + bytes(500))
+
+
+def test_who_has_no_room_at_the_forwarder_is_told_that_it_lost(opened, monkeypatch):
+    with forwarding("--hwm", "1000") as forwarder:
+        monkeypatch.setattr(zeromq_link, "RECEIVE_LIMIT", 10)
+        slow = opened(forwarder.url)
+        monkeypatch.undo()
+        publisher, idle = opened(forwarder.url), opened(forwarder.url)
+        idle.subscribe("b")
+        make_live(slow, "a")
+        gevent.sleep(1.5)
+        count = sum(publisher.publish("a", bytes(8192)) for _ in range(10_000))
+        # Nobody reads meanwhile, and what the kernel holds is less than this.
+        time.sleep(1)
+        got = []
+        while Reset(None) not in got:
+            got.append(slow.receive(PATIENCE))
+        assert sum(isinstance(item, Message) for item in got) < count
+        assert slow.counters.dropped > 0
+        make_live(slow, "a")
+        assert idle.receive(0.1) is None
+        assert idle.counters.dropped == 0
+        assert "overflows 0" not in forwarder.stop()
+
+
+# One broker, nothing wrong
+
+
+def test_no_wake_up_is_lost(opened, forwarder, monkeypatch):
+    # Else the next probe would make good for it.
+    monkeypatch.setattr(zeromq, "PROBE_S", 60.0)
+    one, other = opened(forwarder.url), opened(forwarder.url)
+    for broker in (one, other):
+        make_live(broker, "a", "b")
+    assert drain(one, 0.2)
+    dice = random.Random(1)
+    for turn in range(300):
+        count = dice.choice([1, 1, 2, 5, 50, 300])
+        for n in range(count):
+            one.publish("a", b"%d %d" % (turn, n))
+            other.publish("b", b"%d %d" % (turn, n))
+            if dice.random() < 0.01:
+                # A call on the same socket as the messages may take their signal.
+                other.subscribe(f"sq {turn}")
+                one.unsubscribe(f"sq {turn}")
+        gevent.sleep(dice.choice([0, 0, 0.0002, 0.001, 0.01]))
+        for broker in (one, other):
+            got = []
+            while len(got) < 2 * count and (item := broker.receive(PATIENCE / 4)):
+                got.append(item)
+            for name in "ab":
+                assert [item.payload for item in got if item.channel == name] == [
+                    b"%d %d" % (turn, n) for n in range(count)
+                ]
+
+
+def test_a_hundred_thousand_at_once_neither_block_nor_vanish(opened, forwarder):
+    broker = opened(forwarder.url)
+    make_live(broker, "a")
+    ledger = Ledger(broker)
+    accepted = sum(broker.publish("a", b"x" * 60) for _ in range(100_000))
+    refused = broker.counters.dropped
+    assert accepted + refused == 100_000
+    while broker.receive(0.5) is not None:
+        pass
+    assert ledger.missing() == 0
+    assert (broker.counters.reconnects, broker.counters.errors) == (0, 0)
+
+
+def test_a_slow_receiver_loses_counts_and_is_told_in_order(opened, forwarder, monkeypatch):
+    monkeypatch.setattr(inbox, "QUEUE_LIMIT", 100)
+    publisher, slow = opened(forwarder.url), opened(forwarder.url)
+    make_live(slow, "a", "b")
+    for n in range(1000):
+        publisher.publish("a", b"%d" % n)
+    gevent.sleep(0.5)
+    publisher.publish("b", b"later")
+    gevent.sleep(0.2)
+    assert slow.counters.dropped == 901
+    for n in range(100):
+        assert slow.receive(0) == Message("a", b"%d" % n)
+    assert slow.receive(0) == Reset({"a", "b"})
+    exchange(slow, "a", "b")
+
+
+def test_a_stall_of_its_own_loop_kills_no_link(opened, forwarder, monkeypatch):
+    monkeypatch.setattr(zeromq, "PROBE_S", 0.2)
+    monkeypatch.setattr(zeromq, "ANSWER_S", 0.3)
+    broker = opened(forwarder.url)
+    make_live(broker, "a")
+    for _ in range(2):
+        gevent.sleep(0.1)
+        time.sleep(0.7)
+    assert drain(broker, 0.5) == []
+    assert broker.age() < 1
+    assert broker.counters.reconnects == 0
+
+
+@BOTH
+def test_nothing_happening_costs_nothing(opened, ipc):
+    with forwarding(ipc=ipc) as forwarder:
+        broker = opened(forwarder.url)
+        make_live(broker, "a")
+        with little_work():
+            assert drain(broker, 1.1) == []
+        for _ in range(20_000):
+            broker.publish("a", b"x" * 60)
+        for _ in range(20_000):
+            assert broker.receive(PATIENCE) is not None
+        with little_work():
+            assert drain(broker, 1.1) == []
+
+
+# Faults
+
+
+@BOTH
+def test_a_forwarder_that_is_killed_and_back_at_once_has_been_missed(opened, monkeypatch, ipc):
+    # Its end itself is noticed, not that probes are missed.
+    monkeypatch.setattr(zeromq, "PROBE_S", 60.0)
+    with forwarding(ipc=ipc) as forwarder:
+        names = [f"sq {n}" for n in range(3000)]
+        broker = opened(forwarder.url)
+        make_live(broker, *names)
+        ledger = Ledger(broker)
+        forwarder.kill()
+        forwarder.start()
+        assert await_reset(broker, *names) == set(names)
+        exchange(broker, *names)
+        assert broker.age() < 3
+        assert (broker.counters.reconnects, broker.counters.errors) == (1, 0)
+        assert ledger.missing() == 0
+
+
+def test_a_forwarder_that_is_away_for_two_seconds_costs_only_what_was_said_then(opened):
+    with forwarding() as forwarder:
+        broker = opened(forwarder.url)
+        make_live(broker, "a", "b")
+        forwarder.kill()
+        gevent.sleep(0.1)
+        with little_work():
+            for _ in range(19):
+                assert broker.publish("a", b"lost") is False
+                gevent.sleep(0.1)
+            assert drain(broker, 0) == []
+        assert broker.age() > 1
+        forwarder.start()
+        broker.subscribe("c")
+        broker.unsubscribe("b")
+        await_reset(broker, "a", "c")
+        exchange(broker, "a", "c")
+        assert drain(broker, 0.5) == []
+        assert broker.counters.reconnects == 1
+
+
+def test_a_forwarder_that_stalls_delivers_nothing_late(opened):
+    with forwarding() as forwarder:
+        publisher, subscriber = opened(forwarder.url), opened(forwarder.url)
+        make_live(subscriber, "a", "b")
+        forwarder.stall()
+        stalled = time.monotonic()
+        accepted = 0
+        with little_work():
+            while time.monotonic() - stalled < 6:
+                accepted += publisher.publish("a", b"late")
+                gevent.sleep(0.05)
+            assert drain(subscriber, 0) == []
+        # The outage was seen, but not at once.
+        assert 20 < accepted < 100
+        assert subscriber.age() > 5
+        forwarder.resume()
+        await_reset(subscriber, "a", "b")
+        exchange(subscriber, "a", "b")
+        assert drain(subscriber, 1.5) == []
+        assert subscriber.counters.reconnects == publisher.counters.reconnects == 1
+        assert f"late {accepted}," in forwarder.stop()
+
+
+@pytest.mark.parametrize("half", ["pull", "pub"])
+def test_half_a_link_is_none(opened, half):
+    with forwarding() as forwarder, ExitStack() as stack:
+        pull, pub = (int(at.rpartition(":")[2]) for at in addresses_of(forwarder.url))
+        proxies = {"pull": Proxy(pull), "pub": Proxy(pub)}
+        for proxy in proxies.values():
+            stack.callback(proxy.close)
+        url = f"zeromq://127.0.0.1:{proxies['pull'].port}?pub={proxies['pub'].port}"
+        broker = opened(url)
+        make_live(broker, "a")
+        proxies[half].cut()
+        await_reset(broker, "a")
+        exchange(broker, "a")
+        assert (broker.counters.reconnects, broker.counters.errors) == (1, 0)
+
+
+def test_a_broker_may_be_opened_before_its_forwarder_is_there(opened):
+    pull, pub = free_ports()
+    broker = opened(f"zeromq://127.0.0.1:{pull}?pub={pub}")
+    broker.subscribe("a")
+    assert broker.publish("a", b"lost") is False
+    assert broker.receive(0.2) is None
+    process = start_forwarder("--pull", str(pull), "--pub", str(pub))
+    await_reset(broker, "a")
+    exchange(broker, "a")
+    broker.close()
+    process.terminate()
+    assert "stopped: forwarded 1," in process.communicate(timeout=PATIENCE)[0]
+
+
+def test_a_host_without_an_address_is_tried_again(opened, monkeypatch, caplog):
+    with forwarding() as forwarder:
+        found, fails = gevent.socket.getaddrinfo, iter([True, True])
+
+        def find(host, *rest, **more):
+            if next(fails, False):
+                raise OSError("a test")
+            return found(host, *rest, **more)
+
+        monkeypatch.setattr("gevent.socket.getaddrinfo", find)
+        broker = opened(forwarder.url.replace("127.0.0.1", "localhost"))
+        broker.subscribe("a")
+        assert broker.publish("a", b"lost") is False
+        await_reset(broker, "a")
+        exchange(broker, "a")
+        assert caplog.text.count("a test") == 2 and broker.counters.errors == 0
+
+
+def test_a_callback_that_fails_costs_a_link_and_is_counted(opened, forwarder, monkeypatch, caplog):
+    broker = opened(forwarder.url)
+    make_live(broker, "a")
+    put, fails = broker._inbox.put, iter([True])
+
+    def fail_once(message):
+        if next(fails, False):
+            raise RuntimeError("a test")
+        put(message)
+
+    monkeypatch.setattr(broker._inbox, "put", fail_once)
+    broker.publish("a", b"lost")
+    await_reset(broker, "a")
+    exchange(broker, "a")
+    assert (broker.counters.errors, broker.counters.reconnects) == (1, 1)
+    assert "a test" in caplog.text
+
+
+def test_closing_frees_the_descriptors(forwarder):
+    for _ in range(3):
+        open_broker(forwarder.url).close()
+    gevent.sleep(0.2)
+    before = _descriptors()
+    for _ in range(10):
+        broker = open_broker(forwarder.url)
+        broker.subscribe("a")
+        assert broker.publish("a", b"1") is True
+        broker.close()
+    deadline = time.monotonic() + PATIENCE
+    while _descriptors() > before + 4 and time.monotonic() < deadline:
+        gevent.sleep(0.05)
+    assert _descriptors() <= before + 4
+
+
+def _descriptors():
+    return len(os.listdir("/proc/self/fd"))

@@ -1,0 +1,91 @@
+"""Real pages in a real headless Chromium, on a real server in a process of its own."""
+
+import os
+import shutil
+import time
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from tests.processes import serving
+
+#: ms that a page may take for anything.
+PATIENCE = 15_000
+
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+
+def wait_for(page, expression, argument=None, expected=True):
+    """Return once an expression is (or with expected=False is not) true in a page.
+
+    Playwright's own wait evaluates text within the page, which the page's policy forbids.
+    """
+    deadline = time.monotonic() + PATIENCE / 1000
+    while bool(page.evaluate(expression, argument)) != expected:
+        assert time.monotonic() < deadline, f"never {expected}: {expression} ({argument})"
+        time.sleep(0.03)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    names = ("chromium", "chromium-browser", "google-chrome")
+    program = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    assert program, "the browser tests need Chromium: run them with make test"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def server():
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def open_page(browser, server):
+    """Open pages, each in a context of its own; none may have complained at the end."""
+    contexts, complaints = [], []
+
+    def listen(said):
+        if said.type in ("error", "warning"):
+            complaints.append(said.text)
+
+    def open_one(url=None, **options):
+        options.setdefault("viewport", {"width": 1280, "height": 800})
+        context = browser.new_context(**options)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", listen)
+        page.complaints = complaints
+        page.goto(url or server.url)
+        return page
+
+    yield open_one
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+@pytest.fixture
+def play(open_page):
+    """Open a page and walk in under a name."""
+
+    def play_as(name, url=None, **options):
+        page = open_page(url, **options)
+        page.get_by_label("Your name").fill(name)
+        page.keyboard.press("Enter")
+        wait_for(page, "flatlands.own() !== undefined")
+        return page
+
+    return play_as

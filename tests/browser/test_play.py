@@ -1,0 +1,306 @@
+"""The game as people play it: two pages and more, keys, clicks and touches."""
+
+import time
+
+import pytest
+
+from tests.browser.conftest import wait_for
+from tests.processes import Proxy, ServerProcess, serving
+
+SEES = "(name) => [...flatlands.state.players.values()].some((p) => p.name === name)"
+PLACE = "() => flatlands.walk.drawn(flatlands.clock.now())"
+TRUE_PLACE = """(name) => {
+  const player = [...flatlands.state.players.values()].find((p) => p.name === name);
+  const t = flatlands.clock.now(), { x, y, dx, dy, start, duration } = player.track;
+  const part = duration === 0 ? 1 : Math.min(Math.max((t - start) / duration, 0), 1);
+  return [(x + dx * part) / 1024, (y + dy * part) / 1024];
+}"""
+
+
+def hold(page, key, seconds):
+    page.keyboard.down(key)
+    time.sleep(seconds)
+    page.keyboard.up(key)
+
+
+def seen(page, name, yes=True):
+    wait_for(page, SEES, name, yes)
+
+
+def place(page):
+    return page.evaluate(PLACE)
+
+
+def far(a, b):
+    return max(abs(p - q) for p, q in zip(a, b, strict=True))
+
+
+def still(page):
+    """Whether the page's own walker stands."""
+    before = place(page)
+    time.sleep(0.3)
+    return far(place(page), before) < 0.02
+
+
+def test_two_pages_see_each_other_come_walk_talk_and_go(play):
+    ada, bob = play("Ada"), play("Bob")
+    seen(ada, "Bob")
+    seen(bob, "Ada")
+    before = ada.evaluate(TRUE_PLACE, "Bob")
+    hold(bob, "d", 1.5)
+    time.sleep(0.5)
+    after = ada.evaluate(TRUE_PLACE, "Bob")
+    assert 6 < after[0] - before[0] < 9
+    assert far(after, place(bob)) < 0.05
+    bob.keyboard.press("Enter")
+    bob.keyboard.type("hello Ada <b>& all</b>")
+    bob.keyboard.press("Enter")
+    ada.get_by_text("hello Ada <b>& all</b>").wait_for()
+    bob.context.close()
+    seen(ada, "Bob", yes=False)
+
+
+def test_people_leave_and_return_as_one_walks_through_squares(play):
+    walker, stayer = play("Walker"), play("Stayer")
+    seen(walker, "Stayer")
+    start, crossed = place(walker), set()
+    walker.keyboard.down("d")
+    deadline = time.monotonic() + 40
+    while far(place(walker), start) < 64 and time.monotonic() < deadline:
+        time.sleep(0.2)
+        crossed.add(walker.evaluate("flatlands.own().square.join()"))
+        if still(walker):
+            # Something is in the way: round it.
+            hold(walker, "s", 1.0)
+    walker.keyboard.up("d")
+    assert len(crossed) >= 4
+    seen(walker, "Stayer", yes=False)
+    seen(stayer, "Walker", yes=False)
+    walker.keyboard.press("h")
+    seen(stayer, "Walker")
+    seen(walker, "Stayer")
+    assert far(place(walker), [0, 0]) < 8
+
+
+def test_ones_own_walk_is_predicted_as_the_server_decides(play):
+    page = play("Predictor")
+    page.evaluate(
+        """() => {
+          const walk = flatlands.walk, reconcile = walk.reconcile.bind(walk);
+          flatlands.errors = [];
+          walk.reconcile = (player, now) => {
+            const result = reconcile(player, now);
+            if (player.ack === walk.number) flatlands.errors.push(Math.hypot(...walk.error));
+            return result;
+          };
+        }"""
+    )
+    for key in "dsawdsaw":
+        hold(page, key, 0.35)
+    page.keyboard.down("d")
+    page.keyboard.down("s")
+    time.sleep(0.6)
+    page.keyboard.up("d")
+    page.keyboard.up("s")
+    time.sleep(0.5)
+    errors = page.evaluate("flatlands.errors")
+    assert len(errors) >= 8
+    # Clocks differ by a millisecond or two; a tile in two hundred is not seen.
+    assert sorted(errors)[len(errors) // 2] < 0.05
+    assert max(errors) < 0.5
+
+
+def test_a_click_walks_to_the_spot(play):
+    page = play("Clicker")
+    page.mouse.click(640 + 96, 400 + 64)
+    x, y = place(page)
+    time.sleep(1.5)
+    assert far(place(page), [x + 3, y + 2]) < 0.7
+
+
+def test_a_touch_walks_to_the_spot_and_the_stick_steers(play):
+    page = play(
+        "Toucher", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    )
+    x, y = place(page)
+    page.touchscreen.tap(195, 422 - 110)
+    time.sleep(1.5)
+    assert place(page)[1] < y - 2
+    stick = page.locator(".stick").bounding_box()
+    middle = stick["x"] + stick["width"] / 2, stick["y"] + stick["height"] / 2
+    touch = page.context.new_cdp_session(page)
+
+    def send(kind, dx):
+        points = [{"x": middle[0] + dx, "y": middle[1], "id": 1}]
+        points = [] if kind in ("touchEnd", "touchCancel") else points
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    x, y = place(page)
+    send("touchStart", 0)
+    send("touchMove", 60)
+    time.sleep(1)
+    assert place(page)[0] > x + 3
+    send("touchCancel", 0)
+    time.sleep(0.2)
+    assert still(page)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        "dispatchEvent(new Event('blur'))",
+        "document.getElementById('world').dispatchEvent(new PointerEvent('pointercancel'))",
+    ],
+)
+def test_losing_the_focus_or_a_touch_stops_the_walk(play, event):
+    page = play("Sleeper")
+    page.keyboard.down("a")
+    time.sleep(0.4)
+    assert not still(page)
+    page.evaluate(event)
+    time.sleep(0.2)
+    assert still(page)
+    track = page.evaluate("flatlands.own().track")
+    assert track["dx"] == track["dy"] == 0
+
+
+def test_a_hidden_tab_stops_keeps_its_table_and_shows_the_present_afterwards(play):
+    page, other = play("Hidden"), play("Mover")
+    page.keyboard.down("a")
+    time.sleep(0.3)
+    page.evaluate(
+        """() => {
+          Object.defineProperty(document, 'hidden', { value: true, configurable: true });
+          document.dispatchEvent(new Event('visibilitychange'));
+        }"""
+    )
+    hold(other, "d", 1)
+    time.sleep(0.3)
+    assert still(page)
+    assert far(page.evaluate(TRUE_PLACE, "Mover"), place(other)) < 0.1
+    page.evaluate("() => { delete document.hidden; }")
+
+
+def test_the_grid_can_be_seen_and_tells_what_is_held(play):
+    page = play("Looker")
+    page.keyboard.press("g")
+    wait_for(page, "flatlands.scene.overlay")
+    held = page.evaluate("flatlands.state.held")
+    census = page.evaluate("flatlands.state.census(flatlands.clock.now()).size")
+    assert census == (held["c1"] - held["c0"] + 1) * (held["r1"] - held["r0"] + 1)
+    page.keyboard.press("g")
+    wait_for(page, "!flatlands.scene.overlay")
+
+
+def test_an_invitation_starts_a_guest_beside_its_sender(play, server):
+    host = play("Host")
+    hold(host, "w", 3)
+    time.sleep(0.3)
+    id = host.evaluate("flatlands.own().id")
+    guest = play("Guest", url=f"{server.url}?near={id}")
+    assert far(place(guest), place(host)) <= 3.1
+    assert "near" not in guest.url
+
+
+def test_same_names_are_told_apart_and_anybody_can_be_muted(play):
+    # A world of their own: the nearest walker must be the other one.
+    with serving() as server:
+        twin, other = play("Twin", url=server.url), play("Twin", url=server.url)
+        wait_for(twin, "flatlands.scene.names.size === 2")
+        names = twin.evaluate("[...flatlands.scene.names.values()]")
+        assert len(set(names)) == 2
+        twin.keyboard.press("m")
+        twin.get_by_role("button", name="Mute").click()
+        other.keyboard.press("Enter")
+        other.keyboard.type("can you hear me?")
+        other.keyboard.press("Enter")
+        other.get_by_text("can you hear me?").wait_for()
+        time.sleep(0.3)
+        assert twin.get_by_text("can you hear me?").count() == 0
+        for page in (twin, other):
+            page.context.close()
+
+
+def test_a_bad_name_is_explained_and_can_be_mended(open_page):
+    page = open_page()
+    page.get_by_label("Your name").fill("a\u202eb")
+    page.keyboard.press("Enter")
+    page.get_by_text("a name must have 1 to 20 characters that can be seen").wait_for()
+    page.get_by_label("Your name").fill("Fine")
+    page.keyboard.press("Enter")
+    wait_for(page, "flatlands.own()?.name === 'Fine'")
+
+
+def test_everything_can_be_done_with_the_keyboard_and_focus_is_seen(play):
+    page = play("Keys")
+    rings = set()
+    for _ in range(8):
+        page.keyboard.press("Tab")
+        rings.add(
+            page.evaluate(
+                """() => [document.activeElement.tagName,
+                  getComputedStyle(document.activeElement).outlineStyle,
+                  getComputedStyle(document.activeElement).boxShadow]"""
+            ).__repr__()
+        )
+    assert any("BUTTON" in ring for ring in rings)
+    assert all("'none', 'none'" not in ring for ring in rings if "BUTTON" in ring)
+
+
+def test_a_page_that_loses_its_connection_comes_back_as_itself(play, server):
+    proxy = Proxy(server.port)
+    watcher = play("Watcher")
+    page = play("Loser", url=f"http://localhost:{proxy.port}/")
+    id = page.evaluate("flatlands.own().id")
+    hold(page, "d", 0.5)
+    before = place(page)
+    page.evaluate("() => { flatlands.dimmed = false; }")
+    proxy.cut()
+    page.get_by_text("Connection lost").wait_for()
+    wait_for(page, "flatlands.net.playing")
+    wait_for(page, "flatlands.own() !== undefined")
+    assert page.evaluate("flatlands.own().id") == id
+    assert far(place(page), before) < 0.3
+    wait_for(watcher, SEES, "Loser")
+    hold(page, "a", 0.5)
+    assert place(page)[0] < before[0] - 1
+    # Being cut off is told in the console by the browser itself.
+    page.complaints[:] = [text for text in page.complaints if "WebSocket" not in text]
+    proxy.close()
+
+
+def test_a_page_outlives_its_server(play):
+    server = ServerProcess(SECRET_KEY="kept")
+    try:
+        page = play("Survivor", url=server.url)
+        hold(page, "d", 0.5)
+        time.sleep(0.3)
+        id, before = page.evaluate("flatlands.own().id"), place(page)
+        server.kill()
+        page.get_by_text("Connection lost").wait_for()
+        with serving(port=server.port, SECRET_KEY="kept"):
+            wait_for(page, "flatlands.net.playing && flatlands.own() !== undefined")
+            assert page.evaluate("flatlands.own().id") == id
+            # Its token tells where it was when it got it.
+            assert far(place(page), before) < 8
+            hold(page, "d", 0.4)
+            assert page.evaluate("flatlands.net.playing")
+    finally:
+        server.close()
+        page.complaints.clear()
+
+
+def test_a_takeover_asks_before_it_comes_back(play, open_page):
+    page = play("Double")
+    token = page.evaluate("sessionStorage.getItem('flatlands.token')")
+    other = open_page()
+    other.evaluate("(token) => sessionStorage.setItem('flatlands.token', token)", token)
+    other.get_by_label("Your name").fill("Double")
+    other.keyboard.press("Enter")
+    wait_for(other, "flatlands.own() !== undefined")
+    page.get_by_text("You went on playing").wait_for()
+    time.sleep(1.5)
+    assert not page.evaluate("flatlands.net.playing")
+    page.get_by_role("button", name="Play here").click()
+    wait_for(page, "flatlands.net.playing")
+    other.get_by_text("You went on playing").wait_for()

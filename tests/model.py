@@ -1,0 +1,150 @@
+"""A client's beliefs, by the rules of docs/protocol.md section 5, written from that page.
+
+Tests compare it with what the node holds. It imports nothing of the server or the world.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+REMEMBERED, IN_TRANSIT = 10_000, 2000
+
+
+@dataclass
+class Known:
+    """A player as told: `track` is (x, y, dx, dy, start, duration), in units and ms."""
+
+    id: int
+    seq: int
+    ack: int
+    name: str
+    dimmed: bool
+    track: tuple[int, ...]
+    square: tuple[int, int]
+    transit: int | None = None
+
+    def at(self, t: int) -> tuple[int, int]:
+        x, y, dx, dy, start, duration = self.track
+        passed = min(max(t - start, 0), duration)
+        if duration == 0 or passed == duration:
+            return x + dx, y + dy
+        return x + dx * passed // duration, y + dy * passed // duration
+
+
+@dataclass
+class Model:
+    """What one client believes; `heard` keeps (name of the speaker, text)."""
+
+    side: int = 16
+    id: int = 0
+    held: tuple[int, int, int, int] | None = None
+    players: dict[int, Known] = field(default_factory=dict)
+    removed: dict[int, tuple[int, int]] = field(default_factory=dict)
+    heard: list[tuple[str, str]] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    token: str | None = None
+    welcome: list[Any] = field(default_factory=list)
+    flush: int = 0
+    resyncs: int = 0
+    foreign: int = 0
+    clocks: dict[int, int] = field(default_factory=dict)
+    linked: bool = True
+
+    def holds(self, square: tuple[int, int]) -> bool:
+        if self.held is None:
+            return False
+        c0, r0, c1, r1 = self.held
+        return c0 <= square[0] <= c1 and r0 <= square[1] <= r1
+
+    def take(self, message: list[Any], now: int) -> None:
+        kind, *fields = message
+        if kind == 16:
+            self.welcome, self.id, self.side = fields, fields[1], fields[6]
+            self.players.clear()
+            self.removed.clear()
+            self.held = None
+        elif kind == 17:
+            self.token = fields[0]
+        elif kind == 18:
+            self.held = tuple(fields)
+            for player in list(self.players.values()):
+                if not self.holds(player.square):
+                    del self.players[player.id]
+        elif kind == 19:
+            self._snapshot(*fields[:4], now=now)
+        elif kind == 20:
+            self._batch(fields, now)
+        elif kind == 21:
+            assert fields[0] > self.flush
+            self.flush = fields[0]
+        elif kind == 22:
+            self.players.clear()
+            self.removed.clear()
+            self.held = None
+            self.resyncs += 1
+        elif kind == 24:
+            self.errors.append(fields[0])
+        elif kind == 25:
+            self.clocks = dict(fields[0])
+        elif kind == 26:
+            self.linked = fields[0]
+
+    def expire(self, now: int) -> None:
+        for player in list(self.players.values()):
+            if player.transit is not None and player.transit <= now:
+                del self.players[player.id]
+        self.removed = {id: known for id, known in self.removed.items() if known[1] > now}
+
+    def _snapshot(self, column: int, row: int, sent: int, entries: list[Any], now: int) -> None:
+        square = (column, row)
+        assert self.holds(square), f"a snapshot of {square}, which is not held"
+        for entry in entries:
+            self._enter(square, sent, entry, now)
+        present = {entry[1] for entry in entries}
+        for player in list(self.players.values()):
+            if player.square == square and player.transit is None and player.id not in present:
+                del self.players[player.id]
+
+    def _batch(self, fields: list[Any], now: int) -> None:
+        column, row, node, previous, number, sent, _replaced, events = fields
+        assert number > previous
+        sent += self.clocks.get(node, 0)
+        square = (column, row)
+        if not self.holds(square):
+            self.foreign += 1
+            return
+        for event in events:
+            kind, id = event[:2]
+            known = self.players.get(id)
+            if kind == 0:
+                self._enter(square, sent, event, now)
+            elif kind == 1:
+                if known is not None and event[2] > known.seq:
+                    known.seq, known.ack = event[2:4]
+                    known.track = self._track(square, sent, event)
+            elif kind == 4:
+                if known is not None:
+                    self.heard.append((known.name, event[2]))
+            elif known is None or event[2] > known.seq:
+                self._leave(known, event, now)
+
+    def _leave(self, known: Known | None, event: list[Any], now: int) -> None:
+        id, seq = event[1:3]
+        if known is not None and event[0] == 2 and self.holds((event[3], event[4])):
+            known.seq, known.square, known.transit = seq, (event[3], event[4]), now + IN_TRANSIT
+            return
+        self.players.pop(id, None)
+        self.removed[id] = max(seq, self.removed.get(id, (0, 0))[0]), now + REMEMBERED
+
+    def _enter(self, square: tuple[int, int], sent: int, entry: list[Any], now: int) -> None:
+        _, id, seq, ack, name, dimmed = entry[:6]
+        removed_seq, until = self.removed.get(id, (-1, 0))
+        known = self.players.get(id)
+        if (until > now and seq <= removed_seq) or (known is not None and seq <= known.seq):
+            return
+        track = self._track(square, sent, entry)
+        self.players[id] = Known(id, seq, ack, name, dimmed, track, square)
+
+    def _track(self, square: tuple[int, int], sent: int, event: list[Any]) -> tuple[int, ...]:
+        x, y, dx, dy, age, duration = event[-6:]
+        span = self.side * 1024
+        return x + square[0] * span, y + square[1] * span, dx, dy, sent - age, duration

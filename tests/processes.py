@@ -1,0 +1,131 @@
+"""Real servers as child processes, and a proxy that can cut or stall what goes through it."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+#: Seconds that a server may take to start or to stop.
+PATIENCE = 20
+
+
+class ServerProcess:
+    """`python -m server` with some options; the port is free unless told."""
+
+    def __init__(self, *options: str, port: int = 0, **environment: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-W", "error", "-m", "server", "--port", str(port), *options],
+            cwd=ROOT,
+            env={**_clean_environment(), **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        told = re.search(r"http://\S+:(\d+)", line)
+        if told is None:
+            self.process.wait(PATIENCE)
+            raise AssertionError(f"no server: {line!r} {self.errors()}")
+        self.port = int(told[1])
+        self.url = f"http://localhost:{self.port}/"
+
+    def get(self, path: str) -> bytes:
+        """Return what the server answers to GET."""
+        with urllib.request.urlopen(self.url + path, timeout=PATIENCE) as answer:
+            return answer.read()
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        self.process.kill()
+        self.process.wait(PATIENCE)
+
+    def errors(self) -> str:
+        """Return what it wrote to standard error, once it has ended."""
+        assert self.process.stderr is not None
+        return self.process.stderr.read()
+
+    def stop(self) -> None:
+        """End it as an operator would, and check that it had nothing to complain about."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(PATIENCE) in (0, -signal.SIGKILL)
+        assert "Traceback" not in self.errors()
+
+    def close(self) -> None:
+        """Let go of it, whatever state it is in."""
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(PATIENCE)
+        for stream in (self.process.stdout, self.process.stderr):
+            assert stream is not None
+            stream.close()
+
+
+def _clean_environment() -> dict[str, str]:
+    ours = ("PORT", "HOST", "BROKER_URL", "SEED", "SIDE", "WALKERS", "MAX_PLAYERS", "SECRET_KEY")
+    return {name: value for name, value in os.environ.items() if name not in ours}
+
+
+@contextmanager
+def serving(*options: str, port: int = 0, **environment: str) -> Iterator[ServerProcess]:
+    """Run a server for as long as the block lasts; it must end well."""
+    server = ServerProcess(*options, port=port, **environment)
+    try:
+        yield server
+        server.stop()
+    finally:
+        server.close()
+
+
+class Proxy:
+    """A TCP proxy on loopback, one thread a direction."""
+
+    def __init__(self, to_port: int) -> None:
+        self._to = to_port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._open: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self._listener.accept()
+            except OSError:
+                return
+            far = socket.create_connection(("127.0.0.1", self._to))
+            self._open += [near, far]
+            for source, sink in ((near, far), (far, near)):
+                threading.Thread(target=self._pump, args=(source, sink), daemon=True).start()
+
+    def _pump(self, source: socket.socket, sink: socket.socket) -> None:
+        try:
+            while data := source.recv(65536):
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+        except OSError:
+            return
+
+    def cut(self) -> None:
+        """End every connection at once, without a goodbye."""
+        connections, self._open = self._open, []
+        for connection in connections:
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+            connection.close()
+
+    def close(self) -> None:
+        self._listener.close()
+        self.cut()

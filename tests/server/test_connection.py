@@ -1,0 +1,358 @@
+"""A Connection over a socket pair, in this process: what its owner sees."""
+
+import socket
+
+import gevent
+import pytest
+from gevent.event import Event
+
+from server import connection as connection_module
+from server.connection import CONTROL_LIMIT, Connection
+from server.frames import close_frame, frame
+from tests.server.client_frames import client_close, client_frame
+
+BIG = frame(bytes(range(256)) * 8000)  # 2 MB: more than a socket pair holds
+
+
+class Owner:
+    """Keeps what it is told."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.messages: list[tuple[int, bytes]] = []
+        self.ends: list[tuple[int, str]] = []
+        self.drains = 0
+        connection.on_message = lambda opcode, payload: self.messages.append((opcode, payload))
+        connection.on_close = lambda code, reason: self.ends.append((code, reason))
+        connection.on_drain = self.drained
+
+    def drained(self) -> None:
+        self.drains += 1
+
+
+@pytest.fixture
+def pair():
+    """An owner with a started connection, and the peer's plain end of it."""
+    ours, peer = socket.socketpair()
+    ours.setblocking(False)
+    peer.setblocking(False)
+    owner = Owner(Connection(ours, 4096))
+    owner.connection.start()
+    turn()
+    yield owner, peer
+    peer.close()
+    owner.connection.abort()
+    turn()
+    assert len(owner.ends) == 1
+    assert ours.fileno() == -1
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(connection_module, "CLOSE_TIMEOUT", 0.05)
+
+
+def turn() -> None:
+    """Let the loop run what is due."""
+    for _ in range(3):
+        gevent.sleep(0)
+    gevent.sleep(0.001)
+
+
+def read_all(peer: socket.socket) -> bytes:
+    """What the peer gets until nothing more comes."""
+    parts = []
+    while True:
+        try:
+            part = peer.recv(1 << 20)
+        except BlockingIOError:
+            turn()
+            try:
+                part = peer.recv(1 << 20)
+            except BlockingIOError:
+                break
+        if not part:
+            break
+        parts.append(part)
+    return b"".join(parts)
+
+
+def test_a_message_is_delivered_and_counted(pair):
+    owner, peer = pair
+    before = owner.connection.heard
+    peer.send(client_frame(2, b"hello"))
+    turn()
+    assert owner.messages == [(2, b"hello")]
+    assert owner.connection.bytes_in == 11
+    assert owner.connection.heard > before
+
+
+def test_what_is_sent_arrives_and_is_counted(pair):
+    owner, peer = pair
+    assert owner.connection.send(frame(b"a") + frame(b"b"))
+    assert peer.recv(100) == frame(b"a") + frame(b"b")
+    assert owner.connection.bytes_out == 6
+    assert not owner.connection.backlogged and not owner.drains
+
+
+def test_nothing_is_sent_while_a_remainder_waits(pair):
+    owner, peer = pair
+    assert owner.connection.send(BIG)
+    assert owner.connection.backlogged
+    assert not owner.connection.send(frame(b"skipped"))
+    assert read_all(peer) == BIG
+    assert not owner.connection.backlogged and owner.drains == 1
+    assert owner.connection.bytes_out == len(BIG)
+    assert owner.connection.send(frame(b"fresh"))
+    assert peer.recv(100) == frame(b"fresh")
+
+
+def test_a_remainder_is_a_view_of_the_shared_bytes(pair):
+    owner, _ = pair
+    owner.connection.send(BIG)
+    assert owner.connection._remainder.obj is BIG
+
+
+def test_a_refused_write_is_kept_whole(pair):
+    owner, peer = pair
+    while not owner.connection.backlogged:
+        owner.connection.send(frame(b"x" * 1000))
+    assert len(read_all(peer)) == owner.connection.bytes_out
+    assert owner.connection.bytes_out % 1004 == 0
+
+
+def test_control_frames_follow_the_remainder_in_order(pair):
+    owner, peer = pair
+    owner.connection.send(BIG)
+    assert owner.connection.send_control(frame(b"one"))
+    owner.connection.ping()
+    assert owner.connection.send_control(frame(b"two"))
+    assert read_all(peer) == BIG + frame(b"one") + b"\x89\x00" + frame(b"two")
+    assert owner.drains == 1
+
+
+def test_a_shared_buffer_is_not_changed_by_frames_queued_behind_it(pair):
+    owner, peer = pair
+    shared = bytearray(BIG)
+    owner.connection.send(shared)
+    owner.connection.send_control(frame(b"one"))
+    assert read_all(peer) == BIG + frame(b"one")
+    assert shared == BIG
+
+
+def test_too_many_control_frames_behind_a_remainder_abort(pair):
+    owner, _ = pair
+    owner.connection.send(BIG)
+    full = CONTROL_LIMIT // 64
+    assert all(owner.connection.send_control(frame(b"x" * 62)) for _ in range(full))
+    assert not owner.connection.send_control(b"!")
+    turn()
+    assert owner.ends == [(1006, "")]
+
+
+def test_callbacks_never_run_inside_a_call_of_the_owner(pair):
+    owner, peer = pair
+    peer.close()
+    while owner.connection.send(frame(b"into the void")):
+        pass
+    owner.connection.abort()
+    assert owner.ends == []
+    turn()
+    assert owner.ends == [(1006, "")]
+
+
+def test_pings_mixed_with_pongs_are_answered_in_one_write(pair, monkeypatch):
+    owner, peer = pair
+    writes = []
+    write = connection_module.os.write
+    monkeypatch.setattr(
+        connection_module.os, "write", lambda fd, data: writes.append(1) or write(fd, data)
+    )
+    peer.send((client_frame(9) + client_frame(10)) * 100)
+    turn()
+    assert read_all(peer) == frame(b"", 10) * 100
+    assert len(writes) <= 2
+
+
+def test_early_bytes_are_delivered_first_and_not_inside_start():
+    ours, peer = socket.socketpair()
+    ours.setblocking(False)
+    peer.send(client_frame(2, b"second"))
+    owner = Owner(Connection(ours, 4096, client_frame(2, b"first")))
+    owner.connection.start()
+    owner.connection.start()
+    assert owner.messages == []
+    turn()
+    assert owner.messages == [(2, b"first"), (2, b"second")]
+    assert owner.connection.bytes_in == len(client_frame(2, b"first") * 2) + 1
+    owner.connection.abort()
+    peer.close()
+    turn()
+
+
+def test_close_is_sent_once_and_answered(pair):
+    owner, peer = pair
+    owner.connection.close(4001, "enough")
+    owner.connection.close(4002, "more than enough")
+    assert not owner.connection.open
+    assert not owner.connection.send(frame(b"late"))
+    assert not owner.connection.send_control(frame(b"late"))
+    peer.send(client_frame(2, b"late") + client_close(4001))
+    assert read_all(peer) == close_frame(4001, "enough")
+    peer.close()
+    turn()
+    assert owner.messages == [] and owner.ends == [(4001, "enough")]
+
+
+def test_a_close_waits_for_the_remainder(pair):
+    owner, peer = pair
+    owner.connection.send(BIG)
+    owner.connection.close(4001)
+    assert read_all(peer) == BIG + close_frame(4001)
+    assert owner.drains == 0
+
+
+def test_an_unanswered_close_ends_in_time(impatient, pair):
+    owner, peer = pair
+    owner.connection.close(4001, "enough")
+    owner.connection.wait()
+    assert owner.ends == [(4001, "enough")]
+
+
+def test_a_close_behind_a_stuck_remainder_ends_in_time(impatient, pair):
+    owner, _ = pair
+    owner.connection.send(BIG)
+    owner.connection.close(4001, "enough")
+    owner.connection.wait()
+    assert owner.ends == [(4001, "enough")]
+
+
+def test_a_peer_that_closes_but_does_not_hang_up_is_ended_in_time(impatient, pair):
+    owner, peer = pair
+    peer.send(client_close(4005, b"mine"))
+    turn()
+    assert not owner.connection.open
+    owner.connection.wait()
+    assert owner.ends == [(4005, "mine")]
+
+
+def test_closing_in_a_message_stops_the_messages_behind_it(pair):
+    owner, peer = pair
+
+    def on_message(opcode, payload):
+        owner.messages.append((opcode, payload))
+        owner.connection.close(4001)
+
+    owner.connection.on_message = on_message
+    peer.send(client_frame(2, b"one") + client_frame(2, b"two") + client_frame(9))
+    turn()
+    assert owner.messages == [(2, b"one")]
+    assert peer.recv(100) == close_frame(4001)
+
+
+def test_aborting_in_a_message_ends_everything_at_once(pair):
+    owner, peer = pair
+    owner.connection.on_message = lambda *_: owner.connection.abort()
+    peer.send(client_frame(2, b"one") + client_frame(9) + client_frame(3))
+    turn()
+    assert owner.ends == [(1006, "")]
+    assert peer.recv(100) == b""
+
+
+@pytest.mark.parametrize("by_peer", [True, False])
+def test_the_owner_is_told_of_a_close_before_tcp_has_ended(pair, by_peer):
+    owner, peer = pair
+    told = []
+    owner.connection.on_closing = lambda code, reason: told.append((code, reason))
+    peer.send(client_close(4000, b"bye")) if by_peer else owner.connection.close(4000, "bye")
+    turn()
+    assert told == [(4000, "bye")] and owner.ends == []
+    peer.close()
+    turn()
+    assert told == [(4000, "bye")] and owner.ends == [(4000, "bye")]
+
+
+def test_an_end_without_goodbye_is_no_closing(pair):
+    owner, peer = pair
+    told = []
+    owner.connection.on_closing = lambda code, reason: told.append((code, reason))
+    peer.close()
+    turn()
+    assert told == [] and owner.ends == [(1006, "")]
+
+
+def test_a_failing_callback_is_logged_once_and_ends_with_1011(pair, caplog):
+    owner, peer = pair
+    owner.connection.on_message = lambda *_: 1 / 0
+    peer.send(client_frame(2, b"one") + client_frame(2, b"two"))
+    turn()
+    assert [record.exc_info[0] for record in caplog.records] == [ZeroDivisionError]
+    assert (
+        peer.recv(100)[:4] == close_frame(1011, "The server failed while handling a message.")[:4]
+    )
+
+
+def test_a_failing_drain_ends_with_1011(pair, caplog):
+    owner, peer = pair
+    owner.connection.on_drain = lambda: 1 / 0
+    owner.connection.send(BIG)
+    assert read_all(peer)[len(BIG) :][2:4] == b"\x03\xf3"
+    assert len(caplog.records) == 1
+
+
+def test_a_failing_on_close_is_logged_and_lets_waiters_go(pair, caplog):
+    owner, peer = pair
+
+    def on_close(code, reason):
+        owner.ends.append((code, reason))
+        raise RuntimeError
+
+    owner.connection.on_close = on_close
+    peer.close()
+    owner.connection.wait()
+    assert [record.exc_info[0] for record in caplog.records] == [RuntimeError]
+
+
+def test_everyone_who_waits_is_told_also_those_who_come_late(pair):
+    owner, peer = pair
+    told = []
+    ready = Event()
+
+    def waiter(name):
+        ready.set()
+        owner.connection.wait()
+        told.append((name, len(owner.ends)))
+
+    greenlets = [gevent.spawn(waiter, name) for name in "ab"]
+    ready.wait()
+    peer.close()
+    gevent.joinall(greenlets)
+    waiter("late")
+    assert told == [("a", 1), ("b", 1), ("late", 1)]
+
+
+def test_an_ended_connection_takes_any_call(pair):
+    owner, peer = pair
+    peer.close()
+    owner.connection.wait()
+    assert not owner.connection.send(b"") and not owner.connection.send_control(b"")
+    owner.connection.ping()
+    owner.connection.close()
+    owner.connection.abort()
+    owner.connection.start()
+    turn()
+    assert owner.ends == [(1006, "")]
+
+
+def test_a_connection_closed_before_its_start_says_goodbye():
+    ours, peer = socket.socketpair()
+    ours.setblocking(False)
+    peer.setblocking(False)
+    owner = Owner(Connection(ours, 4096, client_frame(2, b"early")))
+    owner.connection.close(1013, "full")
+    owner.connection.start()
+    peer.send(client_close(1013))
+    assert read_all(peer) == close_frame(1013, "full")
+    peer.close()
+    owner.connection.wait()
+    assert owner.ends == [(1013, "full")] and owner.messages == []

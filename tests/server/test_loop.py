@@ -1,0 +1,96 @@
+"""Node time, timers and guards on a real event loop."""
+
+import time
+from collections import Counter
+
+import gevent
+import pytest
+
+from server.loop import Agenda, Loop, keep_running
+
+
+@pytest.fixture
+def loop():
+    return Loop(Counter())
+
+
+def test_node_time_is_the_wall_clocks_at_the_start_and_goes_on(loop):
+    assert abs(loop.now() - time.time() * 1000) < 1000
+    before = loop.now()
+    time.sleep(0.02)
+    assert 15 <= loop.now() - before < 500
+
+
+def test_an_alarm_goes_off_once_and_not_before_its_time(loop):
+    rung = []
+    alarm = loop.alarm(lambda: rung.append(loop.now()))
+    due = loop.now() + 20
+    alarm.set(due)
+    gevent.sleep(0.08)
+    assert len(rung) == 1 and rung[0] >= due
+
+
+def test_an_alarm_set_anew_goes_off_then_and_one_set_to_none_never(loop):
+    rung = []
+    alarm = loop.alarm(lambda: rung.append("first"))
+    never = loop.alarm(lambda: rung.append("never"))
+    alarm.set(loop.now() + 10_000)
+    alarm.set(loop.now() + 5)
+    never.set(loop.now() + 5)
+    never.set(None)
+    gevent.sleep(0.05)
+    assert rung == ["first"]
+    alarm.set(loop.now() - 100)
+    gevent.sleep(0.02)
+    assert rung == ["first", "first"]
+
+
+def test_soon_is_the_end_of_this_turn(loop):
+    order = []
+    loop.soon(lambda: order.append("soon"))
+    order.append("now")
+    gevent.sleep(0)
+    gevent.sleep(0)
+    assert order == ["now", "soon"]
+
+
+def test_a_callback_that_fails_is_counted_and_harms_no_other(loop, caplog):
+    done = []
+    loop.soon(lambda: 1 / 0)
+    loop.soon(lambda: done.append(1))
+    gevent.sleep(0.01)
+    assert done == [1] and loop.stats["errors"] == 1
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_an_agenda_goes_on_after_one_of_its_deeds_failed(loop, caplog):
+    done = []
+
+    def do(key, due):
+        if key == "bad":
+            raise RuntimeError("as arranged")
+        done.append((key, due))
+
+    agenda, now = Agenda(loop, do), loop.now()
+    agenda.put("bad", now + 1)
+    agenda.put("good", now + 2)
+    agenda.put("dropped", now + 3)
+    agenda.drop("dropped")
+    agenda.put("late", now + 30)
+    gevent.sleep(0.1)
+    assert done == [("good", now + 2), ("late", now + 30)]
+    assert loop.stats["errors"] == 1
+
+
+def test_a_greenlet_that_fails_runs_again_until_it_returns(monkeypatch, caplog):
+    monkeypatch.setattr("server.loop.RESTART_AFTER", 0.01)
+    stats, runs = Counter(), []
+
+    def run():
+        runs.append(1)
+        if len(runs) < 3:
+            raise RuntimeError("as arranged")
+
+    keep_running("a test", stats, run).join(timeout=5)
+    assert len(runs) == 3 and stats["errors"] == 2
+    assert "a test failed" in caplog.text

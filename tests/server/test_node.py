@@ -1,0 +1,504 @@
+"""The node with its sessions: who is told what, over real bytes, in a time that the test moves."""
+
+import msgpack
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from brokers import Reset
+from server.node import DIMMED_FOR, INTENT_AGE
+from server.replicas import LINGER
+from tests.server.harness import Harness
+from world.grid import channel
+from world.track import SPEED, UNIT
+
+
+@pytest.fixture
+def harness():
+    return Harness()
+
+
+def test_a_newcomer_begins_on_the_plaza_and_is_told_of_itself(harness):
+    client = harness.client().hello("Wren")
+    x, y = client.at()
+    assert (x * x + y * y) ** 0.5 < 7 * UNIT
+    assert client.model.players[client.id].name == "Wren"
+    harness.check()
+
+
+def test_neighbours_see_each_other_come_walk_and_go(harness):
+    a, b = harness.place("A", (0, 0)), harness.place("B", (1, 0))
+    assert a.sees(b) and b.sees(a)
+    b.walk(1, 0)
+    harness.run(500)
+    assert a.model.players[b.id].at(harness.loop.now()) == b.at()
+    assert b.at()[0] - (UNIT * 16 + UNIT * 8) == SPEED // 2
+    b.connection.lose(1000)
+    harness.settle()
+    assert not a.sees(b)
+    harness.check()
+
+
+def test_the_picture_of_three_screens_is_who_hears_whom(harness):
+    # Red holds 3 x 3 squares, blue 2 x 4, green 6 x 4. Red and green share squares, blue and green
+    # too, red and blue none. Green stands by a border, on red's side or on blue's.
+    square = 16 * UNIT
+    red = harness.stand("red", (8 * square + square // 2, 9 * square + square // 2), (32, 32))
+    blue = harness.stand("blue", (11 * square, 11 * square), (12, 50))
+    green = harness.stand("green", (10 * square + UNIT, 10 * square + UNIT), (62, 46))
+    assert red.model.held == (7, 8, 9, 10)
+    assert blue.model.held == (10, 9, 11, 12)
+    assert green.model.held == (7, 8, 12, 11)
+
+    def who_hears(speaker):
+        speaker.send(6, "hello")
+        harness.run(1200)
+        heard = {c: c.model.heard[:] for c in (red, blue, green)}
+        for client in heard:
+            client.model.heard.clear()
+        return {client for client in heard if heard[client] and client is not speaker}
+
+    assert who_hears(red) == {green}
+    assert who_hears(blue) == {green}
+    assert who_hears(green) == {blue}
+    green.go(10 * square - 2 * UNIT, 10 * square + UNIT)
+    harness.run(2000)
+    assert green.model.held == (7, 8, 12, 11)
+    assert who_hears(green) == {red}
+    assert green.sees(red) and green.sees(blue)
+    assert red.sees(green) and not blue.sees(green)
+    assert not red.sees(blue) and not blue.sees(red)
+    assert red.model.foreign == blue.model.foreign == 0
+
+
+def test_who_is_out_of_reach_is_never_told_of(harness):
+    a, b = harness.place("A", (0, 0)), harness.place("B", (9, 0))
+    before = len(a.connection.messages)
+    for n in range(20):
+        b.walk(0, 1 - 2 * (n % 2))
+        b.send(6, "anyone?") if n < 4 else None
+        harness.run(100)
+    kinds = {message[0] for message in a.connection.messages[before:]}
+    assert kinds <= {23}
+    assert not a.sees(b)
+
+
+def test_one_who_walks_in_appears_before_it_is_on_the_screen_and_leaves_behind_it(harness):
+    a, b = harness.place("A", (0, 0), (32, 24)), harness.place("B", (5, 0), (32, 24))
+    assert not a.sees(b)
+    b.walk(-1, 0)
+    edge = a.at()[0] + 16 * UNIT
+    while not a.sees(b):
+        harness.run(50)
+        harness.check()
+    assert b.at()[0] > edge
+    while b.at()[0] > a.at()[0] - 16 * UNIT:
+        harness.run(50)
+        assert a.sees(b)
+    harness.run(15_000)
+    assert not a.sees(b)
+    harness.check()
+
+
+def test_crossing_a_border_is_a_leave_and_an_enter_without_a_gap(harness):
+    a, b = harness.place("A", (0, 0)), harness.place("B", (0, 0))
+    b.walk(1, 1)
+    for _ in range(90):
+        harness.run(37)
+        assert a.sees(b)
+        assert a.model.players[b.id].at(harness.loop.now()) == b.at()
+        harness.check()
+    assert harness.loop.stats["crossings"] >= 2
+
+
+def test_a_diagonal_through_a_corner_crosses_the_column_first(harness):
+    a, b = harness.place("A", (0, 0)), harness.place("B", (0, 0))
+    a.connection.messages.clear()
+    b.walk(1, 1)
+    harness.run(4000)
+    left = [
+        (tuple(m[1:3]), tuple(e[3:]))
+        for m in a.connection.messages
+        if m[0] == 20
+        for e in m[8]
+        if e[0] == 2
+    ]
+    assert left[:2] == [((0, 0), (1, 0)), ((1, 0), (1, 1))]
+    harness.check()
+
+
+def test_a_thousand_squares_past_a_crowd_leave_no_ghost(harness):
+    for n in range(0, 40, 2):
+        harness.place(f"R{n}", (n, 0), (8, 8))
+    walker = harness.place("W", (0, 0))
+    walker.walk(1, 0)
+    for _ in range(130):
+        harness.run(1000)
+        harness.check()
+    assert walker.at()[0] // (16 * UNIT) > 35
+    assert set(walker.model.players) == set(harness.truth(walker))
+
+
+def test_an_intent_begins_when_it_was_meant_but_not_long_ago_nor_in_the_future(harness):
+    client = harness.place("A", (0, 0))
+    x = client.at()[0]
+    harness.run(1000)
+    client.walk(1, 0, age=INTENT_AGE // 2)
+    assert client.at()[0] == x + SPEED * INTENT_AGE // 2 // 1000
+    client.walk(0, 0, age=10_000)
+    assert client.at()[0] == x
+    client.walk(1, 0, age=-5000)
+    harness.run(100)
+    assert client.at()[0] == x + SPEED // 10
+
+
+def test_no_sequence_of_intents_gains_speed(harness):
+    client = harness.place("A", (0, 0))
+    x, begun = client.at()[0], harness.loop.now()
+    for n in range(200):
+        client.walk(1, n % 2 and 1 - n % 4, age=(n * 37) % 300)
+        harness.run(40)
+    passed = harness.loop.now() - begun
+    assert client.at()[0] - x <= SPEED * passed // 1000 + SPEED * INTENT_AGE // 1000
+
+
+def test_a_late_intent_takes_back_a_crossing(harness):
+    a, b = harness.place("A", (0, 0)), harness.place("B", (0, 0))
+    b.go(16 * UNIT - 100, 8 * UNIT)
+    harness.run(5000)
+    b.walk(1, 0)
+    harness.run(60)
+    assert b.at()[0] >= 16 * UNIT
+    b.walk(0, 0, age=60)
+    harness.run(10)
+    assert b.at()[0] < 16 * UNIT
+    assert harness.node.residents[b.id].square == (0, 0)
+    harness.check()
+    assert a.sees(b)
+
+
+def test_a_held_key_walks_on_by_itself_until_it_is_let_go(harness):
+    client = harness.place("A", (0, 0))
+    x = client.at()[0]
+    client.walk(1, 0)
+    harness.run(60_000)
+    assert client.at()[0] - x == SPEED * 60
+    client.walk(0, 0)
+    harness.run(60_000)
+    assert client.at()[0] - x == SPEED * 60
+    assert client.model.players[client.id].ack == 2
+
+
+def test_a_standing_world_tells_only_that_it_lives(harness):
+    clients = [harness.place(f"P{n}", (n, 0)) for n in range(10)]
+    harness.run(LINGER + 1100)
+    before = dict(harness.loop.stats)
+    published = harness.broker.counters.published
+    told = [len(client.connection.messages) for client in clients]
+    harness.run(60_000)
+    assert dict(harness.loop.stats) == before
+    assert harness.broker.counters.published - published == 60
+    assert [len(client.connection.messages) for client in clients] == told
+
+
+def test_walking_against_a_wall_is_acknowledged_and_moves_nobody(harness):
+    harness.node.terrain.blocked = lambda x, _y: x > 8
+    client = harness.place("A", (0, 0))
+    client.walk(1, 0)
+    harness.run(2000)
+    assert client.at()[0] == 9 * UNIT - 1
+    client.walk(1, 0)
+    assert client.at()[0] == 9 * UNIT - 1
+    assert client.model.players[client.id].ack == 2
+
+
+def test_everybody_is_told_of_a_slide_along_a_wall(harness):
+    harness.node.terrain.blocked = lambda x, y: x == 10 and y < 20
+    a, b = harness.place("A", (0, 0)), harness.place("B", (0, 0))
+    b.walk(1, 1)
+    harness.run(4000)
+    assert b.at()[0] > 11 * UNIT
+    assert a.model.players[b.id].at(harness.loop.now()) == b.at()
+    harness.check()
+
+
+def test_what_is_said_is_heard_once_by_those_who_hold_the_square(harness):
+    a, b, far = (harness.place(n, s) for n, s in [("A", (0, 0)), ("B", (1, 0)), ("C", (40, 0))])
+    a.send(6, "  hello   neighbours ")
+    harness.run(100)
+    assert a.model.heard == b.model.heard == [("A", "hello neighbours")]
+    assert far.model.heard == []
+
+
+def test_who_loses_the_connection_is_dimmed_stands_and_leaves_after_ten_seconds(harness):
+    a, b = harness.place("A", (0, 0)), harness.place("B", (0, 0))
+    b.walk(1, 0)
+    harness.run(300)
+    b.connection.lose()
+    harness.run(10)
+    seen = a.model.players[b.id]
+    at = seen.at(harness.loop.now())
+    assert seen.dimmed
+    harness.run(DIMMED_FOR - 100)
+    assert a.model.players[b.id].at(harness.loop.now()) == at
+    harness.run(200)
+    assert not a.sees(b)
+    assert b.id not in harness.node.residents
+
+
+def test_who_comes_back_in_time_goes_on_as_itself(harness):
+    a, b = harness.place("A", (0, 0)), harness.place("B", (0, 0))
+    b.walk(1, 0)
+    harness.run(2000)
+    place, token = b.at(), b.model.token
+    b.connection.lose()
+    harness.run(5000)
+    again = harness.client().hello("B", token=token)
+    assert again.id == b.id and again.at() == place
+    assert not a.model.players[b.id].dimmed
+    harness.run(2 * DIMMED_FOR)
+    assert a.sees(again)
+    again.walk(0, 1)
+    harness.run(100)
+    assert again.at() == (place[0], place[1] + SPEED // 10)
+    harness.check()
+
+
+def test_who_comes_back_late_is_the_same_player_where_it_was(harness):
+    a, b = harness.place("A", (0, 0)), harness.place("B", (1, 0))
+    place, token, id = b.at(), b.model.token, b.id
+    b.connection.lose()
+    harness.run(DIMMED_FOR + 1000)
+    again = harness.client().hello("B", token=token)
+    assert again.id == id and again.at() == place
+    assert a.sees(again)
+    harness.check()
+
+
+def test_an_older_token_never_makes_anybody_invisible(harness):
+    a, b = harness.place("A", (0, 0)), harness.place("B", (0, 0))
+    token = b.model.token
+    for _ in range(3):
+        b.walk(1, 0)
+        harness.run(400)
+        b.walk(0, 0)
+        place = b.at()
+        b.connection.lose(1000)
+        harness.run(1000)
+        b = harness.client().hello("B", token=token)
+        # Where it left counts, not where the token was given.
+        assert b.at() == place
+        newcomer = harness.place("N", (0, 0))
+        assert a.sees(b) and newcomer.sees(b) and b.sees(a)
+        b.walk(0, 1)
+        harness.check()
+        newcomer.connection.lose(1000)
+
+
+def test_who_left_is_forgotten_after_a_minute(harness):
+    b = harness.place("B", (0, 0))
+    b.connection.lose(1000)
+    harness.run(61_000)
+    assert harness.node.left == {}
+
+
+def test_a_hundred_who_talk_at_once_are_all_heard_and_cost_nobody_anything(harness):
+    crowd = [harness.place(f"P{n}", (0, 0), (8, 8)) for n in range(50)]
+    far, watcher = harness.place("F", (9, 9)), harness.place("W", (9, 9))
+    text = "\U0001f98a" * 120
+    for client in crowd:
+        for _ in range(4):
+            # All in one turn of the loop: nothing is published before the last has spoken.
+            client.connection.on_message(2, msgpack.packb([6, text]))
+    far.connection.on_message(2, msgpack.packb([2, 1, far.now(), 1, 0]))
+    harness.run(1000)
+    assert len(crowd[0].model.heard) == 200
+    assert watcher.at(far) == far.at()
+    harness.check()
+
+
+def test_losing_the_connection_just_at_a_border_forgets_no_crossing(harness):
+    a, b = harness.place("A", (0, 0)), harness.place("B", (0, 0))
+    b.go(16 * UNIT, 8 * UNIT)
+    track = harness.node.residents[b.id].track
+    # The alarm is late: the walk has ended behind the border when the connection is lost.
+    harness.clock.time = track.end + 5
+    harness.node.lose(harness.node.residents[b.id])
+    assert harness.node.residents[b.id].square == (1, 0)
+    harness.run(100)
+    assert a.model.players[b.id].square == (1, 0)
+
+
+def test_a_token_in_use_takes_over(harness):
+    a = harness.place("A", (0, 0))
+    again = harness.client().hello("A", token=a.model.token)
+    assert a.connection.closed[0] == 4001
+    assert again.id == a.id and again.at()
+    harness.run(DIMMED_FOR + 1000)
+    assert again.id in harness.node.residents
+    again.walk(1, 0)
+    harness.run(100)
+    harness.check()
+
+
+@pytest.mark.parametrize("token", ["", "nonsense", "WzEsMCwwLDBd.abc.def"])
+def test_a_token_that_is_none_of_ours_is_ignored(harness, token):
+    client = harness.client().hello("A", token=token)
+    assert client.connection.closed is None and client.id
+
+
+def test_a_guest_begins_beside_a_friend(harness):
+    friend = harness.place("A", (30, -20))
+    guest = harness.client().hello("B", near=friend.id)
+    (x, y), (fx, fy) = guest.at(), friend.at()
+    assert abs(x - fx) <= 3 * UNIT and abs(y - fy) <= 3 * UNIT
+    assert friend.sees(guest)
+    stranger = harness.client().hello("C", near=12345)
+    assert abs(stranger.at()[0]) < 7 * UNIT
+
+
+def test_home_is_the_plaza_and_everybody_is_told(harness):
+    a, b = harness.place("A", (50, 50)), harness.place("B", (50, 50))
+    b.walk(1, 0)
+    harness.run(500)
+    b.home()
+    harness.run(100)
+    assert (b.at()[0] ** 2 + b.at()[1] ** 2) ** 0.5 < 7 * UNIT
+    assert not a.sees(b)
+    assert b.model.players[b.id].ack == 2
+    harness.check()
+
+
+def test_a_wider_screen_holds_more_and_is_shown_it(harness):
+    far = harness.place("B", (2, 0))
+    client = harness.place("A", (0, 0), (8, 8))
+    assert not client.sees(far)
+    client.send(5, 80, 25)
+    assert client.sees(far)
+    client.send(5, 8, 8)
+    assert not client.sees(far)
+    harness.check()
+
+
+def test_a_square_is_heard_a_little_longer_than_it_is_held(harness):
+    client = harness.place("A", (0, 0), (8, 8))
+    name = channel((0, 0))
+    client.connection.lose(1000)
+    harness.run(LINGER - 100)
+    assert name in harness.broker._channels
+    harness.run(200)
+    assert harness.broker._channels == {"nodes"}
+    replicas = harness.node.replicas
+    assert replicas.heard == replicas._snapshots == replicas._channels == {}
+    assert harness.node._numbers == harness.node.present == {}
+
+
+def test_batches_of_a_channel_are_numbered_and_begin_anew_when_nobody_is_left(harness):
+    watcher = harness.place("W", (0, 0))
+    guest = harness.place("G", (1, 0))
+    for _ in range(3):
+        guest.walk(0, 1)
+        guest.walk(0, 0)
+    guest.connection.lose(1000)
+    harness.run(100)
+    harness.place("H", (1, 0))
+    chain = [tuple(m[4:6]) for m in watcher.connection.messages if m[0] == 20 and m[1:3] == [1, 0]]
+    previous = 0
+    for told, number in chain[:-1]:
+        assert told == previous and number > previous
+        previous = number
+    assert chain[-1][0] == 0
+
+
+def test_a_reset_loses_nobody(harness):
+    a, b = harness.place("A", (0, 0)), harness.place("B", (0, 0))
+    b.walk(1, 0)
+    harness.node.take(Reset({channel((0, 0))}))
+    harness.node.take(Reset(None))
+    harness.run(300)
+    assert a.sees(b) and a.sees(a)
+    assert harness.loop.stats["resets"] > 1
+    harness.check()
+
+
+def test_going_home_shows_only_squares_that_were_not_held(harness):
+    client = harness.client().hello("A")
+    client.connection.messages.clear()
+    held = client.model.held
+    client.home()
+    harness.run(100)
+    for message in client.connection.messages:
+        if message[0] == 19:
+            c0, r0, c1, r1 = held
+            assert not (c0 <= message[1] <= c1 and r0 <= message[2] <= r1)
+    harness.check()
+
+
+def test_a_jittering_player_changes_what_it_holds_once_at_most(harness):
+    client = harness.place("A", (0, 0))
+    client.walk(1, 0)
+    harness.run(900)
+    client.connection.messages.clear()
+    for n in range(150):
+        client.walk(1 - 2 * (n % 2), 0)
+        harness.run(66)
+    kinds = [m[0] for m in client.connection.messages]
+    assert kinds.count(18) <= 1
+
+
+def test_a_player_swinging_beyond_the_margins_costs_a_bounded_number_of_snapshots(harness):
+    client = harness.place("A", (0, 0))
+    client.connection.messages.clear()
+    for n in range(10):
+        client.walk(1 - 2 * (n % 2), 0)
+        harness.run(3000)
+    held = sum(m[0] == 18 for m in client.connection.messages)
+    snapshots = sum(m[0] == 19 for m in client.connection.messages)
+    assert held / 30 <= 5 and snapshots / 30 <= 10
+
+
+moves = st.one_of(
+    st.tuples(st.just("walk"), st.integers(-1, 1), st.integers(-1, 1)),
+    st.tuples(st.just("go"), st.integers(-60, 60), st.integers(-60, 60)),
+    st.tuples(st.just("view"), st.integers(1, 99), st.integers(1, 99)),
+    st.tuples(st.just("home"), st.just(0), st.just(0)),
+    st.tuples(st.just("lose"), st.just(0), st.just(0)),
+    st.tuples(st.just("join"), st.just(0), st.just(0)),
+    st.tuples(st.just("stick"), st.just(0), st.just(0)),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 5), moves, st.integers(0, 4000)), max_size=40))
+def test_whatever_happens_everybody_believes_the_truth(steps):
+    harness = Harness(free=False)
+    for n in range(3):
+        harness.client().hello(f"P{n}")
+    for who, (what, x, y), ms in steps:
+        client = harness.clients[who % len(harness.clients)]
+        if what == "join":
+            old = client.model.token if client.connection.closed else None
+            harness.client().hello("New", token=old)
+        elif client.connection.closed is None:
+            if what == "walk":
+                client.walk(x, y, age=ms % 250)
+            elif what == "go":
+                client.go(x * UNIT, y * UNIT)
+            elif what == "view":
+                client.send(5, x, y)
+            elif what == "home":
+                client.home()
+            elif what == "stick":
+                client.connection.stuck = not client.connection.stuck
+                if not client.connection.stuck:
+                    client.connection.drain()
+            else:
+                client.connection.lose(1006 if ms % 2 else 1000)
+        harness.run(ms)
+        harness.check()
+    for client in harness.clients:
+        client.connection.drain()
+    harness.run(12_000)
+    harness.check()
+    for client in harness.clients:
+        assert client.session.resident is None or client.session.behind_since is None

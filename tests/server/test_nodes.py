@@ -1,0 +1,354 @@
+"""One world over several nodes: everybody believes the truth, whatever is lost or dies."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from server.node import DIMMED_FOR
+from server.peers import DEAD_AFTER, HEARTBEAT_EVERY
+from tests.server.harness import Harness
+from world.track import SPEED, UNIT
+
+
+@pytest.fixture
+def two():
+    """Two nodes whose clocks are a minute apart, with a player on each, side by side."""
+    harness = Harness(nodes=2, skew=60_000)
+    harness.run(1500)
+    a = harness.place("A", (0, 0), host=harness.hosts[0])
+    b = harness.place("B", (1, 0), host=harness.hosts[1])
+    harness.run(500)
+    return harness, a, b
+
+
+def test_players_of_two_nodes_see_each_other_walk_talk_and_go(two):
+    harness, a, b = two
+    assert a.sees(b) and b.sees(a)
+    b.walk(1, 1)
+    for _ in range(40):
+        harness.run(93)
+        assert a.at(b) == b.at()
+        harness.check()
+    b.send(6, "hello")
+    harness.run(100)
+    assert a.model.heard == [("B", "hello")]
+    b.connection.lose(1000)
+    harness.run(100)
+    assert not a.sees(b)
+    harness.check()
+
+
+def test_a_crossing_at_a_corner_shows_no_gap(two):
+    harness, a, b = two
+    c = harness.place("C", (0, 0), host=harness.hosts[1])
+    c.walk(1, 1)
+    for _ in range(90):
+        harness.run(37)
+        assert a.sees(c) and b.sees(c)
+        harness.check()
+
+
+def test_a_node_that_joins_late_gets_complete_snapshots(two):
+    harness, a, b = two
+    late = harness.host()
+    c = harness.place("C", (0, 0), host=late)
+    harness.run(400)
+    assert c.sees(a) and c.sees(b) and a.sees(c) and b.sees(c)
+    harness.check()
+
+
+def test_residents_without_sessions_are_told_too():
+    harness = Harness(nodes=2)
+    harness.hosts[1].node.join("Walker", (100, 100))
+    harness.run(100)
+    a = harness.place("A", (0, 0))
+    harness.run(400)
+    assert len(a.model.players) == 2
+    harness.check()
+
+
+def test_a_dead_nodes_players_are_gone_within_five_seconds(two):
+    harness, a, b = two
+    b.walk(-1, 0)
+    harness.run(300)
+    harness.kill(harness.hosts[1])
+    harness.run(DEAD_AFTER - 500)
+    assert a.sees(b)
+    harness.run(2500)
+    assert not a.sees(b)
+    harness.check()
+    assert harness.hosts[0].node.peers.peers == {}
+
+
+def test_a_lost_batch_is_noticed_by_the_next_one(two):
+    harness, a, b = two
+    link = harness.hosts[1].broker
+    link.losing = 1.0
+    b.walk(1, 0)
+    harness.run(50)
+    link.losing = 0.0
+    assert a.model.players[b.id].ack == 0
+    b.walk(0, 1)
+    harness.run(600)
+    harness.check()
+    assert harness.hosts[0].loop.stats["gaps"] >= 1
+
+
+def test_the_last_message_of_a_quiet_square_is_not_lost_for_good(two):
+    harness, a, b = two
+    link = harness.hosts[1].broker
+    link.losing = 1.0
+    b.walk(0, 0)
+    b.go(30 * UNIT, 4 * UNIT)
+    harness.run(50)
+    link.losing = 0.0
+    harness.run(3 * HEARTBEAT_EVERY + 500)
+    harness.check()
+
+
+def test_who_left_while_the_link_was_lossy_is_no_ghost(two):
+    harness, a, b = two
+    link = harness.hosts[1].broker
+    link.losing = 1.0
+    b.connection.lose(1000)
+    harness.run(50)
+    link.losing = 0.0
+    assert a.sees(b)
+    harness.run(3 * HEARTBEAT_EVERY)
+    assert not a.sees(b)
+    harness.check()
+
+
+def test_in_an_outage_players_of_one_node_go_on_seeing_each_other(two):
+    harness, a, b = two
+    c = harness.place("C", (0, 0), host=harness.hosts[0])
+    harness.run(300)
+    for host in harness.hosts:
+        host.broker.down = True
+    c.walk(1, 0)
+    harness.run(10)
+    assert a.at(c) == c.at()
+    x = c.at()[0]
+    harness.run(5000)
+    assert c.at()[0] == x + SPEED * 5
+    assert not a.model.linked
+    # Nobody can be told dead while one hears not even oneself.
+    assert a.sees(b)
+    b.walk(0, 1)
+    harness.run(200)
+    for host in harness.hosts:
+        host.broker.restore(host.node)
+    harness.run(2000)
+    assert a.model.linked
+    harness.check()
+    assert a.sees(b) and b.sees(c) == (c.id in harness.truth(b))
+
+
+def test_a_silent_loss_of_everything_is_taken_as_if_it_had_come(two):
+    harness, a, b = two
+    harness.hosts[0].broker.losing = 1.0
+    a.walk(1, 0)
+    harness.run(300)
+    assert a.model.players[a.id].ack == 1
+    harness.run(2000)
+    assert not a.model.linked
+    harness.hosts[0].broker.losing = 0.0
+    harness.run(3500)
+    harness.check()
+
+
+def test_a_node_whose_clock_is_wrong_harms_nobody():
+    harness = Harness(nodes=3, skew=3_600_000)
+    clients = [harness.place(f"P{n}", (0, 0), host=host) for n, host in enumerate(harness.hosts)]
+    harness.run(1500)
+    for client in clients:
+        client.walk(0, 1)
+    harness.run(1000)
+    for client in clients:
+        for other in clients:
+            assert client.at(other) == other.at()
+    harness.check()
+
+
+def test_a_node_says_why_it_is_not_ready(two):
+    harness, a, b = two
+    here, there = (host.node for host in harness.hosts)
+    assert here.peers.strangers() == [] and not here.peers.deaf
+    harness.hosts[1].broker.ring_hash = "another ring"
+    harness.run(2000)
+    assert here.peers.strangers() == [there.id]
+    harness.hosts[0].broker.down = True
+    harness.run(4000)
+    assert here.peers.deaf
+
+
+# Coming back at another node.
+
+
+def test_who_comes_back_at_another_node_goes_on_where_it_stands(two):
+    harness, a, b = two
+    b.walk(0, 1)
+    harness.run(2000)
+    token = b.model.token
+    b.connection.lose()
+    harness.run(500)
+    place = a.model.players[b.id].at(a.now())
+    again = harness.client(harness.hosts[0]).hello("B", token=token)
+    harness.run(50)
+    assert again.id == b.id and again.at() == place
+    assert b.id not in harness.hosts[1].node.residents
+    harness.run(DIMMED_FOR + 5000)
+    assert a.sees(again) and not a.model.players[b.id].dimmed
+    harness.check()
+
+
+def test_a_takeover_across_nodes_tells_the_old_session_and_shows_no_leave(two):
+    harness, a, b = two
+    a.connection.messages.clear()
+    again = harness.client(harness.hosts[0]).hello("B", token=b.model.token)
+    harness.run(50)
+    assert b.connection.closed[0] == 4001
+    assert again.at() == (UNIT * 24, UNIT * 8)
+    harness.run(6000)
+    events = [e for m in a.connection.messages if m[0] == 20 for e in m[8]]
+    assert not [event for event in events if event[0] in (2, 3) and event[1] == b.id]
+    assert a.sees(again)
+    harness.check()
+
+
+def test_without_an_answer_the_tokens_place_is_used(two):
+    harness, a, b = two
+    token, place = b.model.token, b.at()
+    harness.kill(harness.hosts[1])
+    again = harness.client(harness.hosts[0]).hello("B", token=token)
+    assert again.model.welcome == []
+    harness.run(400)
+    assert again.id == b.id and again.at() == place
+    harness.run(6000)
+    assert a.sees(again)
+    harness.check()
+
+
+def test_an_older_token_makes_nobody_invisible_at_another_node_either(two):
+    harness, a, b = two
+    token = b.model.token
+    for n in range(4):
+        b.connection.lose(1000)
+        harness.run(300)
+        b = harness.client(harness.hosts[n % 2]).hello("B", token=token)
+        harness.run(500)
+        assert a.sees(b)
+        b.walk(0, 1 - n % 2 * 2)
+        harness.run(300)
+        harness.check()
+
+
+def test_two_nodes_that_both_have_a_player_end_up_with_one(two):
+    harness, a, b = two
+    token = b.model.token
+    # The claim is lost: the player is at both nodes, until one hears the other tell of it.
+    harness.hosts[0].broker.losing = 1.0
+    again = harness.client(harness.hosts[0]).hello("B", token=token)
+    harness.run(400)
+    harness.hosts[0].broker.losing = 0.0
+    assert again.id == b.id and b.id in harness.hosts[1].node.residents
+    again.walk(1, 0)
+    harness.run(6000)
+    assert [again.id in host.node.residents for host in harness.hosts] == [True, False]
+    assert b.connection.closed[0] == 4001
+    harness.check()
+
+
+def test_nothing_may_be_said_between_hello_and_welcome(two):
+    harness, a, b = two
+    token = b.model.token
+    harness.kill(harness.hosts[1])
+    again = harness.client(harness.hosts[0])
+    again.send(1, 1, "B", 40, 25, token, None)
+    again.send(2, 1, 0, 1, 0)
+    assert again.connection.closed[0] == 1008
+    harness.run(1000)
+    assert b.id not in harness.hosts[0].node.residents
+
+
+def test_a_node_that_stops_keeps_its_players_in_sight_until_they_are_back(two):
+    harness, a, b = two
+    old = harness.hosts[1]
+    token = b.model.token
+    b.connection.close(1012, "the server restarts")
+    old.node.peers.tell(1)
+    harness.settle()
+    harness.kill(old)
+    harness.run(DEAD_AFTER + 3000)
+    assert a.sees(b)
+    again = harness.client(harness.hosts[0]).hello("B", token=token)
+    harness.run(400)
+    assert again.id == b.id
+    harness.run(DIMMED_FOR + 3000)
+    assert a.sees(again)
+    harness.check()
+
+
+# Whatever happens.
+
+deeds = st.one_of(
+    st.tuples(st.just("walk"), st.integers(-1, 1), st.integers(-1, 1)),
+    st.tuples(st.just("go"), st.integers(-60, 60), st.integers(-60, 60)),
+    st.tuples(st.just("view"), st.integers(1, 99), st.integers(1, 99)),
+    st.tuples(st.just("home"), st.just(0), st.just(0)),
+    st.tuples(st.just("lose"), st.just(0), st.just(0)),
+    st.tuples(st.just("join"), st.just(0), st.just(0)),
+    st.tuples(st.just("down"), st.just(0), st.just(0)),
+    st.tuples(st.just("up"), st.just(0), st.just(0)),
+    st.tuples(st.just("kill"), st.just(0), st.just(0)),
+    st.tuples(st.just("lossy"), st.integers(0, 9), st.just(0)),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 7), deeds, st.integers(0, 3000)), max_size=40))
+def test_whatever_is_lost_or_dies_everybody_believes_the_truth_in_the_end(steps):
+    harness = Harness(free=False, nodes=2, skew=7000)
+    for n in range(4):
+        harness.client(harness.hosts[n % 2]).hello(f"P{n}")
+    tokens = []
+    for who, (what, x, y), ms in steps:
+        host = harness.hosts[who % len(harness.hosts)]
+        client = harness.clients[who % len(harness.clients)] if harness.clients else None
+        if what == "join" or client is None:
+            token = tokens.pop() if tokens else None
+            harness.client(host).hello("New", token=token)
+        elif what == "down":
+            host.broker.down = True
+        elif what == "up":
+            host.broker.restore(host.node)
+        elif what == "lossy":
+            host.broker.losing = x / 10
+        elif what == "kill":
+            if len(harness.hosts) > 1:
+                harness.kill(host)
+            else:
+                harness.host()
+        elif client.connection.closed is None and client.session.resident is not None:
+            if what == "walk":
+                client.walk(x, y, age=ms % 250)
+            elif what == "go":
+                client.go(x * UNIT, y * UNIT)
+            elif what == "view":
+                client.send(5, x, y)
+            elif what == "home":
+                client.home()
+            else:
+                tokens.append(client.model.token)
+                client.connection.lose(1006 if ms % 2 else 1000)
+        harness.run(ms)
+    for host in harness.hosts:
+        host.broker.losing = 0.0
+        host.broker.restore(host.node)
+    harness.run(DIMMED_FOR + 6000)
+    for client in harness.clients:
+        if client.connection.closed is None:
+            assert client.session.behind_since is None
+    ids = [id for host in harness.hosts for id in host.node.residents]
+    assert len(ids) == len(set(ids))
+    harness.check()

@@ -1,0 +1,224 @@
+"""The whole server over real sockets: what a unit cannot show."""
+
+import json
+import socket
+import time
+import urllib.error
+from pathlib import Path
+
+import pytest
+
+from tests.processes import Proxy, ServerProcess, serving
+from tests.socket_client import SocketClient
+from world.track import UNIT
+
+
+@pytest.fixture(scope="module")
+def server():
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def join(server):
+    clients = []
+
+    def join_as(name, *, port=None, **options):
+        clients.append(SocketClient(port or server.port))
+        return clients[-1].hello(name, **options)
+
+    yield join_as
+    for client in clients:
+        client.close()
+
+
+def resident_memory(pid):
+    """Return a process's resident memory in bytes."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
+
+
+def both(a, b, condition, seconds=10):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never came"
+        a.pump(0.01)
+        b.pump(0.01)
+
+
+def test_pages_health_and_counters_are_served(server):
+    assert b"<title>Flatlands</title>" in server.get("")
+    assert b"export" in server.get("track.js")
+    assert json.loads(server.get("healthz"))["status"] == "ok"
+    assert json.loads(server.get("readyz")) == {"ready": True, "reasons": []}
+    stats = json.loads(server.get("stats"))
+    assert {"connections", "residents", "broker", "counted"} <= stats.keys()
+    for path in ("nothing", "../server/app.py", "%2e%2e/server/app.py"):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            server.get(path)
+        assert refused.value.code == 404
+        refused.value.close()
+
+
+def test_two_players_meet_walk_talk_and_part(join):
+    a, b = join("A"), join("B")
+    both(a, b, lambda: a.sees(b) and b.sees(a))
+    x, y = b.at()
+    b.walk(1, 0)
+    both(a, b, lambda: a.model.players[b.model.id].ack == 1)
+    assert a.model.players[b.model.id].track == b.model.players[b.model.id].track
+    b.walk(0, 0)
+    both(a, b, lambda: a.model.players[b.model.id].ack == 2)
+    assert b.at()[0] > x and b.at()[1] == y
+    b.send(6, "goodbye")
+    both(a, b, lambda: ("B", "goodbye") in a.model.heard)
+    b.close()
+    a.until(lambda: not a.sees(b))
+
+
+def test_who_is_cut_off_is_dimmed_and_may_come_back(join, server):
+    proxy = Proxy(server.port)
+    a, b = join("A"), join("B", port=proxy.port)
+    both(a, b, lambda: a.sees(b))
+    b.walk(0, 1)
+    both(a, b, lambda: b.at()[1] - a.at()[1] != 0 and b.model.players[b.model.id].ack == 1)
+    proxy.cut()
+    id = b.model.id
+    a.until(lambda: a.model.players[id].dimmed)
+    again = join("B", token=b.model.token)
+    assert again.model.id == id
+    a.until(lambda: not a.model.players[id].dimmed)
+    proxy.close()
+
+
+def test_who_never_says_hello_is_closed_after_five_seconds(server):
+    client = SocketClient(server.port)
+    begun = time.monotonic()
+    assert client.until_closed() == (1008, "no hello came in time")
+    assert 4.5 < time.monotonic() - begun < 8
+    client.close(None)
+
+
+def test_who_never_reads_costs_nothing_and_harms_nobody(server):
+    # Everybody in one place and one who takes nothing: its share must not pile up.
+    with serving() as crowded:
+        idle = SocketClient(crowded.port, receive_buffer=4096)
+        idle.hello("Idle")
+        walkers = [SocketClient(crowded.port).hello(f"W{n}") for n in range(20)]
+        before, rounds = resident_memory(crowded.process.pid), 0
+        until = time.monotonic() + 5
+        while time.monotonic() < until:
+            for client in walkers:
+                client.walk(rounds % 2, 1 - rounds % 2 * 2)
+                client.pump()
+            rounds += 1
+            time.sleep(0.04)
+        grown = resident_memory(crowded.process.pid) - before
+        stats = json.loads(crowded.get("stats"))["counted"]
+        assert stats["skipped"] > 0 and stats["fell_behind"] >= 1
+        assert grown < 8 * 2**20
+        for client in walkers:
+            client.walk(0, 0)
+        for client in walkers:
+            client.pump(0.2)
+            assert client.model.players[client.model.id].ack == client.number
+            assert client.model.resyncs == 0
+        # It reads at last: what it gets in the end is the present.
+        idle.until(lambda: idle.model.resyncs > 0)
+        idle.pump(0.5)
+        for client in walkers:
+            id = client.model.id
+            assert idle.model.players[id].track == client.model.players[id].track
+        for client in (idle, *walkers):
+            client.close()
+
+
+def test_who_says_goodbye_is_gone_at_once_even_if_it_does_not_hang_up(join):
+    a, b = join("A"), join("B")
+    both(a, b, lambda: a.sees(b))
+    b.walk(1, 0)
+    b.frame((1000).to_bytes(2, "big"), 8)
+    a.until(lambda: not a.sees(b), seconds=2)
+
+
+def test_a_flood_of_garbage_disturbs_nobody(join, server):
+    a, b = join("A"), join("B")
+    both(a, b, lambda: a.sees(b))
+    for n in range(60):
+        attacker = SocketClient(server.port)
+        attacker.frame(bytes([n * 7 % 256]) * (n * 31 % 4000))
+        if n % 3:
+            attacker.socket.close()
+        else:
+            assert attacker.until_closed()[0] in (1003, 1007, 1008, 1009)
+            attacker.close(None)
+        a.walk(n % 2, 1 - n % 2)
+        both(a, b, lambda n=n: b.model.players[a.model.id].ack == n + 1, seconds=5)
+    assert a.closed is None and b.closed is None
+
+
+def test_a_rapid_fire_of_reloads_leaves_no_session_behind(server):
+    for n in range(50):
+        client = SocketClient(server.port)
+        client.send(1, 1, f"R{n}", 40, 25, None, None)
+        client.socket.close() if n % 2 else client.close(1000)
+    deadline = time.monotonic() + 15
+    while json.loads(server.get("stats"))["residents"] > 0:
+        assert time.monotonic() < deadline, "a resident stayed for ever"
+        time.sleep(0.2)
+    stats = json.loads(server.get("stats"))
+    assert stats["connections"] == 0 and "errors" not in stats["counted"]
+
+
+def test_computer_players_walk_near_the_plaza_like_anyone():
+    with serving("--walkers", "12") as server:
+        client = SocketClient(server.port)
+        client.hello("Watcher", (96, 64))
+        client.until(lambda: len(client.model.players) == 13)
+        tracks = {id: player.track for id, player in client.model.players.items()}
+
+        def moved():
+            return sum(p.track != tracks.get(id) for id, p in client.model.players.items())
+
+        client.until(lambda: moved() > 6)
+        for player in client.model.players.values():
+            x, y = player.at(client.now())
+            assert max(abs(x), abs(y)) < 40 * UNIT
+        client.close()
+
+
+def test_everybody_is_told_when_the_server_stops():
+    server = ServerProcess()
+    try:
+        clients = [SocketClient(server.port).hello(f"P{n}") for n in range(5)]
+        server.process.terminate()
+        for client in clients:
+            assert client.until_closed() == (1012, "the server restarts")
+            client.close()
+        assert server.process.wait(10) == 0
+    finally:
+        server.close()
+
+
+def test_without_a_broker_that_answers_players_of_one_node_still_see_each_other():
+    # The black hole is an outage that never ends: what nobody brings back counts all the same.
+    with serving("--broker", "null://") as server:
+        a, b = SocketClient(server.port).hello("A"), SocketClient(server.port).hello("B")
+        both(a, b, lambda: a.sees(b) and b.sees(a))
+        b.walk(1, 0)
+        b.send(6, "still here")
+        both(a, b, lambda: a.model.players[b.model.id].ack == 1 and a.model.heard)
+        both(a, b, lambda: not a.model.linked)
+        time.sleep(2)
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            server.get("readyz")
+        assert refused.value.code == 503
+        assert "does not bring back" in json.loads(refused.value.read())["reasons"][0]
+        assert json.loads(server.get("healthz"))["status"] == "ok"
+        for client in (a, b):
+            client.close()
+
+
+def test_a_half_sent_request_does_not_hold_the_server(server):
+    with socket.create_connection(("127.0.0.1", server.port)) as half:
+        half.sendall(b"GET / HT")
+        assert json.loads(server.get("healthz"))["status"] == "ok"

@@ -1,0 +1,375 @@
+"""Sessions: what is refused and how, who is behind, and what a client is told then."""
+
+import msgpack
+import pytest
+
+from server import session as sessions
+from tests.server.harness import Harness, split
+from world.track import UNIT
+
+
+@pytest.fixture
+def harness():
+    return Harness()
+
+
+@pytest.fixture
+def pair(harness):
+    """The client under test, and a neighbour whom nothing may disturb."""
+    return harness.place("A", (0, 0)), harness.place("B", (0, 0))
+
+
+HELLO = [1, 1, "Wren", 40, 25, None, None]
+
+
+def hello(**changed):
+    names = ["version", "name", "width", "height", "token", "near"]
+    fields = dict(zip(names, HELLO[1:], strict=True))
+    return [1, *(fields | changed).values()]
+
+
+BEFORE_HELLO = [
+    ("walk first", [2, 1, 0, 0, 1], "hello", 1008),
+    ("ping first", [7, 1, 0], "hello", 1008),
+    ("another version", hello(version=2), "version", 1008),
+    ("a version that is a text", hello(version="1"), "fields", 1008),
+    ("no name", hello(name=""), "name", 1008),
+    ("a name of spaces", hello(name="   "), "name", 1008),
+    ("a name of 21 letters", hello(name="x" * 21), "name", 1008),
+    ("a name with a control character", hello(name="a\x07b"), "name", 1008),
+    ("a name of two lines", hello(name="a\nb"), "name", 1008),
+    ("a name that turns text around", hello(name="a\u202eb"), "name", 1008),
+    ("a name with a zero-width space", hello(name="a\u200bb"), "name", 1008),
+    ("a name with a line separator", hello(name="a\u2028b"), "name", 1008),
+    ("a lone surrogate", b"\x97\x01\x01\xa3\xed\xa0\x80\x28\x19\xc0\xc0", "malformed", 1007),
+    ("a name that shows nothing", hello(name="\u200d"), "name", 1008),
+    ("a name of blank letters", hello(name="\u3164\u2800\u115f"), "name", 1008),
+    ("a name of spaces of all kinds", hello(name="\u00a0\u3000\u2003"), "name", 1008),
+    ("a name of a lone mark", hello(name="\u0301"), "name", 1008),
+    ("a name of 1,900 marks", hello(name="a" + "\u0316\u0301" * 950), "name", 1008),
+    ("a name of stacked marks", hello(name="a" + "\u0301" * 9), "name", 1008),
+    ("a name of nil", hello(name=None), "fields", 1008),
+    ("a width of nothing", hello(width=0), "fields", 1008),
+    ("a negative height", hello(height=-1), "fields", 1008),
+    ("a width with a fraction", hello(width=40.0), "fields", 1008),
+    ("a width that is true", hello(width=True), "fields", 1008),
+    ("too long a token", hello(token="x" * 513), "fields", 1008),
+    ("a friend who is a text", hello(near="7"), "fields", 1008),
+    ("a field too many", [*HELLO, 1], "fields", 1008),
+    ("a field too few", HELLO[:-1], "fields", 1008),
+]  # fmt: skip
+
+AFTER_HELLO = [
+    ("a second hello", HELLO, "hello", 1008),
+    ("an unknown kind", [99], "kind", 1008),
+    ("a kind of the server", [20, 0, 0], "kind", 1008),
+    ("a kind that is a text", ["walk", 1, 2, 3, 4], "kind", 1008),
+    ("a kind that is true", [True, 1, "Wren", 40, 25, None, None], "kind", 1008),
+    ("a kind that is nil", [None], "kind", 1008),
+    ("a kind that is an array", [[2], 1, 0, 0, 1], "kind", 1008),
+    ("a position that is none of the messages", [2, 1, 0, 5000, 7000], "fields", 1008),
+    ("a direction of 2", [2, 1, 0, 2, 0], "fields", 1008),
+    ("a direction of NaN", [2, 1, 0, float("nan"), 0], "fields", 1008),
+    ("a direction of infinity", [2, 1, 0, float("inf"), 0], "fields", 1008),
+    ("a time of NaN", [2, 1, float("nan"), 1, 0], "fields", 1008),
+    ("a negative time", [2, 1, -1, 1, 0], "fields", 1008),
+    ("a time over 2^53", [2, 1, 2**53, 1, 0], "fields", 1008),
+    ("an intent numbered 0", [2, 0, 0, 1, 0], "fields", 1008),
+    ("an intent numbered over 2^53", [2, 2**64 - 1, 0, 1, 0], "fields", 1008),
+    ("a goal too far to be a position", [3, 1, 0, 2**41 + 1, 0], "fields", 1008),
+    ("a goal of a huge number", [3, 1, 0, 2**63, 0], "fields", 1008),
+    ("a goal that is a text", [3, 1, 0, "0", 0], "fields", 1008),
+    ("something said that is empty", [6, ""], "fields", 1008),
+    ("something said of spaces", [6, "  "], "say", 1008),
+    ("something said of 121 letters", [6, "x" * 121], "say", 1008),
+    ("something said with a bell", [6, "ding \x07"], "say", 1008),
+    ("something said that is no text", [6, 7], "fields", 1008),
+    ("something said that is bytes", [6, b"hi"], "malformed", 1007),
+    ("a flush that was never sent", [7, 1, 10**6], "flush", 1008),
+    ("a ping without a time", [7, None, 0], "fields", 1008),
+    ("a viewport of nothing", [5, 0, 0], "fields", 1008),
+    ("nothing", b"", "malformed", 1007),
+    ("half an array", b"\x95\x02\x01", "malformed", 1007),
+    ("two messages in one", b"\x91\x63\x91\x63", "malformed", 1007),
+    ("no array but a number", b"\x07", "malformed", 1007),
+    ("no array but a map", b"\x81\x01\x02", "malformed", 1007),
+    ("an empty array", b"\x90", "malformed", 1007),
+    ("an array said to have 2^32 items", b"\xdd\xff\xff\xff\xff", "malformed", 1007),
+    ("a text said to have 2^32 bytes", b"\x92\x06\xdb\xff\xff\xff\xff", "malformed", 1007),
+    ("a map within", b"\x92\x06\x81\x01\x02", "malformed", 1007),
+    ("an extension", b"\xd4\x00\x00", "malformed", 1007),
+    ("bad UTF-8", b"\x92\x06\xa2\xc3\x28", "malformed", 1007),
+    ("a byte that MessagePack never uses", b"\xc1", "malformed", 1007),
+    ("a bomb of 4,000 arrays in each other", b"\x91" * 4000 + b"\x00", "malformed", 1007),
+    ("an array of 4,000 items", b"\xdc\x0f\xa0" + b"\x00" * 4000, "malformed", 1007),
+]  # fmt: skip
+
+
+def packed(message):
+    return message if isinstance(message, bytes) else msgpack.packb(message)
+
+
+def refused(client, code, close):
+    assert client.model.errors == [code]
+    assert client.connection.closed[0] == close
+    sentence = client.connection.messages[-1][2]
+    assert client.connection.closed[1] == sentence and len(sentence.split()) >= 4
+
+
+@pytest.mark.parametrize(("message", "code", "close"), [row[1:] for row in BEFORE_HELLO],
+                         ids=[row[0] for row in BEFORE_HELLO])  # fmt: skip
+def test_a_bad_beginning_is_refused_and_nobody_joins(harness, message, code, close):
+    client = harness.client()
+    client.raw(packed(message))
+    refused(client, code, close)
+    assert harness.node.residents == {}
+    assert harness.loop.stats[f"refused_{code}"] == 1
+
+
+@pytest.mark.parametrize(("message", "code", "close"), [row[1:] for row in AFTER_HELLO],
+                         ids=[row[0] for row in AFTER_HELLO])  # fmt: skip
+def test_a_bad_message_is_refused_and_disturbs_nobody_else(harness, pair, message, code, close):
+    client, neighbour = pair
+    at, told = neighbour.at(), len(neighbour.connection.messages)
+    client.raw(packed(message))
+    refused(client, code, close)
+    assert harness.loop.stats[f"refused_{code}"] == 1
+    harness.run(1000)
+    # All that the neighbour hears of it is that somebody has gone.
+    events = [e for m in neighbour.connection.messages[told:] if m[0] == 20 for e in m[8]]
+    assert [event[:2] for event in events] == [[3, client.id]]
+    assert neighbour.at() == at and neighbour.connection.closed is None
+    harness.check()
+
+
+def test_a_text_frame_is_refused(harness, pair):
+    client, neighbour = pair
+    client.raw(b"hello", opcode=1)
+    refused(client, "text", 1003)
+    harness.check()
+    assert neighbour.connection.closed is None
+
+
+def test_intents_must_be_numbered_upwards(harness, pair):
+    client, _ = pair
+    client.send(2, 5, harness.loop.now(), 1, 0)
+    client.send(3, 5, harness.loop.now(), 0, 0)
+    refused(client, "number", 1008)
+
+
+NAMES = ["W", "Zoë", "李小龍", "👩\u200d👩\u200d👧 fox", "x" * 20, "  padded   out  "]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_that_can_be_seen_is_taken(harness, name):
+    client = harness.client().hello(name)
+    assert client.connection.closed is None
+    assert client.model.players[client.id].name == " ".join(name.split())
+
+
+def test_no_message_sets_a_position(harness, pair):
+    client, _ = pair
+    for message in ([2, 1, 0, 0, 1], [3, 2, 0, 10**6, 10**6]):
+        at = client.at()
+        client.send(*message)
+        assert max(abs(a - b) for a, b in zip(client.at(), at, strict=True)) <= UNIT * 2
+
+
+def test_a_chatterbox_is_told_to_slow_down_then_closed(harness, pair):
+    client, neighbour = pair
+    for n in range(20):
+        client.send(6, f"spam {n}")
+    assert client.connection.closed is None
+    assert len(neighbour.model.heard) == 5
+    assert client.model.errors == ["flood"] * 15
+    for n in range(40):
+        client.send(6, f"more spam {n}")
+    assert client.connection.closed[0] == 1008
+    assert len(neighbour.model.heard) == 5
+    harness.run(100)
+    harness.check()
+
+
+def test_who_chats_at_a_decent_pace_is_heard_for_ever(harness, pair):
+    client, neighbour = pair
+    for n in range(60):
+        client.send(6, f"line {n}")
+        harness.run(1100)
+    assert len(neighbour.model.heard) == 60
+    assert client.model.errors == []
+
+
+def test_somebody_mashing_keys_as_fast_as_anyone_can_is_obeyed(harness, pair):
+    client, _ = pair
+    for n in range(300):
+        client.walk(1 - 2 * (n % 2), 0)
+        harness.run(40)
+    assert client.model.errors == []
+
+
+def test_a_full_world_says_so(harness, monkeypatch):
+    client = harness.client()
+    client.session._capacity = 0
+    client.hello()
+    refused(client, "full", 1013)
+
+
+# Who does not keep up.
+
+
+def test_who_takes_nothing_misses_events_and_is_then_told_everything(harness, pair):
+    client, neighbour = pair
+    client.connection.stuck = True
+    neighbour.walk(1, 0)
+    harness.run(50)
+    for n in range(20):
+        neighbour.walk(0, 1 - 2 * (n % 2))
+        harness.run(100)
+    assert client.session.behind_since is not None
+    waiting = split(b"".join(client.connection._remainder))
+    assert sum(msgpack.unpackb(payload)[0] == 20 for payload in waiting) == 1
+    assert harness.loop.stats["skipped"] >= 10
+    client.connection.drain()
+    client.ping()
+    assert client.model.resyncs == 1
+    harness.run(100)
+    harness.check()
+    assert client.sees(neighbour)
+    assert client.session.behind_since is None
+
+
+def test_what_is_said_while_one_is_behind_is_lost_and_nothing_else(harness, pair):
+    client, neighbour = pair
+    client.connection.stuck = True
+    neighbour.send(6, "this fits into the remainder")
+    harness.run(60)
+    neighbour.send(6, "this does not")
+    harness.run(60)
+    client.connection.drain()
+    client.ping()
+    neighbour.send(6, "and this is heard again")
+    harness.run(60)
+    texts = [text for _, text in client.model.heard]
+    assert texts == ["this fits into the remainder", "and this is heard again"]
+
+
+def test_who_does_not_acknowledge_is_behind_after_two_seconds(harness, pair):
+    client, neighbour = pair
+    harness.clients.remove(client)
+    for n in range(60):
+        neighbour.walk(0, 1 - 2 * (n % 2))
+        harness.run(50)
+    assert client.session.behind_since is not None
+    flushes = client.model.flush
+    harness.run(1000)
+    assert client.model.flush == flushes
+    client.ping()
+    assert client.model.resyncs == 1
+    harness.clients.append(client)
+    harness.run(100)
+    harness.check()
+
+
+def test_who_acknowledges_late_but_steadily_is_not_behind(harness, pair):
+    client, neighbour = pair
+    harness.clients.remove(client)
+    for n in range(200):
+        neighbour.walk(0, 1 - 2 * (n % 2))
+        harness.run(50)
+        if n % 20 == 0:
+            client.send(7, 1, max(client.model.flush - 10, 0))
+    assert client.session.behind_since is None
+    assert client.model.resyncs == 0
+
+
+def test_who_leaves_too_many_bytes_unacknowledged_is_behind(harness, pair, monkeypatch):
+    monkeypatch.setattr(sessions, "BEHIND_BYTES", 500)
+    client, neighbour = pair
+    harness.clients.remove(client)
+    for n in range(20):
+        neighbour.walk(0, 1 - 2 * (n % 2))
+        harness.run(20)
+    assert client.session.behind_since is not None
+
+
+def test_pongs_and_errors_wait_for_the_remainder_but_are_not_skipped(harness, pair):
+    client, neighbour = pair
+    client.connection.stuck = True
+    neighbour.walk(1, 0)
+    harness.run(300)
+    client.ping()
+    waiting = b"".join(client.connection._remainder)
+    assert [msgpack.unpackb(payload)[0] for payload in split(waiting)][-1] == 23
+
+
+def test_walking_on_while_behind_is_obeyed_and_shown_afterwards(harness, pair):
+    client, neighbour = pair
+    client.connection.stuck = True
+    client.walk(1, 0)
+    harness.run(12_000)
+    assert neighbour.id in harness.node.residents
+    client.connection.drain()
+    client.ping()
+    harness.run(100)
+    assert client.at()[0] > 50 * UNIT
+    harness.check()
+
+
+def test_nothing_waits_for_a_client_that_is_behind(harness, pair):
+    client, neighbour = pair
+    client.connection.stuck = True
+    for n in range(1000):
+        neighbour.walk(0, 1 - 2 * (n % 2))
+        harness.run(50)
+    assert sum(map(len, client.connection._remainder)) < 2000
+
+
+# Flushes.
+
+
+def test_a_quiet_node_flushes_at_once_and_a_busy_one_waits(harness, pair):
+    client, neighbour = pair
+    harness.run(1000)
+    neighbour.walk(1, 0)
+    assert client.model.players[neighbour.id].ack == 1
+    harness.loop.cost = 0.002
+    neighbour.walk(0, 1)
+    assert client.model.players[neighbour.id].ack == 2
+    assert harness.node.hub.interval == pytest.approx(40)
+    neighbour.walk(1, 0)
+    assert client.model.players[neighbour.id].ack == 2
+    harness.run(45)
+    assert client.model.players[neighbour.id].ack == 3
+    harness.loop.cost = 0.3
+    harness.run(100)
+    neighbour.walk(0, 1)
+    assert harness.node.hub.interval == 100
+
+
+def test_a_flush_is_one_write_a_client_whatever_arrived(harness):
+    crowd = [harness.place(f"P{n}", (n % 2, 0)) for n in range(30)]
+    harness.run(500)
+    harness.loop.cost = 0.01
+    harness.node.act(harness.node.residents[crowd[0].id], 1, 0, None)
+    harness.settle()
+    before = [client.connection.writes for client in crowd]
+    flush = harness.node.hub.number
+    for client in crowd:
+        client.walk(1, 0)
+    harness.run(100)
+    assert harness.node.hub.number == flush + 1
+    assert all(
+        client.connection.writes == count + 1 for client, count in zip(crowd, before, strict=True)
+    )
+    harness.check()
+
+
+def test_tokens_are_renewed_only_when_the_place_has_changed(harness, pair):
+    client, _ = pair
+    first = client.model.token
+    client.session.renew_token()
+    assert client.model.token == first
+    client.walk(1, 0)
+    harness.run(500)
+    client.session.renew_token()
+    assert client.model.token != first

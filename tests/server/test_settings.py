@@ -1,0 +1,94 @@
+"""Options and environment variables, and how the program answers to bad ones."""
+
+import subprocess
+import sys
+
+import pytest
+
+from server import settings
+from tests.processes import ROOT, ServerProcess, serving
+
+
+def test_without_any_option_there_are_the_defaults():
+    read = settings.read([], {})
+    assert (read.host, read.port, read.broker, read.walkers) == ("127.0.0.1", 8000, "", 0)
+    assert (read.seed, read.side, read.secret) == (2013, 16, None)
+
+
+def test_the_environment_sets_what_the_command_line_does_not():
+    environment = {"PORT": "9", "WALKERS": " 3 ", "SECRET_KEY": "s", "HOST": ""}
+    read = settings.read(["--port", "10"], environment)
+    assert (read.port, read.walkers, read.secret, read.host) == (10, 3, "s", "127.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "said"),
+    [
+        (["--port", "http"], {}, "'http' is not a whole number from 0 to 65535"),
+        ([], {"PORT": "70000"}, "environment variable PORT: '70000' is not a whole number"),
+        (["--side", "7"], {}, "'7' is not a whole number from 8 to 64"),
+        (["--seed", "-1"], {}, "'-1' is not a whole number"),
+        (["--walkers", "nan"], {}, "'nan' is not a whole number"),
+        (["--log-level", "loud"], {}, "LOUD is not DEBUG, INFO, WARNING or ERROR"),
+        (["--wings"], {}, "unrecognized arguments: --wings"),
+    ],
+)
+def test_a_wrong_setting_is_refused_in_words(capsys, arguments, environment, said):
+    with pytest.raises(SystemExit) as ended:
+        settings.read(arguments, environment)
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_hosts_redis_is_the_broker_unless_another_one_is_named():
+    assert settings.read([], {"REDIS_URL": "redis://r"}).broker == "redis://r"
+    both = {"REDIS_URL": "redis://r", "BROKER_URL": "null://"}
+    assert settings.read([], both).broker == "null://"
+
+
+def run(*arguments):
+    command = [sys.executable, "-m", "server", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=20)
+
+
+def test_help_lists_every_option_with_its_variable():
+    shown = run("--help").stdout
+    for option, variable, *_ in settings._OPTIONS:
+        assert option in shown and f"${variable}" in shown
+
+
+def test_an_unknown_broker_is_refused_in_words():
+    ended = run("--broker", "nats://x", "--port", "0")
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("flatlands: no broker is called 'nats://x'")
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_taken_port_is_refused_in_words():
+    with serving() as server:
+        ended = run("--port", str(server.port))
+        assert ended.returncode == 1
+        assert ended.stderr.strip() == (
+            f"flatlands: port {server.port} is taken: "
+            "stop what uses it, or choose another with --port or PORT"
+        )
+
+
+def test_a_host_that_is_none_is_refused_in_words():
+    ended = run("--host", "256.1.2.3", "--port", "0")
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("flatlands: cannot listen on 256.1.2.3 port 0")
+    assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("signal", ["SIGTERM", "SIGINT"])
+def test_a_signal_ends_it_well(signal):
+    import signal as signals
+
+    server = ServerProcess(SECRET_KEY="s")
+    try:
+        server.process.send_signal(getattr(signals, signal))
+        assert server.process.wait(20) == 0
+        assert server.errors() == ""
+    finally:
+        server.close()

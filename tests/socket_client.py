@@ -1,0 +1,158 @@
+"""A client on a real socket, written from docs/protocol.md and RFC 6455 alone."""
+
+import base64
+import os
+import select
+import socket
+import time
+from typing import Any
+
+import msgpack
+
+from tests.model import Model
+
+#: Seconds that anything may take.
+PATIENCE = 10.0
+
+
+class SocketClient:
+    """A connection after its handshake; `model` is what it believes of the world."""
+
+    def __init__(self, port: int, *, path: str = "/ws", receive_buffer: int | None = None) -> None:
+        self.port = port
+        self.name = ""
+        self.socket = socket.socket()
+        if receive_buffer is not None:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.socket.settimeout(PATIENCE)
+        self.socket.connect(("127.0.0.1", port))
+        key = base64.b64encode(os.urandom(16)).decode()
+        lines = [
+            f"GET {path} HTTP/1.1",
+            "Host: localhost",
+            "Upgrade: websocket",
+            "Connection: Upgrade",
+            "Sec-WebSocket-Version: 13",
+            f"Sec-WebSocket-Key: {key}",
+            "Sec-WebSocket-Protocol: flatlands",
+        ]
+        self.socket.sendall("\r\n".join([*lines, "", ""]).encode())
+        self._bytes = b""
+        while b"\r\n\r\n" not in self._bytes:
+            data = self.socket.recv(65536)
+            assert data, "the server hung up during the handshake"
+            self._bytes += data
+        head, self._bytes = self._bytes.split(b"\r\n\r\n", 1)
+        assert head.startswith(b"HTTP/1.1 101"), head
+        self.model = Model()
+        self.messages: list[Any] = []
+        self.closed: tuple[int, str] | None = None
+        self.offset = 0
+        self.number = 0
+        self._acknowledged, self._pinged = 0, time.monotonic()
+
+    def now(self) -> int:
+        """Node time, as far as it is known."""
+        return int(time.monotonic() * 1000) + self.offset
+
+    def frame(self, payload: bytes, opcode: int = 2) -> None:
+        """Send a masked frame of less than 64 KiB."""
+        key = os.urandom(4)
+        masked = bytes(byte ^ key[i % 4] for i, byte in enumerate(payload))
+        size = len(payload)
+        head = bytes([0x80 | opcode, 0x80 | size]) if size < 126 else (
+            bytes([0x80 | opcode, 0xFE]) + size.to_bytes(2, "big")
+        )  # fmt: skip
+        self.socket.sendall(head + key + masked)
+
+    def send(self, *message: Any) -> None:
+        self.frame(msgpack.packb(list(message)))
+
+    def hello(self, name: str, size: tuple[int, int] = (40, 25), token: str | None = None,
+              near: int | None = None) -> "SocketClient":  # fmt: skip
+        """Say hello and wait until the player is known."""
+        self.name = name
+        self.send(1, 1, name, *size, token, near)
+        self.until(lambda: self.model.id in self.model.players)
+        return self
+
+    def walk(self, dx: int, dy: int) -> None:
+        self.number += 1
+        self.send(2, self.number, self.now(), dx, dy)
+
+    def go(self, x: int, y: int) -> None:
+        self.number += 1
+        self.send(3, self.number, self.now(), x, y)
+
+    def ping(self) -> None:
+        self._acknowledged, self._pinged = self.model.flush, time.monotonic()
+        self.send(7, 1, self.model.flush)
+
+    def at(self, id: int | None = None) -> tuple[int, int]:
+        """Where this player, or another one, is believed to be now."""
+        return self.model.players[self.model.id if id is None else id].at(self.now())
+
+    def sees(self, other: "SocketClient") -> bool:
+        return other.model.id in self.model.players
+
+    def pump(self, seconds: float = 0.0) -> None:
+        """Take what comes for so many seconds, acknowledging it."""
+        until = time.monotonic() + seconds
+        while self.closed is None:
+            left = max(until - time.monotonic(), 0)
+            if not select.select([self.socket], [], [], left)[0]:
+                break
+            data = self.socket.recv(65536)
+            if not data:
+                self.closed = self.closed or (1006, "")
+                break
+            self._take(data)
+        due = self.model.flush > self._acknowledged and time.monotonic() - self._pinged > 0.5
+        if due and self.closed is None:
+            self.ping()
+        self.model.expire(self.now())
+
+    def until(self, condition: Any, seconds: float = PATIENCE) -> None:
+        """Take what comes until something is so."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, "it never came"
+            assert self.closed is None or condition(), f"closed: {self.closed}"
+            self.pump(0.02)
+
+    def until_closed(self) -> tuple[int, str]:
+        """Take what comes until the server closes; return code and reason."""
+        deadline = time.monotonic() + PATIENCE
+        while self.closed is None:
+            assert time.monotonic() < deadline, "it was never closed"
+            self.pump(0.02)
+        return self.closed
+
+    def close(self, code: int | None = 1000) -> None:
+        """Say goodbye, or with None just hang up."""
+        if code is not None and self.closed is None and self.socket.fileno() >= 0:
+            self.frame(code.to_bytes(2, "big"), 8)
+        self.socket.close()
+
+    def _take(self, data: bytes) -> None:
+        self._bytes += data
+        while len(self._bytes) >= 2:
+            opcode, length, at = self._bytes[0] & 15, self._bytes[1], 2
+            assert self._bytes[0] & 0x80 and not length & 0x80
+            if length >= 126:
+                at += 2 if length == 126 else 8
+                length = int.from_bytes(self._bytes[2:at], "big")
+            if len(self._bytes) < at + length:
+                return
+            payload, self._bytes = self._bytes[at : at + length], self._bytes[at + length :]
+            if opcode == 8:
+                self.closed = int.from_bytes(payload[:2], "big"), payload[2:].decode()
+                return
+            if opcode == 9:
+                self.frame(payload, 10)
+            elif opcode == 2:
+                message = msgpack.unpackb(payload)
+                if message[0] == 16:
+                    self.offset = message[3] - int(time.monotonic() * 1000)
+                self.messages.append(message)
+                self.model.take(message, self.now())

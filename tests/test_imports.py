@@ -1,0 +1,64 @@
+"""The rules of who may import whom, as ARCHITECTURE.md gives them."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+OURS = {"world", "brokers", "server", "loadtest", "tests"}
+
+MAY_IMPORT = {
+    "world": {"world"},
+    "brokers": {"brokers"},
+    "server": {"world", "brokers", "server"},
+}
+
+# What would make the rules of the world depend on when, where or by what chance they run.
+IMPURE = {"gevent", "time", "datetime", "random", "os", "sys", "socket", "threading", "secrets"}
+
+# The browser's modules that know neither the page nor the network.
+PURE_MODULES = ["protocol", "msgpack", "terrain", "track", "state", "walk", "names", "clock"]
+PAGE = re.compile(r"\b(document|window|canvas|WebSocket|localStorage|sessionStorage)\b")
+
+
+def imported(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute here"
+            yield (node.module or "").split(".")[0]
+
+
+@pytest.mark.parametrize("folder", MAY_IMPORT)
+def test_a_folder_imports_only_what_it_may(folder):
+    paths = list((ROOT / folder).glob("*.py"))
+    assert paths
+    for path in paths:
+        foreign = set(imported(path)) & OURS - MAY_IMPORT[folder]
+        assert not foreign, f"{path.name} imports {foreign}"
+
+
+def test_the_world_is_pure():
+    for path in (ROOT / "world").glob("*.py"):
+        assert not set(imported(path)) & IMPURE, path.name
+
+
+def test_only_the_start_opens_a_broker():
+    users = [p.name for p in (ROOT / "server").glob("*.py") if "open_broker" in p.read_text()]
+    assert users == ["__main__.py"]
+
+
+@pytest.mark.parametrize("name", PURE_MODULES)
+def test_a_module_of_the_browsers_that_should_not_know_the_page_does_not(name):
+    code = re.sub(r"//[^\n]*", "", (ROOT / f"static/{name}.js").read_text())
+    code = re.sub(r"/\*.*?\*/", "", code, flags=re.S)
+    assert not PAGE.search(code), PAGE.search(code)
+
+
+def test_nothing_is_loaded_from_another_host():
+    for path in ROOT.glob("static/**/*.*"):
+        for url in re.findall(r"https?://[^\s'\"]+", path.read_text()):
+            assert url.startswith("http://www.w3.org/"), f"{path.name}: {url}"

@@ -1,0 +1,129 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from world.grid import Grid, Rect, channel, viewport
+from world.track import REACH, UNIT, Heading, Track, leg, stand
+
+GRID = Grid()
+SPAN = GRID.span
+positions = st.integers(-(2**40), 2**40)
+views = st.builds(viewport, st.integers(1, 200), st.integers(1, 200))
+
+
+def touched(x, y, view, margin):
+    """Return the rectangle of squares that a grown viewport touches."""
+    return Rect(
+        (x - view.half_width - margin) // SPAN,
+        (y - view.half_height - margin) // SPAN,
+        (x + view.half_width + margin) // SPAN,
+        (y + view.half_height + margin) // SPAN,
+    )
+
+
+def inside(inner, outer):
+    return (
+        outer.c0 <= inner.c0 <= inner.c1 <= outer.c1
+        and outer.r0 <= inner.r0 <= inner.r1 <= outer.r1
+    )
+
+
+def test_squares_are_floored_below_zero_too():
+    assert GRID.square(0, 0) == (0, 0)
+    assert GRID.square(SPAN - 1, -1) == (0, -1)
+    assert GRID.square(-SPAN, -SPAN - 1) == (-1, -2)
+
+
+def test_channels_are_named_by_column_and_row():
+    assert channel((-3, 12)) == "sq -3:12"
+    assert len({channel(s) for s in [(1, 1), (1, 10), (11, 1), (-1, 1), (1, -1)]}) == 5
+
+
+@pytest.mark.parametrize("side", [7, 65, 0, -16])
+def test_a_side_out_of_range_is_refused(side):
+    with pytest.raises(ValueError, match="8 to 64"):
+        Grid(side)
+
+
+def test_viewports_are_clamped():
+    assert viewport(1, 10**9) == (8 * UNIT // 2, 64 * UNIT // 2)
+    most = viewport(10**9, 10**9)
+    rect = GRID.held(None, 0, 0, most)
+    assert len(list(rect.squares())) <= 64
+
+
+@given(positions, positions, views, st.lists(st.tuples(positions, positions), max_size=4))
+def test_whatever_was_held_the_screen_is_covered_and_nothing_far_is_held(x, y, view, before):
+    held = None
+    for at in [*before, (x, y)]:
+        held = GRID.held(held, *at, view)
+        assert inside(touched(*at, view, GRID.lead), held)
+        assert inside(held, touched(*at, view, GRID.drop))
+
+
+@given(positions, positions, views)
+def test_holding_twice_changes_nothing(x, y, view):
+    held = GRID.held(None, x, y, view)
+    assert GRID.held(held, x, y, view) == held
+
+
+@given(positions, positions, views, st.lists(st.integers(0, GRID.drop - GRID.lead), max_size=9))
+def test_jitter_within_the_margins_changes_nothing_after_the_first_time(x, y, view, jitters):
+    # Held at the one end and then at the other: all between is held by then.
+    held = GRID.held(GRID.held(None, x, y, view), x + GRID.drop - GRID.lead, y, view)
+    for jitter in jitters:
+        assert GRID.held(held, x + jitter, y, view) == held
+
+
+def test_the_three_screens_of_the_picture_hold_their_squares():
+    red = GRID.held(None, 1 * SPAN + SPAN // 2, 1 * SPAN + SPAN // 2, viewport(32, 32))
+    assert (red.c1 - red.c0 + 1, red.r1 - red.r0 + 1) == (3, 3)
+    blue = GRID.held(None, 3 * SPAN, 3 * SPAN, viewport(12, 52))
+    assert (blue.c1 - blue.c0 + 1, blue.r1 - blue.r0 + 1) == (2, 4)
+
+
+@given(
+    st.integers(-(2**30), 2**30),
+    st.integers(-(2**30), 2**30),
+    st.integers(-REACH, REACH),
+    st.integers(-REACH, REACH),
+    st.integers(1, 9000),
+    views,
+)
+def test_the_next_change_is_the_first_millisecond_that_changes_anything(x, y, dx, dy, ms, view):
+    track = Track(x, y, dx, dy, 1000, ms)
+    square, held = GRID.square(x, y), GRID.held(None, x, y, view)
+
+    def same(t):
+        at = track.at(t)
+        return GRID.square(*at) == square and GRID.held(held, *at, view) == held
+
+    due = GRID.next_change(track, square, held, view)
+    if due is None:
+        assert same(track.end)
+    else:
+        assert not same(due) and same(due - 1)
+    alone = GRID.next_change(track, square, None, None)
+    assert (alone is None) == (GRID.square(*track.at(track.end)) == square)
+
+
+def test_a_walk_of_a_thousand_squares_changes_hands_a_few_times_a_square():
+    view, x, y, changes = viewport(40, 25), 100, 100, 0
+    square, held, t = GRID.square(x, y), GRID.held(None, x, y, view), 0
+    while square[0] < 1000:
+        track = leg(lambda _x, _y: False, x, y, Heading(1, 0), t)
+        while (due := GRID.next_change(track, square, held, view)) is not None:
+            at = track.at(due)
+            assert (GRID.square(*at), GRID.held(held, *at, view)) != (square, held)
+            square, held = GRID.square(*at), GRID.held(held, *at, view)
+            changes += 1
+        t = track.end
+        x, y = track.at(t)
+    # One crossing, one square gained, one lost.
+    assert 2900 <= changes <= 3100
+
+
+def test_who_stands_still_has_nothing_due():
+    view = viewport(40, 25)
+    held = GRID.held(None, 5, 5, view)
+    assert GRID.next_change(stand(5, 5, 0), (0, 0), held, view) is None

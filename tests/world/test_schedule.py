@@ -1,0 +1,78 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from world.schedule import SLACK, Schedule
+
+
+def test_what_is_due_comes_in_order_and_once():
+    schedule = Schedule()
+    schedule.put("b", 20)
+    schedule.put("a", 10)
+    schedule.put("c", 30)
+    assert list(schedule.take(25)) == [(10, "a"), (20, "b")]
+    assert list(schedule.take(25)) == []
+    assert schedule.next() == 30
+
+
+def test_a_key_is_due_only_at_its_last_time():
+    schedule = Schedule()
+    for due in (50, 10, 40):
+        schedule.put("a", due)
+    assert list(schedule.take(39)) == []
+    assert list(schedule.take(40)) == [(40, "a")]
+
+
+def test_what_is_dropped_is_never_due():
+    schedule = Schedule()
+    schedule.put("a", 10)
+    schedule.drop("a")
+    schedule.drop("never put")
+    assert schedule.next() is None
+    assert list(schedule.take(99)) == []
+
+
+def test_what_is_put_meanwhile_is_taken_too():
+    schedule = Schedule()
+    schedule.put("a", 10)
+    taken = []
+    for due, key in schedule.take(30):
+        taken.append(due)
+        schedule.put(key, due + 10)
+    assert taken == [10, 20, 30]
+    assert schedule.next() == 40
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 99) | st.none()), max_size=200))
+def test_it_agrees_with_a_plain_table(steps):
+    schedule, table = Schedule(), {}
+    for key, due in steps:
+        if due is None:
+            schedule.drop(key)
+            table.pop(key, None)
+        else:
+            schedule.put(key, due)
+            table[key] = due
+    assert schedule.next() == min(table.values(), default=None)
+    assert len(schedule) == len(table)
+    taken = list(schedule.take(50))
+    assert sorted(taken) == sorted((due, key) for key, due in table.items() if due <= 50)
+    assert [due for due, _ in taken] == sorted(due for due, _ in taken)
+
+
+def test_a_key_dropped_and_put_again_for_the_same_time_is_due_once():
+    schedule = Schedule()
+    for _ in range(3 * SLACK):
+        schedule.put("a", 10)
+        schedule.drop("a")
+    schedule.put("a", 10)
+    schedule.put("b", 10)
+    assert len(schedule._heap) <= 2 * 2 + SLACK + 1
+    assert list(schedule.take(10)) == [(10, "a"), (10, "b")]
+
+
+def test_a_key_put_again_and_again_does_not_fill_the_heap():
+    schedule = Schedule()
+    for due in range(100_000):
+        schedule.put("a", due)
+    assert len(schedule._heap) <= 2 + SLACK + 1
+    assert schedule.next() == 99_999

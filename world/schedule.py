@@ -1,0 +1,54 @@
+"""What is due when: one heap for a whole node, so that no loop ever runs over all players.
+
+It never waits; whoever owns it asks what is due by a time.
+"""
+
+from collections.abc import Hashable, Iterator
+from heapq import heapify, heappop, heappush
+
+#: Stale entries that are allowed besides one for each key, before the heap is rebuilt.
+SLACK = 256
+
+
+class Schedule:
+    """At most one due time, in ms, for each key."""
+
+    def __init__(self) -> None:
+        self._due: dict[Hashable, tuple[int, int]] = {}
+        self._heap: list[tuple[int, int, Hashable]] = []
+        # Tells the entries of one key apart, and keeps the heap from comparing keys.
+        self._count = 0
+
+    def __len__(self) -> int:
+        return len(self._due)
+
+    def put(self, key: Hashable, due: int) -> None:
+        """Make `key` due at `due`, instead of when it was."""
+        before = self._due.get(key)
+        if before is not None and before[0] == due:
+            return
+        self._count += 1
+        self._due[key] = due, self._count
+        heappush(self._heap, (due, self._count, key))
+        if len(self._heap) > 2 * len(self._due) + SLACK:
+            self._heap = [entry for entry in self._heap if self._due.get(entry[2]) == entry[:2]]
+            heapify(self._heap)
+
+    def drop(self, key: Hashable) -> None:
+        """Make `key` due no more; an unknown one is no error."""
+        self._due.pop(key, None)
+
+    def next(self) -> int | None:
+        """Return the earliest due time, or None."""
+        heap = self._heap
+        while heap and self._due.get(heap[0][2]) != heap[0][:2]:
+            heappop(heap)
+        return heap[0][0] if heap else None
+
+    def take(self, now: int) -> Iterator[tuple[int, Hashable]]:
+        """Yield and forget, earliest first, each (due, key) that is due by `now`, those put in
+        meanwhile included."""
+        while (due := self.next()) is not None and due <= now:
+            key = heappop(self._heap)[2]
+            del self._due[key]
+            yield due, key

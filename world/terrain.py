@@ -1,0 +1,220 @@
+"""Terrain as a function of the world's seed and a tile: no file, no bytes on the wire.
+
+static/terrain.js is this module's twin; tests/vectors/terrain.json holds both to the same digits.
+Only + - *, floor division and 32-bit multiplication are used, so that both languages agree. It
+never uses a float, and keeps nothing but a bounded cache.
+
+The ground comes from three layers. Value noise over lattices of 64, 32 and 16 tiles makes the
+height: low is water, high is rock. A second noise makes woods of the grass between. A grid of
+waypoints, one a cell of 64 tiles, joined to its neighbours and bent by a third noise, makes the
+paths, which go over everything: whoever follows them can walk on for ever.
+"""
+
+from collections.abc import Iterator
+from math import isqrt
+
+DEEP, WATER, SAND, GRASS, WOOD, ROCK, PATH, BRIDGE, PLAZA = range(9)
+
+#: What nobody can stand on.
+BLOCKED = frozenset((DEEP, WATER, ROCK))
+
+#: Tiles a side of the pieces that terrain is made in (not the squares of interest).
+CHUNK = 16
+
+#: Tiles from -LIMIT to LIMIT - 1 have ground; all beyond is deep water.
+LIMIT = 2**30
+
+#: Chunks kept by one Terrain: about 400 bytes each.
+CACHED_CHUNKS = 8192
+
+# Heights and woods are 0..65535.
+DEEP_BELOW, WATER_BELOW, SAND_BELOW, ROCK_FROM = 19500, 23500, 25500, 43500
+WOOD_FROM = 35000
+MEADOW = 33000
+
+#: A path's half width and the farthest distance that is told, in 1/16 tile.
+PATH_WITHIN, PATH_FAR = 24, 160
+
+CELL = 64  # tiles between waypoints
+STRAY = 20  # tiles that a waypoint may lie from the middle of its cell
+WARP = 96  # 1/16 tile: how far the bending noise moves a path, at most
+
+PLAZA_WITHIN = 7  # tiles
+CLEARING = 12  # tiles around the origin that are meadow ...
+CLEARING_ENDS = 44  # ... and where the land has become itself
+
+_MASK = 0xFFFFFFFF
+
+
+def hash32(x: int) -> int:
+    """Mix 32 bits: `lowbias32` of Chris Wellons' hash-prospector (public domain)."""
+    x &= _MASK
+    x = (x ^ (x >> 16)) * 0x7FEB352D & _MASK
+    x = (x ^ (x >> 15)) * 0x846CA68B & _MASK
+    return x ^ (x >> 16)
+
+
+def _smooth(length: int) -> list[int]:
+    """Return smoothstep at 0..length-1 of `length`, in 1/1024."""
+    return [f * f * (3 * length - 2 * f) * 1024 // length**3 for f in range(length)]
+
+
+_SMOOTH = {length: _smooth(length) for length in (16, 32, 64)}
+
+
+class Terrain:
+    """The ground of one world.
+
+    `seed` is any integer; its low 32 bits count.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed & _MASK
+        self._salts = [hash32(self.seed + hash32(layer)) for layer in range(1, 9)]
+        self._chunks: dict[tuple[int, int], bytes] = {}
+
+    def kind(self, x: int, y: int) -> int:
+        """Return the kind (DEEP .. PLAZA) of the tile in column `x`, row `y`."""
+        return self.chunk(x // CHUNK, y // CHUNK)[y % CHUNK * CHUNK + x % CHUNK]
+
+    def blocked(self, x: int, y: int) -> bool:
+        """Say whether nobody can stand on the tile."""
+        kinds = self._chunks.get((x // CHUNK, y // CHUNK)) or self.chunk(x // CHUNK, y // CHUNK)
+        return kinds[y % CHUNK * CHUNK + x % CHUNK] in BLOCKED
+
+    def chunk(self, cx: int, cy: int) -> bytes:
+        """Return the kinds of the CHUNK x CHUNK tiles of a chunk, row after row."""
+        key = (cx, cy)
+        kinds = self._chunks.get(key)
+        if kinds is None:
+            if len(self._chunks) >= CACHED_CHUNKS:
+                del self._chunks[next(iter(self._chunks))]
+            kinds = self._chunks[key] = bytes(kind for kind, *_ in self.fields(cx, cy))
+        return kinds
+
+    def fields(self, cx: int, cy: int) -> Iterator[tuple[int, int, int, int]]:
+        """Yield (kind, height, wood, distance to the nearest path in 1/16 tile) of each tile."""
+        left, top = cx * CHUNK, cy * CHUNK
+        if not (-LIMIT <= left < LIMIT and -LIMIT <= top < LIMIT):
+            for _ in range(CHUNK * CHUNK):
+                yield DEEP, 0, 0, PATH_FAR
+            return
+        coarse = self._noise(0, 64, left, top)
+        middle = self._noise(1, 32, left, top)
+        fine = self._noise(2, 16, left, top)
+        groves = self._noise(3, 32, left, top)
+        trees = self._noise(4, 16, left, top)
+        paths = self._paths(left, top)
+        for i in range(CHUNK * CHUNK):
+            x, y = left + i % CHUNK, top + i // CHUNK
+            height = (4 * coarse[i] + 2 * middle[i] + fine[i]) // 7
+            wood = (2 * groves[i] + trees[i]) // 3
+            if abs(x) < CLEARING_ENDS and abs(y) < CLEARING_ENDS:
+                wild = (x * x + y * y - CLEARING**2) * 1024 // (CLEARING_ENDS**2 - CLEARING**2)
+                wild = min(max(wild, 0), 1024)
+                height = MEADOW + (height - MEADOW) * wild // 1024
+                wood = wood * wild // 1024
+            path = paths[i]
+            if x * x + y * y <= PLAZA_WITHIN**2:
+                kind = PLAZA
+            elif path <= PATH_WITHIN:
+                kind = BRIDGE if height < WATER_BELOW else PATH
+            elif height < DEEP_BELOW:
+                kind = DEEP
+            elif height < WATER_BELOW:
+                kind = WATER
+            elif height < SAND_BELOW:
+                kind = SAND
+            elif height >= ROCK_FROM:
+                kind = ROCK
+            elif wood >= WOOD_FROM:
+                kind = WOOD
+            else:
+                kind = GRASS
+            yield kind, height, wood, path
+
+    def _hash(self, layer: int, x: int, y: int) -> int:
+        return hash32(hash32(x * 0x9E3779B1 + self._salts[layer]) + y * 0x85EBCA77)
+
+    def _noise(self, layer: int, length: int, left: int, top: int) -> list[int]:
+        """Return value noise (0..65535) of a chunk over a lattice of `length` tiles, a multiple
+        of CHUNK, so that one chunk has one set of corners."""
+        smooth = _SMOOTH[length]
+        i, j = left // length, top // length
+        x0, y0 = left - i * length, top - j * length
+        a, b = self._hash(layer, i, j) >> 16, self._hash(layer, i + 1, j) >> 16
+        c, d = self._hash(layer, i, j + 1) >> 16, self._hash(layer, i + 1, j + 1) >> 16
+        upper = [a * 1024 + (b - a) * s for s in smooth[x0 : x0 + CHUNK]]
+        lower = [c * 1024 + (d - c) * s for s in smooth[x0 : x0 + CHUNK]]
+        return [
+            (u * 1024 + (v - u) * s) // 1048576
+            for s in smooth[y0 : y0 + CHUNK]
+            for u, v in zip(upper, lower, strict=True)
+        ]
+
+    def waypoint(self, i: int, j: int) -> tuple[int, int]:
+        """Return the tile that paths meet at in cell (i, j); (0, 0) has the origin."""
+        if i == 0 and j == 0:
+            return 0, 0
+        h = self._hash(5, i, j)
+        return (
+            i * CELL + (h & 0xFFFF) % (2 * STRAY + 1) - STRAY,
+            j * CELL + (h >> 16) % (2 * STRAY + 1) - STRAY,
+        )
+
+    def _edges(self, i: int, j: int) -> Iterator[tuple[int, int, int, int]]:
+        """Yield the paths, as tiles (x0, y0, x1, y1), that may pass through cell (i, j).
+
+        All neighbours in a row are joined. In even columns, all neighbours in a column; in odd
+        ones half of them: the whole stays connected and looks less like a grid.
+        """
+        here = self.waypoint(i, j)
+        for k in (i - 1, i):
+            yield *self.waypoint(k, j), *self.waypoint(k + 1, j)
+        if i % 2 == 0 or self._hash(5, i, j - 1) & 0x8000:
+            yield *self.waypoint(i, j - 1), *here
+        if i % 2 == 0 or self._hash(5, i, j) & 0x8000:
+            yield *here, *self.waypoint(i, j + 1)
+
+    def _paths(self, left: int, top: int) -> list[int]:
+        """Return the distance to the nearest path of each tile of a chunk, in 1/16 tile."""
+        # Bending moves a tile by up to WARP, perhaps into the next cell: look that far.
+        reach = (WARP + PATH_FAR) // 16 + 1
+        edges: set[tuple[int, int, int, int]] = set()
+        for j in {(y + CELL // 2) // CELL for y in (top - reach, top + CHUNK + reach)}:
+            for i in {(x + CELL // 2) // CELL for x in (left - reach, left + CHUNK + reach)}:
+                edges.update(self._edges(i, j))
+        near = []
+        for x0, y0, x1, y1 in edges:
+            if (
+                min(x0, x1) - reach <= left + CHUNK
+                and max(x0, x1) + reach >= left
+                and min(y0, y1) - reach <= top + CHUNK
+                and max(y0, y1) + reach >= top
+            ):
+                ax, ay = (x0 - left) * 16, (y0 - top) * 16
+                dx, dy = (x1 - x0) * 16, (y1 - y0) * 16
+                near.append((ax, ay, dx, dy, dx * dx + dy * dy))
+        if not near:
+            return [PATH_FAR] * (CHUNK * CHUNK)
+        bend_x = self._noise(6, 32, left, top)
+        bend_y = self._noise(7, 32, left, top)
+        distances = []
+        for i in range(CHUNK * CHUNK):
+            px = i % CHUNK * 16 + (bend_x[i] - 32768) * WARP // 32768
+            py = i // CHUNK * 16 + (bend_y[i] - 32768) * WARP // 32768
+            best = PATH_FAR * PATH_FAR
+            for ax, ay, dx, dy, length2 in near:
+                rx, ry = px - ax, py - ay
+                along = rx * dx + ry * dy
+                if along <= 0:
+                    d2 = rx * rx + ry * ry
+                elif along >= length2:
+                    d2 = (rx - dx) * (rx - dx) + (ry - dy) * (ry - dy)
+                else:
+                    cross = rx * dy - ry * dx
+                    d2 = cross * cross // length2
+                if d2 < best:
+                    best = d2
+            distances.append(isqrt(best))
+        return distances

@@ -1,0 +1,249 @@
+"""Movement as a function of time: tracks, and the planning of the next leg of a walk.
+
+A track is one straight, bounded segment. A walk is a chain of them: towards a held direction or a
+goal, along an obstacle, and on. static/track.js is this module's twin (tests/vectors/track.json
+holds both to the same digits), so only whole numbers and floor division are used, and no product
+passes 2^53. It never decides when a leg is planned, nor who may walk.
+"""
+
+from collections.abc import Callable
+from math import isqrt
+from typing import NamedTuple
+
+#: Positions are whole numbers of 1/UNIT tile.
+UNIT = 1024
+
+#: Units a second, straight; and along each axis of a diagonal: floor(SPEED / sqrt 2).
+SPEED = 5120
+DIAGONAL = 3620
+
+#: The longest leg, in units along one axis. A longer walk is renewed leg by leg.
+REACH = 32 * UNIT
+
+#: A goal counts as no farther than this, in units along each axis.
+GOAL_REACH = 256 * UNIT
+
+#: Says whether nobody can stand on tile (column, row).
+Blocked = Callable[[int, int], bool]
+
+
+class Track(NamedTuple):
+    """A segment from (x, y) over (dx, dy), in units; from `start` for `duration`, in ms.
+
+    The walker is at (x, y) before the start and stays at the segment's end after it. Standing
+    still is a track of no length and no duration.
+    """
+
+    x: int
+    y: int
+    dx: int
+    dy: int
+    start: int
+    duration: int
+
+    @property
+    def end(self) -> int:
+        """The first millisecond at the segment's end."""
+        return self.start + self.duration
+
+    def at(self, t: int) -> tuple[int, int]:
+        """Return the position at time `t`."""
+        x, y, dx, dy, start, duration = self
+        passed = t - start
+        if passed >= duration:
+            return x + dx, y + dy
+        if passed <= 0:
+            return x, y
+        return x + dx * passed // duration, y + dy * passed // duration
+
+    @property
+    def renewable(self) -> bool:
+        """Whether it ends because a leg may be no longer, not because of an obstacle or goal."""
+        return abs(self.dx) >= REACH or abs(self.dy) >= REACH
+
+
+def stand(x: int, y: int, t: int) -> Track:
+    """Return the track of somebody who stands at (x, y) from time `t` on."""
+    return Track(x, y, 0, 0, t, 0)
+
+
+class Heading(NamedTuple):
+    """An intent to walk on in a direction: each of x, y is -1, 0 or 1, not both 0."""
+
+    x: int
+    y: int
+
+
+class Goal(NamedTuple):
+    """An intent to walk to a position, in units."""
+
+    x: int
+    y: int
+
+
+Intent = Heading | Goal | None
+
+
+def passing(x: int, dx: int, duration: int, border: int) -> int | None:
+    """Return after how many ms a track has first passed a border along one axis, else None.
+
+    Going up, passed means at `border` or beyond; going down, below it: the border between units
+    border - 1 and border. 0 when it already has at the start.
+    """
+    if dx > 0:
+        if x >= border:
+            return 0
+        return -((x - border) * duration // dx) if x + dx >= border else None
+    if x < border:
+        return 0
+    return (x - border) * duration // -dx + 1 if x + dx < border else None
+
+
+def leg(blocked: Blocked, x: int, y: int, intent: Intent, start: int) -> Track | None:
+    """Return the next track of somebody at (x, y) with an intent, from time `start`.
+
+    Straight on as far as it goes; where that is not at all, along the obstacle until it ends. None
+    when there is nowhere to go: the goal is reached, or the way is barred.
+    """
+    if intent is None:
+        return None
+    if isinstance(intent, Goal):
+        far_x = min(max(intent.x - x, -GOAL_REACH), GOAL_REACH)
+        far_y = min(max(intent.y - y, -GOAL_REACH), GOAL_REACH)
+    else:
+        far_x, far_y = intent.x * REACH, intent.y * REACH
+    dx, dy, barred = _straight(blocked, x, y, *_shorten(far_x, far_y))
+    if not dx and not dy and barred is not None:
+        dx, dy = _slide(blocked, x, y, far_x, far_y, barred)
+    if not dx and not dy:
+        return None
+    return Track(x, y, dx, dy, start, _duration(dx, dy))
+
+
+def _shorten(dx: int, dy: int) -> tuple[int, int]:
+    """Cut a displacement to at most REACH along each axis."""
+    longest = max(abs(dx), abs(dy))
+    if longest <= REACH:
+        return dx, dy
+    return _part(dx, REACH, longest), _part(dy, REACH, longest)
+
+
+def _part(d: int, numerator: int, denominator: int) -> int:
+    """Return d * numerator / denominator, rounded towards 0."""
+    return d * numerator // denominator if d >= 0 else -(-d * numerator // denominator)
+
+
+def _duration(dx: int, dy: int) -> int:
+    """Return how many ms a displacement takes, rounded up."""
+    ax, ay = abs(dx), abs(dy)
+    if ax == ay:
+        return -(-ax * 1000 // DIAGONAL)
+    distance = ax + ay if not ax or not ay else isqrt(ax * ax + ay * ay)
+    return -(-distance * 1000 // SPEED)
+
+
+def _straight(
+    blocked: Blocked, x: int, y: int, dx: int, dy: int
+) -> tuple[int, int, str | None]:
+    """Cut a displacement where its track would enter a blocked tile.
+
+    Returns (dx, dy, the axis that was barred: "x", "y" or None). What a cut changes in the rounding
+    of the other axis may lead into another tile, so a cut track is walked again.
+    """
+    barred = None
+    while dx or dy:
+        block = _first_block(blocked, x, y, dx, dy)
+        if block is None:
+            break
+        axis, tile = block
+        if axis == "x":
+            free = (tile + 1) * UNIT - 1 - x if dx > 0 else tile * UNIT - x
+            dx, dy = free, _part(dy, abs(free), abs(dx))
+        else:
+            free = (tile + 1) * UNIT - 1 - y if dy > 0 else tile * UNIT - y
+            dx, dy = _part(dx, abs(free), abs(dy)), free
+        barred = axis
+    return dx, dy, barred
+
+
+def _first_block(
+    blocked: Blocked, x: int, y: int, dx: int, dy: int
+) -> tuple[str, int] | None:
+    """Follow a track from tile to tile. Return the axis along which the first blocked one would be
+    entered, and the last free column or row; None when all are free.
+
+    Two borders passed in the same millisecond are a corner: it is barred by its far tile, and by
+    the two beside it together.
+    """
+    col, row = x // UNIT, y // UNIT
+    last_col, last_row = (x + dx) // UNIT, (y + dy) // UNIT
+    step_x, step_y = (1 if dx > 0 else -1), (1 if dy > 0 else -1)
+    # Along one axis no times need be compared: most walks go along one.
+    if row == last_row:
+        for tile in range(col, last_col, step_x):
+            if blocked(tile + step_x, row):
+                return "x", tile
+        return None
+    if col == last_col:
+        for tile in range(row, last_row, step_y):
+            if blocked(col, tile + step_y):
+                return "y", tile
+        return None
+    duration = _duration(dx, dy)
+    up_x, up_y = int(dx > 0), int(dy > 0)
+    while col != last_col or row != last_row:
+        at_x = at_y = None
+        if col != last_col:
+            at_x = passing(x, dx, duration, (col + up_x) * UNIT)
+        if row != last_row:
+            at_y = passing(y, dy, duration, (row + up_y) * UNIT)
+        if at_y is None or (at_x is not None and at_x < at_y):
+            if blocked(col + step_x, row):
+                return "x", col
+            col += step_x
+        elif at_x is None or at_y < at_x:
+            if blocked(col, row + step_y):
+                return "y", row
+            row += step_y
+        else:
+            side_x, side_y = blocked(col + step_x, row), blocked(col, row + step_y)
+            if (side_x and side_y) or blocked(col + step_x, row + step_y):
+                return ("x", col) if side_x else ("y", row)
+            col, row = col + step_x, row + step_y
+    return None
+
+
+def _slide(
+    blocked: Blocked, x: int, y: int, far_x: int, far_y: int, barred: str
+) -> tuple[int, int]:
+    """Return the displacement along an obstacle that bars one axis: to where it ends, the other
+    axis is barred as well, or nothing is wanted any more along that axis."""
+    col, row = x // UNIT, y // UNIT
+    if barred == "x":
+        side = col + (1 if far_x > 0 else -1)
+        return 0, _along(
+            y, far_y, lambda r: blocked(col, r), lambda r: blocked(side, r)
+        )
+    side = row + (1 if far_y > 0 else -1)
+    return _along(x, far_x, lambda c: blocked(c, row), lambda c: blocked(c, side)), 0
+
+
+def _along(
+    p: int, far: int, ahead: Callable[[int], bool], beside: Callable[[int], bool]
+) -> int:
+    """Return how far one can go from `p` along one axis, at most `far` and REACH, before the tile
+    ahead is blocked or the one beside it is not."""
+    if not far:
+        return 0
+    step = 1 if far > 0 else -1
+    far = min(max(far, -REACH), REACH)
+    tile = p // UNIT
+    while True:
+        first = (tile + 1) * UNIT if step > 0 else tile * UNIT - 1
+        if (first - p) * step > far * step:
+            return far
+        if ahead(tile + step):
+            return first - step - p
+        tile += step
+        if not beside(tile):
+            return first - p

@@ -110,18 +110,24 @@ def test_ones_own_walk_is_predicted_as_the_server_decides(play):
     assert max(errors) < 0.5
 
 
-def test_a_click_walks_to_the_spot(play):
-    page = play("Clicker")
+@pytest.fixture
+def alone():
+    """A server of its own: where players of earlier tests linger, a click would mean them."""
+    with serving() as server:
+        yield server
+
+
+def test_a_click_walks_to_the_spot(alone, play):
+    page = play("Clicker", url=alone.url)
     page.mouse.click(640 + 96, 400 + 64)
     x, y = place(page)
     time.sleep(1.5)
     assert far(place(page), [x + 3, y + 2]) < 0.7
 
 
-def test_a_touch_walks_to_the_spot_and_the_stick_steers(play):
-    page = play(
-        "Toucher", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
-    )
+def test_a_touch_walks_to_the_spot_and_the_stick_steers(alone, play):
+    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    page = play("Toucher", url=alone.url, **phone)
     x, y = place(page)
     page.touchscreen.tap(195, 422 - 110)
     time.sleep(1.5)

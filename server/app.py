@@ -86,6 +86,7 @@ class Server:
             terrain=Terrain(settings.seed),
             broker=broker,
             loop=Loop(self.stats),
+            spread=settings.spread,
         )
         self.sessions: set[Session] = set()
         self._greeting: set[Session] = set()

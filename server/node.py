@@ -16,10 +16,11 @@ from server.loop import Agenda, Loop
 from server.peers import Peers
 from server.replicas import Replicas
 from server.resident import Resident, incarnation_of
+from server.spots import Place, Spots
 from world.events import Batch, Corner, Event
 from world.grid import Grid, Rect, Square, Viewport, channel
-from world.terrain import PLAZA_WITHIN, Terrain
-from world.track import UNIT, Intent, Track, leg, stand
+from world.terrain import Terrain
+from world.track import Intent, Track, leg, stand
 
 if TYPE_CHECKING:
     from server.session import Session
@@ -40,20 +41,20 @@ BATCH_LIMIT = 120
 #: an older one, and a seq that went back would make the player invisible.
 LEFT_FOR = 60_000
 
-#: Tiles around a friend in which a guest begins.
-NEAR = 3
-
 
 class Node:
     """See the module. All of it runs in the event loop's thread."""
 
-    def __init__(self, *, grid: Grid, terrain: Terrain, broker: Broker, loop: Loop) -> None:
+    def __init__(
+        self, *, grid: Grid, terrain: Terrain, broker: Broker, loop: Loop, spread: int = 0
+    ) -> None:
         self.id = random.getrandbits(32)
         self.grid = grid
         self.terrain = terrain
         self.broker = broker
         self.loop = loop
         self.stats = loop.stats
+        self._spots = Spots(grid, terrain, spread)
         self.hub = Hub(loop)
         self.residents: dict[int, Resident] = {}
         #: The residents of each square that has any.
@@ -76,25 +77,13 @@ class Node:
 
     # Coming and going.
 
-    def spot(self, near: int | None = None) -> tuple[int, int]:
-        """Return where a newcomer begins: beside the player `near` if it is known, else on the
-        plaza."""
+    def spot(self, near: int | None = None) -> Place:
+        """Return where somebody begins: beside the player `near` if it is known here, else where
+        newcomers do."""
         friend = self.residents.get(near) if near is not None else None
         if friend is not None:
-            x, y = friend.track.at(self.loop.now())
-            for _ in range(32):
-                beside = (
-                    x + random.randint(-NEAR * UNIT, NEAR * UNIT),
-                    y + random.randint(-NEAR * UNIT, NEAR * UNIT),
-                )
-                if not self.terrain.blocked(beside[0] // UNIT, beside[1] // UNIT):
-                    return beside
-            return x, y
-        reach = (PLAZA_WITHIN - 2) * UNIT
-        while True:
-            x, y = random.randint(-reach, reach), random.randint(-reach, reach)
-            if x * x + y * y <= reach * reach:
-                return x, y
+            return self._spots.beside(*friend.track.at(self.loop.now()))
+        return self._spots.newcomer()
 
     def join(
         self,
@@ -189,11 +178,11 @@ class Node:
         self._plan(resident)
 
     def home(self, resident: Resident, number: int) -> None:
-        """Put a resident back on the plaza."""
+        """Put a resident on the plaza."""
         resident.ack = number
         resident.intent = None
         now = self.loop.now()
-        self._begin(resident, stand(*self.spot(), now))
+        self._begin(resident, stand(*self._spots.plaza(), now))
         self._cross(resident, now)
         if resident.view is not None:
             self._hold(resident, self.grid.held(None, *resident.track.at(now), resident.view))

@@ -24,6 +24,7 @@ class Settings:
     seed: int
     side: int
     walkers: int
+    spread: int
     max_players: int
     secret: str | None
     log_level: str
@@ -36,6 +37,10 @@ def _port(text: str) -> int:
 
 def _walkers(text: str) -> int:
     return _whole(text, 0, 10_000)
+
+
+def _spread(text: str) -> int:
+    return _whole(text, 0, 1_000_000)
 
 
 def _players(text: str) -> int:
@@ -77,6 +82,10 @@ _OPTIONS: tuple[tuple[str, str, str, Any, str], ...] = (
     ("--seed", "SEED", "2013", _seed, "the world's seed: another one, another world"),
     ("--side", "SIDE", str(SIDE), _side, "tiles a side of a square"),
     ("--walkers", "WALKERS", "0", _walkers, "computer players that wander near the plaza"),
+    (
+        "--spread", "SPREAD", "0", _spread,
+        "squares around the origin over which newcomers are spread, for load tests; 0: the plaza",
+    ),
     (
         "--max-players", "MAX_PLAYERS", "0", _players,
         "players that this node takes; 0 is as many as it has file descriptors for",

@@ -1,0 +1,71 @@
+"""Where players begin: on the plaza, beside a friend, or spread over squares for a load test.
+
+It knows the ground, and nobody who stands on it.
+"""
+
+import math
+import random
+
+from world.grid import Grid, Square
+from world.terrain import PLAZA_WITHIN, Terrain
+from world.track import UNIT
+
+#: Tiles around a friend in which a guest begins.
+NEAR = 3
+
+#: Places that are tried in a square before another square is taken, and around a friend.
+TRIES = 32
+
+Place = tuple[int, int]
+
+
+class Spots:
+    """Chooses places, as positions on free ground.
+
+    With a `spread` of 0 newcomers begin on the plaza; else so many squares around the origin, in
+    rows of ceil(sqrt(spread)), get one newcomer each in turn.
+    """
+
+    def __init__(self, grid: Grid, terrain: Terrain, spread: int) -> None:
+        self._grid = grid
+        self._terrain = terrain
+        self._spread = spread
+        self._turn = random.randrange(spread) if spread else 0
+
+    def newcomer(self) -> Place:
+        """Return where somebody new to the world begins."""
+        while self._spread:
+            self._turn = (self._turn + 1) % self._spread
+            column, row = spread_square(self._turn, self._spread)
+            span = self._grid.span
+            place = self._free(column * span, row * span, span - 1, span - 1)
+            if place is not None:
+                return place
+        return self.plaza()
+
+    def plaza(self) -> Place:
+        """Return a place on the plaza at the origin."""
+        reach = (PLAZA_WITHIN - 2) * UNIT
+        while True:
+            x, y = random.randint(-reach, reach), random.randint(-reach, reach)
+            if x * x + y * y <= reach * reach:
+                return x, y
+
+    def beside(self, x: int, y: int) -> Place:
+        """Return a place beside somebody at (x, y); that very place if all around is blocked."""
+        reach = NEAR * UNIT
+        return self._free(x - reach, y - reach, 2 * reach, 2 * reach) or (x, y)
+
+    def _free(self, x: int, y: int, width: int, height: int) -> Place | None:
+        for _ in range(TRIES):
+            place = x + random.randint(0, width), y + random.randint(0, height)
+            if not self._terrain.blocked(place[0] // UNIT, place[1] // UNIT):
+                return place
+        return None
+
+
+def spread_square(turn: int, spread: int) -> Square:
+    """Return square number `turn` (0 to spread - 1) of those that newcomers are spread over."""
+    side = math.isqrt(spread - 1) + 1
+    row, column = divmod(turn, side)
+    return column - side // 2, row - side // 2

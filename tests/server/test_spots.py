@@ -1,0 +1,43 @@
+"""Where players begin."""
+
+from collections import Counter
+
+import pytest
+
+from server.spots import NEAR, Spots, spread_square
+from world.grid import Grid
+from world.terrain import PLAZA_WITHIN, Terrain
+from world.track import UNIT
+
+GRID, TERRAIN = Grid(16), Terrain(2013)
+
+
+def test_newcomers_begin_on_the_plaza():
+    spots = Spots(GRID, TERRAIN, 0)
+    for _ in range(200):
+        x, y = spots.newcomer()
+        assert x * x + y * y <= (PLAZA_WITHIN * UNIT) ** 2
+
+
+@pytest.mark.parametrize("spread", [1, 2, 9, 100])
+def test_newcomers_are_spread_evenly_over_squares_on_free_ground(spread):
+    spots = Spots(GRID, TERRAIN, spread)
+    places = [spots.newcomer() for _ in range(5 * spread)]
+    assert not any(TERRAIN.blocked(x // UNIT, y // UNIT) for x, y in places)
+    squares = Counter(GRID.square(*place) for place in places)
+    assert set(squares) <= {spread_square(turn, spread) for turn in range(spread)}
+    # A square that is nearly all water may pass its turns on.
+    assert len(squares) > 0.9 * spread and max(squares.values()) <= 10
+
+
+def test_the_squares_of_a_spread_are_one_block_around_the_origin():
+    squares = {spread_square(turn, 100) for turn in range(100)}
+    assert squares == {(column, row) for column in range(-5, 5) for row in range(-5, 5)}
+    assert spread_square(0, 1) == (0, 0)
+
+
+def test_a_guest_begins_beside_a_friend():
+    spots = Spots(GRID, TERRAIN, 0)
+    for _ in range(50):
+        x, y = spots.beside(1000, -5000)
+        assert abs(x - 1000) <= NEAR * UNIT and abs(y + 5000) <= NEAR * UNIT

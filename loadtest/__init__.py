@@ -1,0 +1,1 @@
+"""Load tests: the swarm (bots.py) and the brokers' benchmark (two_queues.py)."""

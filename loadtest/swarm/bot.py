@@ -1,0 +1,322 @@
+"""One bot: a WebSocket client that plays as docs/protocol.md tells, without a thread of its own.
+
+The generator calls it when its socket can be read, and when something of it is due. It decides
+nothing: loadtest/swarm/scenarios.py does.
+"""
+
+import errno
+import os
+import select
+import socket
+from array import array
+from typing import TYPE_CHECKING, Any
+
+import msgpack
+
+from loadtest.swarm import wire
+from loadtest.swarm.observer import Observer
+
+if TYPE_CHECKING:
+    from loadtest.swarm.generator import Generator
+
+READ_SIZE = 256 * 1024
+
+#: A flush is acknowledged after so many us, or so many bytes; a quiet connection pings so often.
+PING_AFTER, PING_BYTES, PING_ANYWAY = 500_000, 90_000, 15_000_000
+
+CONNECTING, SHAKING, GREETING, PLAYING, CLOSED = range(5)
+
+
+class Bot:
+    """See the module. Times are us of the run's clock but for tracks, which begin in ms of the
+    clock of the bot's node: `offset` is that clock less ours, in ms, by the quickest pong yet."""
+
+    def __init__(self, world: "Generator", index: int, *, observes: bool) -> None:
+        self.world = world
+        self.index = index
+        self.observer = Observer() if observes else None
+        self.state = CLOSED
+        self.fd = -1
+        self.id = 0
+        #: What the scenario keeps of it.
+        self.home = (0, 0)
+        self.heading = (1, 0)
+        self.turn = 0
+        #: Whether it takes what comes (some never do), and whether it breaks the rules.
+        self.reads = True
+        self.rude = False
+        self.lives: list[dict[str, Any]] = []
+        self.asked = 0
+
+    # Its connection.
+
+    def connect(self, now: int) -> None:
+        """Begin to connect, as a new player."""
+        self.socket = socket.socket()
+        self.socket.setblocking(False)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if not self.reads:
+            # A machine far away has not the megabytes of room that loopback has.
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 * 1024)
+        self.fd = self.socket.fileno()
+        self._rest = self._unsent = b""
+        self.state = CONNECTING
+        self.asked = now
+        self.id = 0
+        self.offset = 0.0
+        self._quickest = 10_000_000
+        self.missing: set[tuple[int, int]] | None = None
+        self.flush = self._acknowledged = 0
+        self._unread = 0
+        self.ping_due = False
+        self.pinged = now
+        #: x, y, dx, dy (1/1024 tile), start, duration (ms).
+        self.position = (0, 0, 0, 0, 0, 0)
+        self._intents = array("q")
+        #: Where it was, as told: seq, ack, column, row, and its position.
+        self._timeline: list[tuple[int, ...]] = []
+        self.ready_at = 0
+        self.held: tuple[int, int, int, int] | None = None
+        self.held_changes = 0
+        if self.observer is not None:
+            self.observer = Observer()
+        self.world.register(self, select.EPOLLOUT)
+        try:
+            self.socket.connect(self.world.address)
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            self.lose(f"cannot connect: {error.strerror}")
+
+    def writable(self) -> None:
+        """The socket can be written."""
+        if self.state == CONNECTING:
+            error = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if error:
+                self.lose(f"cannot connect: {os.strerror(error)}")
+                return
+            self.state = SHAKING
+            self.world.modify(self, select.EPOLLIN)
+            self.write(wire.handshake(*self.world.address, self.world.path))
+        elif self._unsent:
+            data, self._unsent = self._unsent, b""
+            self.world.modify(self, select.EPOLLIN if self.reads else 0)
+            self.write(data)
+
+    def write(self, data: bytes) -> None:
+        """Send bytes; what the kernel does not take waits."""
+        if self._unsent:
+            self._unsent += data
+            return
+        try:
+            sent = os.write(self.fd, data)
+        except BlockingIOError:
+            sent = 0
+        except OSError as error:
+            self.lose(os.strerror(error.errno or errno.EIO))
+            return
+        if sent != len(data):
+            self._unsent = data[sent:]
+            both = select.EPOLLOUT | (select.EPOLLIN if self.reads else 0)
+            self.world.modify(self, both)
+
+    def readable(self, now: int) -> None:
+        """The socket has something, or its end."""
+        try:
+            data = os.read(self.fd, READ_SIZE)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self.lose(os.strerror(error.errno or errno.EIO))
+            return
+        if not data:
+            self.lose("the server hung up")
+            return
+        world = self.world
+        world.bytes += len(data)
+        if self.state == SHAKING:
+            self._shake(self._rest + data)
+            return
+        try:
+            chunk, self._rest = world.reader.take(self._rest + data if self._rest else data)
+            if chunk.batches:
+                chunk.arrivals.append(now)
+                world.events += chunk.events
+                if self.observer is not None:
+                    for batch in chunk.batches:
+                        self.observer.batch(batch, now)
+            if chunk.flush:
+                self.flush = chunk.flush
+                self._unread += chunk.size
+                if not self.ping_due:
+                    self.ping_due = True
+                    world.pings.append((now + PING_AFTER, self))
+                elif self._unread > PING_BYTES:
+                    self.ping(now)
+            for other in chunk.others:
+                self._other(other, now)
+        except wire.BrokenFrame as error:
+            self.lose(str(error))
+
+    def _shake(self, data: bytes) -> None:
+        if b"\r\n\r\n" not in data:
+            self._rest = data
+            return
+        head, self._rest = data.split(b"\r\n\r\n", 1)
+        status = head.split(b"\r\n", 1)[0].decode("latin-1")
+        if " 101 " not in status + " ":
+            self.lose(f"the server answered {status!r} to the WebSocket handshake")
+            return
+        self.state = GREETING
+        width, height = self.world.viewport
+        self.send(wire.HELLO, wire.VERSION, f"bot-{self.index}", width, height, None, None)
+
+    def lose(self, why: str) -> None:
+        """The connection is over, and not by our will."""
+        self._end()
+        self.world.lost(self, why)
+
+    def leave(self, code: int = 1000) -> None:
+        """Say goodbye, and hang up."""
+        if self.state == CLOSED:
+            return
+        if self.state >= GREETING:
+            self.write(wire.client_frame(code.to_bytes(2, "big"), wire.CLOSE))
+        if self.state != CLOSED:
+            self._end()
+
+    def _end(self) -> None:
+        if self.id:
+            self.lives.append(self.life(self.world.now()))
+            self.world.forget(self)
+        self.world.unregister(self)
+        self.socket.close()
+        self.state, self.fd = CLOSED, -1
+
+    def life(self, left: int) -> dict[str, Any]:
+        """Return what this bot did since it joined, and, if it observes, what it was told."""
+        return {
+            "index": self.index,
+            "id": self.id,
+            "asked": self.asked,
+            "ready": self.ready_at,
+            "left": left,
+            "offset": self.offset,
+            "honest": self.reads and not self.rude,
+            "held_changes": self.held_changes,
+            "intents": self._intents,
+            "timeline": self._timeline,
+            "observed": self.observer.report() if self.observer is not None else None,
+        }
+
+    # What it sends.
+
+    def send(self, *fields: Any) -> None:
+        """Send one message."""
+        self.write(wire.message(*fields))
+
+    def intend(self, kind: int, due: int, *fields: int) -> None:
+        """Send an intent that was due at a moment."""
+        self._intents.append(due)
+        self.write(wire.message(kind, due, round(due / 1000 + self.offset), *fields))
+
+    def ping(self, now: int) -> None:
+        """Acknowledge the last flush."""
+        self.ping_due = False
+        self.pinged = now
+        self._unread = 0
+        self.send(wire.PING, now, self.flush)
+
+    def at(self, now: int) -> tuple[int, int]:
+        """Where it is, by what it was told."""
+        x, y, dx, dy, start, duration = self.position
+        gone = round(now / 1000 + self.offset) - start
+        if gone >= duration:
+            return x + dx, y + dy
+        gone = max(gone, 0)
+        return x + dx * gone // duration, y + dy * gone // duration
+
+    # What it is told.
+
+    def moved(self, batch: wire.Batch, event: list[Any]) -> None:
+        """An event of its own: it is the truth of where it is."""
+        _, _, seq, ack = event[:4]
+        if self._timeline and seq <= self._timeline[-1][0]:
+            return
+        x, y, dx, dy, age, duration = event[-6:]
+        column, row = batch.square
+        span = self.world.span
+        self.position = x + column * span, y + row * span, dx, dy, batch.sent - age, duration
+        self._timeline.append((seq, ack, column, row, *self.position))
+
+    def _other(self, payload: bytes, now: int) -> None:
+        first = payload[0]
+        if first == wire.WS_PING:
+            self.write(wire.client_frame(payload[1:], wire.WS_PONG))
+            return
+        if first == wire.WS_PONG:
+            return
+        if first == wire.CLOSE:
+            code = int.from_bytes(payload[1:3], "big")
+            self.lose(f"closed by the server: {code} {payload[3:].decode()}")
+            return
+        kind = payload[1]
+        if kind == wire.SNAPSHOT:
+            self.world.snapshots += 1
+            if self.missing:
+                unpacker = msgpack.Unpacker()
+                unpacker.feed(payload)
+                unpacker.read_array_header()
+                unpacker.skip()
+                self.missing.discard((unpacker.unpack(), unpacker.unpack()))
+                self._check_ready(now)
+            if self.observer is not None:
+                self.observer.snapshot(payload, now)
+        elif kind == wire.HELD:
+            self._hold(tuple(msgpack.unpackb(payload)[1:5]), now)
+        elif kind == wire.PONG:
+            self._pong(*msgpack.unpackb(payload)[1:3], now)
+        elif kind == wire.RESYNC:
+            self.world.resyncs += 1
+            if self.observer is not None:
+                self.observer.resync(now)
+        elif kind == wire.CLOCKS:
+            if self.observer is not None:
+                self.observer.clocks = dict(msgpack.unpackb(payload)[1])
+        elif kind == wire.WELCOME:
+            self._welcome(msgpack.unpackb(payload), now)
+        elif kind == wire.ERROR:
+            self.world.complain(self, *msgpack.unpackb(payload)[1:3])
+
+    def _welcome(self, fields: list[Any], now: int) -> None:
+        _, _, self.id, node_now, _, x, y, side, _, _, lead, drop = fields[:12]
+        self.state = PLAYING
+        self.offset = node_now - now / 1000
+        self.world.rules(side, lead, drop)
+        self.position = x, y, 0, 0, node_now, 0
+        self.home = x, y
+        if self.observer is not None:
+            self.observer.span = self.world.span
+        self.world.welcomed(self)
+        self.ping(now)
+
+    def _pong(self, then: int, node_now: int, now: int) -> None:
+        if now - then < self._quickest:
+            self._quickest = now - then
+            self.offset = node_now - (then + now) / 2000
+
+    def _hold(self, rect: tuple[int, int, int, int], now: int) -> None:
+        if self.held is not None and rect != self.held:
+            self.held_changes += 1
+        self.held = rect
+        if self.observer is not None:
+            self.observer.hold(rect)
+        if self.missing is None:
+            c0, r0, c1, r1 = rect
+            columns, rows = range(c0, c1 + 1), range(r0, r1 + 1)
+            self.missing = {(column, row) for column in columns for row in rows}
+
+    def _check_ready(self, now: int) -> None:
+        if not self.missing and not self.ready_at:
+            self.ready_at = now
+            self.world.ready(self, now)

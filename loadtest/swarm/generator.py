@@ -1,0 +1,458 @@
+"""One process of the swarm: an event loop over its bots' sockets, and their agenda.
+
+Open loop: a move is sent when it is due, however late the server answers, and its latency counts
+from that moment. What the process cannot do in time it tells (`late`), for a generator that lags
+measures itself.
+"""
+
+import gc
+import heapq
+import math
+import os
+import random
+import resource
+import select
+import signal
+import time
+from collections import Counter, deque
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from loadtest.swarm import wire
+from loadtest.swarm.bot import CLOSED, GREETING, PING_ANYWAY, PLAYING, Bot
+from loadtest.swarm.histogram import Histogram
+from loadtest.swarm.scenarios import JOIN_WITHIN, SCENARIOS
+
+SECOND = 1_000_000
+
+#: Between two looks at everything, in us.
+HOUSEKEEPING = SECOND // 2
+
+#: Sockets that are read before it is looked whether a move is due.
+AT_ONCE = 64
+
+#: In lockstep, a step that is not complete after so many us never will be.
+STEP_WITHIN = 3 * SECOND
+
+#: A bot that leaves comes again after so many us.
+AWAY = SECOND // 2
+
+#: Of the messages that a rude bot is answered with, so many are told.
+TOLD = 5
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a process of the swarm is told. `epoch` is the monotonic clock, in us, at which the
+    run's clock shows 0; `indices` are its bots; `sample` of all bots one in so many observes."""
+
+    address: tuple[str, int]
+    path: str
+    scenario: str
+    rate: float
+    viewport: tuple[int, int]
+    indices: range
+    sample: int
+    joins: float
+    epoch: int
+    cpus: tuple[int, ...]
+
+
+def main(pipe: Any, plan: Plan) -> None:
+    """Run one process of the swarm, as its pipe's other end says, to the end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    if plan.cpus:
+        os.sched_setaffinity(0, plan.cpus)
+    generator = Generator(pipe, plan)
+    try:
+        generator.run()
+    except (BrokenPipeError, EOFError):
+        # Who ordered the run is gone: nobody wants the rest.
+        pass
+
+
+class Generator:
+    """See the module. Times are us of the run's clock."""
+
+    def __init__(self, pipe: Any, plan: Plan) -> None:
+        self.plan = plan
+        self.address, self.path, self.viewport = plan.address, plan.path, plan.viewport
+        self.span = self.lead = self.drop = 0
+        self.reader = wire.Reader(self._learn)
+        self.pings: deque[tuple[int, Bot]] = deque()
+        self.bytes = self.events = self.snapshots = self.resyncs = 0
+        self.counted: Counter[str] = Counter()
+        self._scenario = SCENARIOS[plan.scenario]
+        self._pipe = pipe
+        self._epoll = select.epoll()
+        self._by_fd: dict[int, Bot] = {}
+        self._by_id: dict[int, Bot] = {}
+        self._bots = [self._make(index) for index in plan.indices]
+        #: (when, a number that keeps order, what to do, for whom, what it says to it).
+        self._agenda: list[tuple[int, int, Any, Bot, Any]] = []
+        self._order = 0
+        #: The newest move of each player that this process has heard of, and of each batch
+        #: (node, number) the moves that it was the first to tell.
+        self._newest: dict[int, int] = {}
+        self._told: dict[tuple[int, int], list[int]] = {}
+        self._latency, self._late = Histogram(), Histogram()
+        self._moving = False
+        self._stopped = 0
+        self._neighbours: dict[int, dict[int, int]] = {}
+        self._stepped: dict[int, int] = {}
+        self._complaints: Counter[str] = Counter()
+
+    def now(self) -> int:
+        """The run's clock."""
+        return time.monotonic_ns() // 1000 - self.plan.epoch
+
+    def _make(self, index: int) -> Bot:
+        scenario = self._scenario
+        observes = scenario.lockstep or index % self.plan.sample == 0
+        bot = Bot(self, index, observes=observes)
+        # Evenly among the others; the first observes, and behaves.
+        kind = (index * 0.6180339887498949) % 1
+        if not observes:
+            bot.reads = not 0 < kind < scenario.deaf
+            bot.rude = 0 < kind < scenario.rude
+        return bot
+
+    # The loop.
+
+    def run(self) -> None:
+        """Do as the pipe says until it says that it is over."""
+        self._schedule_joins(early=True)
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        housekeeping = self.now() + HOUSEKEEPING
+        self._epoll.register(self._pipe.fileno(), select.EPOLLIN)
+        running = True
+        while running:
+            now = self.now()
+            due = self._agenda[0][0] if self._agenda else housekeeping
+            if self.pings:
+                due = min(due, self.pings[0][0])
+            wait = max(min(due, housekeeping) - now, 0) / SECOND
+            ready = self._epoll.poll(wait)
+            for turn, (fd, mask) in enumerate(ready):
+                if turn % AT_ONCE == AT_ONCE - 1:
+                    self._do_what_is_due()
+                bot = self._by_fd.get(fd)
+                if bot is None:
+                    if fd == self._pipe.fileno():
+                        running = self._obey(*self._pipe.recv())
+                    continue
+                if mask & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR) and bot.reads:
+                    if bot.state != 0:
+                        bot.readable(self.now())
+                        if bot.state == CLOSED:
+                            continue
+                    else:
+                        bot.writable()
+                        continue
+                if mask & (select.EPOLLOUT | select.EPOLLHUP | select.EPOLLERR):
+                    bot.writable()
+            self._do_what_is_due()
+            if self.now() >= housekeeping:
+                housekeeping = self.now() + HOUSEKEEPING
+                self._keep_house()
+
+    def _do_what_is_due(self) -> None:
+        now = self.now()
+        agenda = self._agenda
+        while agenda and agenda[0][0] <= now:
+            due, _, what, bot, argument = heapq.heappop(agenda)
+            what(bot, due, argument)
+        while self.pings and self.pings[0][0] <= now:
+            _, bot = self.pings.popleft()
+            if bot.ping_due and bot.state == PLAYING:
+                bot.ping(now)
+
+    def _put(self, due: int, what: Any, bot: Bot, argument: Any = None) -> None:
+        self._order += 1
+        heapq.heappush(self._agenda, (due, self._order, what, bot, argument))
+
+    def _obey(self, order: str, *arguments: Any) -> bool:
+        if order == "move":
+            self._begin_moving(*arguments)
+        elif order == "stop":
+            self._moving = False
+            self._stopped = self.now()
+        elif order == "storm":
+            self._schedule_joins(early=False)
+        elif order == "report":
+            self._keep_house()
+            self._pipe.send(("report", self._report()))
+        elif order == "end":
+            for bot in self._bots:
+                bot.leave()
+            return False
+        return True
+
+    def _keep_house(self) -> None:
+        now = self.now()
+        for chunk in self.reader.turn():
+            if len(chunk.due) and chunk.arrivals:
+                arrivals = np.array(chunk.arrivals, dtype=np.int64)
+                self._latency.add(arrivals[:, None] - chunk.due[None, :])
+        for bot in self._bots:
+            if bot.state == PLAYING:
+                if bot.observer is not None:
+                    bot.observer.expire(now)
+                if now - bot.pinged > PING_ANYWAY and bot.reads:
+                    bot.ping(now)
+        if len(self._told) > 1_000_000:
+            self._told = dict(list(self._told.items())[500_000:])
+        self._pipe.send(("progress", self._progress(now)))
+
+    def _progress(self, now: int) -> dict[str, Any]:
+        """Return what has happened since the start."""
+        states = Counter(bot.state for bot in self._bots)
+        return {
+            "at": now,
+            "playing": states[PLAYING],
+            "ready": sum(bot.state == PLAYING and bot.ready_at > 0 for bot in self._bots),
+            "moves": self.counted["moves"],
+            "joins": self.counted["joins"],
+            "deliveries": self._latency.total,
+            "events": self.events,
+            "bytes": self.bytes,
+            "snapshots": self.snapshots,
+            "resyncs": self.resyncs,
+            "steps": self.counted["steps"],
+            "cpu": time.process_time(),
+            "latency": _sparse(self._latency),
+            "late": _sparse(self._late),
+            "counted": dict(self.counted),
+            "complaints": dict(self._complaints),
+        }
+
+    def _report(self) -> dict[str, Any]:
+        """Return all that bots did and were told."""
+        now = self.now()
+        lives = []
+        for bot in self._bots:
+            lives += bot.lives
+            if bot.id:
+                lives.append({**bot.life(now), "left": 0})
+        for life in lives:
+            life["intents"] = np.array(life["intents"], dtype=np.int64)
+            life["timeline"] = np.array(life["timeline"], dtype=np.int64).reshape(-1, 10)
+        stalled: list[int] = []
+        if self._scenario.lockstep:
+            since = self._stopped - STEP_WITHIN
+            stalled = [index for index, stepped in self._stepped.items() if stepped < since]
+        return {
+            "lives": lives,
+            "at": now,
+            "rules": (self.span, self.lead, self.drop),
+            "viewport": self.viewport,
+            "stalled": stalled,
+        }
+
+    # What bots tell their process.
+
+    def register(self, bot: Bot, mask: int) -> None:
+        """A bot has a socket."""
+        self._by_fd[bot.fd] = bot
+        self._epoll.register(bot.fd, mask)
+
+    def modify(self, bot: Bot, mask: int) -> None:
+        """A bot waits for something else."""
+        self._epoll.modify(bot.fd, mask)
+
+    def unregister(self, bot: Bot) -> None:
+        """A bot's socket is about to be closed."""
+        self._by_fd.pop(bot.fd, None)
+        self._epoll.unregister(bot.fd)
+
+    def rules(self, side: int, lead: int, drop: int) -> None:
+        """The world's square side in tiles, and its margins."""
+        self.span, self.lead, self.drop = side * 1024, lead, drop
+
+    def welcomed(self, bot: Bot) -> None:
+        """A bot has become a player."""
+        self._by_id[bot.id] = bot
+        self.counted["joins"] += 1
+
+    def forget(self, bot: Bot) -> None:
+        """A bot is no player any more."""
+        self._by_id.pop(bot.id, None)
+
+    def ready(self, bot: Bot, now: int) -> None:
+        """A bot has been told all that it holds."""
+        if not bot.reads:
+            self.modify(bot, 0)
+        if self._scenario.stay:
+            stay = random.uniform(0.5, 1.5) * self._scenario.stay * SECOND
+            self._put(now + round(stay), self._part, bot, bot.id)
+        if self._moving:
+            self._begin(bot, now)
+
+    def lost(self, bot: Bot, why: str) -> None:
+        """A bot's connection has ended without its will."""
+        if bot.rude:
+            self.counted["rude_closed"] += 1
+            self._put(self.now() + SECOND, self._join, bot)
+            return
+        if not bot.reads and bot.id:
+            # Who never reads is let go in the end: it was to be so.
+            self.counted["deaf_closed"] += 1
+            return
+        self.counted["lost"] += 1
+        self._complaints[why] += 1
+
+    def complain(self, bot: Bot, code: str, sentence: str) -> None:
+        """The server did not obey a bot."""
+        if bot.rude:
+            self.counted["rude_refused"] += 1
+        else:
+            self._complaints[f"{code}: {sentence}"] += 1
+
+    def _learn(self, batch: wire.Batch) -> None:
+        """Learn from a batch that this process has not seen before."""
+        newest, own = self._newest, self._by_id
+        key = batch.node, batch.number
+        told = self._told.get(key)
+        if told is not None:
+            # Decoded before, a while ago: some bots receive it only now.
+            batch.due = told
+            return
+        due = batch.due
+        for event in batch.events:
+            if event[0] > wire.TRACK:
+                continue
+            id, ack = event[1], event[3]
+            if ack >= wire.FIRST_NUMBER and ack > newest.get(id, 0):
+                newest[id] = ack
+                due.append(ack)
+            bot = own.get(id)
+            if bot is not None:
+                bot.moved(batch, event)
+        self._told[key] = due
+
+    # What bots do.
+
+    def _schedule_joins(self, *, early: bool) -> None:
+        now, late = self.now(), self._scenario.late
+        bots = [bot for bot in self._bots if self._early(bot) == early]
+        pause = 1 / self.plan.joins if early or not late else JOIN_WITHIN / max(len(bots), 1)
+        for turn, bot in enumerate(bots):
+            self._put(now + round(turn * pause * SECOND), self._join, bot)
+
+    def _early(self, bot: Bot) -> bool:
+        late = self._scenario.late
+        return bot.index % 100 >= late * 100
+
+    def _join(self, bot: Bot, due: int, _: Any) -> None:
+        if bot.state == CLOSED:
+            bot.connect(self.now())
+
+    def _part(self, bot: Bot, due: int, id: int) -> None:
+        if bot.id == id and bot.state == PLAYING and self._moving:
+            bot.leave()
+            self._put(self.now() + AWAY, self._join, bot)
+
+    def _begin_moving(self) -> None:
+        self._moving = True
+        now = self.now()
+        for bot in self._bots:
+            if bot.state == PLAYING and bot.ready_at:
+                self._begin(bot, now)
+
+    def _begin(self, bot: Bot, now: int) -> None:
+        if bot.rude:
+            self._put(now + SECOND // 2, self._offend, bot, bot.id)
+        elif self._scenario.lockstep:
+            self._meet(bot)
+            self._put(now + SECOND, self._step, bot, (bot.id, 0))
+        elif self.plan.rate > 0:
+            pause = SECOND / self.plan.rate
+            first = now + random.random() * pause
+            self._put(round(first), self._move, bot, (bot.id, first))
+
+    def _move(self, bot: Bot, due: int, state: tuple[int, float]) -> None:
+        id, exactly = state
+        if not self._moving or bot.id != id or bot.state != PLAYING:
+            return
+        kind, *fields = self._scenario.move(bot, due)
+        bot.intend(kind, due, *fields)
+        self.counted["moves"] += 1
+        self._late.add(np.array([self.now() - due]))
+        exactly += SECOND / self.plan.rate
+        if bot.state == PLAYING:
+            self._put(round(exactly), self._move, bot, (id, exactly))
+
+    def _meet(self, bot: Bot) -> None:
+        """In lockstep: note who the neighbours are, those in the squares around one's own."""
+        assert bot.observer is not None
+        own = bot.observer.players[bot.id].square
+        self._neighbours[bot.index] = {
+            id: 0
+            for id, player in bot.observer.players.items()
+            if max(abs(player.square[0] - own[0]), abs(player.square[1] - own[1])) <= 1
+        }
+        self._stepped[bot.index] = self.now()
+
+    def _step(self, bot: Bot, due: int, state: tuple[int, int]) -> None:
+        """In lockstep: step, if all neighbours' last steps were heard, else look again soon."""
+        id, number = state
+        if not self._moving or bot.state != PLAYING:
+            return
+        assert bot.observer is not None
+        heard = self._neighbours[bot.index]
+        players = bot.observer.players
+        complete = number == 0 or all(
+            id in players and players[id].ack > before for id, before in heard.items()
+        )
+        now = self.now()
+        if complete:
+            for id in heard:
+                if id in players:
+                    heard[id] = players[id].ack
+            kind, *fields = self._scenario.move(bot, now)
+            bot.intend(kind, now, *fields)
+            self.counted["moves"] += 1
+            self.counted["steps"] += 1
+            self._stepped[bot.index] = now
+            number += 1
+        pause = SECOND / self.plan.rate if complete else 2000
+        self._put(now + round(pause), self._step, bot, (bot.id, number))
+
+    def _offend(self, bot: Bot, due: int, id: int) -> None:
+        """Break the rules, in one of many ways."""
+        if not self._moving or bot.id != id or bot.state != PLAYING:
+            return
+        self.counted["offences"] += 1
+        way = random.randrange(7)
+        if way == 0:
+            bot.write(os.urandom(400))
+        elif way == 1:
+            bot.write(wire.client_frame(os.urandom(200)))
+        elif way == 2:
+            bot.write(wire.client_frame(b"text", wire.TEXT))
+        elif way == 3:
+            bot.write(wire.client_frame(b"\x91" * 8000))
+        elif way == 4:
+            bot.send(wire.GO, 1, 0, 2**60, math.pi)
+        elif way == 5:
+            for number in range(1, 200):
+                bot.send(wire.WALK, number, 0, 1, 0)
+        else:
+            for _ in range(30):
+                bot.send(wire.SAY, "x" * 120)
+        if bot.state == PLAYING:
+            self._put(self.now() + SECOND // 5, self._offend, bot, id)
+
+
+def _sparse(histogram: Histogram) -> tuple[Any, Any]:
+    found = np.flatnonzero(histogram.counts)
+    return found, histogram.counts[found]
+
+
+__all__ = ["CLOSED", "GREETING", "Generator", "Plan", "main"]

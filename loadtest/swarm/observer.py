@@ -1,0 +1,223 @@
+"""What a sampled bot believes of the world, and the log of what made it believe so.
+
+It keeps the players by docs/protocol.md, section 5, and judges nothing but the order of what comes:
+loadtest/swarm/oracle.py compares the log with what was to be heard.
+"""
+
+from array import array
+from typing import Any
+
+import msgpack
+import numpy as np
+
+from loadtest.swarm.wire import ENTER, GONE, LEAVE, SAID, SNAPSHOT, TRACK, Batch
+
+#: us that a walker who left for a held square is believed in without its enter.
+DRAWN_ON = 2_000_000
+
+#: us that a removed player's seq is remembered.
+REMEMBERED = 10_000_000
+
+#: The kind of an entry of a snapshot, in the log.
+SHOWN = 9
+
+Square = tuple[int, int]
+
+
+class Belief:
+    """A player as a bot believes it to be. `track` is (x, y, dx, dy, start, duration), absolute, in
+    ms of the bot's node's clock; `until` the moment when it is dropped for want of its enter, or None."""
+
+    __slots__ = ("seq", "ack", "square", "track", "until")
+
+    def __init__(self, seq: int, ack: int, square: Square, track: tuple[int, ...]) -> None:
+        self.seq = seq
+        self.ack = ack
+        self.square = square
+        self.track = track
+        self.until: int | None = None
+
+
+class Observer:
+    """The beliefs and the log of one sampled bot. Times are us of the run's clock."""
+
+    def __init__(self) -> None:
+        self.span = 0
+        #: What to add to the times of other nodes than the bot's.
+        self.clocks: dict[int, int] = {}
+        self.players: dict[int, Belief] = {}
+        self.held: tuple[int, int, int, int] | None = None
+        self._removed: dict[int, tuple[int, int]] = {}
+        #: The last batch of each node on each held square, and the last seq told of a player there.
+        self._numbers: dict[tuple[Square, int], int] = {}
+        self._seqs: dict[tuple[Square, int], int] = {}
+        self._newest: dict[int, int] = {}
+        # The log: a row for each news of a player ...
+        self._ids, self._acks, self._at = array("q"), array("q"), array("q")
+        self._kinds, self._sources = array("b"), array("l")
+        # ... and for each batch: (when, column, row, events, replaced, whether one is missing
+        # before it).
+        self._rows: list[tuple[int, int, int, int, int, int]] = []
+        self.duplicate = self.reordered = self.resyncs = self.gaps = self.snapshots = 0
+        #: Of each resync: when something was last received before, and when it came.
+        self.behind: list[tuple[int, int]] = []
+        self.last = 0
+
+    def batch(self, batch: Batch, now: int) -> None:
+        """Take in a batch."""
+        self.last = now
+        square, node, number = batch.square, batch.node, batch.number
+        known = self._numbers.get((square, node))
+        gap = 0
+        if known is not None:
+            if number <= known:
+                if number == known:
+                    self.duplicate += len(batch.events)
+                else:
+                    self.reordered += len(batch.events)
+                return
+            gap = int(batch.previous not in (0, known))
+            self.gaps += gap
+        self._numbers[square, node] = number
+        row = len(self._rows)
+        self._rows.append((now, *square, len(batch.events), batch.replaced, gap))
+        if not self._holds(square):
+            return
+        sent = batch.sent + self.clocks.get(node, 0)
+        for event in batch.events:
+            kind = event[0]
+            if kind == SAID:
+                continue
+            id, seq = event[1], event[2]
+            before = self._seqs.get((square, id), -1)
+            if seq <= before:
+                if seq == before:
+                    self.duplicate += 1
+                else:
+                    self.reordered += 1
+                continue
+            self._seqs[square, id] = seq
+            if kind <= TRACK:
+                self._tell(id, event[3], kind, now, row)
+            else:
+                self._note(id, 0, kind, now, row)
+            self._believe(square, sent, event, now)
+
+    def snapshot(self, payload: bytes, now: int) -> None:
+        """Take in a snapshot's payload."""
+        self.last = now
+        self.snapshots += 1
+        kind, column, row, sent, entries = msgpack.unpackb(payload)
+        assert kind == SNAPSHOT
+        square = column, row
+        if not self._holds(square):
+            return
+        present = set()
+        for entry in entries:
+            id, seq, ack = entry[1:4]
+            present.add(id)
+            self._tell(id, ack, SHOWN, now, -1)
+            self._believe(square, sent, entry, now)
+        for id, player in list(self.players.items()):
+            if player.square == square and id not in present and player.until is None:
+                self._note(id, 0, GONE, now, -1)
+                del self.players[id]
+
+    def hold(self, rect: tuple[int, int, int, int]) -> None:
+        """The server says which squares are held from now on."""
+        self.held = rect
+        for id, player in list(self.players.items()):
+            if not self._holds(player.square):
+                del self.players[id]
+        for table in (self._numbers, self._seqs):
+            for key in [key for key in table if not self._holds(key[0])]:
+                del table[key]
+
+    def resync(self, now: int) -> None:
+        """The server says that events were missed: everything follows anew."""
+        self.resyncs += 1
+        self.behind.append((self.last, now))
+        self.players.clear()
+        self._removed.clear()
+        self._numbers.clear()
+        self._seqs.clear()
+        self.held = None
+
+    def expire(self, now: int) -> None:
+        """Drop the walkers whose enter did not come."""
+        for id, player in list(self.players.items()):
+            if player.until is not None and player.until <= now:
+                del self.players[id]
+
+    def report(self) -> dict[str, Any]:
+        """Return the log and the beliefs as arrays."""
+        news = [self._at, self._ids, self._acks, self._kinds, self._sources]
+        return {
+            "news": np.array([np.array(column, dtype=np.int64) for column in news]).T,
+            "rows": np.array(self._rows, dtype=np.int64).reshape(-1, 6),
+            "beliefs": np.array(
+                [
+                    (id, p.seq, p.ack, *p.square, *p.track)
+                    for id, p in self.players.items()
+                ],
+                dtype=np.int64,
+            ).reshape(-1, 11),
+            "behind": self.behind,
+            "duplicate": self.duplicate,
+            "reordered": self.reordered,
+            "gaps": self.gaps,
+            "snapshots": self.snapshots,
+        }
+
+    def _holds(self, square: Square) -> bool:
+        held = self.held
+        return (
+            held is not None
+            and held[0] <= square[0] <= held[2]
+            and held[1] <= square[1] <= held[3]
+        )
+
+    def _tell(self, id: int, ack: int, kind: int, now: int, row: int) -> None:
+        """Log what tells of a player, if it is news."""
+        newest = self._newest.get(id)
+        if newest is None or ack > newest or id not in self.players:
+            self._newest[id] = ack if newest is None else max(ack, newest)
+            self._note(id, ack, kind, now, row)
+
+    def _note(self, id: int, ack: int, kind: int, now: int, row: int) -> None:
+        self._at.append(now)
+        self._ids.append(id)
+        self._acks.append(ack)
+        self._kinds.append(kind)
+        self._sources.append(row)
+
+    def _believe(self, square: Square, sent: int, event: list[Any], now: int) -> None:
+        kind, id, seq = event[:3]
+        known = self.players.get(id)
+        if known is not None and seq <= known.seq:
+            return
+        if kind in (LEAVE, GONE):
+            to = (event[3], event[4]) if kind == LEAVE else None
+            if to is not None and self._holds(to):
+                if known is not None:
+                    known.seq, known.square, known.until = seq, to, now + DRAWN_ON
+            else:
+                self.players.pop(id, None)
+                before = self._removed.get(id, (0, 0))[0]
+                self._removed[id] = max(seq, before), now + REMEMBERED
+            return
+        if kind == TRACK and known is None:
+            return
+        if kind == ENTER and id in self._removed:
+            removed, until = self._removed[id]
+            if seq <= removed and now < until:
+                return
+            del self._removed[id]
+        x, y, dx, dy, age, duration = event[-6:]
+        x, y = x + square[0] * self.span, y + square[1] * self.span
+        track = x, y, dx, dy, sent - age, duration
+        if kind == ENTER:
+            self.players[id] = Belief(seq, event[3], square, track)
+        else:
+            assert known is not None
+            known.seq, known.ack, known.track = seq, event[3], track

@@ -1,0 +1,371 @@
+"""One run: a target, the processes of the swarm, the phases, and what came of it.
+
+Bots join; they move for a while that does not count; then for the measured time; then they stand,
+and what is under way arrives; then the oracle judges. It prints nothing.
+"""
+
+import multiprocessing
+import os
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+import numpy as np
+
+from loadtest.swarm import target as targets
+from loadtest.swarm.generator import Plan
+from loadtest.swarm.generator import main as generate
+from loadtest.swarm.histogram import CLASSES, Histogram
+from loadtest.swarm.oracle import Verdict, judge
+from loadtest.swarm.scenarios import SCENARIOS
+from loadtest.swarm.target import Target, TargetError
+from loadtest.swarm.wire import FIRST_NUMBER
+
+SECOND = 1_000_000
+
+#: Seconds in which bots move before it counts, and stand afterwards.
+WARM_UP, SETTLE = 2.0, 3.0
+
+#: Seconds that joining may take besides its own pace, and a report of a process.
+JOINING, REPORTING = 30.0, 120.0
+
+#: A run is not valid if a process of the swarm used more than this share of a core, or sent one
+#: move in a hundred later than so many ms after it was due.
+BUSY, LATE = 0.9, 50.0
+
+
+@dataclass
+class Options:
+    """What a run is told. `url` names a server that runs; else one is started with `broker` and
+    `workers`. `sample` bots observe (all of a small swarm). `pin` keeps server and swarm apart."""
+
+    bots: int = 1000
+    seconds: float = 30.0
+    scenario: str = "wander"
+    url: str | None = None
+    broker: str = ""
+    workers: int = 1
+    rate: float | None = None
+    squares: int | None = None
+    viewport: tuple[int, int] | None = None
+    processes: int = 1
+    sample: int = 40
+    joins: float = 500.0
+    pin: bool = True
+    server_options: tuple[str, ...] = ()
+
+
+@dataclass
+class Result:
+    """What came of a run. Latencies are ms, from the moment a move was due to a bot's receiving it;
+    `series` has one row for each second of the measured time."""
+
+    options: Options
+    broker: str = ""
+    error: str | None = None
+    verdict: Verdict | None = None
+    measured: float = 0.0
+    totals: dict[str, float] = field(default_factory=dict)
+    latency: dict[str, float] = field(default_factory=dict)
+    joining: dict[str, float] = field(default_factory=dict)
+    series: list[dict[str, float]] = field(default_factory=list)
+    server: dict[str, Any] = field(default_factory=dict)
+    complaints: dict[str, int] = field(default_factory=dict)
+    invalid: list[str] = field(default_factory=list)
+
+    @property
+    def faults(self) -> list[str]:
+        """What makes the run fail, in words."""
+        found = [self.error] if self.error else []
+        if self.verdict is not None:
+            found += [f"{count} {name}" for name, count in self.verdict.faults.items()]
+            if not self.verdict.adds_up:
+                found.append("what was expected is not accounted for")
+        if self.totals.get("lost"):
+            found.append(f"{self.totals['lost']:g} bots lost their connection")
+        return found
+
+
+@dataclass
+class Progress:
+    """What is shown while it runs; rates are those of the last second or so."""
+
+    phase: str
+    seconds: float
+    bots: int
+    moves: float = 0.0
+    deliveries: float = 0.0
+    p99: float = 0.0
+    server: float = 0.0
+    broker: float = 0.0
+    swarm: float = 0.0
+
+
+Show = Callable[[Progress], None]
+
+
+class _Ended(Exception):
+    """The run cannot go on; the text says why."""
+
+
+def run(options: Options, show: Show) -> Result:
+    """Do one run. Raises TargetError where there is nothing to be measured; what goes wrong later
+    is told in the result, with all that was measured before it."""
+    with ExitStack() as stack:
+        cores = sorted(os.sched_getaffinity(0))
+        apart = options.pin and options.url is None and options.workers == 1 and len(cores) > 1
+        if options.url is not None:
+            target: Target = targets.there(options.url)
+            stack.enter_context(nullcontext())
+        else:
+            scenario = SCENARIOS[options.scenario]
+            squares = options.squares or scenario.squares(options.bots)
+            target = stack.enter_context(
+                targets.started(
+                    options.broker, options.workers, squares, tuple(cores[:1]) if apart else (),
+                    options.server_options,
+                )
+            )  # fmt: skip
+        return _Run(options, target, tuple(cores[1:]) if apart else (), show, stack).do()
+
+
+class _Run:
+    def __init__(
+        self, options: Options, target: Target, cpus: tuple[int, ...], show: Show,
+        stack: ExitStack,
+    ) -> None:  # fmt: skip
+        self._options, self._target, self._show = options, target, show
+        self._epoch = time.monotonic_ns() // 1000 - FIRST_NUMBER
+        self._pipes: list[Connection] = []
+        self._latest: dict[int, dict[str, Any]] = {}
+        self._reports: list[dict[str, Any]] = []
+        self._result = Result(options, broker=target.url)
+        self._shown = 0.0
+        self._last: tuple[float, dict[str, Any], Histogram] | None = None
+        scenario = SCENARIOS[options.scenario]
+        self._viewport = options.viewport or scenario.viewport
+        rate = scenario.rate if options.rate is None else options.rate
+        context = multiprocessing.get_context("spawn")
+        for number in range(options.processes):
+            ours, theirs = context.Pipe()
+            plan = Plan(
+                address=target.address,
+                path=target.path,
+                scenario=options.scenario,
+                rate=rate,
+                viewport=self._viewport,
+                indices=range(number, options.bots, options.processes),
+                sample=max(options.bots // max(options.sample, 1), 1),
+                joins=options.joins / options.processes,
+                epoch=self._epoch,
+                cpus=cpus,
+            )
+            process = context.Process(target=generate, args=(theirs, plan), daemon=True)
+            process.start()
+            theirs.close()
+            self._pipes.append(ours)
+            stack.callback(_end, process, ours)
+
+    def _now(self) -> int:
+        return time.monotonic_ns() // 1000 - self._epoch
+
+    def do(self) -> Result:
+        """Go through the phases."""
+        try:
+            self._phases()
+        except _Ended as ended:
+            self._result.error = str(ended)
+        except KeyboardInterrupt:
+            self._result.error = "interrupted"
+        return self._result
+
+    def _phases(self) -> None:
+        options, result = self._options, self._result
+        scenario = SCENARIOS[options.scenario]
+        early = sum(index % 100 >= scenario.late * 100 for index in range(options.bots))
+        self._wait("joining", JOINING + early / options.joins, lambda all: all["ready"] >= early)
+        self._order("move")
+        self._wait("warming up", WARM_UP)
+        stats, cost, before = self._target.stats(), self._target.cost(), self._sum()
+        latency, late = self._histograms()
+        begin = self._now()
+        if scenario.late:
+            self._order("storm")
+        row: dict[str, Any] = {**cost, **before, "histogram": latency.copy(), "at": begin}
+        try:
+            while (left := options.seconds - (self._now() - begin) / SECOND) > 0:
+                self._wait("measuring", min(1.0, left))
+                row = self._add_row(row, begin)
+        finally:
+            # Also where it ends here: what was measured until now is told.
+            self._sum_up(begin, stats, cost, before, latency, late)
+        end = self._now()
+        self._order("stop")
+        self._wait("settling", SETTLE)
+        self._order("report")
+        self._wait("reporting", REPORTING, lambda _: len(self._reports) == len(self._pipes))
+        result.verdict = judge(
+            self._reports, (begin, end),
+            targets.losses(stats, self._target.stats()), self._viewport,
+        )  # fmt: skip
+        self._tell_joining()
+        self._order("end")
+
+    # Talking to the processes of the swarm.
+
+    def _order(self, *order: Any) -> None:
+        for pipe in self._pipes:
+            try:
+                pipe.send(order)
+            except OSError as error:
+                raise _Ended("a process of the swarm has died") from error
+
+    def _wait(
+        self, phase: str, seconds: float,
+        until: Callable[[dict[str, Any]], bool] | None = None,
+    ) -> None:  # fmt: skip
+        """Take in what the processes tell for so long, or until something is true."""
+        started = time.monotonic()
+        while (left := started + seconds - time.monotonic()) > 0:
+            for pipe in wait(self._pipes, min(left, 0.25)):
+                assert isinstance(pipe, Connection)
+                try:
+                    kind, told = pipe.recv()
+                except (EOFError, OSError) as error:
+                    raise _Ended("a process of the swarm has died") from error
+                if kind == "report":
+                    self._reports.append(told)
+                else:
+                    self._latest[self._pipes.index(pipe)] = told
+            if self._target.died:
+                raise _Ended(f"{self._target.died} in the middle of the run")
+            total = self._sum()
+            self._progress(phase, time.monotonic() - started, total)
+            if total["lost"] and not total["playing"]:
+                why = max(self._complaints().items(), key=lambda item: item[1])[0]
+                raise _Ended(f"all bots have lost their connection: {why}")
+            if until is not None and until(total):
+                return
+        if until is not None:
+            raise _Ended(f"{phase} has not ended within {seconds:.0f} seconds")
+
+    def _sum(self) -> dict[str, Any]:
+        names = (
+            "playing", "ready", "moves", "joins", "deliveries", "events", "bytes", "snapshots",
+            "resyncs", "steps", "cpu",
+        )  # fmt: skip
+        total: dict[str, Any] = dict.fromkeys(names, 0)
+        counted: Counter[str] = Counter()
+        for told in self._latest.values():
+            for name in names:
+                total[name] += told[name]
+            counted.update(told["counted"])
+        return {**total, "lost": counted["lost"], "offences": counted["offences"]}
+
+    def _complaints(self) -> dict[str, int]:
+        complaints: Counter[str] = Counter()
+        for told in self._latest.values():
+            complaints.update(told["complaints"])
+        return dict(complaints)
+
+    def _histograms(self) -> tuple[Histogram, Histogram]:
+        """Return the latencies and the latenesses so far."""
+        pair = Histogram(), Histogram()
+        for told in self._latest.values():
+            for histogram, name in zip(pair, ("latency", "late"), strict=True):
+                found, counts = told[name]
+                dense = np.zeros(CLASSES, dtype=np.int64)
+                dense[found] = counts
+                histogram += Histogram(dense)
+        return pair
+
+    # What is shown, and what is kept.
+
+    def _progress(self, phase: str, seconds: float, total: dict[str, Any]) -> None:
+        now = time.monotonic()
+        if now - self._shown < 0.5:
+            return
+        self._shown = now
+        total = {**total, **self._target.cost()}
+        latency, _ = self._histograms()
+        shown = Progress(phase, seconds, total["playing"])
+        if self._last is not None:
+            then, before, histogram = self._last
+            past = now - then
+            shown.moves = (total["moves"] - before["moves"]) / past
+            shown.deliveries = (total["deliveries"] - before["deliveries"]) / past
+            shown.p99 = (latency - histogram).percentile(99)
+            shown.server = (total["server_cpu"] - before["server_cpu"]) / past
+            shown.broker = (total["broker_cpu"] - before["broker_cpu"]) / past
+            shown.swarm = (total["cpu"] - before["cpu"]) / past / len(self._pipes)
+        self._last = now, total, latency
+        self._show(shown)
+
+    def _add_row(self, before: dict[str, Any], begin: int) -> dict[str, Any]:
+        """Add a row to the series, of what happened since the row before."""
+        latency, _ = self._histograms()
+        row = {**self._target.cost(), **self._sum(), "histogram": latency, "at": self._now()}
+        past = (row["at"] - before["at"]) / SECOND
+        rates = ("moves", "deliveries", "bytes", "server_cpu", "broker_cpu", "cpu")
+        self._result.series.append(
+            {
+                "second": round((row["at"] - begin) / SECOND, 2),
+                "bots": row["playing"],
+                **{name: round((row[name] - before[name]) / past, 4) for name in rates},
+                "server_mb": round(row["server_mb"], 1),
+                **(latency - before["histogram"]).summary(),
+            }
+        )
+        return row
+
+    def _sum_up(
+        self, begin: int, stats: dict[str, Any], cost: dict[str, float], before: dict[str, Any],
+        latency: Histogram, late: Histogram,
+    ) -> None:  # fmt: skip
+        result = self._result
+        after, cost_after = self._sum(), self._target.cost()
+        latency_after, late_after = self._histograms()
+        past = result.measured = max((self._now() - begin) / SECOND, 0.001)
+        total = {name: after[name] - before[name] for name in after}
+        total["lost"] = after["lost"]
+        total["playing"] = after["playing"]
+        for name in ("server_cpu", "broker_cpu"):
+            total[name] = max(cost_after[name] - cost[name], 0.0)
+        total["server_mb"], total["broker_mb"] = cost_after["server_mb"], cost_after["broker_mb"]
+        total["swarm_cpu"] = total.pop("cpu")
+        result.totals = {name: round(value, 3) for name, value in total.items()}
+        result.latency = (latency_after - latency).summary()
+        lateness = (late_after - late).summary()
+        result.totals["late_p99"] = lateness["p99"]
+        result.complaints = self._complaints()
+        now = self._target.stats()
+        result.server = {name: n - stats.get(name, 0) for name, n in sorted(now.items())}
+        busy = total["swarm_cpu"] / past / len(self._pipes)
+        if busy > BUSY:
+            result.invalid.append(f"the swarm itself used {busy:.0%} of its cores")
+        if lateness["p99"] > LATE:
+            result.invalid.append(f"one move in a hundred was sent {lateness['p99']:.0f} ms late")
+
+    def _tell_joining(self) -> None:
+        lives = [life for report in self._reports for life in report["lives"] if life["ready"]]
+        took = np.array([life["ready"] - life["asked"] for life in lives], dtype=np.int64)
+        histogram = Histogram()
+        histogram.add(took)
+        self._result.joining = histogram.summary()
+        changes = sum(life["held_changes"] for life in lives)
+        self._result.totals["held_changes"] = changes
+
+
+def _end(process: Any, pipe: Connection) -> None:
+    pipe.close()
+    process.join(5)
+    if process.is_alive():
+        process.kill()
+        process.join()
+
+
+__all__ = ["Options", "Progress", "Result", "TargetError", "run"]

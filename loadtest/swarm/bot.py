@@ -42,9 +42,9 @@ class Bot:
         self.home = (0, 0)
         self.heading = (1, 0)
         self.turn = 0
-        #: Whether it takes what comes (some never do), and whether it breaks the rules.
+        #: Whether it will never take what comes once it has joined, and whether it breaks the rules.
+        self.deaf = self.rude = False
         self.reads = True
-        self.rude = False
         self.lives: list[dict[str, Any]] = []
         self.asked = 0
 
@@ -55,7 +55,8 @@ class Bot:
         self.socket = socket.socket()
         self.socket.setblocking(False)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if not self.reads:
+        self.reads = True
+        if self.deaf:
             # A machine far away has not the megabytes of room that loopback has.
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 * 1024)
         self.fd = self.socket.fileno()
@@ -142,10 +143,16 @@ class Bot:
             if chunk.batches:
                 chunk.arrivals.append(now)
                 world.events += chunk.events
-                if self.observer is not None:
-                    for batch in chunk.batches:
-                        self.observer.batch(batch, now)
-            if chunk.flush:
+            if self.observer is None:
+                for other in chunk.others:
+                    self._other(other, now)
+            else:
+                for part in chunk.parts:
+                    if isinstance(part, wire.Batch):
+                        self.observer.batch(part, now)
+                    else:
+                        self._other(part, now)
+            if chunk.flush and self.state == PLAYING:
                 self.flush = chunk.flush
                 self._unread += chunk.size
                 if not self.ping_due:
@@ -153,8 +160,6 @@ class Bot:
                     world.pings.append((now + PING_AFTER, self))
                 elif self._unread > PING_BYTES:
                     self.ping(now)
-            for other in chunk.others:
-                self._other(other, now)
         except wire.BrokenFrame as error:
             self.lose(str(error))
 
@@ -202,7 +207,7 @@ class Bot:
             "ready": self.ready_at,
             "left": left,
             "offset": self.offset,
-            "honest": self.reads and not self.rude,
+            "honest": not self.deaf and not self.rude,
             "held_changes": self.held_changes,
             "intents": self._intents,
             "timeline": self._timeline,

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from loadtest.swarm import wire
-from loadtest.swarm.bot import CLOSED, GREETING, PING_ANYWAY, PLAYING, Bot
+from loadtest.swarm.bot import CLOSED, CONNECTING, PING_ANYWAY, PLAYING, Bot
 from loadtest.swarm.histogram import Histogram
 from loadtest.swarm.scenarios import JOIN_WITHIN, SCENARIOS
 
@@ -117,7 +117,7 @@ class Generator:
         # Evenly among the others; the first observes, and behaves.
         kind = (index * 0.6180339887498949) % 1
         if not observes:
-            bot.reads = not 0 < kind < scenario.deaf
+            bot.deaf = 0 < kind < scenario.deaf
             bot.rude = 0 < kind < scenario.rude
         return bot
 
@@ -148,14 +148,11 @@ class Generator:
                         running = self._obey(*self._pipe.recv())
                     continue
                 if mask & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR) and bot.reads:
-                    if bot.state != 0:
+                    if bot.state != CONNECTING:
                         bot.readable(self.now())
                         if bot.state == CLOSED:
                             continue
-                    else:
-                        bot.writable()
-                        continue
-                if mask & (select.EPOLLOUT | select.EPOLLHUP | select.EPOLLERR):
+                if mask & select.EPOLLOUT or bot.state == CONNECTING:
                     bot.writable()
             self._do_what_is_due()
             if self.now() >= housekeeping:
@@ -181,8 +178,7 @@ class Generator:
         if order == "move":
             self._begin_moving(*arguments)
         elif order == "stop":
-            self._moving = False
-            self._stopped = self.now()
+            self._stop()
         elif order == "storm":
             self._schedule_joins(early=False)
         elif order == "report":
@@ -286,7 +282,8 @@ class Generator:
 
     def ready(self, bot: Bot, now: int) -> None:
         """A bot has been told all that it holds."""
-        if not bot.reads:
+        if bot.deaf:
+            bot.reads = False
             self.modify(bot, 0)
         if self._scenario.stay:
             stay = random.uniform(0.5, 1.5) * self._scenario.stay * SECOND
@@ -300,7 +297,7 @@ class Generator:
             self.counted["rude_closed"] += 1
             self._put(self.now() + SECOND, self._join, bot)
             return
-        if not bot.reads and bot.id:
+        if bot.deaf and bot.id:
             # Who never reads is let go in the end: it was to be so.
             self.counted["deaf_closed"] += 1
             return
@@ -365,11 +362,18 @@ class Generator:
             if bot.state == PLAYING and bot.ready_at:
                 self._begin(bot, now)
 
+    def _stop(self) -> None:
+        """Let all stand, so that what is believed in the end can be compared."""
+        self._moving = False
+        now = self._stopped = self.now()
+        for bot in self._bots:
+            if bot.state == PLAYING and bot.ready_at and not bot.rude:
+                bot.intend(wire.WALK, now, 0, 0)
+
     def _begin(self, bot: Bot, now: int) -> None:
         if bot.rude:
             self._put(now + SECOND // 2, self._offend, bot, bot.id)
         elif self._scenario.lockstep:
-            self._meet(bot)
             self._put(now + SECOND, self._step, bot, (bot.id, 0))
         elif self.plan.rate > 0:
             pause = SECOND / self.plan.rate
@@ -391,7 +395,7 @@ class Generator:
     def _meet(self, bot: Bot) -> None:
         """In lockstep: note who the neighbours are, those in the squares around one's own."""
         assert bot.observer is not None
-        own = bot.observer.players[bot.id].square
+        own = bot.home[0] // self.span, bot.home[1] // self.span
         self._neighbours[bot.index] = {
             id: 0
             for id, player in bot.observer.players.items()
@@ -405,6 +409,8 @@ class Generator:
         if not self._moving or bot.state != PLAYING:
             return
         assert bot.observer is not None
+        if number == 0:
+            self._meet(bot)
         heard = self._neighbours[bot.index]
         players = bot.observer.players
         complete = number == 0 or all(
@@ -453,6 +459,3 @@ class Generator:
 def _sparse(histogram: Histogram) -> tuple[Any, Any]:
     found = np.flatnonzero(histogram.counts)
     return found, histogram.counts[found]
-
-
-__all__ = ["CLOSED", "GREETING", "Generator", "Plan", "main"]

@@ -25,8 +25,11 @@ Square = tuple[int, int]
 
 
 class Belief:
-    """A player as a bot believes it to be. `track` is (x, y, dx, dy, start, duration), absolute, in
-    ms of the bot's node's clock; `until` the moment when it is dropped for want of its enter, or None."""
+    """A player as a bot believes it to be.
+
+    `track` is (x, y, dx, dy, start, duration), absolute, in ms of the bot's node's clock; `until`
+    the moment when it is dropped for want of its enter, or None.
+    """
 
     __slots__ = ("seq", "ack", "square", "track", "until")
 
@@ -51,7 +54,8 @@ class Observer:
         #: The last batch of each node on each held square, and the last seq told of a player there.
         self._numbers: dict[tuple[Square, int], int] = {}
         self._seqs: dict[tuple[Square, int], int] = {}
-        self._newest: dict[int, int] = {}
+        #: The last move logged of each player.
+        self._logged: dict[int, int] = {}
         # The log: a row for each news of a player ...
         self._ids, self._acks, self._at = array("q"), array("q"), array("q")
         self._kinds, self._sources = array("b"), array("l")
@@ -178,10 +182,12 @@ class Observer:
         )
 
     def _tell(self, id: int, ack: int, kind: int, now: int, row: int) -> None:
-        """Log what tells of a player, if it is news."""
-        newest = self._newest.get(id)
-        if newest is None or ack > newest or id not in self.players:
-            self._newest[id] = ack if newest is None else max(ack, newest)
+        """Log what tells of a player, if it is news.
+
+        Between the channels of two squares there is no order: an older move may be told later.
+        """
+        if self._logged.get(id) != ack or id not in self.players:
+            self._logged[id] = ack
             self._note(id, ack, kind, now, row)
 
     def _note(self, id: int, ack: int, kind: int, now: int, row: int) -> None:

@@ -87,6 +87,7 @@ class Result:
                 found.append("what was expected is not accounted for")
         if self.totals.get("lost"):
             found.append(f"{self.totals['lost']:g} bots lost their connection")
+        found += [f"{count} times: {why}" for why, count in self.complaints.items()]
         return found
 
 

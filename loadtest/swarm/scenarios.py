@@ -68,8 +68,6 @@ def border(bot: "Bot", now: int) -> Move:
     span = bot.world.span
     x, y = bot.at(now)
     line = round(x / span) * span
-    if abs(x - line) > TILE:
-        return wire.GO, line, y
     return wire.WALK, 1 if x < line else -1, 0
 
 
@@ -95,7 +93,9 @@ def step(bot: "Bot", now: int) -> Move:
     """A small step about one's place: for life, where only that it is heard matters."""
     bot.turn += 1
     x, y = bot.home
-    return wire.GO, x + (bot.turn % 2) * TILE // 2, y
+    span = bot.world.span
+    inwards = 1 if x % span < span // 2 else -1
+    return wire.GO, x + bot.turn % 2 * inwards * TILE // 2, y
 
 
 def _homewards(bot: "Bot", now: int, within: int) -> tuple[int, int] | None:
@@ -109,11 +109,14 @@ def _homewards(bot: "Bot", now: int, within: int) -> tuple[int, int] | None:
 
 @dataclass(frozen=True)
 class Scenario:
-    """`rate` moves a second and bot; `share` bots a square, of as many squares as that takes (0: all
+    """How bots come, move and stay.
+
+    `rate` moves a second and bot; `share` bots a square, of as many squares as that takes (0: all
     in one); `stay` seconds after which a bot leaves and comes again (0: it stays); `late` share of
     the bots that join, within `JOIN_WITHIN`, while the others are measured; `deaf` and `rude`
     shares that never read, or break the rules; `lockstep`: a bot moves when all its neighbours'
-    last moves were heard."""
+    last moves were heard; `viewport` tiles that a screen shows.
+    """
 
     about: str
     move: "Callable[[Bot, int], Move]"

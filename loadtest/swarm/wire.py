@@ -73,12 +73,14 @@ class Chunk:
     `arrivals` are the moments, in us of the run's clock, at which bots received it.
     """
 
-    __slots__ = ("batches", "others", "flush", "due", "events", "size", "arrivals")
+    __slots__ = ("parts", "batches", "others", "flush", "due", "events", "size", "arrivals")
 
-    def __init__(self, batches: list[Batch], others: list[bytes], flush: int, size: int) -> None:
-        self.batches = batches
-        #: Payloads of all other messages, and (as bytes with the opcode before) control frames.
-        self.others = others
+    def __init__(self, parts: "list[Batch | bytes]", flush: int, size: int) -> None:
+        #: In their order: batches, the payloads of all other messages but flushes, and control
+        #: frames with their opcode before their payload.
+        self.parts = parts
+        self.batches = batches = [part for part in parts if isinstance(part, Batch)]
+        self.others = [part for part in parts if not isinstance(part, Batch)]
         self.flush = flush
         self.size = size
         self.events = sum(len(batch.events) for batch in batches)
@@ -120,8 +122,7 @@ class Reader:
         chunk = self._chunks.get(data) or self._old_chunks.get(data)
         if chunk is not None:
             return chunk, b""
-        batches: list[Batch] = []
-        others: list[bytes] = []
+        parts: list[Batch | bytes] = []
         flush = at = 0
         end = len(data)
         while end - at >= 2:
@@ -136,21 +137,21 @@ class Reader:
             if start + size > end:
                 break
             if first != 0x80 | BINARY or size < 2:
-                others.append(control(first, data[start : start + size]))
+                parts.append(control(first, data[start : start + size]))
             else:
                 kind = data[start + 1]
                 if kind == BATCH:
-                    batches.append(self._batch(data[start : start + size]))
+                    parts.append(self._batch(data[start : start + size]))
                 elif kind == FLUSH:
                     flush = msgpack.unpackb(data[start : start + size])[1]
                 else:
-                    others.append(data[start : start + size])
+                    parts.append(data[start : start + size])
             at = start + size
-        chunk = Chunk(batches, others, flush, at)
-        if batches and not others and at == end:
+        chunk = Chunk(parts, flush, at)
+        if chunk.batches and not chunk.others and at == end:
             self._chunks[data] = chunk
             return chunk, b""
-        if batches:
+        if chunk.batches:
             self._odd.append(chunk)
         return chunk, data[at:]
 

@@ -1,0 +1,195 @@
+"""The command line of the swarm: what to run, how often, and where the results go."""
+
+import argparse
+import os
+import resource
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from loadtest.swarm import results, show
+from loadtest.swarm.run import Options, Result, TargetError, run
+from loadtest.swarm.scenarios import SCENARIOS
+
+#: Descriptors of a process of the swarm that are no bots' sockets.
+SPARE_DESCRIPTORS = 64
+
+EPILOG = """scenarios:
+{}
+
+A URL of a broker without a host (redis://, rediscluster://, zeromq://, zeromq+ipc://) starts one
+for the run; several with commas between are a ring. The exit code is 0 if all was right, 1 if the
+oracle or the run failed, 2 for bad options, 3 if the swarm itself was too slow to be believed."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what the command line says; return the exit code."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    try:
+        plans = _plans(given)
+    except ValueError as error:
+        parser.error(str(error))
+    done: list[Result] = []
+    display = show.Display()
+    try:
+        for number, options in enumerate(plans, 1):
+            title = show.title(options, number, len(plans))
+            with display.following(title, options) as following:
+                done.append(run(options, following))
+            if done[-1].error == "interrupted":
+                break
+    except TargetError as error:
+        display.say(f"bots: {error}")
+        return 1
+    except KeyboardInterrupt:
+        display.say("bots: interrupted before anything was measured")
+        return 130
+    finally:
+        if done:
+            display.table(done)
+            _keep(given, done)
+    return _judge(done, display)
+
+
+def _keep(given: argparse.Namespace, done: list[Result]) -> None:
+    if given.json is not None:
+        given.json.parent.mkdir(parents=True, exist_ok=True)
+        given.json.write_text(results.as_json(done))
+    if given.report is not None:
+        results.write_report(given.report, done)
+
+
+def _judge(done: list[Result], display: show.Display) -> int:
+    code = 0
+    for result in done:
+        for fault in result.faults:
+            display.say(f"failed: {show.name(result.options)}: {fault}")
+            code = 1
+        for why in result.invalid:
+            display.say(f"not valid: {show.name(result.options)}: {why}; use fewer bots, or "
+                        "--processes on a machine with more cores")  # fmt: skip
+            code = code or 3
+    if any(result.error == "interrupted" for result in done):
+        return 130
+    if code == 0:
+        expected = sum(result.verdict.expected for result in done if result.verdict)
+        display.say(f"all right: {expected:,} of {expected:,} expected deliveries accounted for")
+    return code
+
+
+def _plans(given: argparse.Namespace) -> list[Options]:
+    """Return the runs that are wanted, in order. Raises ValueError."""
+    if given.url and (given.compare or given.broker or given.workers != 1):
+        raise ValueError("--url names a server that runs: --broker, --workers, --compare start one")
+    if given.compare and given.broker:
+        raise ValueError("--compare names the brokers: leave --broker out")
+    options = Options(
+        seconds=given.seconds,
+        scenario=given.scenario,
+        url=given.url,
+        broker=given.broker,
+        workers=given.workers,
+        rate=given.rate,
+        squares=given.squares,
+        viewport=given.viewport,
+        processes=given.processes,
+        sample=given.sample,
+        joins=given.joins,
+        pin=given.pin,
+    )
+    counts = given.ramp or [given.bots]
+    _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    room = (limit - SPARE_DESCRIPTORS) * given.processes
+    if max(counts) > room:
+        raise ValueError(
+            f"{max(counts)} bots need more file descriptors than the {limit} that a process may "
+            "have here: raise it (ulimit -n), or use more --processes"
+        )
+    return [
+        replace(options, bots=count, broker=broker)
+        for broker in given.compare or [given.broker]
+        for count in counts
+        for _ in range(given.repeat)
+    ]
+
+
+def _parser() -> argparse.ArgumentParser:
+    scenarios = "\n".join(f"  {name:15}{s.about}" for name, s in SCENARIOS.items())
+    parser = argparse.ArgumentParser(
+        prog="bots.py",
+        description="Measure a Flatlands server with a swarm of clients, and judge what they hear.",
+        epilog=EPILOG.format(scenarios),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--url", help="a server that runs: ws://HOST:PORT/ws; else one is started")
+    add("--broker", default="", metavar="URL", help="the broker of the server that is started")
+    add("--workers", type=_count(1, 64), default=1, help="its processes (1)")
+    add("--bots", type=_count(1, 100_000), default=1000, help="how many bots (1000)")
+    add("--seconds", type=_amount(1, 86_400), default=30.0, help="how long to measure (30)")
+    add("--scenario", choices=SCENARIOS, default="wander", metavar="NAME", help="see below")
+    add("--compare", nargs="+", metavar="URL", help="run with each of these brokers in turn")
+    add("--ramp", type=_ramp, metavar="A..B[/N]", help="A to B bots in N steps (6), each a run")
+    add("--repeat", type=_count(1, 100), default=1, help="runs of each kind (1); medians are told")
+    add("--rate", type=_amount(0, 1000), help="moves a second and bot, if not the scenario's")
+    add("--squares", type=_count(1, 1_000_000), help="squares that bots begin in, if not its own")
+    add("--viewport", type=_size, metavar="WxH", help="tiles that a screen shows, if not its own")
+    add("--processes", type=_count(1, 256), default=max((os.cpu_count() or 1) // 2, 1),
+        help="processes of the swarm (half the cores)")  # fmt: skip
+    add("--sample", type=_count(1, 100_000), default=40, help="bots that the oracle looks at (40)")
+    add("--joins", type=_amount(1, 100_000), default=500.0, help="joins a second (500)")
+    add("--no-pin", dest="pin", action="store_false",
+        help="let the server use the swarm's cores too")  # fmt: skip
+    add("--json", type=Path, metavar="FILE", help="write all results there")
+    add("--report", type=Path, metavar="DIR", help="write a page with charts there")
+    return parser
+
+
+def _count(low: int, high: int):  # type: ignore[no-untyped-def]
+    def convert(text: str) -> int:
+        if not text.isdecimal() or not low <= int(text) <= high:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, {low} to {high}")
+        return int(text)
+
+    return convert
+
+
+def _amount(low: float, high: float):  # type: ignore[no-untyped-def]
+    def convert(text: str) -> float:
+        try:
+            amount = float(text)
+        except ValueError:
+            amount = low - 1
+        if not low <= amount <= high:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {low} to {high}")
+        return amount
+
+    return convert
+
+
+def _ramp(text: str) -> list[int]:
+    ends, _, steps = text.partition("/")
+    low, _, high = ends.partition("..")
+    parts = (low, high, steps or "6")
+    if not all(part.isdecimal() for part in parts):
+        raise argparse.ArgumentTypeError(f"{text!r} is not like 100..5000 or 100..5000/6")
+    first, last, number = map(int, parts)
+    if not 1 <= first < last <= 100_000 or not 2 <= number <= 100:
+        raise argparse.ArgumentTypeError(f"{text!r} must rise, from 1 to 100000, in 2 to 100 steps")
+    # Equal factors, rounded to two digits: the second article's axis is logarithmic too.
+    factor = (last / first) ** (1 / (number - 1))
+    counts = [float(f"{first * factor**step:.2g}") for step in range(number)]
+    return sorted({first, *(round(count) for count in counts[1:-1]), last})
+
+
+def _size(text: str) -> tuple[int, int]:
+    width, _, height = text.partition("x")
+    if not (width.isdecimal() and height.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not like 40x25")
+    size = int(width), int(height)
+    if not (8 <= size[0] <= 96 and 8 <= size[1] <= 64):
+        raise argparse.ArgumentTypeError(f"{text!r}: a screen shows 8 to 96 by 8 to 64 tiles")
+    return size
+
+

@@ -1,0 +1,193 @@
+"""What a person sees in the terminal: how a run goes on, and tables of what came of it."""
+
+import contextlib
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from loadtest.swarm.run import Options, Progress, Result, Show
+
+#: Off a terminal, a line each so many seconds.
+LINE_EVERY = 5.0
+
+#: The rows of the table: heading, key, and how it is written.
+_FIGURES = (
+    ("moves a second", "moves/s", "{:,.0f}"),
+    ("deliveries a second", "deliveries/s", "{:,.0f}"),
+    ("latency, ms: p50", "p50", "{:.1f}"),
+    ("p90", "p90", "{:.1f}"),
+    ("p99", "p99", "{:.1f}"),
+    ("p99.9", "p99.9", "{:.1f}"),
+    ("max", "max", "{:.1f}"),
+    ("CPU, of a core: server", "server", "{:.0%}"),
+    ("broker", "broker", "{:.0%}"),
+    ("each process of the swarm", "swarm", "{:.0%}"),
+    ("deliveries per server CPU second", "per CPU s", "{:,.0f}"),
+    ("server memory, MB", "MB", "{:.0f}"),
+)
+_HEARD = (
+    ("observers", "observers"),
+    ("expected", "expected"),
+    ("= delivered", "delivered"),
+    ("+ replaced by a newer move", "replaced"),
+    ("+ skipped for a slow client", "skipped"),
+    ("+ dropped and counted", "dropped"),
+    ("+ missing", "missing"),
+    ("heard besides, rightly", "extra"),
+)
+_FAULTS = (
+    ("heard from too far away", "foreign"),
+    ("duplicate", "duplicate"),
+    ("out of order", "reordered"),
+    ("stale (over 2 s)", "stale"),
+    ("ghosts at the end", "ghosts"),
+    ("unseen at the end", "unseen"),
+    ("wrong at the end", "wrong"),
+    ("told in a wrong square", "misplaced"),
+    ("stalled in lockstep", "stalled"),
+    ("last move unanswered", "unanswered"),
+)
+
+
+def name(options: Options) -> str:
+    """Return what a run is called."""
+    workers = f", {options.workers} workers" if options.workers > 1 else ""
+    return f"{options.scenario}, {options.bots:,} bots, {target(options)}{workers}"
+
+
+def target(options: Options) -> str:
+    """Return the broker of the server that is started, or the server that runs."""
+    own = "its own forwarder" if options.workers > 1 else "memory://"
+    return options.url or options.broker or own
+
+
+def title(options: Options, number: int, of: int) -> str:
+    """Return the heading of a run that begins."""
+    return f"{name(options)}" + (f" ({number} of {of})" if of > 1 else "")
+
+
+def figures(result: Result) -> dict[str, float]:
+    """Return the figures of a run that stand in tables and charts. Latencies are ms; CPU is in
+    cores; `per CPU s` are deliveries for each second of the server's CPU."""
+    totals, seconds = result.totals, result.measured or 1
+    cpu = totals.get("server_cpu", 0.0)
+    deliveries = totals.get("deliveries", 0)
+    return {
+        "moves/s": totals.get("moves", 0) / seconds,
+        "deliveries/s": deliveries / seconds,
+        **{key: result.latency.get(key, 0.0) for key in ("p50", "p90", "p99", "p99.9", "max")},
+        "server": cpu / seconds,
+        "broker": totals.get("broker_cpu", 0.0) / seconds,
+        "swarm": totals.get("swarm_cpu", 0.0) / seconds / result.options.processes,
+        "per CPU s": deliveries / cpu if cpu else 0.0,
+        "MB": totals.get("server_mb", 0.0),
+    }
+
+
+def grouped(results: Sequence[Result]) -> dict[str, list[Result]]:
+    """Return the runs of the same kind together, those that measured anything, in order."""
+    groups: dict[str, list[Result]] = {}
+    for result in results:
+        if result.measured:
+            groups.setdefault(name(result.options), []).append(result)
+    return groups
+
+
+def medians(results: Sequence[Result]) -> dict[str, float]:
+    """Return the medians of the figures of several runs."""
+    rows = [figures(result) for result in results]
+    return {key: statistics.median(row[key] for row in rows) for key in rows[0]}
+
+
+class Display:
+    """Writes to the terminal, or lines to whatever standard output is."""
+
+    def __init__(self) -> None:
+        self._console = Console(highlight=False)
+        if not self._console.is_terminal:
+            # A file is as wide as it needs to be.
+            self._console.width = 250
+
+    def say(self, text: str) -> None:
+        """Print one line."""
+        self._console.print(text, markup=False)
+
+    @contextlib.contextmanager
+    def following(self, heading: str, options: Options) -> Iterator[Show]:
+        """Show a run while it goes on."""
+        self.say(heading)
+        if not self._console.is_terminal:
+            yield self._lines(options)
+            return
+        with Live(console=self._console, transient=True, auto_refresh=False) as live:
+            yield lambda progress: live.update(_board(progress, options), refresh=True)
+
+    def _lines(self, options: Options) -> Show:
+        last = [0.0, ""]
+
+        def line(progress: Progress) -> None:
+            now = time.monotonic()
+            if progress.phase == last[1] and now - last[0] < LINE_EVERY:
+                return
+            last[:] = now, progress.phase
+            self.say(
+                f"  {progress.phase} {progress.seconds:.0f} s: {progress.bots:,} bots, "
+                f"{progress.moves:,.0f} moves/s, {progress.deliveries:,.0f} deliveries/s, "
+                f"p99 {progress.p99:.0f} ms, CPU server {progress.server:.0%} "
+                f"broker {progress.broker:.0%} swarm {progress.swarm:.0%}"
+            )
+
+        return line
+
+    def table(self, results: Sequence[Result]) -> None:
+        """Print what came of the runs: speed, what was heard, and what must not be."""
+        groups = grouped(results)
+        if not groups:
+            return
+        self.say("")
+        table = Table(show_edge=False, pad_edge=False)
+        table.add_column("")
+        for runs in groups.values():
+            median = f"\nmedian of {len(runs)}" if len(runs) > 1 else ""
+            table.add_column(_heading(runs[0].options) + median, justify="right")
+        found = [medians(runs) for runs in groups.values()]
+        for heading, key, form in _FIGURES:
+            table.add_row(heading, *(form.format(row[key]) if row[key] else "-" for row in found))
+        table.add_section()
+        for rows in (_HEARD, _FAULTS):
+            for heading, key in rows:
+                table.add_row(heading, *(_sum(runs, key) for runs in groups.values()))
+            table.add_section()
+        self._console.print(table)
+
+
+def _heading(options: Options) -> str:
+    workers = f"\n{options.workers} workers" if options.workers > 1 else ""
+    return f"{options.scenario}\n{options.bots:,} bots\n{target(options)}{workers}"
+
+
+def _sum(runs: Sequence[Result], key: str) -> str:
+    verdicts = [run.verdict for run in runs if run.verdict is not None]
+    return f"{sum(getattr(verdict, key) for verdict in verdicts):,}" if verdicts else "not judged"
+
+
+def _board(progress: Progress, options: Options) -> Any:
+    table = Table.grid(padding=(0, 2))
+    rows = (
+        (progress.phase, f"{progress.seconds:.0f} s"
+         + (f" of {options.seconds:.0f}" if progress.phase == "measuring" else "")),
+        ("bots", f"{progress.bots:,} of {options.bots:,}"),
+        ("moves/s", f"{progress.moves:,.0f}"),
+        ("deliveries/s", f"{progress.deliveries:,.0f}"),
+        ("p99", f"{progress.p99:.1f} ms"),
+        ("CPU", f"server {progress.server:.0%}  broker {progress.broker:.0%}  "
+         f"swarm {progress.swarm:.0%}"),
+    )  # fmt: skip
+    for key, value in rows:
+        table.add_row(f"  {key}", value)
+    return table

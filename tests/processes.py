@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,11 +19,18 @@ PATIENCE = 20
 
 
 class ServerProcess:
-    """`python -m server` with some options; the port is free unless told."""
+    """`python -m server` with some options; the port is free unless told.
 
-    def __init__(self, *options: str, port: int = 0, **environment: str) -> None:
+    `module` is another one to run, and `before` what it is told before the options.
+    """
+
+    def __init__(
+        self, *options: str, port: int = 0, module: str = "server", before: Sequence[str] = (),
+        **environment: str,
+    ) -> None:  # fmt: skip
+        own = ["-m", module, *before, "--port", str(port)]
         self.process = subprocess.Popen(
-            [sys.executable, "-W", "error", "-m", "server", "--port", str(port), *options],
+            [sys.executable, "-W", "error", *own, *options],
             cwd=ROOT,
             env={**_clean_environment(), **environment},
             stdout=subprocess.PIPE,

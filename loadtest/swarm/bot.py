@@ -42,7 +42,7 @@ class Bot:
         self.home = (0, 0)
         self.heading = (1, 0)
         self.turn = 0
-        #: Whether it will never take what comes once it has joined, and whether it breaks the rules.
+        #: Whether it takes nothing more once it has joined, and whether it breaks the rules.
         self.deaf = self.rude = False
         self.reads = True
         self.lives: list[dict[str, Any]] = []

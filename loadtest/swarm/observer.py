@@ -71,18 +71,16 @@ class Observer:
         """Take in a batch."""
         self.last = now
         square, node, number = batch.square, batch.node, batch.number
-        known = self._numbers.get((square, node))
+        known = self._numbers.get((square, node), number - 1)
+        if number == known:
+            self.duplicate += len(batch.events)
+            return
+        late = number < known
         gap = 0
-        if known is not None:
-            if number <= known:
-                if number == known:
-                    self.duplicate += len(batch.events)
-                else:
-                    self.reordered += len(batch.events)
-                return
-            gap = int(batch.previous not in (0, known))
+        if not late:
+            gap = int((square, node) in self._numbers and batch.previous not in (0, known))
             self.gaps += gap
-        self._numbers[square, node] = number
+            self._numbers[square, node] = number
         row = len(self._rows)
         self._rows.append((now, *square, len(batch.events), batch.replaced, gap))
         if not self._holds(square):
@@ -94,13 +92,12 @@ class Observer:
                 continue
             id, seq = event[1], event[2]
             before = self._seqs.get((square, id), -1)
-            if seq <= before:
-                if seq == before:
-                    self.duplicate += 1
-                else:
-                    self.reordered += 1
+            if seq == before:
+                self.duplicate += 1
                 continue
-            self._seqs[square, id] = seq
+            if late or seq < before:
+                self.reordered += 1
+            self._seqs[square, id] = max(seq, before)
             if kind <= TRACK:
                 self._tell(id, event[3], kind, now, row)
             else:

@@ -159,10 +159,11 @@ class Display:
         for heading, key, form in _FIGURES:
             table.add_row(heading, *(form.format(row[key]) if row[key] else "-" for row in found))
         table.add_section()
-        for rows in (_HEARD, _FAULTS):
-            for heading, key in rows:
-                table.add_row(heading, *(_sum(runs, key) for runs in groups.values()))
-            table.add_section()
+        if any(run.verdict for runs in groups.values() for run in runs):
+            for rows in (_HEARD, _FAULTS):
+                for heading, key in rows:
+                    table.add_row(heading, *(_sum(runs, key) for runs in groups.values()))
+                table.add_section()
         self._console.print(table)
 
 
@@ -173,7 +174,7 @@ def _heading(options: Options) -> str:
 
 def _sum(runs: Sequence[Result], key: str) -> str:
     verdicts = [run.verdict for run in runs if run.verdict is not None]
-    return f"{sum(getattr(verdict, key) for verdict in verdicts):,}" if verdicts else "not judged"
+    return f"{sum(getattr(verdict, key) for verdict in verdicts):,}" if verdicts else "-"
 
 
 def _board(progress: Progress, options: Options) -> Any:

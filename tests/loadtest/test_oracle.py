@@ -1,0 +1,145 @@
+"""The oracle's arithmetic, on made-up runs: who must hear what, and what became of it."""
+
+import numpy as np
+import pytest
+
+from loadtest.swarm.oracle import SECOND, TILE, judge
+from loadtest.swarm.wire import ENTER, GONE, TRACK
+
+SPAN = 16 * TILE
+BEGIN, END = 10 * SECOND, 20 * SECOND
+VIEWPORT = (24, 24)
+
+
+def life(id, square, moves=(), *, left=0, seen=None, place=None):
+    """A player who stands in the middle of a square, and answers each of its moves."""
+    x, y = place or (square[0] * SPAN + SPAN // 2, square[1] * SPAN + SPAN // 2)
+    rows = [(1, 0, *square, x, y, 0, 0, 0, 0)]
+    rows += [(2 + n, due, *square, x, y, 0, 0, due // 1000, 0) for n, due in enumerate(moves)]
+    return {
+        "index": id, "id": id, "asked": 0, "ready": SECOND, "left": left, "offset": 0.0,
+        "honest": True, "held_changes": 0, "intents": np.array(moves, dtype=np.int64),
+        "timeline": np.array(rows, dtype=np.int64), "observed": seen,
+    }  # fmt: skip
+
+
+def observed(news=(), rows=((0, 0, 0, 1, 0, 0),), beliefs=(), behind=()):
+    """What an observer was told: news (when, id, ack, kind, row), and rows of batches."""
+    return {
+        "news": np.array(news, dtype=np.int64).reshape(-1, 5),
+        "rows": np.array(rows, dtype=np.int64).reshape(-1, 6),
+        "beliefs": np.array(beliefs, dtype=np.int64).reshape(-1, 11),
+        "behind": list(behind), "duplicate": 0, "reordered": 0, "gaps": 0, "snapshots": 0,
+    }  # fmt: skip
+
+
+def belief(player):
+    """What there is to believe of a player in the end."""
+    return (player["id"], *player["timeline"][-1].tolist())
+
+
+def verdict(*lives, losses=0):
+    report = {"lives": lives, "at": 24 * SECOND, "rules": (SPAN, SPAN // 4, SPAN // 2),
+              "stalled": []}  # fmt: skip
+    return judge([report], (BEGIN, END), losses, VIEWPORT)
+
+
+MOVES = [12 * SECOND, 13 * SECOND, 14 * SECOND]
+TOLD = [(due + 5000, 2, due, TRACK, 0) for due in MOVES]
+
+
+def watch(news, square=(0, 0), **what):
+    """Judge an observer in square 0, 0 of a mover who makes MOVES in `square`."""
+    mover = life(2, square, MOVES)
+    believed = what.pop("believed", [belief(mover)])
+    losses = what.pop("losses", 0)
+    watcher = life(1, (0, 0), seen=observed(news, beliefs=believed, **what))
+    watcher["observed"]["beliefs"] = np.array(
+        [*believed, belief(watcher)], dtype=np.int64
+    ).reshape(-1, 11)
+    return verdict(watcher, mover, losses=losses)
+
+
+def test_what_is_told_is_delivered():
+    found = watch(TOLD)
+    assert (found.expected, found.delivered) == (3, 3)
+    assert found.adds_up and found.faults == {}
+
+
+def test_what_is_not_told_is_missing():
+    found = watch(TOLD[:1] + TOLD[2:])
+    assert (found.expected, found.delivered, found.missing) == (3, 2, 1)
+    assert not found.adds_up and found.faults == {"missing": 1}
+
+
+@pytest.mark.parametrize(("counted", "replaced"), [(0, 0), (1, 1), (2, 2), (5, 2)])
+def test_only_so_much_is_replaced_as_the_batch_says(counted, replaced):
+    found = watch(TOLD[2:], rows=[(MOVES[2], 0, 0, 1, counted, 0)])
+    assert (found.delivered, found.replaced, found.missing) == (1, replaced, 2 - replaced)
+
+
+def test_what_a_slow_client_missed_is_skipped():
+    found = watch(TOLD[2:], behind=[(MOVES[0], MOVES[1] + 1)])
+    assert (found.delivered, found.skipped) == (1, 2) and found.adds_up
+
+
+def test_a_gap_is_a_counted_drop_only_if_the_server_counted_it():
+    rows = [(MOVES[2], 0, 0, 1, 0, 1)]
+    assert watch(TOLD[2:], rows=rows, losses=1).dropped == 2
+    found = watch(TOLD[2:], rows=rows)
+    assert (found.dropped, found.missing) == (0, 2)
+
+
+def test_what_is_told_late_is_stale():
+    late = (MOVES[1] + 3 * SECOND, 2, MOVES[1], TRACK, 0)
+    assert watch([TOLD[0], late, TOLD[2]]).faults == {"stale": 1}
+
+
+@pytest.mark.parametrize(
+    ("square", "must"),
+    # A viewport of 24 tiles from the middle of square 0 touches the squares around it.
+    [((1, 1), True), ((-1, 0), True), ((2, 0), False), ((0, -2), False)],
+)
+def test_the_viewport_says_what_must_be_heard(square, must):
+    found = watch([], square, believed=[])
+    assert found.expected == (3 if must else 0)
+
+
+def test_heard_within_the_outer_margin_is_right_and_beyond_it_foreign():
+    # 12 tiles, and 8 of margin, from the middle: up to 20 tiles, of which the second square has 4.
+    assert watch(TOLD, (1, 0), rows=[(MOVES[0], 1, 0, 3, 0, 0)]).foreign == 0
+    assert watch(TOLD, (2, 0), rows=[(MOVES[0], 3, 0, 3, 0, 0)], believed=[]).foreign == 3
+
+
+def test_who_is_believed_in_after_it_left_is_a_ghost():
+    gone = life(3, (0, 0), left=15 * SECOND)
+    watcher = life(1, (0, 0))
+    watcher["observed"] = observed(beliefs=[belief(watcher), belief(gone)])
+    assert verdict(watcher, gone).ghosts == 1
+    watcher["observed"] = observed(
+        [(15 * SECOND, 3, 0, GONE, 0)], beliefs=[belief(watcher)]
+    )
+    assert verdict(watcher, gone).faults == {}
+
+
+def test_who_is_not_believed_in_is_unseen_and_who_is_elsewhere_wrong():
+    mover = life(2, (0, 0), MOVES)
+    assert watch(TOLD, believed=[]).faults == {"unseen": 1}
+    elsewhere = list(belief(mover))
+    elsewhere[5] += 1
+    assert watch(TOLD, believed=[elsewhere]).faults == {"wrong": 1}
+
+
+def test_who_gets_no_answer_to_its_last_move_is_unanswered():
+    mover = life(2, (0, 0), MOVES)
+    mover["intents"] = np.array([*MOVES, MOVES[-1] + SECOND])
+    mover["observed"] = observed(
+        [(0, 2, 0, ENTER, 0), *TOLD], beliefs=[belief(mover)]
+    )
+    found = verdict(mover)
+    assert found.unanswered == 1 and found.missing == 1
+
+
+def test_an_event_in_a_square_far_from_its_track_is_misplaced():
+    mover = life(2, (0, 0), MOVES, place=(5 * SPAN, 0))
+    assert verdict(mover).misplaced == 4

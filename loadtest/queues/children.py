@@ -194,6 +194,9 @@ class Children:
                 if worker not in found and (line := worker.line()):
                     found[worker] = json.loads(line)
                     if trouble := found[worker].get("trouble"):
+                        # Where a broker of ours has died, that is the cause, and told instead.
+                        time.sleep(LOOK_S)
+                        self._look()
                         raise Trouble(trouble)
             return len(found) == len(workers)
 

@@ -30,6 +30,7 @@ import gevent
 import redis
 
 from brokers import BrokerClosed
+from brokers.base import bare
 from loadtest.queues.clients import PUBLISHERS, BrokerClient, Publisher
 from loadtest.queues.stamp import HELLO, SECOND, STAMP, Tally
 
@@ -40,7 +41,7 @@ BURST = 64
 REFUSED_S = 0.001
 
 #: Seconds between two looks at what is due, where the rate is given.
-PACE_S = 0.0002
+PACE_S = 0.0005
 
 #: Seconds between two looks at what the parent says, and the longest wait for a message.
 LOOK_S = 0.02
@@ -124,16 +125,13 @@ class Publishing:
                 if now >= end:
                     return
                 # At a rate it is stamped with the time at which it was due, not with a later one.
-                stamp = begin + self._sent * SECOND // rate if rate else now
+                stamp = begin + (self._sent + 1) * SECOND // rate if rate else now
                 if publish(channel, pack(stamp, number, run, self._sent) + padding):
                     self._sent += 1
                 else:
                     self._refused += 1
                     sleep(REFUSED_S)
-            if burst < BURST:
-                # gevent's own timers are late by a millisecond or two.
-                time.sleep(PACE_S)
-            sleep(0)
+            sleep(0 if burst == BURST else PACE_S)
 
     def report(self) -> dict[str, Any]:
         """Return what has become known since: losses after a message was taken, lost links."""
@@ -204,12 +202,6 @@ class Subscribing:
         }
 
 
-def bare(url: str) -> str:
-    """Return a URL without user and password."""
-    scheme, _, rest = url.partition("://")
-    return f"{scheme}://{rest.rpartition('@')[2]}"
-
-
 def at_once(tasks: list[Callable[[], Any]]) -> list[Any]:
     """Return what these return; several take turns in this process."""
     if len(tasks) == 1:
@@ -247,10 +239,11 @@ def work(told: dict[str, Any], parent: Parent) -> None:
     heard = [greenlet.get() for greenlet in gevent.joinall(hearing, raise_error=True)]
     while sent_now() is None:
         sleep(LOOK_S)
+    report = {"publishers": [one.report() for one in publishers], "subscribers": heard}
     for one in everybody:
         if trouble := one.client.trouble():
             raise Trouble(trouble)
-    parent.tell({"publishers": [one.report() for one in publishers], "subscribers": heard})
+    parent.tell(report)
     # That a worker ends is trouble. The parent ends this one, or its reader thread does.
     threading.Event().wait()
 

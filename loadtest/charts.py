@@ -22,6 +22,7 @@ COLOURS = {
     "zeromq": "#1d70a2",
     "memory": "#5c8a3c",
     "null": "#85857f",
+    "ring": "#7d5ba6",
 }
 INK = "#2b2b28"
 FAINT = "#8b8b84"
@@ -178,7 +179,8 @@ def _label_ends(figure: Figure, axes: Axes, lines: Sequence[Line]) -> None:
         ends.setdefault(round(float(where[0])), []).append((float(where[1]), line))
     for column in ends.values():
         column.sort(key=lambda end: end[0])
-        places = _apart([height * points_a_pixel for height, _ in column])
+        floor = axes.bbox.y0 * points_a_pixel + LABEL_GAP / 2
+        places = apart([height * points_a_pixel for height, _ in column], floor)
         for (height, line), place in zip(column, places, strict=True):
             axes.annotate(
                 line.label,
@@ -195,8 +197,8 @@ def _label_ends(figure: Figure, axes: Axes, lines: Sequence[Line]) -> None:
             )
 
 
-def _apart(heights: list[float]) -> list[float]:
-    """Return heights, in points and rising, moved as little as makes each gap LABEL_GAP."""
+def apart(heights: list[float], floor: float) -> list[float]:
+    """Return rising heights, in points, moved until each gap is LABEL_GAP and none is too low."""
     groups: list[list[float]] = []
     for height in heights:
         groups.append([height, 1])
@@ -206,6 +208,10 @@ def _apart(heights: list[float]) -> list[float]:
             if above - below >= LABEL_GAP * (many + few) / 2:
                 break
             groups[-2:] = [[(below * many + above * few) / (many + few), many + few]]
+    lowest = floor
+    for group in groups:
+        group[0] = max(group[0], lowest + LABEL_GAP * (group[1] - 1) / 2)
+        lowest = group[0] + LABEL_GAP * (group[1] + 1) / 2
     return [
         middle + LABEL_GAP * (n - (size - 1) / 2)
         for middle, size in groups

@@ -179,10 +179,10 @@ class Children:
             self._look()
             time.sleep(min(LOOK_S, left))
 
-    def _look(self) -> None:
+    def _look(self, besides: Child | None = None) -> None:
         self._signals.check()
         for child in self._all:
-            if death := child.death():
+            if child is not besides and (death := child.death()):
                 raise Trouble(child.last_words() or death)
 
     def answers(self, workers: list[Child], seconds: float) -> list[dict[str, Any]]:
@@ -196,7 +196,7 @@ class Children:
                     if trouble := found[worker].get("trouble"):
                         # Where a broker of ours has died, that is the cause, and told instead.
                         time.sleep(LOOK_S)
-                        self._look()
+                        self._look(besides=worker)
                         raise Trouble(trouble)
             return len(found) == len(workers)
 

@@ -62,6 +62,16 @@ def _number(least: int, most: int) -> Any:
     return number
 
 
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= 3600:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time from 0 to 3600 seconds")
+    return seconds
+
+
 def _url(scheme: str) -> Any:
     def url(text: str) -> str:
         if not text.startswith(f"{scheme}://"):
@@ -95,6 +105,13 @@ def parser() -> argparse.ArgumentParser:
         help=f"clients: 4, 1-4 or 1,2,8 (1-{2 * cores}, which is to twice the cores)",
     )
     add("--num-seconds", type=_number(1, 3600), default=10, metavar="N", help="(%(default)s)")
+    add(
+        "--warm-up",
+        type=_seconds,
+        default=1.0,
+        metavar="SECONDS",
+        help="published before, not counted (%(default)s)",
+    )
     add("--num-channels", type=_number(1, 65536), default=50, metavar="N", help="(%(default)s)")
     add(
         "--message-size",
@@ -153,6 +170,7 @@ def main(arguments: list[str] | None = None) -> int:
         seconds=told.num_seconds,
         channels=told.num_channels,
         size=told.message_size,
+        warm_up=told.warm_up,
         rate=told.rate,
         redis=told.redis or "",
         zeromq=told.zeromq or "",

@@ -16,11 +16,11 @@ LOOK = {
     "redis-unbuffered": (tint(COLOURS["redis"], 0.45), "s"),
     "redis-buffered": (tint(COLOURS["redis"], 0.15), "o"),
     "redis": (tint(COLOURS["redis"], -0.2), "o"),
-    "redis-ring": (tint(COLOURS["redis"], -0.5), "D"),
+    "redis-ring": (tint(COLOURS["ring"], -0.2), "D"),
     "zeromq": (COLOURS["zeromq"], "o"),
-    "zeromq-ring": (tint(COLOURS["zeromq"], -0.4), "D"),
+    "zeromq-ring": (tint(COLOURS["ring"], 0.25), "D"),
     "memory": (COLOURS["memory"], "o"),
-    "go-redis": (tint(COLOURS["redis"], -0.45), "^"),
+    "go-redis": (tint(COLOURS["redis"], -0.5), "^"),
     "go-zeromq": (tint(COLOURS["zeromq"], -0.45), "^"),
 }
 

@@ -9,10 +9,13 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 OURS = {"world", "brokers", "server", "loadtest", "tests"}
 
+# Of loadtest/ only the benchmark of brokers, in a folder of its own, may know the brokers.
 MAY_IMPORT = {
     "world": {"world"},
     "brokers": {"brokers"},
     "server": {"world", "brokers", "server"},
+    "loadtest": {"loadtest"},
+    "loadtest/queues": {"brokers", "loadtest"},
 }
 
 # What would make the rules of the world depend on when, where or by what chance they run.
@@ -39,6 +42,12 @@ def test_a_folder_imports_only_what_it_may(folder):
     for path in paths:
         foreign = set(imported(path)) & OURS - MAY_IMPORT[folder]
         assert not foreign, f"{path.name} imports {foreign}"
+
+
+def test_nothing_else_in_loadtest_gets_at_the_brokers_by_way_of_their_benchmark():
+    for path in (ROOT / "loadtest").rglob("*.py"):
+        if "queues" not in path.parts and path.name != "two_queues.py":
+            assert "loadtest.queues" not in path.read_text(), path
 
 
 def test_the_world_is_pure():

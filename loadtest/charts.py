@@ -1,0 +1,219 @@
+"""The look of every chart in loadtest/: one colour per backend, labels beside what they name.
+
+Functions return matplotlib figures without touching its global state; `svg` makes of one a string
+to be put into a page, with its text as text, and `save_png` a file. Nothing here knows what is
+drawn, and nothing is fetched: fonts are the reader's own, with a fallback.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
+
+#: One colour per backend; whoever draws variants of one takes a `tint`.
+COLOURS = {
+    "redis": "#c8442f",
+    "zeromq": "#1d70a2",
+    "memory": "#5c8a3c",
+    "null": "#85857f",
+    "ring": "#7d5ba6",
+}
+INK = "#2b2b28"
+FAINT = "#8b8b84"
+GRID = "#e7e5de"
+PAPER = "#fdfcf9"
+
+#: Inches.
+SIZE = (8.0, 4.5)
+
+#: Dots per inch of a PNG.
+DPI = 150
+
+#: Points between the lines of two labels.
+LABEL_GAP = 12.5
+
+_STYLE = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["Helvetica Neue", "Helvetica", "Arial", "DejaVu Sans"],
+    "font.size": 9.5,
+    "text.color": INK,
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": INK,
+    "xtick.color": FAINT,
+    "ytick.color": FAINT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "figure.facecolor": PAPER,
+    "axes.facecolor": PAPER,
+    "savefig.facecolor": PAPER,
+    "svg.fonttype": "none",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A curve; `xs` and `ys` are of one length, and `is_past` is drawn behind, thin and dashed."""
+
+    label: str
+    colour: str
+    xs: Sequence[float]
+    ys: Sequence[float]
+    is_past: bool = False
+    marker: str = "o"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar with its name at its left and its value, as a text, at its end."""
+
+    label: str
+    colour: str
+    value: float
+    text: str
+
+
+def tint(colour: str, amount: float) -> str:
+    """Return a colour mixed with white (amount up to 1) or with black (down to -1)."""
+    to, share = (1.0, amount) if amount > 0 else (0.0, -amount)
+    red, green, blue = (round(255 * (part + (to - part) * share)) for part in to_rgb(colour))
+    return f"#{red:02x}{green:02x}{blue:02x}"
+
+
+def short(number: float) -> str:
+    """Return a number as an axis shows it: 950, 12k, 1.5M."""
+    for unit, name in ((1e6, "M"), (1e3, "k")):
+        if abs(number) >= unit:
+            return f"{number / unit:.3g}{name}"
+    return f"{number:.3g}"
+
+
+def line_chart(
+    lines: Sequence[Line],
+    title: str,
+    x: str,
+    y: str,
+    ticks: Sequence[float] = (),
+    doubling: bool = False,
+) -> Figure:
+    """Return curves over `ticks`; where `doubling`, each doubling of x takes the same width."""
+    with matplotlib.rc_context(_STYLE):
+        figure, axes = _blank(title, y)
+        for line in lines:
+            past = {"linewidth": 1.0, "linestyle": (0, (4, 3)), "alpha": 0.75, "zorder": 2}
+            ours = {"linewidth": 2.2, "marker": line.marker, "markersize": 5, "zorder": 3}
+            axes.plot(line.xs, line.ys, color=line.colour, **(past if line.is_past else ours))
+        if doubling:
+            axes.set_xscale("log", base=2)
+        axes.set_xticks(list(ticks) or sorted({x for line in lines for x in line.xs}))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel(x)
+        axes.grid(axis="y", color=GRID, linewidth=0.8)
+        _label_ends(figure, axes, lines)
+        return figure
+
+
+def bar_chart(bars: Sequence[Bar], title: str, x: str) -> Figure:
+    """Return horizontal bars, the first one on top."""
+    with matplotlib.rc_context(_STYLE):
+        figure, axes = _blank(title, "", height=1.3 + 0.34 * len(bars))
+        names = [bar.label for bar in bars]
+        axes.barh(names, [b.value for b in bars], color=[b.colour for b in bars], height=0.62)
+        axes.invert_yaxis()
+        for place, bar in enumerate(bars):
+            axes.annotate(
+                bar.text, (bar.value, place), (4, 0), textcoords="offset points", va="center"
+            )
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+        axes.set_xlabel(x)
+        axes.margins(x=0.12)
+        axes.tick_params(axis="y", length=0)
+        axes.grid(axis="x", color=GRID, linewidth=0.8)
+        return figure
+
+
+def svg(figure: Figure) -> str:
+    """Return a figure as an <svg> element, the same for the same data."""
+    out = StringIO()
+    title = figure.get_suptitle()
+    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": title}):
+        figure.savefig(out, format="svg", metadata={"Date": None, "Title": title})
+    text = out.getvalue()
+    return text[text.index("<svg") :]
+
+
+def save_png(figure: Figure, path: Path) -> None:
+    """Write a figure as a PNG."""
+    with matplotlib.rc_context(_STYLE):
+        figure.savefig(path, dpi=DPI, metadata={"Software": None})
+
+
+def _blank(title: str, y: str, height: float = SIZE[1]) -> tuple[Figure, Axes]:
+    """Return a figure with its title, and what the other axis says above it, where it is read."""
+    figure = Figure(figsize=(SIZE[0], height), layout="constrained")
+    figure.suptitle(title, x=0.012, ha="left", fontsize=12.5, fontweight="bold")
+    axes = figure.add_subplot()
+    axes.set_title(y, loc="left", fontsize=9.5, color=FAINT)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    return figure, axes
+
+
+def _label_ends(figure: Figure, axes: Axes, lines: Sequence[Line]) -> None:
+    """Write each curve's name beside its last point; names that would overlap move apart."""
+    figure.draw_without_rendering()
+    points_a_pixel = 72 / figure.dpi
+    ends: dict[float, list[tuple[float, Line]]] = {}
+    for line in lines:
+        where = axes.transData.transform((line.xs[-1], line.ys[-1]))
+        ends.setdefault(round(float(where[0])), []).append((float(where[1]), line))
+    for column in ends.values():
+        column.sort(key=lambda end: end[0])
+        floor = axes.bbox.y0 * points_a_pixel + LABEL_GAP / 2
+        places = apart([height * points_a_pixel for height, _ in column], floor)
+        for (height, line), place in zip(column, places, strict=True):
+            axes.annotate(
+                line.label,
+                (line.xs[-1], line.ys[-1]),
+                (7, place - height * points_a_pixel),
+                textcoords="offset points",
+                va="center",
+                color=tint(line.colour, -0.15),
+                fontsize=8.5 if line.is_past else 9.5,
+                fontweight="normal" if line.is_past else "bold",
+                bbox={"facecolor": PAPER, "alpha": 0.8, "linewidth": 0, "pad": 0.8},
+                zorder=4,
+                annotation_clip=False,
+            )
+
+
+def apart(heights: list[float], floor: float) -> list[float]:
+    """Return rising heights, in points, moved until each gap is LABEL_GAP and none is too low."""
+    groups: list[list[float]] = []
+    for height in heights:
+        groups.append([height, 1])
+        # A group is its middle and its size; two that touch become one about their common middle.
+        while len(groups) > 1:
+            (below, many), (above, few) = groups[-2:]
+            if above - below >= LABEL_GAP * (many + few) / 2:
+                break
+            groups[-2:] = [[(below * many + above * few) / (many + few), many + few]]
+    lowest = floor
+    for group in groups:
+        group[0] = max(group[0], lowest + LABEL_GAP * (group[1] - 1) / 2)
+        lowest = group[0] + LABEL_GAP * (group[1] + 1) / 2
+    return [
+        middle + LABEL_GAP * (n - (size - 1) / 2)
+        for middle, size in groups
+        for n in range(int(size))
+    ]

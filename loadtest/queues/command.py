@@ -1,0 +1,225 @@
+"""The command line: which points are measured, what is printed, and how it ends.
+
+Exit status 0 where everything asked for was measured and adds up, 1 where something was not, 2 for
+options that make no sense, 130 after Ctrl-C. Whatever was measured is reported in any case.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from brokers.base import PAYLOAD_LIMIT, bare
+from loadtest.queues import golang, report
+from loadtest.queues.children import Interrupted, Signals, Trouble
+from loadtest.queues.machine import machine
+from loadtest.queues.measure import Options, measure
+from loadtest.queues.series import SERIES
+from loadtest.queues.stamp import STAMP
+
+#: Clients that one run may have: a publisher's number is part of each message, in 16 bits.
+CLIENTS_LIMIT = 1000
+
+
+def _clients(text: str) -> list[int]:
+    """Return the numbers that "4", "1-4" or "1,2,8" names."""
+    found: set[int] = set()
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        try:
+            found.update(range(int(first), int(last if dash else first) + 1))
+        except ValueError:
+            found = set()
+            break
+    if not found or min(found) < 1 or max(found) > CLIENTS_LIMIT:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} should look like 4, 1-4 or 1,2,8, from 1 to {CLIENTS_LIMIT}"
+        )
+    return sorted(found)
+
+
+def _series(text: str) -> list[str]:
+    """Return the names of series in a list with commas."""
+    names = list(SERIES) if text == "all" else text.split(",")
+    for name in names:
+        if name not in SERIES:
+            raise argparse.ArgumentTypeError(
+                f"no series is called {name!r}: there are {', '.join(SERIES)}"
+            )
+    return names
+
+
+def _number(least: int, most: int) -> Any:
+    def number(text: str) -> int:
+        if not text.isdecimal() or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is no number from {least} to {most}")
+        return int(text)
+
+    return number
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= 3600:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time from 0 to 3600 seconds")
+    return seconds
+
+
+def _url(scheme: str) -> Any:
+    def url(text: str) -> str:
+        if not text.startswith(f"{scheme}://"):
+            raise argparse.ArgumentTypeError(f"{text!r} does not begin with {scheme}://")
+        return text
+
+    return url
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    cores = os.cpu_count() or 1
+    found = argparse.ArgumentParser(
+        prog="two_queues.py",
+        description="Measure how many messages the brokers carry. A client is a process that "
+        "publishes to random channels at full throttle, and one that hears all channels.",
+    )
+    add = found.add_argument
+    add(
+        "--series",
+        type=_series,
+        default=list(SERIES),
+        metavar="NAME,...",
+        help=f"all, or some of {', '.join(SERIES)}",
+    )
+    add(
+        "--num-clients",
+        type=_clients,
+        default=list(range(1, 2 * cores + 1)),
+        metavar="N,...",
+        help=f"clients: 4, 1-4 or 1,2,8 (1-{2 * cores}, which is to twice the cores)",
+    )
+    add("--num-seconds", type=_number(1, 3600), default=10, metavar="N", help="(%(default)s)")
+    add(
+        "--warm-up",
+        type=_seconds,
+        default=1.0,
+        metavar="SECONDS",
+        help="published before, not counted (%(default)s)",
+    )
+    add("--num-channels", type=_number(1, 65536), default=50, metavar="N", help="(%(default)s)")
+    add(
+        "--message-size",
+        type=_number(STAMP.size, PAYLOAD_LIMIT),
+        default=20,
+        metavar="BYTES",
+        help="of each message (%(default)s)",
+    )
+    add(
+        "--rate",
+        type=_number(1, 10**6),
+        default=0,
+        metavar="N",
+        help="messages a second of each publisher (full throttle)",
+    )
+    add("--redis", type=_url("redis"), metavar="URL", help="use this running Redis")
+    add("--zeromq", type=_url("zeromq"), metavar="URL", help="this running forwarder")
+    add("--json", type=Path, metavar="FILE", help="write all figures there")
+    add("--report", type=Path, metavar="DIR", help="write charts and a page there")
+    return found
+
+
+def _line(point: dict[str, Any]) -> str:
+    account = point["account"]
+    missing = account["due"] - account["delivered"]
+    return (
+        f"{point['series']:<16} {point['clients']:>3} clients  "
+        f"{point['per_client']:>9,.0f} msg/s per client  {point['deliveries']:>9,.0f} in all  "
+        f"p50 {point['latency_ms']['p50'] or 0:>6,.1f} ms  "
+        + (f"{missing / account['due']:.1%} not delivered" if missing else "all delivered")
+    )
+
+
+def _check(point: dict[str, Any]) -> None:
+    """Raise Trouble for a point whose account is not one."""
+    account, where = point["account"], f"{point['series']} with {point['clients']} clients"
+    if not account["adds_up"]:
+        raise Trouble(f"{where}: the account does not add up: {account}")
+    if account["silent"]:
+        raise Trouble(f"{where}: {account['lost']} messages were lost and nobody was told")
+    if not account["delivered"]:
+        raise Trouble(f"{where}: nothing was delivered")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure what the command line asks for; return the exit status."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    given = parser()
+    told = given.parse_args(arguments)
+    for place in filter(None, (told.json and told.json.parent, told.report)):
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            given.error(f"nothing can be written to {place}: {error.strerror}")
+    options = Options(
+        seconds=told.num_seconds,
+        channels=told.num_channels,
+        size=told.message_size,
+        warm_up=told.warm_up,
+        rate=told.rate,
+        redis=told.redis or "",
+        zeromq=told.zeromq or "",
+    )
+    run: dict[str, Any] = {
+        "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "command": ["python", "loadtest/two_queues.py", *map(bare, arguments)],
+        "options": {
+            name: value for name, value in vars(options).items() if name not in ("redis", "zeromq")
+        },
+        "machine": machine(),
+        "points": [],
+        "troubles": [],
+    }
+    with Signals() as signals, tempfile.TemporaryDirectory(prefix="two-queues-") as folder:
+        status = _measure_all(told.series, told.num_clients, options, run, signals, Path(folder))
+    if told.json:
+        told.json.write_text(json.dumps(run, indent=1) + "\n")
+    if told.report:
+        report.write(run, told.report)
+        print(f"The report is {told.report / 'index.html'}.")
+    return status
+
+
+def _measure_all(
+    names: list[str],
+    clients: list[int],
+    options: Options,
+    run: dict[str, Any],
+    signals: Signals,
+    folder: Path,
+) -> int:
+    """Measure series after series into `run`; one in trouble does not keep the others from it."""
+    try:
+        worker = ""
+        for name in names:
+            try:
+                if SERIES[name].client == "go" and not worker:
+                    worker = golang.build(folder, signals)
+                for number in clients:
+                    point = measure(SERIES[name], number, options, signals, worker)
+                    run["points"].append(point)
+                    print(_line(point), flush=True)
+                    _check(point)
+            except Trouble as trouble:
+                run["troubles"].append({"series": name, "trouble": str(trouble)})
+                print(f"{name}: {trouble}.", file=sys.stderr, flush=True)
+    except Interrupted:
+        run["troubles"].append({"series": "", "trouble": "it was stopped before its end"})
+        print("Stopped. What was measured is reported.", file=sys.stderr)
+        return 128 + signals.number
+    return 1 if run["troubles"] else 0

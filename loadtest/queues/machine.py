@@ -1,0 +1,48 @@
+"""What a run was made on, and with: it stands in every report."""
+
+import os
+import platform
+import shutil
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import psutil
+import zmq
+
+from loadtest.queues.golang import find_go
+
+
+def machine() -> dict[str, Any]:
+    """Return cores, model, memory and load, and the version of everything that takes part."""
+    return {
+        "cores": os.cpu_count(),
+        "model": _model(),
+        "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
+        "system": f"{platform.system()} {platform.release()}",
+        "load_before": round(os.getloadavg()[0], 2),
+        "python": platform.python_version(),
+        "redis": _said("redis-server", "--version"),
+        "libzmq": zmq.zmq_version(),
+        "go": _said(find_go(), "version"),
+        "redis-py": version("redis"),
+        **{name: version(name) for name in ("hiredis", "pyzmq", "gevent")},
+    }
+
+
+def _model() -> str:
+    """Return what the processor calls itself, where the system tells."""
+    path = Path("/proc/cpuinfo")
+    if path.exists():
+        for line in path.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _said(program: str, option: str) -> str:
+    """Return what a program answers, or that it is not here."""
+    if shutil.which(program) is None:
+        return "not installed"
+    return subprocess.run([program, option], capture_output=True, text=True).stdout.strip()

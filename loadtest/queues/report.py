@@ -1,0 +1,170 @@
+"""Makes charts and a page of a run: of its JSON and of nothing else. It measures nothing."""
+
+from collections.abc import Iterable
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from loadtest import charts
+from loadtest.charts import COLOURS, Line, tint
+from loadtest.queues.series import CHARTS, PAST, PAST_CLIENTS, SERIES
+
+#: How each series is drawn: variants of one backend are tints of its colour.
+LOOK = {
+    "redis-unbuffered": (tint(COLOURS["redis"], 0.45), "s"),
+    "redis-buffered": (tint(COLOURS["redis"], 0.15), "o"),
+    "redis": (tint(COLOURS["redis"], -0.2), "o"),
+    "redis-ring": (tint(COLOURS["ring"], -0.2), "D"),
+    "zeromq": (COLOURS["zeromq"], "o"),
+    "zeromq-ring": (tint(COLOURS["ring"], 0.25), "D"),
+    "memory": (COLOURS["memory"], "o"),
+    "go-redis": (tint(COLOURS["redis"], -0.5), "^"),
+    "go-zeromq": (tint(COLOURS["zeromq"], -0.45), "^"),
+}
+
+CLIENTS = "clients: one process publishes, one hears all channels"
+PER_CLIENT = "messages a second, per client"
+
+_CSS = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #2b2b28; background: #fdfcf9;
+       max-width: 62rem; margin: 2rem auto; padding: 0 1rem }
+h1 { font-size: 1.6rem; margin-bottom: 0 } h2 { font-size: 1.1rem; margin-top: 2.5rem }
+svg { width: 100%; height: auto } .trouble { color: #a8321f; font-weight: 600 }
+table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums }
+th, td { padding: .2rem .55rem; text-align: right; border-bottom: 1px solid #e7e5de }
+th { vertical-align: bottom; font-weight: 600 } td:first-child, th:first-child { text-align: left }
+.wide { overflow-x: auto } code, pre { font-size: 13px } p.note { color: #6d6d66 }
+"""
+
+
+def _lines(run: dict[str, Any], names: Iterable[str], figure: str) -> list[Line]:
+    """Return a line for each series that has points."""
+    lines = []
+    for name in names:
+        points = [point for point in run["points"] if point["series"] == name]
+        if points:
+            colour, marker = LOOK[name]
+            xs = [point["clients"] for point in points]
+            ys = [point[figure] for point in points]
+            lines.append(Line(SERIES[name].label, colour, xs, ys, marker=marker))
+    return lines
+
+
+def _past(names: Iterable[str]) -> list[Line]:
+    lines = []
+    for name in names:
+        ys = [1000 * thousands for thousands in PAST[SERIES[name].past]]
+        label = f"{SERIES[name].label} 2013"
+        lines.append(Line(label, LOOK[name][0], PAST_CLIENTS, ys, is_past=True))
+    return lines
+
+
+def draw(run: dict[str, Any]) -> dict[str, Figure]:
+    """Return the charts of a run by the names of their files: the article's, and one of all."""
+    figures = {}
+    for number, (title, names) in enumerate(CHARTS, 1):
+        lines = _past(names) + _lines(run, names, "per_client")
+        figures[f"two-queues-{number}"] = charts.line_chart(
+            lines, title, CLIENTS, PER_CLIENT, ticks=(1, 2, 4, 8, 16), doubling=True
+        )
+    lines = _lines(run, SERIES, "deliveries")
+    if lines:
+        figures["two-queues-all"] = charts.line_chart(
+            lines, "All that was delivered", CLIENTS, "messages a second, all clients together"
+        )
+    return figures
+
+
+def write(run: dict[str, Any], folder: Path) -> None:
+    """Write index.html, which needs no other file, and each chart as SVG and PNG."""
+    inline = []
+    for name, figure in draw(run).items():
+        text = charts.svg(figure)
+        inline.append(text)
+        (folder / f"{name}.svg").write_text(text)
+        charts.save_png(figure, folder / f"{name}.png")
+    (folder / "index.html").write_text(_page(run, inline))
+
+
+def _page(run: dict[str, Any], inline: list[str]) -> str:
+    troubles = "".join(
+        f"<p class=trouble>{escape(one['series'] or 'all')}: {escape(one['trouble'])}.</p>"
+        for one in run["troubles"]
+    )
+    machine = "".join(
+        f"<tr><td>{escape(name)}<td>{escape(str(value))}" for name, value in run["machine"].items()
+    )
+    return f"""<!doctype html>
+<html lang=en><meta charset=utf-8><title>Two queues, again</title><style>{_CSS}</style>
+<h1>Two queues, again</h1>
+<p class=note>{escape(run["when"])} &middot; <code>{escape(" ".join(run["command"]))}</code></p>
+{troubles}
+{"".join(f"<section>{text}</section>" for text in inline)}
+<p class=note>Dashed: the article of 2013, read from its charts (8 hardware threads; its clients
+reported over the broker, and losses were not counted).</p>
+<h2>Figures</h2>
+<div class=wide>{_table(run)}</div>
+<p class=note>Rates are messages a second. Sent &times; clients = delivered + dropped (which a
+broker counted) + lost. At full throttle latency is the length of queues: for that of a broker which
+is not full, give a rate. CPU is in cores.</p>
+<h2>Machine</h2>
+<table>{machine}</table>
+</html>
+"""
+
+
+_COLUMNS = (
+    "series",
+    "clients",
+    "per client (median)",
+    "least",
+    "most",
+    "published",
+    "delivered",
+    "sent",
+    "&times; clients",
+    "delivered",
+    "dropped",
+    "lost",
+    "links lost",
+    "p50 ms",
+    "p99 ms",
+    "CPU publishers",
+    "subscribers",
+    "brokers",
+)
+
+
+def _table(run: dict[str, Any]) -> str:
+    rows = []
+    for point in run["points"]:
+        account, latency, cpu = point["account"], point["latency_ms"], point["cpu"]
+        both = cpu["both"]
+        rows.append(
+            (
+                escape(SERIES[point["series"]].label),
+                point["clients"],
+                *(
+                    f"{point[name]:,.0f}"
+                    for name in (
+                        *("per_client", "per_client_least", "per_client_most"),
+                        *("publishes", "deliveries"),
+                    )
+                ),
+                *(f"{account[name]:,}" for name in ("sent", "due", "delivered", "dropped", "lost")),
+                account["cuts"],
+                *(_number(latency[name], ".3g") for name in ("p50", "p99")),
+                _number(cpu["publishers"] if both is None else both, ".2f"),
+                _number(cpu["subscribers"], ".2f"),
+                _number(cpu["brokers"], ".2f"),
+            )
+        )
+    head = "".join(f"<th>{name}" for name in _COLUMNS)
+    body = "".join("<tr>" + "".join(f"<td>{cell}" for cell in row) for row in rows)
+    return f"<table><tr>{head}{body}</table>"
+
+
+def _number(value: float | None, form: str) -> str:
+    return "&ndash;" if value is None else format(value, form)

@@ -1,0 +1,71 @@
+"""The series: what is compared with what."""
+
+from dataclasses import dataclass
+
+#: Members of a ring.
+RING = 2
+
+
+@dataclass(frozen=True)
+class Series:
+    """One curve."""
+
+    name: str
+    label: str
+    #: The broker that carries it, and how many of them.
+    broker: str
+    brokers: int = 1
+    #: How it publishes: a key of clients.PUBLISHERS, or "go" for the worker that is written in Go.
+    client: str = "broker"
+    #: Whether all clients live in one process.
+    together: bool = False
+    #: Its name in the article of 2013.
+    past: str = ""
+
+
+SERIES = {
+    one.name: one
+    for one in (
+        Series(
+            "redis-unbuffered",
+            "Redis, unbuffered",
+            "redis",
+            client="redis-py",
+            past="py_redis",
+        ),
+        Series(
+            "redis-buffered",
+            "Redis, buffered",
+            "redis",
+            client="redis-py-buffered",
+            past="py_redis_buffered",
+        ),
+        Series("redis", "Redis, as much as waits", "redis"),
+        Series("redis-ring", f"Redis, a ring of {RING}", "redis", brokers=RING),
+        Series("zeromq", "ZeroMQ", "zeromq", past="py_zmq"),
+        Series("zeromq-ring", f"ZeroMQ, a ring of {RING}", "zeromq", brokers=RING),
+        Series("memory", "memory (one process)", "memory", together=True),
+        Series("go-redis", "Redis, Go", "redis", client="go", past="go_redis"),
+        Series("go-zeromq", "ZeroMQ, Go", "zeromq", client="go", past="go_zmq"),
+    )
+}
+
+#: Messages a second per client that the article shows, in thousands, read from its charts.
+PAST_CLIENTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16)
+PAST = {
+    "py_redis": (10.5, 15.8, 18.5, 18.5, 18.9, 19.6, 20.0, 20.0, 18.5, 17.0, 17.7),
+    "py_redis_buffered": (54, 86.5, 91.6, 88.2, 67.8, 60.2, 49.0, 45.5, 40.2, 33.0, 30.7),
+    "py_zmq": (35, 60.4, 82.3, 96.6, 117.1, 98.5, 71.0, 59.2, 50.1, 40.6, 34.5),
+    "go_redis": (225, 181, 151, 135, 119.5, 104, 83.3, 67.1, 57.6, 48.1, 41.4),
+    "go_zmq": (287, 212, 200, 139, 80, 59.5, 38.6, 26.2, 12.9, 7.1, 6.2),
+}
+
+#: What each of the article's three charts shows.
+CHARTS = (
+    ("Python, as it comes", ("zeromq", "redis-unbuffered")),
+    ("Python, with Redis buffered", ("zeromq", "redis-unbuffered", "redis-buffered")),
+    (
+        "Python and Go",
+        ("zeromq", "redis-unbuffered", "redis-buffered", "go-zeromq", "go-redis"),
+    ),
+)

@@ -1,0 +1,11 @@
+"""How much the brokers carry, without the game: the command that docs/two-queues.md explains."""
+
+import sys
+from pathlib import Path
+
+if __name__ == "__main__":
+    # Instead of this folder, which Python puts there.
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+    from loadtest.queues.command import main
+
+    sys.exit(main())

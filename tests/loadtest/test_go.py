@@ -1,0 +1,59 @@
+"""The worker in Go and the one in Python speak the same: channels, framing, stamps, reports."""
+
+import subprocess
+
+import pytest
+
+from loadtest.queues import golang
+from loadtest.queues.children import Children, Signals
+from loadtest.queues.measure import PYTHON, Job, Options, jobs_of, run
+from loadtest.queues.series import SERIES
+
+RATE = 500
+
+
+@pytest.fixture(scope="module")
+def worker(tmp_path_factory):
+    with Signals() as signals:
+        return golang.build(tmp_path_factory.mktemp("go"), signals)
+
+
+@pytest.fixture(params=["redis", "zeromq"])
+def broker(request):
+    """The processes of a test, with a broker among them, and its URL."""
+    with Signals() as signals, Children(signals) as children:
+        start = {"redis": children.start_redis, "zeromq": children.start_forwarder}[request.param]
+        url, child = start()
+        yield children, url, child
+
+
+def carried(jobs, broker):
+    children, url, child = broker
+    options = Options(seconds=1, rate=RATE, warm_up=0.5)
+    return run(jobs, url, options, children, [child])
+
+
+def test_each_language_hears_both(worker, broker):
+    jobs = [
+        Job((worker,), "go", [0], []),
+        Job(PYTHON, "broker", [1], []),
+        Job((worker,), "go", [], [0]),
+        Job(PYTHON, "broker", [], [1]),
+    ]
+    point = carried(jobs, broker)
+    account = point["account"]
+    assert account["sent"] == pytest.approx(2 * 1.5 * RATE, abs=20)
+    assert account["delivered"] == account["due"] == 2 * account["sent"]
+    assert account["adds_up"] and not account["foreign"] and not account["duplicates"]
+    assert point["latency_ms"]["p50"] < 200
+
+
+def test_a_series_in_go_is_all_in_go(worker):
+    jobs = jobs_of(SERIES["go-redis"], 2, worker)
+    assert [job.command for job in jobs] == [(worker,)] * 4
+
+
+@pytest.mark.parametrize("argument", ["", "{}", '{"publishers": [0], "size": 19}'])
+def test_a_configuration_that_makes_no_sense_is_refused(worker, argument):
+    answer = subprocess.run([worker, argument], capture_output=True, text=True, timeout=10)
+    assert answer.returncode == 2 and "one argument is needed" in answer.stderr

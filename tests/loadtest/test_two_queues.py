@@ -1,0 +1,213 @@
+"""The benchmark of the brokers, run as users run it: with real brokers, for a second a point."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from loadtest.queues import golang
+from loadtest.queues.children import Children, Signals, Trouble
+from loadtest.queues.command import main
+from tests.brokers.redis_servers import running
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+#: Seconds that a run may take to get somewhere.
+PATIENCE = 30
+
+
+def points_of(path):
+    run = json.loads(path.read_text())
+    return {point["series"]: point for point in run["points"]}, run["troubles"]
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "run.json"
+
+
+def options(out, series, seconds=1):
+    shortly = ["--num-clients", "1", "--num-seconds", str(seconds), "--warm-up", "0.2"]
+    return ["--series", series, *shortly, "--json", str(out)]
+
+
+def measure(out, series, *more):
+    return main([*options(out, series), *more])
+
+
+@contextmanager
+def measuring(out, series, seconds=1):
+    """Run it as a process for as long as the block lasts; nobody may be left behind."""
+    process = subprocess.Popen(
+        [sys.executable, "loadtest/two_queues.py", *options(out, series, seconds)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    seen = []
+    try:
+        yield process, seen
+        assert seen and not psutil.wait_procs(seen, timeout=5)[1]
+    finally:
+        process.kill()
+        process.communicate()
+        for one in seen:
+            if one.is_running():
+                one.kill()
+
+
+def children_at_work(process, number, busy):
+    """Return the children of a process, once there are so many.
+
+    The second, which publishes, has then been `busy` for so many seconds: it takes a third of one
+    to start.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline and process.poll() is None:
+        found = psutil.Process(process.pid).children(recursive=True)
+        if len(found) == number and sum(found[1].cpu_times()[:2]) >= busy:
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"there are never {number} children: {process.communicate()}")
+
+
+def test_every_message_is_accounted_for_on_every_broker(out, tmp_path, capsys):
+    series = "redis-unbuffered,redis-buffered,redis,zeromq,memory"
+    status = measure(out, series, "--rate", "500", "--report", str(tmp_path / "report"))
+    assert (status, capsys.readouterr().err) == (0, "")
+    points, troubles = points_of(out)
+    assert list(points) == series.split(",") and not troubles
+    for point in points.values():
+        account = point["account"]
+        assert account["sent"] == pytest.approx(600, abs=20)
+        assert account["delivered"] == account["due"] == account["sent"]
+        assert point["per_client"] == pytest.approx(500, rel=0.3)
+        assert 0 < point["latency_ms"]["p50"] <= point["latency_ms"]["pmax"]
+    assert points["redis"]["cpu"]["brokers"] is not None
+    assert points["memory"]["cpu"]["brokers"] is None
+    page = (tmp_path / "report" / "index.html").read_text()
+    assert page.count("<svg") == 4 and "Redis, as much as waits" in page
+    assert (tmp_path / "report" / "two-queues-3.png").stat().st_size > 10_000
+
+
+def test_a_ring_shares_the_channels_and_loses_none(out):
+    assert measure(out, "redis-ring", "--rate", "500", "--message-size", "200") == 0
+    points, _ = points_of(out)
+    assert points["redis-ring"]["account"]["delivered"] >= 580
+
+
+def test_a_subscriber_that_the_broker_cuts_off_is_found_with_what_it_lost(out):
+    with running("--client-output-buffer-limit", "pubsub 32kb 32kb 1") as redis:
+        url = f"redis://127.0.0.1:{redis.port}"
+        measure(out, "redis", "--redis", url, "--message-size", "2000")
+    points, _ = points_of(out)
+    account = points["redis"]["account"]
+    assert account["lost"] > 0 and account["resets"] > 0 and account["cuts"] > 0
+    assert account["sent"] == account["due"] == (
+        account["delivered"] + account["dropped"] + account["lost"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (["--num-clients", "0"], "'0' should look like 4, 1-4 or 1,2,8"),
+        (["--num-clients", "two"], "'two' should look like"),
+        (["--num-seconds", "0"], "'0' is no number from 1 to 3600"),
+        (["--message-size", "19"], "'19' is no number from 20 to 65536"),
+        (["--warm-up", "-1"], "'-1' is no time from 0 to 3600 seconds"),
+        (["--series", "rabbitmq"], "no series is called 'rabbitmq': there are redis-unbuffered"),
+        (["--redis", "localhost"], "'localhost' does not begin with redis://"),
+        (["--json", "/dev/null/x/run.json"], "nothing can be written to /dev/null/x"),
+    ],
+)
+def test_options_that_make_no_sense_are_told(wrong, sentence, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(wrong)
+    assert end.value.code == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_without_redis_and_go_the_rest_is_measured(out, capsys, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr(golang, "USUAL", "/nowhere/go")
+    assert measure(out, "redis,go-zeromq,memory") == 1
+    points, troubles = points_of(out)
+    assert list(points) == ["memory"] and len(troubles) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "redis: redis-server is not installed (Debian: apt-get install redis-server).",
+        "go-zeromq: Go is not installed (Debian: apt-get install golang-go).",
+    ]
+
+
+def test_a_broker_that_is_not_there_is_told(out, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    assert measure(out, "redis-unbuffered", "--redis", f"redis://u:secret@127.0.0.1:{port}") == 1
+    told = capsys.readouterr().err
+    assert "Connection refused" in told and len(told.splitlines()) == 1
+    assert "secret" not in told + out.read_text()
+
+
+@pytest.mark.parametrize("kind", ["redis", "zeromq"])
+def test_a_taken_port_is_told(kind):
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        Signals() as signals,
+        pytest.raises(Trouble, match="in use"),
+        Children(signals) as children,
+    ):
+        port = listener.getsockname()[1]
+        if kind == "redis":
+            children.start_redis(port)
+        else:
+            children.start_forwarder((port, port + 1))
+
+
+@pytest.mark.parametrize(
+    ("series", "name", "before"),
+    [("redis", "redis-server", ["memory"]), ("zeromq", "the ZeroMQ forwarder", [])],
+)
+def test_a_broker_that_dies_is_told_and_what_was_measured_is_kept(series, name, before, out):
+    with measuring(out, ",".join([*before, series])) as (process, seen):
+        seen += children_at_work(process, 3, busy=0.7)
+        seen[0].kill()
+        _, told = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1
+    assert told == f"{series}: {name} ended by signal 9.\n"
+    points, troubles = points_of(out)
+    assert list(points) == before and len(troubles) == 1
+
+
+@pytest.mark.parametrize(
+    ("number", "series", "before"),
+    [(signal.SIGINT, "redis-buffered", ["memory"]), (signal.SIGTERM, "zeromq", [])],
+)
+def test_whoever_stops_it_gets_what_was_measured_and_leaves_no_process(
+    number, series, before, out
+):
+    with measuring(out, ",".join([*before, series])) as (process, seen):
+        seen += children_at_work(process, 3, busy=0.1)
+        process.send_signal(number)
+        _, told = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 128 + number
+    assert told == "Stopped. What was measured is reported.\n"
+    assert list(points_of(out)[0]) == before
+
+
+def test_workers_end_with_a_parent_that_is_killed(out):
+    with measuring(out, "memory", seconds=60) as (process, seen):
+        deadline = time.monotonic() + PATIENCE
+        while not (found := psutil.Process(process.pid).children()):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        seen += found
+        process.kill()

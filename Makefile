@@ -1,4 +1,5 @@
 # make play   the game at http://localhost:8000 (PORT=... for another port)
+# make swarm  twenty seconds of a thousand bots: what the server does, and whether it is right
 # make test   all tests; sets up what they need
 # make lint, make types, make autobahn, make vectors, make clean
 
@@ -7,7 +8,7 @@ PORT ?= 8000
 WALKERS ?= 20
 BIN = .venv/bin
 
-.PHONY: play test lint types autobahn vectors clean
+.PHONY: play swarm test lint types autobahn vectors clean
 
 play: .venv/playable .flatlands-secret
 	@PORT=$(PORT) WALKERS=$(WALKERS) SECRET_KEY=$${SECRET_KEY:-$$(cat .flatlands-secret)} \
@@ -16,6 +17,9 @@ play: .venv/playable .flatlands-secret
 # Signs the tokens of players who come back, also after a restart.
 .flatlands-secret: | .venv/created
 	@umask 077; $(BIN)/python -c 'import secrets; print(secrets.token_hex())' > $@
+
+swarm: .venv/measurable
+	@$(BIN)/python loadtest/bots.py --bots 1000 --seconds 20
 
 test: .venv/testable
 	@sh tests/need_chromium.sh && sh tests/need_redis.sh
@@ -51,7 +55,12 @@ clean:
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	@touch $@
 
-.venv/testable: requirements.txt requirements-dev.txt | .venv/created
+.venv/measurable: requirements.txt requirements-loadtest.txt | .venv/created
+	@echo "Installing what the load tests need (once) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-loadtest.txt
+	@touch $@ .venv/playable
+
+.venv/testable: requirements.txt requirements-loadtest.txt requirements-dev.txt | .venv/created
 	@echo "Installing what the tests need (once) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
-	@touch $@ .venv/playable
+	@touch $@ .venv/playable .venv/measurable

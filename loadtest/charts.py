@@ -38,7 +38,7 @@ DPI = 150
 #: Points between the lines of two labels.
 LABEL_GAP = 12.5
 
-_STYLE = {
+STYLE = {
     "font.family": "sans-serif",
     "font.sans-serif": ["Helvetica Neue", "Helvetica", "Arial", "DejaVu Sans"],
     "font.size": 9.5,
@@ -102,8 +102,8 @@ def line_chart(
     doubling: bool = False,
 ) -> Figure:
     """Return curves over `ticks`; where `doubling`, each doubling of x takes the same width."""
-    with matplotlib.rc_context(_STYLE):
-        figure, axes = _blank(title, y)
+    with matplotlib.rc_context(STYLE):
+        figure, axes = blank(title, y)
         for line in lines:
             past = {"linewidth": 1.0, "linestyle": (0, (4, 3)), "alpha": 0.75, "zorder": 2}
             ours = {"linewidth": 2.2, "marker": line.marker, "markersize": 5, "zorder": 3}
@@ -124,8 +124,8 @@ def line_chart(
 
 def bar_chart(bars: Sequence[Bar], title: str, x: str) -> Figure:
     """Return horizontal bars, the first one on top."""
-    with matplotlib.rc_context(_STYLE):
-        figure, axes = _blank(title, "", height=1.3 + 0.34 * len(bars))
+    with matplotlib.rc_context(STYLE):
+        figure, axes = blank(title, "", height=1.3 + 0.34 * len(bars))
         names = [bar.label for bar in bars]
         axes.barh(names, [b.value for b in bars], color=[b.colour for b in bars], height=0.62)
         axes.invert_yaxis()
@@ -145,7 +145,7 @@ def svg(figure: Figure) -> str:
     """Return a figure as an <svg> element, the same for the same data."""
     out = StringIO()
     title = figure.get_suptitle()
-    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": title}):
+    with matplotlib.rc_context({**STYLE, "svg.hashsalt": title}):
         figure.savefig(out, format="svg", metadata={"Date": None, "Title": title})
     text = out.getvalue()
     return text[text.index("<svg") :]
@@ -153,11 +153,11 @@ def svg(figure: Figure) -> str:
 
 def save_png(figure: Figure, path: Path) -> None:
     """Write a figure as a PNG."""
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         figure.savefig(path, dpi=DPI, metadata={"Software": None})
 
 
-def _blank(title: str, y: str, height: float = SIZE[1]) -> tuple[Figure, Axes]:
+def blank(title: str, y: str, height: float = SIZE[1]) -> tuple[Figure, Axes]:
     """Return a figure with its title, and what the other axis says above it, where it is read."""
     figure = Figure(figsize=(SIZE[0], height), layout="constrained")
     figure.suptitle(title, x=0.012, ha="left", fontsize=12.5, fontweight="bold")

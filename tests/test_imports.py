@@ -15,6 +15,7 @@ MAY_IMPORT = {
     "brokers": {"brokers"},
     "server": {"world", "brokers", "server"},
     "loadtest": {"loadtest"},
+    "loadtest/swarm": {"loadtest"},
     "loadtest/queues": {"brokers", "loadtest"},
 }
 

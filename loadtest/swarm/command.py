@@ -3,6 +3,7 @@
 import argparse
 import os
 import resource
+import signal
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,9 @@ oracle or the run failed, 2 for bad options, 3 if the swarm itself was too slow 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what the command line says; return the exit code."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # They end it as Ctrl-C does: with a report, and nothing left behind.
+        signal.signal(number, signal.default_int_handler)
     parser = _parser()
     given = parser.parse_args(arguments)
     try:

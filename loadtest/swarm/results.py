@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -63,10 +64,14 @@ def as_dict(result: Result) -> dict[str, Any]:
     }
 
 
+def _command() -> str:
+    return shlex.join(["python", *sys.argv])
+
+
 def as_json(done: Sequence[Result]) -> str:
     """Return all runs as JSON, with the command, the machine and the versions."""
     whole = {
-        "command": " ".join(sys.argv),
+        "command": _command(),
         "machine": machine(),
         "runs": [as_dict(result) for result in done],
     }
@@ -75,8 +80,9 @@ def as_json(done: Sequence[Result]) -> str:
 
 def write_report(folder: Path, done: Sequence[Result]) -> None:
     """Write `index.html`, a page that needs nothing else, and `runs.json` into a folder."""
+    # Only here: drawing takes a second to load.
     from loadtest.swarm.page import page
 
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "runs.json").write_text(as_json(done))
-    (folder / "index.html").write_text(page(done, machine()))
+    (folder / "index.html").write_text(page(done, machine(), _command()))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from loadtest.swarm import target as targets
-from loadtest.swarm.generator import Plan
+from loadtest.swarm.generator import HOUSEKEEPING, Plan
 from loadtest.swarm.generator import main as generate
 from loadtest.swarm.histogram import CLASSES, Histogram
 from loadtest.swarm.oracle import Verdict, judge
@@ -191,20 +191,21 @@ class _Run:
         self._wait("joining", JOINING + early / options.joins, lambda all: all["ready"] >= early)
         self._order("move")
         self._wait("warming up", WARM_UP)
-        stats, cost, before = self._target.stats(), self._target.cost(), self._sum()
+        stats = self._target.stats()
+        begin = self._fresh("warming up")
+        cost, before = self._target.cost(), self._sum()
         latency, late = self._histograms()
-        begin = self._now()
         if scenario.late:
             self._order("storm")
         row: dict[str, Any] = {**cost, **before, "histogram": latency.copy(), "at": begin}
         try:
             while (left := options.seconds - (self._now() - begin) / SECOND) > 0:
-                self._wait("measuring", min(1.0, left))
+                self._wait("measuring", min(1.0 - HOUSEKEEPING / SECOND, left))
                 row = self._add_row(row, begin)
         finally:
             # Also where it ends here: what was measured until now is told.
             self._sum_up(begin, stats, cost, before, latency, late)
-        end = self._now()
+        end = int(row["at"])
         self._order("stop")
         self._wait("settling", SETTLE)
         self._order("report")
@@ -253,6 +254,18 @@ class _Run:
                 return
         if until is not None:
             raise _Ended(f"{phase} has not ended within {seconds:.0f} seconds")
+
+    def _fresh(self, phase: str) -> int:
+        """Wait until all processes have told how far they are; return the moment they mean."""
+        now = self._now()
+        self._wait(
+            phase, REPORTING, lambda _: all(told["at"] >= now for told in self._latest.values())
+        )
+        return self._told_at()
+
+    def _told_at(self) -> int:
+        """Return the moment, on average, at which the processes told what is known."""
+        return sum(told["at"] for told in self._latest.values()) // len(self._latest)
 
     def _sum(self) -> dict[str, Any]:
         names = (
@@ -308,8 +321,9 @@ class _Run:
 
     def _add_row(self, before: dict[str, Any], begin: int) -> dict[str, Any]:
         """Add a row to the series, of what happened since the row before."""
+        at = self._fresh("measuring")
         latency, _ = self._histograms()
-        row = {**self._target.cost(), **self._sum(), "histogram": latency, "at": self._now()}
+        row = {**self._target.cost(), **self._sum(), "histogram": latency, "at": at}
         past = (row["at"] - before["at"]) / SECOND
         rates = ("moves", "deliveries", "bytes", "server_cpu", "broker_cpu", "cpu")
         self._result.series.append(
@@ -330,7 +344,7 @@ class _Run:
         result = self._result
         after, cost_after = self._sum(), self._target.cost()
         latency_after, late_after = self._histograms()
-        past = result.measured = max((self._now() - begin) / SECOND, 0.001)
+        past = result.measured = max((self._told_at() - begin) / SECOND, 0.001)
         total = {name: after[name] - before[name] for name in after}
         total["lost"] = after["lost"]
         total["playing"] = after["playing"]

@@ -15,8 +15,8 @@ from loadtest.swarm.run import Options, Progress, Result, Show
 #: Off a terminal, a line each so many seconds.
 LINE_EVERY = 5.0
 
-#: The rows of the table: heading, key, and how it is written.
-_FIGURES = (
+#: The rows of the table: what it is called, its key, and how it is written.
+FIGURES = (
     ("moves a second", "moves/s", "{:,.0f}"),
     ("deliveries a second", "deliveries/s", "{:,.0f}"),
     ("latency, ms: p50", "p50", "{:.1f}"),
@@ -30,7 +30,7 @@ _FIGURES = (
     ("deliveries per server CPU second", "per CPU s", "{:,.0f}"),
     ("server memory, MB", "MB", "{:.0f}"),
 )
-_HEARD = (
+HEARD = (
     ("observers", "observers"),
     ("expected", "expected"),
     ("= delivered", "delivered"),
@@ -40,7 +40,7 @@ _HEARD = (
     ("+ missing", "missing"),
     ("heard besides, rightly", "extra"),
 )
-_FAULTS = (
+FAULTS = (
     ("heard from too far away", "foreign"),
     ("duplicate", "duplicate"),
     ("out of order", "reordered"),
@@ -104,6 +104,17 @@ def medians(results: Sequence[Result]) -> dict[str, float]:
     return {key: statistics.median(row[key] for row in rows) for key in rows[0]}
 
 
+def heading(runs: Sequence[Result]) -> str:
+    """Return the heading of a column of a table, in lines."""
+    options = runs[0].options
+    lines = [options.scenario, f"{options.bots:,} bots", target(options)]
+    if options.workers > 1:
+        lines.append(f"{options.workers} workers")
+    if len(runs) > 1:
+        lines.append(f"median of {len(runs)}")
+    return "\n".join(lines)
+
+
 class Display:
     """Writes to the terminal, or lines to whatever standard output is."""
 
@@ -118,9 +129,9 @@ class Display:
         self._console.print(text, markup=False)
 
     @contextlib.contextmanager
-    def following(self, heading: str, options: Options) -> Iterator[Show]:
+    def following(self, title: str, options: Options) -> Iterator[Show]:
         """Show a run while it goes on."""
-        self.say(heading)
+        self.say(title)
         if not self._console.is_terminal:
             yield self._lines(options)
             return
@@ -153,23 +164,17 @@ class Display:
         table = Table(show_edge=False, pad_edge=False)
         table.add_column("")
         for runs in groups.values():
-            median = f"\nmedian of {len(runs)}" if len(runs) > 1 else ""
-            table.add_column(_heading(runs[0].options) + median, justify="right")
+            table.add_column(heading(runs), justify="right")
         found = [medians(runs) for runs in groups.values()]
-        for heading, key, form in _FIGURES:
-            table.add_row(heading, *(form.format(row[key]) if row[key] else "-" for row in found))
+        for what, key, form in FIGURES:
+            table.add_row(what, *(form.format(row[key]) if row[key] else "-" for row in found))
         table.add_section()
         if any(run.verdict for runs in groups.values() for run in runs):
-            for rows in (_HEARD, _FAULTS):
-                for heading, key in rows:
-                    table.add_row(heading, *(_sum(runs, key) for runs in groups.values()))
+            for rows in (HEARD, FAULTS):
+                for what, key in rows:
+                    table.add_row(what, *(_sum(runs, key) for runs in groups.values()))
                 table.add_section()
         self._console.print(table)
-
-
-def _heading(options: Options) -> str:
-    workers = f"\n{options.workers} workers" if options.workers > 1 else ""
-    return f"{options.scenario}\n{options.bots:,} bots\n{target(options)}{workers}"
 
 
 def _sum(runs: Sequence[Result], key: str) -> str:

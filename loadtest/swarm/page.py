@@ -1,0 +1,234 @@
+"""A page that shows what came of runs: charts and tables, in one file that needs nothing else."""
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+
+from loadtest import charts
+from loadtest.charts import Bar, Line
+from loadtest.swarm.oracle import Verdict
+from loadtest.swarm.run import Result
+from loadtest.swarm.show import (
+    FAULTS,
+    FIGURES,
+    HEARD,
+    figures,
+    grouped,
+    heading,
+    medians,
+    name,
+    target,
+)
+
+PERCENTILES = ("p50", "p90", "p99", "p99.9", "max")
+
+#: The colours of percentiles, from the usual to the rare.
+SHADES = ("#8fb8cf", "#4f93b8", "#1d70a2", "#7d5ba6", "#c8442f")
+
+#: Between two steps of a ramp a percentile may not grow by this factor without being marked.
+JUMP = 10
+
+_HEAD = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<style>
+ body {{ font: 16px/1.5 system-ui, sans-serif; color: #2b2b28; background: #fdfcf9;
+        max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }}
+ h1 {{ font-size: 1.6rem; }} h2 {{ font-size: 1.2rem; margin-top: 3rem; }}
+ code {{ background: #f1efe8; padding: .1rem .3rem; border-radius: 3px;
+        overflow-wrap: anywhere; }}
+ svg {{ max-width: 100%; height: auto; display: block; margin: 1rem 0; }}
+ .wide {{ overflow-x: auto; }}
+ table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
+ th, td {{ padding: .15rem .8rem; text-align: right; border-bottom: 1px solid #e7e5de;
+          white-space: nowrap; }}
+ th:first-child, td:first-child {{ text-align: left; padding-left: 0; }}
+ .bad {{ color: #b3261e; font-weight: 600; }} .good {{ color: #3f6b26; font-weight: 600; }}
+ dl {{ display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; }}
+ dd {{ margin: 0; }}
+</style></head><body>
+"""
+
+
+def page(done: Sequence[Result], machine: dict[str, Any], command: str) -> str:
+    """Return the page as HTML."""
+    groups = grouped(done)
+    title = "Flatlands under a swarm"
+    parts = [
+        _HEAD.format(title=title),
+        f"<h1>{title}</h1>",
+        f"<p><code>{escape(command)}</code></p>",
+        _judgement(done),
+    ]
+    counts = {runs[0].options.bots for runs in groups.values()}
+    brokers = {target(runs[0].options) for runs in groups.values()}
+    if len(counts) > 1:
+        for broker in sorted(brokers):
+            steps = [g for g in groups.values() if target(g[0].options) == broker]
+            parts.append(_ramp(broker, steps))
+    elif len(groups) > 1:
+        parts.append(_comparison(groups))
+    if groups:
+        parts += ["<h2>Figures</h2>", _table(groups)]
+    if len(counts) == 1:
+        for kind, runs in groups.items():
+            if len(runs[0].series) > 1:
+                parts.append(_over_time(kind, runs[0]))
+    parts.append("<h2>Made on</h2><dl>")
+    parts += [f"<dt>{escape(key)}</dt><dd>{escape(str(n))}</dd>" for key, n in machine.items()]
+    parts.append("</dl></body></html>\n")
+    return "\n".join(parts)
+
+
+def _judgement(done: Sequence[Result]) -> str:
+    said = []
+    for result in done:
+        whys = [("Failed", why) for why in result.faults]
+        whys += [("Not valid", why) for why in result.invalid]
+        for word, why in whys:
+            run = escape(name(result.options))
+            said.append(f'<p class="bad">{word}: {run}: {escape(why)}.</p>')
+    if not said:
+        expected = sum(result.verdict.expected for result in done if result.verdict)
+        said.append(
+            f'<p class="good">All right: {expected:,} expected deliveries were accounted for.</p>'
+        )
+    return "\n".join(said)
+
+
+def _table(groups: dict[str, list[Result]]) -> str:
+    headings = (escape(heading(runs)).replace("\n", "<br>") for runs in groups.values())
+    rows = ["<tr><th></th>" + "".join(f"<th>{text}</th>" for text in headings) + "</tr>"]
+    found = [medians(runs) for runs in groups.values()]
+    for what, key, form in FIGURES:
+        rows.append(_row(what, (form.format(row[key]) if row[key] else "–" for row in found)))
+    verdicts = [_verdict(runs) for runs in groups.values()]
+    for what, key in (*HEARD, *FAULTS):
+        rows.append(_row(what, (f"{getattr(v, key):,}" if v else "–" for v in verdicts)))
+    return f'<div class="wide"><table>{"".join(rows)}</table></div>'
+
+
+def _row(what: str, cells: Any) -> str:
+    return f"<tr><td>{escape(what)}</td>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+
+
+def _verdict(runs: Sequence[Result]) -> Verdict | None:
+    verdicts = [run.verdict for run in runs if run.verdict is not None]
+    total = Verdict()
+    for verdict in verdicts:
+        total += verdict
+    return total if verdicts else None
+
+
+def _colour(broker: str) -> str:
+    kind = "ring" if ",redis" in broker or ",zeromq" in broker else broker.partition("://")[0]
+    kind = {"zeromq+ipc": "zeromq", "its own forwarder": "zeromq"}.get(kind, kind)
+    if kind == "rediscluster":
+        return charts.tint(charts.COLOURS["redis"], 0.4)
+    return charts.COLOURS.get(kind, charts.FAINT)
+
+
+def _comparison(groups: dict[str, list[Result]]) -> str:
+    """Bars of what brokers, or scenarios, differ in."""
+    shown = []
+    for key, what, form in (
+        ("per CPU s", "Deliveries for each second of the server's CPU", "{:,.0f}"),
+        ("p50", "Latency, p50, ms", "{:.1f}"),
+        ("p99", "Latency, p99, ms", "{:.1f}"),
+        ("broker", "CPU of the broker, cores", "{:.2f}"),
+    ):
+        bars = []
+        for runs in groups.values():
+            value = medians(runs)[key]
+            own = target(runs[0].options)
+            spread = [figures(run)[key] for run in runs]
+            text = form.format(value)
+            if len(spread) > 1:
+                text += f"  ({form.format(min(spread))} to {form.format(max(spread))})"
+            bars.append(Bar(own, _colour(own), value, text))
+        if any(bar.value for bar in bars):
+            shown.append(charts.svg(charts.bar_chart(bars, what, "")))
+    return "<h2>Compared</h2>" + "".join(shown)
+
+
+def _over_time(kind: str, result: Result) -> str:
+    seconds = [row["second"] for row in result.series]
+    ticks = seconds[:: max(len(seconds) // 8, 1)]
+
+    def lines(*wanted: tuple[str, str, str, float]) -> list[Line]:
+        return [
+            Line(label, colour, seconds, [row[key] * scale for row in result.series], marker="")
+            for label, key, colour, scale in wanted
+        ]
+
+    latency = lines(*((p, p, c, 1.0) for p, c in zip(PERCENTILES[:4], SHADES, strict=False)))
+    cpu = lines(("server", "server_cpu", SHADES[2], 100.0), ("swarm", "cpu", charts.FAINT, 100.0))
+    if any(row["broker_cpu"] for row in result.series):
+        cpu += lines(("broker", "broker_cpu", SHADES[4], 100.0))
+    deliveries = lines(("deliveries", "deliveries", SHADES[2], 1.0))
+    return f"<h2>{escape(kind)}, over time</h2>" + "".join(
+        charts.svg(charts.line_chart(curves, what, "seconds", unit, ticks))
+        for curves, what, unit in (
+            (latency, "Latency, from the moment a move was due to a bot's receiving it", "ms"),
+            (deliveries, "Deliveries", "a second"),
+            (cpu, "CPU", "% of a core"),
+        )
+    )
+
+
+def _ramp(broker: str, steps: list[list[Result]]) -> str:
+    """Rate, CPU and percentiles against the number of bots, as the second article drew them."""
+    bots = [runs[0].options.bots for runs in steps]
+    found = [medians(runs) for runs in steps]
+
+    def line(label: str, key: str, colour: str, scale: float = 1.0) -> Line:
+        return Line(label, colour, bots, [row[key] * scale for row in found])
+
+    colour = _colour(broker)
+    cpu = [line("server", "server", colour, 100)]
+    if any(row["broker"] for row in found):
+        cpu.append(line("broker", "broker", charts.FAINT, 100))
+    latency = [line(p, p, c) for p, c in zip(PERCENTILES, SHADES, strict=True)]
+    drawn = [
+        charts.line_chart(curves, f"{what} against concurrency", "bots", unit, bots, True)
+        for curves, what, unit in (
+            ([line("deliveries", "deliveries/s", colour)], "Rate", "deliveries a second"),
+            (cpu, "CPU", "% of a core"),
+            (latency, "Latency", "ms"),
+        )
+    ]
+    drawn.append(_surface(bots, found))
+    jumps = []
+    for (before, less), (after, more) in zip(
+        zip(bots, found, strict=True), list(zip(bots, found, strict=True))[1:], strict=False
+    ):
+        for p in PERCENTILES:
+            if less[p] and more[p] / less[p] > JUMP:
+                jumps.append(f"<p class='bad'>{p} grows {more[p] / less[p]:.0f}-fold "
+                             f"from {before:,} to {after:,} bots.</p>")  # fmt: skip
+    return (
+        f"<h2>{escape(broker)}: more and more bots</h2>" + "".join(jumps)
+        + "".join(charts.svg(figure) for figure in drawn)
+    )  # fmt: skip
+
+
+def _surface(bots: list[int], found: list[dict[str, float]]) -> Figure:
+    """Return latency by percentile and concurrency, as a surface seen from above."""
+    grid = np.array([[max(row[p], 0.1) for row in found] for p in PERCENTILES])
+    with rc_context(charts.STYLE):
+        figure, axes = charts.blank("Latency by percentile and concurrency", "ms")
+        axes.pcolormesh(grid, norm=LogNorm(1, 1000), cmap="YlOrRd", edgecolors=charts.PAPER)
+        for (row, column), ms in np.ndenumerate(grid):
+            dark = ms > 200
+            axes.text(column + 0.5, row + 0.5, charts.short(float(ms)), ha="center", va="center",
+                      color="white" if dark else charts.INK)  # fmt: skip
+        axes.set_xticks(np.arange(len(bots)) + 0.5, [f"{n:,}" for n in bots])
+        axes.set_yticks(np.arange(len(PERCENTILES)) + 0.5, PERCENTILES)
+        axes.set_xlabel("bots")
+        axes.spines[:].set_visible(False)
+        return figure

@@ -161,7 +161,8 @@ class Node:
         """Obey an intent that is said to have begun at node time `t`."""
         now = self.loop.now()
         t = min(max(t, resident.track.start, now - INTENT_AGE), now)
-        self._catch_up(resident, t)
+        if resident.due is not None and resident.due <= t:
+            self._catch_up(resident, t)
         x, y = resident.track.at(t)
         resident.ack = number
         resident.intent = intent
@@ -170,12 +171,13 @@ class Node:
             resident.intent = None
             track = stand(x, y, t)
         self._begin(resident, track)
-        # The track that a late intent replaces may have crossed a border meanwhile.
-        self._cross(resident, t)
-        if resident.view is not None:
-            self._hold(resident, self.grid.held(resident.held, x, y, resident.view))
-        self._catch_up(resident, now)
-        self._plan(resident)
+        if t < resident.moved:
+            # The track that this late intent replaces has crossed a border meanwhile.
+            self._cross(resident, t)
+            if resident.view is not None:
+                self._hold(resident, self.grid.held(resident.held, x, y, resident.view))
+        resident.moved = t
+        self._plan(resident, self._catch_up(resident, now))
 
     def home(self, resident: Resident, number: int) -> None:
         """Put a resident on the plaza."""
@@ -186,7 +188,7 @@ class Node:
         self._cross(resident, now)
         if resident.view is not None:
             self._hold(resident, self.grid.held(None, *resident.track.at(now), resident.view))
-        self._plan(resident)
+        self._plan(resident, self._next(resident))
 
     def say(self, resident: Resident, text: str) -> None:
         """Let a resident say something to all who hear its square."""
@@ -197,7 +199,7 @@ class Node:
         resident.view = view
         x, y = resident.track.at(self.loop.now())
         self._hold(resident, self.grid.held(resident.held, x, y, view))
-        self._plan(resident)
+        self._plan(resident, self._next(resident))
 
     def _stop(self, resident: Resident) -> None:
         now = self.loop.now()
@@ -206,13 +208,13 @@ class Node:
         resident.intent = None
         if resident.track.end > now:
             self._begin(resident, stand(*resident.track.at(now), now))
-        self._moves.drop(resident)
+        self._plan(resident, None)
 
     # What is due.
 
     def _move(self, resident: Resident, due: int) -> None:
         self._change(resident, due)
-        self._plan(resident)
+        self._plan(resident, self._next(resident))
 
     def _part(self, resident: Resident, _due: int) -> None:
         self.leave(resident)
@@ -227,20 +229,23 @@ class Node:
                 due = ends
         return due
 
-    def _plan(self, resident: Resident) -> None:
-        due = self._next(resident)
+    def _plan(self, resident: Resident, due: int | None) -> None:
+        """Note when something changes for a resident by itself, if ever."""
+        resident.due = due
         if due is None:
             self._moves.drop(resident)
         else:
             self._moves.put(resident, due)
 
-    def _catch_up(self, resident: Resident, t: int) -> None:
-        """Do what is due for a resident by `t`, each at its own time."""
+    def _catch_up(self, resident: Resident, t: int) -> int | None:
+        """Do what is due for a resident by `t`, each at its own time; return when the next is."""
         while (due := self._next(resident)) is not None and due <= t:
             self._change(resident, due)
+        return due
 
     def _change(self, resident: Resident, due: int) -> None:
         """Do what is due for a resident at `due`."""
+        resident.moved = due
         self._cross(resident, due)
         x, y = resident.track.at(due)
         if resident.intent is not None and due >= _leg_ends(resident.track):

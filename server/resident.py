@@ -17,10 +17,11 @@ class Resident(Player):
     """A player, and what only its node knows of it.
 
     `session` is None for a computer player, and for one whose connection is lost; `view` and
-    `held` are None with it.
+    `held` are None with it. `due` is when something changes for it by itself, or None; up to
+    `moved` ms its square and what it holds are right.
     """
 
-    __slots__ = ("square", "intent", "session", "view", "held")
+    __slots__ = ("square", "intent", "session", "view", "held", "due", "moved")
 
     def __init__(
         self, node: int, id: int, incarnation: int, name: str, track: Track, square: Square
@@ -31,6 +32,8 @@ class Resident(Player):
         self.session: Session | None = None
         self.view: Viewport | None = None
         self.held: Rect | None = None
+        self.due: int | None = None
+        self.moved = track.start
 
     @property
     def incarnation(self) -> int:

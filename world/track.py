@@ -190,26 +190,30 @@ def _first_block(
                 return "y", tile
         return None
     duration = _duration(dx, dy)
-    up_x, up_y = int(dx > 0), int(dy > 0)
+    border_x, border_y = (col + (dx > 0)) * UNIT, (row + (dy > 0)) * UNIT
+    at_x, at_y = passing(x, dx, duration, border_x), passing(y, dy, duration, border_y)
     while col != last_col or row != last_row:
-        at_x = at_y = None
-        if col != last_col:
-            at_x = passing(x, dx, duration, (col + up_x) * UNIT)
-        if row != last_row:
-            at_y = passing(y, dy, duration, (row + up_y) * UNIT)
         if at_y is None or (at_x is not None and at_x < at_y):
             if blocked(col + step_x, row):
                 return "x", col
-            col += step_x
         elif at_x is None or at_y < at_x:
             if blocked(col, row + step_y):
                 return "y", row
-            row += step_y
         else:
             side_x, side_y = blocked(col + step_x, row), blocked(col, row + step_y)
             if (side_x and side_y) or blocked(col + step_x, row + step_y):
                 return ("x", col) if side_x else ("y", row)
-            col, row = col + step_x, row + step_y
+        # Only the axis that was stepped along has another border, and another time.
+        ahead_x = at_x is not None and (at_y is None or at_x <= at_y)
+        ahead_y = at_y is not None and (at_x is None or at_y <= at_x)
+        if ahead_x:
+            col += step_x
+            border_x += step_x * UNIT
+            at_x = passing(x, dx, duration, border_x) if col != last_col else None
+        if ahead_y:
+            row += step_y
+            border_y += step_y * UNIT
+            at_y = passing(y, dy, duration, border_y) if row != last_row else None
     return None
 
 

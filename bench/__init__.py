@@ -1,0 +1,1 @@
+"""How fast Flatlands is: figures beside targets, and beside those of the last recorded run."""

@@ -1,0 +1,176 @@
+"""What one move, one flush and one snapshot cost the server, without sockets: a node, real sessions
+and the in-process broker, in one process, in CPU time.
+
+It measures the code and not the kernel: bench/whole.py has the server with all it does.
+"""
+
+import gc
+import random
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import gevent
+import msgpack
+
+from brokers import open_broker
+from server import protocol
+from server.frames import BINARY
+from server.loop import Loop
+from server.node import Node
+from server.session import Session
+from server.tokens import Tokens
+from world.events import Corner
+from world.grid import Grid
+from world.terrain import Terrain
+
+#: Players, and the squares that they are spread over: each holds some nine.
+PLAYERS, SQUARES = 2000, 100
+
+#: Intents that reach a node in one turn of its loop, at 4,000 a second.
+TURN = 4
+
+REPEATS = 5
+
+
+class NoSocket:
+    """A connection that takes whatever is sent, and keeps nothing."""
+
+    def __init__(self) -> None:
+        self.on_message: Callable[[int, bytes], object] = lambda *_: None
+        self.on_drain: Callable[[], object] = lambda: None
+        self.open, self.backlogged = True, False
+        self.bytes_out = 0
+
+    def send(self, data: bytes) -> bool:
+        """Take bytes."""
+        self.bytes_out += len(data)
+        return True
+
+    send_control = send
+
+    def close(self, code: int = 1000, reason: str = "") -> None:
+        """A session that is refused ends the measurement."""
+        raise AssertionError((code, reason))
+
+
+class Bench:
+    """A node with its players."""
+
+    def __init__(self) -> None:
+        self.stats: Counter[str] = Counter()
+        self.loop = Loop(self.stats)
+        self.broker = open_broker("memory://bench")
+        self.node = Node(
+            grid=Grid(), terrain=Terrain(2013), broker=self.broker, loop=self.loop,
+            spread=SQUARES,
+        )  # fmt: skip
+        self.listener = gevent.spawn(self.node.listen)
+        tokens = Tokens(None)
+        self.players = []
+        for number in range(PLAYERS):
+            connection: Any = NoSocket()
+            self.players.append((connection, Session(connection, self.node, tokens, 10_000)))
+            self.say(connection, protocol.HELLO, 1, f"p{number}", 24, 24, None, None)
+        self.number = 0
+        gevent.sleep(0.5)
+
+    def say(self, connection: Any, *message: Any) -> None:
+        """Let a player send a message."""
+        connection.on_message(BINARY, msgpack.packb(message))
+
+    def moves(self, count: int, kind: str) -> float:
+        """Return us of CPU for each of so many moves of all players in turn, up to the hub."""
+        messages = []
+        for turn in range(count):
+            connection, session = self.players[turn % PLAYERS]
+            self.number += 1
+            now = self.loop.now()
+            resident = session.resident
+            assert resident is not None
+            if kind == "walk":
+                heading = random.choice([(1, 0), (0, 1), (-1, 0), (0, -1), (1, 1), (-1, -1)])
+                message: tuple[int, ...] = (protocol.WALK, self.number, now, *heading)
+            else:
+                span = self.node.grid.span
+                low = resident.square[0] * span, resident.square[1] * span
+                place = (edge + random.randrange(span // 8, span * 7 // 8) for edge in low)
+                message = (protocol.GO, self.number, now, *place)
+            messages.append((connection, msgpack.packb(message)))
+        # Rates are not what is measured here.
+        for _, session in self.players:
+            session._buckets.clear()
+        gevent.sleep(0.2)
+        before = time.process_time()
+        for start in range(0, count, TURN):
+            for connection, message in messages[start : start + TURN]:
+                connection.on_message(BINARY, message)
+            gevent.sleep(0)
+        return (time.process_time() - before) / count * 1e6
+
+    def pings(self, count: int) -> float:
+        """Return us of CPU for each ping and its pong."""
+        payload = msgpack.packb((protocol.PING, 123456789, 0))
+        before = time.process_time()
+        for turn in range(count):
+            connection, session = self.players[turn % PLAYERS]
+            session._buckets.clear()
+            connection.on_message(BINARY, payload)
+        return (time.process_time() - before) / count * 1e6
+
+    def flushes(self, count: int) -> float:
+        """Return us of CPU for each write of flushes of two batches a square."""
+        hub, written = self.node.hub, 0
+        squares = list(self.node.present)
+        payload = bytes(200)
+        hub.flush()
+        before = time.process_time()
+        for _ in range(count):
+            for square in squares:
+                hub.deliver(square, payload)
+                hub.deliver(square, payload)
+            writes = self.stats["writes"]
+            hub.flush()
+            written += self.stats["writes"] - writes
+            for _, session in self.players:
+                session._mark = session._marked_bytes = session._later_bytes = 0
+        return (time.process_time() - before) / written * 1e6
+
+    def snapshots(self, count: int) -> float:
+        """Return us of CPU for each player in a snapshot that is made anew."""
+        squares = list(self.node.present)
+        players = 0
+        before = time.process_time()
+        for turn in range(count):
+            square = squares[turn % len(squares)]
+            now = self.loop.now()
+            entries = self.node.entries(square, Corner(square, self.node.grid.span, now))
+            protocol.snapshot(square, now, entries)
+            players += len(entries)
+        return (time.process_time() - before) / players * 1e6
+
+
+def measure() -> dict[str, float]:
+    """Return the medians of all figures, in us of CPU."""
+    random.seed(1)
+    bench = Bench()
+    gc.collect()
+    gc.freeze()
+    found: dict[str, list[float]] = {}
+    for _ in range(REPEATS):
+        for name, measured in (
+            ("a walk", bench.moves(PLAYERS, "walk")),
+            ("a click", bench.moves(PLAYERS, "go")),
+            ("a ping", bench.pings(PLAYERS)),
+            ("a write of a flush, without the kernel", bench.flushes(5)),
+            ("a player in a snapshot", bench.snapshots(200)),
+        ):
+            found.setdefault(name, []).append(measured)
+    return {name: round(statistics.median(values), 2) for name, values in found.items()}
+
+
+if __name__ == "__main__":
+    for what, figure in measure().items():
+        print(f"{what:45} {figure:8.2f} us")

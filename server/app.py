@@ -142,7 +142,7 @@ class Server:
         self._wait(lambda: not self.sessions, STOP_WITHIN)
         if self.node.peers.peers:
             self._wait(lambda: not self._awaited(), CLAIMS_WITHIN)
-        self.node.publish()
+        self.node.outbox.publish_all()
         self.node.peers.tell(DRAINING)
         # A broker that is closed drops what waits: let the last words go out.
         gevent.sleep(LAST_WORDS)

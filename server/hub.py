@@ -46,7 +46,8 @@ class Hub:
         self._arrived: dict[Square, list[bytes]] = {}
         self._alarm = loop.alarm(self.flush)
         self._waiting = False
-        self._not_before = 0
+        #: No flush is written before this node time.
+        self.not_before = 0
         self.number = 0
         self.interval = 0.0
 
@@ -106,10 +107,10 @@ class Hub:
         if not self._waiting:
             self._waiting = True
             now = self._loop.now()
-            if now >= self._not_before:
+            if now >= self.not_before:
                 self._loop.soon(self.flush)
             else:
-                self._alarm.set(self._not_before)
+                self._alarm.set(self.not_before)
 
     def flush(self) -> None:
         """Write all that has arrived: once per session, the same bytes to all of a group."""
@@ -136,6 +137,6 @@ class Hub:
                 session.flush(data, number, now)
         cost = (self._loop.seconds() - started) * 1000
         self.interval = max(min(PAUSE * cost, CALM), min(2 * cost, LONGEST))
-        self._not_before = now + round(self.interval)
+        self.not_before = now + round(self.interval)
         self.stats["flushes"] += 1
         self.stats["writes"] += writes

@@ -9,16 +9,17 @@ import random
 from typing import TYPE_CHECKING
 
 from brokers import Broker, BrokerClosed, Message, Reset
-from server import peer_protocol, protocol
+from server import peer_protocol
 from server.claims import Claims
 from server.hub import Hub
 from server.loop import Agenda, Loop
+from server.outbox import Outbox
 from server.peers import Peers
 from server.replicas import Replicas
 from server.resident import Resident, incarnation_of
 from server.spots import Place, Spots
-from world.events import Batch, Corner, Event
-from world.grid import Grid, Rect, Square, Viewport, channel
+from world.events import Corner, Event
+from world.grid import Grid, Rect, Square, Viewport
 from world.terrain import Terrain
 from world.track import Intent, Track, leg, stand
 
@@ -33,9 +34,6 @@ RENEW_BEFORE = 1000
 
 #: Who lost the connection stays this long, in ms.
 DIMMED_FOR = 10_000
-
-#: Events in one batch: 120 x 494 bytes, the longest sayings, still fit a broker's payload.
-BATCH_LIMIT = 120
 
 #: Who left is remembered for this many ms, in case its token is shown again: its place in it may be
 #: an older one, and a seq that went back would make the player invisible.
@@ -65,10 +63,9 @@ class Node:
         )
         self.peers.replicas = self.replicas
         self.claims = Claims(self)
-        self._batches: dict[Square, Batch] = {}
-        #: The number of the last batch of each square with residents.
-        self._numbers: dict[Square, int] = {}
-        self._number = 0
+        self.outbox = Outbox(
+            self.id, grid.span, broker, loop, self.hub, self.present, self.replicas.published
+        )
         self._moves = Agenda(loop, self._move)
         self._partings = Agenda(loop, self._part)
         #: The last seq and place of those who left a while ago, by id.
@@ -147,8 +144,7 @@ class Node:
         self._partings.drop(resident)
         self._absent(resident)
         self.replicas.release(resident.square, resident.id)
-        if resident.square not in self.present and resident.square not in self._batches:
-            self._numbers.pop(resident.square, None)
+        self.outbox.forget(resident.square)
 
     def pause(self, resident: Resident) -> None:
         """A resident is to come back, here or at another node: it stands, as if in thought."""
@@ -192,7 +188,7 @@ class Node:
 
     def say(self, resident: Resident, text: str) -> None:
         """Let a resident say something to all who hear its square."""
-        self._batch(resident.square).say(resident, text)
+        self.outbox.batch(resident.square).say(resident, text)
 
     def look(self, resident: Resident, view: Viewport) -> None:
         """A resident's screen has a size, or another one."""
@@ -277,12 +273,12 @@ class Node:
         """Let a resident follow a new track, and publish it."""
         resident.track = track
         resident.seq += 1
-        self._batch(resident.square).track(resident)
+        self.outbox.batch(resident.square).track(resident)
 
     def _changed(self, resident: Resident) -> None:
         """Publish a resident anew, for something other than its track has changed."""
         resident.seq += 1
-        self._batch(resident.square).enter(resident)
+        self.outbox.batch(resident.square).enter(resident)
 
     def _cross(self, resident: Resident, t: int) -> None:
         """Bring a resident into the square it is in at `t`; through a corner, by column first."""
@@ -306,7 +302,7 @@ class Node:
     def _depart(self, resident: Resident, to: Square | None) -> None:
         self._absent(resident)
         resident.seq += 1
-        batch = self._batch(resident.square)
+        batch = self.outbox.batch(resident.square)
         if to is None:
             batch.gone(resident)
         else:
@@ -320,37 +316,6 @@ class Node:
             del self.present[square]
             if not self.hub.holds(square):
                 self.replicas.let_go((square,))
-
-    def _batch(self, square: Square) -> Batch:
-        batch = self._batches.get(square)
-        if batch is None:
-            if not self._batches:
-                self.loop.soon(self.publish)
-            corner = Corner(square, self.grid.span, self.loop.now())
-            batch = self._batches[square] = Batch(corner)
-        return batch
-
-    def publish(self) -> None:
-        """Publish all batches begun since the last time: one of each square, more if large."""
-        batches, self._batches = self._batches, {}
-        for square, batch in batches.items():
-            events = batch.events()
-            self.stats["events"] += len(events)
-            for start in range(0, len(events), BATCH_LIMIT):
-                self._publish(square, batch, events[start : start + BATCH_LIMIT])
-            if square not in self.present:
-                # No resident left: the next batch there is a full base again.
-                self._numbers.pop(square, None)
-
-    def _publish(self, square: Square, batch: Batch, events: list[Event]) -> None:
-        previous = self._numbers.get(square, 0)
-        number = self.next_number(square)
-        payload = protocol.batch(
-            square, self.id, previous, number, batch.corner.sent, batch.replaced, events
-        )
-        self.stats["batches"] += 1
-        sent = self.broker.publish(channel(square), payload)
-        self.replicas.published(square, number, payload, sent)
 
     # What is heard.
 
@@ -387,9 +352,7 @@ class Node:
 
     def next_number(self, square: Square) -> int:
         """Return a number for something published on a square's channel."""
-        self._number += 1
-        self._numbers[square] = self._number
-        return self._number
+        return self.outbox.next_number(square)
 
     def offset(self, node: int, sent: int) -> int:
         """Return what to add to a node's times to make them this node's."""
@@ -406,7 +369,7 @@ class Node:
             self.claims.contest(resident, node, incarnation_of(seq))
 
     def _numbered(self) -> dict[Square, int]:
-        return {square: self._numbers.get(square, 0) for square in self.present}
+        return {square: self.outbox.numbers.get(square, 0) for square in self.present}
 
     def _tell_clocks(self) -> None:
         for resident in self.residents.values():

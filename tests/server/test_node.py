@@ -390,7 +390,7 @@ def test_a_square_is_heard_a_little_longer_than_it_is_held(harness):
     assert harness.broker._channels == {"nodes"}
     replicas = harness.node.replicas
     assert replicas.heard == replicas._snapshots == replicas._channels == {}
-    assert harness.node._numbers == harness.node.present == {}
+    assert harness.node.outbox.numbers == harness.node.present == {}
 
 
 def test_batches_of_a_channel_are_numbered_and_begin_anew_when_nobody_is_left(harness):

@@ -1,0 +1,121 @@
+"""What this node's residents did and is not published yet: a batch for each square, paced.
+
+On a quiet node a batch goes out at the end of the loop's turn. On a busy one it waits for the hub's
+next flush, which it could not get to clients before anyway: then one batch tells what many would.
+A crowd's square waits longer. It decides nothing about players, and never looks into a batch.
+"""
+
+from collections.abc import Callable, Collection
+
+from brokers import Broker
+from server import protocol
+from server.hub import Hub
+from server.loop import Loop
+from world.events import Batch, Corner, Event
+from world.grid import Square, channel
+
+#: Events in one batch: 120 x 494 bytes, the longest sayings, still fit a broker's payload.
+BATCH_LIMIT = 120
+
+#: A square whose batch had n events rests for n ms, up to REST_MOST: a thousand events a second are
+#: what everybody who holds it must take, and newer tracks then replace older ones in its batch.
+REST_MOST = 250
+
+#: Told of each batch: its square, number and payload, and whether the broker took it.
+Published = Callable[[Square, int, bytes, bool], None]
+
+
+class Outbox:
+    """See the module. `present` are the squares with residents."""
+
+    def __init__(
+        self, node: int, span: int, broker: Broker, loop: Loop, hub: Hub,
+        present: Collection[Square], published: Published,
+    ) -> None:  # fmt: skip
+        self._node = node
+        self._span = span
+        self._broker = broker
+        self._loop = loop
+        self._hub = hub
+        self._present = present
+        self._published = published
+        self._batches: dict[Square, Batch] = {}
+        #: Until when the square of a crowd rests.
+        self._resting: dict[Square, int] = {}
+        self._alarm = loop.alarm(self.publish)
+        #: The number of the last batch of each square with residents.
+        self.numbers: dict[Square, int] = {}
+        self._number = 0
+
+    def batch(self, square: Square) -> Batch:
+        """Return the batch that tells what happens in a square from now on."""
+        batch = self._batches.get(square)
+        if batch is None:
+            now = self._loop.now()
+            if not self._batches:
+                self._plan(self._hub.not_before, now)
+            batch = self._batches[square] = Batch(Corner(square, self._span, now))
+        return batch
+
+    def _plan(self, due: int, now: int) -> None:
+        if due <= now:
+            self._loop.soon(self.publish)
+        else:
+            self._alarm.set(due)
+
+    def publish(self) -> None:
+        """Publish the batches of all squares that do not rest."""
+        now = self._loop.now()
+        batches, self._batches = self._batches, {}
+        for square, batch in batches.items():
+            if self._resting.get(square, 0) > now:
+                self._batches[square] = batch
+            else:
+                self._publish(square, batch, now)
+        if self._batches:
+            soonest = min(self._resting[square] for square in self._batches)
+            self._plan(max(soonest, self._hub.not_before), now)
+
+    def publish_all(self) -> None:
+        """Publish everything, rest or no rest: for last words."""
+        self._resting.clear()
+        self.publish()
+
+    def _publish(self, square: Square, batch: Batch, now: int) -> None:
+        """Publish what happened in a square: one batch, more if large."""
+        events = batch.events()
+        stats = self._loop.stats
+        stats["events"] += len(events)
+        stats["replaced"] += batch.replaced
+        replaced = batch.replaced
+        for start in range(0, len(events), BATCH_LIMIT):
+            self._send(square, batch.corner.sent, replaced, events[start : start + BATCH_LIMIT])
+            replaced = 0
+        rest = min(len(events), REST_MOST)
+        if rest > 1:
+            self._resting[square] = now + rest
+        else:
+            self._resting.pop(square, None)
+        if square not in self._present:
+            # No resident left: the next batch there is a full base again.
+            self.numbers.pop(square, None)
+            self._resting.pop(square, None)
+
+    def _send(self, square: Square, sent: int, replaced: int, events: list[Event]) -> None:
+        previous = self.numbers.get(square, 0)
+        number = self.next_number(square)
+        payload = protocol.batch(square, self._node, previous, number, sent, replaced, events)
+        self._loop.stats["batches"] += 1
+        taken = self._broker.publish(channel(square), payload)
+        self._published(square, number, payload, taken)
+
+    def next_number(self, square: Square) -> int:
+        """Return a number for something published on a square's channel."""
+        self._number += 1
+        self.numbers[square] = self._number
+        return self._number
+
+    def forget(self, square: Square) -> None:
+        """Nobody is in a square any more: unless something of it waits, its count begins anew."""
+        if square not in self._present and square not in self._batches:
+            self.numbers.pop(square, None)

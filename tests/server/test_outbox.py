@@ -1,0 +1,141 @@
+"""When what happens in a square is published: at once, with the next flush, or after a rest."""
+
+import msgpack
+import pytest
+
+from server import protocol
+from server.outbox import BATCH_LIMIT, REST_MOST, Outbox
+from tests.server.harness import Clock, ManualLoop
+from world.events import Player
+from world.track import stand
+
+
+class Keeper:
+    """A broker and a hub: keeps what is published, and says when the next flush may be."""
+
+    not_before = 0
+
+    def __init__(self):
+        self.published = []
+
+    def publish(self, channel, payload):
+        self.published.append(msgpack.unpackb(payload))
+        return True
+
+
+class Bench:
+    def __init__(self):
+        self.clock = Clock()
+        self.loop = ManualLoop(self.clock)
+        self.keeper = Keeper()
+        self.present = {(0, 0), (5, 5)}
+        self.outbox = Outbox(
+            7, 16384, self.keeper, self.loop, self.keeper, self.present, lambda *_: None
+        )
+
+    def move(self, id, seq=1, square=(0, 0)):
+        track = stand(id, seq, self.loop.now())
+        self.outbox.batch(square).track(Player(7, id, seq, 0, "x", False, track))
+
+    def run(self, ms):
+        """Let time pass, in turns."""
+        end = self.loop.now() + ms
+        while True:
+            while self.loop.turn():
+                pass
+            due = self.loop.next()
+            if due is None or due > end:
+                break
+            self.clock.time += max(due - self.loop.now(), 0)
+        self.clock.time += end - self.loop.now()
+
+    @property
+    def batches(self):
+        """What was published: (square, replaced, ids)."""
+        return [
+            ((column, row), replaced, [event[1] for event in events])
+            for _, column, row, _, _, _, _, replaced, events in self.keeper.published
+        ]
+
+
+@pytest.fixture
+def bench():
+    return Bench()
+
+
+def test_on_a_quiet_node_a_batch_goes_out_at_the_end_of_the_turn(bench):
+    bench.move(1)
+    bench.move(2)
+    assert bench.batches == []
+    bench.run(0)
+    assert bench.batches == [((0, 0), 0, [1, 2])]
+
+
+def test_before_the_next_flush_nothing_need_go_out(bench):
+    bench.keeper.not_before = bench.loop.now() + 40
+    bench.move(1)
+    bench.run(30)
+    bench.move(2)
+    bench.move(3, square=(5, 5))
+    assert bench.batches == []
+    bench.run(10)
+    assert bench.batches == [((0, 0), 0, [1, 2]), ((5, 5), 0, [3])]
+
+
+def test_a_crowd_rests_as_many_ms_as_its_batch_had_events(bench):
+    for id in range(100):
+        bench.move(id)
+    bench.run(0)
+    bench.move(1, 2)
+    bench.move(3, square=(5, 5))
+    bench.run(50)
+    # Another square does not wait for it.
+    assert bench.batches[1:] == [((5, 5), 0, [3])]
+    bench.move(1, 3)
+    bench.run(49)
+    assert len(bench.batches) == 2
+    bench.run(1)
+    # The newer track has replaced the older one, and the batch says so.
+    assert bench.batches[2:] == [((0, 0), 1, [1])]
+    assert bench.keeper.published[2][8][0][2] == 3
+
+
+def test_no_rest_is_longer_than_the_most(bench):
+    for id in range(1000):
+        bench.move(id)
+    bench.run(0)
+    pages = len(bench.batches)
+    assert pages == -(-1000 // BATCH_LIMIT)
+    bench.move(1, 2)
+    bench.run(REST_MOST - 1)
+    assert len(bench.batches) == pages
+    bench.run(1)
+    assert len(bench.batches) == pages + 1
+
+
+def test_numbers_follow_one_another_and_begin_anew_without_residents(bench):
+    def told():
+        bench.run(REST_MOST)
+        _, _, _, _, previous, number, *_ = bench.keeper.published[-1]
+        return previous, number
+
+    bench.move(1)
+    assert told() == (0, 1)
+    bench.move(1, 2)
+    assert told() == (1, 2)
+    bench.present.discard((0, 0))
+    bench.move(1, 3)
+    assert told() == (2, 3)
+    bench.present.add((0, 0))
+    bench.move(1, 4)
+    assert told() == (0, 4)
+
+
+def test_last_words_do_not_rest(bench):
+    for id in range(100):
+        bench.move(id)
+    bench.run(0)
+    bench.move(1, 2)
+    bench.outbox.publish_all()
+    assert bench.batches[-1] == ((0, 0), 0, [1])
+    assert protocol.BATCH == bench.keeper.published[-1][0]

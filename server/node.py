@@ -122,7 +122,7 @@ class Node:
             self._partings.drop(resident)
             resident.dimmed = False
             resident.ack = 0
-            self._changed(resident)
+            self.renew(resident)
         self.look(resident, view)
 
     def detach(self, resident: Resident) -> None:
@@ -135,7 +135,7 @@ class Node:
         """A resident's connection is lost: it stays, dimmed, for DIMMED_FOR."""
         self.detach(resident)
         resident.dimmed = True
-        self._changed(resident)
+        self.renew(resident)
         self._partings.put(resident, self.loop.now() + DIMMED_FOR)
 
     def release(self, resident: Resident) -> None:
@@ -146,7 +146,7 @@ class Node:
         self._moves.drop(resident)
         self._partings.drop(resident)
         self._absent(resident)
-        self.replicas.release(resident.square, resident.id)
+        self.replicas.release(resident.square, resident.id, resident.seq)
         if resident.square not in self.present and resident.square not in self._batches:
             self._numbers.pop(resident.square, None)
 
@@ -279,7 +279,7 @@ class Node:
         resident.seq += 1
         self._batch(resident.square).track(resident)
 
-    def _changed(self, resident: Resident) -> None:
+    def renew(self, resident: Resident) -> None:
         """Publish a resident anew, for something other than its track has changed."""
         resident.seq += 1
         self._batch(resident.square).enter(resident)
@@ -301,7 +301,7 @@ class Node:
             present = self.present[square] = {}
             self.replicas.hear((square,))
         present[resident.id] = resident
-        self._changed(resident)
+        self.renew(resident)
 
     def _depart(self, resident: Resident, to: Square | None) -> None:
         self._absent(resident)

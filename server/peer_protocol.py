@@ -53,11 +53,11 @@ def heartbeat(
     return _pack([HEARTBEAT, node, sent, ring, state, part, parts, squares])
 
 
-def claim(node: int, id: int, incarnation: int) -> bytes:
-    """Says that a player goes on at a node, with an incarnation."""
+def claim(node: int, id: int, incarnation: int | None) -> bytes:
+    """Says that a node has a player, with an incarnation; or without one, that it asks for it."""
     return _pack([CLAIM, node, id, incarnation])
 
 
-def grant(node: int, id: int, to: int, incarnation: int, player: list[Any]) -> bytes:
+def grant(node: int, id: int, to: int, player: list[Any]) -> bytes:
     """Answers a claim and lets go; `player` is [name or nil, seq, x, y]."""
-    return _pack([GRANT, node, id, to, incarnation, player])
+    return _pack([GRANT, node, id, to, player])

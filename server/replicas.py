@@ -273,9 +273,7 @@ class Replicas:
         if number <= known:
             return
         sent += self._owner.offset(node, sent)
-        for event in events:
-            if event[0] == ENTER:
-                self._owner.entered(node, event[1], event[2])
+        self._entered(node, events)
         # A first batch says that its node had nobody here before: whoever is believed to be is not.
         base = previous == 0 and heard.replica.drop(node, {event[1] for event in events})
         heard.replica.apply(node, sent, events, now)
@@ -305,6 +303,7 @@ class Replicas:
         heard.pages.pop(node, None)
         now = self._loop.now()
         everything = [entry for some in parts.values() for entry in some]
+        self._entered(node, everything)
         sent += self._owner.offset(node, sent)
         changed = heard.replica.replace(node, sent, everything, now)
         self._complete(heard, node, number)
@@ -312,6 +311,11 @@ class Replicas:
             self._show(heard)
         heard.awaited.discard(node)
         self._check_ready(heard)
+
+    def _entered(self, node: int, events: list[Event]) -> None:
+        for event in events:
+            if event[0] == ENTER:
+                self._owner.entered(node, event[1], event[2])
 
     def _complete(self, heard: Heard, node: int, number: int) -> None:
         """Nothing of a node is missing up to a number."""
@@ -392,15 +396,16 @@ class Replicas:
         heard.gaps.discard(node)
         heard.awaited.discard(node)
 
-    def release(self, square: Square, id: int) -> None:
+    def release(self, square: Square, id: int, seq: int) -> None:
         """A resident goes on at another node, which will tell of it: until then it is shown."""
-        self._released.put((square, id), self._loop.now() + RELEASED_FOR)
+        self._released.put((square, id, seq), self._loop.now() + RELEASED_FOR)
 
-    def _clear(self, key: tuple[Square, int], _due: int) -> None:
-        square, id = key
+    def _clear(self, key: tuple[Square, int, int], _due: int) -> None:
+        square, id, seq = key
         heard = self.heard.get(square)
         player = heard and heard.replica.players.get(id)
-        if heard and player and player.node == self._owner.id:
+        # With a higher seq it has come back here meanwhile.
+        if heard and player and player.node == self._owner.id and player.seq <= seq:
             heard.replica.remove(id, player.seq, self._loop.now())
             self._show(heard)
 

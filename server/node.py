@@ -5,6 +5,7 @@ this node included, only when it comes back from the broker: see server/replicas
 touches a socket, and never waits.
 """
 
+import logging
 import random
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from server import peer_protocol, protocol
 from server.claims import Claims
 from server.hub import Hub
 from server.loop import Agenda, Loop
+from server.peer_protocol import Nonsense
 from server.peers import Peers
 from server.replicas import Replicas
 from server.resident import Resident, incarnation_of
@@ -24,6 +26,8 @@ from world.track import Intent, Track, leg, stand
 
 if TYPE_CHECKING:
     from server.session import Session
+
+log = logging.getLogger("flatlands")
 
 #: An intent is believed to be at most this many ms old.
 INTENT_AGE = 200
@@ -362,22 +366,35 @@ class Node:
             except BrokerClosed:
                 return
             if item is not None:
-                self.take(item)
+                # Without a pause after a fault, in which others would seem to be dead.
+                self.loop.guarded(self.take, item)
 
     def take(self, item: Message | Reset) -> None:
         """Take in one thing that the broker brought."""
         if isinstance(item, Reset):
             self.replicas.reset(item)
-        elif item.channel != peer_protocol.NODES:
-            self.replicas.take(item.channel, item.payload)
+            return
+        try:
+            if item.channel == peer_protocol.NODES:
+                self._take_news(item.payload)
+            else:
+                self.replicas.take(item.channel, item.payload)
+        except Nonsense as error:
+            # Once: whoever publishes it will go on.
+            if not self.stats["nonsense"]:
+                log.warning("somebody else uses this broker: on %r came %s", item.channel, error)
+            self.stats["nonsense"] += 1
+
+    def _take_news(self, payload: bytes) -> None:
+        kind, *fields = peer_protocol.read(payload)
+        if kind == peer_protocol.HEARTBEAT:
+            self.peers.heard(*fields)
+        elif kind == peer_protocol.CLAIM:
+            self.claims.claimed(*fields)
+        elif kind == peer_protocol.GRANT:
+            self.claims.granted(*fields)
         else:
-            kind, *fields = peer_protocol.read(item.payload)
-            if kind == peer_protocol.HEARTBEAT:
-                self.peers.heard(*fields)
-            elif kind == peer_protocol.CLAIM:
-                self.claims.claimed(*fields)
-            elif kind == peer_protocol.GRANT:
-                self.claims.granted(*fields)
+            raise Nonsense("what belongs to a square")
 
     # What replicas and peers ask of their node.
 

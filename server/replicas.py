@@ -17,6 +17,7 @@ from server import peer_protocol, protocol
 from server.frames import frame
 from server.hub import Hub
 from server.loop import Agenda, Loop
+from server.peer_protocol import Nonsense
 from world.events import ENTER, Corner, Event, Replica
 from world.grid import Grid, Square, channel
 
@@ -251,6 +252,8 @@ class Replicas:
             return
         heard = self.heard[square]
         kind, *fields = peer_protocol.read(payload)
+        if (fields[0], fields[1]) != square:
+            raise Nonsense("a message of another square")
         if kind == protocol.BATCH:
             _, _, node, previous, number, sent, _replaced, events = fields
             if node == self._owner.id:
@@ -272,6 +275,7 @@ class Replicas:
         known = heard.numbers.get(node, 0)
         if number <= known:
             return
+        peer_protocol.check(events)
         sent += self._owner.offset(node, sent)
         self._entered(node, events)
         # A first batch says that its node had nobody here before: whoever is believed to be is not.
@@ -293,6 +297,7 @@ class Replicas:
     ) -> None:  # fmt: skip
         if number < heard.numbers.get(node, 0):
             return
+        peer_protocol.check(entries, (ENTER,))
         begun, parts = heard.pages.get(node, (0, {}))
         if begun != number:
             parts = {}

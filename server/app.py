@@ -216,9 +216,7 @@ class Server:
             reasons.append("the broker does not bring back what is published")
         if self._lag > LAG_LIMIT:
             reasons.append("the event loop is late")
-        if self.node.peers.strangers():
-            reasons.append("another node uses other brokers than this one: compare their URLs")
-        return reasons
+        return reasons + self.node.peers.misfits()
 
     def show_stats(self) -> dict[str, Any]:
         """Return what /stats shows: what is here now, and what was counted since the start."""

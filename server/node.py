@@ -64,8 +64,9 @@ class Node:
         #: The residents of each square that has any.
         self.present: dict[Square, dict[int, Resident]] = {}
         self.replicas = Replicas(grid, broker, loop, self.hub, self)
+        world = f"version {protocol.VERSION}, seed {terrain.seed}, side {grid.side}"
         self.peers = Peers(
-            self.id, broker, loop, self._numbered, self._tell_clocks, self._tell_link
+            self.id, world, broker, loop, self._numbered, self._tell_clocks, self._tell_link
         )
         self.peers.replicas = self.replicas
         self.claims = Claims(self)

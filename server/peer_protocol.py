@@ -37,7 +37,7 @@ _MESSAGES = {
     BATCH: {(int,) * 8 + (list,)},
     RESIDENTS: {(int,) * 8 + (list,)},
     HAIL: {(int,) * 5},
-    HEARTBEAT: {(int, int, int, str, int, int, int, list)},
+    HEARTBEAT: {(int, int, int, str, str, int, int, int, list)},
     CLAIM: {(int,) * 4, (int, int, int, NoneType)},
     GRANT: {(int, int, int, int, list)},
 }
@@ -115,10 +115,11 @@ def hail(square: Square, node: int, nonce: int) -> bytes:
 
 
 def heartbeat(
-    node: int, sent: int, ring: str, state: int, part: int, parts: int, squares: list[int]
-) -> bytes:
+    node: int, sent: int, ring: str, world: str, state: int, part: int, parts: int,
+    squares: list[int],
+) -> bytes:  # fmt: skip
     """A part of a heartbeat; `squares` is column, row, last batch number, and so on."""
-    return _pack([HEARTBEAT, node, sent, ring, state, part, parts, squares])
+    return _pack([HEARTBEAT, node, sent, ring, world, state, part, parts, squares])
 
 
 def claim(node: int, id: int, incarnation: int | None) -> bytes:

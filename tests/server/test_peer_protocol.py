@@ -33,7 +33,7 @@ def residents(*entries, page=0, pages=1):
 
 
 def heartbeat(squares=(0, 0, 1), part=0, parts=1, sent=1_700_000_000_000, more=()):
-    return msgpack.packb([34, 77, sent, "ring", 0, part, parts, list(squares), *more])
+    return msgpack.packb([34, 77, sent, "ring", "world", 0, part, parts, list(squares), *more])
 
 
 def changed(event, at, value):

@@ -188,10 +188,10 @@ class Peers:
 
     def _compare(self, peer: Peer, ring: str, world: str) -> None:
         misfit = ""
-        if ring != self._broker.ring_hash:
-            misfit = OTHER_BROKERS
-        elif world != self._world:
+        if world != self._world:
             misfit = OTHER_WORLD
+        elif ring != self._broker.ring_hash:
+            misfit = OTHER_BROKERS
         if misfit and misfit != peer.misfit:
             log.warning("not ready: %s", misfit)
         peer.misfit = misfit

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgpack
 
+from brokers.base import PAYLOAD_LIMIT
 from server.protocol import BATCH
 from world.events import ENTER, GONE, LEAVE, SAY, TRACK, Event
 from world.grid import Square
@@ -59,6 +60,8 @@ class Nonsense(Exception):
 
 def read(payload: bytes) -> list[Any]:
     """Return a message as [kind, field ...]. Events are still to be checked. Raises Nonsense."""
+    if len(payload) > PAYLOAD_LIMIT:
+        raise Nonsense("more bytes than nodes publish")
     try:
         message = msgpack.unpackb(payload)
         kind = message[0]

@@ -43,6 +43,7 @@ def changed(event, at, value):
 NONSENSE = {
     "nothing": (SQUARE, b""),
     "bytes": (SQUARE, b"\xc1 hello"),
+    "more than nodes publish": (SQUARE, batch(*[[4, 5, "a" * 120]] * 600)),
     "zeros": (SQUARE, b"\0" * 65536),
     "deep": (SQUARE, b"\x91" * 65536),
     "no array": (SQUARE, b"\x01"),

@@ -7,7 +7,7 @@ import re
 from importlib import import_module
 from urllib.parse import urlsplit
 
-from brokers.base import Broker, BrokerClosed, Message, Reset
+from brokers.base import Broker, BrokerClosed, Message, Reset, bare
 from brokers.ring import Ring
 
 __all__ = ["BACKENDS", "Broker", "BrokerClosed", "Message", "Reset", "open_broker"]
@@ -40,7 +40,9 @@ def open_broker(url: str) -> Broker:
     scheme = urlsplit(url).scheme
     if scheme not in BACKENDS:
         known = ", ".join(f"{name}://" for name in sorted(BACKENDS))
-        raise ValueError(f"no broker is called {url!r}: a broker's URL begins with one of {known}")
+        raise ValueError(
+            f"no broker is called {bare(url)!r}: a broker's URL begins with one of {known}"
+        )
     module, name = BACKENDS[scheme].split(":")
     broker = getattr(import_module(module), name)(url)
     assert isinstance(broker, Broker)

@@ -96,7 +96,7 @@ class Broker(ABC):
 
 def bare(url: str) -> str:
     """Return a URL without user and password: what all nodes write alike, and all may read."""
-    return re.sub(r"//[^@/]*@", "//", url)
+    return re.sub(r"//[^/?#]*@", "//", url)
 
 
 def short_hash(text: str) -> str:

@@ -57,6 +57,8 @@ class Ring(Broker):
         named = {bare(member): member for member in urls}
         if len(named) < len(urls):
             raise ValueError(f"a ring names each of its members once: {bare(url)}")
+        if len({name.partition("://")[0] for name in named}) > 1:
+            raise ValueError(f"all members of a ring are of one kind: {bare(url)}")
         circle = Circle(named)
         self._names = sorted(named)
         self._members: dict[str, Broker] = {}

@@ -65,6 +65,7 @@ class ZeroMQBroker(Broker):
         self._epoch = 0
         self._link: Link | None = None
         self._answered = time.monotonic()
+        self._trouble = ""
         self._attempted = Event()
         self._keeper = keep_running(f"the link of {url}", self.counters, self._keep)
         self._attempted.wait(OPEN_S)
@@ -124,7 +125,7 @@ class ZeroMQBroker(Broker):
         try:
             addresses = self._resolved()
         except OSError as error:
-            log.warning("%s: %s", self.url, error)
+            self._complain(str(error))
             self._attempted.set()
             return False
         link = self._link = Link(
@@ -139,7 +140,9 @@ class ZeroMQBroker(Broker):
             proven = self._prove(link)
             self._attempted.set()
             if not proven:
+                self._complain("no forwarder answers")
                 return False
+            self._trouble = ""
             self._watch(link)
             log.warning("%s: the link to the forwarder is lost", self.url)
             return True
@@ -147,6 +150,12 @@ class ZeroMQBroker(Broker):
             self._answered = max(self._answered, link.answered)
             self._link = None
             link.close()
+
+    def _complain(self, trouble: str) -> None:
+        """Say what is wrong, but not again at each attempt."""
+        if trouble != self._trouble:
+            self._trouble = trouble
+            log.warning("%s: %s", self.url, trouble)
 
     def _resolved(self) -> Addresses:
         """Return the addresses with a number for the host's name.

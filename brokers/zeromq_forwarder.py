@@ -163,8 +163,8 @@ def _stop(*_: object) -> NoReturn:
     raise _Stop
 
 
-def run(addresses: Addresses, limit: int, stats: float) -> int:
-    """Forward until a signal comes; return the process's exit status."""
+def run(addresses: Addresses, limit: int, stats: float, parent: int = 0) -> int:
+    """Forward until a signal comes, or the parent ends; return the process's exit status."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _stop)
     context = zmq.Context()
@@ -186,7 +186,7 @@ def run(addresses: Addresses, limit: int, stats: float) -> int:
                 print(f"The forwarder cannot listen at {address}: {trouble}.", file=sys.stderr)
                 return 1
         print(f"ready: in {addresses.pull}, out {addresses.pub}", flush=True)
-        _forward(pull, out, relay, stats)
+        _forward(pull, out, relay, stats, parent)
     except _Stop:
         print(f"stopped: {_counts(relay, out)}", flush=True)
     finally:
@@ -226,7 +226,10 @@ def _counts(relay: Relay, out: _Out) -> str:
     return f"{relay}, overflows {out.overflows}"
 
 
-def _forward(pull: "zmq.Socket[bytes]", out: _Out, relay: Relay, stats: float) -> NoReturn:
+def _forward(
+    pull: "zmq.Socket[bytes]", out: _Out, relay: Relay, stats: float, parent: int
+) -> None:
+    """Forward until the parent ends, if there is one to end with."""
     now = time.monotonic()
     sweep, tell = now + FORGET_S, now + TELL_S
     report = now + stats if stats else float("inf")
@@ -247,6 +250,8 @@ def _forward(pull: "zmq.Socket[bytes]", out: _Out, relay: Relay, stats: float) -
             if passed is not None:
                 send(passed)
         if now >= tell:
+            if parent and os.getppid() != parent:
+                return
             out.tell()
             tell = now + TELL_S
         if now >= sweep:
@@ -280,10 +285,12 @@ def main(arguments: list[str] | None = None) -> int:
         default=SUBSCRIBER_LIMIT,
         help="messages that may wait for one subscriber (%(default)s)",
     )
+    # For those who start one of their own: their process id, so that it does not outlive them.
+    parser.add_argument("--parent", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--stats", type=float, default=0, help="print counts every so many seconds")
     told = parser.parse_args(arguments)
     if told.ipc:
         addresses = ipc_addresses(os.path.abspath(told.ipc))
     else:
         addresses = tcp_addresses(told.host, told.pull, told.pub)
-    return run(addresses, told.hwm, told.stats)
+    return run(addresses, told.hwm, told.stats, told.parent)

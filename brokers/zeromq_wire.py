@@ -18,6 +18,8 @@ import struct
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
+from brokers.base import bare
+
 MESSAGE, PROBE, END = b"=", b"?", b"\0"
 
 #: The broker's id, the number of its link, and the sender's seconds on a clock that only rises.
@@ -55,9 +57,9 @@ def addresses_of(url: str) -> Addresses:
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     if parts.scheme == "zeromq+ipc":
         if parts.netloc or options or len(parts.path) < 2:
-            raise ValueError(f"{url!r} should look like zeromq+ipc:///path/prefix")
+            raise ValueError(f"{bare(url)!r} should look like zeromq+ipc:///path/prefix")
         return ipc_addresses(parts.path)
-    wrong = ValueError(f"{url!r} should look like zeromq://host:{PULL_PORT}?pub={PUB_PORT}")
+    wrong = ValueError(f"{bare(url)!r} should look like zeromq://host:{PULL_PORT}?pub={PUB_PORT}")
     try:
         pull = parts.port or PULL_PORT
         pub = int(options.pop("pub", pull + 1))

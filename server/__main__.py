@@ -37,6 +37,11 @@ def main() -> int:
         stopping = Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             gevent.signal_handler(number, stopping.set)
+        if isinstance(server, Supervisor):
+            gevent.signal_handler(signal.SIGHUP, gevent.spawn, server.replace)
+        elif settings.listen_fd is not None:
+            # It is for the supervisor, but a terminal that is closed tells all of them.
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
         server.start()
     except ValueError as error:
         print(f"flatlands: {error}", file=sys.stderr)
@@ -46,8 +51,6 @@ def main() -> int:
         return 1
     if settings.secret is None:
         log.info("there is no SECRET_KEY: tokens of players are good for this run only")
-    if isinstance(server, Supervisor):
-        gevent.signal_handler(signal.SIGHUP, gevent.spawn, server.replace)
     if settings.listen_fd is not None:
         gevent.spawn(_wait_for_the_end_of_stdin, stopping)
     host = "localhost" if settings.host in ("127.0.0.1", "0.0.0.0") else settings.host

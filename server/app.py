@@ -42,6 +42,9 @@ SWEEP_EVERY = 10
 #: waits so many seconds between: not all of them shall come back at once.
 DRAIN_AT_ONCE, DRAIN_TURNS, DRAIN_PAUSE = 20, 50, 0.1
 
+#: What they are told.
+STOPPING = "the server restarts"
+
 #: Seconds that it gives clients to answer, and the other nodes to ask for its players.
 STOP_WITHIN, CLAIMS_WITHIN = 2, 3
 
@@ -138,7 +141,7 @@ class Server:
             for session in sessions[start : start + at_once]:
                 if session.resident is not None:
                     session.renew_token(anyway=True)
-                session.connection.close(protocol.RESTART, "the server restarts")
+                session.connection.close(protocol.RESTART, STOPPING)
         self._wait(lambda: not self.sessions, STOP_WITHIN)
         if self.node.peers.peers:
             self._wait(lambda: not self._awaited(), CLAIMS_WITHIN)
@@ -172,6 +175,9 @@ class Server:
 
         connection.on_closing = lambda code, _reason: session.closed(code)
         connection.on_close = closed
+        if self._draining:
+            # Its handshake had begun before.
+            connection.close(protocol.RESTART, STOPPING)
 
     def _sweep(self) -> None:
         turn = 0
@@ -216,9 +222,7 @@ class Server:
             reasons.append("the broker does not bring back what is published")
         if self._lag > LAG_LIMIT:
             reasons.append("the event loop is late")
-        if self.node.peers.strangers():
-            reasons.append("another node uses other brokers than this one: compare their URLs")
-        return reasons
+        return reasons + self.node.peers.misfits()
 
     def show_stats(self) -> dict[str, Any]:
         """Return what /stats shows: what is here now, and what was counted since the start."""

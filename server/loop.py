@@ -41,16 +41,16 @@ class Loop:
 
     def soon(self, callback: Callable[[], None]) -> None:
         """Call back at the end of this turn of the loop."""
-        self._loop.run_callback(self._guarded, callback)
+        self._loop.run_callback(self.guarded, callback)
 
     def alarm(self, callback: Callable[[], None]) -> "Alarm":
         """Return a timer that calls back whenever it was set for."""
         return Alarm(self, callback)
 
-    def _guarded(self, callback: Callable[[], None]) -> None:
-        # An exception here must neither end the process nor pass in silence.
+    def guarded(self, callback: Callable[..., None], *arguments: Any) -> None:
+        """Call back; an exception neither ends the process nor passes in silence."""
         try:
-            callback()
+            callback(*arguments)
         except Exception:
             self.stats["errors"] += 1
             log.exception("a callback failed")
@@ -80,7 +80,7 @@ class Alarm:
 
     def _ring(self) -> None:
         self._cancel()
-        self._clock._guarded(self._callback)
+        self._clock.guarded(self._callback)
 
     def _cancel(self) -> None:
         if self._timer is not None:

@@ -5,6 +5,7 @@ this node included, only when it comes back from the broker: see server/replicas
 touches a socket, and never waits.
 """
 
+import logging
 import random
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from server.claims import Claims
 from server.hub import Hub
 from server.loop import Agenda, Loop
 from server.outbox import Outbox
+from server.peer_protocol import Nonsense
 from server.peers import Peers
 from server.replicas import Replicas
 from server.resident import Resident, incarnation_of
@@ -25,6 +27,8 @@ from world.track import Intent, Track, leg, stand
 
 if TYPE_CHECKING:
     from server.session import Session
+
+log = logging.getLogger("flatlands")
 
 #: An intent is believed to be at most this many ms old.
 INTENT_AGE = 200
@@ -58,8 +62,9 @@ class Node:
         #: The residents of each square that has any.
         self.present: dict[Square, dict[int, Resident]] = {}
         self.replicas = Replicas(grid, broker, loop, self.hub, self)
+        world = f"version {protocol.VERSION}, seed {terrain.seed}, side {grid.side}"
         self.peers = Peers(
-            self.id, broker, loop, self._numbered, self._tell_clocks, self._tell_link
+            self.id, world, broker, loop, self._numbered, self._tell_clocks, self._tell_link
         )
         self.peers.replicas = self.replicas
         self.claims = Claims(self)
@@ -119,7 +124,7 @@ class Node:
             self._partings.drop(resident)
             resident.dimmed = False
             resident.ack = 0
-            self._changed(resident)
+            self.renew(resident)
         self.look(resident, view)
 
     def detach(self, resident: Resident) -> None:
@@ -132,7 +137,7 @@ class Node:
         """A resident's connection is lost: it stays, dimmed, for DIMMED_FOR."""
         self.detach(resident)
         resident.dimmed = True
-        self._changed(resident)
+        self.renew(resident)
         self._partings.put(resident, self.loop.now() + DIMMED_FOR)
 
     def release(self, resident: Resident) -> None:
@@ -143,7 +148,7 @@ class Node:
         self._moves.drop(resident)
         self._partings.drop(resident)
         self._absent(resident)
-        self.replicas.release(resident.square, resident.id)
+        self.replicas.release(resident.square, resident.id, resident.seq)
         self.outbox.forget(resident.square)
 
     def pause(self, resident: Resident) -> None:
@@ -275,7 +280,7 @@ class Node:
         resident.seq += 1
         self.outbox.batch(resident.square).track(resident)
 
-    def _changed(self, resident: Resident) -> None:
+    def renew(self, resident: Resident) -> None:
         """Publish a resident anew, for something other than its track has changed."""
         resident.seq += 1
         self.outbox.batch(resident.square).enter(resident)
@@ -297,7 +302,7 @@ class Node:
             present = self.present[square] = {}
             self.replicas.hear((square,))
         present[resident.id] = resident
-        self._changed(resident)
+        self.renew(resident)
 
     def _depart(self, resident: Resident, to: Square | None) -> None:
         self._absent(resident)
@@ -327,22 +332,35 @@ class Node:
             except BrokerClosed:
                 return
             if item is not None:
-                self.take(item)
+                # Without a pause after a fault, in which others would seem to be dead.
+                self.loop.guarded(self.take, item)
 
     def take(self, item: Message | Reset) -> None:
         """Take in one thing that the broker brought."""
         if isinstance(item, Reset):
             self.replicas.reset(item)
-        elif item.channel != peer_protocol.NODES:
-            self.replicas.take(item.channel, item.payload)
+            return
+        try:
+            if item.channel == peer_protocol.NODES:
+                self._take_news(item.payload)
+            else:
+                self.replicas.take(item.channel, item.payload)
+        except Nonsense as error:
+            # Once: whoever publishes it will go on.
+            if not self.stats["nonsense"]:
+                log.warning("somebody else uses this broker: on %r came %s", item.channel, error)
+            self.stats["nonsense"] += 1
+
+    def _take_news(self, payload: bytes) -> None:
+        kind, *fields = peer_protocol.read(payload)
+        if kind == peer_protocol.HEARTBEAT:
+            self.peers.heard(*fields)
+        elif kind == peer_protocol.CLAIM:
+            self.claims.claimed(*fields)
+        elif kind == peer_protocol.GRANT:
+            self.claims.granted(*fields)
         else:
-            kind, *fields = peer_protocol.read(item.payload)
-            if kind == peer_protocol.HEARTBEAT:
-                self.peers.heard(*fields)
-            elif kind == peer_protocol.CLAIM:
-                self.claims.claimed(*fields)
-            elif kind == peer_protocol.GRANT:
-                self.claims.granted(*fields)
+            raise Nonsense("what belongs to a square")
 
     # What replicas and peers ask of their node.
 

@@ -1,13 +1,19 @@
 """What nodes tell each other besides batches, as docs/nodes.md gives it. Only packs and unpacks.
 
-All of it comes from nodes of this world: it is trusted as far as the broker is.
+Whoever reaches the broker is believed, but must make sense: what does not is refused as a whole,
+before any of it is taken in, for a program of another version or with other plans may publish on
+these channels too.
 """
 
+from collections.abc import Collection
+from types import NoneType
 from typing import Any
 
 import msgpack
 
-from world.events import Event
+from brokers.base import PAYLOAD_LIMIT
+from server.protocol import BATCH
+from world.events import ENTER, GONE, LEAVE, SAY, TRACK, Event
 from world.grid import Square
 
 #: The channel that all nodes hear.
@@ -24,14 +30,79 @@ ALIVE, DRAINING = 0, 1
 #: Entries in one residents batch, and squares in one heartbeat: both fit a broker's payload.
 ENTRIES, SQUARES = 400, 3000
 
+#: Pages of one message, and numbers up or down, at most.
+_PAGES, _NUMBER = 1000, 2**53
+
+#: The types of a message's kind and fields, of an event's, and of a grant's player.
+_MESSAGES = {
+    BATCH: {(int,) * 8 + (list,)},
+    RESIDENTS: {(int,) * 8 + (list,)},
+    HAIL: {(int,) * 5},
+    HEARTBEAT: {(int, int, int, str, str, int, int, int, list)},
+    CLAIM: {(int,) * 4, (int, int, int, NoneType)},
+    GRANT: {(int, int, int, int, list)},
+}
+_EVENTS = {
+    ENTER: {(int, int, int, int, str, bool) + (int,) * 6},
+    TRACK: {(int,) * 10},
+    LEAVE: {(int,) * 5},
+    GONE: {(int,) * 3},
+    SAY: {(int, int, str)},
+}
+_PLAYER = {(str, int, int, int), (NoneType, int, int, int)}
+
 _pack = msgpack.Packer(autoreset=True).pack
 
 
+class Nonsense(Exception):
+    """What was heard is no message of nodes."""
+
+
 def read(payload: bytes) -> list[Any]:
-    """Return a message as [kind, field ...]."""
-    message = msgpack.unpackb(payload)
-    assert isinstance(message, list)
+    """Return a message as [kind, field ...]. Events are still to be checked. Raises Nonsense."""
+    if len(payload) > PAYLOAD_LIMIT:
+        raise Nonsense("more bytes than nodes publish")
+    try:
+        message = msgpack.unpackb(payload)
+        kind = message[0]
+        sound = _are(message, _MESSAGES[kind])
+    except (ValueError, LookupError, TypeError, RecursionError, msgpack.UnpackException):
+        raise Nonsense("no array that begins with a kind") from None
+    if sound and kind == HEARTBEAT:
+        squares = message[-1]
+        sound = _is_page(*message[-3:-1]) and len(squares) % 3 == 0
+        sound = sound and _are(squares, {(int,) * len(squares)})
+    elif sound and kind == BATCH:
+        sound = 0 <= message[4] < message[5]
+    elif sound and kind == RESIDENTS:
+        sound = _is_page(*message[-3:-1])
+    elif sound and kind == GRANT:
+        sound = _are(message[-1], _PLAYER)
+    if not sound:
+        raise Nonsense(f"a message of kind {kind} with other fields")
     return message
+
+
+def check(events: list[Any], kinds: Collection[int] = tuple(_EVENTS)) -> None:
+    """Raise Nonsense unless all of these are events of these kinds."""
+    for event in events:
+        if type(event) is not list or not event or event[0] not in kinds:
+            raise Nonsense("no event of a kind that belongs there")
+        if not _are(event, _EVENTS[event[0]]):
+            raise Nonsense(f"an event of kind {event[0]} with other fields")
+
+
+def _are(values: list[Any], types: set[tuple[type, ...]]) -> bool:
+    these = tuple(map(type, values))
+    if these not in types:
+        return False
+    if these.count(int) < len(these):
+        values = [value for value in values if type(value) is int]
+    return not values or (-_NUMBER <= min(values) and max(values) <= _NUMBER)
+
+
+def _is_page(page: int, pages: int) -> bool:
+    return 0 <= page < pages <= _PAGES
 
 
 def residents(
@@ -47,17 +118,18 @@ def hail(square: Square, node: int, nonce: int) -> bytes:
 
 
 def heartbeat(
-    node: int, sent: int, ring: str, state: int, part: int, parts: int, squares: list[int]
-) -> bytes:
+    node: int, sent: int, ring: str, world: str, state: int, part: int, parts: int,
+    squares: list[int],
+) -> bytes:  # fmt: skip
     """A part of a heartbeat; `squares` is column, row, last batch number, and so on."""
-    return _pack([HEARTBEAT, node, sent, ring, state, part, parts, squares])
+    return _pack([HEARTBEAT, node, sent, ring, world, state, part, parts, squares])
 
 
-def claim(node: int, id: int, incarnation: int) -> bytes:
-    """Says that a player goes on at a node, with an incarnation."""
+def claim(node: int, id: int, incarnation: int | None) -> bytes:
+    """Says that a node has a player, with an incarnation; or without one, that it asks for it."""
     return _pack([CLAIM, node, id, incarnation])
 
 
-def grant(node: int, id: int, to: int, incarnation: int, player: list[Any]) -> bytes:
+def grant(node: int, id: int, to: int, player: list[Any]) -> bytes:
     """Answers a claim and lets go; `player` is [name or nil, seq, x, y]."""
-    return _pack([GRANT, node, id, to, incarnation, player])
+    return _pack([GRANT, node, id, to, player])

@@ -4,6 +4,7 @@ Every node tells once a second, on one channel, that it lives and which squares 
 It never touches a replica but through server/replicas.py.
 """
 
+import logging
 from collections import deque
 from collections.abc import Callable
 
@@ -13,6 +14,8 @@ from server.loop import Agenda, Loop
 from server.peer_protocol import ALIVE, DRAINING, NODES
 from server.replicas import Replicas
 from world.grid import Square
+
+log = logging.getLogger("flatlands")
 
 #: Heartbeats come every so many ms.
 HEARTBEAT_EVERY = 1000
@@ -35,16 +38,24 @@ CLOCK_WINDOW = 60_000
 #: A clock that is found to differ by less than so many ms more or less is not told to clients.
 CLOCK_STEP = 3
 
+#: Why this node and another one should not serve together.
+OTHER_BROKERS = "another node uses other brokers than this one: compare their URLs"
+OTHER_WORLD = (
+    "another node on this broker serves another world: compare versions, seeds and sides, "
+    "or give each world a broker of its own"
+)
+
 
 class Peer:
     """Another node, as its heartbeats tell. Times are this node's, in ms."""
 
-    __slots__ = ("heard", "state", "ring", "squares", "offset", "_samples", "_parts", "_sent")
+    __slots__ = ("heard", "state", "misfit", "squares", "offset", "_samples", "_parts", "_sent")
 
     def __init__(self, now: int) -> None:
         self.heard = now
         self.state = ALIVE
-        self.ring = ""
+        #: Why it does not fit to this node; nothing where it does.
+        self.misfit = ""
         self.squares: dict[Square, int] = {}
         #: What to add to its times to make them this node's.
         self.offset = 0
@@ -80,7 +91,8 @@ class Peer:
 class Peers:
     """See the module.
 
-    `squares` tells this node's squares with residents and the last batch number of each;
+    `world` tells one world from another; `squares` this node's squares with residents and the last
+    batch number of each;
     `on_clocks` is called when clients must be told of clocks, `on_link` when this node begins
     or ceases to hear itself.
     """
@@ -88,6 +100,7 @@ class Peers:
     def __init__(
         self,
         id: int,
+        world: str,
         broker: Broker,
         loop: Loop,
         squares: Callable[[], dict[Square, int]],
@@ -95,6 +108,7 @@ class Peers:
         on_link: Callable[[], None],
     ) -> None:
         self._id = id
+        self._world = world
         self._broker = broker
         self._loop = loop
         self._squares = squares
@@ -120,10 +134,9 @@ class Peers:
         """Whether this node has not heard itself for too long."""
         return self._loop.now() - self.echoed > DEAF_AFTER
 
-    def strangers(self) -> list[int]:
-        """Return the nodes whose brokers are not the same as this node's."""
-        ring = self._broker.ring_hash
-        return [id for id, peer in self.peers.items() if peer.ring != ring]
+    def misfits(self) -> list[str]:
+        """Return why other nodes do not fit to this one, where some do not."""
+        return sorted({peer.misfit for peer in self.peers.values()} - {""})
 
     def offset(self, node: int, sent: int) -> int:
         """Return what to add to a node's times; of one never heard of, as this message tells."""
@@ -132,7 +145,6 @@ class Peers:
         peer = self.peers.get(node)
         if peer is None:
             peer = self.peers[node] = Peer(self._loop.now())
-            peer.ring = self._broker.ring_hash
             peer.sample(self._loop.now(), sent)
             self._tell_clock(node, peer)
         return self.clocks[node]
@@ -150,12 +162,12 @@ class Peers:
         sent, ring = self._loop.now(), self._broker.ring_hash
         for part, some in enumerate(pages):
             message = peer_protocol.heartbeat(
-                self._id, sent, ring, state, part, len(pages), some
+                self._id, sent, ring, self._world, state, part, len(pages), some
             )
             self._broker.publish(NODES, message)
 
     def heard(
-        self, node: int, sent: int, ring: str, state: int, part: int, parts: int,
+        self, node: int, sent: int, ring: str, world: str, state: int, part: int, parts: int,
         squares: list[int],
     ) -> None:  # fmt: skip
         """Take in a part of a heartbeat."""
@@ -167,11 +179,22 @@ class Peers:
         peer = self.peers.get(node)
         if peer is None:
             peer = self.peers[node] = Peer(now)
-        peer.heard, peer.state, peer.ring = now, state, ring
+        peer.heard, peer.state = now, state
+        self._compare(peer, ring, world)
         peer.sample(now, sent)
         self._tell_clock(node, peer)
         if peer.take(sent, part, parts, squares):
             self.replicas.compare(node, peer.squares)
+
+    def _compare(self, peer: Peer, ring: str, world: str) -> None:
+        misfit = ""
+        if world != self._world:
+            misfit = OTHER_WORLD
+        elif ring != self._broker.ring_hash:
+            misfit = OTHER_BROKERS
+        if misfit and misfit != peer.misfit:
+            log.warning("not ready: %s", misfit)
+        peer.misfit = misfit
 
     def _tell_clock(self, node: int, peer: Peer) -> None:
         told = self.clocks.get(node)

@@ -17,6 +17,7 @@ from server import peer_protocol, protocol
 from server.frames import frame
 from server.hub import Hub
 from server.loop import Agenda, Loop
+from server.peer_protocol import Nonsense
 from world.events import ENTER, Corner, Event, Replica
 from world.grid import Grid, Square, channel
 
@@ -251,6 +252,8 @@ class Replicas:
             return
         heard = self.heard[square]
         kind, *fields = peer_protocol.read(payload)
+        if (fields[0], fields[1]) != square:
+            raise Nonsense("a message of another square")
         if kind == protocol.BATCH:
             _, _, node, previous, number, sent, _replaced, events = fields
             if node == self._owner.id:
@@ -272,10 +275,9 @@ class Replicas:
         known = heard.numbers.get(node, 0)
         if number <= known:
             return
+        peer_protocol.check(events)
         sent += self._owner.offset(node, sent)
-        for event in events:
-            if event[0] == ENTER:
-                self._owner.entered(node, event[1], event[2])
+        self._entered(node, events)
         # A first batch says that its node had nobody here before: whoever is believed to be is not.
         base = previous == 0 and heard.replica.drop(node, {event[1] for event in events})
         heard.replica.apply(node, sent, events, now)
@@ -295,6 +297,7 @@ class Replicas:
     ) -> None:  # fmt: skip
         if number < heard.numbers.get(node, 0):
             return
+        peer_protocol.check(entries, (ENTER,))
         begun, parts = heard.pages.get(node, (0, {}))
         if begun != number:
             parts = {}
@@ -305,6 +308,7 @@ class Replicas:
         heard.pages.pop(node, None)
         now = self._loop.now()
         everything = [entry for some in parts.values() for entry in some]
+        self._entered(node, everything)
         sent += self._owner.offset(node, sent)
         changed = heard.replica.replace(node, sent, everything, now)
         self._complete(heard, node, number)
@@ -312,6 +316,11 @@ class Replicas:
             self._show(heard)
         heard.awaited.discard(node)
         self._check_ready(heard)
+
+    def _entered(self, node: int, events: list[Event]) -> None:
+        for event in events:
+            if event[0] == ENTER:
+                self._owner.entered(node, event[1], event[2])
 
     def _complete(self, heard: Heard, node: int, number: int) -> None:
         """Nothing of a node is missing up to a number."""
@@ -392,15 +401,16 @@ class Replicas:
         heard.gaps.discard(node)
         heard.awaited.discard(node)
 
-    def release(self, square: Square, id: int) -> None:
+    def release(self, square: Square, id: int, seq: int) -> None:
         """A resident goes on at another node, which will tell of it: until then it is shown."""
-        self._released.put((square, id), self._loop.now() + RELEASED_FOR)
+        self._released.put((square, id, seq), self._loop.now() + RELEASED_FOR)
 
-    def _clear(self, key: tuple[Square, int], _due: int) -> None:
-        square, id = key
+    def _clear(self, key: tuple[Square, int, int], _due: int) -> None:
+        square, id, seq = key
         heard = self.heard.get(square)
         player = heard and heard.replica.players.get(id)
-        if heard and player and player.node == self._owner.id:
+        # With a higher seq it has come back here meanwhile.
+        if heard and player and player.node == self._owner.id and player.seq <= seq:
             heard.replica.remove(id, player.seq, self._loop.now())
             self._show(heard)
 

@@ -160,7 +160,6 @@ class Session:
             self._claiming = True
             self._node.claims.ask(
                 claim.id,
-                claim.incarnation + 1,
                 lambda granted: self._answered(claim, granted, cleaned, near, view),
             )
         else:

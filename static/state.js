@@ -82,7 +82,9 @@ export class State {
       const [kind, id] = event;
       const known = this.players.get(id);
       if (kind === P.EVENT_TRACK) {
-        if (known === undefined || event[2] <= known.seq) continue;
+        // Where its enter was lost, this seq would keep it out when it is told again.
+        if (!known || known.square[0] !== col || known.square[1] !== row) continue;
+        if (known.transitUntil !== null || event[2] <= known.seq) continue;
         [, , known.seq, known.ack] = event;
         known.track = this.#track(col, row, sent, event);
       } else if (kind === P.EVENT_ENTER) this.#enter(col, row, sent, event, now);

@@ -118,7 +118,8 @@ class Model:
             if kind == 0:
                 self._enter(square, sent, event, now)
             elif kind == 1:
-                if known is not None and event[2] > known.seq:
+                here = known is not None and known.square == square and known.transit is None
+                if here and event[2] > known.seq:
                     known.seq, known.ack = event[2:4]
                     known.track = self._track(square, sent, event)
             elif kind == 4:

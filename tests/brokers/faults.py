@@ -11,6 +11,9 @@ from brokers import Broker, Message, Reset
 #: Seconds that a recovery may take, and in which nothing more comes.
 PATIENCE, NOTHING = 20.0, 0.1
 
+#: Seconds for which a connection that is stalled, not closed, stays so.
+STALL_S = 10.0
+
 #: Seconds of this process's CPU that an outage may cost, of each second that it lasts.
 SPIN = 0.1
 

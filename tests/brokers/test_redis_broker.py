@@ -10,6 +10,7 @@ from brokers.base import PAYLOAD_LIMIT
 from brokers.redis_connection import endpoints
 from tests.brokers import redis_servers
 from tests.brokers.faults import (
+    STALL_S,
     Ledger,
     await_publish,
     await_reset,
@@ -81,9 +82,9 @@ def test_servers_that_stall_are_noticed_and_found_again(opened):
             for broker in servers.values():
                 # Nobody can know yet; it must not be sent when nobody wants it any more.
                 assert broker.publish("a", b"under way") is True
-            gevent.sleep(6.9)
+            gevent.sleep(STALL_S - 0.1)
         for server, broker in servers.items():
-            assert broker.age() > 5
+            assert broker.age() > STALL_S - 2
             assert broker.publish("a", b"lost") is False
             server.resume()
         for broker, ledger in zip(servers.values(), ledgers, strict=True):

@@ -16,7 +16,7 @@ from server.node import Node
 from server.session import Session
 from server.tokens import Tokens
 from tests.model import Model
-from world.grid import Grid, Rect
+from world.grid import SIDE, Grid, Rect
 from world.terrain import Terrain
 
 _names = itertools.count()
@@ -206,13 +206,13 @@ class FaultyBroker:
 class Host:
     """A node of a harness, with its loop and its link."""
 
-    def __init__(self, harness: "Harness", free: bool, skew: int) -> None:
+    def __init__(self, harness: "Harness", free: bool, skew: int, seed: int, side: int) -> None:
         self.loop = ManualLoop(harness.clock, skew)
         self.broker = FaultyBroker(harness.url, harness.chance)
-        terrain = Terrain(2013)
+        terrain = Terrain(seed)
         if free:
             terrain.blocked = lambda _x, _y: False  # type: ignore[method-assign]
-        self.node = Node(grid=Grid(), terrain=terrain, broker=self.broker, loop=self.loop)  # type: ignore[arg-type]
+        self.node = Node(grid=Grid(side), terrain=terrain, broker=self.broker, loop=self.loop)  # type: ignore[arg-type]
         self.node.peers.start()
         self.tokens = Tokens("a secret of tests")
 
@@ -295,9 +295,10 @@ class Harness:
         self._acknowledge = 0
         self.settle()
 
-    def host(self) -> Host:
+    def host(self, seed: int = 2013, side: int = SIDE) -> Host:
         """Start another node."""
-        self.hosts.append(Host(self, self._free, self._skew * len(self.hosts)))
+        skew = self._skew * len(self.hosts)
+        self.hosts.append(Host(self, self._free, skew, seed, side))
         return self.hosts[-1]
 
     def kill(self, host: Host) -> None:

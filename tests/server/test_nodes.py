@@ -1,11 +1,12 @@
 """One world over several nodes: everybody believes the truth, whatever is lost or dies."""
 
+import msgpack
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from server.node import DIMMED_FOR
-from server.peers import DEAD_AFTER, HEARTBEAT_EVERY
+from server.peers import DEAD_AFTER, HEARTBEAT_EVERY, OTHER_BROKERS, OTHER_WORLD
 from tests.server.harness import Harness
 from world.track import SPEED, UNIT
 
@@ -172,14 +173,29 @@ def test_a_node_whose_clock_is_wrong_harms_nobody():
 
 def test_a_node_says_why_it_is_not_ready(two):
     harness, a, b = two
-    here, there = (host.node for host in harness.hosts)
-    assert here.peers.strangers() == [] and not here.peers.deaf
+    here = harness.node
+    assert here.peers.misfits() == [] and not here.peers.deaf
     harness.hosts[1].broker.ring_hash = "another ring"
     harness.run(2000)
-    assert here.peers.strangers() == [there.id]
+    assert here.peers.misfits() == [OTHER_BROKERS]
     harness.hosts[0].broker.down = True
     harness.run(4000)
     assert here.peers.deaf
+
+
+@pytest.mark.parametrize("other", [{"seed": 7}, {"side": 32}])
+def test_two_worlds_on_one_broker_are_not_ready_and_say_why(two, other, caplog):
+    harness, a, b = two
+    stranger = harness.host(**other)
+    harness.run(5000)
+    for host in harness.hosts:
+        assert host.node.peers.misfits() == [OTHER_WORLD]
+    # Each of two by the one, and the one by each of two: once.
+    assert len([r for r in caplog.records if OTHER_WORLD in r.message]) == 4
+    harness.kill(stranger)
+    harness.run(5000)
+    assert harness.node.peers.misfits() == []
+    harness.check()
 
 
 # Coming back at another node.
@@ -259,6 +275,121 @@ def test_two_nodes_that_both_have_a_player_end_up_with_one(two):
     harness.check()
 
 
+def held_by(harness, client):
+    """Return which nodes have a client's player."""
+    return [client.id in host.node.residents for host in harness.hosts]
+
+
+def test_an_older_token_takes_over_at_another_node_too(two):
+    harness, a, b = two
+    oldest = b.model.token
+    for _ in range(3):
+        b.connection.lose(1000)
+        harness.run(300)
+        b = harness.client(harness.hosts[1]).hello("B", token=b.model.token)
+        harness.run(500)
+    again = harness.client(harness.hosts[0]).hello("B", token=oldest)
+    harness.run(3000)
+    assert b.connection.closed[0] == 4001 and again.connection.closed is None
+    assert held_by(harness, again) == [True, False]
+    harness.check()
+
+
+def test_two_nodes_that_only_hear_each_others_residents_end_up_with_one_player(two):
+    harness, a, b = two
+    for host in harness.hosts:
+        host.broker.down = True
+    again = harness.client(harness.hosts[0]).hello("B", token=b.model.token)
+    harness.run(8000)
+    assert held_by(harness, again) == [True, True]
+    for host in harness.hosts:
+        host.broker.restore(host.node)
+    # Nobody moves: there are no batches.
+    harness.run(600)
+    assert held_by(harness, again) == [True, False]
+    assert b.connection.closed[0] == 4001
+    harness.check()
+
+
+def test_a_claim_that_an_outage_swallowed_is_told_again():
+    harness = Harness(nodes=2)
+    harness.run(1500)
+    b = harness.place("B", (40, 40), host=harness.hosts[1])
+    harness.run(500)
+    harness.hosts[0].broker.down = True
+    again = harness.client(harness.hosts[0]).hello("B", token=b.model.token)
+    harness.run(400)
+    # Where neither node ever hears the other one's squares.
+    again.home()
+    harness.run(10_000)
+    harness.hosts[0].broker.restore(harness.hosts[0].node)
+    harness.run(1500)
+    assert held_by(harness, again) == [True, False]
+    harness.run(10_000)
+    told = harness.hosts[0].broker.counters.published
+    harness.run(1000)
+    assert harness.hosts[0].broker.counters.published == told + 1, "only a heartbeat"
+
+
+def test_of_two_who_have_a_player_the_one_that_keeps_it_is_believed(two):
+    harness, a, b = two
+    token = b.model.token
+    watcher = harness.host()
+    harness.kill(harness.hosts[1])
+    low, high = sorted((harness.hosts[0], harness.host()), key=lambda host: host.node.id)
+    harness.run(1500)
+    c = harness.place("C", (0, 0), host=watcher)
+    for host in (low, high):
+        host.broker.down = True
+    first, second = (harness.client(host).hello("B", token=token) for host in (low, high))
+    harness.run(400)
+    low.broker.restore(low.node)
+    for n in range(9):
+        first.walk(0, n % 2)
+        harness.run(100)
+    high.broker.restore(high.node)
+    harness.run(3000)
+    assert first.connection.closed[0] == 4001 and second.connection.closed is None
+    assert c.sees(second)
+    harness.check()
+
+
+def test_who_comes_back_to_the_first_node_at_once_stays_in_sight(two):
+    harness, a, b = two
+    for n in (0, 1):
+        b = harness.client(harness.hosts[n]).hello("B", token=b.model.token)
+        harness.run(200)
+    neighbour = harness.place("C", (0, 0), host=harness.hosts[1])
+    harness.run(5000)
+    assert neighbour.sees(b) and b.sees(b) and a.sees(b)
+    harness.check()
+
+
+@pytest.mark.parametrize("leave_lost", [False, True])
+def test_a_walk_told_of_before_the_lost_enter_hides_nobody(two, leave_lost):
+    harness, a, b = two
+    link, crossing = harness.hosts[1].broker, [leave_lost, True, False, False]
+    publish, published = link.publish, []
+
+    def lose_some(channel, payload):
+        if msgpack.unpackb(payload)[0] != 20:
+            return publish(channel, payload)
+        published.append(channel)
+        return True if crossing and crossing.pop(0) else publish(channel, payload)
+
+    link.publish = lose_some
+    harness.hosts[1].node.spot = lambda near=None: (8 * UNIT, 8 * UNIT)
+    b.home()
+    harness.settle()
+    b.walk(0, 0)
+    harness.settle()
+    assert published == ["sq 1:0", "sq 0:0", "sq 0:0"]
+    link.publish = publish
+    harness.run(8000)
+    assert a.sees(b)
+    harness.check()
+
+
 def test_nothing_may_be_said_between_hello_and_welcome(two):
     harness, a, b = two
     token = b.model.token
@@ -303,6 +434,57 @@ deeds = st.one_of(
     st.tuples(st.just("kill"), st.just(0), st.just(0)),
     st.tuples(st.just("lossy"), st.integers(0, 9), st.just(0)),
 )
+
+
+returns = st.one_of(
+    deeds.filter(lambda deed: deed[0] not in ("view", "join", "kill")),
+    st.tuples(st.just("return"), st.integers(0, 99), st.just(0)),
+    st.tuples(st.just("return"), st.integers(0, 99), st.just(0)),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 7), returns, st.integers(0, 800)), max_size=25))
+def test_wherever_players_come_back_and_whatever_is_lost_each_is_in_one_place(steps):
+    harness = Harness(nodes=3, skew=7000)
+    harness.run(1100)
+    for n, host in enumerate(harness.hosts):
+        harness.place(f"P{n}", (0, 0), host=host)
+    tokens, seen = {}, set()
+    for who, (what, x, y), ms in steps:
+        host, client = harness.hosts[who % 3], harness.clients[who % len(harness.clients)]
+        for model in (each.model for each in harness.clients):
+            if model.token and model.token not in seen:
+                seen.add(model.token)
+                tokens[model.id] = model.token
+        if what == "return":
+            harness.client(host).hello("New", token=list(tokens.values())[x % len(tokens)])
+        elif what == "down":
+            host.broker.down = True
+        elif what == "up":
+            host.broker.restore(host.node)
+        elif what == "lossy":
+            host.broker.losing = x / 10
+        elif client.connection.closed is None and client.session.resident is not None:
+            if what == "walk":
+                client.walk(x, y)
+            elif what == "go":
+                client.go(x * UNIT, y * UNIT)
+            elif what == "home":
+                client.home()
+            else:
+                client.connection.lose()
+        # Often at once: who is claimed has not been told yet.
+        harness.run(ms if ms > 20 else 0)
+    for host in harness.hosts:
+        host.broker.losing = 0.0
+        host.broker.restore(host.node)
+    harness.run(DIMMED_FOR + 6000)
+    ids = [id for host in harness.hosts for id in host.node.residents]
+    assert len(ids) == len(set(ids))
+    for client in harness.clients:
+        assert client.connection.closed or client.session.resident is not None
+    harness.check()
 
 
 @settings(max_examples=150, deadline=None)

@@ -199,6 +199,27 @@ def test_everybody_is_told_when_the_server_stops():
         server.close()
 
 
+def test_who_is_in_the_middle_of_its_handshake_is_told_too():
+    with serving() as server:
+        idle = SocketClient(server.port).hello("Idle")
+        with socket.create_connection(("127.0.0.1", server.port), timeout=5) as late:
+            late.sendall(b"GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n")
+            assert json.loads(server.get("healthz"))["status"] == "ok"
+            server.process.terminate()
+            # It waits two seconds for the idle one's answer.
+            time.sleep(0.3)
+            late.sendall(
+                b"Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+                b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: flatlands\r\n\r\n"
+            )
+            answer = b""
+            while b"the server restarts" not in answer:
+                data = late.recv(4096)
+                assert data, answer
+                answer += data
+        idle.close(None)
+
+
 def test_without_a_broker_that_answers_players_of_one_node_still_see_each_other():
     # The black hole is an outage that never ends: what nobody brings back counts all the same.
     with serving("--broker", "null://") as server:

@@ -1,0 +1,170 @@
+"""What no node of ours would say: it is counted and changes nothing, whatever it is."""
+
+from collections import Counter
+
+import gevent
+import msgpack
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from brokers import Message, open_broker
+from server import peer_protocol, protocol
+from server.loop import Loop
+from server.node import Node
+from server.peer_protocol import NODES
+from tests.server.harness import Harness
+from world.grid import Grid
+from world.terrain import Terrain
+
+SQUARE = "sq 0:0"
+HUGE = 2**64 - 1
+
+ENTER = [0, 5, 1, 0, "Eve", False, 8192, 8192, 0, 0, 0, 0]
+TRACK = [1, 5, 2, 0, 8192, 8192, 0, 0, 0, 0]
+
+
+def batch(*events, square=(0, 0), number=1, sent=1_700_000_000_000):
+    return protocol.batch(square, 77, 0, number, sent, 0, list(events))
+
+
+def residents(*entries, page=0, pages=1):
+    return peer_protocol.residents((0, 0), 77, 1, 1_700_000_000_000, page, pages, list(entries))
+
+
+def heartbeat(squares=(0, 0, 1), part=0, parts=1, sent=1_700_000_000_000, more=()):
+    return msgpack.packb([34, 77, sent, "ring", "world", 0, part, parts, list(squares), *more])
+
+
+def changed(event, at, value):
+    return [*event[:at], value, *event[at + 1 :]]
+
+
+NONSENSE = {
+    "nothing": (SQUARE, b""),
+    "bytes": (SQUARE, b"\xc1 hello"),
+    "more than nodes publish": (SQUARE, batch(*[[4, 5, "a" * 120]] * 600)),
+    "zeros": (SQUARE, b"\0" * 65536),
+    "deep": (SQUARE, b"\x91" * 65536),
+    "no array": (SQUARE, b"\x01"),
+    "an empty array": (SQUARE, b"\x90"),
+    "a map": (SQUARE, msgpack.packb({0: 33})),
+    "another kind": (SQUARE, msgpack.packb([99, 0, 0, 1])),
+    "a kind that is a list": (SQUARE, msgpack.packb([[33], 0, 0, 1])),
+    "a field too many": (SQUARE, msgpack.packb([33, 0, 0, 77, 1, "of another version"])),
+    "a heartbeat in a square": (SQUARE, heartbeat()),
+    "another square": (SQUARE, batch(ENTER, square=(5, 5))),
+    "no event": (SQUARE, batch([])),
+    "an event of another kind": (SQUARE, batch([9, 5, 1])),
+    "a bad event behind a good one": (SQUARE, batch(ENTER, [1, 5, 2])),
+    "a seq that is a text": (SQUARE, batch(changed(ENTER, 2, "1"))),
+    "a seq that is a fraction": (SQUARE, batch(changed(ENTER, 2, 1.5))),
+    "a huge position": (SQUARE, batch(changed(ENTER, 6, HUGE))),
+    "a huge age": (SQUARE, batch(ENTER, changed(TRACK, 8, HUGE))),
+    "a huge time": (SQUARE, batch(ENTER, sent=HUGE)),
+    "a huge number": (SQUARE, batch(ENTER, number=HUGE)),
+    "a number that falls": (SQUARE, batch(ENTER, number=0)),
+    "residents that walk": (SQUARE, residents(ENTER, TRACK)),
+    "a page beyond the last": (SQUARE, residents(ENTER, page=1)),
+    "a million pages": (SQUARE, residents(ENTER, pages=1_000_000)),
+    "a hail among news": (NODES, peer_protocol.hail((0, 0), 77, 1)),
+    "a heartbeat of another version": (NODES, heartbeat(more=[1])),
+    "half a square": (NODES, heartbeat(squares=[0, 0])),
+    "squares that are texts": (NODES, heartbeat(squares=["0", "0", "1"])),
+    "part 2 of 1": (NODES, heartbeat(part=2)),
+    "endless parts": (NODES, heartbeat(parts=HUGE)),
+    "a clock beyond all numbers": (NODES, heartbeat(sent=HUGE)),
+    "a claim by a text": (NODES, msgpack.packb([35, 77, "me", 1])),
+    "a grant of nothing": (NODES, msgpack.packb([36, 77, 5, 77, []])),
+}
+
+
+@pytest.mark.parametrize("what", NONSENSE)
+def test_nonsense_is_counted_and_changes_nothing(what, caplog):
+    harness = Harness()
+    client = harness.place("A", (0, 0))
+    harness.run(3000)
+    before = len(client.connection.messages)
+    for _ in range(3):
+        harness.node.take(Message(*NONSENSE[what]))
+    harness.settle()
+    assert harness.loop.stats["nonsense"] == 3
+    assert len([r for r in caplog.records if "somebody else uses this broker" in r.message]) == 1
+    assert len(client.connection.messages) == before
+    assert not harness.node.peers.peers and not harness.node.peers.clocks
+    harness.place("B", (0, 0))
+    harness.check()
+
+
+def spoken():
+    """Return what nodes say to each other, as (channel, message)."""
+    harness = Harness(nodes=2)
+    said = []
+    for host in harness.hosts:
+        publish = host.broker.publish
+        host.broker.publish = lambda channel, payload, publish=publish: (
+            said.append((channel, msgpack.unpackb(payload))) or publish(channel, payload)
+        )
+    harness.run(1500)
+    harness.place("A", (0, 0), host=harness.hosts[0])
+    b = harness.place("B", (0, 0), host=harness.hosts[1])
+    b.walk(1, 1)
+    b.send(6, "hello")
+    harness.run(5000)
+    harness.client(harness.hosts[0]).hello("B", token=b.model.token)
+    harness.run(1500)
+    assert {message[0] for _, message in said} == {20, 32, 33, 34, 35, 36}
+    return said
+
+
+def mutated(draw, message):
+    """Return a message with one thing in it that may be anything."""
+    at = draw(st.integers(0, len(message) - 1))
+    if isinstance(message[at], list) and message[at] and draw(st.booleans()):
+        return changed(message, at, mutated(draw, message[at]))
+    anything = st.one_of(
+        st.integers(-(2**63), HUGE), st.integers(-3, 3), st.none(), st.booleans(), st.text(),
+        st.binary(), st.floats(), st.lists(st.integers(-3, 3)), st.just([[]]), st.just({}),
+    )  # fmt: skip
+    return changed(message, at, draw(anything))
+
+
+SPOKEN = spoken()
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_whatever_is_heard_newcomers_are_welcome(data):
+    harness = Harness()
+    for name in "ABC":
+        harness.place(name, (0, 0))
+    for channel, message in data.draw(st.lists(st.sampled_from(SPOKEN), min_size=1, max_size=20)):
+        if data.draw(st.booleans()):
+            message = mutated(data.draw, message)
+        harness.node.take(Message(channel, msgpack.packb(message)))
+        harness.run(data.draw(st.sampled_from([0, 0, 300, 2000])))
+    d = harness.place("D", (0, 0))
+    harness.run(5000)
+    assert d.sees(d) and harness.loop.stats["errors"] == 0
+
+
+def test_a_fault_in_taking_something_does_not_stop_the_rest(monkeypatch, caplog):
+    broker = open_broker("memory://a fault")
+    node = Node(grid=Grid(), terrain=Terrain(1), broker=broker, loop=Loop(Counter()))
+    broker.subscribe("a")
+    taken = []
+
+    def take(item):
+        taken.append(item.payload)
+        if item.payload != b"good":
+            raise RuntimeError("a test")
+
+    monkeypatch.setattr(node, "take", take)
+    listener = gevent.spawn(node.listen)
+    for payload in (b"bad", b"worse", b"good"):
+        broker.publish("a", payload)
+    gevent.sleep(0.05)
+    assert taken == [b"bad", b"worse", b"good"]
+    assert node.stats["errors"] == 2 and "a test" in caplog.text
+    broker.close()
+    listener.join(1)

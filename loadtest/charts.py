@@ -38,6 +38,9 @@ DPI = 150
 #: Points between the lines of two labels.
 LABEL_GAP = 12.5
 
+#: Behind a label, so that what runs under it does not cross it out.
+_BEHIND = {"facecolor": PAPER, "alpha": 0.8, "linewidth": 0, "pad": 0.8}
+
 STYLE = {
     "font.family": "sans-serif",
     "font.sans-serif": ["Helvetica Neue", "Helvetica", "Arial", "DejaVu Sans"],
@@ -58,7 +61,11 @@ STYLE = {
 
 @dataclass(frozen=True)
 class Line:
-    """A curve; `xs` and `ys` are of one length, and `is_past` is drawn behind, thin and dashed."""
+    """A curve; `xs`, `ys` and, if given, `hollow` are of one length.
+
+    The points that are `hollow` are drawn so: their value needs a reserve, which the text must
+    name. One that `is_past` is drawn behind the others, thin and dashed.
+    """
 
     label: str
     colour: str
@@ -66,6 +73,7 @@ class Line:
     ys: Sequence[float]
     is_past: bool = False
     marker: str = "o"
+    hollow: Sequence[bool] = ()
 
 
 @dataclass(frozen=True)
@@ -108,6 +116,13 @@ def line_chart(
             past = {"linewidth": 1.0, "linestyle": (0, (4, 3)), "alpha": 0.75, "zorder": 2}
             ours = {"linewidth": 2.2, "marker": line.marker, "markersize": 5, "zorder": 3}
             axes.plot(line.xs, line.ys, color=line.colour, **(past if line.is_past else ours))
+            for at, is_hollow in enumerate(line.hollow):
+                if is_hollow:
+                    axes.plot(
+                        *(line.xs[at], line.ys[at], line.marker),
+                        **{"color": line.colour, "markerfacecolor": PAPER, "markersize": 6.5},
+                        **{"markeredgewidth": 1.8, "zorder": 3.5},
+                    )
         if doubling:
             axes.set_xscale("log", base=2)
         axes.set_xticks(list(ticks) or sorted({x for line in lines for x in line.xs}))
@@ -131,7 +146,12 @@ def bar_chart(bars: Sequence[Bar], title: str, x: str) -> Figure:
         axes.invert_yaxis()
         for place, bar in enumerate(bars):
             axes.annotate(
-                bar.text, (bar.value, place), (4, 0), textcoords="offset points", va="center"
+                bar.text,
+                (bar.value, place),
+                (5, 0),
+                textcoords="offset points",
+                va="center",
+                bbox=_BEHIND,
             )
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
         axes.set_xlabel(x)
@@ -188,10 +208,10 @@ def _label_ends(figure: Figure, axes: Axes, lines: Sequence[Line]) -> None:
                 (7, place - height * points_a_pixel),
                 textcoords="offset points",
                 va="center",
-                color=tint(line.colour, -0.15),
+                color=tint(line.colour, -0.3),
                 fontsize=8.5 if line.is_past else 9.5,
                 fontweight="normal" if line.is_past else "bold",
-                bbox={"facecolor": PAPER, "alpha": 0.8, "linewidth": 0, "pad": 0.8},
+                bbox=_BEHIND,
                 zorder=4,
                 annotation_clip=False,
             )

@@ -10,7 +10,7 @@ import random
 from typing import TYPE_CHECKING
 
 from brokers import Broker, BrokerClosed, Message, Reset
-from server import peer_protocol
+from server import peer_protocol, protocol
 from server.claims import Claims
 from server.hub import Hub
 from server.loop import Agenda, Loop

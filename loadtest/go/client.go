@@ -17,9 +17,10 @@ type Client interface {
 	Subscribe(channels []string) error
 	Receive() ([]byte, error)
 	// Dropped counts messages of ours that are known to be lost, Gaps how often some number of
-	// them was.
+	// them was, Cuts how often a connection was lost and made again.
 	Dropped() int64
 	Gaps() int64
+	Cuts() int64
 	// Err returns why the client does not work any more, if so.
 	Err() error
 }

@@ -34,7 +34,7 @@ const (
 	look       = 20 * time.Millisecond
 	helloEvery = 250 * time.Millisecond
 	helloLimit = 15 * time.Second
-	quietLimit = time.Second
+	quietLimit = 1500 * time.Millisecond
 	drainLimit = 15 * time.Second
 )
 
@@ -293,7 +293,7 @@ func work(told Configuration) error {
 	if err := client.Err(); err != nil {
 		return err
 	}
-	heard["dropped"], heard["cuts"], heard["resets"] = client.Dropped()-before, 0, client.Gaps()
+	heard["dropped"], heard["cuts"], heard["resets"] = client.Dropped()-before, client.Cuts(), client.Gaps()
 	return tell(map[string]interface{}{
 		"publishers":  []since{},
 		"subscribers": []map[string]interface{}{heard},

@@ -16,9 +16,13 @@ type redisClient struct {
 	// guard is held to send: redigo allows one sender and one receiver.
 	guard      sync.Mutex
 	publisher  redis.Conn
-	subscriber redis.PubSubConn
 	unanswered int64
 	failed     failure
+	// The rest is for those who subscribe and receive, which is one goroutine.
+	address    string
+	subscriber redis.PubSubConn
+	names      []interface{}
+	cuts       int64
 }
 
 // failure is the first error of a client, whoever met it.
@@ -45,7 +49,11 @@ func openRedis(address string) (Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := &redisClient{publisher: publisher, subscriber: redis.PubSubConn{Conn: subscriber}}
+	client := &redisClient{
+		address:    address,
+		publisher:  publisher,
+		subscriber: redis.PubSubConn{Conn: subscriber},
+	}
 	go client.flush()
 	go client.answers()
 	return client, nil
@@ -96,11 +104,10 @@ func (c *redisClient) Publish(channel string, payload []byte) error {
 }
 
 func (c *redisClient) Subscribe(channels []string) error {
-	names := make([]interface{}, len(channels))
-	for i, channel := range channels {
-		names[i] = channel
+	for _, channel := range channels {
+		c.names = append(c.names, channel)
 	}
-	return c.subscriber.Subscribe(names...)
+	return c.subscriber.Subscribe(c.names...)
 }
 
 func (c *redisClient) Receive() ([]byte, error) {
@@ -109,14 +116,30 @@ func (c *redisClient) Receive() ([]byte, error) {
 		case redis.Message:
 			return message.Data, nil
 		case error:
-			return nil, c.failed.note(message)
+			if err := c.subscribeAgain(); err != nil {
+				return nil, c.failed.note(message)
+			}
 		}
 	}
 }
 
-// Redis counts for nobody what it drops; it cuts off those who are too slow, which is an error.
+// subscribeAgain makes the connection anew: Redis cuts off those who are too slow.
+func (c *redisClient) subscribeAgain() error {
+	c.subscriber.Close()
+	again, err := redis.DialURL(c.address)
+	if err != nil {
+		return err
+	}
+	c.subscriber = redis.PubSubConn{Conn: again}
+	atomic.AddInt64(&c.cuts, 1)
+	return c.subscriber.Subscribe(c.names...)
+}
+
+// Redis counts for nobody what it drops.
 func (c *redisClient) Dropped() int64 { return 0 }
 
-func (c *redisClient) Gaps() int64 { return 0 }
+func (c *redisClient) Gaps() int64 { return c.Cuts() }
+
+func (c *redisClient) Cuts() int64 { return atomic.LoadInt64(&c.cuts) }
 
 func (c *redisClient) Err() error { return c.failed.note(nil) }

@@ -180,4 +180,6 @@ func (c *zeromqClient) Dropped() int64 { return atomic.LoadInt64(&c.dropped) }
 
 func (c *zeromqClient) Gaps() int64 { return atomic.LoadInt64(&c.gaps) }
 
+func (c *zeromqClient) Cuts() int64 { return 0 }
+
 func (c *zeromqClient) Err() error { return c.failed.note(nil) }

@@ -46,6 +46,13 @@ class Job:
     publishers: list[int]
     subscribers: list[int]
 
+    @property
+    def kind(self) -> str:
+        """Return under which name its processor time is reported."""
+        if self.publishers and self.subscribers:
+            return "both"
+        return "publishers" if self.publishers else "subscribers"
+
 
 def jobs_of(series: Series, clients: int, go: str) -> list[Job]:
     """Return the workers of a series; `go` is the program of those that are written in Go."""
@@ -57,9 +64,7 @@ def jobs_of(series: Series, clients: int, go: str) -> list[Job]:
     return publishers + [Job(command, series.client, [], [n]) for n in everybody]
 
 
-def open_brokers(
-    series: Series, options: Options, children: Children
-) -> tuple[str, list[Child]]:
+def open_brokers(series: Series, options: Options, children: Children) -> tuple[str, list[Child]]:
     """Start the brokers of a series, or take the user's; return the URL, and those started."""
     if series.broker == "memory":
         return "memory://two-queues", []
@@ -123,9 +128,9 @@ def run(
 
 
 def _start(job: Job, told: dict[str, Any], children: Children) -> Child:
-    role = "a subscriber" if job.subscribers else "a publisher"
+    name = {"publishers": "a publisher", "subscribers": "a subscriber"}.get(job.kind, "a worker")
     own = {"client": job.client, "publishers": job.publishers, "subscribers": job.subscribers}
-    return children.start(role, [*job.command, json.dumps({**told, **own})])
+    return children.start(name, [*job.command, json.dumps({**told, **own})])
 
 
 def _cpu(
@@ -142,10 +147,7 @@ def _cpu(
     """
     kinds: dict[str, list[psutil.Process]] = {}
     for worker, job in zip(workers, jobs, strict=True):
-        kind = "both" if job.publishers and job.subscribers else (
-            "publishers" if job.publishers else "subscribers"
-        )
-        kinds.setdefault(kind, []).append(psutil.Process(worker.process.pid))
+        kinds.setdefault(job.kind, []).append(psutil.Process(worker.process.pid))
     for broker in brokers:
         kinds.setdefault("brokers", []).append(psutil.Process(broker.process.pid))
     first = _sample(children, kinds, window[0])

@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from loadtest import charts
-from loadtest.charts import COLOURS, Line, tint
+from loadtest.charts import COLOURS, Bar, Line, tint
 from loadtest.queues.series import CHARTS, PAST, PAST_CLIENTS, SERIES
 
 #: How each series is drawn: variants of one backend are tints of its colour.
@@ -26,6 +26,9 @@ LOOK = {
 
 CLIENTS = "clients: one process publishes, one hears all channels"
 PER_CLIENT = "messages a second, per client"
+
+#: The share of messages not delivered from which on a point is drawn hollow.
+LOSSY = 0.01
 
 _CSS = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #2b2b28; background: #fdfcf9;
@@ -48,8 +51,27 @@ def _lines(run: dict[str, Any], names: Iterable[str], figure: str) -> list[Line]
             colour, marker = LOOK[name]
             xs = [point["clients"] for point in points]
             ys = [point[figure] for point in points]
-            lines.append(Line(SERIES[name].label, colour, xs, ys, marker=marker))
+            hollow = [_missing(point) > LOSSY for point in points]
+            lines.append(Line(SERIES[name].label, colour, xs, ys, marker=marker, hollow=hollow))
     return lines
+
+
+def _missing(point: dict[str, Any]) -> float:
+    """Return the share of messages that were not delivered."""
+    return 1 - point["account"]["delivered"] / point["account"]["due"]
+
+
+def _latencies(run: dict[str, Any]) -> list[Bar]:
+    """Return a bar for each series that was measured with the most clients."""
+    bars = []
+    clients = max((point["clients"] for point in run["points"]), default=0)
+    for point in run["points"]:
+        name, half, most = (point["series"], *(point["latency_ms"][n] for n in ("p50", "p99")))
+        if point["clients"] == clients and half is not None:
+            text = f"{charts.short(half)} ms, 99 % within {charts.short(most)} ms"
+            label = f"{SERIES[name].label}, {clients} clients"
+            bars.append(Bar(label, LOOK[name][0], half, text))
+    return bars
 
 
 def _past(names: Iterable[str]) -> list[Line]:
@@ -62,7 +84,16 @@ def _past(names: Iterable[str]) -> list[Line]:
 
 
 def draw(run: dict[str, Any]) -> dict[str, Figure]:
-    """Return the charts of a run by the names of their files: the article's, and one of all."""
+    """Return the charts of a run by the names of their files.
+
+    At full throttle they are the article's three and one of all series; at a given rate there is
+    nothing to see but latencies.
+    """
+    if run["options"]["rate"]:
+        bars = _latencies(run)
+        title = f"Latency at {run['options']['rate']:,} messages a second from each publisher"
+        chart = charts.bar_chart(bars, title, "milliseconds until half of the messages are there")
+        return {"two-queues-latency": chart} if bars else {}
     figures = {}
     for number, (title, names) in enumerate(CHARTS, 1):
         lines = _past(names) + _lines(run, names, "per_client")
@@ -103,7 +134,7 @@ def _page(run: dict[str, Any], inline: list[str]) -> str:
 {troubles}
 {"".join(f"<section>{text}</section>" for text in inline)}
 <p class=note>Dashed: the article of 2013, read from its charts (8 hardware threads; its clients
-reported over the broker, and losses were not counted).</p>
+reported over the broker, and losses were not counted). Hollow: more than 1 % was not delivered.</p>
 <h2>Figures</h2>
 <div class=wide>{_table(run)}</div>
 <p class=note>Rates are messages a second. Sent &times; clients = delivered + dropped (which a

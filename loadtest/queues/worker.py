@@ -31,6 +31,7 @@ import redis
 
 from brokers import BrokerClosed
 from brokers.base import bare
+from loadtest.queues.children import Trouble
 from loadtest.queues.clients import PUBLISHERS, BrokerClient, Publisher
 from loadtest.queues.stamp import HELLO, SECOND, STAMP, Tally
 
@@ -55,14 +56,11 @@ CHOICES = 8192
 #: Seconds: between two rounds of hellos, and until it is given up that one comes back.
 HELLO_EVERY_S, HELLO_WITHIN_S = 0.25, 15.0
 
-#: Seconds without a message after which nothing more is expected, and the most that is waited.
-QUIET_S, DRAIN_S = 1.0, 15.0
+#: Seconds without a message after which nothing more is expected, and the most that is waited. The
+#: forwarder of ZeroMQ tells of what it dropped within one second.
+QUIET_S, DRAIN_S = 1.5, 15.0
 
 clock = time.monotonic_ns
-
-
-class Trouble(Exception):
-    """Why the benchmark cannot go on: a sentence for the user."""
 
 
 class Parent:
@@ -135,7 +133,7 @@ class Publishing:
 
     def report(self) -> dict[str, Any]:
         """Return what has become known since: losses after a message was taken, lost links."""
-        return {"dropped": self.client.dropped - self._refused, "cuts": self.client.cuts}
+        return {"dropped": self.client.dropped() - self._refused, "cuts": self.client.cuts()}
 
 
 class Subscribing:
@@ -171,7 +169,7 @@ class Subscribing:
         """Count what comes until nothing more can; `sent_now` says what was sent, once known."""
         told, client = self._told, self.client
         tally = Tally(told["run"], told["clients"], told["size"], start, stop)
-        before = client.dropped
+        before = client.dropped()
         receive, payloads, arrivals = client.receive, [], []
         sent, quiet_since, deadline = None, clock(), 0
         while True:
@@ -196,8 +194,8 @@ class Subscribing:
                 break
         return {
             **tally.report(sent),
-            "dropped": client.dropped - before,
-            "cuts": client.cuts,
+            "dropped": client.dropped() - before,
+            "cuts": client.cuts(),
             "resets": client.resets,
         }
 

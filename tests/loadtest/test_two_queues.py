@@ -16,6 +16,7 @@ from loadtest.queues import golang
 from loadtest.queues.children import Children, Signals, Trouble
 from loadtest.queues.command import main
 from tests.brokers.redis_servers import running
+from tests.brokers.zeromq_forwarders import forwarding
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -94,8 +95,7 @@ def test_every_message_is_accounted_for_on_every_broker(out, tmp_path, capsys):
     assert points["redis"]["cpu"]["brokers"] is not None
     assert points["memory"]["cpu"]["brokers"] is None
     page = (tmp_path / "report" / "index.html").read_text()
-    assert page.count("<svg") == 4 and "Redis, as much as waits" in page
-    assert (tmp_path / "report" / "two-queues-3.png").stat().st_size > 10_000
+    assert page.count("<svg") == 1 and "Redis, as much as waits" in page
 
 
 def test_a_ring_shares_the_channels_and_loses_none(out):
@@ -104,12 +104,13 @@ def test_a_ring_shares_the_channels_and_loses_none(out):
     assert points["redis-ring"]["account"]["delivered"] >= 580
 
 
-def test_a_subscriber_that_the_broker_cuts_off_is_found_with_what_it_lost(out):
+@pytest.mark.parametrize("series", ["redis", "go-redis"])
+def test_a_subscriber_that_the_broker_cuts_off_is_found_with_what_it_lost(series, out):
     with running("--client-output-buffer-limit", "pubsub 32kb 32kb 1") as redis:
         url = f"redis://127.0.0.1:{redis.port}"
-        measure(out, "redis", "--redis", url, "--message-size", "2000")
+        measure(out, series, "--redis", url, "--message-size", "2000")
     points, _ = points_of(out)
-    account = points["redis"]["account"]
+    account = points[series]["account"]
     assert account["lost"] > 0 and account["resets"] > 0 and account["cuts"] > 0
     assert account["sent"] == account["due"] == (
         account["delivered"] + account["dropped"] + account["lost"]
@@ -157,6 +158,15 @@ def test_a_broker_that_is_not_there_is_told(out, capsys):
     assert "secret" not in told + out.read_text()
 
 
+def test_a_running_forwarder_is_used_and_left_running(out):
+    with forwarding() as forwarder:
+        assert measure(out, "zeromq", "--zeromq", forwarder.url, "--rate", "500") == 0
+        assert forwarder.process.poll() is None
+    points, _ = points_of(out)
+    assert points["zeromq"]["account"]["delivered"] > 0
+    assert points["zeromq"]["cpu"]["brokers"] is None
+
+
 @pytest.mark.parametrize("kind", ["redis", "zeromq"])
 def test_a_taken_port_is_told(kind):
     with (
@@ -173,18 +183,17 @@ def test_a_taken_port_is_told(kind):
 
 
 @pytest.mark.parametrize(
-    ("series", "name", "before"),
-    [("redis", "redis-server", ["memory"]), ("zeromq", "the ZeroMQ forwarder", [])],
+    ("series", "name"), [("redis", "redis-server"), ("zeromq", "the ZeroMQ forwarder")]
 )
-def test_a_broker_that_dies_is_told_and_what_was_measured_is_kept(series, name, before, out):
-    with measuring(out, ",".join([*before, series])) as (process, seen):
+def test_a_broker_that_dies_while_it_is_measured_is_told(series, name, out):
+    with measuring(out, series, seconds=60) as (process, seen):
         seen += children_at_work(process, 3, busy=0.7)
         seen[0].kill()
         _, told = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
-    assert told == f"{series}: {name} ended by signal 9.\n"
-    points, troubles = points_of(out)
-    assert list(points) == before and len(troubles) == 1
+    sentence = f"{name} ended by signal 9"
+    assert told == f"{series}: {sentence}.\n"
+    assert points_of(out) == ({}, [{"series": series, "trouble": sentence}])
 
 
 @pytest.mark.parametrize(

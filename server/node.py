@@ -56,7 +56,7 @@ class Node:
         self.broker = broker
         self.loop = loop
         self.stats = loop.stats
-        self._spots = Spots(grid, terrain, spread)
+        self.spots = Spots(grid, terrain, spread)
         self.hub = Hub(loop)
         self.residents: dict[int, Resident] = {}
         #: The residents of each square that has any.
@@ -84,8 +84,8 @@ class Node:
         newcomers do."""
         friend = self.residents.get(near) if near is not None else None
         if friend is not None:
-            return self._spots.beside(*friend.track.at(self.loop.now()))
-        return self._spots.newcomer()
+            return self.spots.beside(*friend.track.at(self.loop.now()))
+        return self.spots.newcomer()
 
     def join(
         self,
@@ -185,7 +185,7 @@ class Node:
         resident.ack = number
         resident.intent = None
         now = self.loop.now()
-        self._begin(resident, stand(*self._spots.plaza(), now))
+        self._begin(resident, stand(*self.spots.plaza(), now))
         self._cross(resident, now)
         if resident.view is not None:
             self._hold(resident, self.grid.held(None, *resident.track.at(now), resident.view))

@@ -378,7 +378,7 @@ def test_a_walk_told_of_before_the_lost_enter_hides_nobody(two, leave_lost):
         return True if crossing and crossing.pop(0) else publish(channel, payload)
 
     link.publish = lose_some
-    harness.hosts[1].node.spot = lambda near=None: (8 * UNIT, 8 * UNIT)
+    harness.hosts[1].node.spots.plaza = lambda: (8 * UNIT, 8 * UNIT)
     b.home()
     harness.settle()
     b.walk(0, 0)

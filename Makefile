@@ -1,6 +1,7 @@
 # make play   the game at http://localhost:8000 (PORT=... for another port)
 # make swarm  twenty seconds of a thousand bots: what the server does, and whether it is right
 # make test   all tests; sets up what they need
+# make bench  what a move, a flush and a snapshot cost, and the server under load, beside targets
 # make lint, make types, make autobahn, make vectors, make clean
 
 PYTHON ?= python3
@@ -8,7 +9,7 @@ PORT ?= 8000
 WALKERS ?= 20
 BIN = .venv/bin
 
-.PHONY: play swarm test lint types autobahn vectors clean
+.PHONY: play swarm bench test lint types autobahn vectors clean
 
 play: .venv/playable .flatlands-secret
 	@PORT=$(PORT) WALKERS=$(WALKERS) SECRET_KEY=$${SECRET_KEY:-$$(cat .flatlands-secret)} \
@@ -21,8 +22,11 @@ play: .venv/playable .flatlands-secret
 swarm: .venv/measurable
 	@$(BIN)/python loadtest/bots.py --bots 1000 --seconds 20
 
+bench: .venv/measurable
+	@$(BIN)/python -m bench
+
 test: .venv/testable
-	@sh tests/need_chromium.sh && sh tests/need_redis.sh
+	@sh tests/need_chromium.sh && sh tests/need_redis.sh && sh tests/need_go.sh
 	@$(BIN)/python -m pytest
 
 lint: .venv/testable

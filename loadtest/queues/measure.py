@@ -16,7 +16,7 @@ from loadtest.queues.stamp import SECOND
 from loadtest.queues.worker import DRAIN_S
 
 #: Seconds between the word to start and the start.
-LEAD_S = 0.3
+LEAD_S = 0.15
 
 #: Seconds that a worker may be late with an answer, on a machine with more of them than cores.
 LATE_S = 30.0

@@ -201,11 +201,17 @@ class Subscribing:
 
 
 def at_once(tasks: list[Callable[[], Any]]) -> list[Any]:
-    """Return what these return; several take turns in this process."""
+    """Return what these return, in their order; several take turns in this process."""
     if len(tasks) == 1:
         return [tasks[0]()]
-    greenlets = [gevent.spawn(task) for task in tasks]
-    return [greenlet.get() for greenlet in gevent.joinall(greenlets, raise_error=True)]
+    return results([gevent.spawn(task) for task in tasks])
+
+
+def results(greenlets: list[Any]) -> list[Any]:
+    """Return what greenlets return, in their order; one that fails ends the waiting for others."""
+    # What joinall() returns is in the order in which they ended.
+    gevent.joinall(greenlets, raise_error=True)
+    return [greenlet.get() for greenlet in greenlets]
 
 
 def work(told: dict[str, Any], parent: Parent) -> None:
@@ -234,7 +240,7 @@ def work(told: dict[str, Any], parent: Parent) -> None:
     )
     if sending:
         parent.tell({"publishers": sending})
-    heard = [greenlet.get() for greenlet in gevent.joinall(hearing, raise_error=True)]
+    heard = results(hearing)
     while sent_now() is None:
         sleep(LOOK_S)
     report = {"publishers": [one.report() for one in publishers], "subscribers": heard}

@@ -35,7 +35,7 @@ def out(tmp_path):
 
 
 def options(out, series, seconds=1):
-    shortly = ["--num-clients", "1", "--num-seconds", str(seconds), "--warm-up", "0.2"]
+    shortly = ["--num-clients", "1", "--num-seconds", str(seconds), "--warm-up", "0.1"]
     return ["--series", series, *shortly, "--json", str(out)]
 
 
@@ -88,7 +88,7 @@ def test_every_message_is_accounted_for_on_every_broker(out, tmp_path, capsys):
     assert list(points) == series.split(",") and not troubles
     for point in points.values():
         account = point["account"]
-        assert account["sent"] == pytest.approx(600, abs=20)
+        assert account["sent"] == pytest.approx(550, abs=20)
         assert account["delivered"] == account["due"] == account["sent"]
         assert point["per_client"] == pytest.approx(500, rel=0.3)
         assert 0 < point["latency_ms"]["p50"] <= point["latency_ms"]["pmax"]
@@ -101,7 +101,7 @@ def test_every_message_is_accounted_for_on_every_broker(out, tmp_path, capsys):
 def test_a_ring_shares_the_channels_and_loses_none(out):
     assert measure(out, "redis-ring", "--rate", "500", "--message-size", "200") == 0
     points, _ = points_of(out)
-    assert points["redis-ring"]["account"]["delivered"] >= 580
+    assert points["redis-ring"]["account"]["delivered"] >= 530
 
 
 @pytest.mark.parametrize("series", ["redis", "go-redis"])

@@ -209,8 +209,10 @@ class Observer:
                 before = self._removed.get(id, (0, 0))[0]
                 self._removed[id] = max(seq, before), now + REMEMBERED
             return
-        if kind == TRACK and known is None:
-            return
+        if kind == TRACK:
+            # Where its enter was lost, this seq would keep it out when it is told again.
+            if known is None or known.square != square or known.until is not None:
+                return
         if kind == ENTER and id in self._removed:
             removed, until = self._removed[id]
             if seq <= removed and now < until:

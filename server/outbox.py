@@ -11,6 +11,7 @@ from brokers import Broker
 from server import protocol
 from server.hub import Hub
 from server.loop import Loop
+from server.replicas import OwnBatch
 from world.events import Batch, Corner, Event
 from world.grid import Square, channel
 
@@ -21,8 +22,8 @@ BATCH_LIMIT = 120
 #: what everybody who holds it must take, and newer tracks then replace older ones in its batch.
 REST_MOST = 250
 
-#: Told of each batch: its square, number and payload, and whether the broker took it.
-Published = Callable[[Square, int, bytes, bool], None]
+#: Told of each batch: its square, and whether the broker took it.
+Published = Callable[[OwnBatch, Square, bool], None]
 
 
 class Outbox:
@@ -107,7 +108,7 @@ class Outbox:
         payload = protocol.batch(square, self._node, previous, number, sent, replaced, events)
         self._loop.stats["batches"] += 1
         taken = self._broker.publish(channel(square), payload)
-        self._published(square, number, payload, taken)
+        self._published(OwnBatch(number, self._loop.now(), sent, events, payload), square, taken)
 
     def next_number(self, square: Square) -> int:
         """Return a number for something published on a square's channel."""

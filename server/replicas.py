@@ -10,7 +10,7 @@ who is alive: server/peers.py does.
 import random
 from collections import deque
 from collections.abc import Iterable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from brokers import Broker, Reset
 from server import peer_protocol, protocol
@@ -40,6 +40,16 @@ RELEASED_FOR = 3000
 RESIDENTS_EVERY = 200
 
 
+class OwnBatch(NamedTuple):
+    """A batch of this node: its number, when it was published, and what it tells."""
+
+    number: int
+    published: int
+    sent: int
+    events: list[Event]
+    payload: bytes
+
+
 class Heard:
     """One square that this node hears.
 
@@ -63,8 +73,8 @@ class Heard:
         self.hailed = 0
         self.wait = HAIL_AGAIN
         self.awaited: set[int] = set()
-        #: Own batches that have not come back: (number, when published, payload).
-        self.unheard: deque[tuple[int, int, bytes]] = deque()
+        #: Own batches that have not come back.
+        self.unheard: deque[OwnBatch] = deque()
         #: Pages of residents batches that are not complete: node -> (number, page -> entries).
         self.pages: dict[int, tuple[int, dict[int, list[Event]]]] = {}
         #: Heartbeats running that said something else than is known here: node -> how many.
@@ -251,13 +261,18 @@ class Replicas:
         if square is None:
             return
         heard = self.heard[square]
+        if heard.unheard and payload == heard.unheard[0].payload:
+            # The usual echo of an own batch: nothing in it is news.
+            self._take_own(heard, heard.unheard[0].number)
+            return
         kind, *fields = peer_protocol.read(payload)
         if (fields[0], fields[1]) != square:
             raise Nonsense("a message of another square")
         if kind == protocol.BATCH:
             _, _, node, previous, number, sent, _replaced, events = fields
             if node == self._owner.id:
-                self._echoed(heard, number, payload)
+                # One before it was lost, or there are two of it.
+                self._take_own(heard, number)
             else:
                 self._batch(heard, node, previous, number, sent, events, payload)
         elif kind == peer_protocol.RESIDENTS:
@@ -340,38 +355,32 @@ class Replicas:
 
     # Own batches, which count when they come back, or when they do not.
 
-    def published(self, square: Square, number: int, payload: bytes, sent: bool) -> None:
+    def published(self, batch: OwnBatch, square: Square, sent: bool) -> None:
         """A batch of this node was published, or with `sent` False refused by the broker."""
         heard = self.heard[square]
-        now = self._loop.now()
-        heard.unheard.append((number, now, payload))
+        heard.unheard.append(batch)
         if not sent:
             self._loop.stats["refused_batches"] += 1
-            self._take_own(heard, number)
+            self._take_own(heard, batch.number)
         elif len(heard.unheard) == 1:
-            self._echoes.put(square, now + ECHO_WITHIN)
-
-    def _echoed(self, heard: Heard, number: int, payload: bytes) -> None:
-        if heard.unheard and heard.unheard[0][0] <= number:
-            self._take_own(heard, number)
+            self._echoes.put(square, batch.published + ECHO_WITHIN)
 
     def _echo_overdue(self, square: Square, due: int) -> None:
         heard = self.heard[square]
-        while heard.unheard and heard.unheard[0][1] + ECHO_WITHIN <= due:
+        while heard.unheard and heard.unheard[0].published + ECHO_WITHIN <= due:
             self._loop.stats["unheard_batches"] += 1
-            self._take_own(heard, heard.unheard[0][0])
+            self._take_own(heard, heard.unheard[0].number)
 
     def _take_own(self, heard: Heard, number: int) -> None:
         """Take in own batches up to a number: on one channel none comes after a later one."""
         now, id = self._loop.now(), self._owner.id
-        while heard.unheard and heard.unheard[0][0] <= number:
-            _, _, payload = heard.unheard.popleft()
-            *_, sent, _replaced, events = peer_protocol.read(payload)
-            heard.replica.apply(id, sent, events, now)
+        while heard.unheard and heard.unheard[0].number <= number:
+            batch = heard.unheard.popleft()
+            heard.replica.apply(id, batch.sent, batch.events, now)
             self._snapshots.pop(heard.square, None)
-            self._hub.deliver(heard.square, payload)
+            self._hub.deliver(heard.square, batch.payload)
         if heard.unheard:
-            self._echoes.put(heard.square, heard.unheard[0][1] + ECHO_WITHIN)
+            self._echoes.put(heard.square, heard.unheard[0].published + ECHO_WITHIN)
         else:
             self._echoes.drop(heard.square)
 

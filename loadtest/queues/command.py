@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from brokers.base import PAYLOAD_LIMIT, bare
+from loadtest.machine import machine, said
 from loadtest.queues import golang, report
 from loadtest.queues.children import Interrupted, Signals, Trouble
-from loadtest.queues.machine import machine
 from loadtest.queues.measure import Options, measure
 from loadtest.queues.series import SERIES
 from loadtest.queues.stamp import STAMP
@@ -181,7 +181,7 @@ def main(arguments: list[str] | None = None) -> int:
         "options": {
             name: value for name, value in vars(options).items() if name not in ("redis", "zeromq")
         },
-        "machine": machine(),
+        "machine": {**machine(), "go": said(golang.find_go(), "version")},
         "points": [],
         "troubles": [],
     }

@@ -1,6 +1,6 @@
 """A page that shows what came of runs: charts and tables, in one file that needs nothing else."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
@@ -55,7 +55,11 @@ _HEAD = """<!doctype html>
 """
 
 
-def page(done: Sequence[Result], machine: dict[str, Any], command: str) -> str:
+#: Takes a chart, and returns what stands for it in the page.
+Draw = Callable[[Figure], str]
+
+
+def page(done: Sequence[Result], machine: dict[str, Any], command: str, draw: Draw) -> str:
     """Return the page as HTML."""
     groups = grouped(done)
     title = "Flatlands under a swarm"
@@ -70,15 +74,15 @@ def page(done: Sequence[Result], machine: dict[str, Any], command: str) -> str:
     if len(counts) > 1:
         for broker in sorted(brokers):
             steps = [g for g in groups.values() if target(g[0].options) == broker]
-            parts.append(_ramp(broker, steps))
+            parts.append(_ramp(broker, steps, draw))
     elif len(groups) > 1:
-        parts.append(_comparison(groups))
+        parts.append(_comparison(groups, draw))
     if groups:
         parts += ["<h2>Figures</h2>", _table(groups)]
     if len(counts) == 1:
         for kind, runs in groups.items():
             if len(runs[0].series) > 1:
-                parts.append(_over_time(kind, runs[0]))
+                parts.append(_over_time(kind, runs[0], draw))
     parts.append("<h2>Made on</h2><dl>")
     parts += [f"<dt>{escape(key)}</dt><dd>{escape(str(n))}</dd>" for key, n in machine.items()]
     parts.append("</dl></body></html>\n")
@@ -133,7 +137,7 @@ def _colour(broker: str) -> str:
     return charts.COLOURS.get(kind, charts.FAINT)
 
 
-def _comparison(groups: dict[str, list[Result]]) -> str:
+def _comparison(groups: dict[str, list[Result]], draw: Draw) -> str:
     """Bars of what brokers, or scenarios, differ in."""
     shown = []
     for key, what, form in (
@@ -152,11 +156,11 @@ def _comparison(groups: dict[str, list[Result]]) -> str:
                 text += f"  ({form.format(min(spread))} to {form.format(max(spread))})"
             bars.append(Bar(own, _colour(own), value, text))
         if any(bar.value for bar in bars):
-            shown.append(charts.svg(charts.bar_chart(bars, what, "")))
+            shown.append(draw(charts.bar_chart(bars, what, "")))
     return "<h2>Compared</h2>" + "".join(shown)
 
 
-def _over_time(kind: str, result: Result) -> str:
+def _over_time(kind: str, result: Result, draw: Draw) -> str:
     seconds = [row["second"] for row in result.series]
     ticks = seconds[:: max(len(seconds) // 8, 1)]
 
@@ -172,7 +176,7 @@ def _over_time(kind: str, result: Result) -> str:
         cpu += lines(("broker", "broker_cpu", SHADES[4], 100.0))
     deliveries = lines(("deliveries", "deliveries", SHADES[2], 1.0))
     return f"<h2>{escape(kind)}, over time</h2>" + "".join(
-        charts.svg(charts.line_chart(curves, what, "seconds", unit, ticks))
+        draw(charts.line_chart(curves, what, "seconds", unit, ticks))
         for curves, what, unit in (
             (latency, "Latency, from the moment a move was due to a bot's receiving it", "ms"),
             (deliveries, "Deliveries", "a second"),
@@ -181,7 +185,7 @@ def _over_time(kind: str, result: Result) -> str:
     )
 
 
-def _ramp(broker: str, steps: list[list[Result]]) -> str:
+def _ramp(broker: str, steps: list[list[Result]], draw: Draw) -> str:
     """Rate, CPU and percentiles against the number of bots, as the second article drew them."""
     bots = [runs[0].options.bots for runs in steps]
     found = [medians(runs) for runs in steps]
@@ -213,7 +217,7 @@ def _ramp(broker: str, steps: list[list[Result]]) -> str:
                              f"from {before:,} to {after:,} bots.</p>")  # fmt: skip
     return (
         f"<h2>{escape(broker)}: more and more bots</h2>" + "".join(jumps)
-        + "".join(charts.svg(figure) for figure in drawn)
+        + "".join(draw(figure) for figure in drawn)
     )  # fmt: skip
 
 

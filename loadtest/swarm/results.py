@@ -1,55 +1,17 @@
 """What is kept of runs: a JSON file with everything, and a page with charts."""
 
 import json
-import os
-import platform
-import re
 import shlex
-import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from importlib import metadata
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+from loadtest.machine import machine
 from loadtest.swarm.run import Result
 from loadtest.swarm.show import figures
-
-#: Packages whose version may matter to a figure.
-PACKAGES = ("gevent", "gevent-websocket", "msgpack", "hiredis", "redis", "pyzmq", "flask", "numpy")
-
-
-def machine() -> dict[str, Any]:
-    """Return what the figures depend on besides the options: machine and versions."""
-    cpu = "unknown"
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                cpu = line.partition(":")[2].strip()
-                break
-    except OSError:
-        cpu = platform.processor() or cpu
-    versions = {name: metadata.version(name) for name in PACKAGES}
-    return {
-        "date": time.strftime("%Y-%m-%d"),
-        "cpu": cpu,
-        "cores": os.cpu_count(),
-        "system": f"{platform.system()} {platform.release()}",
-        "python": platform.python_version(),
-        "redis-server": _redis_version(),
-        **versions,
-    }
-
-
-def _redis_version() -> str | None:
-    try:
-        said = subprocess.run(["redis-server", "--version"], capture_output=True, text=True).stdout
-    except FileNotFoundError:
-        return None
-    found = re.search(r"v=(\S+)", said)
-    return found[1] if found else None
 
 
 def as_dict(result: Result) -> dict[str, Any]:
@@ -79,10 +41,18 @@ def as_json(done: Sequence[Result]) -> str:
 
 
 def write_report(folder: Path, done: Sequence[Result]) -> None:
-    """Write `index.html`, a page that needs nothing else, and `runs.json` into a folder."""
+    """Write into a folder: `index.html`, a page that needs nothing else; its charts, numbered, as
+    PNG; and `runs.json`."""
     # Only here: drawing takes a second to load.
+    from loadtest import charts
     from loadtest.swarm.page import page
 
     folder.mkdir(parents=True, exist_ok=True)
+    drawn = count(1)
+
+    def draw(figure: Any) -> str:
+        charts.save_png(figure, folder / f"{next(drawn):02}.png")
+        return charts.svg(figure)
+
     (folder / "runs.json").write_text(as_json(done))
-    (folder / "index.html").write_text(page(done, machine(), _command()))
+    (folder / "index.html").write_text(page(done, machine(), _command(), draw))

@@ -4,6 +4,7 @@ import os
 import platform
 import shutil
 import subprocess
+import time
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -11,23 +12,24 @@ from typing import Any
 import psutil
 import zmq
 
-from loadtest.queues.golang import find_go
+#: Packages whose version may matter to a figure.
+PACKAGES = ("gevent", "gevent-websocket", "msgpack", "hiredis", "pyzmq", "flask")
 
 
 def machine() -> dict[str, Any]:
-    """Return cores, model, memory and load, and the version of everything that takes part."""
+    """Return the day, cores, model, memory and load, and the versions of what takes part."""
     return {
+        "date": time.strftime("%Y-%m-%d"),
         "cores": os.cpu_count(),
         "model": _model(),
         "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
         "system": f"{platform.system()} {platform.release()}",
         "load_before": round(os.getloadavg()[0], 2),
         "python": platform.python_version(),
-        "redis": _said("redis-server", "--version"),
-        "libzmq": zmq.zmq_version(),
-        "go": _said(find_go(), "version"),
+        "redis": said("redis-server", "--version"),
         "redis-py": version("redis"),
-        **{name: version(name) for name in ("hiredis", "pyzmq", "gevent")},
+        "libzmq": zmq.zmq_version(),
+        **{name: version(name) for name in PACKAGES},
     }
 
 
@@ -41,7 +43,7 @@ def _model() -> str:
     return platform.processor() or platform.machine()
 
 
-def _said(program: str, option: str) -> str:
+def said(program: str, option: str) -> str:
     """Return what a program answers, or that it is not here."""
     if shutil.which(program) is None:
         return "not installed"

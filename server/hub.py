@@ -15,13 +15,13 @@ from world.grid import Rect, Square
 if TYPE_CHECKING:
     from server.session import Session
 
-#: A flush that took c ms is followed by a pause of at least PAUSE x c, up to CALM ms: a quiet node
+#: From a flush that took c ms to the next one it is at least PAUSE x c, up to CALM ms: a quiet node
 #: answers at once, and a busy one spends its time on few large writes instead of many small ones.
-PAUSE, CALM = 20, 50
+PAUSE, CALM = 20, 40
 
-#: A node with so much to write that even CALM leaves no time for anything else rests as long as
-#: it flushed, up to LONGEST ms.
-LONGEST = 100
+#: On a node with so much to write that CALM leaves little time for anything else it is BUSY x c, up
+#: to LONGEST ms: a quarter of its time goes into flushes.
+BUSY, LONGEST = 4, 200
 
 
 class Group:
@@ -136,7 +136,7 @@ class Hub:
             for session in tuple(group.sessions):
                 session.flush(data, number, now)
         cost = (self._loop.seconds() - started) * 1000
-        self.interval = max(min(PAUSE * cost, CALM), min(2 * cost, LONGEST))
+        self.interval = max(min(PAUSE * cost, CALM), min(BUSY * cost, LONGEST))
         self.not_before = now + round(self.interval)
         self.stats["flushes"] += 1
         self.stats["writes"] += writes

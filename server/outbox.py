@@ -1,8 +1,9 @@
 """What this node's residents did and is not published yet: a batch for each square, paced.
 
-On a quiet node a batch goes out at the end of the loop's turn. On a busy one it waits for the hub's
-next flush, which it could not get to clients before anyway: then one batch tells what many would.
-A crowd's square waits longer. It decides nothing about players, and never looks into a batch.
+On a quiet node a batch goes out at the end of the loop's turn. On a busy one it waits until just
+before the hub's next flush, for it could not get to clients earlier anyway: one batch then tells
+what many would. A crowd's square waits longer. It decides nothing about players, and never looks
+into a batch.
 """
 
 from collections.abc import Callable, Collection
@@ -21,6 +22,10 @@ BATCH_LIMIT = 120
 #: A square whose batch had n events rests for n ms, up to REST_MOST: a thousand events a second are
 #: what everybody who holds it must take, and newer tracks then replace older ones in its batch.
 REST_MOST = 250
+
+#: What is published so many ms before a flush is back from a broker in time for it. Later than that,
+#: and it would lie there until the next one.
+LEAD = 3
 
 #: Told of each batch: its square, and whether the broker took it.
 Published = Callable[[OwnBatch, Square, bool], None]
@@ -54,7 +59,7 @@ class Outbox:
         if batch is None:
             now = self._loop.now()
             if not self._batches:
-                self._plan(self._hub.not_before, now)
+                self._plan(self._hub.not_before - LEAD, now)
             batch = self._batches[square] = Batch(Corner(square, self._span, now))
         return batch
 
@@ -75,7 +80,7 @@ class Outbox:
                 self._publish(square, batch, now)
         if self._batches:
             soonest = min(self._resting[square] for square in self._batches)
-            self._plan(max(soonest, self._hub.not_before), now)
+            self._plan(max(soonest, self._hub.not_before - LEAD), now)
 
     def publish_all(self) -> None:
         """Publish everything, rest or no rest: for last words."""

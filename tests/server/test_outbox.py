@@ -4,7 +4,7 @@ import msgpack
 import pytest
 
 from server import protocol
-from server.outbox import BATCH_LIMIT, REST_MOST, Outbox
+from server.outbox import BATCH_LIMIT, LEAD, REST_MOST, Outbox
 from tests.server.harness import Clock, ManualLoop
 from world.events import Player
 from world.track import stand
@@ -72,7 +72,7 @@ def test_on_a_quiet_node_a_batch_goes_out_at_the_end_of_the_turn(bench):
 
 
 def test_before_the_next_flush_nothing_need_go_out(bench):
-    bench.keeper.not_before = bench.loop.now() + 40
+    bench.keeper.not_before = bench.loop.now() + 40 + LEAD
     bench.move(1)
     bench.run(30)
     bench.move(2)

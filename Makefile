@@ -2,6 +2,7 @@
 # make swarm  twenty seconds of a thousand bots: what the server does, and whether it is right
 # make test   all tests; sets up what they need
 # make bench  what a move, a flush and a snapshot cost, and the server under load, beside targets
+# make bench-peers  the same work on other realtime servers, beside ours: docs/peers.md
 # make lint, make types, make autobahn, make vectors, make clean
 
 PYTHON ?= python3
@@ -9,7 +10,7 @@ PORT ?= 8000
 WALKERS ?= 20
 BIN = .venv/bin
 
-.PHONY: play swarm bench test lint types autobahn vectors clean
+.PHONY: play swarm bench bench-peers test lint types autobahn vectors clean
 
 play: .venv/playable .flatlands-secret
 	@PORT=$(PORT) WALKERS=$(WALKERS) SECRET_KEY=$${SECRET_KEY:-$$(cat .flatlands-secret)} \
@@ -24,6 +25,11 @@ swarm: .venv/measurable
 
 bench: .venv/measurable
 	@$(BIN)/python -m bench
+
+bench-peers: .venv/measurable .venv-peers/installed
+	@if command -v npm > /dev/null; then \
+	  npm ci --prefix loadtest/peers/servers --loglevel error --no-audit --no-fund > /dev/null; fi
+	@$(BIN)/python -m loadtest.peers --report tests/output/peers --json tests/output/peers/run.json
 
 test: .venv/testable
 	@sh tests/need_chromium.sh && sh tests/need_redis.sh && sh tests/need_go.sh
@@ -43,7 +49,7 @@ vectors: .venv/testable
 	@$(BIN)/python -m tests.vectors.make
 
 clean:
-	rm -rf .venv .autobahn .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/output
+	rm -rf .venv .venv-peers loadtest/peers/servers/node_modules .autobahn .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/output
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/created:
@@ -68,3 +74,10 @@ clean:
 	@echo "Installing what the tests need (once) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	@touch $@ .venv/playable .venv/measurable
+
+# Apart from ours: a peer's packages must not change what the server is tested with.
+.venv-peers/installed: loadtest/peers/requirements.txt | .venv/created
+	@echo "Installing the peers that are in Python (once) ..."
+	@$(PYTHON) -m venv .venv-peers
+	@.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@

@@ -174,7 +174,8 @@ class Client:
         random.shuffle(self._order)
 
     def measure(self, seconds: float, cost: Callable[[], Cost]) -> Measured:
-        """Let all players move, and measure for so long, after a while to warm up."""
+        """Let all players move, and measure for so long, after a while to warm up. Raises
+        Refused when nobody is connected any more."""
         begin = self.now() + round(WARM_UP * SECOND)
         end = begin + round(seconds * SECOND)
         self._tally = Tally(begin, end)
@@ -198,8 +199,10 @@ class Client:
     # The loop.
 
     def _until(self, end: int) -> None:
-        while self.now() < end and self._players:
+        while self.now() < end:
             self._turn(end)
+            if not self._players:
+                raise Refused("all players lost their connection")
         self._tally.count()
 
     def _turn(self, end: int) -> None:

@@ -26,6 +26,9 @@ PYTHON = ROOT / ".venv-peers" / "bin" / "python"
 #: Seconds that a program may take to start, and to end.
 PATIENCE, PARTING = 20.0, 3.0
 
+#: Seconds between a program's last connection and its end.
+DYING = 0.3
+
 
 class Trouble(Exception):
     """A peer cannot be measured; the text is one sentence for people."""
@@ -66,12 +69,20 @@ class Server:
     def cost(self) -> tuple[float, float]:
         """Return its CPU seconds (user and system) and its memory in MB (resident). Raises
         Trouble if it has ended."""
+        if self.process.poll() is not None:
+            raise Trouble(f"the server has died: {self.last_words()}")
+        process = psutil.Process(self.process.pid)
+        times = process.cpu_times()
+        return times.user + times.system, process.memory_info().rss / 2**20
+
+    @property
+    def died(self) -> str | None:
+        """Say how it has ended, if it has. One whose connections just broke is given a moment."""
         try:
-            process = psutil.Process(self.process.pid)
-            times = process.cpu_times()
-            return times.user + times.system, process.memory_info().rss / 2**20
-        except (psutil.NoSuchProcess, psutil.ZombieProcess) as error:
-            raise Trouble(f"the server has died: {self.last_words()}") from error
+            self.process.wait(DYING)
+        except subprocess.TimeoutExpired:
+            return None
+        return f"the server has died: {self.last_words()}"
 
     def last_words(self) -> str:
         """Return the line of its standard error that tells most: that of an error, or the last."""

@@ -60,13 +60,11 @@ def measure_peer(peer: Peer, players: int, seconds: float) -> Row:
                     c.join(block(players, SHARE))
                     found = c.measure(seconds, server.cost)
                 except Refused as error:
-                    if server.process.poll() is not None:
-                        raise Trouble(f"the server has died: {server.last_words()}") from error
-                    raise
-                if server.process.poll() is not None:
-                    row.notes.append(f"the server has died: {server.last_words()}")
+                    raise Trouble(server.died or str(error)) from error
+                if server.died:
+                    row.notes.append(server.died)
         _fill(row, found)
-    except (Trouble, Refused, OSError) as error:
+    except (Trouble, OSError) as error:
         row.trouble = str(error)
     return row
 

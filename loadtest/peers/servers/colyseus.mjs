@@ -23,10 +23,10 @@ class Squares extends Room {
 
   onJoin(client, { column, row }) {
     const player = new Player();
-    client.userData = player;
-    this.state.players.set(client.sessionId, player);
-    client.view = this.view(column, row);
     player.square = [column, row];
+    client.userData = player;
+    client.view = this.view(column, row);
+    this.state.players.set(client.sessionId, player);
     for (let x = column - 1; x <= column + 1; x++) {
       for (let y = row - 1; y <= row + 1; y++) this.views.get(`${x}:${y}`)?.add(player);
     }

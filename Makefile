@@ -9,6 +9,7 @@ PYTHON ?= python3
 PORT ?= 8000
 WALKERS ?= 20
 BIN = .venv/bin
+NODE_PEERS = loadtest/peers/servers
 
 .PHONY: play swarm bench bench-peers test lint types autobahn vectors clean
 
@@ -26,9 +27,7 @@ swarm: .venv/measurable
 bench: .venv/measurable
 	@$(BIN)/python -m bench
 
-bench-peers: .venv/measurable .venv-peers/installed
-	@if command -v npm > /dev/null; then \
-	  npm ci --prefix loadtest/peers/servers --loglevel error --no-audit --no-fund > /dev/null; fi
+bench-peers: .venv/measurable .venv-peers/installed $(NODE_PEERS)/node_modules/.package-lock.json
 	@$(BIN)/python -m loadtest.peers --report tests/output/peers --json tests/output/peers/run.json
 
 test: .venv/testable
@@ -49,7 +48,7 @@ vectors: .venv/testable
 	@$(BIN)/python -m tests.vectors.make
 
 clean:
-	rm -rf .venv .venv-peers loadtest/peers/servers/node_modules .autobahn .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/output
+	rm -rf .venv .venv-peers $(NODE_PEERS)/node_modules .autobahn .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/output
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/created:
@@ -81,3 +80,8 @@ clean:
 	@$(PYTHON) -m venv .venv-peers
 	@.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
+
+# Without npm nothing is installed, and the command says what it leaves out.
+$(NODE_PEERS)/node_modules/.package-lock.json: $(NODE_PEERS)/package-lock.json
+	@! command -v npm > /dev/null || { echo "Installing the peers that are in Node (once) ..."; \
+	  npm ci --prefix $(NODE_PEERS) --loglevel error --no-audit --no-fund > /dev/null && touch $@; }

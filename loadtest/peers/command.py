@@ -47,8 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wanted = [peer for peer in PEERS if peer.name in names]
     left_out = absent(wanted)
     for why in dict.fromkeys(left_out.values()):
-        which = [peer.title.partition(",")[0] for peer in wanted if left_out.get(peer.name) == why]
-        console.print(f"left out: {' and '.join(which)}: {why}", soft_wrap=True)
+        which = [peer.name for peer in wanted if left_out.get(peer.name) == why]
+        console.print(f"left out: {', '.join(which)}: {why}", soft_wrap=True)
     here = machine()
     rows: list[Row] = []
     code = 0

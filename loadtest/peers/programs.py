@@ -36,17 +36,18 @@ class Trouble(Exception):
 
 @dataclass(frozen=True)
 class Peer:
-    """A server: its `program` in servers/, whose suffix tells what runs it."""
+    """A server: its `program` in servers/, whose suffix tells what runs it, with `options`."""
 
     name: str
     title: str
     program: str
     dialect: type[Dialect]
+    options: tuple[str, ...] = ()
 
     @property
     def in_node(self) -> bool:
         """Whether it needs Node."""
-        return self.program.endswith(".mjs")
+        return Path(self.program).suffix == ".mjs"
 
 
 PEERS = (
@@ -54,7 +55,11 @@ PEERS = (
     Peer("websockets", "websockets, broadcast()", "websockets_server.py", PlainJson),
     Peer("socket.io", "Socket.IO, rooms", "socketio.mjs", SocketIo),
     Peer("ws", "ws, by hand", "ws.mjs", PlainJson),
-    Peer("colyseus", "Colyseus, StateView", "colyseus.mjs", Colyseus),
+    Peer("colyseus", "Colyseus, a view a player", "colyseus.mjs", Colyseus),
+    Peer(
+        "colyseus-shared", "Colyseus, a view a square", "colyseus.mjs", Colyseus,
+        ("--shared-views",),
+    ),
 )
 
 
@@ -136,7 +141,7 @@ def started(command: Sequence[str], cpus: Sequence[int] = ()) -> Iterator[Server
 def command(peer: Peer) -> list[str]:
     """Return what starts a peer."""
     program = str(SERVERS / peer.program)
-    return ["node", program] if peer.in_node else [str(PYTHON), program]
+    return ["node" if peer.in_node else str(PYTHON), program, *peer.options]
 
 
 def _port(server: Server) -> int:

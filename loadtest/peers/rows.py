@@ -79,7 +79,8 @@ def _fill(row: Row, found: Measured) -> None:
         row.notes.append(f"{found.lost} players lost their connection")
     if found.late_p99 > LATE:
         late = f"{found.late_p99:.0f} ms late"
-        row.notes.append(f"the client itself sent one move in a hundred {late}")
+        others = "" if found.client > BUSY else ", as others used its core"
+        row.notes.append(f"the client itself sent one move in a hundred {late}{others}")
     if found.client > BUSY:
         row.notes.append(f"the client itself used {found.client:.0%} of a core")
 

@@ -169,7 +169,7 @@ def test_who_speaks_no_websocket_is_refused():
 def test_without_node_its_peers_are_left_out_and_why_is_told(monkeypatch):
     monkeypatch.setattr(programs.shutil, "which", lambda name: None)
     why = absent([peer for peer in PEERS if peer.in_node])
-    assert set(why) == {"socket.io", "ws", "colyseus"}
+    assert set(why) == {"socket.io", "ws", "colyseus", "colyseus-shared"}
     assert all("install Node 20" in sentence for sentence in why.values())
 
 

@@ -23,7 +23,7 @@ BATCH_LIMIT = 120
 #: what everybody who holds it must take, and newer tracks then replace older ones in its batch.
 REST_MOST = 250
 
-#: What is published this share of the hub's interval before a flush, or so many ms, is back from the
+#: What is published an interval's LEAD_SHARE-th part before a flush, or LEAD ms, is back from the
 #: broker in time for it. Later than that, and it would lie there until the next one.
 LEAD_SHARE, LEAD = 6, 3
 

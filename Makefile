@@ -2,14 +2,16 @@
 # make swarm  twenty seconds of a thousand bots: what the server does, and whether it is right
 # make test   all tests; sets up what they need
 # make bench  what a move, a flush and a snapshot cost, and the server under load, beside targets
+# make bench-peers  the same work on other realtime servers, beside ours: docs/peers.md
 # make lint, make types, make autobahn, make vectors, make clean
 
 PYTHON ?= python3
 PORT ?= 8000
 WALKERS ?= 20
 BIN = .venv/bin
+NODE_PEERS = loadtest/peers/servers
 
-.PHONY: play swarm bench test lint types autobahn vectors clean
+.PHONY: play swarm bench bench-peers test lint types autobahn vectors clean
 
 play: .venv/playable .flatlands-secret
 	@PORT=$(PORT) WALKERS=$(WALKERS) SECRET_KEY=$${SECRET_KEY:-$$(cat .flatlands-secret)} \
@@ -24,6 +26,9 @@ swarm: .venv/measurable
 
 bench: .venv/measurable
 	@$(BIN)/python -m bench
+
+bench-peers: .venv/measurable .venv-peers/installed $(NODE_PEERS)/node_modules/.package-lock.json
+	@$(BIN)/python -m loadtest.peers --report tests/output/peers --json tests/output/peers/run.json
 
 test: .venv/testable
 	@sh tests/need_chromium.sh && sh tests/need_redis.sh && sh tests/need_go.sh
@@ -43,7 +48,7 @@ vectors: .venv/testable
 	@$(BIN)/python -m tests.vectors.make
 
 clean:
-	rm -rf .venv .autobahn .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/output
+	rm -rf .venv .venv-peers $(NODE_PEERS)/node_modules .autobahn .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/output
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/created:
@@ -68,3 +73,15 @@ clean:
 	@echo "Installing what the tests need (once) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	@touch $@ .venv/playable .venv/measurable
+
+# Apart from ours: a peer's packages must not change what the server is tested with.
+.venv-peers/installed: loadtest/peers/requirements.txt | .venv/created
+	@echo "Installing the peers that are in Python (once) ..."
+	@$(PYTHON) -m venv .venv-peers
+	@.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+# Without npm nothing is installed, and the command says what it leaves out.
+$(NODE_PEERS)/node_modules/.package-lock.json: $(NODE_PEERS)/package-lock.json
+	@! command -v npm > /dev/null || { echo "Installing the peers that are in Node (once) ..."; \
+	  npm ci --prefix $(NODE_PEERS) --loglevel error --no-audit --no-fund > /dev/null && touch $@; }

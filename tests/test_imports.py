@@ -16,6 +16,7 @@ MAY_IMPORT = {
     "server": {"world", "brokers", "server"},
     "loadtest": {"loadtest"},
     "loadtest/swarm": {"loadtest"},
+    "loadtest/peers": {"loadtest"},
     "loadtest/queues": {"brokers", "loadtest"},
 }
 

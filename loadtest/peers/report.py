@@ -1,0 +1,136 @@
+"""The table and the charts of a comparison: of its rows and of nothing else."""
+
+import statistics
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rich.table import Table
+
+from loadtest.peers.rows import FLATLANDS, Row
+
+#: Latencies that are shown, as the rows have them.
+SHOWN = ("p50", "p90", "p99", "max")
+
+#: Of the bars; all peers are alike.
+OURS, THEIRS = "#5c8a3c", "#85857f"
+
+
+def grouped(rows: Sequence[Row]) -> dict[tuple[int, str], list[Row]]:
+    """Return the rows of each server with each number of players, in order."""
+    groups: dict[tuple[int, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row.players, row.name), []).append(row)
+    return groups
+
+
+def median(rows: Sequence[Row]) -> Row:
+    """Return the medians of several runs; of those that came to figures."""
+    done = [row for row in rows if row.per_second is not None]
+    if not done:
+        return rows[-1]
+
+    def middle(name: str) -> float | None:
+        values = [getattr(row, name) for row in done if getattr(row, name) is not None]
+        return statistics.median(values) if values else None
+
+    latency = {
+        name: statistics.median(row.latency.get(name, 0.0) for row in done) for name in SHOWN
+    }
+    figures = ("share", "per_second", "per_cpu_second", "core", "mb")
+    return Row(
+        done[0].name, done[0].title, done[0].players, *(middle(name) for name in figures), latency
+    )
+
+
+def table(rows: Sequence[Row]) -> Table:
+    """Return all that was measured; `ratio` is Flatlands' deliveries a CPU second to the row's."""
+    made = Table(box=None, header_style="bold", pad_edge=False)
+    made.add_column("server", no_wrap=True)
+    figures = ("players", "delivered", "deliveries/s", "per CPU s", "ratio", *SHOWN, "core", "MB")
+    for name in figures:
+        made.add_column(name, justify="right", no_wrap=True)
+    before = None
+    groups = {key: median(runs) for key, runs in grouped(rows).items()}
+    for (players, _), row in groups.items():
+        if before not in (None, players):
+            made.add_section()
+        before = players
+        if row.per_second is None:
+            made.add_row(row.title, f"{players:,}", "-")
+            continue
+        ours = groups.get((players, FLATLANDS))
+        made.add_row(
+            row.title,
+            f"{players:,}",
+            _percent(row.share),
+            f"{row.per_second:,.0f}",
+            f"{row.per_cpu_second or 0:,.0f}",
+            ratio(ours, row),
+            *(f"{row.latency.get(name, 0.0):,.1f}" for name in SHOWN),
+            _percent(row.core),
+            f"{row.mb or 0:,.0f}",
+        )
+    return made
+
+
+def ratio(ours: Row | None, row: Row) -> str:
+    """Return how many times as much Flatlands delivers for the same CPU time."""
+    if ours is None or not ours.per_cpu_second or not row.per_cpu_second:
+        return ""
+    return f"{ours.per_cpu_second / row.per_cpu_second:.1f}"
+
+
+def notes(rows: Sequence[Row]) -> Iterator[str]:
+    """Tell what the table cannot: how it is to be read, and what went wrong."""
+    yield (
+        "latencies in ms, from the moment a move was due; core: of one, by the server; ratio: "
+        "deliveries that Flatlands makes in the CPU time of one"
+    )
+    if any(row.name == FLATLANDS for row in rows):
+        yield "Flatlands is measured by its own swarm (loadtest/bots.py --scenario mill)"
+    for row in rows:
+        said = ([row.trouble] if row.trouble else []) + row.notes
+        for sentence in said:
+            yield f"{row.title}, {row.players:,} players: {sentence}"
+
+
+def line(row: Row) -> str:
+    """Return a row in words, for who waits."""
+    if row.per_second is None:
+        return f"{row.title}, {row.players:,} players: not measured: {row.trouble}"
+    return (
+        f"{row.title}, {row.players:,} players: {row.per_second:,.0f} deliveries/s, "
+        f"{row.per_cpu_second or 0:,.0f} per CPU s, p50 {row.latency.get('p50', 0.0):,.1f} ms, "
+        f"{_percent(row.share)} delivered"
+    )
+
+
+def draw(rows: Sequence[Row], folder: Path) -> None:
+    """Write a chart for each number of players, as SVG and PNG."""
+    # Only here: drawing takes a second to load.
+    from loadtest import charts
+
+    folder.mkdir(parents=True, exist_ok=True)
+    by_players: dict[int, list[Row]] = {}
+    for (players, _), runs in grouped(rows).items():
+        by_players.setdefault(players, []).append(median(runs))
+    for players, found in by_players.items():
+        bars = []
+        for row in found:
+            if row.per_cpu_second:
+                text = charts.short(row.per_cpu_second)
+                # Who delivers nearly all needs no remark.
+                if row.share is not None and row.share < 0.99:
+                    text += f", {_percent(row.share)} delivered"
+                colour = OURS if row.name == FLATLANDS else THEIRS
+                bars.append(charts.Bar(row.title, colour, row.per_cpu_second, text))
+        if bars:
+            figure = charts.bar_chart(
+                bars, f"{players:,} players, 20 a square", "deliveries per CPU second of the server"
+            )
+            (folder / f"peers-{players}.svg").write_text(charts.svg(figure))
+            charts.save_png(figure, folder / f"peers-{players}.png")
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.1%}" if share < 0.9995 else "100%"

@@ -1,0 +1,212 @@
+"""The comparison with other servers: what is counted, and what is said when it cannot be."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from loadtest.peers import client, programs, report, rows
+from loadtest.peers.client import Client, audiences, block, whole_frames
+from loadtest.peers.dialects import Colyseus, PlainJson, Refused, SocketIo
+from loadtest.peers.marker import SIZE, Tally, find, marker
+from loadtest.peers.programs import PEERS, Peer, absent
+from loadtest.peers.rows import FLATLANDS, Row, measure_peer
+
+TINY = Path(__file__).parent / "tiny_peer.py"
+TINY_PEER = Peer("tiny", "Tiny", "tiny.py", PlainJson)
+SECOND = 1_000_000
+
+
+def frame(payload, opcode=0x81):
+    size = len(payload)
+    if size < 126:
+        return bytes((opcode, size)) + payload
+    return bytes((opcode, 126)) + size.to_bytes(2, "big") + payload
+
+
+def told(*due, padding=b""):
+    return b"".join(frame(b'{"marker":"%s"}' % marker(at).encode() + padding) for at in due)
+
+
+def test_a_marker_has_one_length():
+    assert {len(marker(due)) for due in (0, 7, 999_999_999_999)} == {SIZE}
+
+
+def test_markers_are_found_among_anything():
+    one, other = marker(5).encode(), marker(123_456_789_012).encode()
+    noise = bytes(range(256)) + b"~~" + one[:-1] + b"x~00000000001a~" + b"~" * 20
+    starts, due = find(noise + one + other + b"\x00~0")
+    assert due.tolist() == [5, 123_456_789_012]
+    assert starts.tolist() == [len(noise), len(noise) + SIZE]
+
+
+@pytest.mark.parametrize("data", [b"", b"~", marker(1).encode()[1:], marker(1).encode()[:-1]])
+def test_too_few_bytes_hold_no_marker(data):
+    assert find(data)[1].tolist() == []
+
+
+@pytest.mark.parametrize("padding", [b"", b"." * 150], ids=["short", "long"])
+def test_a_marker_split_over_two_reads_is_counted_once(padding):
+    stream = told(11, 12, 13, padding=padding)
+    for cut in range(len(stream) + 1):
+        tally = Tally(0, SECOND)
+        first, found = stream[:cut], []
+        end = whole_frames(first, found)
+        tally.add(first[:end], 20)
+        rest = first[end:] + stream[cut:]
+        end = whole_frames(rest, found)
+        tally.add(rest[:end], 30)
+        tally.count()
+        assert (tally.delivered, end, found) == (3, len(rest), [])
+
+
+def test_halves_of_two_connections_make_no_marker():
+    half = SIZE // 2 + 14
+    tally = Tally(0, SECOND)
+    for stream in (told(11)[:half], told(12)[half:]):
+        tally.add(stream[: whole_frames(stream, [])], 20)
+    tally.count()
+    assert tally.delivered == 0
+
+
+def test_control_frames_and_heartbeats_are_found():
+    found = []
+    stream = told(1) + frame(b"abcd", 0x89) + frame(b"2") + told(2) + frame(b"", 0x88)
+    assert whole_frames(stream, found) == len(stream)
+    assert found == [(9, b"abcd"), (1, b"2"), (8, b"")]
+
+
+def test_latency_counts_from_when_a_move_was_due():
+    tally = Tally(0, SECOND)
+    tally.add(told(1000, 5000), 9000)
+    tally.add(told(2000), 12_000)
+    tally.count()
+    assert tally.latency.percentile(50) == pytest.approx(8.0, rel=0.01)
+    assert tally.latency.most == pytest.approx(10.0, rel=0.01)
+
+
+def test_what_was_due_in_the_window_counts_and_what_came_in_it_is_told_apart():
+    tally = Tally(SECOND, 2 * SECOND)
+    tally.add(told(SECOND - 1, SECOND), SECOND + 1)
+    tally.add(told(2 * SECOND - 1, 2 * SECOND), 2 * SECOND + 1)
+    tally.count()
+    assert (tally.delivered, tally.arrived) == (2, 2)
+
+
+def test_players_are_spread_evenly_over_a_block():
+    squares = block(110, 20)
+    assert {squares.count(square) for square in squares} == {18, 19}
+    assert set(squares) == {(0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1)}
+
+
+def test_the_audience_is_who_is_in_the_squares_around():
+    squares = block(9 * 20, 20)
+    heard = dict(zip(squares, audiences(squares), strict=True))
+    assert (heard[0, 0], heard[1, 0], heard[1, 1]) == (80, 120, 180)
+
+
+@pytest.mark.parametrize("dialect", [PlainJson(), SocketIo(), Colyseus()])
+def test_every_dialect_passes_the_marker_on_as_it_is(dialect):
+    assert find(dialect.move(1, 16_383, marker(42)))[1].tolist() == [42]
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """No time to warm up, or for the last to arrive."""
+    monkeypatch.setattr(client, "WARM_UP", 0.2)
+    monkeypatch.setattr(client, "DRAIN", 0.3)
+
+
+def tiny(monkeypatch, *options):
+    monkeypatch.setattr(programs, "command", lambda peer: [sys.executable, str(TINY), *options])
+    return measure_peer(TINY_PEER, 20, 1.0)
+
+
+def test_all_deliveries_of_a_real_server_are_counted(quick, monkeypatch):
+    row = tiny(monkeypatch)
+    assert (row.trouble, row.share, row.raw["lost"]) == (None, 1.0, 0)
+    # One square: each of 20 players hears each of 40 moves a second.
+    assert row.raw["expected"] == pytest.approx(800, abs=40)
+    assert 0 < row.latency["p50"] <= row.latency["max"]
+    assert row.mb > 1 and row.core > 0
+
+
+def test_what_a_server_withholds_is_missing(quick, monkeypatch):
+    row = tiny(monkeypatch, "--drop-every", "4")
+    assert row.share == pytest.approx(0.75, abs=0.02)
+
+
+def test_a_server_that_dies_leaves_a_sentence(quick, monkeypatch):
+    row = tiny(monkeypatch, "--die-after", "10")
+    assert row.trouble == "the server has died: Error: too many moves"
+    assert row.per_second is None
+
+
+def test_a_server_that_does_not_start_leaves_a_sentence(monkeypatch):
+    failing = [sys.executable, "-c", "raise SystemExit('no port today')"]
+    monkeypatch.setattr(programs, "command", lambda peer: failing)
+    row = measure_peer(TINY_PEER, 20, 1.0)
+    assert row.trouble == "the server does not start: no port today"
+
+
+def test_a_server_is_gone_when_it_was_measured():
+    with programs.started([sys.executable, str(TINY)]) as server:
+        assert server.cost()[1] > 1
+    assert server.process.poll() is not None
+
+
+def test_who_speaks_no_websocket_is_refused():
+    page = "import http.server as h; s = h.HTTPServer(('127.0.0.1', 0), h.SimpleHTTPRequestHandler)"
+    script = f"{page}; print(s.server_port, flush=True); s.serve_forever()"
+    with programs.started([sys.executable, "-c", script]) as server:
+        players = Client(server.address, SocketIo())
+        with pytest.raises(Refused, match="404"):
+            players.join([(0, 0)])
+        players.close()
+
+
+def test_without_node_its_peers_are_left_out_and_why_is_told(monkeypatch):
+    monkeypatch.setattr(programs.shutil, "which", lambda name: None)
+    why = absent([peer for peer in PEERS if peer.in_node])
+    assert set(why) == {"socket.io", "ws", "colyseus", "colyseus-shared"}
+    assert all("install Node 20" in sentence for sentence in why.values())
+
+
+def test_the_lock_names_no_registry_but_the_usual():
+    lock = json.loads((programs.SERVERS / "package-lock.json").read_text())
+    for name, package in lock["packages"].items():
+        resolved = package.get("resolved", "https://registry.npmjs.org/")
+        assert resolved.startswith("https://registry.npmjs.org/"), name
+
+
+def row(name, per_cpu_second, **more):
+    latency = {"p50": 1.0, "p90": 2.0, "p99": 3.0, "max": 4.0}
+    return Row(name, name.title(), 400, 1.0, 100.0, per_cpu_second, 0.5, 50.0, latency, **more)
+
+
+def test_the_ratio_is_of_deliveries_for_the_same_cpu_time():
+    assert report.ratio(row(FLATLANDS, 900.0), row("other", 300.0)) == "3.0"
+    assert report.ratio(None, row("other", 300.0)) == ""
+
+
+def test_a_row_without_figures_leaves_the_others():
+    done = [row(FLATLANDS, 900.0), Row("sad", "Sad", 400, trouble="it died"), row("ok", 300.0)]
+    assert report.table(done).row_count == 3
+    assert "Sad, 400 players: it died" in list(report.notes(done))
+
+
+def test_medians_are_of_the_runs_that_came_to_figures():
+    runs = [row("a", 100.0), Row("a", "A", 400, trouble="it died"), row("a", 300.0)]
+    assert report.median(runs).per_cpu_second == 200.0
+
+
+def test_a_chart_is_written_for_each_number_of_players(tmp_path):
+    report.draw([row(FLATLANDS, 900.0), row("other", 300.0)], tmp_path)
+    assert ">Flatlands<" in (tmp_path / "peers-400.svg").read_text()
+    assert (tmp_path / "peers-400.png").exists()
+
+
+def test_the_swarm_that_fails_leaves_a_sentence(monkeypatch):
+    monkeypatch.setattr(rows.sys, "executable", "/bin/false")
+    assert "ended with 1" in rows.measure_flatlands(20, 1.0).trouble

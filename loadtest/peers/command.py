@@ -64,7 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.print("peers: interrupted")
         code = 130
     if rows:
-        console.print(report.table(rows))
+        for table in report.tables(rows):
+            console.print(table)
+            console.print()
         for note in report.notes(rows):
             console.print(note, soft_wrap=True)
         if given.json is not None:

@@ -42,35 +42,34 @@ def median(rows: Sequence[Row]) -> Row:
     )
 
 
-def table(rows: Sequence[Row]) -> Table:
-    """Return all that was measured; `ratio` is Flatlands' deliveries a CPU second to the row's."""
-    made = Table(box=None, header_style="bold", pad_edge=False)
-    made.add_column("server", no_wrap=True)
-    figures = ("players", "delivered", "deliveries/s", "per CPU s", "ratio", *SHOWN, "core", "MB")
-    for name in figures:
-        made.add_column(name, justify="right", no_wrap=True)
-    before = None
+def tables(rows: Sequence[Row]) -> Iterator[Table]:
+    """Return what was measured, a table for each number of players; `ratio` is Flatlands'
+    deliveries a CPU second to the row's."""
     groups = {key: median(runs) for key, runs in grouped(rows).items()}
-    for (players, _), row in groups.items():
-        if before not in (None, players):
-            made.add_section()
-        before = players
-        if row.per_second is None:
-            made.add_row(row.title, f"{players:,}", "-")
-            continue
+    for players in dict.fromkeys(players for players, _ in groups):
+        made = Table(box=None, header_style="bold", pad_edge=False)
+        made.add_column(f"{players:,} players", no_wrap=True)
+        for name in ("delivered", "deliveries/s", "per CPU s", "ratio", *SHOWN, "core", "MB"):
+            made.add_column(name, justify="right", no_wrap=True)
         ours = groups.get((players, FLATLANDS))
-        made.add_row(
-            row.title,
-            f"{players:,}",
-            _percent(row.share),
-            f"{row.per_second:,.0f}",
-            f"{row.per_cpu_second or 0:,.0f}",
-            ratio(ours, row),
-            *(f"{row.latency.get(name, 0.0):,.1f}" for name in SHOWN),
-            _percent(row.core),
-            f"{row.mb or 0:,.0f}",
-        )
-    return made
+        for (count, _), row in groups.items():
+            if count == players:
+                made.add_row(row.title, *_cells(row, ours))
+        yield made
+
+
+def _cells(row: Row, ours: Row | None) -> list[str]:
+    if row.per_second is None:
+        return ["-"]
+    return [
+        _percent(row.share),
+        f"{row.per_second:,.0f}",
+        f"{row.per_cpu_second or 0:,.0f}",
+        ratio(ours, row),
+        *(f"{row.latency.get(name, 0.0):,.1f}" for name in SHOWN),
+        _percent(row.core),
+        f"{row.mb or 0:,.0f}",
+    ]
 
 
 def ratio(ours: Row | None, row: Row) -> str:

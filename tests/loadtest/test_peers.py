@@ -192,7 +192,7 @@ def test_the_ratio_is_of_deliveries_for_the_same_cpu_time():
 
 def test_a_row_without_figures_leaves_the_others():
     done = [row(FLATLANDS, 900.0), Row("sad", "Sad", 400, trouble="it died"), row("ok", 300.0)]
-    assert report.table(done).row_count == 3
+    assert [table.row_count for table in report.tables(done)] == [3]
     assert "Sad, 400 players: it died" in list(report.notes(done))
 
 

@@ -18,8 +18,8 @@ SECONDS = 6
 RUNS = {
     "50": ("--scenario", "mill", "--bots", "50", "--squares", "4"),
     "400": ("--scenario", "mill", "--bots", "400", "--squares", "20"),
-    "2000": ("--scenario", "mill", "--bots", "2000", "--squares", "100"),
-    "march": ("--scenario", "march", "--bots", "2000", "--squares", "100"),
+    "2000": ("--scenario", "mill", "--bots", "2000", "--squares", "88"),
+    "march": ("--scenario", "march", "--bots", "2000", "--squares", "88"),
     "crowd": ("--scenario", "crowd", "--bots", "500", "--rate", "1"),
     "idle": ("--rate", "0", "--bots", "8000", "--squares", "400", "--joins", "1500"),
 }

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 #: From a flush that took c ms to the next one it is at least PAUSE x c, up to CALM ms: a quiet node
 #: answers at once, and a busy one spends its time on few large writes instead of many small ones.
-PAUSE, CALM = 20, 40
+PAUSE, CALM = 20, 32
 
 #: On a node with so much to write that CALM leaves little time for anything else it is BUSY x c, up
 #: to LONGEST ms: a quarter of its time goes into flushes.
-BUSY, LONGEST = 4, 200
+BUSY, LONGEST = 4, 150
 
 
 class Group:

@@ -23,9 +23,9 @@ BATCH_LIMIT = 120
 #: what everybody who holds it must take, and newer tracks then replace older ones in its batch.
 REST_MOST = 250
 
-#: What is published so many ms before a flush is back from a broker in time for it. Later than that,
-#: and it would lie there until the next one.
-LEAD = 3
+#: What is published an interval's LEAD_SHARE-th part before a flush, or LEAD ms, is back from the
+#: broker in time for it. Later than that, and it would lie there until the next one.
+LEAD_SHARE, LEAD = 6, 3
 
 #: Told of each batch: its square, and whether the broker took it.
 Published = Callable[[OwnBatch, Square, bool], None]
@@ -59,9 +59,13 @@ class Outbox:
         if batch is None:
             now = self._loop.now()
             if not self._batches:
-                self._plan(self._hub.not_before - LEAD, now)
+                self._plan(self._in_time(), now)
             batch = self._batches[square] = Batch(Corner(square, self._span, now))
         return batch
+
+    def _in_time(self) -> int:
+        """Return when to publish for the next flush."""
+        return self._hub.not_before - max(LEAD, int(self._hub.interval / LEAD_SHARE))
 
     def _plan(self, due: int, now: int) -> None:
         if due <= now:
@@ -80,7 +84,7 @@ class Outbox:
                 self._publish(square, batch, now)
         if self._batches:
             soonest = min(self._resting[square] for square in self._batches)
-            self._plan(max(soonest, self._hub.not_before - LEAD), now)
+            self._plan(max(soonest, self._in_time()), now)
 
     def publish_all(self) -> None:
         """Publish everything, rest or no rest: for last words."""

@@ -70,7 +70,7 @@ def main(pipe: Any, plan: Plan) -> None:
     generator = Generator(pipe, plan)
     try:
         generator.run()
-    except (BrokenPipeError, EOFError):
+    except (ConnectionError, EOFError):
         # Who ordered the run is gone: nobody wants the rest.
         pass
 

@@ -13,7 +13,7 @@ from world.track import stand
 class Keeper:
     """A broker and a hub: keeps what is published, and says when the next flush may be."""
 
-    not_before = 0
+    not_before, interval = 0, 0.0
 
     def __init__(self):
         self.published = []

@@ -4,6 +4,7 @@ import msgpack
 import pytest
 
 from server import session as sessions
+from server.hub import LONGEST, PAUSE
 from tests.server.harness import Harness, split
 from world.track import UNIT
 
@@ -332,18 +333,18 @@ def test_a_quiet_node_flushes_at_once_and_a_busy_one_waits(harness, pair):
     harness.run(1000)
     neighbour.walk(1, 0)
     assert client.model.players[neighbour.id].ack == 1
-    harness.loop.cost = 0.002
+    harness.loop.cost = 0.001
     neighbour.walk(0, 1)
     assert client.model.players[neighbour.id].ack == 2
-    assert harness.node.hub.interval == pytest.approx(40)
+    assert harness.node.hub.interval == pytest.approx(PAUSE * 1)
     neighbour.walk(1, 0)
     assert client.model.players[neighbour.id].ack == 2
-    harness.run(45)
+    harness.run(PAUSE + 5)
     assert client.model.players[neighbour.id].ack == 3
     harness.loop.cost = 0.3
     harness.run(100)
     neighbour.walk(0, 1)
-    assert harness.node.hub.interval == 100
+    assert harness.node.hub.interval == LONGEST
 
 
 def test_a_flush_is_one_write_a_client_whatever_arrived(harness):

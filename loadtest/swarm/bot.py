@@ -294,10 +294,10 @@ class Bot:
             self.world.complain(self, *msgpack.unpackb(payload)[1:3])
 
     def _welcome(self, fields: list[Any], now: int) -> None:
-        _, _, self.id, node_now, _, x, y, side, _, _, lead, drop = fields[:12]
+        _, _, self.id, node_now, _, x, y, side, _, _, _, drop = fields[:12]
         self.state = PLAYING
         self.offset = node_now - now / 1000
-        self.world.rules(side, lead, drop)
+        self.world.rules(side, drop)
         self.position = x, y, 0, 0, node_now, 0
         self.home = x, y
         if self.observer is not None:

@@ -4,7 +4,7 @@ import argparse
 import os
 import resource
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -150,7 +150,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _count(low: int, high: int):  # type: ignore[no-untyped-def]
+def _count(low: int, high: int) -> Callable[[str], int]:
     def convert(text: str) -> int:
         if not text.isdecimal() or not low <= int(text) <= high:
             raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, {low} to {high}")
@@ -159,7 +159,7 @@ def _count(low: int, high: int):  # type: ignore[no-untyped-def]
     return convert
 
 
-def _amount(low: float, high: float):  # type: ignore[no-untyped-def]
+def _amount(low: float, high: float) -> Callable[[str], float]:
     def convert(text: str) -> float:
         try:
             amount = float(text)

@@ -81,7 +81,7 @@ class Generator:
     def __init__(self, pipe: Any, plan: Plan) -> None:
         self.plan = plan
         self.address, self.path, self.viewport = plan.address, plan.path, plan.viewport
-        self.span = self.lead = self.drop = 0
+        self.span = self.drop = 0
         self.reader = wire.Reader(self._learn)
         self.pings: deque[tuple[int, Bot]] = deque()
         self.bytes = self.events = self.snapshots = self.resyncs = 0
@@ -246,7 +246,7 @@ class Generator:
         return {
             "lives": lives,
             "at": now,
-            "rules": (self.span, self.lead, self.drop),
+            "rules": (self.span, self.drop),
             "viewport": self.viewport,
             "stalled": stalled,
         }
@@ -267,9 +267,9 @@ class Generator:
         self._by_fd.pop(bot.fd, None)
         self._epoll.unregister(bot.fd)
 
-    def rules(self, side: int, lead: int, drop: int) -> None:
-        """The world's square side in tiles, and its margins."""
-        self.span, self.lead, self.drop = side * 1024, lead, drop
+    def rules(self, side: int, drop: int) -> None:
+        """The world's square side in tiles, and its outer margin."""
+        self.span, self.drop = side * 1024, drop
 
     def welcomed(self, bot: Bot) -> None:
         """A bot has become a player."""

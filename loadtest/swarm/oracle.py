@@ -132,7 +132,7 @@ def judge(
     """
     lives = [life for report in reports for life in report["lives"] if len(life["timeline"])]
     honest = [life for life in lives if life["honest"]]
-    span, lead, drop = reports[0]["rules"]
+    span, drop = reports[0]["rules"]
     ended = max(report["at"] for report in reports)
     world = _World(honest, {life["id"] for life in lives}, span, drop, viewport, measured, ended)
     verdict = Verdict()

@@ -9,7 +9,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -56,7 +56,6 @@ class Options:
     sample: int = 40
     joins: float = 500.0
     pin: bool = True
-    server_options: tuple[str, ...] = ()
 
 
 @dataclass
@@ -121,14 +120,12 @@ def run(options: Options, show: Show) -> Result:
         apart = options.pin and options.url is None and options.workers == 1 and len(cores) > 1
         if options.url is not None:
             target: Target = targets.there(options.url)
-            stack.enter_context(nullcontext())
         else:
             scenario = SCENARIOS[options.scenario]
             squares = options.squares or scenario.squares(options.bots)
             target = stack.enter_context(
                 targets.started(
                     options.broker, options.workers, squares, tuple(cores[:1]) if apart else (),
-                    options.server_options,
                 )
             )  # fmt: skip
         return _Run(options, target, tuple(cores[1:]) if apart else (), show, stack).do()

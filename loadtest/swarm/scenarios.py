@@ -104,7 +104,8 @@ def _homewards(bot: "Bot", now: int, within: int) -> tuple[int, int] | None:
     dx, dy = bot.home[0] - x, bot.home[1] - y
     if max(abs(dx), abs(dy)) <= within:
         return None
-    return tuple(0 if abs(d) < within // 2 else int(math.copysign(1, d)) for d in (dx, dy))  # type: ignore[return-value]
+    sx, sy = (0 if abs(d) < within // 2 else int(math.copysign(1, d)) for d in (dx, dy))
+    return sx, sy
 
 
 @dataclass(frozen=True)

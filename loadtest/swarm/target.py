@@ -134,7 +134,7 @@ def there(url: str) -> Target:
 
 @contextlib.contextmanager
 def started(
-    broker: str, workers: int, spread: int, cpus: tuple[int, ...], options: tuple[str, ...] = ()
+    broker: str, workers: int, spread: int, cpus: tuple[int, ...]
 ) -> Iterator[Target]:
     """Run a server and, where `broker` names none that runs, its broker.
 
@@ -146,7 +146,7 @@ def started(
         urls = [_broker(stack, url, processes) for url in re.split(r",(?=[a-z+]+://)", broker)]
         command = [
             *(sys.executable, "-m", "server", "--port", "0", "--workers", str(workers)),
-            *("--spread", str(spread), "--walkers", "0", "--log-level", "WARNING", *options),
+            *("--spread", str(spread), "--walkers", "0", "--log-level", "WARNING"),
         ]
         if any(urls):
             command += ["--broker", ",".join(urls)]

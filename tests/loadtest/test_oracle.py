@@ -39,7 +39,7 @@ def belief(player):
 
 
 def verdict(*lives, losses=0):
-    report = {"lives": lives, "at": 24 * SECOND, "rules": (SPAN, SPAN // 4, SPAN // 2),
+    report = {"lives": lives, "at": 24 * SECOND, "rules": (SPAN, SPAN // 2),
               "stalled": []}  # fmt: skip
     return judge([report], (BEGIN, END), losses, VIEWPORT)
 

@@ -1,0 +1,69 @@
+"""What is told of runs: the page of charts, and the exit code."""
+
+import re
+
+import pytest
+
+from loadtest import charts
+from loadtest.swarm.command import _judge
+from loadtest.swarm.oracle import Verdict
+from loadtest.swarm.page import page
+from loadtest.swarm.run import Options, Result
+
+
+def result(bots=100, broker="memory://", p99=10.0, **verdict):
+    counts = {"expected": 50, "delivered": 50, **verdict}
+    row = {"second": 1.0, "deliveries": 500.0, "server_cpu": 0.1, "broker_cpu": 0.0, "cpu": 0.2}
+    latency = {"p50": 1.0, "p90": 2.0, "p99": p99, "p99.9": 20.0, "max": 30.0}
+    return Result(
+        Options(bots=bots, broker=broker), broker, None, Verdict(**counts), 10.0,
+        {"moves": 100, "deliveries": 5000, "server_cpu": 1.0, "broker_cpu": 0.0, "lost": 0},
+        latency, series=[{**row, **latency}, {**row, **latency, "second": 2.0}],
+    )  # fmt: skip
+
+
+class Said:
+    def __init__(self):
+        self.lines = []
+
+    def say(self, text):
+        self.lines.append(text)
+
+
+@pytest.mark.parametrize(
+    ("changed", "code", "word"),
+    [
+        ({}, 0, "all right: 50 of 50"),
+        ({"delivered": 49, "missing": 1}, 1, "1 missing"),
+        ({"ghosts": 2}, 1, "2 ghosts"),
+    ],
+)
+def test_the_exit_code_is_the_oracles(changed, code, word):
+    said = Said()
+    assert _judge([result(**changed)], said) == code
+    assert any(word in line for line in said.lines)
+
+
+def test_a_swarm_that_was_too_slow_is_not_believed():
+    run, said = result(), Said()
+    run.invalid.append("the swarm itself used 95% of its cores")
+    assert _judge([run], said) == 3
+    assert any(line.startswith("not valid") for line in said.lines)
+
+
+def test_a_comparison_shows_each_broker_and_says_what_failed():
+    runs = [result(), result(broker="redis://"), result(broker="zeromq://", ghosts=1)]
+    html = page(runs, {"cores": 2}, "python bots.py <x>", charts.svg)
+    for broker in ("memory://", "redis://", "zeromq://"):
+        assert broker in html
+    assert "1 ghosts" in html and "All right" not in html
+    assert "&lt;x&gt;" in html and "<x>" not in html
+    # It needs nothing else: no picture, script or style comes from anywhere.
+    assert not re.search(r"(src|href|url\()[\s=\"']*https?:", html)
+
+
+def test_a_ramp_marks_a_percentile_that_grows_tenfold_from_step_to_step():
+    steady = [result(10), result(20, p99=99.0)]
+    assert "-fold" not in page(steady, {}, "", charts.svg)
+    sudden = [result(10), result(20, p99=120.0)]
+    assert "p99 grows 12-fold from 10 to 20 bots" in page(sudden, {}, "", charts.svg)

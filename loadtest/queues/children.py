@@ -8,7 +8,6 @@ import json
 import os
 import select
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -17,6 +16,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from loadtest.signals import Signals
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -29,35 +30,6 @@ LOOK_S = 0.05
 
 class Trouble(Exception):
     """Why a series cannot go on: a sentence for the user."""
-
-
-class Interrupted(Exception):
-    """The user wants it to stop."""
-
-
-class Signals:
-    """Remembers that SIGINT, SIGTERM or SIGHUP came, for those who look."""
-
-    def __init__(self) -> None:
-        self.number = 0
-        self._before: dict[int, Any] = {}
-
-    def __enter__(self) -> "Signals":
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            self._before[number] = signal.signal(number, self._came)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _came(self, number: int, _: object) -> None:
-        self.number = number
-
-    def check(self) -> None:
-        """Raise Interrupted if one came."""
-        if self.number:
-            raise Interrupted
 
 
 class Child:

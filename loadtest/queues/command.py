@@ -16,10 +16,11 @@ from typing import Any
 from brokers.base import PAYLOAD_LIMIT, bare
 from loadtest.machine import machine, said
 from loadtest.queues import golang, report
-from loadtest.queues.children import Interrupted, Signals, Trouble
+from loadtest.queues.children import Trouble
 from loadtest.queues.measure import Options, measure
 from loadtest.queues.series import SERIES
 from loadtest.queues.stamp import STAMP
+from loadtest.signals import Interrupted, Signals
 
 #: Clients that one run may have: a publisher's number is part of each message, in 16 bits.
 CLIENTS_LIMIT = 1000

@@ -7,7 +7,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from loadtest.queues.children import LOOK_S, ROOT, Signals, Trouble
+from loadtest.queues.children import LOOK_S, ROOT, Trouble
+from loadtest.signals import Signals
 
 #: Where Go's own installer puts it, which is not on every PATH.
 USUAL = "/usr/local/go/bin/go"

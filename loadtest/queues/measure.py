@@ -9,11 +9,12 @@ from typing import Any
 
 import psutil
 
-from loadtest.queues.children import START_S, Child, Children, Signals, Trouble
+from loadtest.queues.children import START_S, Child, Children, Trouble
 from loadtest.queues.figures import figures
 from loadtest.queues.series import Series
 from loadtest.queues.stamp import SECOND
 from loadtest.queues.worker import DRAIN_S
+from loadtest.signals import Signals
 
 #: Seconds between the word to start and the start.
 LEAD_S = 0.15

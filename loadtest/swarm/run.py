@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from loadtest.signals import Interrupted, Signals
 from loadtest.swarm import target as targets
 from loadtest.swarm.generator import HOUSEKEEPING, Plan
 from loadtest.swarm.generator import main as generate
@@ -142,6 +143,7 @@ class _Run:
         self._latest: dict[int, dict[str, Any]] = {}
         self._reports: list[dict[str, Any]] = []
         self._result = Result(options, broker=target.url)
+        self._signals = Signals()
         self._shown = 0.0
         self._last: tuple[float, dict[str, Any], Histogram] | None = None
         scenario = SCENARIOS[options.scenario]
@@ -174,10 +176,11 @@ class _Run:
     def do(self) -> Result:
         """Go through the phases."""
         try:
-            self._phases()
+            with self._signals:
+                self._phases()
         except _Ended as ended:
             self._result.error = str(ended)
-        except KeyboardInterrupt:
+        except Interrupted:
             self._result.error = "interrupted"
         return self._result
 
@@ -230,6 +233,7 @@ class _Run:
         """Take in what the processes tell for so long, or until something is true."""
         started = time.monotonic()
         while (left := started + seconds - time.monotonic()) > 0:
+            self._signals.check()
             for pipe in wait(self._pipes, min(left, 0.25)):
                 assert isinstance(pipe, Connection)
                 try:

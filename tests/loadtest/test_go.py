@@ -5,9 +5,10 @@ import subprocess
 import pytest
 
 from loadtest.queues import golang
-from loadtest.queues.children import Children, Signals
+from loadtest.queues.children import Children
 from loadtest.queues.measure import PYTHON, Job, Options, jobs_of, run
 from loadtest.queues.series import SERIES
+from loadtest.signals import Signals
 
 RATE = 500
 

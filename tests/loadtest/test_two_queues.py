@@ -13,8 +13,9 @@ import psutil
 import pytest
 
 from loadtest.queues import golang
-from loadtest.queues.children import Children, Signals, Trouble
+from loadtest.queues.children import Children, Trouble
 from loadtest.queues.command import main
+from loadtest.signals import Signals
 from tests.brokers.redis_servers import running
 from tests.brokers.zeromq_forwarders import forwarding
 

@@ -167,7 +167,7 @@ class Node:
         x, y = resident.track.at(t)
         resident.ack = number
         resident.intent = intent
-        track = leg(self.terrain.blocked, x, y, intent, t)
+        track = leg(self.terrain, x, y, intent, t)
         if track is None:
             resident.intent = None
             track = stand(x, y, t)
@@ -250,7 +250,7 @@ class Node:
         self._cross(resident, due)
         x, y = resident.track.at(due)
         if resident.intent is not None and due >= _leg_ends(resident.track):
-            following = leg(self.terrain.blocked, x, y, resident.intent, due)
+            following = leg(self.terrain, x, y, resident.intent, due)
             if following is None:
                 resident.intent = None
             else:

@@ -24,8 +24,16 @@ CHUNK = 16
 #: Tiles from -LIMIT to LIMIT - 1 have ground; all beyond is deep water.
 LIMIT = 2**30
 
-#: Chunks kept by one Terrain: about 400 bytes each.
+#: Chunks kept by one Terrain: about 500 bytes each.
 CACHED_CHUNKS = 8192
+
+#: The blocked tiles of a chunk as one number: bit y * CHUNK + x. _BOX[h][w] is a box of w + 1 by
+#: h + 1 tiles in the first corner of one.
+_BLOCKED_DIGIT = bytes(ord("1") if kind in BLOCKED else ord("0") for kind in range(256))
+_BOX = [
+    [sum((2 << w) - 1 << y * CHUNK for y in range(h + 1)) for w in range(CHUNK)]
+    for h in range(CHUNK)
+]
 
 # Heights and woods are 0..65535.
 DEEP_BELOW, WATER_BELOW, SAND_BELOW, ROCK_FROM = 19500, 23500, 25500, 43500
@@ -71,7 +79,8 @@ class Terrain:
     def __init__(self, seed: int) -> None:
         self.seed = seed & _MASK
         self._salts = [hash32(self.seed + hash32(layer)) for layer in range(1, 9)]
-        self._chunks: dict[tuple[int, int], bytes] = {}
+        #: The kinds of a chunk's tiles, and which are blocked.
+        self._chunks: dict[tuple[int, int], tuple[bytes, int]] = {}
 
     def kind(self, x: int, y: int) -> int:
         """Return the kind (DEEP .. PLAZA) of the tile in column `x`, row `y`."""
@@ -79,18 +88,36 @@ class Terrain:
 
     def blocked(self, x: int, y: int) -> bool:
         """Say whether nobody can stand on the tile."""
-        kinds = self._chunks.get((x // CHUNK, y // CHUNK)) or self.chunk(x // CHUNK, y // CHUNK)
-        return kinds[y % CHUNK * CHUNK + x % CHUNK] in BLOCKED
+        key = x // CHUNK, y // CHUNK
+        _, bits = self._chunks.get(key) or self._make(key)
+        return bits >> y % CHUNK * CHUNK + x % CHUNK & 1 == 1
+
+    def free(self, x0: int, y0: int, x1: int, y1: int) -> bool:
+        """Say whether no tile is blocked from column x0 to x1, row y0 to y1, both included."""
+        for cy in range(y0 // CHUNK, y1 // CHUNK + 1):
+            top = max(y0 - cy * CHUNK, 0)
+            height = min(y1 - cy * CHUNK, CHUNK - 1) - top
+            for cx in range(x0 // CHUNK, x1 // CHUNK + 1):
+                _, bits = self._chunks.get((cx, cy)) or self._make((cx, cy))
+                if bits:
+                    left = max(x0 - cx * CHUNK, 0)
+                    width = min(x1 - cx * CHUNK, CHUNK - 1) - left
+                    if bits >> top * CHUNK + left & _BOX[height][width]:
+                        return False
+        return True
 
     def chunk(self, cx: int, cy: int) -> bytes:
         """Return the kinds of the CHUNK x CHUNK tiles of a chunk, row after row."""
-        key = (cx, cy)
-        kinds = self._chunks.get(key)
-        if kinds is None:
-            if len(self._chunks) >= CACHED_CHUNKS:
-                del self._chunks[next(iter(self._chunks))]
-            kinds = self._chunks[key] = bytes(kind for kind, *_ in self.fields(cx, cy))
+        kinds, _ = self._chunks.get((cx, cy)) or self._make((cx, cy))
         return kinds
+
+    def _make(self, key: tuple[int, int]) -> tuple[bytes, int]:
+        if len(self._chunks) >= CACHED_CHUNKS:
+            del self._chunks[next(iter(self._chunks))]
+        kinds = bytes(kind for kind, *_ in self.fields(*key))
+        # The first tile is the last digit.
+        chunk = self._chunks[key] = kinds, int(kinds.translate(_BLOCKED_DIGIT)[::-1], 2)
+        return chunk
 
     def fields(self, cx: int, cy: int) -> Iterator[tuple[int, int, int, int]]:
         """Yield (kind, height, wood, distance to the nearest path in 1/16 tile) of each tile."""

@@ -8,7 +8,7 @@ passes 2^53. It never decides when a leg is planned, nor who may walk.
 
 from collections.abc import Callable
 from math import isqrt
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 #: Positions are whole numbers of 1/UNIT tile.
 UNIT = 1024
@@ -23,8 +23,19 @@ REACH = 32 * UNIT
 #: A goal counts as no farther than this, in units along each axis.
 GOAL_REACH = 256 * UNIT
 
-#: Says whether nobody can stand on tile (column, row).
-Blocked = Callable[[int, int], bool]
+#: A leg is looked at in pieces of about so many columns or rows: many are free as a whole.
+PIECE = 8
+
+
+class Ground(Protocol):
+    """What a walk is planned on: world/terrain.py."""
+
+    def blocked(self, x: int, y: int) -> bool:
+        """Say whether nobody can stand on the tile in column `x`, row `y`."""
+
+    def free(self, x0: int, y0: int, x1: int, y1: int) -> bool:
+        """Say that no tile is blocked from column x0 to x1, row y0 to y1, both included; False
+        where that is not known."""
 
 
 class Track(NamedTuple):
@@ -99,7 +110,7 @@ def passing(x: int, dx: int, duration: int, border: int) -> int | None:
     return (x - border) * duration // -dx + 1 if x + dx < border else None
 
 
-def leg(blocked: Blocked, x: int, y: int, intent: Intent, start: int) -> Track | None:
+def leg(ground: Ground, x: int, y: int, intent: Intent, start: int) -> Track | None:
     """Return the next track of somebody at (x, y) with an intent, from time `start`.
 
     Straight on as far as it goes; where that is not at all, along the obstacle until it ends. None
@@ -112,9 +123,9 @@ def leg(blocked: Blocked, x: int, y: int, intent: Intent, start: int) -> Track |
         far_y = min(max(intent.y - y, -GOAL_REACH), GOAL_REACH)
     else:
         far_x, far_y = intent.x * REACH, intent.y * REACH
-    dx, dy, barred = _straight(blocked, x, y, *_shorten(far_x, far_y))
+    dx, dy, barred = _straight(ground, x, y, *_shorten(far_x, far_y))
     if not dx and not dy and barred is not None:
-        dx, dy = _slide(blocked, x, y, far_x, far_y, barred)
+        dx, dy = _slide(ground, x, y, far_x, far_y, barred)
     if not dx and not dy:
         return None
     return Track(x, y, dx, dy, start, _duration(dx, dy))
@@ -143,7 +154,7 @@ def _duration(dx: int, dy: int) -> int:
 
 
 def _straight(
-    blocked: Blocked, x: int, y: int, dx: int, dy: int
+    ground: Ground, x: int, y: int, dx: int, dy: int
 ) -> tuple[int, int, str | None]:
     """Cut a displacement where its track would enter a blocked tile.
 
@@ -152,7 +163,7 @@ def _straight(
     """
     barred = None
     while dx or dy:
-        block = _first_block(blocked, x, y, dx, dy)
+        block = _first_block(ground, x, y, dx, dy)
         if block is None:
             break
         axis, tile = block
@@ -167,7 +178,7 @@ def _straight(
 
 
 def _first_block(
-    blocked: Blocked, x: int, y: int, dx: int, dy: int
+    ground: Ground, x: int, y: int, dx: int, dy: int
 ) -> tuple[str, int] | None:
     """Follow a track from tile to tile. Return the axis along which the first blocked one would be
     entered, and the last free column or row; None when all are free.
@@ -177,21 +188,59 @@ def _first_block(
     """
     col, row = x // UNIT, y // UNIT
     last_col, last_row = (x + dx) // UNIT, (y + dy) // UNIT
-    step_x, step_y = (1 if dx > 0 else -1), (1 if dy > 0 else -1)
+    if _free(ground, col, row, last_col, last_row):
+        return None
+    blocked = ground.blocked
     # Along one axis no times need be compared: most walks go along one.
     if row == last_row:
-        for tile in range(col, last_col, step_x):
-            if blocked(tile + step_x, row):
+        step = 1 if dx > 0 else -1
+        for tile in range(col, last_col, step):
+            if blocked(tile + step, row):
                 return "x", tile
         return None
     if col == last_col:
-        for tile in range(row, last_row, step_y):
-            if blocked(col, tile + step_y):
+        step = 1 if dy > 0 else -1
+        for tile in range(row, last_row, step):
+            if blocked(col, tile + step):
                 return "y", tile
         return None
     duration = _duration(dx, dy)
+    pieces = max(abs(last_col - col), abs(last_row - row)) // PIECE + 1
+    for piece in range(1, pieces + 1):
+        # Where the track is at the end of the piece: as in Track.at.
+        t = duration * piece // pieces
+        end_col, end_row = (x + dx * t // duration) // UNIT, (y + dy * t // duration) // UNIT
+        if pieces == 1 or not _free(ground, col, row, end_col, end_row):
+            block = _first_block_between(
+                ground, x, y, dx, dy, duration, (col, row), (end_col, end_row)
+            )
+            if block is not None:
+                return block
+        col, row = end_col, end_row
+    return None
+
+
+def _free(ground: Ground, col: int, row: int, other_col: int, other_row: int) -> bool:
+    """Say whether all tiles of the box between two corners are free."""
+    if col > other_col:
+        col, other_col = other_col, col
+    if row > other_row:
+        row, other_row = other_row, row
+    return ground.free(col, row, other_col, other_row)
+
+
+def _first_block_between(
+    ground: Ground, x: int, y: int, dx: int, dy: int, duration: int,
+    start: tuple[int, int], end: tuple[int, int],
+) -> tuple[str, int] | None:  # fmt: skip
+    """Do what _first_block does for the piece of a track between two of its tiles."""
+    blocked = ground.blocked
+    col, row = start
+    last_col, last_row = end
+    step_x, step_y = (1 if dx > 0 else -1), (1 if dy > 0 else -1)
     border_x, border_y = (col + (dx > 0)) * UNIT, (row + (dy > 0)) * UNIT
-    at_x, at_y = passing(x, dx, duration, border_x), passing(y, dy, duration, border_y)
+    at_x = passing(x, dx, duration, border_x) if col != last_col else None
+    at_y = passing(y, dy, duration, border_y) if row != last_row else None
     while col != last_col or row != last_row:
         if at_y is None or (at_x is not None and at_x < at_y):
             if blocked(col + step_x, row):
@@ -218,16 +267,15 @@ def _first_block(
 
 
 def _slide(
-    blocked: Blocked, x: int, y: int, far_x: int, far_y: int, barred: str
+    ground: Ground, x: int, y: int, far_x: int, far_y: int, barred: str
 ) -> tuple[int, int]:
     """Return the displacement along an obstacle that bars one axis: to where it ends, the other
     axis is barred as well, or nothing is wanted any more along that axis."""
+    blocked = ground.blocked
     col, row = x // UNIT, y // UNIT
     if barred == "x":
         side = col + (1 if far_x > 0 else -1)
-        return 0, _along(
-            y, far_y, lambda r: blocked(col, r), lambda r: blocked(side, r)
-        )
+        return 0, _along(y, far_y, lambda r: blocked(col, r), lambda r: blocked(side, r))
     side = row + (1 if far_y > 0 else -1)
     return _along(x, far_x, lambda c: blocked(c, row), lambda c: blocked(c, side)), 0
 

@@ -15,6 +15,7 @@ from brokers import Message, Reset, open_broker
 from server.node import Node
 from server.session import Session
 from server.tokens import Tokens
+from tests.ground import Ground
 from tests.model import Model
 from world.grid import SIDE, Grid, Rect
 from world.terrain import Terrain
@@ -209,9 +210,7 @@ class Host:
     def __init__(self, harness: "Harness", free: bool, skew: int, seed: int, side: int) -> None:
         self.loop = ManualLoop(harness.clock, skew)
         self.broker = FaultyBroker(harness.url, harness.chance)
-        terrain = Terrain(seed)
-        if free:
-            terrain.blocked = lambda _x, _y: False  # type: ignore[method-assign]
+        terrain = Ground(lambda _x, _y: False, seed) if free else Terrain(seed)
         self.node = Node(grid=Grid(side), terrain=terrain, broker=self.broker, loop=self.loop)  # type: ignore[arg-type]
         self.node.peers.start()
         self.tokens = Tokens("a secret of tests")

@@ -56,7 +56,7 @@ def walks() -> list[dict[str, Any]]:
         t, legs = chance.randrange(2**41), []
         start = [x, y, t]
         for _ in range(12):
-            track = leg(land.blocked, x, y, intent, t)
+            track = leg(land, x, y, intent, t)
             if track is None:
                 break
             ages = sorted(chance.randrange(track.duration + 1) for _ in range(3))

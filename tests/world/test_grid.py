@@ -2,11 +2,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.ground import Ground
 from world.grid import Grid, Rect, channel, viewport
 from world.track import REACH, UNIT, Heading, Track, leg, stand
 
 GRID = Grid()
 SPAN = GRID.span
+FREE = Ground(lambda _x, _y: False)
 positions = st.integers(-(2**40), 2**40)
 views = st.builds(viewport, st.integers(1, 200), st.integers(1, 200))
 
@@ -111,7 +113,7 @@ def test_a_walk_of_a_thousand_squares_changes_hands_a_few_times_a_square():
     view, x, y, changes = viewport(40, 25), 100, 100, 0
     square, held, t = GRID.square(x, y), GRID.held(None, x, y, view), 0
     while square[0] < 1000:
-        track = leg(lambda _x, _y: False, x, y, Heading(1, 0), t)
+        track = leg(FREE, x, y, Heading(1, 0), t)
         while (due := GRID.next_change(track, square, held, view)) is not None:
             at = track.at(due)
             assert (GRID.square(*at), GRID.held(held, *at, view)) != (square, held)

@@ -1,6 +1,8 @@
 from collections import deque
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.vectors import load
 from world.terrain import (
@@ -53,6 +55,14 @@ def test_a_seed_makes_its_own_land_and_counts_by_its_low_32_bits():
     assert Terrain(-1).chunk(9, 9) == Terrain(2**32 - 1).chunk(9, 9)
 
 
+@given(*[st.integers(-150, 150)] * 2, *[st.integers(0, 40)] * 2)
+def test_a_box_is_free_if_none_of_its_tiles_is_blocked(x, y, width, height):
+    land = Terrain(2013)
+    tiles = [(a, b) for a in range(x, x + width + 1) for b in range(y, y + height + 1)]
+    blocked = any(land.blocked(*tile) for tile in tiles)
+    assert land.free(x, y, x + width, y + height) is not blocked
+
+
 @pytest.mark.parametrize("seed", [2013, 3, 4])
 def test_one_can_walk_from_the_plaza_to_the_paths_waypoints_all_around(seed):
     land, reach = Terrain(seed), 200
@@ -85,7 +95,7 @@ def test_paths_are_never_blocked_and_run_on_without_a_gap(far):
 def test_the_cache_is_bounded_and_changes_nothing():
     land, first = Terrain(8), Terrain(8).chunk(0, 0)
     assert land.chunk(0, 0) == first
-    land._chunks.update({(10**6, n): b"" for n in range(CACHED_CHUNKS)})
+    land._chunks.update({(10**6, n): (b"", 0) for n in range(CACHED_CHUNKS)})
     land.chunk(1, 1)
     assert len(land._chunks) <= CACHED_CHUNKS + 1
     assert (0, 0) not in land._chunks

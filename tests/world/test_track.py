@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.ground import Ground
 from tests.vectors import load
 from world.terrain import Terrain
 from world.track import (
@@ -19,6 +20,7 @@ from world.track import (
 )
 
 LAND = Terrain(2013)
+TILES = Ground(LAND.blocked)
 FAR = 2**40
 
 positions = st.integers(-FAR, FAR)
@@ -27,18 +29,17 @@ times = st.integers(0, 2**42)
 headings = st.sampled_from([Heading(a, b) for a in (-1, 0, 1) for b in (-1, 0, 1) if a or b])
 
 
-def free(_x, _y):
-    return False
+FREE = Ground(lambda _x, _y: False)
 
 
 def walls(*tiles):
-    return lambda x, y: (x, y) in tiles
+    return Ground(lambda x, y: (x, y) in tiles)
 
 
-def walk(blocked, x, y, intent, legs=400):
+def walk(ground, x, y, intent, legs=400):
     """Return the tracks of a walk from time 0 until it ends, at most so many."""
     tracks, t = [], 0
-    while len(tracks) < legs and (track := leg(blocked, x, y, intent, t)) is not None:
+    while len(tracks) < legs and (track := leg(ground, x, y, intent, t)) is not None:
         tracks.append(track)
         t = track.end
         x, y = track.at(t)
@@ -51,7 +52,7 @@ def test_a_walk_is_what_the_vectors_say(vector):
     [(kind, values)] = vector["intent"].items()
     intent = Heading(*values) if kind == "heading" else Goal(*values)
     for expected in vector["legs"]:
-        track = leg(LAND.blocked, x, y, intent, t)
+        track = leg(LAND, x, y, intent, t)
         assert track is not None and list(track) == expected["track"]
         for age, at_x, at_y in expected["at"]:
             assert track.at(t + age) == (at_x, at_y)
@@ -84,7 +85,7 @@ def test_a_border_is_passed_in_the_first_millisecond_beyond_it(x, dx, duration, 
 
 @given(positions, positions, headings)
 def test_a_free_walk_goes_as_far_as_a_leg_may(x, y, heading):
-    track = leg(free, x, y, heading, 5)
+    track = leg(FREE, x, y, heading, 5)
     assert track == Track(x, y, heading.x * REACH, heading.y * REACH, 5, track.duration)
     assert track.renewable
     speed = DIAGONAL if heading.x and heading.y else SPEED
@@ -93,7 +94,7 @@ def test_a_free_walk_goes_as_far_as_a_leg_may(x, y, heading):
 
 @given(positions, positions, lengths, lengths)
 def test_a_goal_within_reach_is_reached_exactly(x, y, dx, dy):
-    tracks = walk(free, x, y, Goal(x + dx, y + dy))
+    tracks = walk(FREE, x, y, Goal(x + dx, y + dy))
     assert len(tracks) == (1 if dx or dy else 0)
     if tracks:
         assert tracks[0].at(tracks[0].end) == (x + dx, y + dy)
@@ -101,15 +102,15 @@ def test_a_goal_within_reach_is_reached_exactly(x, y, dx, dy):
 
 def test_a_far_goal_is_walked_to_leg_by_leg_and_none_is_too_far():
     goal = Goal(-50 * REACH, 3 * REACH + 1)
-    tracks = walk(free, 7, 7, goal)
+    tracks = walk(FREE, 7, 7, goal)
     assert tracks[-1].at(tracks[-1].end) == goal
     assert all(abs(t.dx) <= REACH and abs(t.dy) <= REACH for t in tracks)
-    assert leg(free, 0, 0, Goal(2**60, 0), 0) == leg(free, 0, 0, Goal(GOAL_REACH, 0), 0)
+    assert leg(FREE, 0, 0, Goal(2**60, 0), 0) == leg(FREE, 0, 0, Goal(GOAL_REACH, 0), 0)
 
 
 def test_without_an_intent_there_is_no_leg():
-    assert leg(free, 0, 0, None, 0) is None
-    assert leg(free, 5, 5, Goal(5, 5), 0) is None
+    assert leg(FREE, 0, 0, None, 0) is None
+    assert leg(FREE, 5, 5, Goal(5, 5), 0) is None
 
 
 def test_a_blocked_walker_ends_on_the_last_unit_of_the_free_tile():
@@ -157,7 +158,7 @@ def test_a_corner_before_a_blocked_tile_is_walked_round():
 def test_nobody_is_ever_on_a_blocked_tile_nor_too_fast(x, y, intent):
     if LAND.blocked(x // UNIT, y // UNIT):
         x = y = 0
-    for track in walk(LAND.blocked, x, y, intent, 60):
+    for track in walk(LAND, x, y, intent, 60):
         assert track.duration > 0
         for t in range(track.start, track.end + 1, max(track.duration // 50, 1)):
             at_x, at_y = track.at(t)
@@ -166,12 +167,21 @@ def test_nobody_is_ever_on_a_blocked_tile_nor_too_fast(x, y, intent):
         assert far <= SPEED * track.duration / 1000 + 2
 
 
+@given(
+    st.integers(-400 * UNIT, 400 * UNIT),
+    st.integers(-400 * UNIT, 400 * UNIT),
+    headings | st.builds(Goal, st.integers(-(2**19), 2**19), st.integers(-(2**19), 2**19)),
+)
+def test_to_look_at_boxes_first_changes_no_walk(x, y, intent):
+    assert walk(LAND, x, y, intent, 20) == walk(TILES, x, y, intent, 20)
+
+
 @given(st.integers(-300, 300), st.integers(-300, 300), st.integers(-300, 300), st.integers(-99, 99))
 def test_every_walk_to_a_goal_ends(x, y, goal_x, goal_y):
     if LAND.blocked(x, y):
         x = y = 0
     goal = Goal(goal_x * UNIT, goal_y * UNIT)
-    tracks = walk(LAND.blocked, x * UNIT + 7, y * UNIT + 9, goal, 3000)
+    tracks = walk(LAND, x * UNIT + 7, y * UNIT + 9, goal, 3000)
     assert len(tracks) < 3000
 
 

@@ -23,7 +23,7 @@ from server.spots import Place, Spots
 from world.events import Corner, Event
 from world.grid import Grid, Rect, Square, Viewport
 from world.terrain import Terrain
-from world.track import Intent, Track, leg, stand
+from world.track import Goal, Intent, Track, leg, stand
 
 if TYPE_CHECKING:
     from server.session import Session
@@ -166,12 +166,9 @@ class Node:
             self._catch_up(resident, t)
         x, y = resident.track.at(t)
         resident.ack = number
-        resident.intent = intent
         track = leg(self.terrain, x, y, intent, t)
-        if track is None:
-            resident.intent = None
-            track = stand(x, y, t)
-        self._begin(resident, track)
+        self._begin(resident, track or stand(x, y, t))
+        resident.intent = _wanted(intent, track)
         if t < resident.moved:
             # The track that this late intent replaces has crossed a border meanwhile.
             self._cross(resident, t)
@@ -251,10 +248,9 @@ class Node:
         x, y = resident.track.at(due)
         if resident.intent is not None and due >= _leg_ends(resident.track):
             following = leg(self.terrain, x, y, resident.intent, due)
-            if following is None:
-                resident.intent = None
-            else:
+            if following is not None:
                 self._begin(resident, following)
+            resident.intent = _wanted(resident.intent, following)
         if resident.view is not None:
             self._hold(resident, self.grid.held(resident.held, x, y, resident.view))
 
@@ -398,6 +394,13 @@ class Node:
         for resident in self.residents.values():
             if resident.session is not None:
                 resident.session.tell_link()
+
+
+def _wanted(intent: Intent, track: Track | None) -> Intent:
+    """Return what is left of an intent at the end of the leg that it has led to."""
+    if track is None or (isinstance(intent, Goal) and track.at(track.end) == intent):
+        return None
+    return intent
 
 
 def _leg_ends(track: Track) -> int:

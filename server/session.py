@@ -40,20 +40,21 @@ PATIENCE, PATIENCE_RATE = 40, 2.0
 class Bucket:
     """A token bucket: `burst` at once, `rate` a second."""
 
-    __slots__ = ("_left", "_at")
+    __slots__ = ("_full_at", "_each", "_depth")
 
-    def __init__(self, burst: float, now: int) -> None:
-        self._left = burst
-        self._at = now
+    def __init__(self, rate: float, burst: float, now: int) -> None:
+        #: ms until one more is there, and until all are.
+        self._each = 1000 / rate
+        self._depth = burst * self._each
+        #: Node time at which all are there again.
+        self._full_at: float = now
 
-    def take(self, rate: float, burst: float, now: int) -> bool:
+    def take(self, now: int) -> bool:
         """Take one at node time `now`; False when there is none."""
-        left = min(self._left + (now - self._at) * rate / 1000, burst)
-        self._at = now
-        if left < 1:
-            self._left = left
+        full_at = (self._full_at if self._full_at > now else now) + self._each
+        if full_at - now > self._depth:
             return False
-        self._left = left - 1
+        self._full_at = full_at
         return True
 
 
@@ -79,7 +80,7 @@ class Session:
         self._capacity = capacity
         self._intent = 0
         self._buckets: dict[int, Bucket] = {}
-        self._patience = Bucket(PATIENCE, self.opened)
+        self._patience = Bucket(PATIENCE_RATE, PATIENCE, self.opened)
         # Flushes: the last one sent; the oldest one not acknowledged (0: all are) and when it was
         # sent; the bytes up to it, and those sent since.
         self._sent = self._mark = self._marked = self._marked_bytes = self._later_bytes = 0
@@ -119,9 +120,9 @@ class Session:
         now = self._node.loop.now()
         bucket = self._buckets.get(kind)
         if bucket is None:
-            bucket = self._buckets[kind] = Bucket(row.burst, now)
-        if not bucket.take(row.rate, row.burst, now):
-            patient = self._patience.take(PATIENCE_RATE, PATIENCE, now)
+            bucket = self._buckets[kind] = Bucket(row.rate, row.burst, now)
+        if not bucket.take(now):
+            patient = self._patience.take(now)
             raise Refused(
                 "flood",
                 f"too many messages of kind {row.name}: at most {row.rate:g} a second",

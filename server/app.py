@@ -35,8 +35,9 @@ HELLO_WITHIN = 5000
 #: Ping a client that was silent for this many seconds; let go of one silent for the latter.
 PING_AFTER, DEAD_AFTER = 25, 60
 
-#: Seconds between two looks at all sessions; hellos are looked after each second.
-SWEEP_EVERY = 10
+#: Every session is looked after once in ROUND seconds, a few of them ROUND_TURNS times in it. All
+#: at once, they would keep the loop from everything else for a tenth of a second.
+ROUND, ROUND_TURNS = 10, 200
 
 #: A server that stops closes so many sessions at a time, or more so that all are told in time, and
 #: waits so many seconds between: not all of them shall come back at once.
@@ -119,7 +120,8 @@ class Server:
     def start(self) -> None:
         """Begin to serve; returns at once."""
         keep_running("the broker's receiver", self.stats, self.node.listen)
-        keep_running("the sweep", self.stats, self._sweep)
+        keep_running("the watch", self.stats, self._watch)
+        keep_running("the round", self.stats, self._go_round)
         self.node.peers.start()
         self._walkers = start_walkers(self.node, self.settings.walkers)
         self._http.start()
@@ -179,23 +181,28 @@ class Server:
             # Its handshake had begun before.
             connection.close(protocol.RESTART, STOPPING)
 
-    def _sweep(self) -> None:
-        turn = 0
+    def _watch(self) -> None:
+        """Each second, note how late the loop is, and send away who has not said hello."""
         while True:
             before = time.monotonic()
             gevent.sleep(1)
             self._lag = (time.monotonic() - before - 1) * 1000
-            turn += 1
             now = self.node.loop.now()
             for session in list(self._greeting):
                 if session.resident is not None:
                     self._greeting.discard(session)
                 elif now - session.opened >= HELLO_WITHIN:
                     session.refuse(Refused("hello", "no hello came in time"))
-            if turn % SWEEP_EVERY == 0:
-                heard_now = time.monotonic()
-                for session in list(self.sessions):
-                    self._look_after(session, now, heard_now)
+
+    def _go_round(self) -> None:
+        while True:
+            sessions = list(self.sessions)
+            for turn in range(ROUND_TURNS):
+                gevent.sleep(ROUND / ROUND_TURNS)
+                now, heard_now = self.node.loop.now(), time.monotonic()
+                for session in sessions[turn::ROUND_TURNS]:
+                    if session in self.sessions:
+                        self._look_after(session, now, heard_now)
 
     def _look_after(self, session: Session, now: int, heard_now: float) -> None:
         connection = session.connection

@@ -19,7 +19,7 @@ from loadtest.swarm.observer import Observer
 if TYPE_CHECKING:
     from loadtest.swarm.generator import Generator
 
-READ_SIZE = 256 * 1024
+READ_SIZE = 32 * 1024
 
 #: A flush is acknowledged after so many us, or so many bytes; a quiet connection pings so often.
 PING_AFTER, PING_BYTES, PING_ANYWAY = 850_000, 90_000, 15_000_000
@@ -61,6 +61,7 @@ class Bot:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 * 1024)
         self.fd = self.socket.fileno()
         self._rest = self._unsent = b""
+        self._why = "the server hung up"
         self.state = CONNECTING
         self.asked = now
         self.id = 0
@@ -121,17 +122,23 @@ class Bot:
             both = select.EPOLLOUT | (select.EPOLLIN if self.reads else 0)
             self.world.modify(self, both)
 
-    def readable(self, now: int) -> None:
-        """The socket has something, or its end."""
+    def read(self) -> bytes | None:
+        """Take what the socket has: b"" is its end, None nothing."""
         try:
             data = os.read(self.fd, READ_SIZE)
         except BlockingIOError:
-            return
+            return None
         except OSError as error:
-            self.lose(os.strerror(error.errno or errno.EIO))
-            return
+            self._why = os.strerror(error.errno or errno.EIO)
+            data = b""
         if not data:
-            self.lose("the server hung up")
+            self.reads = False
+        return data
+
+    def received(self, data: bytes, now: int) -> None:
+        """Look at what was read at a moment."""
+        if not data:
+            self.lose(self._why)
             return
         world = self.world
         world.bytes += len(data)
@@ -139,27 +146,24 @@ class Bot:
             self._shake(self._rest + data)
             return
         try:
-            chunk, self._rest = world.reader.take(self._rest + data if self._rest else data)
-            if chunk.batches:
-                chunk.arrivals.append(now)
-                world.events += chunk.events
-            if self.observer is None:
-                for other in chunk.others:
-                    self._other(other, now)
-            else:
-                for part in chunk.parts:
-                    if isinstance(part, wire.Batch):
-                        self.observer.batch(part, now)
-                    else:
-                        self._other(part, now)
-            if chunk.flush and self.state == PLAYING:
-                self.flush = chunk.flush
-                self._unread += chunk.size
-                if not self.ping_due:
-                    self.ping_due = True
-                    world.pings.append((now + PING_AFTER, self))
-                elif self._unread > PING_BYTES:
-                    self.ping(now)
+            parts, self._rest = world.reader.take(self._rest + data if self._rest else data)
+            for part in parts:
+                if not isinstance(part, wire.Chunk):
+                    self._other(part, now)
+                    continue
+                part.arrivals.append(now)
+                world.events += part.events
+                if self.observer is not None:
+                    for batch in part.batches:
+                        self.observer.batch(batch, now)
+                self._unread += part.size
+                if part.flush and self.state == PLAYING:
+                    self.flush = part.flush
+                    if not self.ping_due:
+                        self.ping_due = True
+                        world.pings.append((now + PING_AFTER, self))
+                    elif self._unread > PING_BYTES:
+                        self.ping(now)
         except wire.BrokenFrame as error:
             self.lose(str(error))
 

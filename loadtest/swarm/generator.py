@@ -84,6 +84,8 @@ class Generator:
         self.span = self.drop = 0
         self.reader = wire.Reader(self._learn)
         self.pings: deque[tuple[int, Bot]] = deque()
+        #: What was read and not yet looked at: the bot, the bytes, and when.
+        self._received: deque[tuple[Bot, bytes, int]] = deque()
         self.bytes = self.events = self.snapshots = self.resyncs = 0
         self.counted: Counter[str] = Counter()
         self._scenario = SCENARIOS[plan.scenario]
@@ -100,6 +102,7 @@ class Generator:
         self._newest: dict[int, int] = {}
         self._told: dict[tuple[int, int], list[int]] = {}
         self._latency, self._late = Histogram(), Histogram()
+        self._lateness: list[int] = []
         self._moving = False
         self._stopped = 0
         self._neighbours: dict[int, dict[int, int]] = {}
@@ -137,27 +140,36 @@ class Generator:
             due = self._agenda[0][0] if self._agenda else housekeeping
             if self.pings:
                 due = min(due, self.pings[0][0])
-            wait = max(min(due, housekeeping) - now, 0) / SECOND
-            ready = self._epoll.poll(wait)
-            for turn, (fd, mask) in enumerate(ready):
+            wait = 0 if self._received else max(min(due, housekeeping) - now, 0) / SECOND
+            for turn, (fd, mask) in enumerate(self._epoll.poll(wait)):
                 if turn % AT_ONCE == AT_ONCE - 1:
                     self._do_what_is_due()
                 bot = self._by_fd.get(fd)
-                if bot is None:
-                    if fd == self._pipe.fileno():
-                        running = self._obey(*self._pipe.recv())
-                    continue
-                if mask & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR) and bot.reads:
-                    if bot.state != CONNECTING:
-                        bot.readable(self.now())
-                        if bot.state == CLOSED:
-                            continue
-                if mask & select.EPOLLOUT or bot.state == CONNECTING:
-                    bot.writable()
+                if bot is not None:
+                    self._serve(bot, mask)
+                elif fd == self._pipe.fileno():
+                    running = self._obey(*self._pipe.recv())
+            # Looked at only when nothing waits to be read: it is the reading that is timed.
+            for _ in range(min(len(self._received), AT_ONCE)):
+                bot, data, now = self._received.popleft()
+                if bot.state != CLOSED:
+                    bot.received(data, now)
             self._do_what_is_due()
             if self.now() >= housekeeping:
                 housekeeping = self.now() + HOUSEKEEPING
                 self._keep_house()
+
+    def _serve(self, bot: Bot, mask: int) -> None:
+        """Do what a bot's socket is ready for."""
+        if bot.state == CONNECTING:
+            bot.writable()
+            return
+        if mask & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR) and bot.reads:
+            data = bot.read()
+            if data is not None:
+                self._received.append((bot, data, self.now()))
+        if mask & select.EPOLLOUT:
+            bot.writable()
 
     def _do_what_is_due(self) -> None:
         now = self.now()
@@ -196,6 +208,8 @@ class Generator:
             if len(chunk.due) and chunk.arrivals:
                 arrivals = np.array(chunk.arrivals, dtype=np.int64)
                 self._latency.add(arrivals[:, None] - chunk.due[None, :])
+        self._late.add(np.array(self._lateness, dtype=np.int64))
+        self._lateness = []
         for bot in self._bots:
             if bot.state == PLAYING:
                 if bot.observer is not None:
@@ -387,7 +401,7 @@ class Generator:
         kind, *fields = self._scenario.move(bot, due)
         bot.intend(kind, due, *fields)
         self.counted["moves"] += 1
-        self._late.add(np.array([self.now() - due]))
+        self._lateness.append(self.now() - due)
         exactly += SECOND / self.plan.rate
         if bot.state == PLAYING:
             self._put(round(exactly), self._move, bot, (id, exactly))

@@ -68,25 +68,27 @@ class Batch:
 
 
 class Chunk:
-    """Bytes that one read may bring: whole frames, of which some are batches.
+    """Batches that came one behind the other, usually all of a flush.
 
-    `arrivals` are the moments, in us of the run's clock, at which bots received it.
+    `flush` is its number, 0 where it did not end here; `size` is in bytes; `due` has all numbers of
+    its batches; `arrivals` are the moments, in us of the run's clock, at which bots received it.
     """
 
-    __slots__ = ("parts", "batches", "others", "flush", "due", "events", "size", "arrivals")
+    __slots__ = ("batches", "flush", "due", "events", "size", "arrivals")
 
-    def __init__(self, parts: "list[Batch | bytes]", flush: int, size: int) -> None:
-        #: In their order: batches, the payloads of all other messages but flushes, and control
-        #: frames with their opcode before their payload.
-        self.parts = parts
-        self.batches = batches = [part for part in parts if isinstance(part, Batch)]
-        self.others = [part for part in parts if not isinstance(part, Batch)]
+    def __init__(self, batches: list[Batch], flush: int, size: int) -> None:
+        self.batches = batches
         self.flush = flush
         self.size = size
         self.events = sum(len(batch.events) for batch in batches)
         due = [number for batch in batches for number in batch.due]
         self.due = np.array(due, dtype=np.int64) if due else _NOTHING
         self.arrivals: list[int] = []
+
+
+#: What was received: a chunk, or the payload of another message, of a control frame with its opcode
+#: before it.
+Part = Chunk | bytes
 
 
 class BrokenFrame(ValueError):
@@ -104,28 +106,47 @@ class Reader:
         # Chunks and batches by their bytes: those of now, and those of a while ago.
         self._chunks: dict[bytes, Chunk] = {}
         self._old_chunks: dict[bytes, Chunk] = {}
-        # Those that begin or end within a flush, or hold more than it: they do not come again.
-        self._odd: list[Chunk] = []
         self._batches: dict[bytes, Batch] = {}
         self._old_batches: dict[bytes, Batch] = {}
+        #: How the newest flush ends.
+        self._mark = b"\0"
 
     def turn(self) -> list[Chunk]:
         """Forget what is two turns old; return the chunks that will not come again."""
-        past = [*self._old_chunks.values(), *self._odd]
-        self._odd = []
+        past = list(self._old_chunks.values())
         self._old_chunks, self._chunks = self._chunks, {}
         self._old_batches, self._batches = self._batches, {}
         return past
 
-    def take(self, data: bytes) -> tuple[Chunk, bytes]:
+    def take(self, data: bytes) -> tuple[list[Part], bytes]:
         """Return what whole frames `data` begins with, and the rest. Raises BrokenFrame."""
         chunk = self._chunks.get(data) or self._old_chunks.get(data)
         if chunk is not None:
-            return chunk, b""
-        parts: list[Batch | bytes] = []
-        flush = at = 0
+            return [chunk], b""
+        parts: list[Part] = []
+        at = 0
+        while True:
+            # Before or behind something that was for one bot only, a flush is as known as alone.
+            end = data.find(self._mark, at) + len(self._mark)
+            if end > at:
+                known = data[at:end]
+                chunk = self._chunks.get(known) or self._old_chunks.get(known)
+                if chunk is not None:
+                    parts.append(chunk)
+                    at = end
+                    continue
+            part, size = self._first(data, at)
+            if part is None:
+                return parts, data[at:]
+            parts.append(part)
+            at += size
+
+    def _first(self, data: bytes, begin: int) -> tuple[Part | None, int]:
+        """Return the part that begins with a frame, and its size; None where none is whole."""
+        batches: list[Batch] = []
+        at, flush = begin, 0
         end = len(data)
-        while end - at >= 2:
+        while end - at >= 2 and not flush:
             first, size = data[at], data[at + 1]
             start = at + 2
             if size >= 126:
@@ -136,24 +157,24 @@ class Reader:
                 size = int.from_bytes(data[at + 2 : start], "big")
             if start + size > end:
                 break
-            if first != 0x80 | BINARY or size < 2:
-                parts.append(control(first, data[start : start + size]))
+            message = first == 0x80 | BINARY and size >= 2
+            kind = data[start + 1] if message else 0
+            if kind == BATCH:
+                batches.append(self._batch(data[start : start + size]))
+            elif kind == FLUSH:
+                flush = msgpack.unpackb(data[start : start + size])[1]
+                self._mark = data[at : start + size]
+            elif batches:
+                break
             else:
-                kind = data[start + 1]
-                if kind == BATCH:
-                    parts.append(self._batch(data[start : start + size]))
-                elif kind == FLUSH:
-                    flush = msgpack.unpackb(data[start : start + size])[1]
-                else:
-                    parts.append(data[start : start + size])
+                payload = data[start : start + size]
+                return payload if message else control(first, payload), start + size - begin
             at = start + size
-        chunk = Chunk(parts, flush, at)
-        if chunk.batches and not chunk.others and at == end:
-            self._chunks[data] = chunk
-            return chunk, b""
-        if chunk.batches:
-            self._odd.append(chunk)
-        return chunk, data[at:]
+        if at == begin:
+            return None, 0
+        chunk = Chunk(batches, flush, at - begin)
+        self._chunks[data[begin:at]] = chunk
+        return chunk, at - begin
 
     def _batch(self, payload: bytes) -> Batch:
         batch = self._batches.get(payload) or self._old_batches.get(payload)

@@ -5,7 +5,6 @@ kernel's buffer is kept once, as a view of bytes shared with other connections, 
 """
 
 import logging
-import os
 import struct
 from collections.abc import Callable
 from socket import SHUT_WR, SO_LINGER, SOL_SOCKET
@@ -111,7 +110,7 @@ class Connection:
         if self._remainder is not None or self._state:
             return False
         try:
-            sent = os.write(self._fd, data)
+            sent = self._socket.send(data)
         except BlockingIOError:
             sent = 0
         except OSError:
@@ -174,7 +173,7 @@ class Connection:
 
     def _readable(self) -> None:
         try:
-            data = os.read(self._fd, READ_SIZE)
+            data = self._socket.recv(READ_SIZE)
         except BlockingIOError:
             return
         except OSError:
@@ -269,7 +268,7 @@ class Connection:
         rest = self._remainder
         assert rest is not None
         try:
-            sent = os.write(self._fd, rest)
+            sent = self._socket.send(rest)
         except BlockingIOError:
             return
         except OSError:

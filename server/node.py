@@ -398,9 +398,10 @@ class Node:
 
 def _wanted(intent: Intent, track: Track | None) -> Intent:
     """Return what is left of an intent at the end of the leg that it has led to."""
-    if track is None or (isinstance(intent, Goal) and track.at(track.end) == intent):
+    if track is None:
         return None
-    return intent
+    there = isinstance(intent, Goal) and (track.x + track.dx, track.y + track.dy) == intent
+    return None if there else intent
 
 
 def _leg_ends(track: Track) -> int:

@@ -10,7 +10,8 @@ waypoints, one a cell of 64 tiles, joined to its neighbours and bent by a third 
 paths, which go over everything: whoever follows them can walk on for ever.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import product
 from math import isqrt
 
 DEEP, WATER, SAND, GRASS, WOOD, ROCK, PATH, BRIDGE, PLAZA = range(9)
@@ -94,16 +95,19 @@ class Terrain:
 
     def free(self, x0: int, y0: int, x1: int, y1: int) -> bool:
         """Say whether no tile is blocked from column x0 to x1, row y0 to y1, both included."""
-        for cy in range(y0 // CHUNK, y1 // CHUNK + 1):
-            top = max(y0 - cy * CHUNK, 0)
-            height = min(y1 - cy * CHUNK, CHUNK - 1) - top
-            for cx in range(x0 // CHUNK, x1 // CHUNK + 1):
-                _, bits = self._chunks.get((cx, cy)) or self._make((cx, cy))
-                if bits:
-                    left = max(x0 - cx * CHUNK, 0)
-                    width = min(x1 - cx * CHUNK, CHUNK - 1) - left
-                    if bits >> top * CHUNK + left & _BOX[height][width]:
-                        return False
+        first, last = (x0 // CHUNK, y0 // CHUNK), (x1 // CHUNK, y1 // CHUNK)
+        keys: Iterable[tuple[int, int]] = (first,)
+        if first != last:
+            keys = product(range(first[0], last[0] + 1), range(first[1], last[1] + 1))
+        for key in keys:
+            _, bits = self._chunks.get(key) or self._make(key)
+            if bits:
+                # The part of the box that is in this chunk.
+                left, top = key[0] * CHUNK, key[1] * CHUNK
+                left, right = max(x0 - left, 0), min(x1 - left, CHUNK - 1)
+                top, bottom = max(y0 - top, 0), min(y1 - top, CHUNK - 1)
+                if bits >> top * CHUNK + left & _BOX[bottom - top][right - left]:
+                    return False
         return True
 
     def chunk(self, cx: int, cy: int) -> bytes:

@@ -119,8 +119,10 @@ def leg(ground: Ground, x: int, y: int, intent: Intent, start: int) -> Track | N
     if intent is None:
         return None
     if isinstance(intent, Goal):
-        far_x = min(max(intent.x - x, -GOAL_REACH), GOAL_REACH)
-        far_y = min(max(intent.y - y, -GOAL_REACH), GOAL_REACH)
+        far_x, far_y = intent.x - x, intent.y - y
+        if not (-GOAL_REACH <= far_x <= GOAL_REACH and -GOAL_REACH <= far_y <= GOAL_REACH):
+            far_x = min(max(far_x, -GOAL_REACH), GOAL_REACH)
+            far_y = min(max(far_y, -GOAL_REACH), GOAL_REACH)
     else:
         far_x, far_y = intent.x * REACH, intent.y * REACH
     dx, dy, barred = _straight(ground, x, y, *_shorten(far_x, far_y))
@@ -133,9 +135,9 @@ def leg(ground: Ground, x: int, y: int, intent: Intent, start: int) -> Track | N
 
 def _shorten(dx: int, dy: int) -> tuple[int, int]:
     """Cut a displacement to at most REACH along each axis."""
-    longest = max(abs(dx), abs(dy))
-    if longest <= REACH:
+    if -REACH <= dx <= REACH and -REACH <= dy <= REACH:
         return dx, dy
+    longest = max(abs(dx), abs(dy))
     return _part(dx, REACH, longest), _part(dy, REACH, longest)
 
 

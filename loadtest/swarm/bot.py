@@ -68,7 +68,7 @@ class Bot:
         self.offset = 0.0
         self._quickest = 10_000_000
         self.missing: set[tuple[int, int]] | None = None
-        self.flush = self._acknowledged = 0
+        self.flush = 0
         self._unread = 0
         self.ping_due = False
         self.pinged = now
@@ -158,11 +158,10 @@ class Bot:
                         self.observer.batch(batch, now)
                 self._unread += part.size
                 if part.flush and self.state == PLAYING:
-                    self.flush = part.flush
                     if not self.ping_due:
-                        self.ping_due = True
-                        world.pings.append((now + PING_AFTER, self))
-                    elif self._unread > PING_BYTES:
+                        world.ping_after(self, now)
+                    self.flush = part.flush
+                    if self._unread > PING_BYTES:
                         self.ping(now)
         except wire.BrokenFrame as error:
             self.lose(str(error))

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from loadtest.swarm import wire
-from loadtest.swarm.bot import CLOSED, CONNECTING, PING_ANYWAY, PLAYING, Bot
+from loadtest.swarm.bot import CLOSED, CONNECTING, PING_AFTER, PING_ANYWAY, PLAYING, Bot
 from loadtest.swarm.histogram import Histogram
 from loadtest.swarm.scenarios import JOIN_WITHIN, SCENARIOS
 
@@ -83,7 +83,7 @@ class Generator:
         self.address, self.path, self.viewport = plan.address, plan.path, plan.viewport
         self.span = self.drop = 0
         self.reader = wire.Reader(self._learn)
-        self.pings: deque[tuple[int, Bot]] = deque()
+        self._pings: deque[tuple[int, Bot]] = deque()
         #: What was read and not yet looked at: the bot, the bytes, and when.
         self._received: deque[tuple[Bot, bytes, int]] = deque()
         self.bytes = self.events = self.snapshots = self.resyncs = 0
@@ -138,8 +138,8 @@ class Generator:
         while running:
             now = self.now()
             due = self._agenda[0][0] if self._agenda else housekeeping
-            if self.pings:
-                due = min(due, self.pings[0][0])
+            if self._pings:
+                due = min(due, self._pings[0][0])
             wait = 0 if self._received else max(min(due, housekeeping) - now, 0) / SECOND
             for turn, (fd, mask) in enumerate(self._epoll.poll(wait)):
                 if turn % AT_ONCE == AT_ONCE - 1:
@@ -149,8 +149,9 @@ class Generator:
                     self._serve(bot, mask)
                 elif fd == self._pipe.fileno():
                     running = self._obey(*self._pipe.recv())
-            # Looked at only when nothing waits to be read: it is the reading that is timed.
-            for _ in range(min(len(self._received), AT_ONCE)):
+            # What waits in a socket is read first, for it is the reading that is timed; but what
+            # was read must not wait for long, or flushes would be acknowledged too late.
+            for _ in range(min(len(self._received), max(AT_ONCE, len(self._received) // 4))):
                 bot, data, now = self._received.popleft()
                 if bot.state != CLOSED:
                     bot.received(data, now)
@@ -177,10 +178,9 @@ class Generator:
         while agenda and agenda[0][0] <= now:
             due, _, what, bot, argument = heapq.heappop(agenda)
             what(bot, due, argument)
-        while self.pings and self.pings[0][0] <= now:
-            _, bot = self.pings.popleft()
-            if bot.ping_due and bot.state == PLAYING:
-                bot.ping(now)
+        while self._pings and self._pings[0][0] <= now:
+            due, bot = self._pings.popleft()
+            self._ping(bot, due)
 
     def _put(self, due: int, what: Any, bot: Bot, argument: Any = None) -> None:
         self._order += 1
@@ -317,6 +317,19 @@ class Generator:
             return
         self.counted["lost"] += 1
         self._complaints[why] += 1
+
+    def ping_after(self, bot: Bot, now: int) -> None:
+        """A bot has a flush to acknowledge."""
+        bot.ping_due = True
+        if bot.flush:
+            self._pings.append((now + PING_AFTER, bot))
+        else:
+            # The first one reaches all at once: they would go on to ping at once, as no people do.
+            self._put(now + random.randrange(PING_AFTER), self._ping, bot)
+
+    def _ping(self, bot: Bot, due: int, _: Any = None) -> None:
+        if bot.ping_due and bot.state == PLAYING:
+            bot.ping(self.now())
 
     def complain(self, bot: Bot, code: str, sentence: str) -> None:
         """The server did not obey a bot."""

@@ -6,6 +6,7 @@ bytes: a flush is the same for all who hold the same squares. It knows nothing o
 
 import base64
 import os
+import re
 from random import getrandbits
 from typing import Any
 
@@ -22,6 +23,9 @@ TEXT, BINARY, CLOSE, WS_PING, WS_PONG = 1, 2, 8, 9, 10
 #: Intents are numbered by the moment they are due, in us, counted so that none is below this: with
 #: it the number in an event (`ack`) tells when its move was due, and that a bot made it.
 FIRST_NUMBER = 2**31
+
+#: The frame of a FLUSH, but for its number: 3 to 11 bytes, an array of two.
+_FLUSH_ENDS = re.compile(rb"\x82[\x03-\x0b]\x92\x15", re.DOTALL)
 
 _NOTHING = np.empty(0, dtype=np.int64)
 
@@ -108,8 +112,6 @@ class Reader:
         self._old_chunks: dict[bytes, Chunk] = {}
         self._batches: dict[bytes, Batch] = {}
         self._old_batches: dict[bytes, Batch] = {}
-        #: How the newest flush ends.
-        self._mark = b"\0"
 
     def turn(self) -> list[Chunk]:
         """Forget what is two turns old; return the chunks that will not come again."""
@@ -126,9 +128,10 @@ class Reader:
         parts: list[Part] = []
         at = 0
         while True:
-            # Before or behind something that was for one bot only, a flush is as known as alone.
-            end = data.find(self._mark, at) + len(self._mark)
-            if end > at:
+            # Before or behind something else a flush is as well known as alone. If what is found
+            # is no end of one, nothing is known that ends there.
+            if mark := _FLUSH_ENDS.search(data, at):
+                end = mark.start() + 2 + data[mark.start() + 1]
                 known = data[at:end]
                 chunk = self._chunks.get(known) or self._old_chunks.get(known)
                 if chunk is not None:
@@ -163,7 +166,6 @@ class Reader:
                 batches.append(self._batch(data[start : start + size]))
             elif kind == FLUSH:
                 flush = msgpack.unpackb(data[start : start + size])[1]
-                self._mark = data[at : start + size]
             elif batches:
                 break
             else:

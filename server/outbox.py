@@ -93,15 +93,14 @@ class Outbox:
 
     def _publish(self, square: Square, batch: Batch, now: int) -> None:
         """Publish what happened in a square: one batch, more if large."""
-        events = batch.events()
         stats = self._loop.stats
-        stats["events"] += len(events)
-        stats["replaced"] += batch.replaced
-        replaced = batch.replaced
-        for start in range(0, len(events), BATCH_LIMIT):
-            self._send(square, batch.corner.sent, replaced, events[start : start + BATCH_LIMIT])
-            replaced = 0
-        rest = min(len(events), REST_MOST)
+        count = 0
+        for events, replaced in batch.parts(BATCH_LIMIT):
+            count += len(events)
+            stats["replaced"] += replaced
+            self._send(square, batch.corner.sent, replaced, events)
+        stats["events"] += count
+        rest = min(count, REST_MOST)
         if rest > 1:
             self._resting[square] = now + rest
         else:

@@ -5,7 +5,7 @@ from the square's corner, times are ages before the moment the batch was begun. 
 sends anything.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from world.grid import Square
@@ -78,15 +78,16 @@ class Corner:
 class Batch:
     """The events of one square that go out together, at most one a player besides what is said.
 
-    A player's newer event replaces its older one; `replaced` counts those.
+    A player's newer event replaces its older one.
     """
 
-    __slots__ = ("corner", "replaced", "_states", "_said")
+    __slots__ = ("corner", "_replaced", "_states", "_said")
 
     def __init__(self, corner: Corner) -> None:
         self.corner = corner
-        self.replaced = 0
         self._states: dict[int, Event] = {}
+        #: How many events a player's event has replaced, if any.
+        self._replaced: dict[int, int] = {}
         self._said: list[Event] = []
 
     def enter(self, p: Player) -> None:
@@ -113,12 +114,19 @@ class Batch:
 
     def _put(self, id: int, event: Event) -> None:
         if id in self._states:
-            self.replaced += 1
+            self._replaced[id] = self._replaced.get(id, 0) + 1
         self._states[id] = event
 
-    def events(self) -> list[Event]:
-        """Return what is to be sent."""
-        return [*self._states.values(), *self._said]
+    def parts(self, most: int) -> Iterator[tuple[list[Event], int]]:
+        """Yield what is to be sent, `most` events at a time, with how many each of them replaced."""
+        events = [*self._states.values(), *self._said]
+        for start in range(0, len(events), most):
+            some = events[start : start + most]
+            replaced = 0
+            if self._replaced:
+                ids = (event[1] for event in some if event[0] != SAY)
+                replaced = sum(self._replaced.get(id, 0) for id in ids)
+            yield some, replaced
 
 
 class Replica:

@@ -71,6 +71,16 @@ def test_a_server_that_keeps_its_word_is_all_right(tmp_path):
     assert len(result["series"]) >= 4
 
 
+def test_in_a_crowd_newer_moves_take_the_place_of_older_ones_and_none_is_unaccounted_for(tmp_path):
+    # More than one batch can carry, and faster than its square may publish.
+    code, result = judged(
+        tmp_path, "--bots", "150", "--seconds", "3", "--scenario", "crowd", "--rate", "9"
+    )
+    verdict = result["verdict"]
+    assert code == 0 and result["faults"] == [] and result["adds_up"]
+    assert verdict["replaced"] > 500 and verdict["delivered"] > verdict["replaced"]
+
+
 def test_each_broken_word_is_found_and_counted(tmp_path):
     counts = {"drop": 3, "duplicate": 4, "reorder": 5, "delay": 6, "leak": 7}
     server = ServerProcess("--spread", "1", module="tests.loadtest.faulty_server",

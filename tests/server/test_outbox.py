@@ -113,6 +113,18 @@ def test_no_rest_is_longer_than_the_most(bench):
     assert len(bench.batches) == pages + 1
 
 
+def test_each_part_of_a_large_batch_tells_what_its_own_events_replaced(bench):
+    count = 2 * BATCH_LIMIT
+    for seq in (1, 2, 3):
+        for id in range(count):
+            if id % seq == 0:
+                bench.move(id, seq)
+    bench.run(0)
+    for (_, replaced, ids) in bench.batches:
+        assert replaced == sum((id % 2 == 0) + (id % 3 == 0) for id in ids) > 0
+    assert len(bench.batches) == 2
+
+
 def test_numbers_follow_one_another_and_begin_anew_without_residents(bench):
     def told():
         bench.run(REST_MOST)

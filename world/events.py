@@ -118,7 +118,7 @@ class Batch:
         self._states[id] = event
 
     def parts(self, most: int) -> Iterator[tuple[list[Event], int]]:
-        """Yield what is to be sent, `most` events at a time, with how many each of them replaced."""
+        """Yield what is to be sent, `most` events at a time, with how many they replaced."""
         events = [*self._states.values(), *self._said]
         for start in range(0, len(events), most):
             some = events[start : start + most]

@@ -4,66 +4,109 @@ Each is one run of loadtest/bots.py, whose oracle must find nothing.
 """
 
 import json
+import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 
-#: Seconds measured in each run.
-SECONDS = 6
+#: Seconds measured in each run, and in those of a full measurement, of which there are so many.
+SECONDS, FULL_SECONDS, FULL_TIMES = 6, 8, 3
+
+_2000 = ("--scenario", "mill", "--bots", "2000", "--squares", "88", "--joins", "1000")
 
 RUNS = {
     "50": ("--scenario", "mill", "--bots", "50", "--squares", "4"),
     "400": ("--scenario", "mill", "--bots", "400", "--squares", "20"),
-    "2000": ("--scenario", "mill", "--bots", "2000", "--squares", "88"),
-    "march": ("--scenario", "march", "--bots", "2000", "--squares", "88"),
+    "2000": _2000,
+    "march": ("--scenario", "march", *_2000[2:]),
     "crowd": ("--scenario", "crowd", "--bots", "500", "--rate", "1"),
     "idle": ("--rate", "0", "--bots", "8000", "--squares", "400", "--joins", "1500"),
 }
 
+#: What only a full measurement has.
+MORE = {
+    "5000": ("--scenario", "mill", "--bots", "5000", "--squares", "222", "--joins", "1000"),
+    "8000": ("--scenario", "mill", "--bots", "8000", "--squares", "356", "--joins", "1000"),
+    "redis": (*_2000, "--broker", "redis://", "--workers", "2"),
+    "zeromq": (*_2000, "--broker", "zeromq://", "--workers", "2"),
+    "hurry": ("--scenario", "crowd", "--bots", "500", "--rate", "10"),
+    "storm": ("--scenario", "storm", "--bots", "2000"),
+    "idle": ("--rate", "0", "--bots", "10000", "--squares", "444", "--joins", "1500"),
+}
 
-def run(name: str) -> dict[str, Any]:
-    """Return what bots.py keeps of one of RUNS. Raises RuntimeError where it has not run."""
+#: All runs of bots.py with the same options, as it keeps them.
+Results = list[dict[str, Any]]
+
+
+def run(options: tuple[str, ...], seconds: int, times: int) -> Results:
+    """Return what bots.py keeps. Raises RuntimeError where it has not run."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "runs.json"
-        command = [sys.executable, "loadtest/bots.py", *RUNS[name]]
-        done = subprocess.run(
-            [*command, "--seconds", str(SECONDS), "--json", str(path)],
-            cwd=ROOT, capture_output=True, text=True,
-        )  # fmt: skip
+        command = [sys.executable, "loadtest/bots.py", *options]
+        more = ["--seconds", str(seconds), "--repeat", str(times), "--json", str(path)]
+        done = subprocess.run([*command, *more], cwd=ROOT, capture_output=True, text=True)
         if not path.exists():
             raise RuntimeError(f"{' '.join(command)}: {done.stdout}{done.stderr}")
-        [result] = json.loads(path.read_text())["runs"]
-        return dict(result)
+        return list(json.loads(path.read_text())["runs"])
 
 
-def measure(say: Any) -> dict[str, float]:
-    """Return the figures of all runs; `say` is told of each as it begins."""
-    found: dict[str, float] = {}
+def measure(say: Callable[[str], None], full: bool) -> dict[str, Results]:
+    """Return the results of all runs by name; `say` is told of each as it begins, and what its
+    oracle found."""
     results = {}
-    for name in RUNS:
-        say(f"  bots.py {' '.join(RUNS[name])} ...")
-        result = results[name] = run(name)
-        for fault in (*result["faults"], *result["invalid"]):
-            say(f"    ! {fault}")
-    for name in ("400", "2000"):
-        found[f"{name} players: deliveries a CPU second, k"] = (
-            results[name]["figures"]["per CPU s"] / 1000
+    seconds, times = (FULL_SECONDS, FULL_TIMES) if full else (SECONDS, 1)
+    for name, options in (RUNS | MORE if full else RUNS).items():
+        say(f"  bots.py {' '.join(options)} ...")
+        results[name] = run(options, seconds, times)
+        for result in results[name]:
+            for fault in (*result["faults"], *result["invalid"]):
+                say(f"    ! {fault}")
+    return results
+
+
+def figures(results: dict[str, Results]) -> dict[str, float]:
+    """Return what there are targets for, each the median of its runs."""
+
+    def median(name: str, figure: str) -> float:
+        return float(statistics.median(result["figures"][figure] for result in results[name]))
+
+    found: dict[str, float] = {}
+    for name in ("400", "2000", "5000", "8000"):
+        if name in results:
+            found[f"{name} players: deliveries a CPU second, k"] = median(name, "per CPU s") / 1000
+    for name in ("50", "400"):
+        found[f"{name} players: p50, ms"] = median(name, "p50")
+    for name in ("2000", "5000", "8000"):
+        if name in results:
+            found[f"{name} players: p99, ms"] = median(name, "p99")
+            found[f"{name} players: CPU, %"] = median(name, "server") * 100
+    found["2000 players: memory, MB"] = median("2000", "MB")
+    for name in ("redis", "zeromq"):
+        if name in results:
+            found[f"{name}, 2 workers: share of the figure of one, %"] = (
+                median(name, "per CPU s") / median("2000", "per CPU s") * 100
+            )
+            found[f"{name}, 2 workers: CPU of the broker, %"] = median(name, "broker") * 100
+    found["crossings: CPU against none"] = median("march", "server") / median("2000", "server")
+    found["500 in one square: p99, ms"] = median("crowd", "p99")
+    if "hurry" in results:
+        found["500 in one square, 10 moves a second: p99, ms"] = median("hurry", "p99")
+        found["500 in one square, 10 moves a second: KB/s to each"] = statistics.median(
+            result["totals"]["bytes"] / result["measured"] / 500 / 1024
+            for result in results["hurry"]
         )
-    found["50 players: p50, ms"] = results["50"]["latency"]["p50"]
-    found["400 players: p50, ms"] = results["400"]["latency"]["p50"]
-    found["2000 players: p99, ms"] = results["2000"]["latency"]["p99"]
-    found["2000 players: memory, MB"] = results["2000"]["figures"]["MB"]
-    found["2000 players: CPU, %"] = results["2000"]["figures"]["server"] * 100
-    found["crossings: CPU against none"] = (
-        results["march"]["figures"]["server"] / results["2000"]["figures"]["server"]
-    )
-    found["500 in one square: p99, ms"] = results["crowd"]["latency"]["p99"]
-    found["8000 idle players: CPU, %"] = results["idle"]["figures"]["server"] * 100
-    found["8000 idle players: memory of each, KB"] = (
-        (results["idle"]["figures"]["MB"] - results["50"]["figures"]["MB"]) * 1024 / 8000
+        found["a join storm: p99 of all, ms"] = median("storm", "p99")
+        found["a join storm: longest until complete, s"] = statistics.median(
+            result["joining"]["max"] / 1000 for result in results["storm"]
+        )
+    idle = results["idle"][0]["options"]["bots"]
+    found["idle players: CPU, %"] = median("idle", "server") * 100
+    found["idle players: memory of each, KB"] = (
+        (median("idle", "MB") - median("50", "MB")) * 1024 / idle
     )
     return found

@@ -7,7 +7,6 @@ measures itself.
 
 import gc
 import heapq
-import math
 import os
 import random
 import resource
@@ -23,6 +22,8 @@ import numpy as np
 from loadtest.swarm import wire
 from loadtest.swarm.bot import CLOSED, CONNECTING, PING_AFTER, PING_ANYWAY, PLAYING, Bot
 from loadtest.swarm.histogram import Histogram
+from loadtest.swarm.lockstep import Lockstep
+from loadtest.swarm.rude import offend
 from loadtest.swarm.scenarios import JOIN_WITHIN, SCENARIOS
 
 SECOND = 1_000_000
@@ -32,9 +33,6 @@ HOUSEKEEPING = SECOND // 2
 
 #: Sockets that are read before it is looked whether a move is due.
 AT_ONCE = 64
-
-#: In lockstep, a step that is not complete after so many us never will be.
-STEP_WITHIN = 3 * SECOND
 
 #: A bot that leaves comes again after so many us.
 AWAY = SECOND // 2
@@ -103,10 +101,9 @@ class Generator:
         self._told: dict[tuple[int, int], list[int]] = {}
         self._latency, self._late = Histogram(), Histogram()
         self._lateness: list[int] = []
-        self._moving = False
+        self.moving = False
         self._stopped = 0
-        self._neighbours: dict[int, dict[int, int]] = {}
-        self._stepped: dict[int, int] = {}
+        self._lockstep = Lockstep(self)
         self._complaints: Counter[str] = Counter()
 
     def now(self) -> int:
@@ -182,7 +179,8 @@ class Generator:
             due, bot = self._pings.popleft()
             self._ping(bot, due)
 
-    def _put(self, due: int, what: Any, bot: Bot, argument: Any = None) -> None:
+    def put(self, due: int, what: Any, bot: Bot, argument: Any = None) -> None:
+        """Let `what(bot, due, argument)` be done at a moment."""
         self._order += 1
         heapq.heappush(self._agenda, (due, self._order, what, bot, argument))
 
@@ -253,16 +251,12 @@ class Generator:
         for life in lives:
             life["intents"] = np.array(life["intents"], dtype=np.int64)
             life["timeline"] = np.array(life["timeline"], dtype=np.int64).reshape(-1, 10)
-        stalled: list[int] = []
-        if self._scenario.lockstep:
-            since = self._stopped - STEP_WITHIN
-            stalled = [index for index, stepped in self._stepped.items() if stepped < since]
         return {
             "lives": lives,
             "at": now,
             "rules": (self.span, self.drop),
             "viewport": self.viewport,
-            "stalled": stalled,
+            "stalled": self._lockstep.stalled(self._stopped),
         }
 
     # What bots tell their process.
@@ -301,15 +295,15 @@ class Generator:
             self.modify(bot, 0)
         if self._scenario.stay:
             stay = random.uniform(0.5, 1.5) * self._scenario.stay * SECOND
-            self._put(now + round(stay), self._part, bot, bot.id)
-        if self._moving:
+            self.put(now + round(stay), self._part, bot, bot.id)
+        if self.moving:
             self._begin(bot, now)
 
     def lost(self, bot: Bot, why: str) -> None:
         """A bot's connection has ended without its will."""
         if bot.rude:
             self.counted["rude_closed"] += 1
-            self._put(self.now() + SECOND, self._join, bot)
+            self.put(self.now() + SECOND, self._join, bot)
             return
         if bot.deaf and bot.id:
             # Who never reads is let go in the end: it was to be so.
@@ -325,7 +319,7 @@ class Generator:
             self._pings.append((now + PING_AFTER, bot))
         else:
             # The first one reaches all at once: they would go on to ping at once, as no people do.
-            self._put(now + random.randrange(PING_AFTER), self._ping, bot)
+            self.put(now + random.randrange(PING_AFTER), self._ping, bot)
 
     def _ping(self, bot: Bot, due: int, _: Any = None) -> None:
         if bot.ping_due and bot.state == PLAYING:
@@ -367,7 +361,7 @@ class Generator:
         bots = [bot for bot in self._bots if self._early(bot) == early]
         pause = 1 / self.plan.joins if early or not late else JOIN_WITHIN / max(len(bots), 1)
         for turn, bot in enumerate(bots):
-            self._put(now + round(turn * pause * SECOND), self._join, bot)
+            self.put(now + round(turn * pause * SECOND), self._join, bot)
 
     def _early(self, bot: Bot) -> bool:
         late = self._scenario.late
@@ -378,12 +372,12 @@ class Generator:
             bot.connect(self.now())
 
     def _part(self, bot: Bot, due: int, id: int) -> None:
-        if bot.id == id and bot.state == PLAYING and self._moving:
+        if bot.id == id and bot.state == PLAYING and self.moving:
             bot.leave()
-            self._put(self.now() + AWAY, self._join, bot)
+            self.put(self.now() + AWAY, self._join, bot)
 
     def _begin_moving(self) -> None:
-        self._moving = True
+        self.moving = True
         now = self.now()
         for bot in self._bots:
             if bot.state == PLAYING and bot.ready_at:
@@ -391,7 +385,7 @@ class Generator:
 
     def _stop(self) -> None:
         """Let all stand, so that what is believed in the end can be compared."""
-        self._moving = False
+        self.moving = False
         now = self._stopped = self.now()
         for bot in self._bots:
             if bot.state == PLAYING and bot.ready_at and not bot.rude:
@@ -399,17 +393,17 @@ class Generator:
 
     def _begin(self, bot: Bot, now: int) -> None:
         if bot.rude:
-            self._put(now + SECOND // 2, self._offend, bot, bot.id)
+            self.put(now + SECOND // 2, self._offend, bot, bot.id)
         elif self._scenario.lockstep:
-            self._put(now + SECOND, self._step, bot, (bot.id, 0))
+            self._lockstep.begin(bot, now)
         elif self.plan.rate > 0:
             pause = SECOND / self.plan.rate
             first = now + random.random() * pause
-            self._put(round(first), self._move, bot, (bot.id, first))
+            self.put(round(first), self._move, bot, (bot.id, first))
 
     def _move(self, bot: Bot, due: int, state: tuple[int, float]) -> None:
         id, exactly = state
-        if not self._moving or bot.id != id or bot.state != PLAYING:
+        if not self.moving or bot.id != id or bot.state != PLAYING:
             return
         kind, *fields = self._scenario.move(bot, due)
         bot.intend(kind, due, *fields)
@@ -417,70 +411,16 @@ class Generator:
         self._lateness.append(self.now() - due)
         exactly += SECOND / self.plan.rate
         if bot.state == PLAYING:
-            self._put(round(exactly), self._move, bot, (id, exactly))
-
-    def _meet(self, bot: Bot) -> None:
-        """In lockstep: note who the neighbours are, those in the squares around one's own."""
-        assert bot.observer is not None
-        own = bot.home[0] // self.span, bot.home[1] // self.span
-        self._neighbours[bot.index] = {
-            id: 0
-            for id, player in bot.observer.players.items()
-            if max(abs(player.square[0] - own[0]), abs(player.square[1] - own[1])) <= 1
-        }
-        self._stepped[bot.index] = self.now()
-
-    def _step(self, bot: Bot, due: int, state: tuple[int, int]) -> None:
-        """In lockstep: step, if all neighbours' last steps were heard, else look again soon."""
-        id, number = state
-        if not self._moving or bot.state != PLAYING:
-            return
-        assert bot.observer is not None
-        if number == 0:
-            self._meet(bot)
-        heard = self._neighbours[bot.index]
-        players = bot.observer.players
-        complete = number == 0 or all(
-            id in players and players[id].ack > before for id, before in heard.items()
-        )
-        now = self.now()
-        if complete:
-            for id in heard:
-                if id in players:
-                    heard[id] = players[id].ack
-            kind, *fields = self._scenario.move(bot, now)
-            bot.intend(kind, now, *fields)
-            self.counted["moves"] += 1
-            self.counted["steps"] += 1
-            self._stepped[bot.index] = now
-            number += 1
-        pause = SECOND / self.plan.rate if complete else 2000
-        self._put(now + round(pause), self._step, bot, (bot.id, number))
+            self.put(round(exactly), self._move, bot, (id, exactly))
 
     def _offend(self, bot: Bot, due: int, id: int) -> None:
         """Break the rules, in one of many ways."""
-        if not self._moving or bot.id != id or bot.state != PLAYING:
+        if not self.moving or bot.id != id or bot.state != PLAYING:
             return
         self.counted["offences"] += 1
-        way = random.randrange(7)
-        if way == 0:
-            bot.write(os.urandom(400))
-        elif way == 1:
-            bot.write(wire.client_frame(os.urandom(200)))
-        elif way == 2:
-            bot.write(wire.client_frame(b"text", wire.TEXT))
-        elif way == 3:
-            bot.write(wire.client_frame(b"\x91" * 8000))
-        elif way == 4:
-            bot.send(wire.GO, 1, 0, 2**60, math.pi)
-        elif way == 5:
-            for number in range(1, 200):
-                bot.send(wire.WALK, number, 0, 1, 0)
-        else:
-            for _ in range(30):
-                bot.send(wire.SAY, "x" * 120)
+        offend(bot)
         if bot.state == PLAYING:
-            self._put(self.now() + SECOND // 5, self._offend, bot, id)
+            self.put(self.now() + SECOND // 5, self._offend, bot, id)
 
 
 def _sparse(histogram: Histogram) -> tuple[Any, Any]:

@@ -468,7 +468,7 @@ moves = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, 5), moves, st.integers(0, 4000)), max_size=40))
 def test_whatever_happens_everybody_believes_the_truth(steps):
     harness = Harness(free=False)

@@ -443,7 +443,7 @@ returns = st.one_of(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(st.integers(0, 7), returns, st.integers(0, 800)), max_size=25))
 def test_wherever_players_come_back_and_whatever_is_lost_each_is_in_one_place(steps):
     harness = Harness(nodes=3, skew=7000)
@@ -487,7 +487,7 @@ def test_wherever_players_come_back_and_whatever_is_lost_each_is_in_one_place(st
     harness.check()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.tuples(st.integers(0, 7), deeds, st.integers(0, 3000)), max_size=40))
 def test_whatever_is_lost_or_dies_everybody_believes_the_truth_in_the_end(steps):
     harness = Harness(free=False, nodes=2, skew=7000)

@@ -132,7 +132,7 @@ def mutated(draw, message):
 SPOKEN = spoken()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.data())
 def test_whatever_is_heard_newcomers_are_welcome(data):
     harness = Harness()

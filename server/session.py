@@ -43,9 +43,9 @@ class Bucket:
     __slots__ = ("_full_at", "_each", "_depth")
 
     def __init__(self, rate: float, burst: float, now: int) -> None:
-        #: ms until one more is there, and until all are.
+        #: ms until one more is there, and until all are; one more, for sums are rounded.
         self._each = 1000 / rate
-        self._depth = burst * self._each
+        self._depth = burst * self._each + 1
         #: Node time at which all are there again.
         self._full_at: float = now
 

@@ -190,7 +190,10 @@ def _first_block(
     """
     col, row = x // UNIT, y // UNIT
     last_col, last_row = (x + dx) // UNIT, (y + dy) // UNIT
-    if _free(ground, col, row, last_col, last_row):
+    wide, high = abs(last_col - col), abs(last_row - row)
+    # A large box is seldom free as a whole, and most of its ground would be made for nothing.
+    small = not wide or not high or max(wide, high) < 2 * PIECE
+    if small and _free(ground, col, row, last_col, last_row):
         return None
     blocked = ground.blocked
     # Along one axis no times need be compared: most walks go along one.
@@ -207,7 +210,7 @@ def _first_block(
                 return "y", tile
         return None
     duration = _duration(dx, dy)
-    pieces = max(abs(last_col - col), abs(last_row - row)) // PIECE + 1
+    pieces = max(wide, high) // PIECE + 1
     for piece in range(1, pieces + 1):
         # Where the track is at the end of the piece: as in Track.at.
         t = duration * piece // pieces

@@ -11,7 +11,10 @@ class Ground(Terrain):
 
     def __init__(self, blocked: Callable[[int, int], bool], seed: int = 2013) -> None:
         super().__init__(seed)
-        self.blocked = blocked  # type: ignore[method-assign]
+        self._blocked = blocked
+
+    def blocked(self, x: int, y: int) -> bool:
+        return self._blocked(x, y)
 
     def free(self, x0: int, y0: int, x1: int, y1: int) -> bool:
         return False

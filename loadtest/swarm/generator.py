@@ -15,6 +15,7 @@ import signal
 import time
 from collections import Counter, deque
 from dataclasses import dataclass
+from socket import socket
 from typing import Any
 
 import numpy as np
@@ -82,8 +83,8 @@ class Generator:
         self.span = self.drop = 0
         self.reader = wire.Reader(self._learn)
         self._pings: deque[tuple[int, Bot]] = deque()
-        #: What was read and not yet looked at: the bot, the bytes, and when.
-        self._received: deque[tuple[Bot, bytes, int]] = deque()
+        #: What was read and not yet looked at: the bot, its socket, the bytes, and when.
+        self._received: deque[tuple[Bot, socket, bytes, int]] = deque()
         self.bytes = self.events = self.snapshots = self.resyncs = 0
         self.counted: Counter[str] = Counter()
         self._scenario = SCENARIOS[plan.scenario]
@@ -149,8 +150,9 @@ class Generator:
             # What waits in a socket is read first, for it is the reading that is timed; but what
             # was read must not wait for long, or flushes would be acknowledged too late.
             for _ in range(min(len(self._received), max(AT_ONCE, len(self._received) // 4))):
-                bot, data, now = self._received.popleft()
-                if bot.state != CLOSED:
+                bot, source, data, now = self._received.popleft()
+                # It may have hung up meanwhile, and have come again.
+                if bot.state != CLOSED and bot.socket is source:
                     bot.received(data, now)
             self._do_what_is_due()
             if self.now() >= housekeeping:
@@ -165,7 +167,7 @@ class Generator:
         if mask & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR) and bot.reads:
             data = bot.read()
             if data is not None:
-                self._received.append((bot, data, self.now()))
+                self._received.append((bot, bot.socket, data, self.now()))
         if mask & select.EPOLLOUT:
             bot.writable()
 

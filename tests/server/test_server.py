@@ -243,3 +243,27 @@ def test_a_half_sent_request_does_not_hold_the_server(server):
     with socket.create_connection(("127.0.0.1", server.port)) as half:
         half.sendall(b"GET / HT")
         assert json.loads(server.get("healthz"))["status"] == "ok"
+
+
+def test_who_is_silent_is_pinged_and_then_let_go_and_who_answers_stays():
+    server = ServerProcess("--walkers", "0", module="tests.server.impatient_server")
+    try:
+        awake = [SocketClient(server.port).hello(f"A{n}") for n in range(3)]
+        asleep = [SocketClient(server.port).hello(f"S{n}") for n in range(8)]
+        end = time.monotonic() + 4
+        while time.monotonic() < end:
+            for client in awake:
+                client.pump(0.05)
+        stats = json.loads(server.get("stats"))
+        assert stats["counted"]["given_up"] == len(asleep)
+        assert stats["connections"] == len(awake)
+        for client in asleep:
+            with pytest.raises(ConnectionResetError):
+                while client.socket.recv(65536):
+                    pass
+            client.socket.close()
+        for client in awake:
+            client.close()
+        server.stop()
+    finally:
+        server.close()

@@ -123,7 +123,7 @@ MESSAGES = {
     VIEWPORT: Row(
         "viewport", (_number("width", 1, 65535), _number("height", 1, 65535)), rate=4, burst=12
     ),
-    SAY: Row("say", (_Field("text", str, 1, MESSAGE_LIMIT),), rate=1, burst=5),
+    SAY: Row("say", (_Field("text", str, 0, MESSAGE_LIMIT),), rate=1, burst=5),
     PING: Row("ping", (_number("time", 0, _NUMBER), _number("flush", 0, _NUMBER)), 8, 16),
 }
 
@@ -146,9 +146,9 @@ def read(payload: bytes) -> list[Any]:
         )
     except (ValueError, msgpack.UnpackException, RecursionError):
         raise Refused("malformed", "a message must be one MessagePack array", MALFORMED) from None
-    if type(message) is not list or not message:
+    if type(message) is not list:
         raise Refused("malformed", "a message must be a MessagePack array", MALFORMED)
-    kind = message[0]
+    kind = message[0] if message else None
     row = MESSAGES.get(kind) if type(kind) is int else None
     if row is None:
         raise Refused("kind", "a message must begin with a kind that clients send")
@@ -233,7 +233,7 @@ def batch(
     replaced: int,
     events: list[Event],
 ) -> bytes:
-    """`previous` and `number` count one node's batches on one channel; see docs/protocol.md."""
+    """`number` is the node's next on any channel, `previous` its last on this one, or 0."""
     return _pack([BATCH, *square, node, previous, number, sent, replaced, events])
 
 

@@ -5,7 +5,7 @@ queue: a client that falls behind misses events and is told everything anew when
 """
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from server import protocol
 from server.claims import Granted
@@ -64,7 +64,7 @@ class Session:
     __slots__ = (
         "connection", "opened", "resident", "behind_since", "_node", "_tokens", "_capacity",
         "_intent", "_buckets", "_patience", "_sent", "_mark", "_marked", "_marked_bytes",
-        "_later_bytes", "_token_at", "_claiming",
+        "_later_bytes", "_token_at", "_claiming", "_early",
     )  # fmt: skip
 
     def __init__(
@@ -87,6 +87,8 @@ class Session:
         #: The position that the client's token tells.
         self._token_at: tuple[int, int] | None = None
         self._claiming = False
+        #: What came between hello and welcome, as (kind, fields); the rates bound how much.
+        self._early: list[tuple[int, list[Any]]] = []
         connection.on_message = self._message
         connection.on_drain = self._caught_up
 
@@ -97,16 +99,29 @@ class Session:
             if opcode == TEXT:
                 raise Refused("text", "messages must be binary frames", protocol.UNSUPPORTED)
             kind, *fields = protocol.read(payload)
-            if (kind == protocol.HELLO) != (self.resident is None) or self._claiming:
-                if self.resident is None and not self._claiming:
-                    raise Refused("hello", "the first message must be hello")
-                if kind == protocol.HELLO:
-                    raise Refused("hello", "hello may be sent only once")
-                raise Refused("hello", "nothing may be sent between hello and welcome")
+            greeted = self.resident is not None or self._claiming
+            if kind == protocol.HELLO and greeted:
+                raise Refused("hello", "hello may be sent only once")
+            if kind != protocol.HELLO and not greeted:
+                raise Refused("hello", "the first message must be hello")
             self._check_rate(kind)
-            _OBEY[kind](self, *fields)
+            if self._claiming:
+                self._early.append((kind, fields))
+            else:
+                _OBEY[kind](self, *fields)
         except Refused as refused:
             self.refuse(refused)
+
+    def _obey_early(self) -> None:
+        """Obey what came between hello and welcome, now that the player is in play."""
+        early, self._early = self._early, []
+        for kind, fields in early:
+            if not self.connection.open:
+                return
+            try:
+                _OBEY[kind](self, *fields)
+            except Refused as refused:
+                self.refuse(refused)
 
     def refuse(self, refused: Refused) -> None:
         """Tell the client why it is not obeyed, and close where that is the end of it."""
@@ -177,6 +192,8 @@ class Session:
             self._return(claim, granted, name, near, view)
         except Refused as refused:
             self.refuse(refused)
+            return
+        self._obey_early()
 
     def _return(
         self, claim: Claim, granted: Granted | None, name: str, near: int | None, view: Viewport

@@ -119,7 +119,7 @@ export class Net {
     this.playing = false;
     this.socket = null;
     if (code === P.CLOSE_TAKEN_OVER) return this.on.takenOver();
-    if (code === P.CLOSE_POLICY || code === 1003 || code === 1007 || code === 1009) {
+    if (code === P.CLOSE_POLICY || code === 1002 || code === 1003 || code === 1007 || code === 1009) {
       return this.on.refused(this.refusal?.code ?? 'closed', this.refusal?.sentence ?? reason);
     }
     let wait = this.retry * (0.5 + Math.random() / 2);

@@ -61,7 +61,8 @@ class Model:
             self.welcome, self.id, self.side = fields, fields[1], fields[6]
             self.players.clear()
             self.removed.clear()
-            self.held = None
+            self.clocks.clear()
+            self.held, self.linked = None, True
         elif kind == 17:
             self.token = fields[0]
         elif kind == 18:

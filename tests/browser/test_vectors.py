@@ -124,8 +124,9 @@ def sequences(count):
                     [19, *square, now - 9, entries],
                     [18, chance.randint(0, 1), 0, chance.randint(1, 2), chance.randint(0, 1)],
                     [22],
+                    [25, [[77, chance.randint(-900, 900)]]],
                 ],
-                [20, 3, 2, 0.3],
+                [20, 3, 2, 0.3, 1],
             )[0]
             messages.append((now, message))
             if message == [22]:

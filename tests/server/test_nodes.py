@@ -390,18 +390,6 @@ def test_a_walk_told_of_before_the_lost_enter_hides_nobody(two, leave_lost):
     harness.check()
 
 
-def test_nothing_may_be_said_between_hello_and_welcome(two):
-    harness, a, b = two
-    token = b.model.token
-    harness.kill(harness.hosts[1])
-    again = harness.client(harness.hosts[0])
-    again.send(1, 1, "B", 40, 25, token, None)
-    again.send(2, 1, 0, 1, 0)
-    assert again.connection.closed[0] == 1008
-    harness.run(1000)
-    assert b.id not in harness.hosts[0].node.residents
-
-
 def test_a_node_that_stops_keeps_its_players_in_sight_until_they_are_back(two):
     harness, a, b = two
     old = harness.hosts[1]

@@ -110,6 +110,7 @@ class Server:
             self.accept,
             protocol=protocol.SUBPROTOCOL,
             max_message=protocol.MESSAGE_LIMIT,
+            proxies=settings.trusted_proxies,
         )
 
     @property

@@ -46,16 +46,18 @@ class Connection:
     """
 
     __slots__ = (
-        "on_message", "on_closing", "on_close", "on_drain", "bytes_in", "bytes_out", "heard",
-        "_loop", "_socket", "_fd", "_frames", "_early", "_state", "_code", "_reason",
+        "on_message", "on_closing", "on_close", "on_drain", "address", "bytes_in", "bytes_out",
+        "heard", "_loop", "_socket", "_fd", "_frames", "_early", "_state", "_code", "_reason",
         "_reading", "_writing", "_timer", "_remainder", "_queued", "_over", "__weakref__",
     )  # fmt: skip
 
-    def __init__(self, sock: Any, max_message: int, early: bytes = b"") -> None:
+    def __init__(
+        self, sock: Any, max_message: int, early: bytes = b"", address: str = ""
+    ) -> None:
         """Own `sock`, a connected non-blocking socket that nobody else uses or watches.
 
         max_message is the largest message accepted, in bytes (see FrameReader); `early` is what
-        the peer sent behind its handshake and has been read already.
+        the peer sent behind its handshake and has been read already; `address` who is behind it.
         """
         #: Called with (opcode, payload): TEXT or BINARY.
         self.on_message: Callable[[int, bytes], object] = _ignore
@@ -67,6 +69,8 @@ class Connection:
         self.on_close: Callable[[int, str], object] = _ignore
         #: Called without arguments when the remainder of an earlier write has gone out.
         self.on_drain: Callable[[], object] = _ignore
+        #: The IP address of the client, as far as proxies tell it; "" where it is not known.
+        self.address = address
         self.bytes_in = len(early)
         self.bytes_out = 0
         self.heard = monotonic()  # seconds, when the last bytes came in

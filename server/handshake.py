@@ -18,6 +18,7 @@ from geventwebsocket.handler import WebSocketHandler
 
 from server import frames
 from server.connection import Connection
+from server.limits import Proxies
 
 HEAD_TIMEOUT = 10.0  # seconds for a request line and its headers, or between two requests
 ANSWER_TIMEOUT = 60.0  # seconds for the rest of an ordinary request: its body and the whole answer
@@ -44,12 +45,14 @@ class WebSocketServer(WSGIServer):
         protocol: str | None,
         max_message: int,
         access_log: Any,
+        proxies: Proxies,
     ) -> None:
         super().__init__(listener, wsgi_app, handler_class=Handshake, log=access_log, error_log=log)
         self.accept = accept
         self.path = path
         self.protocol = protocol
         self.max_message = max_message
+        self.proxies = proxies
         self.logger = log  # gevent-websocket would make one with a handler of its own
 
 
@@ -62,18 +65,22 @@ def websocket_server(
     protocol: str | None = "flatlands",
     max_message: int = 4096,
     log: Any = None,
+    proxies: Proxies | None = None,
 ) -> WebSocketServer:
     """A server, ready for start(), that speaks WebSocket at `path` and passes the rest to wsgi_app.
 
     listener is an address or a listening socket. protocol is the subprotocol that clients must
     offer; None demands none. max_message is in bytes. log takes the access log: a Logger, an object
-    with write(), or None for none.
+    with write(), or None for none. proxies are those whose X-Forwarded-For is believed; without
+    them it is nobody's. REMOTE_ADDR and Connection.address are that of the client behind them.
 
     accept(connection, environ) is called after the upgrade, in the request's greenlet: it may
     block. It sets the connection's callbacks; afterwards the connection is started, unless accept
     has done so. If it raises, that is logged and the peer gets close code 1011.
     """
-    return WebSocketServer(listener, wsgi_app, accept, path, protocol, max_message, log)
+    return WebSocketServer(
+        listener, wsgi_app, accept, path, protocol, max_message, log, proxies or Proxies()
+    )
 
 
 class Handshake(WebSocketHandler):
@@ -105,7 +112,11 @@ class Handshake(WebSocketHandler):
         # pywsgi calls this once the head has been read, before the application runs.
         self.deadline.close()
         self.deadline = Timeout.start_new(ANSWER_TIMEOUT)
-        return super().get_environ()
+        environ = super().get_environ()
+        environ["REMOTE_ADDR"] = self.server.proxies.client(
+            environ.get("REMOTE_ADDR", ""), environ.get("HTTP_X_FORWARDED_FOR", "")
+        )
+        return environ
 
     def upgrade_websocket(self) -> list[bytes] | None:
         """Judge the request, RFC 6455 section 4.2.
@@ -189,7 +200,9 @@ class Handshake(WebSocketHandler):
         self.socket = None  # pywsgi's loop ends here and has nothing to close
         # The plain type, in a monkey-patched process too: gevent's own keeps two watchers for each.
         plain = _socket.socket(fileno=sock.detach())
-        connection = Connection(plain, self.server.max_message, bytes(early))
+        connection = Connection(
+            plain, self.server.max_message, bytes(early), self.environ["REMOTE_ADDR"]
+        )
         self.rfile.close()
         self.environ.pop("wsgi.input", None)
         try:

@@ -92,6 +92,11 @@ class Session:
         connection.on_message = self._message
         connection.on_drain = self._caught_up
 
+    @property
+    def address(self) -> str:
+        """The IP address of the client, as far as proxies tell it."""
+        return self.connection.address
+
     # What the client asks.
 
     def _message(self, opcode: int, payload: bytes) -> None:

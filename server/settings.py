@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from server.limits import Proxies
 from world.grid import SIDE, SIDES
 
 #: Descriptors that are not players' connections: listener, event loop, logs, broker, HTTP.
@@ -26,6 +27,7 @@ class Settings:
     walkers: int
     spread: int
     max_players: int
+    trusted_proxies: Proxies
     secret: str | None
     log_level: str
     listen_fd: int | None
@@ -59,6 +61,16 @@ def _side(text: str) -> int:
     return _whole(text, SIDES[0], SIDES[-1])
 
 
+def _proxies(text: str) -> Proxies:
+    try:
+        return Proxies(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} must be addresses and networks with commas between them, such as "
+            "127.0.0.1,10.0.0.0/8, or * for whoever connects"
+        ) from None
+
+
 def _whole(text: str, low: int, high: int) -> int:
     try:
         number = int(text)
@@ -89,6 +101,11 @@ _OPTIONS: tuple[tuple[str, str, str, Any, str], ...] = (
     (
         "--max-players", "MAX_PLAYERS", "0", _players,
         "players that this node takes; 0 is as many as it has file descriptors for",
+    ),
+    (
+        "--trusted-proxies", "TRUSTED_PROXIES", "", _proxies,
+        "addresses and networks of the proxies in front, whose X-Forwarded-For tells who the "
+        "client is; * is whoever connects",
     ),
     (
         "--secret", "SECRET_KEY", "", str,

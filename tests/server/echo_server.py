@@ -1,7 +1,7 @@
 """A WebSocket echo server on a free port of loopback, for the tests and Autobahn.
 
     python tests/server/echo_server.py [--max-message BYTES] [--protocol NAME] [--quiet]
-        [--impatient]
+        [--impatient] [--trusted-proxies NETWORKS]
 
 Prints its port, then "closed CODE REASON" for every connection that has ended. Text and binary come
 back; a text message that begins with a slash is a command:
@@ -10,6 +10,7 @@ back; a text message that begins with a slash is a command:
     /big BYTES           one binary message of that size comes back, byte n is n modulo 251
     /fail                the handler raises
     /abort               the server ends TCP
+    /address             the client's address comes back
 """
 
 import argparse
@@ -20,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from server import connection, frames, handshake  # noqa: E402
 from server.connection import Connection  # noqa: E402
+from server.limits import Proxies  # noqa: E402
 
 
 def pattern(size: int) -> bytes:
@@ -50,6 +52,8 @@ class Echo:
             raise RuntimeError("asked to fail")
         elif command == "/abort":
             self.connection.abort()
+        elif command == "/address":
+            self.send(frames.frame(self.connection.address.encode(), frames.TEXT))
 
     def send(self, data: bytes) -> None:
         if self.waiting or not self.connection.send(data):
@@ -76,6 +80,7 @@ def main() -> None:
     options.add_argument("--protocol", default=None)
     options.add_argument("--quiet", action="store_true")
     options.add_argument("--impatient", action="store_true", help="with short timeouts")
+    options.add_argument("--trusted-proxies", default="")
     given = options.parse_args()
     if given.impatient:
         handshake.HEAD_TIMEOUT = handshake.ANSWER_TIMEOUT = 0.3
@@ -87,7 +92,12 @@ def main() -> None:
             accepted.on_close = report
 
     server = handshake.websocket_server(
-        ("127.0.0.1", 0), page, accept, protocol=given.protocol, max_message=given.max_message
+        ("127.0.0.1", 0),
+        page,
+        accept,
+        protocol=given.protocol,
+        max_message=given.max_message,
+        proxies=Proxies(given.trusted_proxies),
     )
     server.start()
     print(server.server_port, flush=True)

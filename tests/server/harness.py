@@ -98,6 +98,7 @@ class FakeConnection:
         self.on_message: Callable[[int, bytes], object] = lambda *_: None
         self.on_close: Callable[[int, str], object] = lambda *_: None
         self.on_drain: Callable[[], object] = lambda: None
+        self.address = "192.0.2.1"
         self.model = Model()
         self.messages: list[Any] = []
         self.bytes = 0

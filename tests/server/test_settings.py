@@ -30,6 +30,8 @@ def test_the_environment_sets_what_the_command_line_does_not():
         (["--seed", "-1"], {}, "'-1' is not a whole number"),
         (["--walkers", "nan"], {}, "'nan' is not a whole number"),
         (["--log-level", "loud"], {}, "LOUD is not DEBUG, INFO, WARNING or ERROR"),
+        (["--trusted-proxies", "nginx"], {}, "'nginx' must be addresses and networks"),
+        ([], {"TRUSTED_PROXIES": "10.0.0.0/40"}, "environment variable TRUSTED_PROXIES"),
         (["--wings"], {}, "unrecognized arguments: --wings"),
     ],
 )

@@ -191,6 +191,17 @@ def test_an_upgrade_is_answered_with_the_accept_key_of_the_rfc(server):
         assert "content-length" not in headers and "transfer-encoding" not in headers
 
 
+@pytest.mark.parametrize(
+    ("proxies", "address"), [((), b"127.0.0.1"), (("--trusted-proxies", "*"), b"192.0.2.7")]
+)
+def test_a_connection_tells_who_is_behind_the_proxies_that_are_trusted(directory, proxies, address):
+    server = Server(directory / "proxied", "--quiet", *proxies)
+    with upgraded(server, "X-Forwarded-For: 203.0.113.9", "X-Forwarded-For: 192.0.2.7") as client:
+        client.send(client_frame(1, b"/address"))
+        assert client.frame() == (1, address)
+    server.stop()
+
+
 def replaced(old: str, *new: str) -> list[str]:
     """The handshake with the line that begins with `old` replaced by others, or by none."""
     at = next(at for at, line in enumerate(HANDSHAKE) if line.startswith(old))

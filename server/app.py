@@ -91,6 +91,7 @@ class Server:
             broker=broker,
             loop=Loop(self.stats),
             spread=settings.spread,
+            world=settings.world,
         )
         self.sessions: set[Session] = set()
         self._greeting: set[Session] = set()

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from server import peer_protocol
 from server.loop import Agenda
-from server.peer_protocol import NODES
 from server.resident import INCARNATION, Resident, incarnation_of
 
 if TYPE_CHECKING:
@@ -54,10 +53,13 @@ class Claims:
         self._tell(id, None)
 
     def _tell(self, id: int, incarnation: int | None) -> None:
-        self._node.broker.publish(NODES, peer_protocol.claim(self._node.id, id, incarnation))
+        self._publish(peer_protocol.claim(self._node.id, id, incarnation))
 
     def _grant(self, id: int, to: int, player: list[Any]) -> None:
-        self._node.broker.publish(NODES, peer_protocol.grant(self._node.id, id, to, player))
+        self._publish(peer_protocol.grant(self._node.id, id, to, player))
+
+    def _publish(self, message: bytes) -> None:
+        self._node.broker.publish(self._node.channels.nodes, message)
 
     def claimed(self, node: int, id: int, incarnation: int | None) -> None:
         """A node claims a player: with an incarnation it has it, without one it asks for it."""

@@ -10,7 +10,8 @@ import random
 from typing import TYPE_CHECKING
 
 from brokers import Broker, BrokerClosed, Message, Reset
-from server import peer_protocol, protocol
+from server import peer_protocol
+from server.channels import WORLD, Channels
 from server.claims import Claims
 from server.hub import Hub
 from server.loop import Agenda, Loop
@@ -48,8 +49,9 @@ class Node:
     """See the module. All of it runs in the event loop's thread."""
 
     def __init__(
-        self, *, grid: Grid, terrain: Terrain, broker: Broker, loop: Loop, spread: int = 0
-    ) -> None:
+        self, *, grid: Grid, terrain: Terrain, broker: Broker, loop: Loop, spread: int = 0,
+        world: str = WORLD,
+    ) -> None:  # fmt: skip
         self.id = random.getrandbits(32)
         self.grid = grid
         self.terrain = terrain
@@ -61,15 +63,16 @@ class Node:
         self.residents: dict[int, Resident] = {}
         #: The residents of each square that has any.
         self.present: dict[Square, dict[int, Resident]] = {}
-        self.replicas = Replicas(grid, broker, loop, self.hub, self)
-        world = f"version {protocol.VERSION}, seed {terrain.seed}, side {grid.side}"
+        self.channels = Channels(world, terrain.seed, grid.side)
+        self.replicas = Replicas(grid, self.channels, broker, loop, self.hub, self)
         self.peers = Peers(
-            self.id, world, broker, loop, self._numbered, self._tell_clocks, self._tell_link
+            self.id, self.channels, broker, loop, self._numbered, self._tell_clocks, self._tell_link
         )
         self.peers.replicas = self.replicas
         self.claims = Claims(self)
         self.outbox = Outbox(
-            self.id, grid.span, broker, loop, self.hub, self.present, self.replicas.published
+            self.id, grid.span, self.channels, broker, loop, self.hub, self.present,
+            self.replicas.published,
         )
         self._moves = Agenda(loop, self._move)
         self._partings = Agenda(loop, self._part)
@@ -337,7 +340,7 @@ class Node:
             self.replicas.reset(item)
             return
         try:
-            if item.channel == peer_protocol.NODES:
+            if item.channel == self.channels.nodes:
                 self._take_news(item.payload)
             else:
                 self.replicas.take(item.channel, item.payload)

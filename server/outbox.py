@@ -10,11 +10,12 @@ from collections.abc import Callable, Collection
 
 from brokers import Broker
 from server import protocol
+from server.channels import Channels
 from server.hub import Hub
 from server.loop import Loop
 from server.replicas import OwnBatch
 from world.events import Batch, Corner, Event
-from world.grid import Square, channel
+from world.grid import Square
 
 #: Events in one batch: 120 x 494 bytes, the longest sayings, still fit a broker's payload.
 BATCH_LIMIT = 120
@@ -35,11 +36,12 @@ class Outbox:
     """See the module. `present` are the squares with residents."""
 
     def __init__(
-        self, node: int, span: int, broker: Broker, loop: Loop, hub: Hub,
+        self, node: int, span: int, channels: Channels, broker: Broker, loop: Loop, hub: Hub,
         present: Collection[Square], published: Published,
     ) -> None:  # fmt: skip
         self._node = node
         self._span = span
+        self._channels = channels
         self._broker = broker
         self._loop = loop
         self._hub = hub
@@ -115,7 +117,7 @@ class Outbox:
         number = self.next_number(square)
         payload = protocol.batch(square, self._node, previous, number, sent, replaced, events)
         self._loop.stats["batches"] += 1
-        taken = self._broker.publish(channel(square), payload)
+        taken = self._broker.publish(self._channels.square(square), payload)
         self._published(OwnBatch(number, self._loop.now(), sent, events, payload), square, taken)
 
     def next_number(self, square: Square) -> int:

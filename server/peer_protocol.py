@@ -16,12 +16,9 @@ from server.protocol import BATCH
 from world.events import ENTER, GONE, LEAVE, SAY, TRACK, Event
 from world.grid import Square
 
-#: The channel that all nodes hear.
-NODES = "nodes"
-
 # On a square's channel, besides protocol.BATCH.
 RESIDENTS, HAIL = 32, 33
-# On NODES.
+# On the channel of nodes.
 HEARTBEAT, CLAIM, GRANT = 34, 35, 36
 
 #: What a heartbeat says of its node: it goes on; or it stops, and its residents come back.

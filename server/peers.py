@@ -10,8 +10,9 @@ from collections.abc import Callable
 
 from brokers import Broker
 from server import peer_protocol
+from server.channels import Channels
 from server.loop import Agenda, Loop
-from server.peer_protocol import ALIVE, DRAINING, NODES
+from server.peer_protocol import ALIVE, DRAINING
 from server.replicas import Replicas
 from world.grid import Square
 
@@ -91,8 +92,7 @@ class Peer:
 class Peers:
     """See the module.
 
-    `world` tells one world from another; `squares` this node's squares with residents and the last
-    batch number of each;
+    `squares` returns this node's squares with residents, and the last batch number of each;
     `on_clocks` is called when clients must be told of clocks, `on_link` when this node begins
     or ceases to hear itself.
     """
@@ -100,7 +100,7 @@ class Peers:
     def __init__(
         self,
         id: int,
-        world: str,
+        channels: Channels,
         broker: Broker,
         loop: Loop,
         squares: Callable[[], dict[Square, int]],
@@ -108,7 +108,7 @@ class Peers:
         on_link: Callable[[], None],
     ) -> None:
         self._id = id
-        self._world = world
+        self._channels = channels
         self._broker = broker
         self._loop = loop
         self._squares = squares
@@ -126,7 +126,7 @@ class Peers:
 
     def start(self) -> None:
         """Begin to tell and to hear."""
-        self._broker.subscribe(NODES)
+        self._broker.subscribe(self._channels.nodes)
         self._beats.put("beat", self._loop.now())
 
     @property
@@ -162,9 +162,9 @@ class Peers:
         sent, ring = self._loop.now(), self._broker.ring_hash
         for part, some in enumerate(pages):
             message = peer_protocol.heartbeat(
-                self._id, sent, ring, self._world, state, part, len(pages), some
+                self._id, sent, ring, self._channels.ground, state, part, len(pages), some
             )
-            self._broker.publish(NODES, message)
+            self._broker.publish(self._channels.nodes, message)
 
     def heard(
         self, node: int, sent: int, ring: str, world: str, state: int, part: int, parts: int,
@@ -188,7 +188,7 @@ class Peers:
 
     def _compare(self, peer: Peer, ring: str, world: str) -> None:
         misfit = ""
-        if world != self._world:
+        if world != self._channels.ground:
             misfit = OTHER_WORLD
         elif ring != self._broker.ring_hash:
             misfit = OTHER_BROKERS

@@ -14,12 +14,13 @@ from typing import NamedTuple, Protocol
 
 from brokers import Broker, Reset
 from server import peer_protocol, protocol
+from server.channels import Channels
 from server.frames import frame
 from server.hub import Hub
 from server.loop import Agenda, Loop
 from server.peer_protocol import Nonsense
 from world.events import ENTER, Corner, Event, Replica
-from world.grid import Grid, Square, channel
+from world.grid import Grid, Square
 
 #: A square is heard for this many ms after nobody needs it any more.
 LINGER = 2000
@@ -105,8 +106,11 @@ class Owner(Protocol):
 class Replicas:
     """See the module."""
 
-    def __init__(self, grid: Grid, broker: Broker, loop: Loop, hub: Hub, owner: Owner) -> None:
+    def __init__(
+        self, grid: Grid, channels: Channels, broker: Broker, loop: Loop, hub: Hub, owner: Owner
+    ) -> None:
         self._grid = grid
+        self._channel = channels.square
         self._broker = broker
         self._loop = loop
         self._hub = hub
@@ -131,11 +135,11 @@ class Replicas:
         for square in squares:
             self._lingering.drop(square)
             if square not in self.heard:
-                self._channels[channel(square)] = square
+                self._channels[self._channel(square)] = square
                 self._begin(square)
                 unknown.append(square)
         if unknown:
-            self._broker.subscribe(*map(channel, unknown))
+            self._broker.subscribe(*map(self._channel, unknown))
             for square in unknown:
                 self._hail(self.heard[square])
                 self._getting_ready.put(square, self._loop.now() + READY_AFTER)
@@ -155,7 +159,7 @@ class Replicas:
 
     def _forget(self, square: Square, _due: int) -> None:
         """Hear a square no more."""
-        name = channel(square)
+        name = self._channel(square)
         self._broker.unsubscribe(name)
         del self._channels[name]
         del self.heard[square]
@@ -209,7 +213,7 @@ class Replicas:
 
     def _send_hail(self, heard: Heard) -> None:
         message = peer_protocol.hail(heard.square, self._owner.id, heard.nonce)
-        self._broker.publish(channel(heard.square), message)
+        self._broker.publish(self._channel(heard.square), message)
         self._hailing.put(heard.square, self._loop.now() + heard.wait)
         heard.wait = min(heard.wait * 2, HAIL_AGAIN_MOST)
 
@@ -250,7 +254,7 @@ class Replicas:
             message = peer_protocol.residents(
                 square, self._owner.id, number, now, page, len(pages), some
             )
-            self._broker.publish(channel(square), message)
+            self._broker.publish(self._channel(square), message)
         self._loop.stats["residents_batches"] += 1
 
     # What is heard.

@@ -2,11 +2,13 @@
 
 import argparse
 import os
+import re
 import resource
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from server.channels import WORLD
 from server.limits import Proxies
 from world.grid import SIDE, SIDES
 
@@ -22,6 +24,7 @@ class Settings:
     port: int
     broker: str
     workers: int
+    world: str
     seed: int
     side: int
     walkers: int
@@ -71,6 +74,14 @@ def _proxies(text: str) -> Proxies:
         ) from None
 
 
+def _world(text: str) -> str:
+    if not re.fullmatch("[a-z0-9-]{1,32}", text):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not 1 to 32 of the letters a to z, digits and hyphens"
+        )
+    return text
+
+
 def _whole(text: str, low: int, high: int) -> int:
     try:
         number = int(text)
@@ -91,6 +102,10 @@ _OPTIONS: tuple[tuple[str, str, str, Any, str], ...] = (
         "and a ZeroMQ forwarder of its own for several",
     ),
     ("--workers", "WEB_CONCURRENCY", "1", _workers, "processes that serve one world on one port"),
+    (
+        "--world", "WORLD", WORLD, _world,
+        "the world's name: on one broker, servers of other names do not hear each other",
+    ),
     ("--seed", "SEED", "2013", _seed, "the world's seed: another one, another world"),
     ("--side", "SIDE", str(SIDE), _side, "tiles a side of a square"),
     ("--walkers", "WALKERS", "0", _walkers, "computer players that wander near the plaza"),

@@ -79,7 +79,7 @@ class ServerProcess:
 
 
 def _clean_environment() -> dict[str, str]:
-    ours = ("PORT", "HOST", "BROKER_URL", "SEED", "SIDE", "WALKERS", "SPREAD",
+    ours = ("PORT", "HOST", "BROKER_URL", "REDIS_URL", "WORLD", "SEED", "SIDE", "WALKERS", "SPREAD",
             "MAX_PLAYERS", "SECRET_KEY")  # fmt: skip
     return {name: value for name, value in os.environ.items() if name not in ours}
 

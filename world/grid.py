@@ -58,11 +58,6 @@ def viewport(width: int, height: int) -> Viewport:
     return Viewport(width * UNIT // 2, height * UNIT // 2)
 
 
-def channel(square: Square) -> str:
-    """Return the name of a square's channel: `sq COLUMN:ROW`."""
-    return f"sq {square[0]}:{square[1]}"
-
-
 class Grid:
     """Squares of `side` tiles."""
 

@@ -12,6 +12,7 @@ from typing import Any
 import msgpack
 
 from brokers import Message, Reset, open_broker
+from server.channels import WORLD
 from server.node import Node
 from server.session import Session
 from server.tokens import Tokens
@@ -208,11 +209,15 @@ class FaultyBroker:
 class Host:
     """A node of a harness, with its loop and its link."""
 
-    def __init__(self, harness: "Harness", free: bool, skew: int, seed: int, side: int) -> None:
+    def __init__(
+        self, harness: "Harness", free: bool, skew: int, seed: int, side: int, world: str
+    ) -> None:
         self.loop = ManualLoop(harness.clock, skew)
         self.broker = FaultyBroker(harness.url, harness.chance)
         terrain = Ground(lambda _x, _y: False, seed) if free else Terrain(seed)
-        self.node = Node(grid=Grid(side), terrain=terrain, broker=self.broker, loop=self.loop)  # type: ignore[arg-type]
+        self.node = Node(
+            grid=Grid(side), terrain=terrain, broker=self.broker, loop=self.loop, world=world  # type: ignore[arg-type]
+        )  # fmt: skip
         self.node.peers.start()
         self.tokens = Tokens("a secret of tests")
 
@@ -295,10 +300,10 @@ class Harness:
         self._acknowledge = 0
         self.settle()
 
-    def host(self, seed: int = 2013, side: int = SIDE) -> Host:
+    def host(self, seed: int = 2013, side: int = SIDE, world: str = WORLD) -> Host:
         """Start another node."""
         skew = self._skew * len(self.hosts)
-        self.hosts.append(Host(self, self._free, skew, seed, side))
+        self.hosts.append(Host(self, self._free, skew, seed, side, world))
         return self.hosts[-1]
 
     def kill(self, host: Host) -> None:

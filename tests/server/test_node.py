@@ -9,7 +9,6 @@ from brokers import Reset
 from server.node import DIMMED_FOR, INTENT_AGE
 from server.replicas import LINGER
 from tests.server.harness import Harness
-from world.grid import channel
 from world.track import SPEED, UNIT
 
 
@@ -382,12 +381,12 @@ def test_a_wider_screen_holds_more_and_is_shown_it(harness):
 
 def test_a_square_is_heard_a_little_longer_than_it_is_held(harness):
     client = harness.place("A", (0, 0), (8, 8))
-    name = channel((0, 0))
+    name = harness.node.channels.square((0, 0))
     client.connection.lose(1000)
     harness.run(LINGER - 100)
     assert name in harness.broker._channels
     harness.run(200)
-    assert harness.broker._channels == {"nodes"}
+    assert harness.broker._channels == {harness.node.channels.nodes}
     replicas = harness.node.replicas
     assert replicas.heard == replicas._snapshots == replicas._channels == {}
     assert harness.node.outbox.numbers == harness.node.present == {}
@@ -413,7 +412,7 @@ def test_batches_of_a_channel_are_numbered_and_begin_anew_when_nobody_is_left(ha
 def test_a_reset_loses_nobody(harness):
     a, b = harness.place("A", (0, 0)), harness.place("B", (0, 0))
     b.walk(1, 0)
-    harness.node.take(Reset({channel((0, 0))}))
+    harness.node.take(Reset({harness.node.channels.square((0, 0))}))
     harness.node.take(Reset(None))
     harness.run(300)
     assert a.sees(b) and a.sees(a)

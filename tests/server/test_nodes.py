@@ -383,7 +383,8 @@ def test_a_walk_told_of_before_the_lost_enter_hides_nobody(two, leave_lost):
     harness.settle()
     b.walk(0, 0)
     harness.settle()
-    assert published == ["sq 1:0", "sq 0:0", "sq 0:0"]
+    name = harness.node.channels.square
+    assert published == [name((1, 0)), name((0, 0)), name((0, 0))]
     link.publish = publish
     harness.run(8000)
     assert a.sees(b)

@@ -4,10 +4,13 @@ import msgpack
 import pytest
 
 from server import protocol
+from server.channels import WORLD, Channels
 from server.outbox import BATCH_LIMIT, LEAD, REST_MOST, Outbox
 from tests.server.harness import Clock, ManualLoop
 from world.events import Player
 from world.track import stand
+
+CHANNELS = Channels(WORLD, 2013, 16)
 
 
 class Keeper:
@@ -30,8 +33,9 @@ class Bench:
         self.keeper = Keeper()
         self.present = {(0, 0), (5, 5)}
         self.outbox = Outbox(
-            7, 16384, self.keeper, self.loop, self.keeper, self.present, lambda *_: None
-        )
+            7, 16384, CHANNELS, self.keeper, self.loop, self.keeper, self.present,
+            lambda *_: None,
+        )  # fmt: skip
 
     def move(self, id, seq=1, square=(0, 0)):
         track = stand(id, seq, self.loop.now())

@@ -10,14 +10,15 @@ from hypothesis import strategies as st
 
 from brokers import Message, open_broker
 from server import peer_protocol, protocol
+from server.channels import WORLD, Channels
 from server.loop import Loop
 from server.node import Node
-from server.peer_protocol import NODES
 from tests.server.harness import Harness
 from world.grid import Grid
 from world.terrain import Terrain
 
-SQUARE = "sq 0:0"
+CHANNELS = Channels(WORLD, 2013, 16)
+SQUARE, NODES = CHANNELS.square((0, 0)), CHANNELS.nodes
 HUGE = 2**64 - 1
 
 ENTER = [0, 5, 1, 0, "Eve", False, 8192, 8192, 0, 0, 0, 0]

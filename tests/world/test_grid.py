@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ground import Ground
-from world.grid import Grid, Rect, channel, viewport
+from world.grid import Grid, Rect, viewport
 from world.track import REACH, UNIT, Heading, Track, leg, stand
 
 GRID = Grid()
@@ -34,11 +34,6 @@ def test_squares_are_floored_below_zero_too():
     assert GRID.square(0, 0) == (0, 0)
     assert GRID.square(SPAN - 1, -1) == (0, -1)
     assert GRID.square(-SPAN, -SPAN - 1) == (-1, -2)
-
-
-def test_channels_are_named_by_column_and_row():
-    assert channel((-3, 12)) == "sq -3:12"
-    assert len({channel(s) for s in [(1, 1), (1, 10), (11, 1), (-1, 1), (1, -1)]}) == 5
 
 
 @pytest.mark.parametrize("side", [7, 65, 0, -16])

@@ -391,13 +391,12 @@ class Replicas:
     # What is lost.
 
     def reset(self, lost: Reset) -> None:
-        """Messages of some channels may be lost: tell what is here, and ask for the rest."""
+        """Messages of some channels may be lost: ask for all there is. The own residents are told
+        when the question is back: only then is what is published heard again."""
         for name, square in list(self._channels.items()):
             if lost.channels is None or name in lost.channels:
-                heard = self.heard[square]
                 self._loop.stats["resets"] += 1
-                self.tell(square)
-                self._hail(heard)
+                self._hail(self.heard[square])
 
     def drop(self, node: int) -> None:
         """A node is dead: so are its residents here."""

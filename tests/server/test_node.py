@@ -151,6 +151,20 @@ def test_an_intent_begins_when_it_was_meant_but_not_long_ago_nor_in_the_future(h
     assert client.at()[0] == x + SPEED // 10
 
 
+@pytest.mark.parametrize("intent", ["walk", "go"])
+def test_who_stood_for_long_gains_no_more_than_the_age_of_an_intent(harness, intent):
+    client = harness.place("A", (0, 0))
+    x, y = client.at()
+    harness.run(5000)
+    t = client.now() - 5000
+    # Its track began long ago: nothing but the limit of an intent's age keeps it from a jump.
+    client.send(*([2, 1, t, 1, 0] if intent == "walk" else [3, 1, t, x + 50 * UNIT, y]))
+    assert client.at() == (x + SPEED * INTENT_AGE // 1000, y)
+    harness.run(1000)
+    assert client.at() == (x + SPEED * (INTENT_AGE + 1000) // 1000, y)
+    harness.check()
+
+
 def test_no_sequence_of_intents_gains_speed(harness):
     client = harness.place("A", (0, 0))
     x, begun = client.at()[0], harness.loop.now()
@@ -272,6 +286,35 @@ def test_who_comes_back_late_is_the_same_player_where_it_was(harness):
     assert again.id == id and again.at() == place
     assert a.sees(again)
     harness.check()
+
+
+def test_who_comes_back_to_where_water_is_now_begins_as_a_newcomer(harness):
+    b = harness.place("B", (3, 0))
+    token = b.model.token
+    b.connection.lose(1000)
+    harness.run(300)
+    harness.node.left.clear()
+    x, y = (place // UNIT for place in b.at())
+    harness.node.terrain.blocked = lambda column, row: (column, row) == (x, y)
+    again = harness.client().hello("B", token=token)
+    assert again.id == b.id
+    assert abs(again.at()[0]) < 7 * UNIT and abs(again.at()[1]) < 7 * UNIT
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_an_acknowledgement_is_of_the_present_connection(harness, lost):
+    a, b = harness.place("A", (0, 0)), harness.place("B", (0, 0))
+    for _ in range(5):
+        b.walk(0, 1)
+        b.walk(0, 0)
+    assert a.model.players[b.id].ack == 10
+    if lost:
+        b.connection.lose()
+        harness.run(100)
+    again = harness.client().hello("B", token=b.model.token)
+    assert again.model.players[b.id].ack == a.model.players[b.id].ack == 0
+    again.walk(1, 0)
+    assert a.model.players[b.id].ack == 1
 
 
 def test_an_older_token_never_makes_anybody_invisible(harness):

@@ -1,11 +1,15 @@
-"""Promises of docs/protocol.md, docs/nodes.md and ARCHITECTURE.md that take several nodes to test.
+"""Promises of docs/nodes.md and docs/protocol.md that are kept between nodes, one by one.
 
-Each test names one promise, and fails when the line of code that keeps it is taken away.
+Each test fails when the line of code that keeps its promise is taken away.
 """
 
 import msgpack
 import pytest
 
+from brokers import Message, Reset
+from server import peer_protocol, protocol
+from server.peers import DEAD_AFTER, GONE_AFTER, HEARTBEAT_EVERY
+from server.replicas import HAIL_AGAIN, HAIL_AGAIN_MOST, RESIDENTS_EVERY
 from tests.server.harness import Harness
 from world.track import SPEED
 
@@ -84,3 +88,385 @@ def test_a_flood_before_the_welcome_is_bounded_by_the_rates(returning):
     harness.run(500)
     assert client.model.errors.count("flood") >= 40
     assert client.connection.closed[0] == 1008
+
+
+# Batches of another node: a stranger, 77, of whom the tests publish what they like.
+
+SQUARE = (0, 0)
+NODE = 77
+
+
+def entry(id, seq=1, name=None, x=8192):
+    return [0, id, seq, 0, name or f"P{id}", False, x, 8192, 0, 0, 0, 0]
+
+
+@pytest.fixture
+def watched():
+    """A harness of one node with a watcher in square 0, 0, long after it began."""
+    harness = Harness()
+    watcher = harness.place("W", SQUARE)
+    harness.run(2000)
+    return harness, watcher
+
+
+def heard(harness, message, channel="sq 0:0"):
+    """Let the node hear a message as the broker brings it."""
+    harness.node.take(Message(channel, message))
+    harness.settle()
+
+
+def heartbeat(harness, squares, state=0, part=0, parts=1, sent=None):
+    node = harness.node
+    flat = [number for square, number in squares.items() for number in (*square, number)]
+    sent = harness.loop.now() if sent is None else sent
+    message = peer_protocol.heartbeat(
+        NODE, sent, node.broker.ring_hash, node.peers._world, state, part, parts, flat
+    )
+    heard(harness, message, peer_protocol.NODES)
+
+
+def batch(harness, events, previous, number):
+    sent = harness.loop.now()
+    heard(harness, protocol.batch(SQUARE, NODE, previous, number, sent, 0, events))
+
+
+def residents(harness, number, entries, page=0, pages=1):
+    sent = harness.loop.now()
+    heard(harness, peer_protocol.residents(SQUARE, NODE, number, sent, page, pages, entries))
+
+
+def seen(client):
+    """Return the ids of the others whom a client knows."""
+    return set(client.model.players) - {client.id}
+
+
+def published(harness):
+    """Note from now on what the first node publishes, as (moment, message)."""
+    said, publish = [], harness.node.broker.publish
+
+    def note(channel, payload):
+        said.append((harness.clock.time, msgpack.unpackb(payload)))
+        return publish(channel, payload)
+
+    harness.node.broker.publish = note
+    return said
+
+
+def times(said, kind):
+    return [moment for moment, message in said if message[0] == kind]
+
+
+def test_pages_of_residents_count_when_all_have_come(watched):
+    harness, watcher = watched
+    residents(harness, 3, [entry(1)])
+    assert seen(watcher) == {1}
+    residents(harness, 9, [entry(2), entry(3)], page=0, pages=2)
+    # Neither is anybody new believed yet, nor is anybody gone.
+    assert seen(watcher) == {1}
+    residents(harness, 9, [entry(4)], page=1, pages=2)
+    assert seen(watcher) == {2, 3, 4}
+
+
+def test_pages_come_in_any_order_and_twice(watched):
+    harness, watcher = watched
+    for page in (2, 1, 1, 2):
+        residents(harness, 9, [entry(page)], page=page, pages=3)
+        assert seen(watcher) == set()
+    residents(harness, 9, [entry(10)], page=0, pages=3)
+    assert seen(watcher) == {10, 1, 2}
+
+
+def test_pages_of_two_answers_are_not_mixed(watched):
+    harness, watcher = watched
+    residents(harness, 8, [entry(1)], page=0, pages=2)
+    # Its second page is lost. Meanwhile 1 has left, and 2 and 3 have come.
+    residents(harness, 9, [entry(3)], page=1, pages=2)
+    assert seen(watcher) == set()
+    residents(harness, 9, [entry(2)], page=0, pages=2)
+    assert seen(watcher) == {2, 3}
+
+
+def test_an_older_answer_changes_nothing(watched):
+    harness, watcher = watched
+    batch(harness, [entry(1)], 0, 5)
+    residents(harness, 4, [entry(2)])
+    assert seen(watcher) == {1}
+    residents(harness, 5, [entry(1), entry(2)])
+    assert seen(watcher) == {1, 2}
+
+
+def test_a_crowd_of_more_than_a_page_is_told_to_another_node():
+    harness = Harness(nodes=2)
+    harness.run(1500)
+    crowd = harness.hosts[1].node
+    said = []
+    publish = harness.hosts[1].broker.publish
+    harness.hosts[1].broker.publish = lambda channel, payload: (
+        said.append(msgpack.unpackb(payload)) or publish(channel, payload)
+    )
+    for n in range(2 * peer_protocol.ENTRIES + 50):
+        crowd.join(f"P{n}", (8192 + n, 8192))
+    harness.run(1000)
+    watcher = harness.place("W", SQUARE)
+    harness.run(500)
+    assert len(seen(watcher)) == 2 * peer_protocol.ENTRIES + 50
+    pages = {message[6]: len(message[8]) for message in said if message[0] == 32}
+    assert pages == {0: peer_protocol.ENTRIES, 1: peer_protocol.ENTRIES, 2: 50}
+    harness.check()
+
+
+def test_a_batch_that_comes_again_is_delivered_once(watched):
+    harness, watcher = watched
+    batch(harness, [entry(1)], 0, 5)
+    for _ in range(3):
+        batch(harness, [[4, 1, "once"]], 5, 6)
+    assert watcher.model.heard == [("P1", "once")]
+    batch(harness, [[4, 1, "an older one"]], 4, 5)
+    assert watcher.model.heard == [("P1", "once")]
+
+
+def test_a_first_batch_removes_whom_it_does_not_tell_of(watched):
+    harness, watcher = watched
+    batch(harness, [entry(1), entry(2)], 0, 5)
+    batch(harness, [entry(2, 2), entry(3)], 0, 9)
+    assert seen(watcher) == {2, 3}
+
+
+def test_a_gap_is_asked_about_once_in_a_while_and_an_answer_ends_it(watched):
+    harness, watcher = watched
+    batch(harness, [entry(1)], 0, 1)
+    said = published(harness)
+    for number in range(3, 23, 2):
+        # Every second one is lost.
+        batch(harness, [entry(1, number)], number - 1, number)
+        harness.run(40)
+    asked = times(said, peer_protocol.HAIL)
+    assert 2 <= len(asked) <= 3
+    assert all(b - a >= RESIDENTS_EVERY for a, b in zip(asked, asked[1:], strict=False))
+    residents(harness, 30, [entry(1, 30)])
+    harness.run(300)
+    said.clear()
+    harness.run(600)
+    batch(harness, [entry(1, 31)], 30, 31)
+    harness.run(600)
+    assert times(said, peer_protocol.HAIL) == []
+
+
+def test_what_differs_in_one_heartbeat_is_under_way_and_in_two_is_lost(watched):
+    harness, watcher = watched
+    batch(harness, [entry(1)], 0, 5)
+    said = published(harness)
+    heartbeat(harness, {SQUARE: 6})
+    harness.run(300)
+    assert times(said, peer_protocol.HAIL) == []
+    # It has come meanwhile: the next that differs is a first one again.
+    batch(harness, [entry(1, 2)], 5, 6)
+    for number in (6, 7):
+        heartbeat(harness, {SQUARE: number})
+        harness.run(300)
+    assert times(said, peer_protocol.HAIL) == []
+    heartbeat(harness, {SQUARE: 7})
+    harness.run(300)
+    assert len(times(said, peer_protocol.HAIL)) == 1
+    assert harness.loop.stats["repairs"] == 1
+    assert seen(watcher) == {1}
+
+
+def test_who_is_in_a_square_that_two_heartbeats_do_not_list_is_removed(watched):
+    harness, watcher = watched
+    batch(harness, [entry(1)], 0, 5)
+    # Not listed, listed, not listed: that is never twice running.
+    for squares in ({}, {SQUARE: 5}, {}):
+        heartbeat(harness, squares)
+        harness.run(300)
+        assert seen(watcher) == {1}
+    heartbeat(harness, {})
+    assert seen(watcher) == set()
+    # As nobody said that it left, it may come with the seq it had.
+    batch(harness, [entry(1)], 0, 6)
+    assert seen(watcher) == {1}
+
+
+def test_a_heartbeat_in_parts_counts_when_all_have_come(watched):
+    harness, watcher = watched
+    batch(harness, [entry(1)], 0, 5)
+    for _ in range(4):
+        # The part that lists the square is late, or lost.
+        heartbeat(harness, {(9, 9): 1}, part=0, parts=2)
+        harness.run(200)
+    assert seen(watcher) == {1}
+    sent = harness.loop.now()
+    for _ in range(3):
+        heartbeat(harness, {(9, 9): 1}, part=0, parts=2, sent=sent)
+        heartbeat(harness, {SQUARE: 5}, part=1, parts=2, sent=sent)
+    assert harness.node.peers.listed(SQUARE) == harness.node.peers.listed((9, 9)) == {NODE}
+    assert seen(watcher) == {1}
+
+
+# Asking and answering.
+
+
+def test_a_hail_that_nobody_hears_is_repeated_ever_more_slowly():
+    harness = Harness()
+    harness.run(1500)
+    said = published(harness)
+    harness.broker.losing = 1.0
+    harness.node.replicas.hear([(5, 5)])
+    harness.run(12_000)
+    asked = times(said, peer_protocol.HAIL)
+    pauses = [b - a for a, b in zip(asked, asked[1:], strict=False)]
+    assert pauses[:7] == [100, 200, 400, 800, 1600, 2000, 2000]
+    assert set(pauses[5:]) == {HAIL_AGAIN_MOST}
+    harness.broker.losing = 0.0
+    harness.run(3000)
+    said.clear()
+    harness.run(5000)
+    assert times(said, peer_protocol.HAIL) == []
+    # The next trouble is asked about as quickly as the first.
+    harness.broker.losing = 1.0
+    harness.node.take(Reset({"sq 5:5"}))
+    harness.run(1000)
+    asked = times(said, peer_protocol.HAIL)
+    assert asked[1] - asked[0] == HAIL_AGAIN
+
+
+def test_however_many_ask_residents_are_told_once_in_two_tenths_of_a_second(watched):
+    harness, watcher = watched
+    said = published(harness)
+    for nonce in range(100):
+        heard(harness, peer_protocol.hail(SQUARE, NODE, nonce))
+        harness.run(10)
+    told = times(said, peer_protocol.RESIDENTS)
+    assert told[0] == said[0][0], "the first who asks is answered at once"
+    assert 4 <= len(told) <= 6
+    assert all(b - a >= RESIDENTS_EVERY for a, b in zip(told, told[1:], strict=False))
+    # The last one who asked is answered too.
+    last = harness.clock.time
+    harness.run(RESIDENTS_EVERY)
+    assert times(said, peer_protocol.RESIDENTS)[-1] >= last - RESIDENTS_EVERY
+    said.clear()
+    harness.run(2000)
+    assert times(said, peer_protocol.RESIDENTS) == []
+
+
+def test_a_node_whose_link_was_down_tells_its_residents_as_soon_as_it_is_up():
+    harness = Harness(nodes=2)
+    harness.run(1500)
+    a = harness.place("A", SQUARE, host=harness.hosts[0])
+    b = harness.place("B", (1, 0), host=harness.hosts[1])
+    harness.run(500)
+    link = harness.hosts[1].broker
+    link.down = True
+    b.walk(0, 1)
+    harness.run(900)
+    b.walk(0, 0)
+    c = harness.place("C", (1, 0), host=harness.hosts[1])
+    harness.run(100)
+    assert a.at(b) != b.at() and not a.sees(c)
+    link.restore(harness.hosts[1].node)
+    # Before any heartbeat could tell that something is missing.
+    harness.run(30)
+    assert a.at(b) == b.at() and a.sees(c)
+    harness.check()
+
+
+# Life and death.
+
+
+@pytest.fixture
+def apart():
+    """Two nodes that began 400 ms apart, so that their heartbeats are never in one moment."""
+    harness = Harness()
+    harness.run(400)
+    harness.host()
+    harness.run(1600)
+    a = harness.place("A", SQUARE, host=harness.hosts[0])
+    b = harness.place("B", (1, 0), host=harness.hosts[1])
+    harness.run(500)
+    assert a.sees(b) and b.sees(a)
+    return harness, a, b
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("later", [0, 700, 2400])
+def test_after_an_outage_nobody_is_dead_whose_link_is_mended_a_little_later(apart, first, later):
+    harness, a, b = apart
+    for host in harness.hosts:
+        host.broker.down = True
+    harness.run(6000)
+    hosts = [harness.hosts[first], harness.hosts[1 - first]]
+    hosts[0].broker.restore(hosts[0].node)
+    for _ in range(later // 100):
+        harness.run(100)
+        assert a.sees(b) and b.sees(a)
+    hosts[1].broker.restore(hosts[1].node)
+    for _ in range(40):
+        harness.run(100)
+        assert a.sees(b) and b.sees(a)
+    assert all(host.loop.stats["nodes_lost"] == 0 for host in harness.hosts)
+    harness.check()
+
+
+@pytest.mark.parametrize("stall", [800, 1200, 2500, 8000])
+@pytest.mark.parametrize("phase", range(0, 1000, 250))
+def test_a_node_that_stood_still_buries_nobody(apart, stall, phase):
+    harness, a, b = apart
+    harness.run(phase)
+    host = harness.hosts.pop(0)
+    harness.clients.remove(a)
+    # Its loop stands still: what is sent to it waits in the broker.
+    harness.run(stall)
+    harness.hosts.insert(0, host)
+    harness.clients.append(a)
+    for _ in range(40):
+        harness.run(100)
+        assert a.sees(b)
+    assert host.loop.stats["nodes_lost"] == 0
+    harness.check()
+
+
+def test_a_node_that_hears_itself_before_it_has_read_the_others_buries_nobody(apart):
+    harness, a, b = apart
+    host = harness.hosts[0]
+    while (beat := host.loop.next()) is None or beat > harness.clock.time + 1:
+        harness.run(1)
+    harness.hosts.remove(host)
+    harness.clients.remove(a)
+    harness.clock.time = beat
+    # It publishes a heartbeat, and stands still before it comes back.
+    host.loop.turn()
+    harness.run(DEAD_AFTER + 2000)
+    heard_itself = False
+    while not heard_itself:
+        item = host.broker.receive(0)
+        host.node.take(item)
+        heard_itself = msgpack.unpackb(item.payload)[1] == host.node.id
+    # The other node's heartbeats are still to be read when the next one of its own is due.
+    host.loop.turn()
+    assert host.node.peers.linked and host.loop.stats["nodes_lost"] == 0
+    harness.hosts.insert(0, host)
+    harness.clients.append(a)
+    harness.run(2000)
+    assert a.sees(b) and host.loop.stats["nodes_lost"] == 0
+    harness.check()
+
+
+def test_a_node_that_falls_silent_is_dead_after_three_seconds_however_the_others_began(apart):
+    harness, a, b = apart
+    harness.kill(harness.hosts[1])
+    harness.run(DEAD_AFTER - HEARTBEAT_EVERY)
+    assert a.sees(b)
+    harness.run(2 * HEARTBEAT_EVERY + 10)
+    assert not a.sees(b)
+    harness.check()
+
+
+def test_a_node_that_says_it_stops_is_kept_for_ten_seconds_and_no_longer(watched):
+    harness, watcher = watched
+    heartbeat(harness, {SQUARE: 5})
+    batch(harness, [entry(1)], 0, 5)
+    heartbeat(harness, {SQUARE: 5}, state=peer_protocol.DRAINING)
+    harness.run(GONE_AFTER - 100)
+    assert seen(watcher) == {1}
+    harness.run(HEARTBEAT_EVERY + 200)
+    assert seen(watcher) == set() and not harness.node.peers.peers

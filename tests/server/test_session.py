@@ -239,6 +239,44 @@ def test_who_takes_nothing_misses_events_and_is_then_told_everything(harness, pa
     assert client.session.behind_since is None
 
 
+def test_a_resync_waits_until_all_is_taken_and_acknowledged(harness, pair):
+    client, neighbour = pair
+    harness.clients.remove(client)
+    for n in range(60):
+        neighbour.walk(0, 1 - 2 * (n % 2))
+        harness.run(50)
+    assert client.session.behind_since is not None
+    last = client.model.flush
+    for number in (0, 1, last - 1):
+        client.send(7, 1, number)
+        assert client.model.resyncs == harness.loop.stats["resyncs"] == 0
+    # Its socket takes no more, though every flush is acknowledged.
+    client.connection.stuck = True
+    client.send(7, 1, last)
+    assert client.connection.backlogged
+    client.connection.stuck = False
+    client.connection.drain()
+    assert client.model.resyncs == harness.loop.stats["resyncs"] == 1
+    harness.clients.append(client)
+    harness.check()
+
+
+def test_a_socket_that_takes_no_more_is_not_resynced_into(harness, pair):
+    client, neighbour = pair
+    harness.run(1000)
+    client.connection.stuck = True
+    # What waits is no flush: there is nothing to acknowledge.
+    client.send(5, 80, 60)
+    client.send(5, 8, 8)
+    assert client.session.behind_since is not None
+    for _ in range(3):
+        client.ping()
+    assert harness.loop.stats["resyncs"] == 0 and harness.loop.stats["fell_behind"] == 1
+    client.connection.drain()
+    assert client.model.resyncs == 1
+    harness.check()
+
+
 def test_what_is_said_while_one_is_behind_is_lost_and_nothing_else(harness, pair):
     client, neighbour = pair
     client.connection.stuck = True
@@ -323,6 +361,15 @@ def test_nothing_waits_for_a_client_that_is_behind(harness, pair):
         neighbour.walk(0, 1 - 2 * (n % 2))
         harness.run(50)
     assert sum(map(len, client.connection._remainder)) < 2000
+
+
+@pytest.mark.parametrize("code", [1002, 1003, 1007, 1008, 1009])
+def test_who_is_sent_away_for_an_error_is_gone_at_once(harness, pair, code):
+    client, neighbour = pair
+    client.connection.close(code, "a reason of some words")
+    harness.run(10)
+    assert not neighbour.sees(client) and client.id not in harness.node.residents
+    harness.check()
 
 
 # Flushes.

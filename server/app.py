@@ -35,8 +35,8 @@ HELLO_WITHIN = 5000
 #: Ping a client that was silent for this many seconds; let go of one silent for the latter.
 PING_AFTER, DEAD_AFTER = 25, 60
 
-#: Every session is looked after once in ROUND seconds, a few of them ROUND_TURNS times in it. All
-#: at once, they would keep the loop from everything else for a tenth of a second.
+#: Every session is looked after once in ROUND seconds, a few of them up to ROUND_TURNS times in it.
+#: All at once, they would keep the loop from everything else for a tenth of a second.
 ROUND, ROUND_TURNS = 10, 200
 
 #: A server that stops closes so many sessions at a time, or more so that all are told in time, and
@@ -199,10 +199,12 @@ class Server:
     def _go_round(self) -> None:
         while True:
             sessions = list(self.sessions)
-            for turn in range(ROUND_TURNS):
-                gevent.sleep(ROUND / ROUND_TURNS)
+            # An idle server sleeps all the round.
+            turns = min(max(len(sessions), 1), ROUND_TURNS)
+            for turn in range(turns):
+                gevent.sleep(ROUND / turns)
                 now, heard_now = self.node.loop.now(), time.monotonic()
-                for session in sessions[turn::ROUND_TURNS]:
+                for session in sessions[turn::turns]:
                     if session in self.sessions:
                         self._look_after(session, now, heard_now)
 

@@ -90,6 +90,37 @@ def test_a_flood_before_the_welcome_is_bounded_by_the_rates(returning):
     assert client.connection.closed[0] == 1008
 
 
+@pytest.mark.parametrize("silent", [False, True], ids=["answered", "without an answer"])
+def test_of_two_who_show_a_token_in_one_moment_one_plays_and_the_other_is_told(silent):
+    harness = Harness(nodes=2)
+    harness.run(1500)
+    a = harness.place("A", (0, 0))
+    b = harness.place("B", (0, 0), host=harness.hosts[1])
+    harness.run(300)
+    token = b.model.token
+    if silent:
+        harness.kill(harness.hosts[1])
+    rivals = [harness.client(harness.hosts[0]) for _ in range(3)]
+    for client in rivals:
+        # In one turn of the loop: the first claim is not answered when the next one comes.
+        client.connection.on_message(2, msgpack.packb([1, 1, "B", 40, 25, token, None]))
+    harness.run(6000)
+    playing = [client for client in rivals if client.connection.closed is None]
+    assert len(playing) == 1 and playing[0].id == b.id
+    for client in rivals:
+        if client is not playing[0]:
+            code, reason = client.connection.closed
+            assert code in (1012, 4001) and len(reason.split()) >= 2
+    having = [host for host in harness.hosts if b.id in host.node.residents]
+    assert having == [harness.hosts[0]]
+    assert a.sees(playing[0])
+    playing[0].walk(1, 0)
+    harness.run(500)
+    assert a.at(playing[0]) == playing[0].at() and a.model.players[b.id].ack == 1
+    assert all(host.loop.stats["errors"] == 0 for host in harness.hosts)
+    harness.check()
+
+
 # Batches of another node: a stranger, 77, of whom the tests publish what they like.
 
 SQUARE = (0, 0)
@@ -109,9 +140,9 @@ def watched():
     return harness, watcher
 
 
-def heard(harness, message, channel="sq 0:0"):
-    """Let the node hear a message as the broker brings it."""
-    harness.node.take(Message(channel, message))
+def heard(harness, message, channel=None):
+    """Let the node hear a message as the broker brings it, on the square's channel or another."""
+    harness.node.take(Message(channel or harness.node.channels.square(SQUARE), message))
     harness.settle()
 
 
@@ -120,9 +151,9 @@ def heartbeat(harness, squares, state=0, part=0, parts=1, sent=None):
     flat = [number for square, number in squares.items() for number in (*square, number)]
     sent = harness.loop.now() if sent is None else sent
     message = peer_protocol.heartbeat(
-        NODE, sent, node.broker.ring_hash, node.peers._world, state, part, parts, flat
+        NODE, sent, node.broker.ring_hash, node.channels.ground, state, part, parts, flat
     )
-    heard(harness, message, peer_protocol.NODES)
+    heard(harness, message, node.channels.nodes)
 
 
 def batch(harness, events, previous, number):
@@ -324,7 +355,7 @@ def test_a_hail_that_nobody_hears_is_repeated_ever_more_slowly():
     assert times(said, peer_protocol.HAIL) == []
     # The next trouble is asked about as quickly as the first.
     harness.broker.losing = 1.0
-    harness.node.take(Reset({"sq 5:5"}))
+    harness.node.take(Reset({harness.node.channels.square((5, 5))}))
     harness.run(1000)
     asked = times(said, peer_protocol.HAIL)
     assert asked[1] - asked[0] == HAIL_AGAIN

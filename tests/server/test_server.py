@@ -1,6 +1,7 @@
 """The whole server over real sockets: what a unit cannot show."""
 
 import json
+import re
 import socket
 import time
 import urllib.error
@@ -243,6 +244,19 @@ def test_a_half_sent_request_does_not_hold_the_server(server):
     with socket.create_connection(("127.0.0.1", server.port)) as half:
         half.sendall(b"GET / HT")
         assert json.loads(server.get("healthz"))["status"] == "ok"
+
+
+def test_an_idle_server_sleeps():
+    def wake_ups():
+        status = Path(f"/proc/{server.process.pid}/status").read_text()
+        return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", status, re.M)[1])
+
+    with serving("--walkers", "0") as server:
+        time.sleep(1)
+        before = wake_ups()
+        time.sleep(4)
+        # The heartbeat, its echo and the watch: each once a second.
+        assert wake_ups() - before <= 40
 
 
 def test_who_is_silent_is_pinged_and_then_let_go_and_who_answers_stays():

@@ -4,6 +4,7 @@ What a client sends is checked here, against one row of a table, before anything
 never acts on a message.
 """
 
+import re
 import unicodedata
 from dataclasses import dataclass
 from typing import Any
@@ -165,16 +166,36 @@ def read(payload: bytes) -> list[Any]:
     return message
 
 
-#: Letters and symbols that show nothing: Hangul fillers and the empty Braille cell.
-_BLANK = "\u115f\u1160\u3164\uffa0\u2800"
+#: Letters and symbols that show nothing, but take room: the empty Braille cell, the null notehead,
+#: two blanks of Egyptian.
+_BLANK = "\u2800\U0001d159\U00013441\U00013442"
+
+#: What joins letters, and chooses between text and emoji, without showing itself. Persian and
+#: families of emoji cannot be written without.
+_JOINERS = "\u200c\u200d\ufe0e\ufe0f"
+
+#: What shows nothing at all (Unicode's Default_Ignorable_Code_Point, but for the joiners), and what
+#: is no character and never will be. Those reserved for later are among them, so this holds for
+#: future versions too.
+_NOTHING = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufdd0-\ufdef\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufff8"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    + "".join(chr(plane * 0x10000 + last) for plane in range(17) for last in (0xFFFE, 0xFFFF))
+    + "]"
+)
+
+#: Categories of what is refused: controls, format characters, surrogates, private use, and line
+#: and paragraph separators. What is not assigned yet passes: it may be an emoji of next year.
+_REFUSED = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 
 
 def clean(text: str, limit: int) -> str | None:
     """Return a name or something said as everybody may see it, or None when nobody may.
 
     Normalised (NFC), spaces of any kind collapsed, 1 to `limit` characters of which one at least
-    shows, no more than two marks on a letter, and nothing that hides or turns text around
-    (controls, and format characters but the joiner within emoji).
+    shows, no more than two marks and two joiners on a letter, and nothing else that hides, turns
+    text around, or means something to a private agreement only.
     """
     # Normalising costs the square of the marks in a row: what is far too long is not looked at.
     if len(text) > 4 * limit:
@@ -182,16 +203,21 @@ def clean(text: str, limit: int) -> str | None:
     normal = unicodedata.normalize("NFC", text)
     spaced = "".join(" " if unicodedata.category(c) == "Zs" else c for c in normal)
     text = " ".join(word for word in spaced.split(" ") if word)
-    if not 1 <= len(text) <= limit:
+    if not 1 <= len(text) <= limit or _NOTHING.search(text):
         return None
-    marks, seen = 0, False
+    marks, joiners, seen = 0, 0, False
     for character in text:
         category = unicodedata.category(character)
-        seen |= category[0] not in "CM" and character not in _BLANK
-        if category[0] == "C" and character != "\u200d" or category in ("Zl", "Zp"):
+        if character in _JOINERS:
+            joiners += 1
+        elif category in _REFUSED:
             return None
-        marks = marks + 1 if category[0] == "M" else 0
-        if marks > 2:
+        elif category[0] == "M":
+            marks += 1
+        else:
+            marks = joiners = 0
+            seen |= character != " " and character not in _BLANK
+        if marks > 2 or joiners > 2:
             return None
     return text if seen else None
 

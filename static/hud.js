@@ -84,10 +84,6 @@ export class Hud {
     this.chat.open();
   }
 
-  closeChat() {
-    this.chat.close();
-  }
-
   walkerMenu(id, name, muted, cssX, cssY) {
     this.menu.open(id, name, muted, cssX, cssY);
   }

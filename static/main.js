@@ -22,6 +22,9 @@ const HOME_WALKS = 40;                    // tiles: nearer to home one walks, fr
 const MINIMAP = 160, MINIMAP_SMALL = 88;  // css px
 const NARROW = 640;                       // css px: less is a phone
 const NAME_KEY = 'flatlands.name';
+// Joiners, which scripts and emoji need, are kept.
+const UNSAYABLE =
+  /(?![\u200c\u200d\ufe0e\ufe0f])[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\p{Co}\p{Cs}]/gu;
 const TITLE_SEED = 2013;                  // the ground behind the title, until the server tells
 
 const canvas = document.getElementById('world');
@@ -38,7 +41,7 @@ let near = invitedBy();
 
 const hud = new Hud(document.getElementById('hud'), {
   onStart: start,
-  onSay: (text) => net.send(P.SAY, text),
+  onSay: say,
   onHome: goHome,
   onGrid: toggleGrid,
   onInvite: invite,
@@ -72,10 +75,7 @@ const net = new Net(`${location.protocol === 'https:' ? 'wss' : 'ws'}://${locati
     state.clear();
     scene.clear();
     hud.banner(null);
-    // For the browser's console, and for tests: to look at, not to build on.
-globalThis.flatlands = { clock, net, scene, state, walk, own: () => state.players.get(ownId) };
-
-hud.title(savedName(), {});
+    hud.title(savedName());
     hud.titleError(sentence);
   },
   takenOver: () => {
@@ -147,6 +147,12 @@ function start(name) {
   localStorage.setItem(NAME_KEY, trimmed);
   hud.banner('Connecting …', 'info');
   net.open(hello());
+}
+
+/** Say something; what comes along unseen with pasted text, and nobody may say, is left out. */
+function say(text) {
+  const sayable = text.replace(UNSAYABLE, '').trim();
+  if (sayable !== '') net.send(P.SAY, sayable);
 }
 
 function welcome([, , id, now, seed, x, y, newSide, , , lead, drop]) {

@@ -63,9 +63,10 @@ export class Chat {
   }
 
   add(name, colourId, text) {
-    const who = element('b', {}, name);
+    // Each by itself: neither a name nor a text turns the other around.
+    const who = element('b', {}, element('bdi', {}, name));
     who.style.color = faceOf(colourId).ink;
-    const line = element('li', { dir: 'auto' }, who, ' ', element('span', {}, text));
+    const line = element('li', { dir: 'auto' }, who, ' ', element('bdi', {}, text));
     this.log.append(line);
     while (this.log.children.length > LINES) this.log.firstChild.remove();
     setTimeout(() => line.classList.add('old'), FADES_AFTER);

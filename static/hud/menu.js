@@ -21,7 +21,7 @@ export class Menu {
   }
 
   open(id, name, muted, cssX, cssY) {
-    const who = element('b', {}, name);
+    const who = element('b', {}, element('bdi', {}, name));
     who.style.color = faceOf(id).ink;
     const button = element('button', { type: 'button' }, muted ? 'Unmute' : 'Mute');
     button.addEventListener('click', () => {

@@ -6,6 +6,7 @@ import { textOf } from './text.js';
 
 const GOAL_MS = 900;                      // ms of one pulse
 const PILL = 30, ARROW = 9, EDGE = 12;    // css px
+const LABEL = 110;                        // css px that a name in a pill takes at the most
 const HOME_COLOUR = '#ffd166';
 const SLIDES = 60, SLIDE = 12;            // steps along the edge to give way by; css px each
 const TAU = Math.PI * 2;
@@ -108,10 +109,10 @@ function drawArrow(ctx, scene, screen, arrow, area, dpr) {
   if (px > 0 && py > 0 && px < screen.width && py < screen.height) return;
   const distance = Math.hypot(dx, dy), home = arrow.kind === 'home';
   const colour = home ? HOME_COLOUR : faceOf(arrow.id ?? arrow.colour).colour;
-  const text = textOf(arrow.label + ' · ' + distanceOf(distance), { size: 13, dpr,
-    colour: '#ffffff' });
+  const label = textOf(arrow.label, { size: 13, dpr, colour: '#ffffff', widest: LABEL });
+  const far = textOf(' · ' + distanceOf(distance), { size: 13, dpr, colour: '#ffffff' });
   const pill = PILL * dpr, tip = ARROW * dpr, sign = 18 * dpr;
-  const width = text.w + sign + 18 * dpr;
+  const width = label.w + far.w + sign + 18 * dpr;
   const halfW = width / 2 + tip, halfH = pill / 2 + tip;
   const place = edgePlace(dx, dy, area, halfW, halfH), { x, y } = place;
   keepClear(x, y, halfW, halfH);
@@ -126,8 +127,9 @@ function drawArrow(ctx, scene, screen, arrow, area, dpr) {
   const signX = x - width / 2 + 16 * dpr;
   if (home) drawHouse(ctx, signX, y, 7 * dpr, colour);
   else drawHead(ctx, signX, y, 6.5 * dpr, colour);
-  ctx.drawImage(text.canvas, Math.round(x - width / 2 + sign + 8 * dpr),
-    Math.round(y - text.h / 2));
+  const left = Math.round(x - width / 2 + sign + 8 * dpr), top = Math.round(y - label.h / 2);
+  ctx.drawImage(label.canvas, left, top);
+  ctx.drawImage(far.canvas, left + label.w, top);
 }
 
 /** A triangle on the pill's edge, towards the target. */

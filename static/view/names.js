@@ -3,7 +3,7 @@
 
 import { textOf } from './text.js';
 
-const SIZE = 13;                          // css px
+const SIZE = 13, WIDEST = 160;            // css px
 const CELL = 6;                           // css px of the grid that finds overlaps
 const PLACE_EVERY = 160;                  // ms
 const FADE_IN_MS = 160, FADE_OUT_MS = 80;
@@ -86,6 +86,7 @@ export class Names {
     memory.nameText = walker.name;
     memory.nameDpr = dpr;
     memory.nameColour = colour;
-    return memory.name = textOf(walker.name, { size: SIZE, dpr, outline: OUTLINE, colour });
+    return memory.name = textOf(walker.name, { size: SIZE, dpr, outline: OUTLINE, colour,
+      widest: WIDEST });
   }
 }

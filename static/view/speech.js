@@ -6,22 +6,16 @@ import { FONT, isRightToLeft, widthOf, wrap } from './text.js';
 const SIZE = 14, LINE = 19;               // css px
 const WIDEST = 230;                       // css px of text
 const PAD_X = 12, PAD_Y = 7, TAIL = 8, ROUND = 12, SHADE = 3;        // css px
-const SHOWN_MS = 4000, PER_LETTER = 30, LONGEST = 6000;
 const FADE_MS = 450, POP_MS = 140;
 const ABOVE = 1.2;                        // tiles from the feet to the tail's tip
 const GAP = 4;                            // css px between bubbles and to the screen's edge
 const INK = '#1d2430', PAPER = '#ffffff';
 
-/** How long a text stays, in ms: four seconds, and up to six for long ones. */
-export function speechTime(text) {
-  return Math.min(LONGEST, SHOWN_MS + PER_LETTER * text.length);
-}
-
 function bubbleOf(text, dpr) {
   const font = '600 ' + SIZE + 'px ' + FONT;
   const rows = wrap(text, font, WIDEST, 2);
   const widest = rows.reduce((most, row) => Math.max(most, widthOf(row, font)), 12);
-  const w = Math.ceil(widest) + 2 * PAD_X, h = rows.length * LINE + 2 * PAD_Y;
+  const w = Math.ceil(Math.min(widest, WIDEST)) + 2 * PAD_X, h = rows.length * LINE + 2 * PAD_Y;
   const canvas = canvasOf((w + 2 * SHADE) * dpr, (h + 2 * SHADE) * dpr);
   const ctx = canvas.getContext('2d');
   ctx.scale(dpr, dpr);
@@ -58,13 +52,12 @@ export class Speech {
         memory.bubble = null;
         continue;
       }
-      const left = said.left ?? speechTime(said.text) - said.age;
-      if (left <= 0 || walker.alpha < 0.05) continue;
+      if (said.left <= 0 || walker.alpha < 0.05) continue;
       if (memory.bubble === null || memory.bubble.text !== said.text
         || memory.bubble.dpr !== dpr) memory.bubble = bubbleOf(said.text, dpr);
       if (memory.bubble.empty) continue;
       const pop = scene.still ? 1 : Math.min(1, said.age / POP_MS);
-      ctx.globalAlpha = Math.min(1, left / FADE_MS) * walker.alpha * pop;
+      ctx.globalAlpha = Math.min(1, said.left / FADE_MS) * walker.alpha * pop;
       this.#drawBubble(ctx, screen, memory, dpr, Math.round((1 - pop) * 6 * dpr));
     }
     ctx.globalAlpha = 1;

@@ -61,14 +61,19 @@ export function wrap(text, font, width, most) {
 }
 
 /** A line of text as a picture: { canvas, w, h } in device px. `outline` is a colour or null;
- * `size` in css px. The text's middle is the picture's middle. */
-export function textOf(text, { size, weight = 700, colour, outline = null, dpr }) {
-  const key = size + '|' + weight + '|' + colour + '|' + outline + '|' + dpr + '|' + text;
+ * `size` in css px. The text's middle is the picture's middle. What would be wider than `widest`
+ * css px ends in dots. */
+export function textOf(text, { size, weight = 700, colour, outline = null, dpr,
+  widest = Infinity }) {
+  const key = size + '|' + weight + '|' + colour + '|' + outline + '|' + dpr + '|' + widest + '|'
+    + text;
   const known = lines.get(key);
   if (known !== undefined) return known;
   const font = weight + ' ' + size + 'px ' + FONT;
   const edge = outline === null ? 1 : 3;
-  const w = Math.ceil((widthOf(text, font) + 2 * edge) * dpr);
+  if (widest < Infinity) [text = ''] = wrap(text, font, widest, 1);
+  // One letter can be wider than all the room there is: it is cut off.
+  const w = Math.ceil((Math.min(widthOf(text, font), widest) + 2 * edge) * dpr);
   const h = Math.ceil((size * 1.35 + 2 * edge) * dpr);
   const canvas = canvasOf(w, h), ctx = canvas.getContext('2d');
   ctx.scale(dpr, dpr);

@@ -52,17 +52,22 @@ def server():
 
 @pytest.fixture
 def open_page(browser, server):
-    """Open pages, each in a context of its own; none may have complained at the end."""
+    """Open pages, each in a context of its own; none may have complained at the end.
+
+    `script` runs in a page before its own do.
+    """
     contexts, complaints = [], []
 
     def listen(said):
         if said.type in ("error", "warning"):
             complaints.append(said.text)
 
-    def open_one(url=None, **options):
+    def open_one(url=None, script=None, **options):
         options.setdefault("viewport", {"width": 1280, "height": 800})
         context = browser.new_context(**options)
         contexts.append(context)
+        if script is not None:
+            context.add_init_script(script)
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
         page.on("pageerror", lambda error: complaints.append(str(error)))

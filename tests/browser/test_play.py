@@ -1,5 +1,6 @@
 """The game as people play it: two pages and more, keys, clicks and touches."""
 
+import os
 import time
 
 import pytest
@@ -225,6 +226,71 @@ def test_same_names_are_told_apart_and_anybody_can_be_muted(play):
         assert twin.get_by_text("can you hear me?").count() == 0
         for page in (twin, other):
             page.context.close()
+
+
+WIDE = {"bismillah": "\ufdfd", "cuneiform": "\U00012219"}
+
+#: Notes how wide a picture each text is drawn into, in css px.
+NOTE_WIDTHS = """
+  globalThis.drawn = [];
+  const fillText = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+    drawn.push([text, this.canvas.width / devicePixelRatio]);
+    return fillText.call(this, text, ...rest);
+  };
+"""
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844), (844, 390)], ids=str)
+@pytest.mark.parametrize("letter", WIDE.values(), ids=WIDE)
+def test_giant_letters_keep_their_bounds(alone, open_page, play, letter, size):
+    viewport = {"width": size[0], "height": size[1]}
+    page = play("Reader", url=alone.url, script=NOTE_WIDTHS, viewport=viewport)
+    giant = open_page(
+        url=alone.url, script=f"sessionStorage.setItem('flatlands.name', '{letter * 20}')"
+    )
+    giant.keyboard.press("Enter")
+    seen(page, letter * 20)
+    wait_for(giant, "flatlands.own() !== undefined")
+    for _ in range(5):
+        giant.keyboard.press("Enter")
+        giant.keyboard.insert_text(letter * 60)
+        giant.keyboard.press("Enter")
+    wait_for(page, "() => document.querySelectorAll('.log li').length === 5")
+    wait_for(page, "(letter) => drawn.some(([text]) => text.includes(letter))", letter)
+    time.sleep(0.3)
+    widths = [width for text, width in page.evaluate("drawn") if letter in text]
+    # A name, and a bubble with its margins.
+    assert max(widths) <= 262 and min(widths) <= 166
+    line, log = page.evaluate(
+        """() => [Math.max(...[...document.querySelectorAll('.log li')].map(
+          (line) => line.offsetHeight)), document.querySelector('.log').offsetHeight]"""
+    )
+    assert line <= 140 and log <= 0.4 * size[1] + 1
+    left, right, width = page.evaluate(
+        """() => {
+          const { left, right } = document.querySelector('.chat').getBoundingClientRect();
+          return [left, right, document.querySelector('.chat').scrollWidth];
+        }"""
+    )
+    if shots := os.environ.get("SHOTS"):
+        page.screenshot(path=f"{shots}/giant-{ord(letter):x}-{size[0]}.png")
+    assert left >= 0 and right <= size[0] and width <= right - left
+
+
+def test_a_name_does_not_turn_what_its_player_says_around(alone, play):
+    page = play("Reader", url=alone.url)
+    arab = play("\u0645\u0631\u062d\u0628\u0627", url=alone.url)
+    arab.keyboard.press("Enter")
+    arab.keyboard.insert_text("hello all\u200b")
+    arab.keyboard.press("Enter")
+    said = page.get_by_text("hello all")
+    said.wait_for()
+    assert said.inner_text() == "hello all"
+    line = "document.querySelector('.log li')"
+    assert page.evaluate(f"getComputedStyle({line}).direction") == "ltr"
+    name, text = (page.locator(".log bdi").nth(i).bounding_box()["x"] for i in range(2))
+    assert name < text
 
 
 def test_a_bad_name_is_explained_and_can_be_mended(open_page):

@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from server.protocol import NAME_LIMIT, clean
 from tests.model import Model
 from tests.vectors import load
 
@@ -169,3 +170,21 @@ def test_what_is_known_follows_the_protocols_rules(blank):
     assert sum(map(len, expected)) > 150
     for run, mine, theirs in zip(runs, expected, got, strict=True):
         assert mine == theirs, run
+
+
+def test_what_the_browser_knows_to_show_nothing_is_refused_in_names(blank):
+    hidden = blank.evaluate(
+        """() => {
+          const found = [];
+          for (let code = 0; code < 0x110000; code++) {
+            const character = String.fromCodePoint(code);
+            if (/[\\p{Default_Ignorable_Code_Point}\\p{Noncharacter_Code_Point}\\p{Cc}\\p{Co}]/u
+              .test(character)) found.push(code);
+          }
+          return found;
+        }"""
+    )
+    assert len(hidden) > 130_000
+    shown = {code for code in hidden if clean(f"a{chr(code)}", NAME_LIMIT) is not None}
+    # What joins letters, and chooses between text and emoji.
+    assert shown == {0x200C, 0x200D, 0xFE0E, 0xFE0F}

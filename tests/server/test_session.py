@@ -49,6 +49,13 @@ BEFORE_HELLO = [
     ("a name of a lone mark", hello(name="\u0301"), "name", 1008),
     ("a name of 1,900 marks", hello(name="a" + "\u0316\u0301" * 950), "name", 1008),
     ("a name of stacked marks", hello(name="a" + "\u0301" * 9), "name", 1008),
+    ("a name with a hidden character", hello(name="a\u034fb"), "name", 1008),
+    ("a name with a tag character", hello(name="a\U000e0041"), "name", 1008),
+    ("a name with a character of private use", hello(name="a\ue000"), "name", 1008),
+    ("a name with what is no character", hello(name="a\U0001fffe"), "name", 1008),
+    ("a name of a note without a head", hello(name="\U0001d159"), "name", 1008),
+    ("a name of marks and joiners", hello(name="a" + "\u0301\u0316\u200d" * 3), "name", 1008),
+    ("a name of many joiners", hello(name="a" + "\u200d" * 3), "name", 1008),
     ("a name of nil", hello(name=None), "fields", 1008),
     ("a width of nothing", hello(width=0), "fields", 1008),
     ("a negative height", hello(height=-1), "fields", 1008),
@@ -158,7 +165,9 @@ def test_intents_must_be_numbered_upwards(harness, pair):
     refused(client, "number", 1008)
 
 
-NAMES = ["W", "Zoë", "李小龍", "👩\u200d👩\u200d👧 fox", "x" * 20, "  padded   out  "]
+NAMES = ["W", "Zoë", "李小龍", "👩\u200d👩\u200d👧 fox", "x" * 20, "  padded   out  ",
+         "🧑🏽\u200d❤\ufe0f\u200d💋\u200d🧑🏿 1\ufe0f\u20e3", "می\u200cخواهم",
+         "क्\u200dष", "a\u0378"]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)

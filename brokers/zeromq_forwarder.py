@@ -164,7 +164,11 @@ def _stop(*_: object) -> NoReturn:
 
 
 def run(addresses: Addresses, limit: int, stats: float, parent: int = 0) -> int:
-    """Forward until a signal comes, or the parent ends; return the process's exit status."""
+    """Forward until a signal comes, or the parent ends; return the process's exit status.
+
+    A parent is told every TELL_S seconds that it goes on. With the parent's end goes the folder of
+    the Unix sockets, which was the parent's own.
+    """
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _stop)
     context = zmq.Context()
@@ -186,6 +190,8 @@ def run(addresses: Addresses, limit: int, stats: float, parent: int = 0) -> int:
                 print(f"The forwarder cannot listen at {address}: {trouble}.", file=sys.stderr)
                 return 1
         print(f"ready: in {addresses.pull}, out {addresses.pub}", flush=True)
+        if parent:
+            os.set_blocking(sys.stdout.fileno(), False)
         _forward(pull, out, relay, stats, parent)
     except _Stop:
         print(f"stopped: {_counts(relay, out)}", flush=True)
@@ -195,6 +201,8 @@ def run(addresses: Addresses, limit: int, stats: float, parent: int = 0) -> int:
         pull.close()
         pub.close()
         context.term()
+    if parent and os.getppid() != parent:
+        _remove(addresses)
     return 0
 
 
@@ -253,6 +261,8 @@ def _forward(
             if parent and os.getppid() != parent:
                 return
             out.tell()
+            if parent:
+                _tell_parent()
             tell = now + TELL_S
         if now >= sweep:
             relay.forget(now)
@@ -260,6 +270,22 @@ def _forward(
         if now >= report:
             print(_counts(relay, out), flush=True)
             report = now + stats
+
+
+def _remove(addresses: Addresses) -> None:
+    """Remove Unix sockets, and the folder that held nothing else."""
+    paths = [address.removeprefix("ipc://") for address in addresses]
+    for path in paths:
+        os.unlink(path)
+    os.rmdir(os.path.dirname(paths[0]))
+
+
+def _tell_parent() -> None:
+    try:
+        os.write(sys.stdout.fileno(), b".\n")
+    except (BlockingIOError, BrokenPipeError):
+        # It stands still and reads nothing, or has just ended: nobody waits for it.
+        return
 
 
 def _port(text: str) -> int:

@@ -1,7 +1,10 @@
 """`python -m server`: serve the world until SIGINT or SIGTERM."""
 
+from needs import packages
+
 # Before anything else is imported: sockets and locks must know gevent.
-from gevent import monkey
+with packages("play"):
+    from gevent import monkey
 
 monkey.patch_all()
 
@@ -12,13 +15,13 @@ import signal
 import sys
 
 import gevent
-import gevent.socket
 from gevent.event import Event
 
 from brokers import open_broker
 from server import settings as options
 from server.app import Server
 from server.supervisor import Supervisor
+from server.worker import Worker
 
 log = logging.getLogger("flatlands")
 
@@ -29,18 +32,18 @@ def main() -> int:
     logging.basicConfig(
         level=settings.log_level, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr
     )
+    stopping = Event()
     try:
         if settings.workers > 1:
-            server: Server | Supervisor = Supervisor(settings, sys.argv[1:])
+            server: Server | Supervisor = Supervisor(settings, sys.argv[1:], stopping)
         else:
             server = Server(settings, open_broker(settings.broker or "memory://"))
-        stopping = Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             gevent.signal_handler(number, stopping.set)
-        if isinstance(server, Supervisor):
-            gevent.signal_handler(signal.SIGHUP, gevent.spawn, server.replace)
-        elif settings.listen_fd is not None:
-            # It is for the supervisor, but a terminal that is closed tells all of them.
+        if settings.listen_fd is None:
+            _obey_hangups(server, stopping)
+        else:
+            # They are for the supervisor, but a terminal that is closed tells all of them.
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
         server.start()
     except ValueError as error:
@@ -49,24 +52,54 @@ def main() -> int:
     except OSError as error:
         print(f"flatlands: {_why(error, settings.host, settings.port)}", file=sys.stderr)
         return 1
-    if settings.secret is None:
-        log.info("there is no SECRET_KEY: tokens of players are good for this run only")
-    if settings.listen_fd is not None:
-        gevent.spawn(_wait_for_the_end_of_stdin, stopping)
-    host = "localhost" if settings.host in ("127.0.0.1", "0.0.0.0") else settings.host
-    print(f"Flatlands is at http://{host}:{server.port} (Ctrl-C ends it)", flush=True)
+    if isinstance(server, Server) and settings.listen_fd is not None:
+        Worker(server, stopping).start()
+    else:
+        if settings.secret is None:
+            log.info("there is no SECRET_KEY: tokens of players are good for this run only")
+        where = _browsable(settings.host)
+        print(f"Flatlands is at http://{where}:{server.port} (Ctrl-C ends it)", flush=True)
     stopping.wait()
     server.stop()
     return 0
 
 
-def _wait_for_the_end_of_stdin(stopping: Event) -> None:
-    """A worker whose supervisor is gone stops as well."""
-    while True:
-        gevent.socket.wait_read(sys.stdin.fileno())
-        if not os.read(sys.stdin.fileno(), 1024):
+def _obey_hangups(server: Server | Supervisor, stopping: Event) -> None:
+    """Let SIGHUP replace the workers; but a terminal that was closed ends the server.
+
+    A server that was told to ignore hangups, as nohup does, does not care about its terminal.
+    """
+    ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    has_terminal = not ignored and _is_there_a_terminal()
+
+    def hangup() -> None:
+        if has_terminal and not _is_there_a_terminal():
             stopping.set()
-            return
+        elif isinstance(server, Supervisor):
+            server.replace()
+        else:
+            log.warning(
+                "SIGHUP replaces workers, and here is only one process: nothing is done. "
+                "Start it with --workers 2 or more, or restart it"
+            )
+
+    gevent.signal_handler(signal.SIGHUP, gevent.spawn, hangup)
+
+
+def _is_there_a_terminal() -> bool:
+    """Return whether a terminal controls this process."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
+
+
+def _browsable(host: str) -> str:
+    """Return how a browser on this machine names an address that is listened on."""
+    if host in ("127.0.0.1", "0.0.0.0", "::1", "::"):
+        return "localhost"
+    return f"[{host}]" if ":" in host else host
 
 
 def _why(error: OSError, host: str, port: int) -> str:

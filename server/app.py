@@ -120,19 +120,28 @@ class Server:
         return int(self._listener.getsockname()[1])
 
     def start(self) -> None:
-        """Begin to serve; returns at once."""
+        """Begin to serve; returns at once. A worker lets newcomers in when it is told to."""
         keep_running("the broker's receiver", self.stats, self.node.listen)
         keep_running("the watch", self.stats, self._watch)
         keep_running("the round", self.stats, self._go_round)
         self.node.peers.start()
         self._walkers = start_walkers(self.node, self.settings.walkers)
+        if self.settings.listen_fd is None:
+            self.open()
+
+    def open(self) -> None:
+        """Let newcomers in."""
         self._http.start()
 
-    def stop(self) -> None:
-        """Accept nobody any more, send all clients away a few at a time, and return once they are
-        gone and other nodes had time to take them over."""
+    def shut(self) -> None:
+        """Let nobody in any more, for good."""
         self._draining = True
         self._http.close()
+
+    def stop(self) -> None:
+        """Let nobody in any more, send all clients away a few at a time, and return once they are
+        gone and other nodes had time to take them over."""
+        self.shut()
         for walker in self._walkers:
             walker.leave()
         self.node.peers.tell(DRAINING)

@@ -129,6 +129,9 @@ _OPTIONS: tuple[tuple[str, str, str, Any, str], ...] = (
     ("--log-level", "LOG_LEVEL", "INFO", str.upper, "DEBUG, INFO, WARNING or ERROR"),
 )  # fmt: skip
 
+#: Every environment variable that the server looks at.
+VARIABLES = (*(variable for _, variable, *_ in _OPTIONS), "REDIS_URL")
+
 
 def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> Settings:
     """Return the settings that a command line and an environment give; the former wins.

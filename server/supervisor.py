@@ -1,8 +1,9 @@
-"""Several workers on one port: binds once, starts them, starts again who dies, replaces all.
+"""Several workers on one port: binds once, starts and watches them, replaces them.
 
-Workers are fresh interpreters that inherit the listening descriptor; one that stops only stops
-accepting. Where no broker was named, a ZeroMQ forwarder is one more child, over ipc in a folder of
-its own. The supervisor serves nobody itself and knows nothing of the world.
+Workers are fresh interpreters that inherit the listening descriptor. Two pipes join each to this
+process (server/worker.py): a worker tells once a second how it is, and is told when to let
+newcomers in. Where no broker was named, a ZeroMQ forwarder is one more child, over ipc in a folder
+of its own. The supervisor serves nobody itself and knows nothing of the world.
 """
 
 import logging
@@ -12,54 +13,128 @@ import secrets
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import gevent
 from gevent import socket, subprocess
+from gevent.event import Event
 
 from server.app import listen
 from server.settings import Settings
+from server.worker import CLOSE, OPEN, READY, SHUT
 
 log = logging.getLogger("flatlands")
 
 #: A child that dies is started again after so many seconds, twice as many each time up to the
-#: latter; one that lived longer than that is forgiven.
+#: latter; one that served for longer than that is forgiven.
 RESTART_AFTER, RESTART_AFTER_MOST = 0.5, 15.0
 
-#: Seconds that a child may take to start, and to stop.
-START_WITHIN, STOP_WITHIN = 15, 30
+#: A child that says nothing for so many seconds is killed; at its start, for the latter. A new
+#: worker that is not ready by then replaces nobody.
+SILENT_MOST, START_WITHIN = 10, 120
+
+#: Seconds that a child may take to let nobody in any more, and to stop. Together they are less than
+#: the 30 after which hosts kill.
+SHUT_WITHIN, STOP_WITHIN = 2, 25
+
+#: Workers that could not be replaced are tried again after so many seconds, twice as many each time
+#: up to the latter.
+REPLACE_AFTER, REPLACE_AFTER_MOST = 15.0, 300.0
 
 #: The slot of the forwarder; those of the workers are counted from 0.
 FORWARDER = -1
 
 
 class Child:
-    """One process of the supervisor's; it ends by itself when this one does."""
+    """One process of the supervisor's; it ends by itself when this one does.
+
+    `said` is the last line that it wrote, nothing before it serves; `silent` how many seconds ago
+    that was, by this process' own turns: who was stopped itself has not heard anybody.
+    """
 
     def __init__(
-        self, module: str, *arguments: str, env: Mapping[str, str], fds: Sequence[int] = ()
+        self,
+        name: str,
+        module: str,
+        *arguments: str,
+        env: Mapping[str, str],
+        fds: Sequence[int] = (),
     ) -> None:
-        self.started = time.monotonic()
-        # Its end of the pipe tells a worker when the supervisor is gone, however that went.
+        self.said = ""
+        self.silent = 0
+        self.killed = False
+        self.serves_since: float | None = None
         self.process = subprocess.Popen(
             [sys.executable, "-m", module, *arguments],
             env=env,
             pass_fds=fds,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            bufsize=0,
         )
+        self.name = f"{name} (process {self.process.pid})"
+        gevent.spawn(self._hear)
+
+    def _hear(self) -> None:
+        assert self.process.stdout is not None
+        while line := self.process.stdout.readline():
+            self.silent = 0
+            self.said = line.decode(errors="replace").strip()
+            if self.serves_since is None:
+                self.serves_since = time.monotonic()
 
     @property
     def alive(self) -> bool:
         """Whether it has not ended."""
         return self.process.poll() is None
 
-    def wait_ready(self) -> bool:
-        """Return whether it serves; False if it died or took too long."""
-        with gevent.Timeout(START_WITHIN, False):
-            assert self.process.stdout is not None
-            return bool(self.process.stdout.readline())
-        return False
+    @property
+    def serves(self) -> bool:
+        """Whether it has started, and has not ended."""
+        return self.serves_since is not None and self.alive
+
+    @property
+    def starts(self) -> bool:
+        """Whether it has neither started nor ended."""
+        return self.serves_since is None and self.alive
+
+    @property
+    def ready(self) -> bool:
+        """Whether it is ready for players."""
+        return self.alive and self.said.startswith(READY)
+
+    @property
+    def shut(self) -> bool:
+        """Whether it lets nobody in any more."""
+        return not self.alive or self.said.startswith(SHUT)
+
+    def why_not_ready(self) -> str:
+        """Return a sentence about a child that is not ready."""
+        if not self.alive and not self.killed:
+            return f"{self.name} ended with code {self.process.returncode}"
+        if self.serves_since is None:
+            return f"{self.name} did not answer within {START_WITHIN} s"
+        if self.killed:
+            return f"{self.name} said nothing for {SILENT_MOST} s"
+        return f"{self.name} is not ready: {self.said[1:]}"
+
+    def tell(self, command: bytes) -> None:
+        """Tell a worker something; one that has died is no error."""
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(command)
+        except BrokenPipeError:
+            return
+
+    def watch(self) -> None:
+        """Kill it if it has been silent for too long; to be called each second."""
+        self.silent += 1
+        most = SILENT_MOST if self.said else START_WITHIN
+        if self.silent > most and self.alive and not self.killed:
+            said = "said nothing for" if self.said else "did not answer within"
+            log.error("%s %s %s s: it is killed", self.name, said, most)
+            self.killed = True
+            self.process.kill()
 
     def stop(self) -> None:
         """Ask it to end well, and wait until it is gone."""
@@ -68,16 +143,19 @@ class Child:
         with gevent.Timeout(STOP_WITHIN, False):
             self.process.wait()
         if self.alive:
+            log.error("%s did not end within %s s: it is killed", self.name, STOP_WITHIN)
             self.process.kill()
             self.process.wait()
 
 
 class Supervisor:
-    """See the module. `arguments` is the command line, for the workers."""
+    """See the module. `arguments` is the command line, for the workers; who sets `stopping` ends
+    whatever is waited for here, and calls stop()."""
 
-    def __init__(self, settings: Settings, arguments: Sequence[str]) -> None:
+    def __init__(self, settings: Settings, arguments: Sequence[str], stopping: Event) -> None:
         self._arguments = arguments
-        self._count = settings.workers
+        self._stopping = stopping
+        self._workers = range(settings.workers)
         self._listener: socket.socket = listen(settings.host, settings.port)
         self._listener.set_inheritable(True)
         self._environment = dict(os.environ)
@@ -85,9 +163,8 @@ class Supervisor:
         #: Who fills each slot; and all that run, those on their way in and out too.
         self._slots: dict[int, Child] = {}
         self._children: list[Child] = []
-        self._stopping = False
-        # A replacement that is asked for before all workers were started is none.
-        self._replacing, self._again = True, False
+        self._started = self._replacing = False
+        self._again = Event()
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         if not settings.broker:
             self._folder = tempfile.TemporaryDirectory(prefix="flatlands-")
@@ -100,112 +177,175 @@ class Supervisor:
         return int(self._listener.getsockname()[1])
 
     def start(self) -> None:
-        """Start all workers, and return once they serve. Raises OSError if one does not."""
-        for slot in range(0 if self._folder is None else FORWARDER, self._count):
-            child = self._slots[slot] = self._start(slot)
-            if not child.wait_ready():
-                self.stop()
-                raise OSError(f"{_name(slot)} did not start: see what it said above")
+        """Start all workers; return once each serves, or was too slow and is tried again.
+
+        Raises OSError if all of them end by themselves before they serve.
+        """
+        gevent.spawn(self._watch)
+        if self._folder is not None:
+            self._start_first([FORWARDER])
+        self._start_first(self._workers)
+        self._started = True
+
+    def _start_first(self, slots: Sequence[int]) -> None:
+        first = [self._start(slot) for slot in slots]
+        for slot, child in zip(slots, first, strict=True):
+            self._slots[slot] = child
             gevent.spawn(self._look_after, slot, child)
-        self._replacing = False
+        self._await_starts(first)
+        if not any(child.serves or child.killed for child in first) and self._goes_on:
+            why = "; ".join(child.why_not_ready() for child in first)
+            self.stop()
+            raise OSError(f"nothing was started: {why}")
+        self._wait(lambda: any(self._slots[slot].serves for slot in slots))
 
     def replace(self) -> None:
-        """Replace the workers one by one: a new one serves before an old one stops.
+        """Replace all workers at once: the new ones are ready before the old ones let nobody in.
 
-        Asked for once more meanwhile, it begins anew when it is done.
+        If one of them is not, all the old ones go on, and it is tried again later. Asked for once
+        more meanwhile, it begins anew when it is done.
         """
-        self._again = True
+        if not self._started:
+            log.warning("the workers are still starting: none is replaced")
+            return
+        self._again.set()
         if self._replacing:
             return
         self._replacing = True
+        pause = REPLACE_AFTER
         try:
-            while self._again:
-                self._again = False
-                self._replace_all()
+            while self._again.is_set() and self._goes_on:
+                self._again.clear()
+                if why := self._replace_all():
+                    log.error(
+                        "no worker was replaced, the old ones go on: %s; next try in %g s",
+                        why, pause,
+                    )  # fmt: skip
+                    gevent.wait([self._again, self._stopping], timeout=pause, count=1)
+                    self._again.set()
+                    pause = min(pause * 2, REPLACE_AFTER_MOST)
         finally:
             self._replacing = False
 
-    def _replace_all(self) -> None:
-        for slot in range(self._count):
-            new = self._start(slot)
-            ready = new.wait_ready()
-            if self._stopping:
-                return
-            if not ready:
-                log.error("a new worker did not start: the old ones go on")
-                new.stop()
-                return
-            old, self._slots[slot] = self._slots[slot], new
-            gevent.spawn(self._look_after, slot, new)
-            old.stop()
-            if self._stopping:
-                return
-        log.info("all workers were replaced")
+    def _replace_all(self) -> str:
+        """Replace all workers, or say why not."""
+        new: list[Child] = []
+        try:
+            for slot in self._workers:
+                new.append(self._start(slot))
+        except OSError as error:
+            self._end(new)
+            return f"a process cannot be started: {error}"
+        self._wait(
+            lambda: all(child.ready for child in new) or not all(child.alive for child in new),
+            START_WITHIN,
+        )
+        if not self._goes_on:
+            return ""
+        if why := "; ".join(child.why_not_ready() for child in new if not child.ready):
+            self._end(new)
+            return why
+        old = [self._slots[slot] for slot in self._workers]
+        for slot, child in zip(self._workers, new, strict=True):
+            self._slots[slot] = child
+            child.tell(OPEN)
+            gevent.spawn(self._look_after, slot, child)
+        # All of them before anybody is sent away: who comes back shall not meet another old one.
+        self._close(old)
+        self._end(old)
+        if self._goes_on:
+            log.info("all workers were replaced")
+        return ""
 
     def stop(self) -> None:
-        """Stop all workers, and what was started for them."""
-        self._stopping = True
+        """Let nobody in any more, stop all workers, and what was started for them."""
+        self._stopping.set()
         forwarder = self._slots.get(FORWARDER)
         workers = [child for child in self._children if child is not forwarder]
-        gevent.joinall([gevent.spawn(worker.stop) for worker in workers])
+        self._close(workers)
+        # Once nobody accepts: who waits to be accepted is refused now, and not when all are gone.
+        self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
+        self._end(workers)
         if forwarder is not None:
             forwarder.stop()
         if self._folder is not None:
             self._folder.cleanup()
 
+    @property
+    def _goes_on(self) -> bool:
+        return not self._stopping.is_set()
+
+    def _wait(self, done: Callable[[], bool], seconds: float = float("inf")) -> None:
+        """Return once something is so, or after so many seconds, or when all is to stop."""
+        until = time.monotonic() + seconds
+        while not done() and self._goes_on and time.monotonic() < until:
+            self._stopping.wait(0.05)
+
+    def _await_starts(self, children: Sequence[Child]) -> None:
+        self._wait(lambda: not any(child.starts for child in children))
+
+    def _close(self, workers: Sequence[Child]) -> None:
+        """Return once none of them lets anybody in, or one takes too long."""
+        for worker in workers:
+            worker.tell(CLOSE)
+        until = time.monotonic() + SHUT_WITHIN
+        while not all(worker.shut for worker in workers) and time.monotonic() < until:
+            gevent.sleep(0.02)
+
+    def _end(self, workers: Sequence[Child]) -> None:
+        gevent.joinall([gevent.spawn(worker.stop) for worker in workers])
+
     def _start(self, slot: int) -> Child:
-        fd, environment, arguments = self._listener.fileno(), self._environment, self._arguments
         if slot == FORWARDER:
             options = ("--ipc", self._prefix, "--parent", str(os.getpid()))
-            child = Child("brokers.zeromq", *options, env=environment)
+            child = Child(
+                "the ZeroMQ forwarder", "brokers.zeromq", *options, env=self._environment
+            )
         else:
+            fd = self._listener.fileno()
+            # Of an option that is given twice the last one holds.
+            options = (*self._arguments, "--workers", "1", "--listen-fd", str(fd))
             if slot:
                 # The computer players of one worker are enough for all.
-                environment = {**environment, "WALKERS": "0"}
-                arguments = _without_option(arguments, "--walkers")
-            options = ("--workers", "1", "--listen-fd", str(fd))
-            child = Child("server", *arguments, *options, env=environment, fds=[fd])
+                options = (*options, "--walkers", "0")
+            child = Child(
+                f"worker {slot + 1}", "server", *options, env=self._environment, fds=[fd]
+            )
         self._children = [other for other in self._children if other.alive] + [child]
         return child
 
+    def _watch(self) -> None:
+        while True:
+            gevent.sleep(1)
+            for child in self._children:
+                child.watch()
+
     def _look_after(self, slot: int, child: Child) -> None:
-        """Start a child again whenever it dies, as long as nobody else has replaced it."""
+        """Open a child's door, and start it again whenever it dies, as long as nobody else has
+        replaced it."""
         pause = RESTART_AFTER
         while True:
-            child.process.wait()
-            if self._stopping or self._slots[slot] is not child:
+            self._await_starts([child])
+            if not self._fills(slot, child):
                 return
-            if time.monotonic() - child.started > RESTART_AFTER_MOST:
+            if slot != FORWARDER:
+                child.tell(OPEN)
+            code = child.process.wait()
+            if not self._fills(slot, child):
+                return
+            served = time.monotonic() - (child.serves_since or time.monotonic())
+            if served > RESTART_AFTER_MOST:
                 pause = RESTART_AFTER
-            log.error("%s died (%s)", _name(slot), child.process.returncode)
-            gevent.sleep(pause * (0.5 + random.random() / 2))
+            log.error("%s died (code %s): it is started again", child.name, code)
+            self._stopping.wait(pause * (0.5 + random.random() / 2))
             pause = min(pause * 2, RESTART_AFTER_MOST)
-            if self._stopping or self._slots[slot] is not child:
+            if not self._fills(slot, child):
                 return
             try:
                 child = self._slots[slot] = self._start(slot)
             except OSError as error:
-                log.error("%s cannot be started: %s", _name(slot), error)
-                continue
-            if not child.wait_ready() and not self._stopping:
-                # Dead, or stuck, which is as bad.
-                child.stop()
+                log.error("%s cannot be started again: %s", child.name, error)
 
-
-def _name(slot: int) -> str:
-    return "the ZeroMQ forwarder" if slot == FORWARDER else f"worker {slot + 1}"
-
-
-def _without_option(arguments: Sequence[str], option: str) -> list[str]:
-    """Return a command line without an option and its value."""
-    kept: list[str] = []
-    skip = False
-    for argument in arguments:
-        if skip:
-            skip = False
-        elif argument == option:
-            skip = True
-        elif not argument.startswith(f"{option}="):
-            kept.append(argument)
-    return kept
+    def _fills(self, slot: int, child: Child) -> bool:
+        return self._goes_on and self._slots[slot] is child

@@ -6,16 +6,20 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from server import settings
+
 ROOT = Path(__file__).resolve().parent.parent
 
-#: Seconds that a server may take to start or to stop.
-PATIENCE = 20
+#: Seconds that a server may take to start or to stop: as many as a machine that is busy with other
+#: things may ever need.
+PATIENCE = 60
 
 
 class ServerProcess:
@@ -29,12 +33,14 @@ class ServerProcess:
         **environment: str,
     ) -> None:  # fmt: skip
         own = ["-m", module, *before, "--port", str(port)]
+        # Not a pipe: what nobody reads would stop it in the end.
+        self._errors = tempfile.TemporaryFile("a+")
         self.process = subprocess.Popen(
             [sys.executable, "-W", "error", *own, *options],
             cwd=ROOT,
             env={**_clean_environment(), **environment},
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=self._errors,
             text=True,
         )
         assert self.process.stdout is not None
@@ -42,7 +48,9 @@ class ServerProcess:
         told = re.search(r"http://\S+:(\d+)", line)
         if told is None:
             self.process.wait(PATIENCE)
-            raise AssertionError(f"no server: {line!r} {self.errors()}")
+            errors = self.errors()
+            self.close()
+            raise AssertionError(f"no server: {line!r} {errors}")
         self.port = int(told[1])
         self.url = f"http://localhost:{self.port}/"
 
@@ -57,9 +65,9 @@ class ServerProcess:
         self.process.wait(PATIENCE)
 
     def errors(self) -> str:
-        """Return what it wrote to standard error, once it has ended."""
-        assert self.process.stderr is not None
-        return self.process.stderr.read()
+        """Return what it has written to standard error."""
+        self._errors.seek(0)
+        return self._errors.read()
 
     def stop(self) -> None:
         """End it as an operator would, and check that it had nothing to complain about."""
@@ -73,15 +81,15 @@ class ServerProcess:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait(PATIENCE)
-        for stream in (self.process.stdout, self.process.stderr):
-            assert stream is not None
-            stream.close()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        self._errors.close()
 
 
 def _clean_environment() -> dict[str, str]:
-    ours = ("PORT", "HOST", "BROKER_URL", "REDIS_URL", "WORLD", "SEED", "SIDE", "WALKERS", "SPREAD",
-            "MAX_PLAYERS", "SECRET_KEY")  # fmt: skip
-    return {name: value for name, value in os.environ.items() if name not in ours}
+    return {
+        name: value for name, value in os.environ.items() if name not in settings.VARIABLES
+    }
 
 
 @contextmanager

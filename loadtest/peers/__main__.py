@@ -2,6 +2,9 @@
 
 import sys
 
-from loadtest.peers.command import main
+from needs import packages
+
+with packages("swarm"):
+    from loadtest.peers.command import main
 
 sys.exit(main())

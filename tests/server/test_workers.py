@@ -2,162 +2,151 @@
 
 import json
 import os
+import pty
 import signal
+import socket
 import subprocess
 import sys
 import time
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import gevent
 import pytest
+from gevent.event import Event
 
 from server import settings
 from server.supervisor import Supervisor
-from tests.processes import ServerProcess
+from tests.brokers import redis_servers
+from tests.processes import PATIENCE, ROOT, serving
 from tests.server.test_settings import run
 from tests.socket_client import SocketClient
 
 
-def children(pid, what="listen-fd"):
+def children(server, what="listen-fd"):
     """Return the workers of a supervisor: its children that serve."""
-    command = ["pgrep", "-P", str(pid), "-f", "--", what]
+    command = ["pgrep", "-P", str(server.process.pid), "-f", "--", what]
     found = subprocess.run(command, capture_output=True, text=True)
     return [int(line) for line in found.stdout.split()]
 
 
-def until(condition, seconds=20):
+def until(condition, seconds=PATIENCE):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it never came"
         time.sleep(0.05)
 
 
+def none_lives(pids):
+    return not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
 def test_a_dead_worker_is_started_again():
-    server = ServerProcess("--workers", "2", "--broker", "null://")
-    try:
-        first = children(server.process.pid)
+    with serving("--workers", "2", "--broker", "null://") as server:
+        first = children(server)
         assert len(first) == 2
         os.kill(first[0], signal.SIGKILL)
-        until(lambda: len(set(children(server.process.pid)) - set(first)) == 1)
-        assert first[1] in children(server.process.pid)
+        until(lambda: len(set(children(server)) - set(first)) == 1)
+        assert first[1] in children(server)
         assert json.loads(server.get("healthz"))["status"] == "ok"
-        server.process.send_signal(signal.SIGTERM)
-        assert server.process.wait(20) == 0
-    finally:
-        server.close()
 
 
-def test_hangup_replaces_all_workers():
-    server = ServerProcess("--workers", "2", "--broker", "null://")
-    try:
-        first = set(children(server.process.pid))
-        server.process.send_signal(signal.SIGHUP)
-
-        def replaced():
-            now = set(children(server.process.pid))
-            return len(now) == 2 and not first & now
-
-        until(replaced)
-        assert json.loads(server.get("healthz"))["status"] == "ok"
-    finally:
-        server.process.terminate()
-        server.process.wait(20)
-        server.close()
-
-
-def test_two_hangups_in_a_row_replace_all_workers_and_add_none():
-    server = ServerProcess("--workers", "2", "--broker", "null://")
-    try:
-        first = set(children(server.process.pid))
+def test_hangups_in_a_row_replace_all_workers_and_add_none():
+    with serving("--workers", "2") as server:
+        first = set(children(server))
         for _ in range(3):
             server.process.send_signal(signal.SIGHUP)
             time.sleep(0.1)
         seen = set(first)
 
         def settled():
-            now = set(children(server.process.pid))
+            now = set(children(server))
             seen.update(now)
             # The first, those of the first hangup, and of all that came meanwhile.
             return len(now) == 2 and len(seen) == 6
 
-        until(settled, seconds=40)
-        assert not first & set(children(server.process.pid))
-        server.process.terminate()
-        assert server.process.wait(20) == 0
-    finally:
-        server.close()
+        until(settled)
+        assert not first & set(children(server))
+        assert json.loads(server.get("healthz"))["status"] == "ok"
 
 
-@pytest.mark.parametrize("after", [0.1, 0.5, 1.2])
+@pytest.mark.parametrize("after", [0.1, 1.2])
 def test_stopping_while_workers_are_replaced_waits_for_all_of_them(after):
-    server = ServerProcess("--workers", "2")
-    try:
+    with serving("--workers", "2") as server:
         server.process.send_signal(signal.SIGHUP)
         time.sleep(after)
-        seen = children(server.process.pid, "--")
+        seen = children(server, "--")
         server.process.terminate()
         while server.process.poll() is None:
-            seen += children(server.process.pid, "--")
+            seen += children(server, "--")
             time.sleep(0.05)
-        assert server.process.returncode == 0 and "Traceback" not in server.errors()
-        assert not any(Path(f"/proc/{pid}").exists() for pid in seen)
-    finally:
-        server.close()
+        assert none_lives(seen)
 
 
 def test_a_worker_may_be_stopped_alone_and_is_no_hangups_victim():
-    server = ServerProcess("--workers", "2", "--broker", "null://")
-    try:
-        first = children(server.process.pid)
+    with serving("--workers", "2", "--broker", "null://") as server:
+        first = children(server)
         os.kill(first[0], signal.SIGHUP)
         os.kill(first[1], signal.SIGTERM)
-        until(lambda: len(set(children(server.process.pid)) - {first[1]}) == 2)
-        assert first[0] in children(server.process.pid)
-        server.process.terminate()
-        assert server.process.wait(20) == 0
-    finally:
-        server.close()
+        until(lambda: len(set(children(server)) - {first[1]}) == 2)
+        assert first[0] in children(server)
 
 
-def test_no_child_outlives_its_supervisor():
-    server = ServerProcess("--workers", "2")
-    try:
-        pids = children(server.process.pid, "--")
-        assert len(pids) == 3
+def test_no_child_outlives_its_supervisor_nor_does_its_folder(tmp_path):
+    with serving("--workers", "2", TMPDIR=str(tmp_path)) as server:
+        pids = children(server, "--")
+        assert len(pids) == 3 and list(tmp_path.glob("flatlands-*/zmq.pull"))
         server.kill()
-        until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
-    finally:
-        server.close()
+        until(lambda: none_lives(pids))
+        assert not list(tmp_path.iterdir())
+
+
+def test_who_waits_to_be_accepted_by_a_server_that_stops_is_refused_at_once():
+    with serving("--workers", "2") as server:
+        clients = meet(server.port, 4)
+        server.process.terminate()
+        waiting = []
+        with pytest.raises(ConnectionRefusedError):
+            while True:
+                waiting.append(socket.create_connection(("127.0.0.1", server.port), PATIENCE))
+                time.sleep(0.02)
+        # Also those who came before and were not accepted any more know by now.
+        for client in waiting:
+            with client, suppress(ConnectionResetError, BrokenPipeError):
+                client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                client.recv(4096)
+        # The clients have not answered: the server still waits for them.
+        assert len(children(server)) == 2 and server.process.poll() is None
+        for client in clients:
+            client.close(None)
 
 
 def test_a_dead_forwarder_is_started_again():
-    server = ServerProcess("--workers", "2")
-    try:
+    with serving("--workers", "2") as server:
         clients = meet(server.port, 6)
-        [forwarder] = children(server.process.pid, "brokers.zeromq")
+        [forwarder] = children(server, "brokers.zeromq")
         os.kill(forwarder, signal.SIGKILL)
         clients[0].walk(1, 0)
         pump(clients, 4)
-        assert children(server.process.pid, "brokers.zeromq") not in ([], [forwarder])
+        assert children(server, "brokers.zeromq") not in ([], [forwarder])
         clients[0].walk(0, 0)
         pump(clients, 1)
         agree(clients)
         assert all(client.model.linked for client in clients)
         for client in clients:
             client.close()
+
+
+@contextmanager
+def supervised(*arguments):
+    """Run a supervisor in this process."""
+    arguments = ["--workers", "2", "--port", "0", *arguments]
+    supervisor = Supervisor(settings.read(arguments, {}), arguments, Event())
+    try:
+        supervisor.start()
+        yield supervisor
     finally:
-        server.process.terminate()
-        assert server.process.wait(30) == 0
-        server.close()
-
-
-@pytest.fixture
-def supervisor():
-    arguments = ["--workers", "2", "--broker", "null://", "--port", "0"]
-    supervisor = Supervisor(settings.read(arguments, {}), arguments)
-    supervisor.start()
-    yield supervisor
-    supervisor.stop()
+        supervisor.stop()
 
 
 def program(path, text):
@@ -166,50 +155,114 @@ def program(path, text):
     return str(path)
 
 
+def eventually(condition):
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "it never came"
+        gevent.sleep(0.05)
+
+
 def await_two(supervisor):
-    """Return once two children run that were started with Python."""
-    deadline = time.monotonic() + 20
-    while not all(
-        child.alive and child.process.args[0] == sys.executable
-        for child in supervisor._slots.values()
-    ):
-        assert time.monotonic() < deadline, "a slot was lost"
-        gevent.sleep(0.1)
+    """Return once two workers serve that were started with Python."""
+    eventually(
+        lambda: all(
+            child.serves and child.process.args[0] == sys.executable
+            for child in supervisor._slots.values()
+        )
+    )
+
+
+@pytest.mark.parametrize("slot", [0, -1], ids=["worker", "forwarder"])
+def test_a_child_that_stands_still_is_killed_and_started_again(monkeypatch, caplog, slot):
+    monkeypatch.setattr("server.supervisor.SILENT_MOST", 3)
+    with supervised() as supervisor:
+        frozen = supervisor._slots[slot]
+        frozen.process.send_signal(signal.SIGSTOP)
+        eventually(lambda: supervisor._slots[slot] is not frozen)
+        assert f"{frozen.name} said nothing for 3 s: it is killed" in caplog.text
+        others = [child for at, child in supervisor._slots.items() if at != slot]
+        assert all(child.alive and child.serves for child in others)
+        await_two(supervisor)
+
+
+def test_a_supervisor_that_stood_still_itself_kills_nobody(monkeypatch):
+    monkeypatch.setattr("server.supervisor.SILENT_MOST", 3)
+    with supervised("--broker", "null://") as supervisor:
+        first = dict(supervisor._slots)
+        # Without a turn of its loop, as after SIGSTOP.
+        time.sleep(5)
+        gevent.sleep(3)
+        assert supervisor._slots == first and all(child.alive for child in first.values())
+
+
+def test_a_start_that_is_slow_ends_nobody_else_and_is_tried_anew(tmp_path, monkeypatch, caplog):
+    been = tmp_path / "been"
+    # One of the two never gets anywhere, once.
+    slow = program(
+        tmp_path / "slow", f'mkdir {been} 2> /dev/null && exec sleep 60; exec {sys.executable} "$@"'
+    )
+    monkeypatch.setattr("server.supervisor.START_WITHIN", 12)
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "executable", slow)
+        with supervised("--broker", "null://") as supervisor:
+            assert "did not answer within 12 s: it is killed" in caplog.text
+            eventually(lambda: all(child.serves for child in supervisor._slots.values()))
+
+
+def test_workers_that_end_by_themselves_at_the_first_start_end_the_server():
+    ended = run("--workers", "2", "--broker", "nats://x", "--port", "0")
+    assert ended.returncode == 1 and "Traceback" not in ended.stderr
+    assert "no broker is called 'nats://x'" in ended.stderr
+    assert "nothing was started: worker 1 (process " in ended.stderr.splitlines()[-1]
 
 
 def test_a_worker_that_dies_during_a_failed_replacement_is_started_again(
-    supervisor, tmp_path, monkeypatch
+    tmp_path, monkeypatch, caplog
 ):
-    first = supervisor._slots[0]
-    with monkeypatch.context() as broken:
-        broken.setattr(sys, "executable", program(tmp_path / "broken", "sleep 1; exit 1"))
-        replacing = gevent.spawn(supervisor.replace)
-        gevent.sleep(0.3)
-        first.process.kill()
-        replacing.join(10)
-    await_two(supervisor)
-    assert supervisor._slots[0] is not first
+    with supervised("--broker", "null://") as supervisor:
+        first = dict(supervisor._slots)
+        with monkeypatch.context() as broken:
+            broken.setattr(sys, "executable", program(tmp_path / "broken", "sleep 1; exit 1"))
+            replacing = gevent.spawn(supervisor.replace)
+            gevent.sleep(0.3)
+            first[0].process.kill()
+            eventually(lambda: "next try in 15 s" in caplog.text)
+        assert "no worker was replaced, the old ones go on: worker 1 (process" in caplog.text
+        await_two(supervisor)
+        assert supervisor._slots[0] is not first[0] and supervisor._slots[1] is first[1]
+        replacing.kill()
 
 
-def test_a_worker_that_is_stuck_at_its_start_is_tried_anew(supervisor, tmp_path, monkeypatch):
-    with monkeypatch.context() as stuck:
-        stuck.setattr(sys, "executable", program(tmp_path / "stuck", "exec sleep 60"))
-        stuck.setattr("server.supervisor.START_WITHIN", 0.5)
-        supervisor._slots[0].process.kill()
-        gevent.sleep(2)
-    await_two(supervisor)
+def test_deaf_workers_replace_nobody_until_the_broker_is_back(monkeypatch, caplog):
+    monkeypatch.setattr("server.supervisor.START_WITHIN", 6)
+    monkeypatch.setattr("server.supervisor.REPLACE_AFTER", 0.5)
+    caplog.set_level("INFO")
+    with redis_servers.running() as redis:
+        with supervised("--broker", f"redis://127.0.0.1:{redis.port}") as supervisor:
+            first = dict(supervisor._slots)
+            redis.stall()
+            replacing = gevent.spawn(supervisor.replace)
+            eventually(lambda: "no worker was replaced" in caplog.text)
+            assert "is not ready: " in caplog.text
+            assert supervisor._slots == first and all(child.alive for child in first.values())
+            redis.resume()
+            monkeypatch.setattr("server.supervisor.START_WITHIN", PATIENCE)
+            eventually(lambda: "all workers were replaced" in caplog.text)
+            replacing.join()
+            assert not any(child.alive for child in first.values())
+            await_two(supervisor)
 
 
-def test_a_worker_that_dies_at_once_is_not_started_all_the_time(
-    supervisor, tmp_path, monkeypatch
-):
+def test_a_worker_that_dies_at_once_is_not_started_all_the_time(tmp_path, monkeypatch):
     log = tmp_path / "log"
-    with monkeypatch.context() as dying:
-        dying.setattr(sys, "executable", program(tmp_path / "dying", f"echo >> {log}"))
-        supervisor._slots[0].process.kill()
-        gevent.sleep(4)
-    assert 2 <= log.read_text().count("\n") <= 5
-    await_two(supervisor)
+    with supervised("--broker", "null://") as supervisor:
+        with monkeypatch.context() as dying:
+            dying.setattr(sys, "executable", program(tmp_path / "dying", f"echo >> {log}"))
+            supervisor._slots[0].process.kill()
+            eventually(lambda: log.exists())
+            gevent.sleep(4)
+        assert 1 <= log.read_text().count("\n") <= 5
+        await_two(supervisor)
 
 
 def test_memory_cannot_join_several_workers():
@@ -218,18 +271,47 @@ def test_memory_cannot_join_several_workers():
     assert "memory:// joins nobody but one process" in ended.stderr
 
 
+def test_a_hangup_of_a_single_process_changes_nothing_and_says_so():
+    with serving() as server:
+        client = SocketClient(server.port).hello("Alone")
+        server.process.send_signal(signal.SIGHUP)
+        until(lambda: "SIGHUP replaces workers, and here is only one process" in server.errors())
+        client.walk(1, 0)
+        client.until(lambda: client.model.players[client.model.id].ack == 1)
+        client.close()
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_server_whose_terminal_is_closed_ends(workers):
+    pid, terminal = pty.fork()
+    if not pid:
+        # In the child: a process with a terminal of its own.
+        os.chdir(ROOT)
+        command = ["-m", "server", "--port", "0", "--workers", workers, "--broker", "null://"]
+        os.execv(sys.executable, [sys.executable, *command])
+    told = b""
+    while b"Ctrl-C" not in told:
+        told += os.read(terminal, 4096)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
 def pump(clients, seconds):
-    """Let all clients take what comes; bring back, by its token, who is sent away."""
+    """Let all clients take what comes; bring back, by its token, who is sent away. Return how many
+    were."""
+    sent_away = 0
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         for at, client in enumerate(clients):
             client.pump(0.001)
             if client.closed is not None:
                 assert client.closed == (1012, "the server restarts")
+                sent_away += 1
                 name, token = client.name, client.model.token
                 client.close(None)
                 clients[at] = SocketClient(client.port)
                 clients[at].hello(name, (90, 60), token)
+    return sent_away
 
 
 def meet(port, count):
@@ -248,8 +330,7 @@ def agree(clients):
 
 
 def test_players_of_several_workers_share_one_world():
-    server = ServerProcess("--workers", "3")
-    try:
+    with serving("--workers", "3") as server:
         clients = meet(server.port, 9)
         for client in clients:
             client.walk(1, 0)
@@ -265,25 +346,21 @@ def test_players_of_several_workers_share_one_world():
         assert all(client.model.heard[-1] == ("P0", "hello all") for client in clients)
         for client in clients:
             client.close()
-    finally:
-        server.process.terminate()
-        assert server.process.wait(30) == 0
-        server.close()
 
 
-def test_replacing_all_workers_loses_nobody_and_shows_no_leave():
-    server = ServerProcess("--workers", "2")
-    try:
-        clients = meet(server.port, 20)
-        first, ids = set(children(server.process.pid)), [c.model.id for c in clients]
+def test_replacing_all_workers_sends_everybody_away_once_and_loses_nobody():
+    with serving("--workers", "2") as server:
+        clients = meet(server.port, 40)
+        first, ids = set(children(server)), [c.model.id for c in clients]
         for client in clients:
             client.walk(1, 0)
         server.process.send_signal(signal.SIGHUP)
-        deadline = time.monotonic() + 30
-        while first & set(children(server.process.pid)):
+        deadline, sent_away = time.monotonic() + PATIENCE, 0
+        while first & set(children(server)):
             assert time.monotonic() < deadline, "the old workers never ended"
-            pump(clients, 0.2)
-        pump(clients, 4)
+            sent_away += pump(clients, 0.2)
+        sent_away += pump(clients, 4)
+        assert sent_away == len(clients)
         assert [client.model.id for client in clients] == ids
         agree(clients)
         for client in clients:
@@ -292,17 +369,12 @@ def test_replacing_all_workers_loses_nobody_and_shows_no_leave():
                     assert not [event for event in message[8] if event[0] == 3]
         for client in clients:
             client.close()
-    finally:
-        server.process.terminate()
-        assert server.process.wait(30) == 0
-        server.close()
 
 
 def test_a_killed_workers_players_are_gone_within_five_seconds():
-    server = ServerProcess("--workers", "2")
-    try:
+    with serving("--workers", "2") as server:
         clients = meet(server.port, 8)
-        os.kill(children(server.process.pid)[0], signal.SIGKILL)
+        os.kill(children(server)[0], signal.SIGKILL)
         until(lambda: [c.pump(0.01) for c in clients] and any(c.closed for c in clients))
         lost = {c.model.id for c in clients if c.closed is not None}
         left = [c for c in clients if c.closed is None]
@@ -317,7 +389,3 @@ def test_a_killed_workers_players_are_gone_within_five_seconds():
         agree(left)
         for client in clients:
             client.close()
-    finally:
-        server.process.terminate()
-        assert server.process.wait(30) == 0
-        server.close()

@@ -4,13 +4,18 @@ A broker knows nothing of squares or players, and a backend is one file and one 
 """
 
 import re
+from functools import partial
 from importlib import import_module
 from urllib.parse import urlsplit
 
-from brokers.base import Broker, BrokerClosed, Message, Reset, bare
+from brokers.base import UNVERIFIED, VERIFIED, Broker, BrokerClosed, LinkAge, Message, Reset, bare
 from brokers.ring import Ring
+from brokers.sealed import Sealed
 
-__all__ = ["BACKENDS", "Broker", "BrokerClosed", "Message", "Reset", "open_broker"]
+__all__ = [
+    "BACKENDS", "UNVERIFIED", "VERIFIED", "Broker", "BrokerClosed", "LinkAge", "Message", "Reset",
+    "open_broker",
+]  # fmt: skip
 
 #: URL scheme -> where the class is. Imported on use, so a backend's packages are only needed by
 #: those who name it.
@@ -25,18 +30,30 @@ BACKENDS = {
     "zeromq+ipc": "brokers.zeromq:ZeroMQBroker",
 }
 
+#: Those schemes whose connections have certificates.
+OVER_TLS = ("rediss", "redisclusters")
+
 #: The comma between the members of a ring. One between hosts is the backend's own.
 _NEXT_MEMBER = re.compile(r",(?=[a-z+]+://)")
 
 
-def open_broker(url: str) -> Broker:
+def open_broker(url: str, tls: str = VERIFIED, secret: str | None = None) -> Broker:
     """Return the broker at `url`, connected or connecting; for several URLs, a ring of them.
 
-    Raises ValueError, with a sentence for the user, when the URL names none.
+    `tls` says how certificates of servers over TLS are checked: VERIFIED, UNVERIFIED, or the path
+    of a file with those to trust. With a `secret` messages are sealed (brokers/sealed.py), unless
+    they stay in this process. Raises ValueError, with a sentence for the user, when the URL names
+    none, or the file is none.
     """
     members = _NEXT_MEMBER.split(url)
     if len(members) > 1:
-        return Ring(url, members, open_broker)
+        broker: Broker = Ring(url, members, partial(_open, tls=tls))
+    else:
+        broker = _open(url, tls)
+    return Sealed(broker, secret) if secret and broker.links() else broker
+
+
+def _open(url: str, tls: str) -> Broker:
     scheme = urlsplit(url).scheme
     if scheme not in BACKENDS:
         known = ", ".join(f"{name}://" for name in sorted(BACKENDS))
@@ -44,6 +61,7 @@ def open_broker(url: str) -> Broker:
             f"no broker is called {bare(url)!r}: a broker's URL begins with one of {known}"
         )
     module, name = BACKENDS[scheme].split(":")
-    broker = getattr(import_module(module), name)(url)
+    options = {"tls": tls} if scheme in OVER_TLS else {}
+    broker = getattr(import_module(module), name)(url, **options)
     assert isinstance(broker, Broker)
     return broker

@@ -7,10 +7,16 @@ import hashlib
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 #: The largest payload, in bytes.
 PAYLOAD_LIMIT = 64 * 1024
+
+#: How certificates of servers are checked: against those that the system trusts, or not at all.
+VERIFIED, UNVERIFIED = "verified", "unverified"
+
+#: Monotonic time of what has never been.
+NEVER = float("-inf")
 
 
 class Message(NamedTuple):
@@ -31,6 +37,14 @@ class Reset:
     channels: set[str] | None = field(default_factory=set)
 
 
+class LinkAge(NamedTuple):
+    """A server's name, fit for people and without a password; and the seconds for which it has not
+    proved to be alive, infinite where it never has."""
+
+    name: str
+    seconds: float
+
+
 class BrokerClosed(Exception):
     """The broker was closed by its owner."""
 
@@ -44,6 +58,28 @@ class Counters:
     dropped: int = 0
     reconnects: int = 0
     errors: int = 0
+    #: Received, and dropped because its seal was not that of this broker's secret.
+    forged: int = 0
+
+
+def _sum(name: str) -> Any:
+    return property(lambda sums: sum(getattr(part, name) for part in sums.parts))
+
+
+class Sums(Counters):
+    """What all of some have counted, added up whenever it is read."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: list[Counters]) -> None:
+        self.parts = parts
+
+    published = _sum("published")
+    received = _sum("received")
+    dropped = _sum("dropped")
+    reconnects = _sum("reconnects")
+    errors = _sum("errors")
+    forged = _sum("forged")
 
 
 class Broker(ABC):
@@ -52,6 +88,9 @@ class Broker(ABC):
     No method but `receive` ever waits. One greenlet calls `receive`; any may call the others.
     Order is kept for one publisher on one channel; across channels none is promised.
     """
+
+    #: Bytes that a payload may have.
+    payload_limit = PAYLOAD_LIMIT
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -72,7 +111,7 @@ class Broker(ABC):
 
     @abstractmethod
     def publish(self, channel: str, payload: bytes) -> bool:
-        """Send 0 to PAYLOAD_LIMIT bytes to whoever is subscribed, oneself included.
+        """Send 0 to `payload_limit` bytes to whoever is subscribed, oneself included.
 
         Returns False, and counts a drop, where it cannot be sent now: nothing is ever sent late.
         Raises TypeError for anything but bytes, ValueError for too many, BrokerClosed.
@@ -86,8 +125,11 @@ class Broker(ABC):
         """
 
     @abstractmethod
-    def age(self) -> float:
-        """Return for how many seconds the oldest link has not proved to be alive."""
+    def links(self) -> list[LinkAge]:
+        """Return each server that this broker needs, and how old the news of it is.
+
+        A broker that leaves its process for nothing returns none.
+        """
 
     @abstractmethod
     def close(self) -> None:
@@ -104,9 +146,9 @@ def short_hash(text: str) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def check_payload(payload: bytes) -> None:
+def check_payload(payload: bytes, limit: int = PAYLOAD_LIMIT) -> None:
     """Raise what `Broker.publish` promises for a payload that is none."""
     if type(payload) is not bytes:
         raise TypeError(f"a payload is bytes, not {type(payload).__name__}")
-    if len(payload) > PAYLOAD_LIMIT:
-        raise ValueError(f"a payload has at most {PAYLOAD_LIMIT} bytes, not {len(payload)}")
+    if len(payload) > limit:
+        raise ValueError(f"a payload has at most {limit} bytes, not {len(payload)}")

@@ -6,7 +6,7 @@ process, so a server with several workers cannot use it.
 
 from collections.abc import Iterable
 
-from brokers.base import Broker, Message, Reset, check_payload
+from brokers.base import Broker, LinkAge, Message, Reset, check_payload
 from brokers.inbox import Inbox
 
 _Subscribers = dict[str, list["MemoryBroker"]]
@@ -57,8 +57,8 @@ class MemoryBroker(Broker):
     def receive(self, timeout: float | None = None) -> Message | Reset | None:
         return self._inbox.get(timeout)
 
-    def age(self) -> float:
-        return 0.0
+    def links(self) -> list[LinkAge]:
+        return []
 
     def close(self) -> None:
         self._leave(list(self._channels))

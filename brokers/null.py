@@ -5,7 +5,7 @@ It measures a server without a broker: with it nobody hears anybody, not even hi
 
 from gevent.event import Event
 
-from brokers.base import Broker, BrokerClosed, Message, Reset, check_payload
+from brokers.base import Broker, BrokerClosed, LinkAge, Message, Reset, check_payload
 
 
 class NullBroker(Broker):
@@ -32,8 +32,8 @@ class NullBroker(Broker):
         self._check_open()
         return None
 
-    def age(self) -> float:
-        return 0.0
+    def links(self) -> list[LinkAge]:
+        return []
 
     def close(self) -> None:
         self._closed.set()

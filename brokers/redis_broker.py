@@ -1,7 +1,8 @@
 """`redis://[[user]:password@]host[:port][/db]`: Redis publish-subscribe; `rediss://` is the same
 over TLS.
 
-Certificates are checked; `?ssl_cert_reqs=none` takes any, for hosts whose own are self-signed. In
+Certificates are checked as `open_broker` is told. `?ssl_cert_reqs=none` in the URL takes any, and
+`?ssl_ca_certs=PATH` those that the file vouches for. In
 Redis a channel belongs to no db: whatever the URL says, brokers of one server hear each other.
 """
 
@@ -9,20 +10,20 @@ import time
 
 import gevent
 
-from brokers.base import Broker, Message, Reset, check_payload
+from brokers.base import VERIFIED, Broker, LinkAge, Message, Reset, check_payload
 from brokers.guard import keep_running
 from brokers.inbox import Inbox
 from brokers.redis_connection import CONNECT_WITHIN, endpoints
-from brokers.redis_link import PROBE_EVERY, PublishLink, SubscribeLink
+from brokers.redis_link import PROBE_EVERY, PublishLink, SubscribeLink, await_links
 
 
 class RedisBroker(Broker):
     """Two links to one server: one publishes, the other is subscribed."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, tls: str = VERIFIED) -> None:
         """Return once a server that answers has answered; it need not be there."""
         super().__init__(url)
-        [endpoint, *others] = endpoints(url, tls_scheme="rediss")
+        [endpoint, *others] = endpoints(url, "rediss", tls)
         if others:
             raise ValueError("redis:// names one host; several of a cluster are rediscluster://")
         self._inbox = Inbox(self.counters)
@@ -30,7 +31,7 @@ class RedisBroker(Broker):
         self._publisher = PublishLink(endpoint, self.counters, self._subscriber.reset)
         self._links = (self._publisher, self._subscriber)
         self._prober = keep_running("the probe of redis", self.counters, self._probe)
-        gevent.wait([link.attempted for link in self._links], timeout=CONNECT_WITHIN)
+        await_links(self._links, CONNECT_WITHIN)
 
     def subscribe(self, *channels: str) -> None:
         self._inbox.check_open()
@@ -52,8 +53,9 @@ class RedisBroker(Broker):
     def receive(self, timeout: float | None = None) -> Message | Reset | None:
         return self._inbox.get(timeout)
 
-    def age(self) -> float:
-        return time.monotonic() - min(link.proven for link in self._links)
+    def links(self) -> list[LinkAge]:
+        proven = min(link.proven for link in self._links)
+        return [LinkAge(str(self._publisher.endpoint), time.monotonic() - proven)]
 
     def close(self) -> None:
         self._inbox.close()

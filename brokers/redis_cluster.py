@@ -2,7 +2,7 @@
 Redis Cluster, for worlds that outgrow one server; `redisclusters://` is the same over TLS.
 
 Every channel belongs to a slot, every slot to a master. The hosts of the URL are only asked where
-the others are; `?ssl_cert_reqs=none` is as in redis_broker.
+the others are; Certificates are checked as in redis_broker.
 """
 
 import logging
@@ -15,11 +15,11 @@ from functools import partial
 import gevent
 from gevent.event import Event
 
-from brokers.base import Broker, Counters, Message, Reset, check_payload
+from brokers.base import NEVER, VERIFIED, Broker, Counters, LinkAge, Message, Reset, check_payload
 from brokers.guard import keep_running
 from brokers.inbox import Inbox
 from brokers.redis_connection import CONNECT_WITHIN, Connection, Endpoint, endpoints
-from brokers.redis_link import PROBE_EVERY, PublishLink, SubscribeLink, Words
+from brokers.redis_link import PROBE_EVERY, PublishLink, SubscribeLink, Words, await_links
 
 log = logging.getLogger("flatlands")
 
@@ -112,17 +112,16 @@ class RedisClusterBroker(Broker):
     Nothing here waits for a master: one that is dead costs its own channels, and no others.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, tls: str = VERIFIED) -> None:
         """Return once a cluster that answers has answered; it need not be there."""
         super().__init__(url)
-        self._seeds = endpoints(url, tls_scheme="redisclusters")
+        self._seeds = endpoints(url, "redisclusters", tls)
         self._inbox = Inbox(self.counters)
         #: Channel -> its slot: the desired state.
         self._channels: dict[str, int] = {}
         self._nodes: dict[Endpoint, _Node] = {}
         #: Slot -> who has it; None where nobody is known to.
         self._table: list[Endpoint | None] = [None] * SLOTS
-        self._opened = time.monotonic()
         #: Whom to ask first: the last one that said that something has moved.
         self._informed: Endpoint | None = None
         self._asking: Connection | None = None
@@ -135,10 +134,8 @@ class RedisClusterBroker(Broker):
         ]
         until = time.monotonic() + CONNECT_WITHIN
         self._attempted.wait(CONNECT_WITHIN)
-        gevent.wait(
-            [link.attempted for node in self._nodes.values() for link in node.links],
-            timeout=max(until - time.monotonic(), 0),
-        )
+        links = [link for node in self._nodes.values() for link in node.links]
+        await_links(links, until - time.monotonic())
 
     def subscribe(self, *channels: str) -> None:
         self._inbox.check_open()
@@ -169,9 +166,11 @@ class RedisClusterBroker(Broker):
     def receive(self, timeout: float | None = None) -> Message | Reset | None:
         return self._inbox.get(timeout)
 
-    def age(self) -> float:
-        proven = min((node.proven for node in self._nodes.values()), default=self._opened)
-        return time.monotonic() - proven
+    def links(self) -> list[LinkAge]:
+        now = time.monotonic()
+        if not self._nodes:
+            return [LinkAge(f"the cluster of {self._seeds[0]}", now - NEVER)]
+        return [LinkAge(str(at), now - node.proven) for at, node in self._nodes.items()]
 
     def close(self) -> None:
         self._inbox.close()

@@ -11,6 +11,8 @@ import gevent
 from gevent import socket, ssl
 from hiredis import Reader, ReplyError, pack_command
 
+from brokers.base import UNVERIFIED, VERIFIED
+
 #: Seconds in which a connection must be made, secured and let in.
 CONNECT_WITHIN = 2.0
 
@@ -36,19 +38,24 @@ class Endpoint(NamedTuple):
         return f"redis {self.host}:{self.port}"
 
 
-def endpoints(url: str, tls_scheme: str) -> list[Endpoint]:
+def endpoints(url: str, tls_scheme: str, tls: str = VERIFIED) -> list[Endpoint]:
     """Return the servers that `scheme://[[user]:password@]host[:port][,host...][?options]` names.
 
-    Raises ValueError, with a sentence for the user but without the password.
+    `tls` is as in `open_broker`; what the URL says counts for more. Raises ValueError, with a
+    sentence for the user but without the password.
     """
     parts = urlsplit(url)
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    checked = options.pop("ssl_cert_reqs", "required")
-    if options or checked not in ("required", "none"):
+    if "ssl_cert_reqs" in options:
+        required = options.pop("ssl_cert_reqs")
+        tls = {"required": VERIFIED, "none": UNVERIFIED}.get(required, "")
+    tls = options.pop("ssl_ca_certs", tls)
+    if options or not tls:
         raise ValueError(
-            f"{parts.scheme}:// knows one option, ssl_cert_reqs, which is 'required' or 'none'"
+            f"{parts.scheme}:// knows two options: ssl_cert_reqs, which is 'required' or 'none', "
+            "and ssl_ca_certs, the path of a file with certificates to trust"
         )
-    tls = _tls(checked == "required") if parts.scheme == tls_scheme else None
+    context = _tls(tls) if parts.scheme == tls_scheme else None
     login, _, hosts = parts.netloc.rpartition("@")
     username, _, password = login.partition(":")
     found = []
@@ -60,17 +67,25 @@ def endpoints(url: str, tls_scheme: str) -> list[Endpoint]:
             host, port = None, 0
         if not host:
             raise ValueError(f"{text!r} is no host:port for {parts.scheme}://")
-        found.append(Endpoint(host, port, unquote(username), unquote(password), tls))
+        found.append(Endpoint(host, port, unquote(username), unquote(password), context))
     return found
 
 
-def _tls(checked: bool) -> ssl.SSLContext:
+def _tls(tls: str) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    if checked:
+    if tls == VERIFIED:
         context.load_default_certs()
-    else:
+    elif tls == UNVERIFIED:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
+    else:
+        try:
+            context.load_verify_locations(tls)
+        except OSError as error:
+            raise ValueError(
+                f"{tls!r} is neither {VERIFIED!r}, {UNVERIFIED!r}, nor a file with the "
+                f"certificates to trust: {error.strerror or error}"
+            ) from None
     return context
 
 

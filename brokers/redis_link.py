@@ -6,16 +6,17 @@ something to do and wakes the writer.
 
 import logging
 import random
+import ssl
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import gevent
 from gevent.event import AsyncResult, Event
 from hiredis import ReplyError
 
-from brokers.base import Counters, Message
+from brokers.base import NEVER, Counters, Message
 from brokers.guard import keep_running
 from brokers.inbox import Inbox
 from brokers.redis_connection import Connection, Endpoint, pack
@@ -123,7 +124,7 @@ class Link:
             self.attempted.set()
             if str(reason) != trouble and not self._closed:
                 trouble = str(reason)
-                log.warning("no link to %s: %s", self.endpoint, trouble)
+                log.warning("no link to %s: %s%s", self.endpoint, trouble, _advice(reason))
             gevent.sleep(backoff.next())
 
     def _use(self, connection: Connection) -> Exception:
@@ -187,6 +188,23 @@ class Link:
     def _take(self, reply: Any) -> None:
         """Take in what the server sent."""
         raise NotImplementedError
+
+
+def _advice(reason: Exception) -> str:
+    if isinstance(reason, ssl.SSLCertVerificationError):
+        return (
+            "; where the certificate is the host's own, set BROKER_TLS to 'unverified', or to the "
+            "path of a file with it"
+        )
+    return ""
+
+
+def await_links(links: Sequence[Link], seconds: float) -> None:
+    """Return once each of some new links has been tried; those that are not there never were."""
+    gevent.wait([link.attempted for link in links], timeout=max(seconds, 0))
+    for link in links:
+        if not link.connected:
+            link.proven = NEVER
 
 
 class PublishLink(Link):

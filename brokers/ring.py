@@ -13,11 +13,10 @@ import hashlib
 from bisect import bisect
 from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
-from typing import Any
 
 from gevent.queue import Empty, Full, Queue
 
-from brokers.base import Broker, BrokerClosed, Counters, Message, Reset, bare, short_hash
+from brokers.base import Broker, BrokerClosed, LinkAge, Message, Reset, Sums, bare, short_hash
 from brokers.guard import keep_running
 
 #: Points of one member: enough that of three each has 31 to 36 % of the channels.
@@ -72,7 +71,7 @@ class Ring(Broker):
         self._find = lru_cache(REMEMBERED)(lambda channel: self._members[circle.member(channel)])
         self._held: dict[Broker, set[str]] = {member: set() for member in self._members.values()}
         own = self.counters
-        self.counters = _Sums([own, *(member.counters for member in self._held)])
+        self.counters = Sums([own, *(member.counters for member in self._held)])
         self._handoff: Queue[Message | Reset | None] = Queue(HANDOFF)
         self._pumps = [
             keep_running(f"the ring's pump of {name}", own, partial(self._pump, member))
@@ -125,8 +124,8 @@ class Ring(Broker):
             if item is not None:
                 self._handoff.put(item)
 
-    def age(self) -> float:
-        return max(member.age() for member in self._held)
+    def links(self) -> list[LinkAge]:
+        return [link for member in self._held for link in member.links()]
 
     def close(self) -> None:
         if not self._closed:
@@ -147,22 +146,3 @@ class Ring(Broker):
     def _check_open(self) -> None:
         if self._closed:
             raise BrokerClosed("the ring was closed")
-
-
-def _sum(name: str) -> Any:
-    return property(lambda sums: sum(getattr(part, name) for part in sums.parts))
-
-
-class _Sums(Counters):
-    """What all of some have counted, added up whenever it is read."""
-
-    __slots__ = ("parts",)
-
-    def __init__(self, parts: list[Counters]) -> None:
-        self.parts = parts
-
-    published = _sum("published")
-    received = _sum("received")
-    dropped = _sum("dropped")
-    reconnects = _sum("reconnects")
-    errors = _sum("errors")

@@ -25,7 +25,7 @@ import gevent
 import gevent.socket
 from gevent.event import Event
 
-from brokers.base import Broker, Message, Reset, check_payload
+from brokers.base import NEVER, Broker, LinkAge, Message, Reset, check_payload
 from brokers.guard import keep_running
 from brokers.inbox import Inbox
 from brokers.zeromq_link import Link
@@ -64,7 +64,7 @@ class ZeroMQBroker(Broker):
         self._id = secrets.token_bytes(8)
         self._epoch = 0
         self._link: Link | None = None
-        self._answered = time.monotonic()
+        self._answered = NEVER
         self._trouble = ""
         self._attempted = Event()
         self._keeper = keep_running(f"the link of {url}", self.counters, self._keep)
@@ -101,8 +101,9 @@ class ZeroMQBroker(Broker):
     def receive(self, timeout: float | None = None) -> Message | Reset | None:
         return self._inbox.get(timeout)
 
-    def age(self) -> float:
-        return time.monotonic() - max(self._answered, self._link.answered if self._link else 0)
+    def links(self) -> list[LinkAge]:
+        answered = max(self._answered, self._link.answered if self._link else NEVER)
+        return [LinkAge(self.url, time.monotonic() - answered)]
 
     def close(self) -> None:
         self._inbox.close()

@@ -16,7 +16,7 @@ import zmq
 from gevent.event import Event
 from zmq.utils.monitor import parse_monitor_message
 
-from brokers.base import Counters, Message
+from brokers.base import NEVER, Counters, Message
 from brokers.inbox import Inbox
 from brokers.zeromq_wire import (
     END,
@@ -83,7 +83,7 @@ class Link:
         self.failed = False
         self.news = Event()
         #: When the newest probe was sent, and when the newest that came back had been sent.
-        self.probed = self.answered = 0.0
+        self.probed, self.answered = 0.0, NEVER
         self._trailer = partial(TRAILER.pack, *sender)
         self._topics = topics
         self._inbox = inbox

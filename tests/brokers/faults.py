@@ -70,6 +70,11 @@ def exchange(broker: Broker, *channels: str) -> None:
     assert sorted(got) == sorted(Message(c, c.encode()) for c in channels)
 
 
+def oldest(broker: Broker) -> float:
+    """Return for how many seconds the oldest link has not proved to be alive."""
+    return max(seconds for _, seconds in broker.links())
+
+
 def drain(broker: Broker, seconds: float) -> list[Message]:
     """Return the messages that come in some time."""
     messages, until = [], time.monotonic() + seconds

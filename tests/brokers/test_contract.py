@@ -6,12 +6,12 @@ A new backend is one more line in BACKENDS.
 import threading
 import time
 from contextlib import ExitStack, contextmanager, nullcontext
+from functools import partial
 
 import gevent
 import pytest
 
 from brokers import BrokerClosed, Message, open_broker
-from brokers.base import PAYLOAD_LIMIT
 from tests.brokers import redis_servers, zeromq_forwarders
 
 
@@ -42,18 +42,25 @@ SOON, NEVER = 5.0, 0.1
 EVERYWHERE = 32
 
 
-@pytest.fixture(scope="module", params=BACKENDS)
-def url(request):
-    with BACKENDS[request.param]() as url:
-        yield url
+#: Those that are held to it with seals too: one alone of each kind, and a ring.
+SEALED = ("redis", "zeromq", "ring of zeromq")
+
+
+@pytest.fixture(scope="module", params=[*BACKENDS, *(f"sealed {name}" for name in SEALED)])
+def opening(request):
+    """A function that opens a broker."""
+    name = request.param.removeprefix("sealed ")
+    secret = None if name == request.param else "a secret of tests"
+    with BACKENDS[name]() as url:
+        yield partial(open_broker, url, secret=secret)
 
 
 @pytest.fixture
-def brokers(url):
+def brokers(opening):
     opened = []
 
     def open_one():
-        opened.append(open_broker(url))
+        opened.append(opening())
         return opened[-1]
 
     yield open_one
@@ -92,7 +99,8 @@ def test_a_subscriber_hears_what_is_published_unchanged(brokers):
     publisher, subscriber = brokers(), brokers()
     subscriber.subscribe("a")
     settle(subscriber)
-    for payload in (b"", b"x", bytes(range(256)), b"\0" * PAYLOAD_LIMIT):
+    largest = b"\0" * publisher.payload_limit
+    for payload in (b"", b"x", bytes(range(256)), largest):
         assert publisher.publish("a", payload) is True
         assert subscriber.receive(SOON) == Message("a", payload)
 
@@ -192,8 +200,9 @@ def test_anything_but_bytes_is_refused(brokers, payload):
 
 
 def test_too_large_a_payload_is_refused(brokers):
-    with pytest.raises(ValueError, match="65536"):
-        brokers().publish("a", b"x" * (PAYLOAD_LIMIT + 1))
+    broker = brokers()
+    with pytest.raises(ValueError, match=str(broker.payload_limit)):
+        broker.publish("a", b"x" * (broker.payload_limit + 1))
 
 
 def test_receive_gives_up_after_its_timeout(brokers):
@@ -247,7 +256,9 @@ def test_what_happens_is_counted(brokers):
 def test_a_link_that_works_is_young(brokers):
     broker = brokers()
     settle(broker)
-    assert 0 <= broker.age() < 3
+    for name, seconds in broker.links():
+        assert 0 <= seconds < 3
+        assert redis_servers.QUOTED not in name and redis_servers.PASSWORD not in name
 
 
 def test_no_backend_starts_a_thread_for_each_subscription(brokers):

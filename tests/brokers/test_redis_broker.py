@@ -18,6 +18,7 @@ from tests.brokers.faults import (
     exchange,
     little_work,
     make_live,
+    oldest,
 )
 from tests.brokers.redis_servers import running
 from tests.processes import ROOT
@@ -27,8 +28,8 @@ from tests.processes import ROOT
 def opened():
     brokers = []
 
-    def open_one(url):
-        brokers.append(open_broker(url))
+    def open_one(url, tls="verified"):
+        brokers.append(open_broker(url, tls))
         return brokers[-1]
 
     yield open_one
@@ -60,11 +61,11 @@ def test_a_server_that_was_killed_is_found_again(opened, tls):
         with little_work():
             assert drain(broker, 1.5) == []
             assert [broker.publish(name, b"lost") for name in names[:9]] == [False] * 9
-        assert broker.age() > 1
+        assert oldest(broker) > 1
         server.start()
         assert await_reset(broker, *names) == set(names)
         exchange(broker, *names)
-        assert broker.age() < 3
+        assert oldest(broker) < 3
         assert broker.counters.reconnects == 2
         assert ledger.missing() == 0
 
@@ -84,13 +85,13 @@ def test_servers_that_stall_are_noticed_and_found_again(opened):
                 assert broker.publish("a", b"under way") is True
             gevent.sleep(STALL_S - 0.1)
         for server, broker in servers.items():
-            assert broker.age() > STALL_S - 2
+            assert oldest(broker) > STALL_S - 2
             assert broker.publish("a", b"lost") is False
             server.resume()
         for broker, ledger in zip(servers.values(), ledgers, strict=True):
             assert await_reset(broker, "a", "b") == {"a", "b"}
             exchange(broker, "a", "b")
-            assert broker.age() < 3
+            assert oldest(broker) < 3
             assert ledger.missing() == 0
 
 
@@ -203,12 +204,49 @@ def test_a_wrong_password_is_told_without_telling_it(opened, caplog):
         assert len([r for r in caplog.records if r.levelno >= logging.WARNING]) == 2
 
 
+@pytest.mark.parametrize("tls", ["certificate", "unverified"])
+def test_a_certificate_that_nobody_else_signed_is_taken_where_one_says_so(opened, tls):
+    path = str(redis_servers.certify()[1]) if tls == "certificate" else tls
+    with running(tls=True) as server:
+        for url, option in (
+            (f"rediss://localhost:{server.port}", path),
+            (f"rediss://localhost:{server.port}?ssl_ca_certs={path}", "verified"),
+        ):
+            broker = opened(url, option)
+            make_live(broker, "a")
+            exchange(broker, "a")
+
+
+def test_a_certificate_that_nobody_else_signed_is_refused_otherwise_with_advice(opened, caplog):
+    with running(tls=True) as server:
+        for url, option in (
+            (f"rediss://localhost:{server.port}", "verified"),
+            (f"rediss://localhost:{server.port}?ssl_cert_reqs=required", "unverified"),
+        ):
+            caplog.clear()
+            broker = opened(url, option)
+            assert broker.links() == [(f"redis localhost:{server.port}", float("inf"))]
+            assert "set BROKER_TLS to 'unverified'" in caplog.text
+
+
+def test_a_file_without_certificates_is_refused_in_words(tmp_path):
+    (tmp_path / "empty").write_text("nothing")
+    with pytest.raises(ValueError, match="nor a file with the certificates to trust"):
+        open_broker("rediss://a", str(tmp_path / "empty"))
+
+
+def test_a_server_that_is_not_there_was_never_heard(opened):
+    port = redis_servers.free_port()
+    broker = opened(f"redis://:secret@127.0.0.1:{port}")
+    assert broker.links() == [(f"redis 127.0.0.1:{port}", float("inf"))]
+
+
 def test_an_idle_broker_hardly_works(server, opened):
     broker = opened(url_of(server))
     make_live(broker, "a")
     with little_work():
         assert broker.receive(2) is None
-    assert broker.age() < 2
+    assert oldest(broker) < 2
 
 
 def test_close_returns_at_once_also_while_connecting():
@@ -254,7 +292,8 @@ def test_a_url_says_where_and_who():
         ("redis://:secret@host:port", "no host:port"),
         ("redis://:secret@a:1,b:2", "names one host"),
         ("rediss://:secret@a?ssl_cert_reqs=maybe", "'required' or 'none'"),
-        ("redis://:secret@a?retry=1", "one option"),
+        ("rediss://:secret@a?ssl_ca_certs=/nowhere", "'/nowhere' is neither 'verified', 'unverif"),
+        ("redis://:secret@a?retry=1", "two options"),
     ],
 )
 def test_a_url_that_makes_no_sense_is_refused_in_words(url, why):

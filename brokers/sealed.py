@@ -1,0 +1,85 @@
+"""A broker whose messages carry a keyed hash, so that only those who know a secret are heard.
+
+A seal is SEAL_SIZE bytes of BLAKE2b behind each payload, over the channel's name and the payload,
+with a key made of the secret. What comes with another seal, or none, is counted (`forged`), logged
+at most once a minute, and dropped. Nothing is encrypted, and whoever reaches the broker may publish
+again, or hold back, what was sealed: it keeps out who has no key, and tells of nodes that have
+another one.
+"""
+
+import hashlib
+import hmac
+import logging
+import time
+
+from brokers.base import Broker, Counters, LinkAge, Message, Reset, Sums, check_payload
+from brokers.guard import Seldom
+
+log = logging.getLogger("flatlands")
+
+#: Bytes of a seal. Who guesses needs 2^63 messages, each of which is counted here.
+SEAL_SIZE = 8
+
+
+class Sealed(Broker):
+    """Another broker, with seals; see the module."""
+
+    def __init__(self, broker: Broker, secret: str) -> None:
+        super().__init__(broker.url)
+        self._broker = broker
+        self._own = Counters()
+        self.counters = Sums([self._own, broker.counters])
+        self.payload_limit = broker.payload_limit - SEAL_SIZE
+        key = hashlib.blake2b(secret.encode(), digest_size=32, person=b"flatlands broker").digest()
+        # Copied for each message: that costs less than taking the key in again.
+        self._keyed = hashlib.blake2b(key=key, digest_size=SEAL_SIZE)
+        self._seldom = Seldom()
+
+    @property
+    def ring_hash(self) -> str:
+        return self._broker.ring_hash
+
+    def subscribe(self, *channels: str) -> None:
+        self._broker.subscribe(*channels)
+
+    def unsubscribe(self, *channels: str) -> None:
+        self._broker.unsubscribe(*channels)
+
+    def publish(self, channel: str, payload: bytes) -> bool:
+        check_payload(payload, self.payload_limit)
+        return self._broker.publish(channel, payload + self._seal(channel, payload))
+
+    def receive(self, timeout: float | None = None) -> Message | Reset | None:
+        until = None if timeout is None else time.monotonic() + timeout
+        while True:
+            item = self._broker.receive(timeout)
+            if not isinstance(item, Message):
+                return item
+            payload = item.payload[:-SEAL_SIZE]
+            seal = item.payload[len(payload) :]
+            if hmac.compare_digest(seal, self._seal(item.channel, payload)):
+                return Message(item.channel, payload)
+            self._refuse(item.channel)
+            if until is not None:
+                timeout = max(until - time.monotonic(), 0)
+
+    def links(self) -> list[LinkAge]:
+        return self._broker.links()
+
+    def close(self) -> None:
+        self._broker.close()
+
+    def _seal(self, channel: str, payload: bytes) -> bytes:
+        seal = self._keyed.copy()
+        # No channel's name holds a NUL, so no two messages are the same bytes here.
+        seal.update(b"%b\0%b" % (channel.encode(), payload))
+        return seal.digest()
+
+    def _refuse(self, channel: str) -> None:
+        self._own.forged += 1
+        if self._seldom.due(time.monotonic()):
+            log.warning(
+                "a message on %r is not sealed with this server's SECRET_KEY, and is dropped: "
+                "another server has another key or none, or somebody else uses this broker",
+                channel,
+            )

@@ -37,7 +37,9 @@ def main() -> int:
         if settings.workers > 1:
             server: Server | Supervisor = Supervisor(settings, sys.argv[1:], stopping)
         else:
-            server = Server(settings, open_broker(settings.broker or "memory://"))
+            secret = settings.secret if settings.sealed else None
+            url = settings.broker or "memory://"
+            server = Server(settings, open_broker(url, settings.broker_tls, secret))
         for number in (signal.SIGINT, signal.SIGTERM):
             gevent.signal_handler(number, stopping.set)
         if settings.listen_fd is None:

@@ -8,12 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from brokers import UNVERIFIED, VERIFIED
 from server.channels import WORLD
 from server.limits import Proxies
 from world.grid import SIDE, SIDES
 
 #: Descriptors that are not players' connections: listener, event loop, logs, broker, HTTP.
 SPARE_DESCRIPTORS = 64
+
+#: Where hosts say what Redis they have; some have both, for one server.
+REDIS_URLS = ("REDIS_URL", "REDIS_TLS_URL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,7 @@ class Settings:
     host: str
     port: int
     broker: str
+    broker_tls: str
     workers: int
     world: str
     seed: int
@@ -34,6 +39,8 @@ class Settings:
     secret: str | None
     log_level: str
     listen_fd: int | None
+    #: Whether messages between nodes are sealed with the secret.
+    sealed: bool
 
 
 def _port(text: str) -> int:
@@ -74,6 +81,14 @@ def _proxies(text: str) -> Proxies:
         ) from None
 
 
+def _certificates(text: str) -> str:
+    if text not in (VERIFIED, UNVERIFIED) and not os.path.isfile(text):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither {VERIFIED!r}, {UNVERIFIED!r}, nor a file with certificates"
+        )
+    return text
+
+
 def _world(text: str) -> str:
     if not re.fullmatch("[a-z0-9-]{1,32}", text):
         raise argparse.ArgumentTypeError(
@@ -101,6 +116,11 @@ _OPTIONS: tuple[tuple[str, str, str, Any, str], ...] = (
         "URL of the link between nodes; without one, $REDIS_URL, or memory:// for one worker "
         "and a ZeroMQ forwarder of its own for several",
     ),
+    (
+        "--broker-tls", "BROKER_TLS", VERIFIED, _certificates,
+        "which certificates of a broker over TLS are taken: 'verified', 'unverified' (any), or the "
+        "path of a file with those to trust",
+    ),
     ("--workers", "WEB_CONCURRENCY", "1", _workers, "processes that serve one world on one port"),
     (
         "--world", "WORLD", WORLD, _world,
@@ -124,13 +144,14 @@ _OPTIONS: tuple[tuple[str, str, str, Any, str], ...] = (
     ),
     (
         "--secret", "SECRET_KEY", "", str,
-        "signs the tokens of players who come back; without one, they are good for one run",
+        "signs the tokens of players who come back, and seals what servers tell each other: one for "
+        "all of a world; without one, tokens are good for one run",
     ),
     ("--log-level", "LOG_LEVEL", "INFO", str.upper, "DEBUG, INFO, WARNING or ERROR"),
 )  # fmt: skip
 
 #: Every environment variable that the server looks at.
-VARIABLES = (*(variable for _, variable, *_ in _OPTIONS), "REDIS_URL")
+VARIABLES = (*(variable for _, variable, *_ in _OPTIONS), *REDIS_URLS)
 
 
 def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> Settings:
@@ -159,11 +180,14 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
         )
     # For the workers of a server: the descriptor that their parent listens on.
     parser.add_argument("--listen-fd", type=int, help=argparse.SUPPRESS)
+    # And that their secret is the parent's own, which no other server has.
+    parser.add_argument("--unsealed", action="store_true", help=argparse.SUPPRESS)
     given = vars(parser.parse_args(arguments))
-    given["broker"] = given["broker"] or environment.get("REDIS_URL", "")
+    given["broker"] = given["broker"] or next(filter(None, map(environment.get, REDIS_URLS)), "")
     if given["workers"] > 1 and given["broker"].startswith("memory:"):
         parser.error("memory:// joins nobody but one process: give --workers 1 or another broker")
     given["secret"] = given["secret"] or None
+    given["sealed"] = not given.pop("unsealed") and given["secret"] is not None
     if given["log_level"] not in ("DEBUG", "INFO", "WARNING", "ERROR"):
         parser.error(f"--log-level {given['log_level']} is not DEBUG, INFO, WARNING or ERROR")
     return Settings(**given)

@@ -159,6 +159,8 @@ class Supervisor:
         self._listener: socket.socket = listen(settings.host, settings.port)
         self._listener.set_inheritable(True)
         self._environment = dict(os.environ)
+        # One that is made here would keep other servers of the same broker from being heard.
+        self._sealed = settings.sealed
         self._environment["SECRET_KEY"] = settings.secret or secrets.token_hex()
         #: Who fills each slot; and all that run, those on their way in and out too.
         self._slots: dict[int, Child] = {}
@@ -309,6 +311,8 @@ class Supervisor:
             if slot:
                 # The computer players of one worker are enough for all.
                 options = (*options, "--walkers", "0")
+            if not self._sealed:
+                options = (*options, "--unsealed")
             child = Child(
                 f"worker {slot + 1}", "server", *options, env=self._environment, fds=[fd]
             )

@@ -32,6 +32,9 @@ def test_the_environment_sets_what_the_command_line_does_not():
         (["--log-level", "loud"], {}, "LOUD is not DEBUG, INFO, WARNING or ERROR"),
         (["--trusted-proxies", "nginx"], {}, "'nginx' must be addresses and networks"),
         ([], {"TRUSTED_PROXIES": "10.0.0.0/40"}, "environment variable TRUSTED_PROXIES"),
+        ([], {"WORLD": "My World"}, "'My World' is not 1 to 32 of the letters a to z"),
+        (["--world", "a" * 33], {}, "is not 1 to 32 of the letters"),
+        ([], {"BROKER_TLS": "none"}, "'none' is neither 'verified', 'unverified', nor a file"),
         (["--wings"], {}, "unrecognized arguments: --wings"),
     ],
 )
@@ -46,6 +49,16 @@ def test_a_hosts_redis_is_the_broker_unless_another_one_is_named():
     assert settings.read([], {"REDIS_URL": "redis://r"}).broker == "redis://r"
     both = {"REDIS_URL": "redis://r", "BROKER_URL": "null://"}
     assert settings.read([], both).broker == "null://"
+    # Some hosts name the same server twice, older ones only over TLS.
+    secure = {"REDIS_TLS_URL": "rediss://s", "REDIS_URL": ""}
+    assert settings.read([], secure).broker == "rediss://s"
+    assert settings.read([], {**secure, "REDIS_URL": "redis://r"}).broker == "redis://r"
+
+
+def test_messages_are_sealed_with_a_secret_unless_a_supervisor_has_made_it():
+    assert not settings.read([], {}).sealed
+    assert settings.read([], {"SECRET_KEY": "s"}).sealed
+    assert not settings.read(["--unsealed"], {"SECRET_KEY": "s"}).sealed
 
 
 def run(*arguments):

@@ -162,6 +162,8 @@ class Server:
         self.node.peers.tell(DRAINING)
         # A broker that is closed drops what waits: let the last words go out.
         gevent.sleep(LAST_WORDS)
+        # In this order: whatever is due after it could not be published any more.
+        self.node.loop.end()
         self.broker.close()
 
     def _awaited(self) -> bool:
@@ -229,6 +231,10 @@ class Server:
         if session.resident is not None:
             session.renew_token()
 
+    def full(self) -> bool:
+        """Say whether there is no room for one more player."""
+        return len(self.node.residents) >= self._capacity
+
     def health(self) -> dict[str, Any]:
         """Return what /healthz shows: that this process answers."""
         return {"status": "ok", "uptime": round(time.monotonic() - self._started, 1)}
@@ -238,11 +244,11 @@ class Server:
         reasons = []
         if self._draining:
             reasons.append("this server is stopping")
-        if self.node.peers.deaf:
-            reasons.append("the broker does not bring back what is published")
         if self._lag > LAG_LIMIT:
             reasons.append("the event loop is late")
-        return reasons + self.node.peers.misfits()
+        if self.full():
+            reasons.append("this node is full")
+        return reasons + self.node.peers.why_not_ready()
 
     def show_stats(self) -> dict[str, Any]:
         """Return what /stats shows: what is here now, and what was counted since the start."""

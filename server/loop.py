@@ -30,6 +30,7 @@ class Loop:
         self.stats = stats
         self._offset = int(time.time() * 1000) - int(time.monotonic() * 1000)
         self._loop = gevent.get_hub().loop
+        self._ended = False
 
     def now(self) -> int:
         """Return node time in ms."""
@@ -49,11 +50,17 @@ class Loop:
 
     def guarded(self, callback: Callable[..., None], *arguments: Any) -> None:
         """Call back; an exception neither ends the process nor passes in silence."""
+        if self._ended:
+            return
         try:
             callback(*arguments)
         except Exception:
             self.stats["errors"] += 1
             log.exception("a callback failed")
+
+    def end(self) -> None:
+        """Do nothing any more of what is due, now or later: the server ends."""
+        self._ended = True
 
 
 class Alarm:

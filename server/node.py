@@ -349,11 +349,15 @@ class Node:
             if not self.stats["nonsense"]:
                 log.warning("somebody else uses this broker: on %r came %s", item.channel, error)
             self.stats["nonsense"] += 1
+            if item.channel == self.channels.nodes:
+                self.peers.unreadable()
 
     def _take_news(self, payload: bytes) -> None:
         kind, *fields = peer_protocol.read(payload)
         if kind == peer_protocol.HEARTBEAT:
             self.peers.heard(*fields)
+        elif kind in (peer_protocol.CLAIM, peer_protocol.GRANT) and not self.peers.fits(fields[0]):
+            return
         elif kind == peer_protocol.CLAIM:
             self.claims.claimed(*fields)
         elif kind == peer_protocol.GRANT:

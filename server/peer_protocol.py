@@ -21,14 +21,17 @@ RESIDENTS, HAIL = 32, 33
 # On the channel of nodes.
 HEARTBEAT, CLAIM, GRANT = 34, 35, 36
 
-#: What a heartbeat says of its node: it goes on; or it stops, and its residents come back.
-ALIVE, DRAINING = 0, 1
+#: What a heartbeat says of its node: it goes on; it stops, and its residents come back; or it has
+#: just started, and was never ready for players yet.
+ALIVE, DRAINING, STARTING = 0, 1, 2
+
+_STATES = (ALIVE, DRAINING, STARTING)
 
 #: Entries in one residents batch, and squares in one heartbeat: both fit a broker's payload.
 ENTRIES, SQUARES = 400, 3000
 
 #: Pages of one message, and numbers up or down, at most.
-_PAGES, _NUMBER = 1000, 2**53
+_PAGES, _NUMBER = 100, 2**53
 
 #: The types of a message's kind and fields, of an event's, and of a grant's player.
 _MESSAGES = {
@@ -67,7 +70,7 @@ def read(payload: bytes) -> list[Any]:
         raise Nonsense("no array that begins with a kind") from None
     if sound and kind == HEARTBEAT:
         squares = message[-1]
-        sound = _is_page(*message[-3:-1]) and len(squares) % 3 == 0
+        sound = _is_page(*message[-3:-1]) and len(squares) % 3 == 0 and message[5] in _STATES
         sound = sound and _are(squares, {(int,) * len(squares)})
     elif sound and kind == BATCH:
         sound = 0 <= message[4] < message[5]

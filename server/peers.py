@@ -9,10 +9,11 @@ from collections import deque
 from collections.abc import Callable
 
 from brokers import Broker
+from brokers.guard import Seldom
 from server import peer_protocol
 from server.channels import Channels
 from server.loop import Agenda, Loop
-from server.peer_protocol import ALIVE, DRAINING
+from server.peer_protocol import ALIVE, DRAINING, STARTING, Nonsense
 from server.replicas import Replicas
 from world.grid import Square
 
@@ -39,24 +40,42 @@ CLOCK_WINDOW = 60_000
 #: A clock that is found to differ by less than so many ms more or less is not told to clients.
 CLOCK_STEP = 3
 
+#: A node that starts listens for so many ms to who else is there, before it is ready; every other
+#: one tells of itself meanwhile.
+LISTEN_FOR = 1500
+
+#: A link to a server of the broker's is broken after so many seconds without a sign of life; the
+#: brokers ask for one each second.
+BROKEN_AFTER = 2.5
+
+#: Nodes that are listened to, fit or not: 64 workers on four machines, or forgeries.
+NODES_LIMIT = 256
+
 #: Why this node and another one should not serve together.
-OTHER_BROKERS = "another node uses other brokers than this one: compare their URLs"
-OTHER_WORLD = (
-    "another node on this broker serves another world: compare versions, seeds and sides, "
-    "or give each world a broker of its own"
+OTHER_BROKERS = "another server of this world uses other brokers than this one: compare their URLs"
+OTHER_GROUND = (
+    "another server of this world has another seed or side than this one: compare them, or give "
+    "each world a name of its own with --world"
 )
+UNREADABLE = (
+    "somebody publishes on this world's channels what this server cannot read: compare SECRET_KEY "
+    "on all servers, or give each world a name of its own with --world"
+)
+
+#: Why a node is not ready, besides those.
+DEAF = "the broker does not bring back what is published"
+LISTENING = "this server has just started, and listens to who else is there"
 
 
 class Peer:
     """Another node, as its heartbeats tell. Times are this node's, in ms."""
 
-    __slots__ = ("heard", "state", "misfit", "squares", "offset", "_samples", "_parts", "_sent")
+    __slots__ = ("heard", "state", "squares", "offset", "_samples", "_parts", "_sent")
 
     def __init__(self, now: int) -> None:
         self.heard = now
-        self.state = ALIVE
-        #: Why it does not fit to this node; nothing where it does.
-        self.misfit = ""
+        #: Until it tells. One that is heard of by what it publishes in squares may never have.
+        self.state = STARTING
         self.squares: dict[Square, int] = {}
         #: What to add to its times to make them this node's.
         self.offset = 0
@@ -93,8 +112,8 @@ class Peers:
     """See the module.
 
     `squares` returns this node's squares with residents, and the last batch number of each;
-    `on_clocks` is called when clients must be told of clocks, `on_link` when this node begins
-    or ceases to hear itself.
+    `on_clocks` is called when clients must be told of clocks, `on_link` when they must be told
+    whether this node is `linked`: hears itself, and has an answer from all servers of its broker.
     """
 
     def __init__(
@@ -118,10 +137,21 @@ class Peers:
         self.peers: dict[int, Peer] = {}
         #: The clocks as clients were told them: node -> offset.
         self.clocks: dict[int, int] = {}
-        self.state = ALIVE
-        #: When the own heartbeat came back last.
-        self.echoed = loop.now()
+        self.state = STARTING
+        #: Who does not fit to this node: its id, or where that is unknown the reason itself -> when
+        #: it was heard, and the reason.
+        self.misfits: dict[int | str, tuple[int, str]] = {}
+        #: Those servers of the broker that do not answer.
+        self.broken: list[str] = []
         self.linked = True
+        #: When the own heartbeat came back last, or else this began; and when it did first.
+        self._echoed = loop.now()
+        self._echoed_first: int | None = None
+        self._hears = True
+        self._forged = broker.counters.forged
+        # Where nothing leaves the process there is nobody to listen to.
+        self._listen_for = LISTEN_FOR if broker.links() else 0
+        self._warned: dict[str, Seldom] = {}
         self._beats = Agenda(loop, self._beat)
 
     def start(self) -> None:
@@ -129,25 +159,64 @@ class Peers:
         self._broker.subscribe(self._channels.nodes)
         self._beats.put("beat", self._loop.now())
 
-    @property
-    def deaf(self) -> bool:
-        """Whether this node has not heard itself for too long."""
-        return self._loop.now() - self.echoed > DEAF_AFTER
+    def why_not_ready(self) -> list[str]:
+        """Return why this node is not ready for players; nothing when it is.
 
-    def misfits(self) -> list[str]:
-        """Return why other nodes do not fit to this one, where some do not."""
-        return sorted({peer.misfit for peer in self.peers.values()} - {""})
+        Whoever comes later is the misfit: a node that was ready once stays so whoever comes. One
+        that never was waits until those that do not fit are gone, unless it hears another one of
+        its own kind that was.
+        """
+        reasons = [f"{name} does not answer" for name in self.broken]
+        if self._echoed_first is None or self._loop.now() - self._echoed > DEAF_AFTER:
+            reasons.append(DEAF)
+        elif self.state == STARTING:
+            reasons += self._against_settling() or [LISTENING]
+        return reasons
+
+    def _against_settling(self) -> list[str]:
+        if any(p.state != STARTING and id not in self.misfits for id, p in self.peers.items()):
+            return []
+        return sorted({reason for _, reason in self.misfits.values()})
+
+    def _settle(self, now: int) -> None:
+        """A node that has just started is ready, unless something stands against it."""
+        assert self._echoed_first is not None
+        if now - self._echoed_first >= self._listen_for and not self._against_settling():
+            self.state = ALIVE
+
+    def fits(self, node: int) -> bool:
+        """Say whether what a node tells of players is for this one."""
+        return node in self.peers or node not in self.misfits
 
     def offset(self, node: int, sent: int) -> int:
-        """Return what to add to a node's times; of one never heard of, as this message tells."""
+        """Return what to add to a node's times; of one never heard of, as this message tells.
+
+        Raises Nonsense where there are too many nodes to be true.
+        """
         if node == self._id:
             return 0
-        peer = self.peers.get(node)
+        peer = self._peer(node)
         if peer is None:
-            peer = self.peers[node] = Peer(self._loop.now())
+            raise Nonsense("one more node than can be")
+        if node not in self.clocks:
             peer.sample(self._loop.now(), sent)
-            self._tell_clock(node, peer)
+            self.clocks[node] = peer.offset
+            self._on_clocks()
         return self.clocks[node]
+
+    def _peer(self, node: int) -> Peer | None:
+        """Return what is known of a node, or None where it is one too many."""
+        peer = self.peers.get(node)
+        if peer is None and self._has_room():
+            peer = self.peers[node] = Peer(self._loop.now())
+        return peer
+
+    def _has_room(self) -> bool:
+        if len(self.peers) + len(self.misfits) < NODES_LIMIT:
+            return True
+        self._loop.stats["nodes_refused"] += 1
+        self._warn(f"more than {NODES_LIMIT} servers are heard: the others are not listened to")
+        return False
 
     def listed(self, square: Square) -> set[int]:
         """Return the other nodes that have told of residents in a square."""
@@ -167,52 +236,76 @@ class Peers:
             self._broker.publish(self._channels.nodes, message)
 
     def heard(
-        self, node: int, sent: int, ring: str, world: str, state: int, part: int, parts: int,
+        self, node: int, sent: int, ring: str, ground: str, state: int, part: int, parts: int,
         squares: list[int],
     ) -> None:  # fmt: skip
         """Take in a part of a heartbeat."""
         now = self._loop.now()
         if node == self._id:
-            self.echoed = now
+            self._echoed = now
+            if self._echoed_first is None:
+                self._echoed_first = now
+            if self.state == STARTING:
+                self._settle(now)
             self._check_link()
             return
-        peer = self.peers.get(node)
+        if ground != self._channels.ground:
+            self._misfit(node, OTHER_GROUND)
+            return
+        if ring != self._broker.ring_hash:
+            # Some of its squares may be on the same brokers, so it is a node like others, too.
+            self._misfit(node, OTHER_BROKERS)
+        peer = self._peer(node)
         if peer is None:
-            peer = self.peers[node] = Peer(now)
+            return
         peer.heard, peer.state = now, state
-        self._compare(peer, ring, world)
         peer.sample(now, sent)
-        self._tell_clock(node, peer)
         if peer.take(sent, part, parts, squares):
             self.replicas.compare(node, peer.squares)
 
-    def _compare(self, peer: Peer, ring: str, world: str) -> None:
-        misfit = ""
-        if world != self._channels.ground:
-            misfit = OTHER_WORLD
-        elif ring != self._broker.ring_hash:
-            misfit = OTHER_BROKERS
-        if misfit and misfit != peer.misfit:
-            log.warning("not ready: %s", misfit)
-        peer.misfit = misfit
+    def unreadable(self) -> None:
+        """Something was heard that no node of this world says."""
+        self._misfit(UNREADABLE, UNREADABLE)
 
-    def _tell_clock(self, node: int, peer: Peer) -> None:
-        told = self.clocks.get(node)
-        if told is None or abs(told - peer.offset) >= CLOCK_STEP:
-            self.clocks[node] = peer.offset
+    def _misfit(self, who: int | str, reason: str) -> None:
+        self._loop.stats["misfits"] += 1
+        if who in self.misfits or self._has_room():
+            self.misfits[who] = self._loop.now(), reason
+        self._warn(reason)
+
+    def _warn(self, sentence: str) -> None:
+        """Log a warning, but not again and again."""
+        if self._warned.setdefault(sentence, Seldom()).due(self._loop.now() / 1000):
+            log.warning("%s", sentence)
+
+    def _tell_clocks(self) -> None:
+        """Tell the clocks that clients do not know yet, or know too badly."""
+        changed = False
+        for id, peer in self.peers.items():
+            if id not in self.clocks or abs(self.clocks[id] - peer.offset) >= CLOCK_STEP:
+                self.clocks[id] = peer.offset
+                changed = True
+        if changed:
             self._on_clocks()
 
     def _beat(self, _key: object, due: int) -> None:
         now = self._loop.now()
         self._beats.put("beat", now + HEARTBEAT_EVERY)
         self.tell(self.state)
+        if self._broker.counters.forged != self._forged:
+            self._forged = self._broker.counters.forged
+            self.unreadable()
         if now - due > STALLED:
             # This node slept, not the others: what they sent meanwhile is still to be read.
             for peer in self.peers.values():
                 peer.heard = max(peer.heard, now)
+        else:
+            links = self._broker.links()
+            self.broken = [link.name for link in links if link.seconds > BROKEN_AFTER]
         self._check_link()
-        if self.linked:
+        if self._hears:
             self._bury(now)
+        self._tell_clocks()
 
     def _bury(self, now: int) -> None:
         for id, peer in list(self.peers.items()):
@@ -221,15 +314,19 @@ class Peers:
                 self.clocks.pop(id, None)
                 self._loop.stats["nodes_lost"] += 1
                 self.replicas.drop(id)
+        for who, (heard, _) in list(self.misfits.items()):
+            if now - heard > DEAD_AFTER:
+                del self.misfits[who]
 
     def _check_link(self) -> None:
         now = self._loop.now()
-        linked = now - self.echoed <= FRESH
-        if linked == self.linked:
-            return
-        self.linked = linked
-        if linked:
+        hears = now - self._echoed <= FRESH
+        if hears and not self._hears:
             # Nobody could be heard meanwhile: all get their time again.
             for peer in self.peers.values():
                 peer.heard = now
-        self._on_link()
+        self._hears = hears
+        linked = hears and not self.broken
+        if linked != self.linked:
+            self.linked = linked
+            self._on_link()

@@ -317,6 +317,8 @@ class Replicas:
         if number < heard.numbers.get(node, 0):
             return
         peer_protocol.check(entries, (ENTER,))
+        # First of all, for what is kept of a node goes when it is found to be dead.
+        sent += self._owner.offset(node, sent)
         begun, parts = heard.pages.get(node, (0, {}))
         if begun != number:
             parts = {}
@@ -328,7 +330,6 @@ class Replicas:
         now = self._loop.now()
         everything = [entry for some in parts.values() for entry in some]
         self._entered(node, everything)
-        sent += self._owner.offset(node, sent)
         changed = heard.replica.replace(node, sent, everything, now)
         self._complete(heard, node, number)
         if changed:

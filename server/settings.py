@@ -144,8 +144,8 @@ _OPTIONS: tuple[tuple[str, str, str, Any, str], ...] = (
     ),
     (
         "--secret", "SECRET_KEY", "", str,
-        "signs the tokens of players who come back, and seals what servers tell each other: one for "
-        "all of a world; without one, tokens are good for one run",
+        "signs the tokens of players who come back, and seals what servers tell each other: the "
+        "same for all of a world; without one, tokens are good for one run",
     ),
     ("--log-level", "LOG_LEVEL", "INFO", str.upper, "DEBUG, INFO, WARNING or ERROR"),
 )  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgpack
 
-from brokers import Message, Reset, open_broker
+from brokers import LinkAge, Message, Reset, open_broker
 from server.channels import WORLD
 from server.node import Node
 from server.session import Session
@@ -182,10 +182,15 @@ class FaultyBroker:
         self.down = False
         self.counters = self._broker.counters
         self.ring_hash = self._broker.ring_hash
+        #: Its links, as it tells them: one, that is well.
+        self.told = [LinkAge("a link", 0.0)]
         self._channels = self._broker._channels  # type: ignore[attr-defined]
         self.subscribe = self._broker.subscribe
         self.unsubscribe = self._broker.unsubscribe
         self.close = self._broker.close
+
+    def links(self) -> list[LinkAge]:
+        return self.told
 
     def publish(self, channel: str, payload: bytes) -> bool:
         if self.down:
@@ -300,10 +305,13 @@ class Harness:
         self._acknowledge = 0
         self.settle()
 
-    def host(self, seed: int = 2013, side: int = SIDE, world: str = WORLD) -> Host:
-        """Start another node."""
+    def host(
+        self, seed: int = 2013, side: int = SIDE, world: str = WORLD, down: bool = False
+    ) -> Host:
+        """Start another node; with `down` its link is, too."""
         skew = self._skew * len(self.hosts)
         self.hosts.append(Host(self, self._free, skew, seed, side, world))
+        self.hosts[-1].broker.down = down
         return self.hosts[-1]
 
     def kill(self, host: Host) -> None:

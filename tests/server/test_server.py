@@ -3,13 +3,15 @@
 import json
 import re
 import socket
+import subprocess
+import sys
 import time
 import urllib.error
 from pathlib import Path
 
 import pytest
 
-from tests.processes import Proxy, ServerProcess, serving
+from tests.processes import ROOT, Proxy, ServerProcess, serving
 from tests.socket_client import SocketClient
 from world.track import UNIT
 
@@ -238,6 +240,38 @@ def test_without_a_broker_that_answers_players_of_one_node_still_see_each_other(
         assert json.loads(server.get("healthz"))["status"] == "ok"
         for client in (a, b):
             client.close()
+
+
+def test_nothing_is_due_any_more_when_the_broker_is_closed():
+    script = """
+from gevent import monkey; monkey.patch_all()
+import gevent
+from brokers import open_broker
+from server import settings
+from server.app import Server
+server = Server(settings.read(["--port", "0", "--walkers", "50"], {}), open_broker("memory://"))
+server.start()
+gevent.sleep(1)
+server.stop()
+gevent.sleep(2)
+print(server.stats["errors"])
+"""
+    command = [sys.executable, "-W", "error", "-c", script]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30)
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+def test_who_is_full_says_so_and_that_it_is_not_ready():
+    with serving("--max-players", "1") as server:
+        a = SocketClient(server.port).hello("A")
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            server.get("readyz")
+        assert json.loads(refused.value.read())["reasons"] == ["this node is full"]
+        a.close(1000)
+        deadline = time.monotonic() + 10
+        while json.loads(server.get("stats"))["residents"]:
+            assert time.monotonic() < deadline
+        assert json.loads(server.get("readyz"))["ready"]
 
 
 def test_a_half_sent_request_does_not_hold_the_server(server):

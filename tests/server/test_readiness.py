@@ -1,0 +1,234 @@
+"""When a node is ready for players, and what others can do about it: whoever comes later is the
+misfit."""
+
+import logging
+
+import pytest
+
+from brokers import LinkAge
+from server import peer_protocol
+from server.peers import (
+    CLOCK_STEP,
+    DEAD_AFTER,
+    DEAF,
+    HEARTBEAT_EVERY,
+    LISTENING,
+    NODES_LIMIT,
+    OTHER_BROKERS,
+    OTHER_GROUND,
+    UNREADABLE,
+)
+from tests.server.harness import Harness
+
+
+def reasons(host):
+    return host.node.peers.why_not_ready()
+
+
+def warned(caplog, sentence):
+    told = [r.message for r in caplog.records if r.levelno == logging.WARNING]
+    return len([message for message in told if sentence in message])
+
+
+def forge(host, node, ground="2013-16", squares=(), sent=None):
+    """Publish somebody's heartbeat."""
+    now = host.loop.now() if sent is None else sent
+    ring = host.broker.ring_hash
+    beat = peer_protocol.heartbeat(node, now, ring, ground, 0, 0, 1, list(squares))
+    host.broker.publish(host.node.channels.nodes, beat)
+
+
+@pytest.fixture
+def one():
+    """A harness whose one node has been ready for a while."""
+    harness = Harness()
+    harness.run(5000)
+    assert reasons(harness.hosts[0]) == []
+    return harness
+
+
+def test_a_node_is_ready_when_it_has_heard_itself_and_listened_for_a_while():
+    harness = Harness()
+    [host] = harness.hosts
+    assert reasons(host) == [LISTENING]
+    harness.run(1400)
+    assert reasons(host) == [LISTENING]
+    harness.run(700)
+    assert reasons(host) == []
+
+
+def test_who_has_nobody_to_listen_to_is_ready_at_once():
+    harness = Harness()
+    harness.hosts[0].broker.told = []
+    host = harness.host()
+    host.broker.told = []
+    host.node.peers._listen_for = 0
+    harness.settle()
+    assert reasons(host) == []
+
+
+def test_a_node_whose_broker_was_never_there_is_not_ready_from_its_first_moment(one):
+    host = one.host(down=True)
+    assert reasons(host) == [DEAF]
+    one.run(10_000)
+    assert reasons(host) == [DEAF]
+    host.broker.restore(host.node)
+    one.run(3000)
+    assert reasons(host) == []
+
+
+def test_a_node_that_was_ready_is_not_while_it_does_not_hear_itself(one):
+    [host] = one.hosts
+    host.broker.down = True
+    one.run(5000)
+    assert reasons(host) == [DEAF]
+    host.broker.restore(host.node)
+    one.run(1500)
+    assert reasons(host) == []
+
+
+@pytest.mark.parametrize("other", [{"seed": 7}, {"side": 32}])
+def test_a_stray_server_is_the_misfit_and_nobody_else(one, other, caplog):
+    [host] = one.hosts
+    a = one.place("A", (0, 0))
+    stray = one.host(**other)
+    b = one.place("B", (0, 0), host=stray)
+    one.run(30_000)
+    assert reasons(host) == [] and reasons(stray) == [OTHER_GROUND]
+    assert not a.sees(b) and not b.sees(a)
+    assert not host.node.peers.peers and not host.node.peers.clocks
+    assert warned(caplog, OTHER_GROUND) == 2
+    assert host.loop.stats["misfits"] >= 25
+    # Another one that fits to those who are ready belongs to them.
+    late = one.host()
+    one.run(3000)
+    assert reasons(late) == [] and reasons(stray) == [OTHER_GROUND]
+    for fit in (host, late):
+        one.kill(fit)
+    one.run(5000)
+    assert reasons(stray) == []
+
+
+def test_of_two_worlds_that_start_together_neither_is_ready_until_one_is_gone():
+    harness = Harness()
+    stray = harness.host(seed=7)
+    harness.run(10_000)
+    assert [reasons(host) for host in harness.hosts] == [[OTHER_GROUND], [OTHER_GROUND]]
+    harness.kill(stray)
+    harness.run(5000)
+    assert reasons(harness.hosts[0]) == []
+
+
+def test_a_server_with_other_brokers_is_the_misfit(one):
+    other = one.host()
+    other.broker.ring_hash = "another ring"
+    one.run(5000)
+    assert reasons(one.hosts[0]) == [] and reasons(other) == [OTHER_BROKERS]
+
+
+def test_the_first_of_a_world_that_cannot_read_what_it_hears_is_not_ready(one, caplog):
+    host = one.hosts[0]
+    late = one.host(down=True)
+    late.broker.down = False
+    for _ in range(6):
+        host.broker.publish(host.node.channels.nodes, b"sealed, with another key")
+        one.run(1000)
+    # It hears one that is ready, so somebody else is the stranger.
+    assert reasons(host) == [] and reasons(late) == []
+    alone = Harness()
+    for _ in range(6):
+        alone.broker.publish(alone.node.channels.nodes, b"sealed, with another key")
+        alone.run(1000)
+    assert reasons(alone.hosts[0]) == [UNREADABLE]
+    alone.run(5000)
+    assert reasons(alone.hosts[0]) == []
+
+
+def test_what_is_forged_on_the_broker_counts_as_unreadable():
+    harness = Harness()
+    for _ in range(6):
+        harness.broker.counters.forged += 1
+        harness.run(1000)
+    assert reasons(harness.hosts[0]) == [UNREADABLE]
+
+
+def test_a_link_that_is_old_is_told_by_name_and_a_banner_and_nobody_is_dead_for_it(one):
+    [host] = one.hosts
+    other = one.host()
+    a, b = one.place("A", (0, 0)), one.place("B", (0, 0), host=other)
+    one.run(5000)
+    host.broker.told = [LinkAge("redis one:6379", 0.3), LinkAge("redis two:6379", 2.6)]
+    one.run(1100)
+    assert reasons(host) == ["redis two:6379 does not answer"] and reasons(other) == []
+    assert not a.model.linked and b.model.linked
+    assert one.place("C", (0, 0)).model.linked is False
+    one.run(10_000)
+    assert a.sees(b)
+    # It hears its own heartbeats, so it can tell who dies.
+    one.kill(other)
+    one.run(5000)
+    assert not a.sees(b)
+    host.broker.told = [LinkAge("redis one:6379", 0.3), LinkAge("redis two:6379", 0.0)]
+    one.run(1100)
+    assert reasons(host) == [] and a.model.linked
+
+
+def test_a_node_that_stood_still_does_not_blame_its_links(one):
+    [host] = one.hosts
+    host.broker.told = [LinkAge("redis", 5.0)]
+    one.clock.time += 5000
+    one.settle()
+    assert host.node.peers.broken == []
+
+
+def test_forged_heartbeats_flood_neither_the_log_nor_clients_nor_memory(one, caplog):
+    [host] = one.hosts
+    client = one.place("A", (0, 0))
+    one.run(1000)
+    clocks = [m[0] for m in client.connection.messages].count(25)
+    for node in range(1000):
+        forge(host, 10_000 + node, ground="2013-16" if node % 2 else "7-16")
+    one.run(500)
+    peers = host.node.peers
+    assert len(peers.peers) + len(peers.misfits) == NODES_LIMIT
+    assert host.loop.stats["nodes_refused"] == 1000 - NODES_LIMIT
+    one.run(HEARTBEAT_EVERY)
+    assert [m[0] for m in client.connection.messages].count(25) <= clocks + 1
+    assert len([r for r in caplog.records if r.levelno >= logging.WARNING]) == 2
+    one.run(DEAD_AFTER + 2 * HEARTBEAT_EVERY)
+    assert not peers.peers and not peers.misfits and not peers.clocks
+    assert reasons(host) == []
+
+
+def test_a_clock_that_is_told_to_run_away_is_told_once_a_second(one):
+    [host] = one.hosts
+    client = one.place("A", (0, 0))
+    before = [m[0] for m in client.connection.messages].count(25)
+    for n in range(500):
+        forge(host, 77, sent=host.loop.now() + n * CLOCK_STEP)
+    one.run(900)
+    assert [m[0] for m in client.connection.messages].count(25) <= before + 1
+
+
+def test_pages_of_a_node_that_is_never_heard_again_are_not_kept(one):
+    [host] = one.hosts
+    one.place("A", (0, 0))
+    square = host.node.channels.square((0, 0))
+    for node in range(600):
+        page = peer_protocol.residents((0, 0), node, 1, host.loop.now(), 0, 2, [])
+        host.broker.publish(square, page)
+    one.run(100)
+    heard = host.node.replicas.heard[0, 0]
+    assert len(heard.pages) == NODES_LIMIT
+    one.run(DEAD_AFTER + 2 * HEARTBEAT_EVERY)
+    assert not heard.pages
+
+
+def test_a_misfits_claims_are_not_obeyed(one):
+    [host] = one.hosts
+    a = one.place("A", (0, 0))
+    stray = one.host(seed=7)
+    one.run(1500)
+    stray.node.claims.ask(a.id, lambda _granted: None)
+    one.run(1000)
+    assert a.connection.closed is None and a.id in host.node.residents

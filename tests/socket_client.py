@@ -5,7 +5,7 @@ import os
 import select
 import socket
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 import msgpack
 
@@ -18,10 +18,14 @@ PATIENCE = 10.0
 class SocketClient:
     """A connection after its handshake; `model` is what it believes of the world."""
 
+    #: The sockets of all clients there are: tests/conftest.py hangs up what a test left open.
+    sockets: ClassVar[set[socket.socket]] = set()
+
     def __init__(self, port: int, *, path: str = "/ws", receive_buffer: int | None = None) -> None:
         self.port = port
         self.name = ""
         self.socket = socket.socket()
+        self.sockets.add(self.socket)
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(PATIENCE)

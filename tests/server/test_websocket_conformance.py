@@ -40,7 +40,13 @@ class Server:
                 stderr=stderr,
                 bufsize=0,
             )
-        self.port = int(self.line())
+        try:
+            self.port = int(self.line())
+        except BaseException:
+            # Nobody else could: a fixture that fails to start something has nothing to end.
+            self.process.kill()
+            self.stop()
+            raise
 
     def line(self) -> str:
         found = b""

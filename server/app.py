@@ -15,13 +15,15 @@ from brokers import Broker
 from server import protocol
 from server.connection import Connection
 from server.handshake import websocket_server
+from server.hosts import Hosts, is_local
+from server.limits import Limits
 from server.loop import Loop, keep_running
 from server.node import Node
 from server.pages import make_pages
 from server.peer_protocol import DRAINING
 from server.protocol import Refused
 from server.session import STUCK_AFTER, Session
-from server.settings import SPARE_DESCRIPTORS, Settings, raise_descriptor_limit
+from server.settings import KEPT_BACK, SPARE_DESCRIPTORS, Settings, raise_descriptor_limit
 from server.tokens import Tokens
 from server.walkers import Walker, start_walkers
 from world.grid import Grid
@@ -96,7 +98,20 @@ class Server:
         self.sessions: set[Session] = set()
         self._greeting: set[Session] = set()
         self._tokens = Tokens(settings.secret)
-        self._capacity = settings.max_players or raise_descriptor_limit() - SPARE_DESCRIPTORS
+        descriptors = raise_descriptor_limit()
+        self._capacity = settings.max_players or descriptors - SPARE_DESCRIPTORS
+        if self._capacity > descriptors - SPARE_DESCRIPTORS:
+            raise ValueError(
+                f"--max-players {settings.max_players} needs {SPARE_DESCRIPTORS} file descriptors "
+                f"more than that, and this process may have {descriptors}: raise the limit "
+                "(ulimit -n, LimitNOFILE=) or ask for fewer players"
+            )
+        self.limits = Limits(
+            self.stats,
+            per_address=settings.max_per_address,
+            most=descriptors - KEPT_BACK,
+            proxies=settings.trusted_proxies,
+        )
         self._started = time.monotonic()
         self._lag = 0.0
         self._walkers: list[Walker] = []
@@ -111,7 +126,13 @@ class Server:
             self.accept,
             protocol=protocol.SUBPROTOCOL,
             max_message=protocol.MESSAGE_LIMIT,
-            proxies=settings.trusted_proxies,
+            limits=self.limits,
+            hosts=Hosts(
+                settings.allowed_origins,
+                settings.allowed_hosts,
+                local=is_local(self._listener.getsockname()[0]),
+            ),
+            share=settings.http_share / 100,
         )
 
     @property
@@ -181,11 +202,19 @@ class Server:
         self.sessions.add(session)
         self._greeting.add(session)
         self.stats["connections"] += 1
+        guest = connection.guest
+        assert guest is not None
+
+        def evict() -> bool:
+            return session.resident is None and connection.abort()
+
+        guest.close = evict
 
         def closed(code: int, _reason: str) -> None:
             self.sessions.discard(session)
             self._greeting.discard(session)
-            self.stats[f"closed_{code}"] += 1
+            # A client may say any number: not each gets a counter.
+            self.stats[f"closed_{code if code in protocol.CLOSE_CODES else 'other'}"] += 1
             session.closed(code)
 
         connection.on_closing = lambda code, _reason: session.closed(code)
@@ -204,6 +233,8 @@ class Server:
             for session in list(self._greeting):
                 if session.resident is not None:
                     self._greeting.discard(session)
+                    if session.connection.guest is not None:
+                        session.connection.guest.stay()
                 elif now - session.opened >= HELLO_WITHIN:
                     session.refuse(Refused("hello", "no hello came in time"))
 

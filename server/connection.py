@@ -15,6 +15,7 @@ from gevent import get_hub
 from gevent.event import Event
 
 from server import frames
+from server.limits import Guest
 
 READ_SIZE = 8 * 1024  # bytes taken in one loop callback, so that floods cannot starve others
 CONTROL_LIMIT = 64 * 1024  # bytes of control frames that may wait behind a remainder
@@ -47,17 +48,20 @@ class Connection:
 
     __slots__ = (
         "on_message", "on_closing", "on_close", "on_drain", "address", "bytes_in", "bytes_out",
-        "heard", "_loop", "_socket", "_fd", "_frames", "_early", "_state", "_code", "_reason",
-        "_reading", "_writing", "_timer", "_remainder", "_queued", "_over", "__weakref__",
+        "heard", "guest", "_loop", "_socket", "_fd", "_frames", "_early", "_state", "_code",
+        "_reason", "_reading", "_writing", "_timer", "_remainder", "_queued", "_over",
+        "__weakref__",
     )  # fmt: skip
 
     def __init__(
-        self, sock: Any, max_message: int, early: bytes = b"", address: str = ""
-    ) -> None:
+        self, sock: Any, max_message: int, early: bytes = b"", address: str = "",
+        guest: Guest | None = None,
+    ) -> None:  # fmt: skip
         """Own `sock`, a connected non-blocking socket that nobody else uses or watches.
 
         max_message is the largest message accepted, in bytes (see FrameReader); `early` is what
-        the peer sent behind its handshake and has been read already; `address` who is behind it.
+        the peer sent behind its handshake and has been read already; `address` who is behind it,
+        and `guest` is told when it ends.
         """
         #: Called with (opcode, payload): TEXT or BINARY.
         self.on_message: Callable[[int, bytes], object] = _ignore
@@ -71,6 +75,7 @@ class Connection:
         self.on_drain: Callable[[], object] = _ignore
         #: The IP address of the client, as far as proxies tell it; "" where it is not known.
         self.address = address
+        self.guest = guest
         self.bytes_in = len(early)
         self.bytes_out = 0
         self.heard = monotonic()  # seconds, when the last bytes came in
@@ -153,14 +158,18 @@ class Connection:
         if not self._state:
             self._say_close(code, reason, frames.close_frame(code, reason))
 
-    def abort(self) -> None:
-        """End TCP now; drop what is unsent, in the kernel too, where it could stay for minutes."""
+    def abort(self) -> bool:
+        """End TCP now; drop what is unsent, in the kernel too, where it could stay for minutes.
+
+        Returns True.
+        """
         if self._state != _ENDED:
             try:
                 self._socket.setsockopt(SOL_SOCKET, SO_LINGER, _RESET)
             except OSError:
                 pass  # the peer was faster
             self._end()
+        return True
 
     def wait(self) -> None:
         """Block the calling greenlet until the connection has ended and on_close has returned."""
@@ -305,6 +314,8 @@ class Connection:
         self._remainder = self._queued = None
         self._fd = -1
         self._socket.close()
+        if self.guest is not None:
+            self.guest.leave()
         self._loop.run_callback(self._report)
 
     def _report_closing(self) -> None:

@@ -1,41 +1,126 @@
-"""The pages: the game's files, and what tells an operator how the server is. Plain Flask.
+"""The pages: the game's files, and what tells an operator how the server is.
 
-It knows the server only by the two functions it is given.
+The files are read once, at the start, and served from memory: a request for one costs the players
+next to nothing, and what is on disk may change without harm. The rest is plain Flask. It knows the
+server only by the functions it is given.
 """
 
-from collections.abc import Callable
+import gzip
+import hashlib
+import mimetypes
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from flask import Flask, Response, jsonify, send_from_directory
+from flask import Flask, Response, jsonify
 
 STATIC = Path(__file__).resolve().parent.parent / "static"
 
 #: Nothing is loaded from, and nothing sent to, any other host.
-CONTENT_POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+CONTENT_POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'self'; form-action 'none'"
+
+#: On every answer.
+PROTECTION = (
+    ("Content-Security-Policy", CONTENT_POLICY),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "no-referrer"),
+)
+
+#: A file whose path names its version never changes.
+FOR_EVER = "public, max-age=31536000, immutable"
+
+Start = Callable[..., Any]
+Application = Callable[[dict[str, Any], Start], Iterable[bytes]]
+
+
+class Files:
+    """A WSGI application that serves the files of a folder, and passes all else to another one.
+
+    All files together have a version, a hash of what is in them. They are served below /v/VERSION/,
+    for browsers to keep for ever, and the page tells the browser to load what it needs from there:
+    so one page is never made of two versions, whichever server answers. Each is also served by its
+    plain name, which browsers ask for anew each time.
+    """
+
+    def __init__(self, folder: Path, application: Application) -> None:
+        self._application = application
+        contents = {
+            f"/{path.relative_to(folder).as_posix()}": path.read_bytes()
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
+        }
+        together = hashlib.sha256()
+        for name, content in contents.items():
+            together.update(f"{name} {len(content)} ".encode() + content)
+        self.version = together.hexdigest()[:16]
+        base = f"/v/{self.version}"
+        contents["/"] = contents.pop("/index.html").replace(
+            b"<head>", f'<head>\n  <base href="{base}/">'.encode()
+        )
+        self._files = {}
+        for name, content in contents.items():
+            kind = mimetypes.guess_type(name if name != "/" else "x.html")[0]
+            self._files[name] = _File(kind, content, "no-cache")
+            if name != "/":
+                self._files[base + name] = _File(kind, content, FOR_EVER)
+        self._files["/favicon.ico"] = self._files["/icon.svg"]
+
+    def __call__(self, environ: dict[str, Any], start: Start) -> Iterable[bytes]:
+        file = self._files.get(environ["PATH_INFO"])
+        if file is None or environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
+            return self._application(environ, start)
+        return file.answer(environ, start)
+
+
+class _File:
+    """One file in memory: as it is, and compressed if that is shorter."""
+
+    def __init__(self, kind: str | None, content: bytes, caching: str) -> None:
+        kind = kind or "application/octet-stream"
+        if kind.startswith("text/"):
+            kind += "; charset=utf-8"
+        tag = hashlib.sha256(content).hexdigest()[:16]
+        headers = (
+            ("Content-Type", kind), ("Cache-Control", caching), ("Vary", "Accept-Encoding"),
+            *PROTECTION,
+        )  # fmt: skip
+        self._plain = content, f'"{tag}"', headers
+        self._packed = self._plain
+        packed = gzip.compress(content, mtime=0)
+        if len(packed) < len(content):
+            self._packed = packed, f'"{tag}-gzip"', (*headers, ("Content-Encoding", "gzip"))
+
+    def answer(self, environ: dict[str, Any], start: Start) -> list[bytes]:
+        packed = _takes_gzip(environ.get("HTTP_ACCEPT_ENCODING", ""))
+        content, tag, headers = self._packed if packed else self._plain
+        known = environ.get("HTTP_IF_NONE_MATCH", "")
+        if known == "*" or tag in known:
+            start("304 Not Modified", [*headers, ("ETag", tag)])
+            return []
+        length = ("Content-Length", str(len(content)))
+        start("200 OK", [*headers, ("ETag", tag), length])
+        return [] if environ["REQUEST_METHOD"] == "HEAD" else [content]
+
+
+def _takes_gzip(accepted: str) -> bool:
+    for item in accepted.split(","):
+        coding, _, quality = item.replace(" ", "").lower().partition(";q=")
+        if coding == "gzip":
+            return quality.strip("0.") != "" or not quality
+    return False
 
 
 def make_pages(
     health: Callable[[], dict[str, Any]],
     readiness: Callable[[], list[str]],
     stats: Callable[[], dict[str, Any]],
-) -> Flask:
+) -> Application:
     """Return the WSGI application for everything but /ws.
 
     `health` and `stats` return what /healthz and /stats show, as JSON; `readiness` why /readyz
     should say no.
     """
-    app = Flask("flatlands", static_folder=str(STATIC), static_url_path="")
-    # The browser asks each time whether a file has changed: a deploy never mixes two versions.
-    app.config["SEND_FILE_MAX_AGE_DEFAULT"] = None
-
-    @app.get("/")
-    def index() -> Response:
-        return send_from_directory(STATIC, "index.html")
-
-    @app.get("/favicon.ico")
-    def icon() -> Response:
-        return send_from_directory(STATIC, "icon.svg")
+    app = Flask("flatlands", static_folder=None)
 
     @app.get("/healthz")
     def healthz() -> Response:
@@ -52,9 +137,7 @@ def make_pages(
 
     @app.after_request
     def protect(response: Response) -> Response:
-        response.headers["Content-Security-Policy"] = CONTENT_POLICY
-        response.headers["X-Content-Type-Options"] = "nosniff"
-        response.headers["Referrer-Policy"] = "no-referrer"
+        response.headers.extend(PROTECTION)
         return response
 
-    return app
+    return Files(STATIC, app)

@@ -34,6 +34,9 @@ WELCOME, TOKEN, HELD, SNAPSHOT, BATCH, FLUSH, RESYNC, PONG, ERROR, CLOCKS, LINK 
 GOING_AWAY, UNSUPPORTED, MALFORMED, POLICY, INTERNAL = 1001, 1003, 1007, 1008, 1011
 RESTART, FULL, TAKEN_OVER = 1012, 1013, 4001
 
+#: All that RFC 6455 and its registry name, and ours.
+CLOSE_CODES = frozenset((*range(1000, 1016), TAKEN_OVER))
+
 _NUMBER = 2**53 - 1  # what every language can hold exactly
 _POSITION = 2**41  # units: twice as far as there is ground
 

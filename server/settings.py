@@ -10,11 +10,16 @@ from typing import Any
 
 from brokers import UNVERIFIED, VERIFIED
 from server.channels import WORLD
-from server.limits import Proxies
+from server.hosts import is_origin
+from server.limits import PER_ADDRESS, Proxies
 from world.grid import SIDE, SIDES
 
-#: Descriptors that are not players' connections: listener, event loop, logs, broker, HTTP.
-SPARE_DESCRIPTORS = 64
+#: Descriptors that are not players' connections: listener, event loop, logs, broker, HTTP. Of
+#: these so many are never a connection's.
+SPARE_DESCRIPTORS, KEPT_BACK = 64, 32
+
+#: As many as are asked for where the system names no limit.
+MANY_DESCRIPTORS = 2**20
 
 #: Where hosts say what Redis they have; some have both, for one server.
 REDIS_URLS = ("REDIS_URL", "REDIS_TLS_URL")
@@ -35,7 +40,11 @@ class Settings:
     walkers: int
     spread: int
     max_players: int
+    max_per_address: int
+    http_share: int
     trusted_proxies: Proxies
+    allowed_origins: tuple[str, ...]
+    allowed_hosts: tuple[str, ...]
     secret: str | None
     log_level: str
     listen_fd: int | None
@@ -69,6 +78,36 @@ def _seed(text: str) -> int:
 
 def _side(text: str) -> int:
     return _whole(text, SIDES[0], SIDES[-1])
+
+
+def _per_address(text: str) -> int:
+    return _whole(text, 0, 1_000_000)
+
+
+def _percent(text: str) -> int:
+    return _whole(text, 1, 100)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _origins(text: str) -> tuple[str, ...]:
+    for name in _names(text):
+        if not is_origin(name):
+            raise argparse.ArgumentTypeError(
+                f"{name!r} is no origin such as https://example.org, nor * for all of them"
+            )
+    return _names(text)
+
+
+def _hosts(text: str) -> tuple[str, ...]:
+    for name in _names(text):
+        if "/" in name or (":" in name and not name.startswith("[")):
+            raise argparse.ArgumentTypeError(
+                f"{name!r} must be a name without scheme and port, such as example.org, or *"
+            )
+    return _names(text)
 
 
 def _proxies(text: str) -> Proxies:
@@ -138,9 +177,28 @@ _OPTIONS: tuple[tuple[str, str, str, Any, str], ...] = (
         "players that this node takes; 0 is as many as it has file descriptors for",
     ),
     (
+        "--max-per-address", "MAX_PER_ADDRESS", str(PER_ADDRESS), _per_address,
+        "connections that one address may have; what else an address may do is in proportion to "
+        "it; 0 limits no address",
+    ),
+    (
+        "--http-share", "HTTP_SHARE", "30", _percent,
+        "percent of each second that HTTP may take from the players, handshakes included",
+    ),
+    (
         "--trusted-proxies", "TRUSTED_PROXIES", "", _proxies,
         "addresses and networks of the proxies in front, whose X-Forwarded-For tells who the "
         "client is; * is whoever connects",
+    ),
+    (
+        "--allowed-origins", "ALLOWED_ORIGINS", "", _origins,
+        "origins whose pages may connect besides this server's own, such as https://example.org; "
+        "* is all of them",
+    ),
+    (
+        "--allowed-hosts", "ALLOWED_HOSTS", "", _hosts,
+        "names that requests may ask for, without ports; without any, every name, or where only "
+        "this machine can connect its own; * is every name",
     ),
     (
         "--secret", "SECRET_KEY", "", str,
@@ -196,5 +254,7 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
 def raise_descriptor_limit() -> int:
     """Let this process open as many files as it may, and return how many that is."""
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard == resource.RLIM_INFINITY:
+        hard = MANY_DESCRIPTORS
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return hard

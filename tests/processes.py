@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -9,9 +10,10 @@ import sys
 import tempfile
 import threading
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from server import settings
 
@@ -25,12 +27,13 @@ PATIENCE = 60
 class ServerProcess:
     """`python -m server` with some options; the port is free unless told.
 
-    `module` is another one to run, and `before` what it is told before the options.
+    `module` is another one to run, and `before` what it is told before the options. `descriptors`
+    are how many files it may open: a number, or what it is given and what it may raise that to.
     """
 
     def __init__(
         self, *options: str, port: int = 0, module: str = "server", before: Sequence[str] = (),
-        **environment: str,
+        descriptors: int | tuple[int, int] | None = None, **environment: str,
     ) -> None:  # fmt: skip
         own = ["-m", module, *before, "--port", str(port)]
         # Not a pipe: what nobody reads would stop it in the end.
@@ -42,6 +45,7 @@ class ServerProcess:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
+            preexec_fn=limited(descriptors),
         )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
@@ -86,6 +90,14 @@ class ServerProcess:
         self._errors.close()
 
 
+def limited(descriptors: int | tuple[int, int] | None) -> Callable[[], None] | None:
+    """Return what lets a child open so many files only; see ServerProcess."""
+    if descriptors is None:
+        return None
+    pair = descriptors if isinstance(descriptors, tuple) else (descriptors, descriptors)
+    return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, pair)
+
+
 def _clean_environment() -> dict[str, str]:
     return {
         name: value for name, value in os.environ.items() if name not in settings.VARIABLES
@@ -93,9 +105,9 @@ def _clean_environment() -> dict[str, str]:
 
 
 @contextmanager
-def serving(*options: str, port: int = 0, **environment: str) -> Iterator[ServerProcess]:
+def serving(*options: str, port: int = 0, **more: Any) -> Iterator[ServerProcess]:
     """Run a server for as long as the block lasts; it must end well."""
-    server = ServerProcess(*options, port=port, **environment)
+    server = ServerProcess(*options, port=port, **more)
     try:
         yield server
         server.stop()

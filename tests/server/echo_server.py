@@ -15,13 +15,14 @@ back; a text message that begins with a slash is a command:
 
 import argparse
 import sys
+from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from server import connection, frames, handshake  # noqa: E402
 from server.connection import Connection  # noqa: E402
-from server.limits import Proxies  # noqa: E402
+from server.limits import Limits, Proxies  # noqa: E402
 
 
 def pattern(size: int) -> bytes:
@@ -97,7 +98,7 @@ def main() -> None:
         accept,
         protocol=given.protocol,
         max_message=given.max_message,
-        proxies=Proxies(given.trusted_proxies),
+        limits=Limits(Counter(), proxies=Proxies(given.trusted_proxies)),
     )
     server.start()
     print(server.server_port, flush=True)

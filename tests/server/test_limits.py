@@ -1,8 +1,11 @@
 """Who somebody is behind proxies, and how often anybody may do anything."""
 
+import logging
+from collections import Counter
+
 import pytest
 
-from server.limits import Proxies
+from server.limits import JOINS, PER_ADDRESS, Bucket, Limits, Lines, Proxies
 
 
 @pytest.mark.parametrize(
@@ -42,3 +45,135 @@ def test_the_address_that_counts_is_the_rightmost_that_is_no_proxy(
 def test_what_is_no_network_is_refused(text):
     with pytest.raises(ValueError):
         Proxies(text)
+
+
+class Clock:
+    def __init__(self):
+        self.now = 1_000_000
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+def limits(clock, **options):
+    return Limits(Counter(), now=clock, **options)
+
+
+def nothing():
+    return True
+
+
+def test_an_address_has_so_many_connections_and_another_one_its_own(clock):
+    one = limits(clock, per_address=3)
+    guests = [one.enter("192.0.2.1", nothing) for _ in range(5)]
+    assert [guest is None for guest in guests] == [False] * 3 + [True] * 2
+    assert one.enter("192.0.2.2", nothing)
+    assert one.stats["limited_connections"] == 2
+    guests[0].leave()
+    assert one.enter("192.0.2.1", nothing) and not one.enter("192.0.2.1", nothing)
+
+
+def test_all_addresses_of_a_64_count_as_one(clock):
+    one = limits(clock, per_address=2)
+    assert one.enter("2001:db8::1", nothing) and one.enter("2001:db8::ffff:2", nothing)
+    assert not one.enter("2001:db8::3", nothing)
+    assert one.enter("2001:db8:0:1::1", nothing)
+    assert one.enter("::ffff:192.0.2.1", nothing) and one.enter("192.0.2.1", nothing)
+    assert not one.enter("::ffff:192.0.2.1", nothing)
+
+
+def test_this_machine_is_not_limited_unless_a_proxy_runs_on_it(clock):
+    one = limits(clock, per_address=1)
+    assert all(one.enter(address, nothing) for address in ("127.0.0.1", "::1") for _ in range(9))
+    behind = limits(clock, per_address=1, proxies=Proxies("127.0.0.1"))
+    # The proxy's own connections are its clients': they count once it is known whose they are.
+    first, second = (behind.enter("127.0.0.1", nothing) for _ in range(2))
+    assert first.settle("192.0.2.1") and not second.settle("192.0.2.1")
+    assert second.settle("192.0.2.2")
+    first.leave()
+    assert behind.enter("127.0.0.1", nothing).settle("192.0.2.1")
+
+
+def test_zero_limits_no_address(clock):
+    one = limits(clock, per_address=0)
+    assert all(one.enter("192.0.2.1", nothing) for _ in range(1000))
+    assert all(one.allow_address(JOINS, "192.0.2.1") for _ in range(1000))
+
+
+def test_one_address_never_has_more_than_half_of_all_there_are(clock):
+    one = limits(clock, most=10)
+    assert sum(one.enter("192.0.2.1", nothing) is not None for _ in range(10)) == 5
+
+
+def test_where_there_are_no_more_the_eldest_that_has_not_said_hello_goes(clock):
+    one, closed = limits(clock, most=6, per_address=0), []
+
+    def enter(name, plays=False):
+        def close():
+            if not plays:
+                closed.append(name)
+                guests[name].leave()
+            return not plays
+
+        guest = one.enter("192.0.2.1", close)
+        if guest is not None:
+            guests[name] = guest
+        return guest
+
+    guests = {}
+    enter("plays, not known yet", plays=True)
+    for name in "abcde":
+        assert enter(name)
+    guests["a"].stay()
+    assert enter("f") and closed == ["b"]
+    assert enter("g") and closed == ["b", "c"]
+    assert one.connections == 6 and one.stats["evicted"] == 2
+    for name in ("d", "e", "f", "g"):
+        guests[name].stay()
+    assert enter("h") is None and one.stats["limited_descriptors"] == 1
+
+
+def test_a_rate_is_one_for_each_address_and_comes_back_with_time(clock):
+    one = limits(clock)
+    assert sum(one.allow_address(JOINS, "192.0.2.1") for _ in range(1000)) == JOINS.burst
+    assert one.allow_address(JOINS, "192.0.2.2")
+    assert one.stats["limited_joins"] == 1000 - JOINS.burst
+    clock.now += 10_000
+    assert sum(one.allow_address(JOINS, "192.0.2.1") for _ in range(100)) == 10 * JOINS.rate
+
+
+def test_rates_of_an_address_are_in_proportion_to_its_connections(clock):
+    one = limits(clock, per_address=PER_ADDRESS * 2)
+    assert sum(one.allow_address(JOINS, "192.0.2.1") for _ in range(999)) == JOINS.burst * 2
+
+
+def test_what_is_counted_by_address_is_forgotten_when_it_says_nothing_any_more(clock):
+    one = limits(clock)
+    for n in range(50_000):
+        clock.now += 1
+        one.allow_address(JOINS, f"10.0.{n >> 8}.{n & 255}")
+    assert len(one._buckets) < 3000
+
+
+def test_a_bucket_gives_what_was_missed_while_we_stood_still_and_only_once():
+    bucket = Bucket(2, 4, 0)
+    assert [bucket.take(100_000, late=10_000) for _ in range(30)].count(True) == 24
+    assert not bucket.take(100_000)
+    assert bucket.take(100_500) and not bucket.take(100_500)
+
+
+def test_lines_are_cut_and_left_out_and_counted(monkeypatch, caplog, clock):
+    monkeypatch.setattr("server.limits.node_ms", clock)
+    lines = Lines(logging.getLogger("test"))
+    for _ in range(100):
+        lines.write(logging.WARNING, "x" * 5000)
+    assert len(caplog.messages) == 5
+    assert {len(message) for message in caplog.messages} == {200}
+    clock.now += 1000
+    lines.write(logging.WARNING, "again")
+    assert caplog.messages[-1] == "again (95 such lines were left out)"

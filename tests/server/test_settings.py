@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from server import settings
-from tests.processes import ROOT, ServerProcess, serving
+from tests.processes import ROOT, ServerProcess, limited, serving
 
 
 def test_without_any_option_there_are_the_defaults():
@@ -61,9 +61,10 @@ def test_messages_are_sealed_with_a_secret_unless_a_supervisor_has_made_it():
     assert not settings.read(["--unsealed"], {"SECRET_KEY": "s"}).sealed
 
 
-def run(*arguments):
+def run(*arguments, descriptors=None):
     command = [sys.executable, "-m", "server", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=20)
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=20,
+                          preexec_fn=limited(descriptors))  # fmt: skip
 
 
 def test_help_lists_every_option_with_its_variable():

@@ -237,8 +237,9 @@ REFUSALS = [
     ),
     ("a key outside of ASCII", replaced("Sec-WebSocket-Key", KEY_HEADER[:-3] + "é=="), 400),
     ("two keys", [*HANDSHAKE, KEY_HEADER], 400),
-    ("a body", [*HANDSHAKE, "Content-Length: 5"], 400),
-    ("a chunked body", [*HANDSHAKE, "Transfer-Encoding: chunked"], 400),
+    ("a body", [*HANDSHAKE, "Content-Length: 5"], 413),
+    ("a chunked body", [*HANDSHAKE, "Transfer-Encoding: chunked"], 413),
+    ("a page of another origin", [*HANDSHAKE, "Origin: https://example.org"], 403),
 ]
 
 
@@ -371,10 +372,15 @@ def test_a_head_that_drips_gets_a_408(telling):
         assert client.answer()[0] == 408
 
 
-def test_a_body_that_never_comes_is_not_waited_for(telling):
+@pytest.mark.parametrize(
+    "header", ["Content-Length: 9", "Content-Length: 100000000000", "Transfer-Encoding: chunked"]
+)
+def test_a_body_is_refused_before_it_is_read(telling, header):
     with Client(telling) as client:
-        client.send(request("POST / HTTP/1.1", "Host: localhost", "Content-Length: 9") + b"half")
-        assert client.answer()[::2] == (200, b"POST /\n")
+        client.send(request("POST / HTTP/1.1", "Host: localhost", header))
+        status, headers, body = client.answer()
+        assert (status, headers["connection"]) == (413, "close")
+        assert body == b"No request has a body here.\n"
         client.ended()
     assert telling.stop() == ""
 

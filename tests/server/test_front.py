@@ -1,0 +1,291 @@
+"""What strangers do to a whole server by HTTP, and what its players notice of it."""
+
+import json
+import socket
+import struct
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+
+from tests.processes import serving
+from tests.socket_client import SocketClient
+
+GET = b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+opened = []
+
+
+@pytest.fixture(autouse=True)
+def closing():
+    """However a test ends, none of its sockets stays open."""
+    yield
+    while opened:
+        opened.pop().close()
+
+
+def connect(port):
+    opened.append(socket.create_connection(("127.0.0.1", port), timeout=20))
+    return opened[-1]
+
+
+def player_at(port, name):
+    player = SocketClient(port)
+    opened.append(player.socket)
+    return player.hello(name)
+
+
+def answer(sock):
+    """Return all that a server sends until it hangs up."""
+    found = b""
+    while True:
+        try:
+            data = sock.recv(65536)
+        except ConnectionResetError:
+            return found
+        if not data:
+            return found
+        found += data
+
+
+def counted(server):
+    return json.loads(server.get("stats"))["counted"]
+
+
+@pytest.fixture(scope="module")
+def slow():
+    """A server whose HTTP gets a hundredth of each second."""
+    with serving("--http-share", "1") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def server():
+    with serving() as server:
+        yield server
+
+
+@pytest.mark.parametrize("path", [b"/nothing", b"/healthz", b"/main.js"])
+def test_a_player_is_answered_between_two_requests_of_one_connection(slow, path):
+    player = player_at(slow.port, "P")
+    with connect(slow.port) as flood:
+        flood.sendall(GET.replace(b"/nothing", path) * 90)
+        begun = flood.recv(65536)
+        pongs = sum(message[0] == 23 for message in player.messages)
+        player.ping()
+        player.until(lambda: sum(message[0] == 23 for message in player.messages) > pongs)
+        flood.setblocking(False)
+        try:
+            begun += flood.recv(1 << 20)
+        except BlockingIOError:
+            pass
+        assert 0 < begun.count(b"HTTP/1.1 ") < 90
+    player.close()
+
+
+def test_a_connection_has_a_hundred_requests(server):
+    with connect(server.port) as flood:
+        flood.sendall(GET * 150)
+        found = answer(flood)
+    assert found.count(b"HTTP/1.1 404") == 100
+    assert found.count(b"Connection: close") == 1
+
+
+@pytest.mark.parametrize("head", [b"Transfer-Encoding: chunked", b"Content-Length: 100000000000"])
+def test_an_endless_body_is_not_read(server, head):
+    with connect(server.port) as flood:
+        flood.sendall(b"POST / HTTP/1.1\r\nHost: localhost\r\n" + head + b"\r\n\r\n")
+        with pytest.raises((BrokenPipeError, ConnectionResetError)):
+            for _ in range(10_000):
+                flood.sendall(b"1\r\nx\r\n" * 10_000)
+
+
+def test_a_giant_head_is_cut_off(server):
+    with connect(server.port) as flood:
+        try:
+            flood.sendall(b"GET / HTTP/1.1\r\n" + b"A: " + b"x" * 60_000 + b"\r\n" * 2)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        assert answer(flood).startswith(b"HTTP/1.1 431 ")
+
+
+def test_whatever_strangers_send_there_is_no_traceback_and_little_log():
+    with serving("--log-level", "DEBUG") as server:
+        for _ in range(60):
+            with connect(server.port) as flood:
+                head = b"POST /\x1b[2J HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n"
+                flood.sendall(head)
+                flood.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            with connect(server.port) as flood:
+                flood.sendall(b"\x16\x03\x01" + b"x" * 5000 + b"\r\n\r\n")
+                answer(flood)
+        stats = counted(server)
+        server.process.terminate()
+        server.process.wait(20)
+        log = server.errors()
+        # stop() looks at what is left of it.
+        assert "Traceback" not in log and "\x1b" not in log
+        assert stats["bad_requests"] >= 60
+        lines = [line for line in log.splitlines() if "could not be understood" in line]
+        assert 0 < len(lines) < 60 and max(map(len, lines)) < 320
+
+
+def get(server, path="healthz", **headers):
+    asked = urllib.request.Request(
+        server.url + path, headers={name.replace("_", "-"): v for name, v in headers.items()}
+    )
+    try:
+        with urllib.request.urlopen(asked, timeout=20) as found:
+            return found.status, found.headers, found.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.headers, error.read()
+
+
+def test_a_name_that_somebody_gave_this_machine_is_not_answered_to(server):
+    assert get(server)[0] == 200
+    for path in ("healthz", "stats", "", "main.js"):
+        status, _, body = get(server, path, Host=f"evil.example:{server.port}")
+        assert status == 403 and b"ALLOWED_HOSTS" in body
+    assert counted(server)["refused_hosts"] == 4
+
+
+def handshake(port, *headers):
+    """Ask for a WebSocket; return the status line and the body of what is no upgrade."""
+    lines = [
+        "GET /ws HTTP/1.1", "Host: localhost", "Upgrade: websocket", "Connection: Upgrade",
+        "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+        "Sec-WebSocket-Protocol: flatlands", *headers, "", "",
+    ]  # fmt: skip
+    sock = connect(port)
+    sock.sendall("\r\n".join(lines).encode())
+    found = sock.recv(65536)
+    if b" 101 " not in found:
+        found += answer(sock)
+    return int(found.split()[1]), found, sock
+
+
+def test_a_page_of_another_host_may_not_play(server):
+    for origin, status in (
+        ("http://localhost", 101), ("https://localhost", 101), ("http://evil.example", 403),
+        ("null", 403),
+    ):  # fmt: skip
+        found, text, sock = handshake(server.port, f"Origin: {origin}")
+        sock.close()
+        assert found == status
+        assert status == 101 or b"ALLOWED_ORIGINS" in text
+
+
+def test_origins_and_hosts_can_be_allowed():
+    allowed = ("--allowed-origins", "https://a.example", "--allowed-hosts", "b.example")
+    with serving(*allowed) as server:
+        found, _, sock = handshake(server.port, "Origin: https://a.example")
+        sock.close()
+        assert found == 101
+        assert get(server, Host="b.example")[0] == 200
+        assert get(server, Host="c.example")[0] == 403
+
+
+def test_an_address_behind_a_proxy_has_so_many_connections():
+    options = ("--trusted-proxies", "127.0.0.1", "--max-per-address", "4")
+    with serving(*options) as server:
+        told = "X-Forwarded-For: 203.0.113.9, 192.0.2.{}"
+        found = [handshake(server.port, told.format(n)) for n in (1, 1, 1, 1, 1, 2)]
+        assert [status for status, _, _ in found] == [101, 101, 101, 101, 429, 101]
+        for _, _, sock in found:
+            sock.close()
+
+
+def test_where_descriptors_run_out_newcomers_still_come_in():
+    with serving(descriptors=160) as server:
+        silent = [connect(server.port) for _ in range(200)]
+        unspeaking = [handshake(server.port)[2] for _ in range(60)]
+        players = [player_at(server.port, f"P{n}") for n in range(20)]
+        more = [connect(server.port) for _ in range(200)]
+        for player in players:
+            player.ping()
+            player.pump(0.05)
+            assert player.closed is None
+        late = player_at(server.port, "Late")
+        stats = counted(server)
+        assert stats["evicted"] > 100 and "accept_failed" not in stats
+        for player in (*players, late):
+            player.close()
+        for sock in (*silent, *unspeaking, *more):
+            sock.close()
+
+
+def test_odd_close_codes_do_not_each_get_a_counter(server):
+    for code in range(3000, 3040):
+        player = SocketClient(server.port)
+        player.close(code)
+    deadline = time.monotonic() + 10
+    while counted(server).get("closed_other", 0) < 40:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert not any(name.startswith("closed_3") for name in counted(server))
+
+
+def test_more_players_than_there_can_be_are_refused_in_words():
+    from tests.server.test_settings import run
+
+    ended = run("--port", "0", "--max-players", "1000", descriptors=500)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("flatlands: --max-players 1000 needs 64 file descriptors more")
+    assert ended.stderr.count("\n") == 1
+
+
+def test_max_players_does_not_lower_the_descriptors():
+    with serving("--max-players", "100", descriptors=(256, 4096)) as server:
+        with open(f"/proc/{server.process.pid}/limits") as limits:
+            line = next(line for line in limits if line.startswith("Max open files"))
+        assert line.split()[3:5] == ["4096", "4096"]
+
+
+# The files.
+
+
+def test_the_page_loads_all_else_of_its_own_version_and_for_ever(server):
+    status, headers, page = get(server, "")
+    assert status == 200 and headers["Cache-Control"] == "no-cache"
+    base = page.split(b'<base href="/')[1].split(b'"')[0].decode()
+    status, headers, script = get(server, base + "main.js")
+    assert status == 200 and "immutable" in headers["Cache-Control"]
+    assert headers["Content-Type"] == "text/javascript; charset=utf-8"
+    assert get(server, "main.js")[2] == script
+    assert get(server, "v/0000000000000000/main.js")[0] == 404
+
+
+def test_every_answer_is_protected(server):
+    for path in ("", "main.js", "healthz", "nothing", "style.css", "favicon.ico"):
+        headers = get(server, path)[1]
+        assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Referrer-Policy"] == "no-referrer"
+
+
+def test_files_are_compressed_for_who_takes_it_and_not_sent_again(server):
+    import gzip
+
+    _, headers, plain = get(server, "main.js")
+    assert "Content-Encoding" not in headers
+    _, packed_headers, packed = get(server, "main.js", Accept_Encoding="br, gzip")
+    assert packed_headers["Content-Encoding"] == "gzip" and len(packed) < len(plain) / 2
+    assert gzip.decompress(packed) == plain
+    assert get(server, "main.js", Accept_Encoding="gzip;q=0, br")[2] == plain
+    assert headers["ETag"] != packed_headers["ETag"]
+    for known, encoding in ((headers, ""), (packed_headers, "gzip")):
+        status, _, body = get(
+            server, "main.js", If_None_Match=f'"x", {known["ETag"]}', Accept_Encoding=encoding
+        )
+        assert (status, body) == (304, b"")
+    assert get(server, "main.js", If_None_Match=packed_headers["ETag"])[0] == 200
+
+
+def test_head_tells_all_but_the_file(server):
+    with connect(server.port) as sock:
+        sock.sendall(b"HEAD /main.js HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        found = answer(sock)
+    assert found.startswith(b"HTTP/1.1 200 OK\r\n") and found.endswith(b"\r\n\r\n")

@@ -1,0 +1,87 @@
+"""Names that are answered to, and origins whose pages may connect."""
+
+import pytest
+
+from server.hosts import Hosts, is_local, is_origin
+
+
+@pytest.mark.parametrize(
+    ("local", "hosts", "host", "answered"),
+    [
+        (True, (), "localhost:8000", True),
+        (True, (), "LOCALHOST", True),
+        (True, (), "flat.localhost", True),
+        (True, (), "127.0.0.1:8000", True),
+        (True, (), "127.9.9.9", True),
+        (True, (), "[::1]:8000", True),
+        (True, (), "", True),
+        # A name that somebody has given this machine's address.
+        (True, (), "evil.example:8000", False),
+        (True, (), "127.0.0.1.evil.example", False),
+        (True, (), "localhost.evil.example", False),
+        (True, (), "192.168.0.1", False),
+        (True, ("flat.example",), "Flat.Example:443", True),
+        (True, ("flat.example",), "localhost", True),
+        (True, ("*",), "evil.example", True),
+        (False, (), "anything.example", True),
+        (False, ("flat.example",), "flat.example", True),
+        (False, ("flat.example",), "other.example", False),
+        (False, ("flat.example",), "localhost", False),
+    ],
+)
+def test_a_name_is_answered_to_or_a_sentence_says_what_to_set(local, hosts, host, answered):
+    sentence = Hosts(hosts=hosts, local=local).misses_host(host)
+    assert (sentence is None) == answered
+    assert answered or "ALLOWED_HOSTS" in sentence
+
+
+@pytest.mark.parametrize(
+    ("origins", "origin", "host", "welcome"),
+    [
+        ((), "", "flat.example", True),
+        ((), "https://flat.example", "flat.example", True),
+        ((), "https://flat.example", "flat.example:443", True),
+        ((), "http://flat.example", "flat.example:80", True),
+        ((), "https://Flat.Example", "flat.example", True),
+        ((), "http://localhost:8000", "localhost:8000", True),
+        ((), "http://[::1]:8000", "[::1]:8000", True),
+        ((), "http://localhost:9000", "localhost:8000", False),
+        ((), "http://127.0.0.1:8000", "localhost:8000", False),
+        ((), "https://evil.example", "flat.example", False),
+        ((), "https://flat.example.evil.example", "flat.example", False),
+        ((), "https://flat.example,https://evil.example", "flat.example", False),
+        ((), "null", "flat.example", False),
+        ((), "flat.example", "flat.example", False),
+        ((), "https://flat.example/", "flat.example", False),
+        (("https://other.example/",), "https://other.example", "flat.example", True),
+        (("https://other.example",), "http://other.example", "flat.example", False),
+        (("null",), "null", "flat.example", True),
+        (("*",), "https://evil.example", "flat.example", True),
+    ],
+)
+def test_pages_of_the_own_host_may_connect_and_others_that_are_named(
+    origins, origin, host, welcome
+):
+    sentence = Hosts(origins).misses_origin(origin, host)
+    assert (sentence is None) == welcome
+    assert welcome or "ALLOWED_ORIGINS" in sentence
+
+
+def test_what_a_stranger_sent_is_told_short_and_in_plain_letters():
+    sentence = Hosts().misses_origin("https://" + "\u00e9" * 5000, "flat.example")
+    assert sentence.isascii() and len(sentence) < 300
+
+
+@pytest.mark.parametrize("text", ["https://a.example", "http://localhost:3000", "*", "null"])
+def test_an_origin_is_one(text):
+    assert is_origin(text)
+
+
+@pytest.mark.parametrize("text", ["a.example", "https://", "https://a.example/path", "https:a"])
+def test_what_is_no_origin_is_none(text):
+    assert not is_origin(text)
+
+
+def test_which_listeners_only_this_machine_can_reach():
+    assert is_local("127.0.0.1") and is_local("::1")
+    assert not is_local("0.0.0.0") and not is_local("::") and not is_local("192.0.2.1")

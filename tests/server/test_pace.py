@@ -1,0 +1,113 @@
+"""The share of the loop that HTTP may take: who waits, for how long, and in which order."""
+
+from collections import Counter
+
+import gevent
+import pytest
+
+from server import pace as paces
+from server.pace import Pace, Turn
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that only the test moves; the loop's timers go on by themselves."""
+
+    class Clock:
+        now = 100.0
+
+    monkeypatch.setattr(paces, "perf_counter", lambda: Clock.now)
+    return Clock
+
+
+def test_all_turns_together_take_no_more_than_their_share(clock):
+    pace, used = Pace(0.25, Counter()), 0.0
+    start = clock.now
+    while clock.now < start + 10:
+        early = pace.early()
+        if early > 0:
+            clock.now += early
+            continue
+        clock.now += 0.001
+        used += 0.001
+        pace.pay(0.001)
+    assert 2.4 < used < 2.51
+    assert pace._stats["http_us"] == pytest.approx(used * 1e6)
+
+
+def test_after_a_rest_there_is_one_slice_at_once_and_no_more(clock):
+    pace = Pace(0.25, Counter())
+    clock.now += 3600
+    turns = 0
+    while pace.early() <= 0:
+        pace.pay(0.0005)
+        turns += 1
+    assert turns * 0.0005 <= paces.SLICE + 0.0005
+
+
+def test_a_stall_of_the_process_is_not_the_requests_doing(clock):
+    pace = Pace(0.25, Counter())
+    pace.pay(30.0)
+    assert pace.early() <= paces.LONGEST / 0.25
+
+
+def test_who_waits_longest_goes_first_and_the_loop_turns_between(monkeypatch):
+    monkeypatch.setattr(paces, "SLICE", 0)
+    pace, order, turns = Pace(0.01, Counter()), [], []
+
+    def work(name):
+        turn = Turn(pace)
+        for _ in range(3):
+            turn.begin()
+            order.append(name)
+            turns.append(ticks[0])
+            until = paces.perf_counter() + 0.0003
+            while paces.perf_counter() < until:
+                pass
+            turn.end()
+
+    ticks = [0]
+
+    def tick():
+        ticks[0] += 1
+
+    watcher = gevent.get_hub().loop.check()
+    watcher.start(tick)
+    try:
+        gevent.joinall([gevent.spawn(work, name) for name in "abc"], raise_error=True)
+    finally:
+        watcher.stop()
+        watcher.close()
+    # The first turn is at once; all others wait, and nobody is overtaken.
+    assert order == list("aabcabcbc")
+    assert len(set(turns)) == 9
+    assert pace._stats["http_waits"] == 8
+
+
+def test_a_deadline_ends_the_wait_and_harms_nobody_behind():
+    pace = Pace(0.01, Counter())
+    pace.pay(0.01)
+    gone, stays = [], []
+
+    def impatient():
+        with gevent.Timeout(0.01, False):
+            pace.wait()
+            gone.append(True)
+
+    def patient():
+        pace.wait()
+        stays.append(True)
+
+    gevent.joinall([gevent.spawn(impatient), gevent.spawn(patient)], raise_error=True)
+    assert not gone and stays
+
+
+def test_too_long_a_queue_is_told(monkeypatch):
+    monkeypatch.setattr(paces, "QUEUE", 2)
+    pace = Pace(0.01, Counter())
+    pace.pay(0.005)
+    waiting = [gevent.spawn(pace.wait) for _ in range(2)]
+    gevent.sleep(0)
+    assert pace.crowded
+    gevent.joinall(waiting, raise_error=True)
+    assert not pace.crowded

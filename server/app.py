@@ -236,7 +236,8 @@ class Server:
                     if session.connection.guest is not None:
                         session.connection.guest.stay()
                 elif now - session.opened >= HELLO_WITHIN:
-                    session.refuse(Refused("hello", "no hello came in time"))
+                    # A page that stood still for a while may try again.
+                    session.refuse(Refused("hello", "no hello came in time", protocol.FULL))
 
     def _go_round(self) -> None:
         while True:

@@ -36,6 +36,10 @@ class Loop:
         """Return node time in ms."""
         return int(time.monotonic() * 1000) + self._offset
 
+    def at(self, monotonic: float) -> int:
+        """Return the node time of a reading of time.monotonic()."""
+        return int(monotonic * 1000) + self._offset
+
     def seconds(self) -> float:
         """Return a time in seconds to measure durations with."""
         return time.perf_counter()

@@ -37,6 +37,11 @@ INTENT_AGE = 200
 #: A walk that goes on is renewed this many ms before its leg ends.
 RENEW_BEFORE = 1000
 
+#: A client of whom nothing was heard for so many ms is asked for a sign of life while its player
+#: walks; if none comes within the latter, the walk ends. So it ends 3 s after the last sign, and
+#: later only where the node itself stood still.
+ASK_AFTER, ANSWER_WITHIN = 2000, 1000
+
 #: Who lost the connection stays this long, in ms.
 DIMMED_FOR = 10_000
 
@@ -76,6 +81,7 @@ class Node:
         )
         self._moves = Agenda(loop, self._move)
         self._partings = Agenda(loop, self._part)
+        self._signs = Agenda(loop, self._look_for_signs)
         #: The last seq and place of those who left a while ago, by id.
         self.left: dict[int, tuple[int, tuple[int, int]]] = {}
         self._oblivion = Agenda(loop, lambda id, _due: self.left.pop(id))
@@ -113,6 +119,7 @@ class Node:
         del self.residents[resident.id]
         self._moves.drop(resident)
         self._partings.drop(resident)
+        self._signs.drop(resident)
         self._depart(resident, None)
         now = self.loop.now()
         self.left[resident.id] = resident.seq, resident.track.at(now)
@@ -150,6 +157,7 @@ class Node:
         del self.residents[resident.id]
         self._moves.drop(resident)
         self._partings.drop(resident)
+        self._signs.drop(resident)
         self._absent(resident)
         self.replicas.release(resident.square, resident.id, resident.seq)
         self.outbox.forget(resident.square)
@@ -179,6 +187,9 @@ class Node:
                 self._hold(resident, self.grid.held(resident.held, x, y, resident.view))
         resident.moved = t
         self._plan(resident, self._catch_up(resident, now))
+        if resident.session is not None and not resident.watched and resident.walks(now):
+            resident.watched = True
+            self._signs.put(resident, now + ASK_AFTER)
 
     def home(self, resident: Resident, number: int) -> None:
         """Put a resident on the plaza."""
@@ -216,6 +227,24 @@ class Node:
     def _move(self, resident: Resident, due: int) -> None:
         self._change(resident, due)
         self._plan(resident, self._next(resident))
+
+    def _look_for_signs(self, resident: Resident, _due: int) -> None:
+        """End the walk of a client that gives no sign of life: nobody holds its keys."""
+        now, session = self.loop.now(), resident.session
+        asked, resident.asked = resident.asked, None
+        if session is None or not resident.walks(now):
+            resident.watched = False
+        elif session.heard == asked:
+            resident.watched = False
+            self.stats["walks_ended"] += 1
+            self._stop(resident)
+        elif now - session.heard < ASK_AFTER:
+            self._signs.put(resident, session.heard + ASK_AFTER)
+        else:
+            # Never ended at once: where this node stood still, the signs are still to be read.
+            resident.asked = session.heard
+            session.connection.ping()
+            self._signs.put(resident, now + ANSWER_WITHIN)
 
     def _part(self, resident: Resident, _due: int) -> None:
         self.leave(resident)

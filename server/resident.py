@@ -18,10 +18,13 @@ class Resident(Player):
 
     `session` is None for a computer player, and for one whose connection is lost; `view` and
     `held` are None with it. `due` is when something changes for it by itself, or None; up to
-    `moved` ms its square and what it holds are right.
+    `moved` ms its square and what it holds are right. While it is `watched` its client is looked at
+    for signs of life; `asked` is when it was last heard before it was asked for one, or None.
     """
 
-    __slots__ = ("square", "intent", "session", "view", "held", "due", "moved")
+    __slots__ = (
+        "square", "intent", "session", "view", "held", "due", "moved", "watched", "asked",
+    )  # fmt: skip
 
     def __init__(
         self, node: int, id: int, incarnation: int, name: str, track: Track, square: Square
@@ -34,6 +37,12 @@ class Resident(Player):
         self.held: Rect | None = None
         self.due: int | None = None
         self.moved = track.start
+        self.watched = False
+        self.asked: int | None = None
+
+    def walks(self, now: int) -> bool:
+        """Whether it is on its way at node time `now`."""
+        return self.intent is not None or self.track.end > now
 
     @property
     def incarnation(self) -> int:

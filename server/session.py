@@ -97,6 +97,11 @@ class Session:
         """The IP address of the client, as far as proxies tell it."""
         return self.connection.address
 
+    @property
+    def heard(self) -> int:
+        """Node time at which the last bytes came from the client."""
+        return self._node.loop.at(self.connection.heard)
+
     # What the client asks.
 
     def _message(self, opcode: int, payload: bytes) -> None:

@@ -19,6 +19,7 @@ export class Hud {
   constructor(root, callbacks) {
     const focusWorld = () => document.getElementById('world').focus({ preventScroll: true });
     this.root = root;
+    this.focusWorld = focusWorld;
     this.titleScreen = new Title(callbacks.onStart);
     this.readingsPanel = new Readings();
     this.chat = new Chat({ say: callbacks.onSay, open: callbacks.onChatOpen }, focusWorld);
@@ -73,7 +74,13 @@ export class Hud {
   }
 
   banner(text, kind = 'info', { button, onClick = this.onPlayHere } = {}) {
+    const focused = this.notes.banner.contains(document.activeElement);
     this.notes.tell(text, kind, { button, onClick });
+    if (focused && button === undefined) this.focusWorld();
+  }
+
+  countdown(text) {
+    this.notes.countdown(text);
   }
 
   log(name, colourId, text) {

@@ -57,6 +57,12 @@ export class Input {
     this.on.rest();
   }
 
+  /** Tell once more of the direction that is held, if any is. */
+  repeat() {
+    const [dx, dy] = this.heading;
+    if (dx !== 0 || dy !== 0) this.on.heading(dx, dy);
+  }
+
   #keyDown(event) {
     const typing = event.target instanceof HTMLInputElement;
     if (typing || event.ctrlKey || event.metaKey || event.altKey) return;

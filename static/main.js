@@ -35,6 +35,7 @@ const walk = new Walk((x, y) => terrain.blocked(x, y));
 const scene = new Scene(state, walk, clock);
 let view = new View(canvas, terrain, state.side);
 let minimap = new Minimap(document.getElementById('minimap'), terrain);
+let linked = true;                        // the server hears the others
 let ownId = null, ownSeq = -1, margins = { lead: 4, drop: 8 }, side = state.side;
 let viewport = { w: 40, h: 25 };          // tiles on the screen
 let near = invitedBy();
@@ -56,7 +57,8 @@ const hud = new Hud(document.getElementById('hud'), {
   },
 });
 
-const net = new Net(`${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/ws`, clock, {
+// Beside the page, wherever that is: a proxy may have put it into a folder.
+const net = new Net(new URL('ws', location.href.replace(/^http/, 'ws')).href, clock, {
   welcome,
   message,
   error: (code, sentence) => {
@@ -64,11 +66,17 @@ const net = new Net(`${location.protocol === 'https:' ? 'wss' : 'ws'}://${locati
     if (code === 'flood' && own !== undefined) walk.refused(own);
     if (code === 'flood' || code === 'say') hud.toast(sentence);
   },
-  lost: (why, wait) => {
-    rest();
-    const seconds = Math.max(Math.round(wait / 1000), 1);
-    hud.banner(why ? `${why} (again in ${seconds} s)` : 'Connection lost. Coming back …', 'warn');
+  quiet: (is) => {
+    if (is) walk.freeze(clock.now());
+    else if (walk.thaw(clock.now())) scene.cut();
+    tellLine();
   },
+  lost: (why) => {
+    rest();
+    hud.banner(why === null ? 'Connection lost.' : sentenceOf(why), 'warn',
+      { button: 'Try now', onClick: () => net.connect() });
+  },
+  waiting: (ms) => hud.countdown(ms === 0 ? 'Trying …' : `Next try in ${Math.ceil(ms / 1000)} s`),
   refused: (code, sentence) => {
     rest();
     ownId = null;
@@ -91,7 +99,7 @@ const input = new Input(canvas, {
     scene.goal = null;
     hud.hint(null);
     const t = Math.floor(clock.now());
-    net.send(P.WALK, walk.follow(dx === 0 && dy === 0 ? null : { heading: [dx, dy] }, t), t, dx, dy);
+    net.act(P.WALK, walk.follow(dx === 0 && dy === 0 ? null : { heading: [dx, dy] }, t), t, dx, dy);
   },
   tap: (cssX, cssY) => {
     if (!net.playing) return;
@@ -152,7 +160,7 @@ function start(name) {
 /** Say something; what comes along unseen with pasted text, and nobody may say, is left out. */
 function say(text) {
   const sayable = text.replace(UNSAYABLE, '').trim();
-  if (sayable !== '') net.send(P.SAY, sayable);
+  if (sayable !== '') net.act(P.SAY, sayable);
 }
 
 function welcome([, , id, now, seed, x, y, newSide, , , lead, drop]) {
@@ -167,6 +175,7 @@ function welcome([, , id, now, seed, x, y, newSide, , , lead, drop]) {
   ownId = id;
   ownSeq = -1;
   near = null;
+  linked = true;
   state.side = side;
   margins = { lead: lead / UNIT, drop: drop / UNIT };
   state.clear();
@@ -184,6 +193,7 @@ function welcome([, , id, now, seed, x, y, newSide, , , lead, drop]) {
       : 'Walk with the arrow keys or WASD, or click where you want to go.');
     canvas.focus();
   }
+  input.repeat();
 }
 
 function message(message) {
@@ -197,14 +207,34 @@ function message(message) {
       if (age < 250) scene.heard(now - sent - (state.clocks.get(node) ?? 0) + age);
     }
   } else if (message[0] === P.LINK) {
-    hud.banner(message[1] ? null
-      : 'This server has lost its link to the others: you see only some of the players.', 'warn');
+    linked = message[1];
+    tellLine();
   }
   const own = state.players.get(ownId);
   if (own !== undefined && own.seq !== ownSeq) {
     ownSeq = own.seq;
     if (walk.reconcile(own, now)) scene.cut();
+    if (walk.ended) {
+      // The server heard nothing of us for a while. What is still held goes on.
+      walk.ended = false;
+      scene.goal = null;
+      input.repeat();
+    }
   }
+}
+
+/** Tell what is wrong with the line, if anything is. */
+function tellLine() {
+  if (net.quiet) hud.banner('No answer from the server. Waiting for it …', 'warn');
+  else if (!linked) {
+    hud.banner('This server has lost its link to the others: you see only some of the players.',
+      'warn');
+  } else hud.banner(null);
+}
+
+/** What the server gave as a reason, as a sentence. */
+function sentenceOf(reason) {
+  return reason.charAt(0).toUpperCase() + reason.slice(1) + '.';
 }
 
 /** The connection is gone: nothing moves that nobody tells of. */
@@ -216,14 +246,14 @@ function rest() {
 function stop() {
   const t = Math.floor(clock.now());
   scene.goal = null;
-  net.send(P.WALK, walk.follow(null, t), t, 0, 0);
+  net.act(P.WALK, walk.follow(null, t), t, 0, 0);
 }
 
 function goTo(x, y) {
   const t = Math.floor(clock.now());
   const goal = [Math.floor(x * UNIT), Math.floor(y * UNIT)];
   scene.goal = { x, y, at: performance.now() };
-  net.send(P.GO, walk.follow({ goal }, t), t, ...goal);
+  net.act(P.GO, walk.follow({ goal }, t), t, ...goal);
 }
 
 function goHome() {
@@ -231,7 +261,7 @@ function goHome() {
   const [x, y] = walk.drawn(clock.now());
   if (Math.hypot(x, y) <= HOME_WALKS) return goTo(0.5, 0.5);
   walk.follow(null, Math.floor(clock.now()));
-  net.send(P.HOME, walk.number);
+  net.act(P.HOME, walk.number);
 }
 
 function toggleGrid() {
@@ -291,6 +321,7 @@ function frame() {
   resize();
   const at = performance.now(), now = clock.now(at);
   walk.advance(now);
+  if (!walk.arrived) net.stir();
   state.expire(now);
   lastScene = scene.make(at, ownId, viewport, margins, stillness.matches);
   lastScene.insets = hud.insets();
@@ -309,7 +340,7 @@ function showReadings() {
     name: scene.names.get(ownId) ?? savedName(),
     position: { x: Math.floor(x), y: Math.floor(y) },
     square: { col: Math.floor(x / side), row: Math.floor(y / side) },
-    ping: net.playing ? clock.ping : null,
+    ping: net.playing && !net.quiet ? clock.ping : null,
     walkers: lastScene === null ? 0 : lastScene.walkers.filter(inView).length,
     held: held === null ? 0 : (held.c1 - held.c0 + 1) * (held.r1 - held.r0 + 1),
     messages: (messages - rates[0].messages) / passed,

@@ -4,44 +4,54 @@
 import { decode, encode } from './msgpack.js';
 import * as P from './protocol.js';
 
-const PING_EVERY = 1000;                  // ms between acknowledgements while flushes arrive
+const TICK = 250;                         // ms between looks at the connection
+const PING_EVERY = 1000;                  // ms between pings while anything happens
+const PING_IDLE = 10000;                  // at the most when nothing does, which they come to slowly
+const PING_HIDDEN = 20000;                // while nobody looks at the page
 const PING_BYTES = 96 * 1024;             // received since the last one: acknowledged at once
-const PING_IDLE = 20000;                  // ms between pings when nothing does
 const FIRST_PINGS = 4;                    // quick ones, to set the clock
 const FIRST_PING_EVERY = 120;             // ms
-const SILENT_AFTER = 50000;               // ms without a word, after which a link is given up
+const QUIET_AFTER = 2500;                 // ms that a ping waits before that is told
+const DEAD_AFTER = 8000;                  // ms that it waits before the connection counts as lost
+const WELCOME_WITHIN = 10000;             // ms from the first try to connect to the welcome
 const RETRY_FIRST = 400, RETRY_MOST = 8000;   // ms, doubled each time, half of it by chance
 const RETRY_FULL = 10000;                 // ms before a full world is tried again
+const REFUSED = new Set([1002, 1003, 1007, 1008, 1009]);   // close codes: again would be no better
 const TOKEN_KEY = 'flatlands.token';
 
 export class Net {
-  /** `clock` is set by pings. `on` has { welcome(message), message(message), lost(retryMs),
-   * refused(code, sentence), takenOver(), error(code, sentence) }. */
+  /** `clock` is set by pings. `on` has { welcome(message), message(message), error(code, sentence),
+   * quiet(is): no answer comes, or one did; lost(why): a sentence or null; waiting(ms) until the
+   * next try, 0 while it lasts; refused(code, sentence); takenOver() }. */
   constructor(url, clock, on) {
     this.url = url;
     this.clock = clock;
     this.on = on;
     this.socket = null;
     this.playing = false;                 // welcomed, and not lost since
+    this.quiet = false;                   // an answer is overdue
+    this.lost = false;                    // and not back since
     this.retry = RETRY_FIRST;
     this.received = { messages: 0, bytes: 0 };
     this.hello = null;
-    setInterval(() => this.#keepAlive(), PING_EVERY);
+    this.retryAt = null;                  // performance time of the next try, if one is to come
+    this.tickedAt = 0;
+    setInterval(() => this.#tick(), TICK);
+    document.addEventListener('visibilitychange', () => {
+      this.waited = 0;
+      if (!document.hidden) this.#ping();
+    });
   }
 
   /** Connect with what hello tells: { name, width, height, near }. Again whenever it is lost. */
   open(hello) {
     this.hello = hello;
-    this.#connect();
+    this.connect();
   }
 
-  /** Send a message, if there is anybody to send it to. */
-  send(...message) {
-    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(encode(message));
-  }
-
-  #connect() {
-    clearTimeout(this.retryTimer);
+  /** Try to connect now, whatever was to come. */
+  connect() {
+    this.#abandon();
     const socket = new WebSocket(this.url, P.SUBPROTOCOL);
     socket.binaryType = 'arraybuffer';
     this.socket = socket;
@@ -49,8 +59,11 @@ export class Net {
     this.acknowledged = 0;
     this.pingedBytes = this.received.bytes;
     this.refusal = null;
-    this.heardAt = this.pingedAt = performance.now();
+    this.pingedAt = this.busyAt = performance.now();
+    this.asked = true;
+    this.waited = 0;
     socket.onopen = () => {
+      if (socket !== this.socket) return;
       const { name, width, height, near } = this.hello;
       this.send(P.HELLO, P.VERSION, name, width, height, sessionStorage.getItem(TOKEN_KEY), near);
     };
@@ -60,15 +73,36 @@ export class Net {
     socket.onclose = (event) => {
       if (socket === this.socket) this.#closed(event);
     };
+    if (this.lost) this.on.waiting(0);
+  }
+
+  /** Send a message, if there is anybody to send it to. */
+  send(...message) {
+    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(encode(message));
+  }
+
+  /** Send what the player wants. That it arrives is made sure of. */
+  act(...message) {
+    this.send(...message);
+    this.stir();
+    if (this.busyAt - this.pingedAt >= PING_EVERY) this.#ping();
+  }
+
+  /** Something goes on, such as a walk: pings are to come often. */
+  stir() {
+    this.busyAt = performance.now();
   }
 
   #heard(data) {
-    this.heardAt = performance.now();
+    const now = performance.now();
     this.received.bytes += data.byteLength;
+    this.waited = 0;
+    if (this.quiet) this.#setQuiet(false);
     const message = decode(data);
     switch (message[0]) {
       case P.WELCOME:
         this.playing = true;
+        this.lost = this.asked = false;
         this.retry = RETRY_FIRST;
         this.clock.reset();
         for (let i = 0; i < FIRST_PINGS; i++) {
@@ -81,12 +115,14 @@ export class Net {
         break;
       case P.FLUSH:
         this.flush = message[1];
+        this.stir();
         // Not by the timer alone: a hidden tab's timers hardly run.
-        if (this.heardAt - this.pingedAt >= PING_EVERY
+        if (now - this.pingedAt >= PING_EVERY
           || this.received.bytes - this.pingedBytes > PING_BYTES) this.#ping();
         break;
       case P.PONG:
-        this.clock.sample(message[1], message[2], this.heardAt);
+        if (message[1] === Math.floor(this.pingedAt)) this.asked = false;
+        this.clock.sample(message[1], message[2], now);
         break;
       case P.ERROR:
         this.refusal = { code: message[1], sentence: message[2] };
@@ -99,33 +135,70 @@ export class Net {
   }
 
   #ping() {
+    if (!this.playing) return;
     this.pingedAt = performance.now();
     this.pingedBytes = this.received.bytes;
     this.acknowledged = this.flush;
+    this.asked = true;
     this.send(P.PING, Math.floor(this.pingedAt), this.flush);
   }
 
-  #keepAlive() {
-    if (!this.playing) return;
+  #tick() {
     const now = performance.now();
-    const due = this.flush > this.acknowledged ? PING_EVERY : PING_IDLE;
-    // Two timers of one period never meet exactly: a little early is better than a period late.
-    if (now - this.pingedAt >= due - PING_EVERY / 4) this.#ping();
-    // A link that died in silence (a laptop that slept) would otherwise take minutes to notice.
-    if (now - this.heardAt > SILENT_AFTER) this.socket.close();
+    // While the page itself stood still nothing could be heard, so that does not count as waiting.
+    const passed = Math.min(now - this.tickedAt, 2 * TICK);
+    this.tickedAt = now;
+    if (this.retryAt !== null) return this.on.waiting(Math.max(this.retryAt - now, 1));
+    if (this.socket === null) return;
+    if (this.asked && !document.hidden) this.waited += passed;
+    if (this.waited >= (this.playing ? DEAD_AFTER : WELCOME_WITHIN)) return this.#lose(null);
+    if (!this.playing) return;
+    if (this.waited >= QUIET_AFTER && !this.quiet) this.#setQuiet(true);
+    // After a flush or a deed pings come after 1, 2, 4, 8 seconds, and then every 10.
+    const idle = Math.min(this.pingedAt - this.busyAt, PING_IDLE);
+    const due = Math.max(document.hidden ? PING_HIDDEN : idle, PING_EVERY);
+    if (now - this.pingedAt >= (this.flush > this.acknowledged ? PING_EVERY : due) - TICK) {
+      this.#ping();
+    }
+  }
+
+  #setQuiet(is) {
+    this.quiet = is;
+    this.on.quiet(is);
+  }
+
+  /** Let go of the connection there is: whatever it still tells is not heard. */
+  #abandon() {
+    clearTimeout(this.retryTimer);
+    this.retryAt = null;
+    this.playing = this.quiet = false;
+    const { socket } = this;
+    this.socket = null;
+    // Of a dead link the end is not waited for: that can take minutes.
+    socket?.close();
   }
 
   #closed({ code, reason }) {
-    this.playing = false;
-    this.socket = null;
-    if (code === P.CLOSE_TAKEN_OVER) return this.on.takenOver();
-    if (code === P.CLOSE_POLICY || code === 1002 || code === 1003 || code === 1007 || code === 1009) {
-      return this.on.refused(this.refusal?.code ?? 'closed', this.refusal?.sentence ?? reason);
+    const sentence = this.refusal?.sentence ?? reason;
+    // A hello that came too late is no more than a slow line.
+    const later = code === P.CLOSE_LATER && this.refusal?.code !== 'hello';
+    if (code !== P.CLOSE_TAKEN_OVER && !REFUSED.has(code)) {
+      return this.#lose(later || code === P.CLOSE_RESTART ? sentence : null, later);
     }
-    let wait = this.retry * (0.5 + Math.random() / 2);
-    if (code === P.CLOSE_FULL) wait = RETRY_FULL;
+    this.#abandon();
+    this.lost = false;
+    if (code === P.CLOSE_TAKEN_OVER) this.on.takenOver();
+    else this.on.refused(this.refusal?.code ?? 'closed', sentence);
+  }
+
+  #lose(why, later = false) {
+    this.#abandon();
+    this.lost = true;
+    const wait = later ? RETRY_FULL : this.retry * (0.5 + Math.random() / 2);
     this.retry = Math.min(this.retry * 2, RETRY_MOST);
-    this.retryTimer = setTimeout(() => this.#connect(), wait);
-    this.on.lost(code === P.CLOSE_FULL ? reason : null, wait);
+    this.retryAt = performance.now() + wait;
+    this.retryTimer = setTimeout(() => this.connect(), wait);
+    this.on.lost(why);
+    this.on.waiting(wait);
   }
 }

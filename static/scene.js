@@ -73,7 +73,7 @@ export class Scene {
       const mine = player.id === ownId;
       const walker = this.#walker(player, at);
       const track = mine ? this.walk.track : player.track;
-      const time = mine ? node : node - this.delay;
+      const time = mine ? this.walk.time(node) : node - this.delay;
       this.#place(walker, mine ? own : drawnAt(track, time), at, mine);
       walker.walking = time >= track.start && time < track.start + track.duration;
       if (track.duration > 0 && time >= track.start) {

@@ -16,6 +16,8 @@ export class Walk {
     this.track = stand(0, 0, 0);
     this.error = [0, 0];                  // tiles by which the drawing differs from the track
     this.errorAt = 0;                     // performance time of that, in ms
+    this.frozenAt = Infinity;             // node time beyond which nothing is known to go on
+    this.ended = false;                   // by the server, though its way led on
   }
 
   /** Begin at a position in units, with the numbers of a new session. */
@@ -25,13 +27,15 @@ export class Walk {
     this.arrived = true;
     this.track = stand(x, y, now);
     this.error = [0, 0];
+    this.frozenAt = Infinity;
+    this.ended = false;
   }
 
   /** Follow a new intent (see track.js) from node time `t`, a whole ms; returns its number. */
   follow(intent, t) {
     this.advance(t);
     const start = Math.max(t, this.track.start);
-    const [x, y] = positionAt(this.track, start);
+    const [x, y] = positionAt(this.track, this.time(start));
     this.number++;
     this.intent = intent;
     const track = leg(this.blocked, x, y, intent, start);
@@ -42,6 +46,7 @@ export class Walk {
 
   /** Go on to the leg that is walked at node time `now`. */
   advance(now) {
+    now = this.time(now);
     while (!this.arrived && now >= this.track.start + this.track.duration) {
       const end = this.track.start + this.track.duration;
       const next = leg(this.blocked, ...positionAt(this.track, end), this.intent, end);
@@ -53,15 +58,43 @@ export class Walk {
   /** Take what the server says of this player. Returns true where that was a jump. */
   reconcile(player, now) {
     if (player.ack !== this.number) return false;   // an intent is still under way
-    const [x, y] = this.drawn(now);
+    const before = this.drawn(now);
     this.track = player.track;
+    if (this.intent !== null && player.track.duration === 0) {
+      const { x, y, start } = player.track;
+      this.ended = leg(this.blocked, x, y, this.intent, start) !== null;
+      this.intent = null;
+    }
     this.arrived = this.intent === null;
     this.advance(now);
-    const [trueX, trueY] = drawnAt(this.track, now);
+    return this.#ease(before, now);
+  }
+
+  /** Let the drawing come from where it was. Returns true where it is a jump. */
+  #ease([x, y], now) {
+    const [trueX, trueY] = drawnAt(this.track, this.time(now));
     const jump = Math.hypot(x - trueX, y - trueY) > JUMP;
     this.error = jump ? [0, 0] : [x - trueX, y - trueY];
     this.errorAt = performance.now();
     return jump;
+  }
+
+  /** No answer comes: stay where one is until one does, for nobody knows whether the walk goes on. */
+  freeze(now) {
+    this.frozenAt = Math.floor(now);
+  }
+
+  /** An answer came: be where one ought to be by now. Returns true where that is a jump. */
+  thaw(now) {
+    const before = this.drawn(now);
+    this.frozenAt = Infinity;
+    this.advance(now);
+    return this.#ease(before, now);
+  }
+
+  /** The node time that the walk has come to at node time `now`. */
+  time(now) {
+    return Math.min(now, this.frozenAt);
   }
 
   /** The server did not obey an intent: what it says next counts, whatever it acknowledges. */
@@ -74,14 +107,16 @@ export class Walk {
   /** Stand still where one is: the connection is lost. */
   halt(now) {
     this.advance(now);
+    const t = Math.floor(this.time(now));
+    this.frozenAt = Infinity;
     this.intent = null;
     this.arrived = true;
-    this.track = stand(...positionAt(this.track, Math.floor(now)), Math.floor(now));
+    this.track = stand(...positionAt(this.track, t), t);
   }
 
   /** Where to draw oneself at node time `now`, in tiles. */
   drawn(now) {
-    const [x, y] = drawnAt(this.track, now);
+    const [x, y] = drawnAt(this.track, this.time(now));
     const left = Math.exp((this.errorAt - performance.now()) / EASE);
     return [x + this.error[0] * left, y + this.error[1] * left];
   }

@@ -116,13 +116,18 @@ def serving(*options: str, port: int = 0, **more: Any) -> Iterator[ServerProcess
 
 
 class Proxy:
-    """A TCP proxy on loopback, one thread a direction."""
+    """A TCP proxy on loopback, one thread a direction.
+
+    While it is stalled nothing goes through, and nobody is told, as where a link is dead.
+    """
 
     def __init__(self, to_port: int) -> None:
         self._to = to_port
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self._open: list[socket.socket] = []
+        self._flows = threading.Event()
+        self._flows.set()
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self) -> None:
@@ -139,10 +144,20 @@ class Proxy:
     def _pump(self, source: socket.socket, sink: socket.socket) -> None:
         try:
             while data := source.recv(65536):
+                self._flows.wait()
                 sink.sendall(data)
+            self._flows.wait()
             sink.shutdown(socket.SHUT_WR)
         except OSError:
             return
+
+    def stall(self) -> None:
+        """Let nothing through; what comes is kept."""
+        self._flows.clear()
+
+    def flow(self) -> None:
+        """Let everything through again."""
+        self._flows.set()
 
     def cut(self) -> None:
         """End every connection at once, without a goodbye."""
@@ -156,4 +171,5 @@ class Proxy:
 
     def close(self) -> None:
         self._listener.close()
+        self.flow()
         self.cut()

@@ -7,9 +7,11 @@ const TOAST_MS = 3200, HINT_MS = 12000;
 export class Notes {
   constructor() {
     this.text = element('span', {});
+    // Seen, and not read out each second.
+    this.count = element('span', { class: 'count', role: 'timer', 'aria-live': 'off' });
     this.button = element('button', { type: 'button', hidden: true });
     this.banner = element('div', { class: 'banner panel', role: 'status', 'aria-live': 'polite',
-      hidden: true }, this.text, this.button);
+      hidden: true }, this.text, this.count, this.button);
     const note = (sort) => element('div', { class: sort + ' panel', role: 'status',
       'aria-live': 'polite' });
     this.toastNote = note('toast');
@@ -21,10 +23,17 @@ export class Notes {
     show(text !== null, this.banner);
     this.banner.className = 'banner panel ' + kind;
     this.banner.setAttribute('aria-live', kind === 'error' ? 'assertive' : 'polite');
-    this.text.textContent = text ?? '';
+    // What is told once more is not to be read out once more.
+    if (this.text.textContent !== text) this.text.textContent = text ?? '';
+    this.count.textContent = '';
     this.button.textContent = button ?? '';
     show(button !== undefined, this.button);
     this.onClick = onClick;
+  }
+
+  /** Show beside the banner's text how long something takes. */
+  countdown(text) {
+    if (this.count.textContent !== text) this.count.textContent = text;
   }
 
   toast(text) {

@@ -24,7 +24,7 @@ CASES = [
     ("unknown kind", HELLO, [0x91, 0x63], None, 1008, "a message must begin with a kind"),
     ("second hello", HELLO, HELLO, None, 1008, "hello may be sent only once"),
     ("walk before hello", None, [0x95, 2, 1, 0, 0, 1], None, 1008, "the first message must be"),
-    ("no hello", None, None, None, 1008, "no hello came in time"),
+    ("no hello", None, None, None, 1013, "no hello came in time"),
     ("too large", HELLO, [0x80] * 5000, None, 1009, ""),
 ]
 

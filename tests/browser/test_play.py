@@ -1,5 +1,6 @@
 """The game as people play it: two pages and more, keys, clicks and touches."""
 
+import json
 import os
 import time
 
@@ -320,26 +321,221 @@ def test_everything_can_be_done_with_the_keyboard_and_focus_is_seen(play):
     assert all("'none', 'none'" not in ring for ring in rings if "BUTTON" in ring)
 
 
-def test_a_page_that_loses_its_connection_comes_back_as_itself(play, server):
-    proxy = Proxy(server.port)
-    watcher = play("Watcher")
+@pytest.fixture
+def proxy(alone):
+    """A proxy before a server of its own; being cut off is told in the console by the browser."""
+    proxy = Proxy(alone.port)
+    yield proxy
+    proxy.close()
+
+
+def forgive(page):
+    """Forget what the browser itself said of connections that were lost."""
+    # What it says comes late: after a round trip all of it is here.
+    page.evaluate("1")
+    page.complaints[:] = [
+        text for text in page.complaints
+        if "WebSocket" not in text and "Failed to load resource" not in text
+    ]  # fmt: skip
+
+
+#: Notes all that is told of the connection.
+NOTE_ALARMS = """() => {
+  const { on } = flatlands.net;
+  flatlands.alarms = [];
+  for (const name of ['quiet', 'lost']) {
+    const told = on[name];
+    on[name] = (what) => { flatlands.alarms.push([name, what]); told(what); };
+  }
+}"""
+
+
+def test_a_page_that_loses_its_connection_comes_back_as_itself(alone, proxy, play):
+    watcher = play("Watcher", url=alone.url)
     page = play("Loser", url=f"http://localhost:{proxy.port}/")
     id = page.evaluate("flatlands.own().id")
+    seen(watcher, "Loser")
+    watcher.evaluate(
+        """(id) => {
+          const { state } = flatlands, apply = state.apply.bind(state);
+          flatlands.dimmed = [];
+          state.apply = (message, now) => {
+            apply(message, now);
+            flatlands.dimmed.push(state.players.get(id)?.dimmed);
+          };
+        }""",
+        id,
+    )
     hold(page, "d", 0.5)
     before = place(page)
-    page.evaluate("() => { flatlands.dimmed = false; }")
     proxy.cut()
-    page.get_by_text("Connection lost").wait_for()
+    wait_for(page, "() => document.querySelector('.banner').innerText.includes('lost')")
     wait_for(page, "flatlands.net.playing")
     wait_for(page, "flatlands.own() !== undefined")
+    assert page.get_by_text("Connection lost").is_hidden()
     assert page.evaluate("flatlands.own().id") == id
     assert far(place(page), before) < 0.3
-    wait_for(watcher, SEES, "Loser")
+    wait_for(watcher, "(id) => flatlands.state.players.get(id)?.dimmed === false", id)
+    # It was never gone from anybody's screen, only asleep.
+    dimmed = watcher.evaluate("flatlands.dimmed")
+    assert True in dimmed and None not in dimmed
     hold(page, "a", 0.5)
     assert place(page)[0] < before[0] - 1
-    # Being cut off is told in the console by the browser itself.
-    page.complaints[:] = [text for text in page.complaints if "WebSocket" not in text]
-    proxy.close()
+    forgive(page)
+
+
+def test_a_dead_link_is_told_and_given_up_and_the_player_can_try_again(alone, proxy, play):
+    watcher = play("Watcher", url=alone.url)
+    page = play("Lost", url=f"http://localhost:{proxy.port}/")
+    id = page.evaluate("flatlands.own().id")
+    seen(watcher, "Lost")
+    page.keyboard.down("d")
+    time.sleep(1)
+    proxy.stall()
+    page.get_by_text("No answer from the server").wait_for()
+    assert still(page)
+    page.get_by_text("Connection lost.").wait_for()
+    button = page.get_by_role("button", name="Try now")
+    button.wait_for()
+    assert page.locator(".banner").get_attribute("aria-live") == "polite"
+    wait_for(page, "() => /Next try in [0-9] s/.test(document.querySelector('.count').textContent)")
+    assert page.locator(".count").get_attribute("aria-live") == "off"
+    # Nobody held the walk: the others see the player stand, though no connection has ended.
+    stands = watcher.evaluate(TRUE_PLACE, "Lost")
+    time.sleep(0.5)
+    assert watcher.evaluate(TRUE_PLACE, "Lost") == stands
+    assert not watcher.evaluate("(id) => flatlands.state.players.get(id).dimmed", id)
+    page.keyboard.up("d")
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent === 'Try now'"):
+            break
+    page.evaluate("() => { flatlands.before = flatlands.net.socket; }")
+    page.keyboard.press("Enter")
+    assert page.evaluate("flatlands.net.socket !== flatlands.before")
+    proxy.flow()
+    wait_for(page, "flatlands.net.playing && flatlands.own() !== undefined")
+    assert page.evaluate("flatlands.own().id") == id
+    assert far(place(page), stands) < 0.3
+    assert page.locator(".banner").is_hidden()
+    # The keys walk, though the button had them.
+    hold(page, "a", 0.6)
+    assert place(page)[0] < stands[0] - 1
+    forgive(page)
+
+
+def test_a_walk_goes_on_after_a_link_was_dead_for_a_moment_only_where_its_key_is_held(
+    alone, proxy, play
+):
+    page = play("Tunnel", url=f"http://localhost:{proxy.port}/")
+    page.evaluate(NOTE_ALARMS)
+    page.keyboard.down("d")
+    time.sleep(0.5)
+    proxy.stall()
+    time.sleep(4.5)
+    frozen = place(page)
+    proxy.flow()
+    wait_for(page, "flatlands.alarms.some(([name, is]) => name === 'quiet' && !is)")
+    time.sleep(1.5)
+    assert page.evaluate("flatlands.net.playing")
+    assert -2 < place(page)[0] - frozen[0] < 14 and not still(page)
+    proxy.stall()
+    time.sleep(4.5)
+    page.keyboard.up("d")
+    frozen = place(page)
+    proxy.flow()
+    wait_for(page, "flatlands.alarms.filter(([name, is]) => name === 'quiet' && !is).length === 2")
+    # What is left of a misprediction fades.
+    time.sleep(1.5)
+    assert still(page) and far(place(page), frozen) < 4
+    assert page.locator(".banner").is_hidden()
+    assert not page.evaluate("flatlands.alarms.some(([name]) => name === 'lost')")
+
+
+def test_a_page_that_stood_still_or_was_hidden_raises_no_false_alarm(alone, proxy, play):
+    page = play("Sleeper", url=f"http://localhost:{proxy.port}/")
+    page.evaluate(NOTE_ALARMS)
+    page.evaluate("() => { const until = Date.now() + 9000; while (Date.now() < until); }")
+    time.sleep(1)
+    assert page.evaluate("flatlands.alarms") == []
+    page.evaluate(
+        """() => {
+          Object.defineProperty(document, 'hidden', { value: true, configurable: true });
+          document.dispatchEvent(new Event('visibilitychange'));
+        }"""
+    )
+    proxy.stall()
+    time.sleep(9)
+    assert page.evaluate("flatlands.alarms") == []
+    page.evaluate(
+        """() => {
+          delete document.hidden;
+          document.dispatchEvent(new Event('visibilitychange'));
+        }"""
+    )
+    page.get_by_text("No answer from the server").wait_for()
+    proxy.flow()
+    wait_for(page, "() => document.querySelector('.banner').hidden")
+    assert page.evaluate("flatlands.alarms") == [["quiet", True], ["quiet", False]]
+
+
+def test_a_page_that_stood_still_as_it_came_back_tries_again(alone, proxy, play):
+    # As a phone freezes a page in the moment in which it connects again: its hello comes too late.
+    freeze = """
+      const Real = WebSocket;
+      globalThis.WebSocket = class extends Real {
+        constructor(...given) {
+          super(...given);
+          if (!globalThis.freezes) return;
+          globalThis.freezes = false;
+          const until = Date.now() + 7500;
+          while (Date.now() < until);
+        }
+      };
+    """
+    page = play("Phone", url=f"http://localhost:{proxy.port}/", script=freeze)
+    page.evaluate(NOTE_ALARMS)
+    id = page.evaluate("flatlands.own().id")
+    page.evaluate("() => { globalThis.freezes = true; }")
+    proxy.cut()
+    wait_for(page, "flatlands.alarms.filter(([name]) => name === 'lost').length >= 2")
+    wait_for(page, "flatlands.net.playing && flatlands.own() !== undefined")
+    assert page.get_by_label("Your name").is_hidden()
+    assert page.evaluate("flatlands.own().id") == id
+    assert json.loads(alone.get("stats"))["counted"]["refused_hello"] >= 1
+    forgive(page)
+
+
+def test_a_full_world_is_told_and_tried_again(open_page, play):
+    with serving("--max-players", "1") as server:
+        first, page = play("First", url=server.url), open_page(server.url)
+        page.get_by_label("Your name").fill("Second")
+        page.keyboard.press("Enter")
+        page.get_by_text("This world is full").wait_for()
+        page.get_by_text("Next try in").wait_for()
+        assert page.evaluate("flatlands.net.retryAt") is not None
+        for each in (first, page):
+            each.context.close()
+
+
+@pytest.mark.parametrize(
+    ("nonsense", "said"),
+    [
+        ("'a text'", "messages must be binary frames"),
+        ("new Uint8Array([0xc1])", "a message must be one MessagePack array"),
+        ("new Uint8Array([0x91, 0x63])", "a message must begin with a kind"),
+        ("new Uint8Array(5000)", "message"),
+    ],
+    ids=["1003", "1007", "1008", "1009"],
+)
+def test_a_page_that_is_sent_away_says_why_and_does_not_come_again(play, nonsense, said):
+    page = play("Rude")
+    page.evaluate(f"() => flatlands.net.socket.send({nonsense})")
+    page.get_by_label("Your name").wait_for()
+    assert said in page.locator(".error").inner_text()
+    assert page.evaluate("[flatlands.net.socket, flatlands.net.retryAt]") == [None, None]
+    page.keyboard.press("Enter")
+    wait_for(page, "flatlands.own() !== undefined")
 
 
 def test_a_page_outlives_its_server(play):
@@ -358,9 +554,10 @@ def test_a_page_outlives_its_server(play):
             assert far(place(page), before) < 8
             hold(page, "d", 0.4)
             assert page.evaluate("flatlands.net.playing")
+            forgive(page)
+            page.context.close()
     finally:
         server.close()
-        page.complaints.clear()
 
 
 def test_a_takeover_asks_before_it_comes_back(play, open_page):

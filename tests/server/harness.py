@@ -51,6 +51,9 @@ class ManualLoop:
     def now(self) -> int:
         return self.clock.time + self.skew
 
+    def at(self, monotonic: float) -> int:
+        return round(monotonic * 1000) + self.skew
+
     def seconds(self) -> float:
         self.measured += self.cost
         return self.measured
@@ -91,7 +94,8 @@ class ManualAlarm:
 class FakeConnection:
     """server.connection.Connection without a socket: what is sent goes to a model of the client.
 
-    While `stuck` the first write is a remainder, and later ones are refused.
+    While `stuck` the first write is a remainder, and later ones are refused. While `dead` nothing
+    that the client sends arrives, pongs included.
     """
 
     def __init__(self, loop: ManualLoop) -> None:
@@ -104,7 +108,9 @@ class FakeConnection:
         self.messages: list[Any] = []
         self.bytes = 0
         self.writes = 0
-        self.stuck = False
+        self.stuck = self.dead = False
+        self.heard = loop.time / 1000
+        self.pings = 0
         self._remainder: list[bytes] = []
         self.closed: tuple[int, str] | None = None
 
@@ -138,6 +144,11 @@ class FakeConnection:
             message = msgpack.unpackb(payload)
             self.messages.append(message)
             self.model.take(message, self.loop.now())
+
+    def ping(self) -> None:
+        self.pings += 1
+        if not self.dead:
+            self.heard = self.loop.time / 1000
 
     def drain(self) -> None:
         """Let the client take what was stuck."""
@@ -240,7 +251,8 @@ class Client:
         self.number = self.acknowledged = 0
 
     def raw(self, payload: bytes, opcode: int = 2) -> None:
-        if self.connection.closed is None:
+        if self.connection.closed is None and not self.connection.dead:
+            self.connection.heard = self.harness.clock.time / 1000
             self.connection.on_message(opcode, payload)
         self.harness.settle()
 

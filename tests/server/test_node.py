@@ -544,3 +544,73 @@ def test_whatever_happens_everybody_believes_the_truth(steps):
     harness.check()
     for client in harness.clients:
         assert client.session.resident is None or client.session.behind_since is None
+
+
+@pytest.mark.parametrize("intent", ["walk", "go"])
+def test_a_walk_that_nobody_holds_ends_three_seconds_after_the_last_sign(harness, intent):
+    lost, other = harness.place("A", (0, 0)), harness.place("B", (0, 0), (96, 64))
+    harness.run(1234)
+    start = lost.at()[0]
+    if intent == "walk":
+        lost.walk(1, 0)
+    else:
+        lost.go(10**6, lost.at()[1])
+    lost.connection.dead = True
+    harness.run(2900)
+    assert other.at(lost)[0] - start == SPEED * 29 // 10
+    harness.run(300)
+    resident = harness.node.residents[lost.id]
+    stands = other.at(lost)
+    assert SPEED * 3 <= stands[0] - start <= SPEED * 31 // 10
+    harness.run(10_000)
+    # Only its walk is over: nobody knows yet that it is lost.
+    assert other.at(lost) == stands == resident.track.at(harness.loop.now())
+    assert not resident.dimmed and lost.connection.open
+    assert harness.loop.stats["walks_ended"] == 1
+    harness.check()
+
+
+def test_a_client_that_has_nothing_to_say_walks_on_by_the_pongs_of_its_websocket(harness):
+    client = harness.place("A", (0, 0))
+    start = client.at()[0]
+    client.walk(1, 0)
+    harness.run(60_000)
+    assert client.at()[0] - start == SPEED * 60
+    assert client.connection.pings > 0
+    assert harness.loop.stats["walks_ended"] == 0
+    client.walk(0, 0)
+    harness.run(10_000)
+    pings = client.connection.pings
+    harness.run(20_000)
+    # Nobody is asked who stands.
+    assert client.connection.pings == pings
+
+
+def test_a_node_that_stood_still_ends_no_walk_before_it_has_read_what_came(harness):
+    client = harness.place("A", (0, 0))
+    for stall in (1000, 2000, 2500, 3000, 5000, 20_000):
+        client.walk(1, 0)
+        harness.run(1300)
+        client.connection.dead = True
+        harness.clock.time += stall
+        # What is overdue is done before the sockets are read.
+        harness.settle()
+        client.connection.dead = False
+        client.ping()
+        harness.run(5000)
+        assert harness.node.residents[client.id].walks(harness.loop.now())
+    assert harness.loop.stats["walks_ended"] == 0
+
+
+def test_a_player_who_is_back_walks_again_after_its_walk_was_ended(harness):
+    client = harness.place("A", (0, 0))
+    client.walk(1, 0)
+    client.connection.dead = True
+    harness.run(4000)
+    client.connection.dead = False
+    client.walk(1, 0)
+    harness.run(1000)
+    assert harness.node.residents[client.id].walks(harness.loop.now())
+    client.connection.dead = True
+    harness.run(4000)
+    assert harness.loop.stats["walks_ended"] == 2

@@ -1,8 +1,8 @@
 """What nodes tell each other besides batches, as docs/nodes.md gives it. Only packs and unpacks.
 
-Whoever reaches the broker is believed, but must make sense: what does not is refused as a whole,
-before any of it is taken in, for a program of another version or with other plans may publish on
-these channels too.
+Whoever has the key is believed (brokers/sealed.py), or where there is none whoever reaches the
+broker; but all must make sense: what does not is refused as a whole, before any of it is taken in,
+for a program with other plans may publish on these channels too.
 """
 
 from collections.abc import Collection
@@ -12,9 +12,10 @@ from typing import Any
 import msgpack
 
 from brokers.base import PAYLOAD_LIMIT
-from server.protocol import BATCH
+from server.protocol import BATCH, NAME_LIMIT, TEXT_LIMIT
 from world.events import ENTER, GONE, LEAVE, SAY, TRACK, Event
 from world.grid import Square
+from world.track import REACH
 
 # On a square's channel, besides protocol.BATCH.
 RESIDENTS, HAIL = 32, 33
@@ -32,6 +33,9 @@ ENTRIES, SQUARES = 400, 3000
 
 #: Pages of one message, and numbers up or down, at most.
 _PAGES, _NUMBER = 100, 2**53
+
+#: Units from the origin: farther than there is ground.
+_FAR = 2**42
 
 #: The types of a message's kind and fields, of an event's, and of a grant's player.
 _MESSAGES = {
@@ -77,7 +81,7 @@ def read(payload: bytes) -> list[Any]:
     elif sound and kind == RESIDENTS:
         sound = _is_page(*message[-3:-1])
     elif sound and kind == GRANT:
-        sound = _are(message[-1], _PLAYER)
+        sound = _are(message[-1], _PLAYER) and _is_somewhere(*message[-1])
     if not sound:
         raise Nonsense(f"a message of kind {kind} with other fields")
     return message
@@ -90,6 +94,20 @@ def check(events: list[Any], kinds: Collection[int] = tuple(_EVENTS)) -> None:
             raise Nonsense("no event of a kind that belongs there")
         if not _are(event, _EVENTS[event[0]]):
             raise Nonsense(f"an event of kind {event[0]} with other fields")
+        if not _is_in_range(event):
+            raise Nonsense(f"an event of kind {event[0]} that is longer than any of ours")
+
+
+def _is_in_range(event: Event) -> bool:
+    """Say whether clients can take an event as it is: they get the bytes that were published."""
+    kind = event[0]
+    if kind == SAY:
+        return 0 < len(event[2]) <= TEXT_LIMIT
+    if kind in (ENTER, TRACK):
+        dx, dy, _age, duration = event[-4:]
+        if not (-REACH <= dx <= REACH and -REACH <= dy <= REACH and duration >= 0):
+            return False
+    return kind != ENTER or 0 < len(event[4]) <= NAME_LIMIT
 
 
 def _are(values: list[Any], types: set[tuple[type, ...]]) -> bool:
@@ -99,6 +117,11 @@ def _are(values: list[Any], types: set[tuple[type, ...]]) -> bool:
     if these.count(int) < len(these):
         values = [value for value in values if type(value) is int]
     return not values or (-_NUMBER <= min(values) and max(values) <= _NUMBER)
+
+
+def _is_somewhere(name: str | None, _seq: int, x: int, y: int) -> bool:
+    named = name is None or 0 < len(name) <= NAME_LIMIT
+    return named and -_FAR <= x <= _FAR and -_FAR <= y <= _FAR
 
 
 def _is_page(page: int, pages: int) -> bool:

@@ -76,6 +76,16 @@ NONSENSE = {
     "endless parts": (NODES, heartbeat(parts=HUGE)),
     "a clock beyond all numbers": (NODES, heartbeat(sent=HUGE)),
     "a claim by a text": (NODES, msgpack.packb([35, 77, "me", 1])),
+    "a name of more than names have": (SQUARE, batch(changed(ENTER, 4, "x" * 21))),
+    "no name at all": (SQUARE, batch(changed(ENTER, 4, ""))),
+    "a resident of such a name": (SQUARE, residents(changed(ENTER, 4, "x" * 21))),
+    "a saying of more than may be said": (SQUARE, batch([4, 5, "x" * 121])),
+    "nothing said": (SQUARE, batch([4, 5, ""])),
+    "a leg beyond all reach": (SQUARE, batch(ENTER, changed(TRACK, 6, 32 * 1024 + 1))),
+    "a leg that ends before it begins": (SQUARE, batch(ENTER, changed(TRACK, 9, -1))),
+    "a state that nodes are not in": (NODES, msgpack.packb([34, 77, 1, "r", "w", 9, 0, 1, []])),
+    "a grant of somebody far away": (NODES, peer_protocol.grant(77, 5, 77, ["x", 1, 2**43, 0])),
+    "a grant of a long name": (NODES, peer_protocol.grant(77, 5, 77, ["x" * 21, 1, 0, 0])),
     "a grant of nothing": (NODES, msgpack.packb([36, 77, 5, 77, []])),
 }
 

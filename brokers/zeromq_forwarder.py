@@ -11,6 +11,7 @@ given up, only the mark of its loss goes out.
 """
 
 import argparse
+import ipaddress
 import os
 import signal
 import socket
@@ -22,6 +23,7 @@ import zmq
 
 from brokers.zeromq_wire import (
     END,
+    FRAME_LIMIT,
     OVERFLOW,
     OVERFLOW_NUMBER,
     PROBE,
@@ -177,6 +179,7 @@ def run(addresses: Addresses, limit: int, stats: float, parent: int = 0) -> int:
     try:
         for sock in (pull, pub):
             sock.linger = 0
+            sock.maxmsgsize = FRAME_LIMIT
             sock.ipv6 = "[" in addresses.pull
             sock.setsockopt(zmq.HEARTBEAT_IVL, HEARTBEAT_MS)
             sock.setsockopt(zmq.HEARTBEAT_TIMEOUT, HEARTBEAT_TIMEOUT_MS)
@@ -295,6 +298,13 @@ def _port(text: str) -> int:
     return port
 
 
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run a forwarder as the command line says."""
     parser = argparse.ArgumentParser(
@@ -319,4 +329,12 @@ def main(arguments: list[str] | None = None) -> int:
         addresses = ipc_addresses(os.path.abspath(told.ipc))
     else:
         addresses = tcp_addresses(told.host, told.pull, told.pub)
+        if not _is_loopback(told.host):
+            print(
+                f"The forwarder listens at {told.host}: whoever reaches its ports can read and "
+                "hold back all messages, and where servers have no SECRET_KEY forge them. "
+                "Let a firewall or a private network keep others out.",
+                file=sys.stderr,
+                flush=True,
+            )
     return run(addresses, told.hwm, told.stats, told.parent)

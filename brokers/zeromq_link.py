@@ -20,6 +20,7 @@ from brokers.base import NEVER, Counters, Message
 from brokers.inbox import Inbox
 from brokers.zeromq_wire import (
     END,
+    FRAME_LIMIT,
     OVERFLOW,
     OVERFLOW_NUMBER,
     PROBE,
@@ -103,6 +104,7 @@ class Link:
             self._push.immediate = True
             self._sub = self._open(zmq.SUB, addresses.pub)
             self._sub.rcvhwm = RECEIVE_LIMIT
+            self._sub.maxmsgsize = FRAME_LIMIT
             # What a SUB socket sends is subscriptions, and over its limit they would be lost.
             self._sub.sndhwm = 0
             for topic in topics:

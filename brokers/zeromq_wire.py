@@ -18,7 +18,7 @@ import struct
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
-from brokers.base import bare
+from brokers.base import PAYLOAD_LIMIT, bare
 
 MESSAGE, PROBE, END = b"=", b"?", b"\0"
 
@@ -28,6 +28,10 @@ TRAILER = struct.Struct("<8sId")
 #: The topic of overflows, and what follows it: whether it happens now, and its number.
 OVERFLOW = b"!" + END
 OVERFLOW_NUMBER = struct.Struct("<?Q")
+
+#: Bytes that a frame may have at either end: whoever sends more is cut off. It is twice a payload,
+#: for a channel's name and a seal are in it too.
+FRAME_LIMIT = 2 * PAYLOAD_LIMIT
 
 #: Ports where nothing else is said.
 PULL_PORT, PUB_PORT = 5561, 5562

@@ -9,8 +9,9 @@ import pytest
 import zmq
 
 from brokers import Message, Reset, inbox, open_broker, zeromq, zeromq_link
+from brokers.base import PAYLOAD_LIMIT
 from brokers.zeromq_forwarder import FORGET_S, LATE_S, Relay
-from brokers.zeromq_wire import TRAILER, addresses_of
+from brokers.zeromq_wire import FRAME_LIMIT, TRAILER, addresses_of
 from tests.brokers.faults import (
     STALL_S,
     Ledger,
@@ -321,6 +322,64 @@ def test_nothing_happening_costs_nothing(opened, ipc):
             assert broker.receive(PATIENCE) is not None
         with little_work():
             assert drain(broker, 1.1) == []
+
+
+# Strangers
+
+
+def frame_of(topic, payload, epoch=1):
+    """Return what a broker would send, by the id "stranger"."""
+    return topic + payload + TRAILER.pack(b"stranger", epoch, time.monotonic())
+
+
+def test_a_forwarder_passes_nothing_on_that_no_broker_would_send(opened):
+    with forwarding() as forwarder, zmq.Context() as context:
+        broker = opened(forwarder.url)
+        make_live(broker, "a")
+        with context.socket(zmq.PUSH) as push:
+            push.linger = 0
+            push.connect(addresses_of(forwarder.url).pull)
+            push.send(frame_of(b"?probe\0", b""))
+            push.send(frame_of(b"=a\0", b"x" * PAYLOAD_LIMIT))
+            assert broker.receive(PATIENCE) == Message("a", b"x" * PAYLOAD_LIMIT)
+            push.send(frame_of(b"=a\0", b"x" * FRAME_LIMIT))
+            assert broker.receive(0.5) is None
+        exchange(broker, "a")
+        assert broker.counters.reconnects == 0
+        assert "refused 0," in forwarder.stop()
+
+
+def test_a_broker_takes_nothing_that_no_forwarder_would_send(opened):
+    pull_port, pub_port = free_ports()
+    with zmq.Context() as context, context.socket(zmq.PULL) as pull, context.socket(zmq.PUB) as pub:
+        pull.bind(f"tcp://127.0.0.1:{pull_port}")
+        pub.bind(f"tcp://127.0.0.1:{pub_port}")
+
+        def echo():
+            while True:
+                if pull.poll(0):
+                    pub.send(pull.recv())
+                else:
+                    gevent.sleep(0.01)
+
+        echoing = gevent.spawn(echo)
+        broker = opened(f"zeromq://127.0.0.1:{pull_port}?pub={pub_port}")
+        make_live(broker, "a")
+        pub.send(frame_of(b"=a\0", b"x" * FRAME_LIMIT))
+        assert await_reset(broker, "a") == {"a"}
+        exchange(broker, "a")
+        echoing.kill()
+
+
+@pytest.mark.parametrize("host, open_to_all", [("127.0.0.1", False), ("0.0.0.0", True)])
+def test_a_forwarder_that_others_can_reach_says_what_that_means(host, open_to_all):
+    pull, pub = free_ports()
+    process = start_forwarder("--host", host, "--pull", str(pull), "--pub", str(pub))
+    assert process.stdout.readline().startswith("ready: ")
+    process.terminate()
+    _said, errors = process.communicate(timeout=PATIENCE)
+    assert ("whoever reaches its ports can read" in errors) == open_to_all
+    assert errors.count("\n") == open_to_all
 
 
 # Faults

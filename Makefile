@@ -3,7 +3,7 @@
 # make test   all tests; sets up what they need
 # make bench  what a move, a flush and a snapshot cost, and the server under load, beside targets
 # make bench-peers  the same work on other realtime servers, beside ours: docs/peers.md
-# make lint, make types, make autobahn, make vectors, make clean
+# make lint, make types, make autobahn, make vectors, make lock, make clean
 
 PYTHON ?= python3
 PORT ?= 8000
@@ -11,7 +11,7 @@ WALKERS ?= 20
 BIN = .venv/bin
 NODE_PEERS = loadtest/peers/servers
 
-.PHONY: play swarm bench bench-peers test lint types autobahn vectors clean
+.PHONY: play swarm bench bench-peers test lint types autobahn vectors lock clean
 
 play: .venv/playable .flatlands-secret
 	@PORT=$(PORT) WALKERS=$(WALKERS) SECRET_KEY=$${SECRET_KEY:-$$(cat .flatlands-secret)} \
@@ -31,7 +31,7 @@ bench-peers: .venv/measurable .venv-peers/installed $(NODE_PEERS)/node_modules/.
 	@$(BIN)/python -m loadtest.peers --report tests/output/peers --json tests/output/peers/run.json
 
 test: .venv/testable
-	@sh tests/need_chromium.sh && sh tests/need_redis.sh && sh tests/need_go.sh
+	@sh tests/need.sh
 	@$(BIN)/python -m pytest
 
 lint: .venv/testable
@@ -47,8 +47,16 @@ autobahn: .venv/testable
 vectors: .venv/testable
 	@$(BIN)/python -m tests.vectors.make
 
+# The versions of all packages, also of those that only packages need: two deploys of one commit are
+# the same. After a change of requirements*.txt.
+lock:
+	@rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock && : > requirements.lock
+	@echo "Looking up what the packages need ..."
+	@.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@.venv-lock/bin/python -m pip freeze > requirements.lock && rm -rf .venv-lock
+
 clean:
-	rm -rf .venv .venv-peers $(NODE_PEERS)/node_modules .autobahn .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/output
+	rm -rf .venv .venv-lock .venv-peers $(NODE_PEERS)/node_modules .autobahn .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/output
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/created:
@@ -59,17 +67,17 @@ clean:
 	  exit 1; }
 	@touch $@
 
-.venv/playable: requirements.txt | .venv/created
+.venv/playable: requirements.txt requirements.lock | .venv/created
 	@echo "Installing what the server needs (once) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	@touch $@
 
-.venv/measurable: requirements.txt requirements-loadtest.txt | .venv/created
+.venv/measurable: requirements.txt requirements.lock requirements-loadtest.txt | .venv/created
 	@echo "Installing what the load tests need (once) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-loadtest.txt
 	@touch $@ .venv/playable
 
-.venv/testable: requirements.txt requirements-loadtest.txt requirements-dev.txt | .venv/created
+.venv/testable: requirements.txt requirements.lock requirements-loadtest.txt requirements-dev.txt | .venv/created
 	@echo "Installing what the tests need (once) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	@touch $@ .venv/playable .venv/measurable

@@ -5,7 +5,10 @@ import json
 import sys
 from pathlib import Path
 
-from bench import micro, whole
+from needs import packages
+
+with packages("swarm"):
+    from bench import micro, whole
 
 RECORDED = Path(__file__).resolve().parent / "recorded.json"
 

@@ -270,7 +270,7 @@ function toggleGrid() {
 }
 
 async function invite() {
-  const link = `${location.origin}/?near=${ownId}`;
+  const link = `${location.origin}${location.pathname}?near=${ownId}`;
   try {
     await navigator.clipboard.writeText(link);
     hud.toast('Invite link copied: whoever opens it starts beside you.');

@@ -41,7 +41,7 @@ class ServerProcess:
         self.process = subprocess.Popen(
             [sys.executable, "-W", "error", *own, *options],
             cwd=ROOT,
-            env={**_clean_environment(), **environment},
+            env={**clean_environment(), **environment},
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
@@ -98,7 +98,8 @@ def limited(descriptors: int | tuple[int, int] | None) -> Callable[[], None] | N
     return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, pair)
 
 
-def _clean_environment() -> dict[str, str]:
+def clean_environment() -> dict[str, str]:
+    """Return this environment without any option of the server."""
     return {
         name: value for name, value in os.environ.items() if name not in settings.VARIABLES
     }

@@ -35,6 +35,9 @@ PATIENCE = 30
 STATS_TRIES = 60
 
 
+#: All that a program gets of this environment: options of a server must not come in unseen.
+PASSED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "PYTHONDONTWRITEBYTECODE")
+
 #: What each program that runs says on standard error.
 _ERRORS: dict[int, IO[str]] = {}
 
@@ -195,11 +198,10 @@ def _run(
     """Start a program, which ends with the stack; Ctrl-C does not reach it."""
     # Not a pipe: what nobody reads would stop it in the end.
     errors = stack.enter_context(tempfile.TemporaryFile("w+"))
-    names = ("PORT", "HOST", "BROKER_URL", "REDIS_URL", "WEB_CONCURRENCY", "MAX_PLAYERS")
     process = subprocess.Popen(
         command,
         cwd=ROOT,
-        env={name: value for name, value in os.environ.items() if name not in names},
+        env={name: value for name, value in os.environ.items() if name in PASSED_ON},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=errors,

@@ -1,0 +1,17 @@
+# docker build -t flatlands . && docker run -p 8000:8000 -e SECRET_KEY=... flatlands
+FROM python:3.11-slim
+WORKDIR /flatlands
+COPY requirements.txt requirements.lock ./
+RUN pip install --no-cache-dir --disable-pip-version-check -r requirements.txt
+COPY needs.py ./
+COPY world ./world
+COPY brokers ./brokers
+COPY server ./server
+COPY static ./static
+# Whoever serves may not write here: compiled once, now.
+RUN python -m compileall -q .
+USER 65534:65534
+ENV HOST=0.0.0.0 PORT=8000
+EXPOSE 8000
+HEALTHCHECK --interval=10s --timeout=5s --start-period=120s CMD ["python", "-c", "import os, urllib.request; urllib.request.urlopen('http://127.0.0.1:' + os.environ['PORT'] + '/healthz', timeout=4)"]
+CMD ["python", "-m", "server"]

@@ -1,0 +1,52 @@
+#!/bin/sh
+# Makes sure that the programs that the tests run are on this machine: installs what is missing where
+# it may, and otherwise names all of it at once. Needs no rights where everything is there.
+set -u
+PATH=$PATH:/usr/sbin:/usr/local/go/bin
+
+has_chromium() {
+  for name in "${CHROMIUM:-chromium}" chromium-browser google-chrome; do
+    command -v "$name" && return
+  done
+  return 1
+}
+has_redis() {
+  command -v redis-cli && redis-server --version | grep -E ' v=([7-9]|[1-9][0-9])'
+}
+has_go() { go version | grep -E ' go1\.(19|[2-9][0-9])'; }
+has_nginx() { command -v nginx; }
+has_openssl() { command -v openssl; }
+
+# Sets `missing`, a line for people each, and `packages`, what Debian calls them.
+look() {
+  missing='' packages=''
+  need chromium chromium "Chromium, or its program's path in CHROMIUM"
+  need redis redis-server "redis-server and redis-cli, version 7 or newer"
+  need go "golang-go ca-certificates" "Go, version 1.19 or newer"
+  need nginx nginx "nginx"
+  need openssl openssl "openssl"
+}
+need() {
+  "has_$1" >/dev/null 2>&1 && return
+  packages="$packages $2" missing="$missing
+  $3"
+}
+
+look
+[ -z "$missing" ] && exit 0
+root=
+[ "$(id -u)" = 0 ] || root='sudo -n'
+if command -v apt-get >/dev/null 2>&1 && { [ -z "$root" ] || $root true 2>/dev/null; }; then
+  echo "Installing what the tests run (once, this takes some minutes):$packages ..."
+  export DEBIAN_FRONTEND=noninteractive
+  # shellcheck disable=SC2086
+  $root apt-get update -qq >/dev/null &&
+    $root apt-get install -y -qq --no-install-recommends $packages >/dev/null 2>&1
+  look
+fi
+[ -z "$missing" ] && exit 0
+echo "The tests need these programs, which are not on this machine:$missing" >&2
+command -v apt-get >/dev/null 2>&1 && echo "Install them: sudo apt-get install$packages" >&2
+echo "The tests of the rules, and most of the server, run without them:" >&2
+echo "  .venv/bin/python -m pytest tests/world tests/server" >&2
+exit 1

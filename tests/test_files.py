@@ -1,0 +1,133 @@
+"""The files from which others build and start this, and what these find on a machine."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import urllib.request
+from importlib import metadata
+
+import pytest
+from packaging.requirements import Requirement
+
+from loadtest.swarm import target
+from server import settings
+from tests.brokers.redis_servers import free_port
+from tests.processes import PATIENCE, ROOT, clean_environment
+from tests.socket_client import SocketClient
+
+
+def name_of(text):
+    return re.sub("[-_.]+", "-", text).lower()
+
+
+def pins(name):
+    """Return the exact versions in a file of requirements; every line must have one."""
+    lines = (line.strip() for line in (ROOT / name).read_text().splitlines())
+    found = [Requirement(line) for line in lines if line and line[0] not in "#-"]
+    assert all(str(each.specifier).startswith("==") for each in found), name
+    return {name_of(each.name): (str(each.specifier), each.extras) for each in found}
+
+
+@pytest.mark.parametrize(
+    "name", ["requirements.txt", "requirements-loadtest.txt", "requirements-dev.txt"]
+)
+def test_the_lock_has_every_package_that_is_asked_for_and_what_that_needs(name):
+    lock, asked = pins("requirements.lock"), pins(name)
+    assert asked
+    for package, (version, _) in asked.items():
+        assert lock.get(package, ("nothing",))[0] == version, f"{package}: run make lock"
+    waiting = [(package, extras) for package, (_, extras) in asked.items()]
+    seen = set()
+    while waiting:
+        package, extras = waiting.pop()
+        assert package in lock, f"{package} is not in requirements.lock: run make lock"
+        for text in metadata.requires(package) or []:
+            needed = Requirement(text)
+            wanted = needed.marker is None or any(
+                needed.marker.evaluate({"extra": extra}) for extra in {"", *extras}
+            )
+            key = name_of(needed.name), frozenset(needed.extras)
+            if wanted and key not in seen:
+                seen.add(key)
+                waiting.append(key)
+
+
+def test_what_the_dockerfile_copies_is_enough_to_serve(tmp_path):
+    lines = (ROOT / "Dockerfile").read_text().splitlines()
+    steps = [line.partition(" ")[::2] for line in lines if line and line[0] != "#"]
+    for instruction, rest in steps:
+        if instruction == "COPY":
+            *sources, goal = rest.split()
+            for source in sources:
+                copy = shutil.copytree if (ROOT / source).is_dir() else shutil.copy
+                copy(ROOT / source, tmp_path / goal)
+                # What the build is sent at all.
+                assert f"!{source}" in (ROOT / ".dockerignore").read_text().splitlines()
+    [command], [check] = (
+        [rest for instruction, rest in steps if instruction == wanted]
+        for wanted in ("CMD", "HEALTHCHECK")
+    )
+    [variables] = [rest for instruction, rest in steps if instruction == "ENV"]
+    environment = {
+        **clean_environment(),
+        **dict(word.split("=") for word in shlex.split(variables)),
+        "PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}",
+        "HOST": "127.0.0.1",
+        "PORT": str(free_port()),
+    }
+    environment.pop("PYTHONPATH", None)
+    server = subprocess.Popen(
+        json.loads(command), cwd=tmp_path, env=environment, stdout=subprocess.PIPE
+    )
+    try:
+        assert environment["PORT"].encode() in server.stdout.readline()
+        checked = json.loads(check.partition("CMD ")[2])
+        assert subprocess.run(checked, env=environment, timeout=PATIENCE).returncode == 0
+        client = SocketClient(int(environment["PORT"])).hello("Boxed")
+        with urllib.request.urlopen(f"http://localhost:{environment['PORT']}/") as page:
+            assert b"<title>" in page.read()
+        client.close()
+        server.terminate()
+        assert server.wait(PATIENCE) == 0
+        checked = subprocess.run(checked, env=environment, timeout=PATIENCE, capture_output=True)
+        assert checked.returncode == 1
+    finally:
+        server.kill()
+        server.wait(PATIENCE)
+        server.stdout.close()
+
+
+@pytest.mark.parametrize("name", ["compose.yaml", "app.json", "docs/operations.md"])
+def test_variables_that_a_deployment_sets_are_the_servers(name):
+    named = set(re.findall(r"^ *\"?([A-Z][A-Z_]{3,})\"?[:=]", (ROOT / name).read_text(), re.M))
+    assert named and named <= set(settings.VARIABLES), named - set(settings.VARIABLES)
+
+
+def test_a_server_that_is_measured_has_no_options_but_those_it_is_given(monkeypatch):
+    for variable in settings.VARIABLES:
+        monkeypatch.setenv(variable, "nonsense")
+    with target.started("memory://", 1, 0, ()) as started:
+        assert started.stats() is not None and started.died is None
+
+
+@pytest.mark.parametrize(
+    ("command", "made_by"),
+    [
+        ("-m server", "make play"),
+        ("loadtest/bots.py", "make swarm"),
+        ("loadtest/two_queues.py", "make swarm"),
+        ("-m loadtest.peers", "make swarm"),
+        ("-m bench", "make swarm"),
+    ],
+)
+def test_who_has_not_installed_the_packages_is_told_in_a_sentence(command, made_by):
+    # Without the folder of packages, as with the Python of a machine that has nothing yet.
+    bare = [sys.executable, "-S", *command.split(), "--help"]
+    ended = subprocess.run(bare, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
+    assert ended.returncode == 1 and ended.stderr.count("\n") == 1
+    assert ended.stderr.startswith("flatlands: the package ")
+    assert f"run {made_by} once" in ended.stderr and ".venv/bin/activate" in ended.stderr

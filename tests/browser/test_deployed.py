@@ -10,6 +10,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from itertools import takewhile
 from pathlib import Path
 
 import psutil
@@ -19,16 +20,12 @@ from tests.brokers.redis_servers import certify, eventually, free_port, running
 from tests.browser.conftest import wait_for
 from tests.processes import PATIENCE, ROOT, clean_environment
 
-#: A second way in, which the file for operators has only in words.
-SUBPATH = """
-    location /games/flat/ {
-        proxy_pass http://flatlands/;
-        proxy_set_header Upgrade $http_upgrade;
-        proxy_set_header Connection $connection_upgrade;
-        proxy_set_header Host $http_host;
-        proxy_set_header X-Forwarded-For $remote_addr;
-    }
-"""
+
+def in_words(beginning):
+    """Return a block that docs/operations.md shows, from the line that begins so."""
+    lines = (ROOT / "docs/operations.md").read_text().splitlines()
+    [first] = [at for at, line in enumerate(lines) if line.startswith(f"    {beginning}")]
+    return "\n".join(takewhile(lambda line: line.startswith("    "), lines[first:]))
 
 
 def nginx_configuration(folder, upstream, plain, secure):
@@ -45,7 +42,7 @@ def nginx_configuration(folder, upstream, plain, secure):
         ("/etc/letsencrypt/live/flatlands.example.org/fullchain.pem", str(certificate)),
         ("/etc/letsencrypt/live/flatlands.example.org/privkey.pem", str(key)),
         ("/var/lib/nginx/flatlands", f"{folder}/cache"),
-        ("    location = /ws {", f"{SUBPATH}\n    location = /ws {{"),
+        ("    location = /ws {", f"{in_words('location /games/')}\n    location = /ws {{"),
     ):
         assert found in text, found
         text = text.replace(found, put)
@@ -56,8 +53,7 @@ def nginx_configuration(folder, upstream, plain, secure):
     return (
         f"{'user root;' if os.getuid() == 0 else ''} daemon off; pid {folder}/pid;\n"
         f"events {{}} http {{ access_log off; {temporary}\n"
-        "map $http_upgrade $connection_upgrade { default upgrade; '' close; }\n"
-        f"{text} }}"
+        f"{in_words('map $http_upgrade')}\n{text} }}"
     )
 
 

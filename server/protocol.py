@@ -142,7 +142,6 @@ def read(payload: bytes) -> list[Any]:
         message = msgpack.unpackb(
             payload,
             raw=False,
-            strict_map_key=True,
             max_array_len=16,
             max_map_len=0,
             max_ext_len=0,

@@ -155,3 +155,25 @@ def test_last_words_do_not_rest(bench):
     bench.outbox.publish_all()
     assert bench.batches[-1] == ((0, 0), 0, [1])
     assert protocol.BATCH == bench.keeper.published[-1][0]
+
+
+def test_a_square_is_forgotten_unless_something_of_it_waits(bench):
+    for id in range(100):
+        bench.move(id)
+    bench.run(0)
+    # It rests with a last word in it when nobody is left.
+    bench.move(1, 2)
+    bench.present.discard((0, 0))
+    bench.outbox.forget((0, 0))
+    assert bench.outbox.numbers == {(0, 0): 1}
+    bench.run(REST_MOST)
+    assert bench.keeper.published[-1][4:6] == [1, 2]
+    assert bench.outbox.numbers == {}
+    bench.present.add((0, 0))
+    bench.move(1, 3)
+    bench.run(REST_MOST)
+    bench.outbox.forget((0, 0))
+    assert bench.outbox.numbers == {(0, 0): 3}, "somebody is there"
+    bench.present.discard((0, 0))
+    bench.outbox.forget((0, 0))
+    assert bench.outbox.numbers == {}

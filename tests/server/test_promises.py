@@ -9,9 +9,9 @@ import pytest
 from brokers import Message, Reset
 from server import peer_protocol, protocol
 from server.peers import DEAD_AFTER, GONE_AFTER, HEARTBEAT_EVERY
-from server.replicas import HAIL_AGAIN, HAIL_AGAIN_MOST, RESIDENTS_EVERY
+from server.replicas import HAIL_AGAIN, HAIL_AGAIN_MOST, READY_AFTER, RESIDENTS_EVERY
 from tests.server.harness import Harness
-from world.track import SPEED
+from world.track import SPEED, UNIT
 
 
 def kinds(client):
@@ -399,6 +399,65 @@ def test_a_node_whose_link_was_down_tells_its_residents_as_soon_as_it_is_up():
     harness.run(30)
     assert a.at(b) == b.at() and a.sees(c)
     harness.check()
+
+
+def shown(client, square):
+    """Say whether a client was sent a snapshot of a square."""
+    return any(m[0] == 19 and tuple(m[1:3]) == square for m in client.connection.messages)
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_square_is_shown_when_those_who_list_it_have_answered_or_after_a_while(answers):
+    harness = Harness()
+    harness.run(1500)
+    heartbeat(harness, {SQUARE: 4, (1, 0): 4})
+    watcher = harness.place("W", SQUARE, (8, 8))
+    harness.run(READY_AFTER // 3)
+    assert watcher.model.held is not None and not shown(watcher, SQUARE)
+    if answers:
+        residents(harness, 4, [entry(1)])
+        assert shown(watcher, SQUARE) and seen(watcher) == {1}
+    else:
+        harness.run(READY_AFTER - READY_AFTER // 3 - 1)
+        assert not shown(watcher, SQUARE)
+        harness.run(1)
+        assert shown(watcher, SQUARE)
+        # Who answers late is shown late.
+        residents(harness, 4, [entry(1)])
+        assert seen(watcher) == {1}
+
+
+def test_a_square_is_shown_at_once_where_nobody_else_is_listed(watched):
+    harness, watcher = watched
+    newcomer = harness.place("N", (9, 9), (8, 8))
+    assert shown(newcomer, (9, 9)) and newcomer.sees(newcomer)
+
+
+def test_what_one_node_answers_is_not_all_while_the_own_question_is_not_back(watched):
+    harness, watcher = watched
+    harness.broker.losing = 1.0
+    harness.node.replicas.hear([(9, 9)])
+    sent = harness.loop.now()
+    message = peer_protocol.residents((9, 9), NODE, 1, sent, 0, 1, [entry(1)])
+    heard(harness, message, harness.node.channels.square((9, 9)))
+    # Others may have residents there, and have not been asked.
+    assert harness.node.replicas.snapshot((9, 9)) is None
+    harness.run(READY_AFTER)
+    assert harness.node.replicas.snapshot((9, 9)) is not None
+
+
+def test_a_grant_to_another_node_answers_no_question_of_this_one():
+    harness = Harness(nodes=2)
+    harness.run(1500)
+    b = harness.place("B", SQUARE, host=harness.hosts[1])
+    token, place = b.model.token, b.at()
+    harness.kill(harness.hosts[1])
+    again = harness.client(harness.hosts[0]).hello("B", token=token)
+    player = ["Somebody else", 2**40, 99 * UNIT, 99 * UNIT]
+    heard(harness, peer_protocol.grant(NODE, b.id, 5, player), harness.node.channels.nodes)
+    assert again.model.welcome == []
+    harness.run(1000)
+    assert again.at() == place and again.model.players[b.id].name == "B"
 
 
 # Life and death.

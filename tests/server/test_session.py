@@ -59,6 +59,12 @@ BEFORE_HELLO = [
     ("a name of nil", hello(name=None), "fields", 1008),
     ("a width of nothing", hello(width=0), "fields", 1008),
     ("a negative height", hello(height=-1), "fields", 1008),
+    ("a width of 65536", hello(width=65536), "fields", 1008),
+    ("a height of 65536", hello(height=65536), "fields", 1008),
+    ("a version of 65536", hello(version=65536), "fields", 1008),
+    ("a negative version", hello(version=-1), "fields", 1008),
+    ("a friend over 2^53", hello(near=2**53), "fields", 1008),
+    ("a negative friend", hello(near=-1), "fields", 1008),
     ("a width with a fraction", hello(width=40.0), "fields", 1008),
     ("a width that is true", hello(width=True), "fields", 1008),
     ("too long a token", hello(token="x" * 513), "fields", 1008),
@@ -96,6 +102,15 @@ AFTER_HELLO = [
     ("a flush that was never sent", [7, 1, 10**6], "flush", 1008),
     ("a ping without a time", [7, None, 0], "fields", 1008),
     ("a viewport of nothing", [5, 0, 0], "fields", 1008),
+    ("a viewport of 65536", [5, 65536, 65536], "fields", 1008),
+    ("a goal too far to the west", [3, 1, 0, -(2**41) - 1, 0], "fields", 1008),
+    ("a goal too far to the south", [3, 1, 0, 0, 2**41 + 1], "fields", 1008),
+    ("a direction of -2", [2, 1, 0, 0, -2], "fields", 1008),
+    ("a ping at a time below zero", [7, -1, 0], "fields", 1008),
+    ("an array of 17 items", [2] + [0] * 16, "malformed", 1007),
+    ("a walk of 16 items", [2] + [0] * 15, "fields", 1008),
+    ("an empty map as a field", b"\x92\x06\x80", "fields", 1008),
+    ("empty bytes as a field", b"\x92\x06\xc4\x00", "fields", 1008),
     ("nothing", b"", "malformed", 1007),
     ("half an array", b"\x95\x02\x01", "malformed", 1007),
     ("two messages in one", b"\x91\x63\x91\x63", "malformed", 1007),
@@ -163,6 +178,22 @@ def test_intents_must_be_numbered_upwards(harness, pair):
     client.send(2, 5, harness.loop.now(), 1, 0)
     client.send(3, 5, harness.loop.now(), 0, 0)
     refused(client, "number", 1008)
+
+
+def test_the_farthest_of_all_fields_is_taken(harness):
+    client = harness.client().hello("x" * 20, (65535, 65535), near=2**53 - 1)
+    for message in (
+        [2, 2**53 - 3, 0, -1, -1],
+        [3, 2**53 - 2, 2**53 - 1, -(2**41), 2**41],
+        [4, 2**53 - 1],
+        [5, 65535, 1],
+        [6, "x" * 120],
+        [7, 2**53 - 1, client.model.flush],
+    ):
+        client.send(*message)
+    assert client.connection.closed is None and client.model.errors == []
+    harness.run(1000)
+    assert client.model.players[client.id].ack == 2**53 - 1
 
 
 NAMES = ["W", "Zoë", "李小龍", "👩\u200d👩\u200d👧 fox", "x" * 20, "  padded   out  ",
@@ -423,10 +454,63 @@ def test_a_flush_is_one_write_a_client_whatever_arrived(harness):
 
 def test_tokens_are_renewed_only_when_the_place_has_changed(harness, pair):
     client, _ = pair
+
+    def tokens():
+        return sum(message[0] == 17 for message in client.connection.messages)
+
     first = client.model.token
     client.session.renew_token()
-    assert client.model.token == first
+    assert client.model.token == first and tokens() == 1
     client.walk(1, 0)
     harness.run(500)
     client.session.renew_token()
-    assert client.model.token != first
+    assert client.model.token != first and tokens() == 2
+    client.walk(0, 0)
+    for _ in range(3):
+        client.session.renew_token()
+    assert tokens() == 2
+    client.session.renew_token(anyway=True)
+    assert tokens() == 3
+
+
+def test_a_token_that_a_client_who_is_behind_did_not_get_is_sent_again(harness, pair):
+    client, neighbour = pair
+    client.walk(1, 0)
+    client.connection.stuck = True
+    neighbour.walk(1, 0)
+    harness.run(3000)
+    assert client.session.behind_since is not None
+    before = client.model.token
+    client.session.renew_token()
+    client.walk(0, 0)
+    client.connection.drain()
+    client.ping()
+    harness.run(100)
+    assert client.model.token == before
+    client.session.renew_token()
+    assert client.model.token != before
+
+
+def test_a_welcome_is_followed_by_a_token_what_is_held_and_a_snapshot_of_each_square(harness):
+    client = harness.client().hello("Wren", (40, 25))
+    welcome, token, held, *rest = client.connection.messages
+    assert [welcome[0], token[0], held[0]] == [16, 17, 18]
+    assert welcome[-2:] == [40, 25] and welcome[3] == client.now()
+    c0, r0, c1, r1 = held[1:]
+    shown = [tuple(m[1:3]) for m in rest if m[0] == 19]
+    squares = {(c, r) for c in range(c0, c1 + 1) for r in range(r0, r1 + 1)}
+    assert set(shown) == squares
+    # Nothing is told that is as everybody takes it to be: clocks, and the link.
+    assert {m[0] for m in rest} <= {19, 20, 21}
+
+
+@pytest.mark.parametrize(
+    ("asked", "granted"),
+    [((1, 1), [8, 8]), ((65535, 65535), [96, 64]), ((96, 64), [96, 64]), ((41, 9), [41, 9])],
+)
+def test_a_viewport_is_clamped(harness, asked, granted):
+    client = harness.client().hello("Wren", asked)
+    assert client.model.welcome[-2:] == granted
+    held = client.model.held
+    client.send(5, *asked)
+    assert client.model.held == held and client.connection.closed is None

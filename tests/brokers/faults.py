@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import gevent
 
@@ -54,6 +55,14 @@ def await_publish(broker: Broker, channel: str, payload: bytes) -> None:
     deadline = time.monotonic() + PATIENCE
     while not broker.publish(channel, payload):
         assert time.monotonic() < deadline, f"{channel} is never published to again"
+        gevent.sleep(0.02)
+
+
+def await_log(caplog: Any, text: str, times: int = 1) -> None:
+    """Return when something was logged so many times."""
+    deadline = time.monotonic() + PATIENCE
+    while sum(text in record.getMessage() for record in caplog.records) < times:
+        assert time.monotonic() < deadline, f"not logged: {text}"
         gevent.sleep(0.02)
 
 

@@ -4,7 +4,6 @@ import argparse
 import json
 import resource
 import shutil
-import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from loadtest.machine import machine, said
 from loadtest.peers import report
 from loadtest.peers.programs import PEERS, PYTHON, SERVERS, absent
 from loadtest.peers.rows import FLATLANDS, Row, measure_flatlands, measure_peer
+from loadtest.signals import like_ctrl_c
 
 #: Descriptors of the client that are no players' sockets.
 SPARE_DESCRIPTORS = 64
@@ -31,9 +31,7 @@ options, 130 after Ctrl-C, which still tells what was measured until then."""
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure what the command line says; return the exit code."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        # They end it as Ctrl-C does: with a table, and nothing left behind.
-        signal.signal(number, signal.default_int_handler)
+    like_ctrl_c()
     given = _parser().parse_args(arguments)
     console = Console(highlight=False)
     if not console.is_terminal:

@@ -4,10 +4,10 @@ The generator calls it when its socket can be read, and when something of it is 
 nothing: loadtest/swarm/scenarios.py does.
 """
 
-import errno
 import os
 import select
 import socket
+import ssl
 from array import array
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,20 @@ READ_SIZE = 32 * 1024
 #: A flush is acknowledged after so many us, or so many bytes; a quiet connection pings so often.
 PING_AFTER, PING_BYTES, PING_ANYWAY = 850_000, 90_000, 15_000_000
 
-CONNECTING, SHAKING, GREETING, PLAYING, CLOSED = range(5)
+#: A pong that took longer than so many us says that the server, or the way to it, was late.
+SLOW = 1_000_000
+
+#: A connection without a pong for so many us is dead, and so is one that is not made within the
+#: latter.
+DEAD_AFTER, MADE_WITHIN = 8_000_000, 30_000_000
+
+#: A move that is sent so many us after it was due was not where it says: it is not judged.
+TOO_LATE = 500_000
+
+#: What a socket says that would have to wait.
+WAITS = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+
+CONNECTING, SECURING, SHAKING, GREETING, PLAYING, CLOSED = range(6)
 
 
 class Bot:
@@ -47,12 +60,17 @@ class Bot:
         self.reads = True
         self.lives: list[dict[str, Any]] = []
         self.asked = 0
+        #: What it would come back with, as whom, and its last seq; how often it has tried to.
+        self._token: str | None = None
+        self.former = self._former_seq = 0
+        self.tries = 0
+        self._timeline: list[tuple[int, ...]] = []
 
     # Its connection.
 
     def connect(self, now: int) -> None:
-        """Begin to connect, as a new player."""
-        self.socket = socket.socket()
+        """Begin to connect: as who it was, where it was cut off, else as a new player."""
+        self.socket: socket.socket = socket.socket(self.world.family)
         self.socket.setblocking(False)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.reads = True
@@ -64,19 +82,26 @@ class Bot:
         self._why = "the server hung up"
         self.state = CONNECTING
         self.asked = now
+        self._former_seq = self._timeline[-1][0] if self.former and self._timeline else 0
         self.id = 0
         self.offset = 0.0
         self._quickest = 10_000_000
+        self._welcomed = 0
         self.missing: set[tuple[int, int]] | None = None
         self.flush = 0
         self._unread = 0
         self.ping_due = False
         self.pinged = now
+        #: When the oldest ping without a pong was sent, or 0.
+        self.awaited = 0
         #: x, y, dx, dy (1/1024 tile), start, duration (ms).
         self.position = (0, 0, 0, 0, 0, 0)
         self._intents = array("q")
-        #: Where it was, as told: seq, ack, column, row, and its position.
-        self._timeline: list[tuple[int, ...]] = []
+        #: The intents that were sent too late.
+        self._late = array("q")
+        #: Where it was, as told: seq, ack, column, row, and its position; and when it was told.
+        self._timeline = []
+        self._heard = array("q")
         self.ready_at = 0
         self.held: tuple[int, int, int, int] | None = None
         self.held_changes = 0
@@ -96,14 +121,37 @@ class Bot:
             error = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
             if error:
                 self.lose(f"cannot connect: {os.strerror(error)}")
-                return
-            self.state = SHAKING
-            self.world.modify(self, select.EPOLLIN)
-            self.write(wire.handshake(*self.world.address, self.world.path))
+            elif self.world.tls is None:
+                self._connected()
+            else:
+                self.socket = self.world.tls.wrap_socket(
+                    self.socket, do_handshake_on_connect=False, server_hostname=self.world.name
+                )
+                self.state = SECURING
+                self.secure()
         elif self._unsent:
             data, self._unsent = self._unsent, b""
             self.world.modify(self, select.EPOLLIN if self.reads else 0)
             self.write(data)
+
+    def secure(self) -> None:
+        """Go on with the handshake of TLS."""
+        assert isinstance(self.socket, ssl.SSLSocket)
+        try:
+            self.socket.do_handshake()
+        except ssl.SSLWantReadError:
+            self.world.modify(self, select.EPOLLIN)
+        except ssl.SSLWantWriteError:
+            self.world.modify(self, select.EPOLLOUT)
+        except OSError as error:
+            self.lose(f"cannot connect: {_why(error)}")
+        else:
+            self._connected()
+
+    def _connected(self) -> None:
+        self.state = SHAKING
+        self.world.modify(self, select.EPOLLIN)
+        self.write(wire.handshake(self.world.host, self.world.path))
 
     def write(self, data: bytes) -> None:
         """Send bytes; what the kernel does not take waits."""
@@ -111,11 +159,11 @@ class Bot:
             self._unsent += data
             return
         try:
-            sent = os.write(self.fd, data)
-        except BlockingIOError:
+            sent = self.socket.send(data)
+        except WAITS:
             sent = 0
         except OSError as error:
-            self.lose(os.strerror(error.errno or errno.EIO))
+            self.lose(_why(error))
             return
         if sent != len(data):
             self._unsent = data[sent:]
@@ -125,11 +173,11 @@ class Bot:
     def read(self) -> bytes | None:
         """Take what the socket has: b"" is its end, None nothing."""
         try:
-            data = os.read(self.fd, READ_SIZE)
-        except BlockingIOError:
+            data = self.socket.recv(READ_SIZE)
+        except WAITS:
             return None
         except OSError as error:
-            self._why = os.strerror(error.errno or errno.EIO)
+            self._why = _why(error)
             data = b""
         if not data:
             self.reads = False
@@ -177,43 +225,61 @@ class Bot:
             return
         self.state = GREETING
         width, height = self.world.viewport
-        self.send(wire.HELLO, wire.VERSION, f"bot-{self.index}", width, height, None, None)
+        name = f"bot-{self.index}"
+        self.send(wire.HELLO, wire.VERSION, name, width, height, self._token, None)
 
-    def lose(self, why: str) -> None:
-        """The connection is over, and not by our will."""
-        self._end()
-        self.world.lost(self, why)
+    def lose(self, why: str, code: int = 0) -> None:
+        """The connection is over, and not by our will; `code` is that of a close frame."""
+        played = self.id != 0
+        self._end(why)
+        self.world.lost(self, why, code, played)
 
     def leave(self, code: int = 1000) -> None:
-        """Say goodbye, and hang up."""
+        """Say goodbye, and hang up. With another code than 1000 it may come back as itself."""
         if self.state == CLOSED:
             return
         if self.state >= GREETING:
             self.write(wire.client_frame(code.to_bytes(2, "big"), wire.CLOSE))
         if self.state != CLOSED:
-            self._end()
+            self._end("" if code == 1000 else f"closed by the client: {code}")
+            if code == 1000:
+                self.begin_anew()
 
-    def _end(self) -> None:
+    def begin_anew(self) -> None:
+        """Be somebody new the next time."""
+        self.world.forget(self)
+        self._token, self.former = None, 0
+
+    def _end(self, why: str) -> None:
         if self.id:
-            self.lives.append(self.life(self.world.now()))
-            self.world.forget(self)
+            self.lives.append(self.life(self.world.now(), why))
+            self.former = self.id
         self.world.unregister(self)
         self.socket.close()
         self.state, self.fd = CLOSED, -1
 
-    def life(self, left: int) -> dict[str, Any]:
-        """Return what this bot did since it joined, and, if it observes, what it was told."""
+    def life(self, left: int, why: str = "") -> dict[str, Any]:
+        """Return what this bot did since it joined, and, if it observes, what it was told.
+
+        `left` is when it ended and `why`, "" where it said goodbye; `former_seq` the last that it
+        was told of itself in the life before.
+        """
         return {
             "index": self.index,
             "id": self.id,
             "asked": self.asked,
             "ready": self.ready_at,
             "left": left,
+            "why": why,
+            "welcomed": self._welcomed,
+            "former_seq": self._former_seq,
             "offset": self.offset,
             "honest": not self.deaf and not self.rude,
             "held_changes": self.held_changes,
             "intents": self._intents,
+            "late": self._late,
             "timeline": self._timeline,
+            "heard": self._heard,
             "observed": self.observer.report() if self.observer is not None else None,
         }
 
@@ -226,14 +292,23 @@ class Bot:
     def intend(self, kind: int, due: int, *fields: int) -> None:
         """Send an intent that was due at a moment."""
         self._intents.append(due)
+        if self.world.now() - due > TOO_LATE:
+            self._late.append(due)
         self.write(wire.message(kind, due, round(due / 1000 + self.offset), *fields))
 
     def ping(self, now: int) -> None:
         """Acknowledge the last flush."""
         self.ping_due = False
         self.pinged = now
+        self.awaited = self.awaited or now
         self._unread = 0
         self.send(wire.PING, now, self.flush)
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether its last move has not been told to it yet."""
+        last = self._intents[-1] if self._intents else 0
+        return bool(self.ready_at and self._timeline and last > self._timeline[-1][1])
 
     def at(self, now: int) -> tuple[int, int]:
         """Where it is, by what it was told."""
@@ -246,8 +321,8 @@ class Bot:
 
     # What it is told.
 
-    def moved(self, batch: wire.Batch, event: list[Any]) -> None:
-        """An event of its own: it is the truth of where it is."""
+    def moved(self, batch: wire.Batch, event: list[Any], now: int) -> None:
+        """An event of its own, told just now: it is the truth of where it is."""
         _, _, seq, ack = event[:4]
         if self._timeline and seq <= self._timeline[-1][0]:
             return
@@ -256,6 +331,7 @@ class Bot:
         span = self.world.span
         self.position = x + column * span, y + row * span, dx, dy, batch.sent - age, duration
         self._timeline.append((seq, ack, column, row, *self.position))
+        self._heard.append(now)
 
     def _other(self, payload: bytes, now: int) -> None:
         first = payload[0]
@@ -266,7 +342,7 @@ class Bot:
             return
         if first == wire.CLOSE:
             code = int.from_bytes(payload[1:3], "big")
-            self.lose(f"closed by the server: {code} {payload[3:].decode()}")
+            self.lose(f"closed by the server: {code} {payload[3:].decode()}", code)
             return
         kind = payload[1]
         if kind == wire.SNAPSHOT:
@@ -288,6 +364,11 @@ class Bot:
             self.world.resyncs += 1
             if self.observer is not None:
                 self.observer.resync(now)
+        elif kind == wire.TOKEN:
+            self._token = msgpack.unpackb(payload)[1]
+        elif kind == wire.LINK:
+            if self.observer is not None:
+                self.observer.link(msgpack.unpackb(payload)[1], now)
         elif kind == wire.CLOCKS:
             if self.observer is not None:
                 self.observer.clocks = dict(msgpack.unpackb(payload)[1])
@@ -302,7 +383,15 @@ class Bot:
         self.offset = node_now - now / 1000
         self.world.rules(side, drop)
         self.position = x, y, 0, 0, node_now, 0
-        self.home = x, y
+        self._welcomed = now
+        if self.former == self.id and not self._timeline:
+            # Who comes back while it is still there stands where it stood: nothing is told of it.
+            span = self.world.span
+            row = self._former_seq, 0, x // span, y // span, *self.position
+            self._timeline.append(row)
+            self._heard.append(now)
+        if self.former != self.id:
+            self.home = x, y
         if self.observer is not None:
             self.observer.span = self.world.span
         self.world.welcomed(self)
@@ -312,13 +401,16 @@ class Bot:
         if now - then < self._quickest:
             self._quickest = now - then
             self.offset = node_now - (then + now) / 2000
+        self.awaited = 0 if then >= self.pinged else self.pinged
+        if now - then > SLOW:
+            self.world.slow.append((then, now))
 
     def _hold(self, rect: tuple[int, int, int, int], now: int) -> None:
         if self.held is not None and rect != self.held:
             self.held_changes += 1
         self.held = rect
         if self.observer is not None:
-            self.observer.hold(rect)
+            self.observer.hold(rect, now)
         if self.missing is None:
             c0, r0, c1, r1 = rect
             columns, rows = range(c0, c1 + 1), range(r0, r1 + 1)
@@ -328,3 +420,7 @@ class Bot:
         if not self.missing and not self.ready_at:
             self.ready_at = now
             self.world.ready(self, now)
+
+
+def _why(error: OSError) -> str:
+    return error.strerror or str(error) or type(error).__name__

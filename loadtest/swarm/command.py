@@ -3,13 +3,13 @@
 import argparse
 import os
 import resource
-import signal
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from loadtest.signals import like_ctrl_c
 from loadtest.swarm import results, show
-from loadtest.swarm.run import Options, Result, TargetError, run
+from loadtest.swarm.run import LATE, Options, Result, TargetError, run
 from loadtest.swarm.scenarios import SCENARIOS
 
 #: Descriptors of a process of the swarm that are no bots' sockets.
@@ -25,9 +25,8 @@ oracle or the run failed, 2 for bad options, 3 if the swarm itself was too slow 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what the command line says; return the exit code."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        # They end it as Ctrl-C does: with a report, and nothing left behind.
-        signal.signal(number, signal.default_int_handler)
+    # Each ends it with a report, and nothing left behind.
+    like_ctrl_c()
     parser = _parser()
     given = parser.parse_args(arguments)
     try:
@@ -71,8 +70,8 @@ def _judge(done: list[Result], display: show.Display) -> int:
             display.say(f"failed: {show.name(result.options)}: {fault}")
             code = 1
         for why in result.invalid:
-            display.say(f"not valid: {show.name(result.options)}: {why}; use fewer bots, or "
-                        "--processes on a machine with more cores")  # fmt: skip
+            display.say(f"not valid: {show.name(result.options)}: {why}; end what else runs here, "
+                        "use fewer bots, or --processes on a machine with more cores")  # fmt: skip
             code = code or 3
     if any(result.error == "interrupted" for result in done):
         return 130
@@ -88,6 +87,8 @@ def _plans(given: argparse.Namespace) -> list[Options]:
         raise ValueError("--url names a server that runs: --broker, --workers, --compare start one")
     if given.compare and given.broker:
         raise ValueError("--compare names the brokers: leave --broker out")
+    if given.insecure and not given.url:
+        raise ValueError("--insecure is for a --url that begins with wss://")
     options = Options(
         seconds=given.seconds,
         scenario=given.scenario,
@@ -101,6 +102,9 @@ def _plans(given: argparse.Namespace) -> list[Options]:
         sample=given.sample,
         joins=given.joins,
         pin=given.pin,
+        returns=given.returns,
+        insecure=given.insecure,
+        late=given.late,
     )
     counts = given.ramp or [given.bots]
     _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -127,7 +131,8 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("--url", help="a server that runs: ws://HOST:PORT/ws; else one is started")
+    add("--url", help="a server that runs: ws://HOST:PORT/ws or wss://; else one is started")
+    add("--insecure", action="store_true", help="take any certificate of a wss:// server")
     add("--broker", default="", metavar="URL", help="the broker of the server that is started")
     add("--workers", type=_count(1, 64), default=1, help="its processes (1)")
     add("--bots", type=_count(1, 100_000), default=1000, help="how many bots (1000)")
@@ -145,6 +150,10 @@ def _parser() -> argparse.ArgumentParser:
     add("--joins", type=_amount(1, 100_000), default=500.0, help="joins a second (500)")
     add("--no-pin", dest="pin", action="store_false",
         help="let the server use the swarm's cores too")  # fmt: skip
+    add("--no-return", dest="returns", action="store_false",
+        help="bots that are cut off stay away, instead of coming back as themselves")  # fmt: skip
+    add("--late", type=_amount(1, 500), default=LATE, metavar="MS",
+        help=f"a run with one move in a hundred sent later is not valid ({LATE:g})")  # fmt: skip
     add("--json", type=Path, metavar="FILE", help="write all results there")
     add("--report", type=Path, metavar="DIR", help="write a page with charts there")
     return parser

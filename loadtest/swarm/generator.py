@@ -11,17 +11,28 @@ import os
 import random
 import resource
 import select
-import signal
+import ssl
 import time
 from collections import Counter, deque
-from dataclasses import dataclass
-from socket import socket
+from dataclasses import dataclass, replace
+from socket import AF_INET, AF_INET6, socket
 from typing import Any
 
 import numpy as np
 
+from loadtest.signals import leave_to_parent
 from loadtest.swarm import wire
-from loadtest.swarm.bot import CLOSED, CONNECTING, PING_AFTER, PING_ANYWAY, PLAYING, Bot
+from loadtest.swarm.bot import (
+    CLOSED,
+    CONNECTING,
+    DEAD_AFTER,
+    MADE_WITHIN,
+    PING_AFTER,
+    PING_ANYWAY,
+    PLAYING,
+    SECURING,
+    Bot,
+)
 from loadtest.swarm.histogram import Histogram
 from loadtest.swarm.lockstep import Lockstep
 from loadtest.swarm.rude import offend
@@ -38,16 +49,25 @@ AT_ONCE = 64
 #: A bot that leaves comes again after so many us.
 AWAY = SECOND // 2
 
-#: Of the messages that a rude bot is answered with, so many are told.
-TOLD = 5
+#: A bot that was cut off tries again after so many us, twice as many each time up to the latter,
+#: half of it at random; not after these close codes.
+BACK_AFTER, BACK_AFTER_MOST = 400_000, 8 * SECOND
+NEVER_BACK = (1002, 1003, 1007, 1008, 1009, 4001)
+
+#: The server restarts, says this close code.
+RESTART = 1012
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a process of the swarm is told. `epoch` is the monotonic clock, in us, at which the
-    run's clock shows 0; `indices` are its bots; `sample` of all bots one in so many observes."""
+    """What a process of the swarm is told. `address` is a number and a port, `name` what the server
+    calls itself; `tls` is "", "checked" or "unchecked". `epoch` is the monotonic clock, in us, at
+    which the run's clock shows 0; `indices` are its bots; `sample` of all bots one in so many
+    observes; `returns` says that who is cut off comes back."""
 
     address: tuple[str, int]
+    name: str
+    tls: str
     path: str
     scenario: str
     rate: float
@@ -57,11 +77,23 @@ class Plan:
     joins: float
     epoch: int
     cpus: tuple[int, ...]
+    returns: bool
+
+
+def _context(plan: Plan) -> ssl.SSLContext | None:
+    """Return how the server's certificate is looked at; None where there is no TLS."""
+    if not plan.tls:
+        return None
+    context = ssl.create_default_context()
+    if plan.tls == "unchecked":
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 def main(pipe: Any, plan: Plan) -> None:
     """Run one process of the swarm, as its pipe's other end says, to the end."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    leave_to_parent()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     if plan.cpus:
@@ -80,6 +112,9 @@ class Generator:
     def __init__(self, pipe: Any, plan: Plan) -> None:
         self.plan = plan
         self.address, self.path, self.viewport = plan.address, plan.path, plan.viewport
+        self.family = AF_INET6 if ":" in plan.address[0] else AF_INET
+        self.tls = _context(plan)
+        self.host, self.name = wire.host(plan.name, plan.address[1], bool(plan.tls)), plan.name
         self.span = self.drop = 0
         self.reader = wire.Reader(self._learn)
         self._pings: deque[tuple[int, Bot]] = deque()
@@ -106,6 +141,10 @@ class Generator:
         self._stopped = 0
         self._lockstep = Lockstep(self)
         self._complaints: Counter[str] = Counter()
+        #: Why connections ended that nobody wanted to end.
+        self._cuts: Counter[str] = Counter()
+        #: The pings that took long: when each was sent, and when its pong came.
+        self.slow: list[tuple[int, int]] = []
 
     def now(self) -> int:
         """The run's clock."""
@@ -164,10 +203,19 @@ class Generator:
         if bot.state == CONNECTING:
             bot.writable()
             return
+        if bot.state == SECURING:
+            bot.secure()
+            return
         if mask & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR) and bot.reads:
             data = bot.read()
-            if data is not None:
+            while data is not None:
                 self._received.append((bot, bot.socket, data, self.now()))
+                # What TLS has read besides is told by no socket.
+                data = bot.read() if data and self.tls is not None else None
+        elif mask & (select.EPOLLHUP | select.EPOLLERR) and bot.deaf:
+            # Nobody reads that it has ended, and it would be told for ever.
+            bot.lose("the server hung up")
+            return
         if mask & select.EPOLLOUT:
             bot.writable()
 
@@ -197,9 +245,12 @@ class Generator:
             self._keep_house()
             self._pipe.send(("report", self._report()))
         elif order == "end":
+            self.plan = replace(self.plan, returns=False)
             for bot in self._bots:
                 bot.leave()
             return False
+        elif order == "close":
+            self._close(*arguments)
         return True
 
     def _keep_house(self) -> None:
@@ -213,9 +264,13 @@ class Generator:
         for bot in self._bots:
             if bot.state == PLAYING:
                 if bot.observer is not None:
-                    bot.observer.expire(now)
+                    bot.observer.look(now)
                 if now - bot.pinged > PING_ANYWAY and bot.reads:
                     bot.ping(now)
+                if bot.awaited and now - bot.awaited > DEAD_AFTER and bot.reads:
+                    bot.lose(f"no pong for {DEAD_AFTER // SECOND} s")
+            elif bot.state != CLOSED and now - bot.asked > MADE_WITHIN:
+                bot.lose(f"no welcome within {MADE_WITHIN // SECOND} s")
         if len(self._told) > 1_000_000:
             self._told = dict(list(self._told.items())[500_000:])
         self._pipe.send(("progress", self._progress(now)))
@@ -238,8 +293,10 @@ class Generator:
             "cpu": time.process_time(),
             "latency": _sparse(self._latency),
             "late": _sparse(self._late),
+            "unanswered": sum(bot.state == PLAYING and bot.unanswered for bot in self._bots),
             "counted": dict(self.counted),
             "complaints": dict(self._complaints),
+            "cuts": dict(self._cuts),
         }
 
     def _report(self) -> dict[str, Any]:
@@ -248,16 +305,18 @@ class Generator:
         lives = []
         for bot in self._bots:
             lives += bot.lives
-            if bot.id:
+            if bot.state == PLAYING:
                 lives.append({**bot.life(now), "left": 0})
         for life in lives:
-            life["intents"] = np.array(life["intents"], dtype=np.int64)
+            for name in ("intents", "late", "heard"):
+                life[name] = np.array(life[name], dtype=np.int64)
             life["timeline"] = np.array(life["timeline"], dtype=np.int64).reshape(-1, 10)
         return {
             "lives": lives,
             "at": now,
             "rules": (self.span, self.drop),
             "viewport": self.viewport,
+            "slow": self.slow,
             "stalled": self._lockstep.stalled(self._stopped),
         }
 
@@ -284,35 +343,55 @@ class Generator:
     def welcomed(self, bot: Bot) -> None:
         """A bot has become a player."""
         self._by_id[bot.id] = bot
+        if bot.former and bot.former != bot.id:
+            self._by_id.pop(bot.former, None)
         self.counted["joins"] += 1
 
     def forget(self, bot: Bot) -> None:
         """A bot is no player any more."""
-        self._by_id.pop(bot.id, None)
+        self._by_id.pop(bot.former or bot.id, None)
 
     def ready(self, bot: Bot, now: int) -> None:
         """A bot has been told all that it holds."""
+        bot.tries = 0
         if bot.deaf:
             bot.reads = False
             self.modify(bot, 0)
         if self._scenario.stay:
             stay = random.uniform(0.5, 1.5) * self._scenario.stay * SECOND
-            self.put(now + round(stay), self._part, bot, bot.id)
+            self.put(now + round(stay), self._part, bot, bot.asked)
         if self.moving:
             self._begin(bot, now)
 
-    def lost(self, bot: Bot, why: str) -> None:
-        """A bot's connection has ended without its will."""
+    def lost(self, bot: Bot, why: str, code: int, played: bool) -> None:
+        """A bot's connection has ended without its will; `played`: it had been welcomed."""
         if bot.rude:
             self.counted["rude_closed"] += 1
+            bot.begin_anew()
             self.put(self.now() + SECOND, self._join, bot)
             return
         if bot.deaf and bot.id:
             # Who never reads is let go in the end: it was to be so.
             self.counted["deaf_closed"] += 1
             return
-        self.counted["lost"] += 1
-        self._complaints[why] += 1
+        self._cuts[why] += 1
+        if played or not bot.former:
+            # Else it is on its way back, and was counted.
+            self.counted["sent_away" if code == RESTART and played else "lost"] += 1
+        if self.plan.returns and code not in NEVER_BACK:
+            self._come_back(bot)
+
+    def _come_back(self, bot: Bot) -> None:
+        pause = min(BACK_AFTER << min(bot.tries, 8), BACK_AFTER_MOST)
+        bot.tries += 1
+        self.put(self.now() + round(pause * (0.5 + random.random() / 2)), self._join, bot)
+
+    def _close(self, code: int, share: float) -> None:
+        """Let some bots close their connections with a code, and come back."""
+        for bot in self._bots:
+            if bot.state == PLAYING and random.random() < share:
+                bot.leave(code)
+                self._come_back(bot)
 
     def ping_after(self, bot: Bot, now: int) -> None:
         """A bot has a flush to acknowledge."""
@@ -343,7 +422,7 @@ class Generator:
             # Decoded before, a while ago: some bots receive it only now.
             batch.due = told
             return
-        due = batch.due
+        due, now = batch.due, self.now()
         for event in batch.events:
             if event[0] > wire.TRACK:
                 continue
@@ -353,7 +432,7 @@ class Generator:
                 due.append(ack)
             bot = own.get(id)
             if bot is not None:
-                bot.moved(batch, event)
+                bot.moved(batch, event, now)
         self._told[key] = due
 
     # What bots do.
@@ -373,8 +452,10 @@ class Generator:
         if bot.state == CLOSED:
             bot.connect(self.now())
 
-    def _part(self, bot: Bot, due: int, id: int) -> None:
-        if bot.id == id and bot.state == PLAYING and self.moving:
+    # Who comes back begins anew: what is due for it is told apart by when it asked to join.
+
+    def _part(self, bot: Bot, due: int, life: int) -> None:
+        if bot.asked == life and bot.state == PLAYING and self.moving:
             bot.leave()
             self.put(self.now() + AWAY, self._join, bot)
 
@@ -395,17 +476,17 @@ class Generator:
 
     def _begin(self, bot: Bot, now: int) -> None:
         if bot.rude:
-            self.put(now + SECOND // 2, self._offend, bot, bot.id)
+            self.put(now + SECOND // 2, self._offend, bot, bot.asked)
         elif self._scenario.lockstep:
             self._lockstep.begin(bot, now)
         elif self.plan.rate > 0:
             pause = SECOND / self.plan.rate
             first = now + random.random() * pause
-            self.put(round(first), self._move, bot, (bot.id, first))
+            self.put(round(first), self._move, bot, (bot.asked, first))
 
     def _move(self, bot: Bot, due: int, state: tuple[int, float]) -> None:
-        id, exactly = state
-        if not self.moving or bot.id != id or bot.state != PLAYING:
+        life, exactly = state
+        if not self.moving or bot.asked != life or bot.state != PLAYING:
             return
         kind, *fields = self._scenario.move(bot, due)
         bot.intend(kind, due, *fields)
@@ -413,16 +494,16 @@ class Generator:
         self._lateness.append(self.now() - due)
         exactly += SECOND / self.plan.rate
         if bot.state == PLAYING:
-            self.put(round(exactly), self._move, bot, (id, exactly))
+            self.put(round(exactly), self._move, bot, (life, exactly))
 
-    def _offend(self, bot: Bot, due: int, id: int) -> None:
+    def _offend(self, bot: Bot, due: int, life: int) -> None:
         """Break the rules, in one of many ways."""
-        if not self.moving or bot.id != id or bot.state != PLAYING:
+        if not self.moving or bot.asked != life or bot.state != PLAYING:
             return
         self.counted["offences"] += 1
         offend(bot)
         if bot.state == PLAYING:
-            self.put(self.now() + SECOND // 5, self._offend, bot, id)
+            self.put(self.now() + SECOND // 5, self._offend, bot, life)
 
 
 def _sparse(histogram: Histogram) -> tuple[Any, Any]:

@@ -31,7 +31,7 @@ class Lockstep:
 
     def begin(self, bot: Bot, now: int) -> None:
         """Let a bot step from now on."""
-        self._world.put(now + SECOND, self._step, bot, (bot.id, 0))
+        self._world.put(now + SECOND, self._step, bot, (bot.asked, 0))
 
     def stalled(self, stopped: int) -> list[int]:
         """Return the bots that had waited for too long when all were told to stop."""
@@ -51,8 +51,8 @@ class Lockstep:
 
     def _step(self, bot: Bot, due: int, state: tuple[int, int]) -> None:
         """Step, if all neighbours' last steps were heard, else look again soon."""
-        world, (id, number) = self._world, state
-        if not world.moving or bot.state != PLAYING:
+        world, (life, number) = self._world, state
+        if not world.moving or bot.asked != life or bot.state != PLAYING:
             return
         assert bot.observer is not None
         if number == 0:
@@ -74,4 +74,4 @@ class Lockstep:
             self._stepped[bot.index] = now
             number += 1
         pause = SECOND / world.plan.rate if complete else AGAIN
-        world.put(now + round(pause), self._step, bot, (bot.id, number))
+        world.put(now + round(pause), self._step, bot, (life, number))

@@ -54,11 +54,9 @@ class Observer:
         #: The last batch of each node on each held square, and the last seq told of a player there.
         self._numbers: dict[tuple[Square, int], int] = {}
         self._seqs: dict[tuple[Square, int], int] = {}
-        #: The last move logged of each player.
-        self._logged: dict[int, int] = {}
         # The log: a row for each news of a player ...
         self._ids, self._acks, self._at = array("q"), array("q"), array("q")
-        self._kinds, self._sources = array("b"), array("l")
+        self._kinds, self._sources, self._news_seqs = array("b"), array("l"), array("q")
         # ... and for each batch: (when, column, row, events, replaced, whether one is missing
         # before it).
         self._rows: list[tuple[int, int, int, int, int, int]] = []
@@ -66,6 +64,12 @@ class Observer:
         #: Of each resync: when something was last received before, and when it came.
         self.behind: list[tuple[int, int]] = []
         self.last = 0
+        #: What was held, and whether the server heard its other nodes, each since when.
+        self._held_log: list[tuple[int, int, int, int, int]] = []
+        self._links: list[tuple[int, int]] = []
+        # The screen at each look: when, how many players, and these with their seqs.
+        self._looks: list[tuple[int, int]] = []
+        self._on_screen, self._screen_seqs = array("q"), array("q")
 
     def batch(self, batch: Batch, now: int) -> None:
         """Take in a batch."""
@@ -98,10 +102,7 @@ class Observer:
             if late or seq < before:
                 self.reordered += 1
             self._seqs[square, id] = max(seq, before)
-            if kind <= TRACK:
-                self._tell(id, event[3], kind, now, row)
-            else:
-                self._note(id, 0, kind, now, row)
+            self._note(id, event[3] if kind <= TRACK else 0, kind, now, row, seq)
             self._believe(square, sent, event, now)
 
     def snapshot(self, payload: bytes, now: int) -> None:
@@ -117,16 +118,19 @@ class Observer:
         for entry in entries:
             id, seq, ack = entry[1:4]
             present.add(id)
-            self._tell(id, ack, SHOWN, now, -1)
+            known = self.players.get(id)
+            if known is None or seq > known.seq:
+                self._note(id, ack, SHOWN, now, -1, seq)
             self._believe(square, sent, entry, now)
         for id, player in list(self.players.items()):
             if player.square == square and id not in present and player.until is None:
-                self._note(id, 0, GONE, now, -1)
+                self._note(id, 0, GONE, now, -1, player.seq)
                 del self.players[id]
 
-    def hold(self, rect: tuple[int, int, int, int]) -> None:
+    def hold(self, rect: tuple[int, int, int, int], now: int) -> None:
         """The server says which squares are held from now on."""
         self.held = rect
+        self._held_log.append((now, *rect))
         for id, player in list(self.players.items()):
             if not self._holds(player.square):
                 del self.players[id]
@@ -144,6 +148,18 @@ class Observer:
         self._seqs.clear()
         self.held = None
 
+    def link(self, up: bool, now: int) -> None:
+        """The server says whether it hears its other nodes."""
+        self._links.append((now, int(up)))
+
+    def look(self, now: int) -> None:
+        """Log who is on the screen."""
+        self.expire(now)
+        self._looks.append((now, len(self.players)))
+        for id, player in self.players.items():
+            self._on_screen.append(id)
+            self._screen_seqs.append(player.seq)
+
     def expire(self, now: int) -> None:
         """Drop the walkers whose enter did not come."""
         for id, player in list(self.players.items()):
@@ -152,7 +168,8 @@ class Observer:
 
     def report(self) -> dict[str, Any]:
         """Return the log and the beliefs as arrays."""
-        news = [self._at, self._ids, self._acks, self._kinds, self._sources]
+        news = [self._at, self._ids, self._acks, self._kinds, self._sources, self._news_seqs]
+        screens = [self._on_screen, self._screen_seqs]
         return {
             "news": np.array([np.array(column, dtype=np.int64) for column in news]).T,
             "rows": np.array(self._rows, dtype=np.int64).reshape(-1, 6),
@@ -164,6 +181,10 @@ class Observer:
                 dtype=np.int64,
             ).reshape(-1, 11),
             "behind": self.behind,
+            "holds": np.array(self._held_log, dtype=np.int64).reshape(-1, 5),
+            "links": self._links,
+            "looks": np.array(self._looks, dtype=np.int64).reshape(-1, 2),
+            "screens": np.array([np.array(column, dtype=np.int64) for column in screens]).T,
             "duplicate": self.duplicate,
             "reordered": self.reordered,
             "gaps": self.gaps,
@@ -178,21 +199,14 @@ class Observer:
             and held[1] <= square[1] <= held[3]
         )
 
-    def _tell(self, id: int, ack: int, kind: int, now: int, row: int) -> None:
-        """Log what tells of a player, if it is news.
-
-        Between the channels of two squares there is no order: an older move may be told later.
-        """
-        if self._logged.get(id) != ack or id not in self.players:
-            self._logged[id] = ack
-            self._note(id, ack, kind, now, row)
-
-    def _note(self, id: int, ack: int, kind: int, now: int, row: int) -> None:
+    def _note(self, id: int, ack: int, kind: int, now: int, row: int, seq: int) -> None:
+        """Log news of a player, of a row's batch or, with -1, of a snapshot."""
         self._at.append(now)
         self._ids.append(id)
         self._acks.append(ack)
         self._kinds.append(kind)
         self._sources.append(row)
+        self._news_seqs.append(seq)
 
     def _believe(self, square: Square, sent: int, event: list[Any], now: int) -> None:
         kind, id, seq = event[:3]

@@ -8,21 +8,27 @@ For each move of the run and each observer, by the squares that the observer's v
     must not    the viewport grown by the outer margin touched the square at no moment of some time
 
 A move that must be heard is *delivered* (its own number was told), or else it is accounted for:
-*replaced* (a newer move of that player came in its stead, in a batch that says how many it
-replaced), *skipped* (the server said that this observer was behind), *dropped* (batches are
-missing, and the server or its broker counted losses), or it is *missing*. So
+*replaced* (newer news of that player came in its stead, in a batch that says how many it replaced:
+see loadtest/swarm/replaced.py), *skipped* (the server said that this observer was behind), *unheld*
+(the server was late: it told of the square only afterwards, with all that is in it), *dropped*
+(batches of that square are missing, and just then the server or its broker counted losses), or it
+is *missing*. So
 
-    expected = delivered + replaced + skipped + dropped
+    expected = delivered + replaced + skipped + unheld + dropped
 
-or the run has failed. It is pure: arrays in, a verdict out.
+or the run has failed. What is told late is told: over two seconds it is *late*, and *stale* where
+pongs came in time meanwhile. It is pure: arrays in, a verdict out.
 """
 
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from loadtest.swarm.observer import SHOWN
+from loadtest.swarm.replaced import Hidden, News, pay
 from loadtest.swarm.wire import GONE, LEAVE
 
 SECOND = 1_000_000
@@ -45,6 +51,18 @@ STALE = 2 * SECOND
 #: A player who left must be gone from all screens after so many us, and the last moves be seen.
 GONE_WITHIN = 2 * SECOND
 
+#: Who was cut off may be there still, dimmed, for so many us.
+DIMMED = 10 * SECOND
+
+#: A client that is behind has missed what was sent it for so many us before it was told, or less.
+BEHIND = 5 * SECOND
+
+#: A loss explains what is not told of so many us before it was counted, and after.
+EXPLAINS = 3 * SECOND
+
+#: When the server, or its broker, counted a loss: between two moments, in us.
+Losses = Sequence[tuple[int, int]]
+
 
 @dataclass
 class Verdict:
@@ -55,6 +73,7 @@ class Verdict:
     delivered: int = 0
     replaced: int = 0
     skipped: int = 0
+    unheld: int = 0
     dropped: int = 0
     missing: int = 0
     #: Told by an observer's snapshot rather than its batch; part of `delivered`.
@@ -65,6 +84,8 @@ class Verdict:
     foreign: int = 0
     duplicate: int = 0
     reordered: int = 0
+    #: Told over two seconds after it was due; and those of them that nothing explains.
+    late: int = 0
     stale: int = 0
     ghosts: int = 0
     unseen: int = 0
@@ -78,7 +99,8 @@ class Verdict:
     @property
     def adds_up(self) -> bool:
         """Whether all that was expected is accounted for."""
-        return self.expected == self.delivered + self.replaced + self.skipped + self.dropped
+        told = self.delivered + self.replaced + self.skipped + self.unheld + self.dropped
+        return self.expected == told
 
     @property
     def faults(self) -> dict[str, int]:
@@ -100,13 +122,15 @@ class Verdict:
 
 
 class Path:
-    """Where a bot was in one life. `timeline` rows are (seq, ack, column, row, x, y, dx, dy, start
-    in ms of its node's clock, duration in ms); times asked for are us of the run's clock."""
+    """Where a player was, in all its lives. `timeline` rows are (seq, ack, column, row, x, y, dx,
+    dy, start in ms of its node's clock, duration in ms); times asked for are us of the run's
+    clock."""
 
-    def __init__(self, life: dict[str, Any]) -> None:
-        self.timeline = life["timeline"]
-        self._starts = np.round((self.timeline[:, 8] - life["offset"]) * 1000).astype(np.int64)
-        self.known_from = int(self._starts[0]) if len(self._starts) else 2**62
+    def __init__(self, lives: Sequence[dict[str, Any]]) -> None:
+        self.timeline = np.concatenate([life["timeline"] for life in lives])
+        starts = [(life["timeline"][:, 8] - life["offset"]) * 1000 for life in lives]
+        # Where a clock was first guessed, a new life may seem to begin before the end of the old.
+        self._starts = np.maximum.accumulate(np.round(np.concatenate(starts)).astype(np.int64))
 
     def at(self, times: Any) -> tuple[Any, Any]:
         """Return x and y at many moments, as arrays."""
@@ -122,64 +146,88 @@ class Path:
 def judge(
     reports: list[dict[str, Any]],
     measured: tuple[int, int],
-    losses: int,
+    losses: Losses,
     viewport: tuple[int, int],
 ) -> Verdict:
     """Return the verdict on a run.
 
     `reports` are the generators'; `measured` the begin and the end of the time in which moves
-    count; `losses` how many losses the server and its broker counted; `viewport` in tiles.
+    count; `losses` when the server and its broker counted any; `viewport` in tiles.
     """
-    lives = [life for report in reports for life in report["lives"] if len(life["timeline"])]
-    honest = [life for life in lives if life["honest"]]
-    span, drop = reports[0]["rules"]
-    ended = max(report["at"] for report in reports)
-    world = _World(honest, {life["id"] for life in lives}, span, drop, viewport, measured, ended)
+    return judge_world(World(reports, measured, losses, viewport))
+
+
+def judge_world(world: "World") -> Verdict:
+    """Return the verdict on a run of which the world is made already."""
     verdict = Verdict()
-    for life in honest:
-        verdict.misplaced += _misplaced(life["timeline"], span)
+    for life in world.lives:
+        verdict.misplaced += _misplaced(life["timeline"], world.span)
         if life["observed"] is not None:
             verdict += _judge_one(world, life)
-    verdict.stalled = sum(len(report["stalled"]) for report in reports)
-    if not losses and verdict.dropped:
-        # Nobody owns up to them.
-        verdict.missing += verdict.dropped
-        verdict.dropped = 0
+    verdict.stalled = world.stalled
     return verdict
 
 
-class _World:
+class World:
     """All moves of the measured time, and who made them."""
 
     def __init__(
-        self, lives: list[dict[str, Any]], ids: set[int], span: int, drop: int,
-        viewport: tuple[int, int], measured: tuple[int, int], ended: int,
+        self, reports: list[dict[str, Any]], measured: tuple[int, int], losses: Losses,
+        viewport: tuple[int, int],
     ) -> None:  # fmt: skip
-        self.span, self.drop, self.measured, self.ended = span, drop, measured, ended
+        self.everybody = [life for report in reports for life in report["lives"]]
+        self.lives = [life for life in self.everybody if life["honest"] and len(life["timeline"])]
+        self.span, self.drop = reports[0]["rules"]
+        self.ended = max(report["at"] for report in reports)
+        self.measured, self.losses = measured, losses
+        self.stalled = sum(len(report["stalled"]) for report in reports)
+        self.slow = sorted(pair for report in reports for pair in report["slow"])
         self.half = viewport[0] * TILE // 2, viewport[1] * TILE // 2
-        self.lives, self.ids = lives, ids
-        self.paths = {life["id"]: Path(life) for life in lives}
+        self.by_id: dict[int, list[dict[str, Any]]] = defaultdict(list)
+        for life in sorted(self.lives, key=lambda life: int(life["asked"])):
+            self.by_id[life["id"]].append(life)
+        self.paths = {id: Path(lives) for id, lives in self.by_id.items()}
         columns: list[Any] = []
-        for life in lives:
-            due = life["intents"]
-            due = due[(due >= measured[0]) & (due < measured[1])]
+        for life in self.lives:
+            due = _moves(life, measured)
             x, y = self.paths[life["id"]].at(due) if len(due) else (due, due)
             columns.append((np.full(len(due), life["id"]), due, x, y))
+        if not columns:
+            columns = [(np.empty(0, dtype=np.int64),) * 4]
         ids_, due, x, y = (np.concatenate(part) for part in zip(*columns, strict=True))
         order = np.argsort(due, kind="stable")
         self.id, self.due = ids_[order], due[order]
         x, y = x[order], y[order]
         # The squares that the move may have been published in.
-        self.c0, self.c1 = (x - SLACK) // span, (x + SLACK) // span
-        self.r0, self.r1 = (y - SLACK) // span, (y + SLACK) // span
+        self.c0, self.c1 = (x - SLACK) // self.span, (x + SLACK) // self.span
+        self.r0, self.r1 = (y - SLACK) // self.span, (y + SLACK) // self.span
+
+    def explains(self, begin: int, end: int) -> bool:
+        """Say whether a loss was counted around some time."""
+        return any(a - EXPLAINS <= end and begin <= b + EXPLAINS for a, b in self.losses)
+
+    def was_late(self, begin: int, end: int) -> bool:
+        """Say whether the server, or the way to it, was late for anybody between two moments."""
+        return any(a <= end and begin <= b for a, b in self.slow)
 
 
-class _Interest:
+def _moves(life: dict[str, Any], measured: tuple[int, int]) -> Any:
+    """Return the moves of a life that count: those that were sent in time, and have arrived."""
+    due = life["intents"]
+    if life["why"] and len(due):
+        # What it sent last may never have got there.
+        due = due[due <= life["timeline"][:, 1].max()]
+    due = due[(due >= measured[0]) & (due < measured[1])]
+    return due[~np.isin(due, life["late"])]
+
+
+class Interest:
     """Which squares an observer's screen covered, moment by moment, from `begin` on."""
 
-    def __init__(self, world: _World, path: Path, begin: int, end: int) -> None:
+    def __init__(self, world: World, path: Path, begin: int, end: int) -> None:
         self.begin = begin
-        times = np.arange(begin, end + GRAIN, GRAIN)
+        self._times = times = np.arange(begin, end + GRAIN, GRAIN)
+        self._uncovered: dict[int, Any] = {}
         position = path.at(times)
         span = world.span
         lows, highs, outer_lows, outer_highs = [], [], [], []
@@ -202,6 +250,18 @@ class _Interest:
         i = self._at(times)
         low_c, low_r, high_c, high_r = (bound[i] for bound in self._must)
         return (low_c <= c0) & (c1 <= high_c) & (low_r <= r0) & (r1 <= high_r)
+
+    def always(self, id: int, world: World, begin: int, end: int) -> bool:
+        """Say whether all squares of a player between two moments are to be heard."""
+        count = self._uncovered.get(id)
+        if count is None:
+            x, y = world.paths[id].at(self._times)
+            c0, c1 = (x - SLACK) // world.span, (x + SLACK) // world.span
+            r0, r1 = (y - SLACK) // world.span, (y + SLACK) // world.span
+            covered = self.must(self._times, c0, r0, c1, r1)
+            count = self._uncovered[id] = np.concatenate(([0], np.cumsum(~covered)))
+        first, last = (int(i) for i in self._at(np.array([begin, end])))
+        return bool(count[first] == count[last + 1])
 
     def may(self, times: Any, columns: Any, rows: Any) -> Any:
         """Say of squares at some moments whether they may be heard."""
@@ -233,7 +293,7 @@ def _misplaced(timeline: Any, span: int) -> int:
     return int((~inside).sum())
 
 
-def _judge_one(world: _World, life: dict[str, Any]) -> Verdict:
+def _judge_one(world: World, life: dict[str, Any]) -> Verdict:
     verdict = Verdict(observers=1)
     seen = life["observed"]
     verdict.duplicate, verdict.reordered = seen["duplicate"], seen["reordered"]
@@ -242,7 +302,7 @@ def _judge_one(world: _World, life: dict[str, Any]) -> Verdict:
     begin = life["ready"]
     if not begin or end - begin < 3 * SECOND:
         return verdict
-    interest = _Interest(world, path, begin, end)
+    interest = Interest(world, path, begin, end)
     _judge_moves(world, interest, life, begin, end, verdict)
     rows = seen["rows"]
     if len(rows):
@@ -254,7 +314,7 @@ def _judge_one(world: _World, life: dict[str, Any]) -> Verdict:
 
 
 def _judge_moves(
-    world: _World, interest: _Interest, life: dict[str, Any], begin: int, end: int,
+    world: World, interest: Interest, life: dict[str, Any], begin: int, end: int,
     verdict: Verdict,
 ) -> None:  # fmt: skip
     seen = life["observed"]
@@ -262,71 +322,146 @@ def _judge_moves(
     there = (world.due >= begin + COVERED) & (world.due < end - GONE_WITHIN)
     must = there & interest.must(world.due, world.c0, world.r0, world.c1, world.r1)
     ids, due = world.id[must], world.due[must]
-    verdict.expected = len(ids)
     news = seen["news"]
     moves = news[(news[:, 3] != LEAVE) & (news[:, 3] != GONE)]
-    told = {}
-    for at, id, ack, kind, _source in moves.tolist():
+    told: dict[tuple[int, int], tuple[int, int]] = {}
+    for at, id, ack, kind, _source, _seq in moves.tolist():
         told.setdefault((id, ack), (at, kind))
-    unheard = []
+    unheard: dict[int, list[int]] = defaultdict(list)
     for id, number in zip(ids.tolist(), due.tolist(), strict=True):
         found = told.get((id, number))
         if found is None:
-            unheard.append((id, number))
+            unheard[id].append(number)
             continue
         verdict.delivered += 1
         verdict.shown += found[1] == SHOWN
-        verdict.stale += found[0] - number > STALE
+        if found[0] - number > STALE:
+            verdict.late += 1
+            verdict.stale += not world.was_late(number, found[0])
     heard = {(id, ack) for id, ack in told if ack >= world.measured[0]}
     verdict.extra = len(heard.intersection(zip(world.id.tolist(), world.due.tolist(), strict=True)))
     verdict.extra -= verdict.delivered
+    verdict.expected = len(ids)
     if unheard:
-        _account(unheard, seen, verdict)
+        _account(world, interest, unheard, seen, verdict)
 
 
-def _account(unheard: list[tuple[int, int]], seen: dict[str, Any], verdict: Verdict) -> None:
+def _account(
+    world: World, interest: Interest, unheard: dict[int, list[int]], seen: dict[str, Any],
+    verdict: Verdict,
+) -> None:  # fmt: skip
     """Say why moves were not told by their own numbers."""
-    budget = seen["rows"][:, 4].tolist()
-    gaps = seen["rows"][:, 5].tolist()
-    by_player: dict[int, list[list[int]]] = {}
-    for entry in seen["news"].tolist():
-        by_player.setdefault(entry[1], []).append(entry)
-    for id, number in sorted(unheard):
-        following = next(
-            (
-                entry
-                for entry in by_player.get(id, ())
-                if entry[2] > number or (entry[3] in (LEAVE, GONE) and entry[0] >= number)
-            ),
-            None,
-        )
-        if any(last - SECOND <= number <= at for last, at in seen["behind"]):
-            verdict.skipped += 1
-        elif following is None:
-            verdict.missing += 1
-        elif (source := following[4]) < 0:
-            # The newest was shown by a snapshot: what came before was lost, and repaired.
-            verdict.dropped += 1
-        elif budget[source] > 0:
-            budget[source] -= 1
-            verdict.replaced += 1
-        elif gaps[source]:
-            verdict.dropped += 1
+    rows = seen["rows"]
+    squares = rows[:, 1:3].tolist()
+    by_player: dict[int, list[News]] = defaultdict(list)
+    for at, id, ack, kind, source, seq in seen["news"].tolist():
+        square = tuple(squares[source]) if source >= 0 else None
+        by_player[id].append(News(seq, at, ack, kind in (LEAVE, GONE), source, square))
+    hidden: list[Hidden] = []
+    for id, several in by_player.items():
+        news = _in_order(several)
+        hidden += _hidden(world, interest, id, news, unheard.pop(id, []))
+    # Of these nothing was ever told.
+    verdict.missing += sum(len(numbers) for numbers in unheard.values())
+    left = []
+    for some in hidden:
+        numbers = some.numbers
+        if numbers and any(
+            some.after <= at <= some.before and last - BEHIND <= numbers[-1] and numbers[0] <= at
+            for last, at in seen["behind"]
+        ):
+            verdict.skipped += len(numbers)
+        elif numbers and some.shown and _held_late(seen["holds"], some):
+            verdict.unheld += len(numbers)
         else:
-            verdict.missing += 1
+            left.append(some)
+    short = pay(left, rows[:, 4].tolist())
+    gaps = rows[:, 5].tolist()
+    replaced, others = sum(len(some.numbers) for some in left), 0
+    for some, count in short.items():
+        moves = min(count, len(some.numbers))
+        replaced -= moves
+        seen_to_fail = some.shown or any(gaps[row] for row in some.rows)
+        if seen_to_fail and world.explains(some.after, some.before):
+            verdict.dropped += moves
+        else:
+            verdict.missing += moves
+            others += count - moves
+    # Events that are no moves are short: what paid for some of the moves was not theirs.
+    more = min(others, replaced)
+    verdict.missing += more
+    verdict.replaced += replaced - more
+
+
+def _in_order(news: list[News]) -> list[News]:
+    """Return news by seq, what a batch told before what a snapshot did."""
+    found: dict[int, News] = {}
+    for some in sorted(news):
+        if some.seq not in found or found[some.seq].row < 0:
+            found[some.seq] = some
+    return [found[seq] for seq in sorted(found)]
+
+
+def _hidden(
+    world: World, interest: Interest, id: int, news: list[News], numbers: list[int]
+) -> list[Hidden]:
+    """Return what an observer was not told of a player between what it was told."""
+    found = []
+    at = 0
+    known = [place for place, some in enumerate(news) if not some.parts]
+    for before, after in zip([-1, *known], [*known, len(news)], strict=True):
+        ended = after == len(news)
+        # Who comes back acknowledges nothing at first.
+        until = 2**62 if ended else news[after].ack or news[after].at
+        begin = at
+        while at < len(numbers) and numbers[at] < until:
+            at += 1
+        between = news[before + 1 : after + 1]
+        mine = numbers[begin:at]
+        count = len(mine)
+        if before >= 0 and not ended:
+            events = news[after].seq - news[before].seq - len(between)
+            if events <= 0 and not mine:
+                continue
+            if _surely_held(world, interest, id, news[before], news[after]):
+                count = max(count, events)
+        if count:
+            shown = not ended and news[after].row < 0
+            later = [] if ended else news[after + 1 :]
+            found.append(Hidden.between(
+                mine, count, news[before] if before >= 0 else None, between, later, shown,
+            ))  # fmt: skip
+    return found
+
+
+def _surely_held(
+    world: World, interest: Interest, id: int, before: News, after: News
+) -> bool:
+    """Say whether whatever a player did between two news of it was to be told."""
+    lives = world.by_id.get(id)
+    if lives is None or len(lives) > 1 or before.row < 0 or after.row < 0:
+        return False
+    begin = before.at - 2 * SECOND
+    return begin > interest.begin and interest.always(id, world, begin, after.at)
+
+
+def _held_late(holds: Any, some: Hidden) -> bool:
+    """Say whether squares became held between the news before and the snapshot after."""
+    return bool(((holds[:, 0] >= some.after) & (holds[:, 0] <= some.before)).any())
 
 
 def _judge_end(
-    world: _World, interest: _Interest, life: dict[str, Any], verdict: Verdict
+    world: World, interest: Interest, life: dict[str, Any], verdict: Verdict
 ) -> None:
     """Compare what an observer believes at the end with the truth."""
     beliefs = {row[0]: row for row in life["observed"]["beliefs"].tolist()}
     last = np.array([world.ended - COVERED])
-    for other in world.lives:
-        id, timeline = other["id"], other["timeline"]
+    for id, lives in world.by_id.items():
+        other, timeline = lives[-1], world.paths[id].timeline
         known = beliefs.get(id)
         if other["left"]:
-            if known is not None and other["left"] < world.ended - GONE_WITHIN:
+            stays = GONE_WITHIN + (DIMMED if other["why"] else 0)
+            if known is not None and other["left"] < world.ended - stays:
                 verdict.ghosts += 1
             continue
         if not other["ready"] or other["ready"] > world.ended - GONE_WITHIN:

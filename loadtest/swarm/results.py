@@ -20,10 +20,18 @@ def as_dict(result: Result) -> dict[str, Any]:
     return {
         **asdict(result),
         "verdict": verdict.as_dict() if verdict else None,
+        "screens": _screens(result),
         "adds_up": verdict.adds_up if verdict else None,
         "faults": result.faults,
         "figures": {key: round(value, 4) for key, value in figures(result).items()},
     }
+
+
+def _screens(result: Result) -> dict[str, Any] | None:
+    screens = result.screens
+    if screens is None:
+        return None
+    return {"looks": screens.looks, "lasting": screens.lasting, "longest": screens.longest}
 
 
 def _command() -> str:

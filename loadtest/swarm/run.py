@@ -6,6 +6,7 @@ and what is under way arrives; then the oracle judges. It prints nothing.
 
 import multiprocessing
 import os
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -21,9 +22,10 @@ from loadtest.swarm import target as targets
 from loadtest.swarm.generator import HOUSEKEEPING, Plan
 from loadtest.swarm.generator import main as generate
 from loadtest.swarm.histogram import CLASSES, Histogram
-from loadtest.swarm.oracle import Verdict, judge
+from loadtest.swarm.oracle import Verdict, World, judge_world
 from loadtest.swarm.scenarios import SCENARIOS
-from loadtest.swarm.target import Target, TargetError
+from loadtest.swarm.screens import Returns, Screens, look, returns
+from loadtest.swarm.target import Target, TargetError, Watch
 from loadtest.swarm.wire import FIRST_NUMBER
 
 SECOND = 1_000_000
@@ -31,18 +33,29 @@ SECOND = 1_000_000
 #: Seconds in which bots move before it counts, and stand afterwards.
 WARM_UP, SETTLE = 2.0, 3.0
 
+#: Seconds after which the last moves count as unanswered, where that takes longer than SETTLE.
+ANSWERED = 20.0
+
 #: Seconds that joining may take besides its own pace, and a report of a process.
 JOINING, REPORTING = 30.0, 120.0
 
+#: Seconds without anybody in play after which a run is over.
+ALONE = 30.0
+
+#: Seconds within which who was cut off must be back.
+BACK_WITHIN = 20.0
+
 #: A run is not valid if a process of the swarm used more than this share of a core, or sent one
-#: move in a hundred later than so many ms after it was due.
+#: move in a hundred later than so many ms after it was due, unless told otherwise.
 BUSY, LATE = 0.9, 50.0
 
 
 @dataclass
 class Options:
     """What a run is told. `url` names a server that runs; else one is started with `broker` and
-    `workers`. `sample` bots observe (all of a small swarm). `pin` keeps server and swarm apart."""
+    `workers`. `sample` bots observe (all of a small swarm). `pin` keeps server and swarm apart;
+    `returns` says that who is cut off comes back; `insecure` that any certificate will do; `late`
+    is how late, in ms, one move in a hundred may be sent by a swarm that is believed."""
 
     bots: int = 1000
     seconds: float = 30.0
@@ -57,6 +70,9 @@ class Options:
     sample: int = 40
     joins: float = 500.0
     pin: bool = True
+    returns: bool = True
+    insecure: bool = False
+    late: float = LATE
 
 
 @dataclass
@@ -75,18 +91,34 @@ class Result:
     series: list[dict[str, float]] = field(default_factory=list)
     server: dict[str, Any] = field(default_factory=dict)
     complaints: dict[str, int] = field(default_factory=dict)
+    cuts: dict[str, int] = field(default_factory=dict)
+    screens: Screens | None = None
+    returns: Returns | None = None
+    #: Why the swarm is not to be believed: then nothing is judged.
     invalid: list[str] = field(default_factory=list)
+    #: The error is one whatever the swarm was like.
+    certain: bool = False
 
     @property
     def faults(self) -> list[str]:
         """What makes the run fail, in words."""
         found = [self.error] if self.error else []
+        if self.invalid:
+            return found if self.certain else []
         if self.verdict is not None:
             found += [f"{count} {name}" for name, count in self.verdict.faults.items()]
             if not self.verdict.adds_up:
                 found.append("what was expected is not accounted for")
         if self.totals.get("lost"):
-            found.append(f"{self.totals['lost']:g} bots lost their connection")
+            found.append(f"{self.totals['lost']:g} times a bot lost its connection")
+            found += [f"{count} times: {why}" for why, count in self.cuts.items()]
+        if self.returns is not None:
+            found += [f"{count} bots {what}" for what, count in self.returns.faults.items()]
+        if self.screens is not None:
+            found += [
+                f"{count} times {kind} on a screen for too long"
+                for kind, count in self.screens.lasting.items()
+            ]
         found += [f"{count} times: {why}" for why, count in self.complaints.items()]
         return found
 
@@ -110,18 +142,47 @@ Show = Callable[[Progress], None]
 
 
 class _Ended(Exception):
-    """The run cannot go on; the text says why."""
+    """The run cannot go on; the text says why. `certain`: and that is no fault of the swarm's."""
+
+    def __init__(self, why: str, *, certain: bool = False) -> None:
+        super().__init__(why)
+        self.certain = certain
 
 
-def run(options: Options, show: Show) -> Result:
+class Field:
+    """What somebody who does things to a run while it is measured can see, and order."""
+
+    def __init__(
+        self, target: Target, now: Callable[[], int], order: Callable[..., None]
+    ) -> None:
+        self.target = target
+        #: The run's clock, in us.
+        self.now = now
+        self._order = order
+
+    def close(self, code: int, share: float) -> None:
+        """Let a share of the bots close their connections with a code, and come back."""
+        self._order("close", code, share)
+
+
+#: Done in a thread of its own, from the begin of the measured time on.
+Deed = Callable[[Field], None]
+
+
+def run(
+    options: Options, show: Show, deed: Deed | None = None, target: Target | None = None
+) -> Result:
     """Do one run. Raises TargetError where there is nothing to be measured; what goes wrong later
-    is told in the result, with all that was measured before it."""
+    is told in the result, with all that was measured before it.
+
+    `deed` is done meanwhile, and may end and start the server; `target` is one that runs.
+    """
     with ExitStack() as stack:
         cores = sorted(os.sched_getaffinity(0))
         apart = options.pin and options.url is None and options.workers == 1 and len(cores) > 1
         if options.url is not None:
-            target: Target = targets.there(options.url)
-        else:
+            target = targets.there(options.url, options.insecure)
+        elif target is None:
             scenario = SCENARIOS[options.scenario]
             squares = options.squares or scenario.squares(options.bots)
             target = stack.enter_context(
@@ -129,15 +190,15 @@ def run(options: Options, show: Show) -> Result:
                     options.broker, options.workers, squares, tuple(cores[:1]) if apart else (),
                 )
             )  # fmt: skip
-        return _Run(options, target, tuple(cores[1:]) if apart else (), show, stack).do()
+        return _Run(options, target, tuple(cores[1:]) if apart else (), show, stack, deed).do()
 
 
 class _Run:
     def __init__(
         self, options: Options, target: Target, cpus: tuple[int, ...], show: Show,
-        stack: ExitStack,
+        stack: ExitStack, deed: Deed | None,
     ) -> None:  # fmt: skip
-        self._options, self._target, self._show = options, target, show
+        self._options, self._target, self._show, self._deed = options, target, show, deed
         self._epoch = time.monotonic_ns() // 1000 - FIRST_NUMBER
         self._pipes: list[Connection] = []
         self._latest: dict[int, dict[str, Any]] = {}
@@ -145,6 +206,10 @@ class _Run:
         self._result = Result(options, broker=target.url)
         self._signals = Signals()
         self._shown = 0.0
+        self._phase_began: tuple[str, float] = ("", 0.0)
+        self._alone_since: float | None = None
+        self._deed_failed = ""
+        self._ordering = threading.Lock()
         self._last: tuple[float, dict[str, Any], Histogram] | None = None
         scenario = SCENARIOS[options.scenario]
         self._viewport = options.viewport or scenario.viewport
@@ -154,6 +219,8 @@ class _Run:
             ours, theirs = context.Pipe()
             plan = Plan(
                 address=target.address,
+                name=target.name,
+                tls=target.tls,
                 path=target.path,
                 scenario=options.scenario,
                 rate=rate,
@@ -163,6 +230,7 @@ class _Run:
                 joins=options.joins / options.processes,
                 epoch=self._epoch,
                 cpus=cpus,
+                returns=options.returns,
             )
             process = context.Process(target=generate, args=(theirs, plan), daemon=True)
             process.start()
@@ -175,16 +243,19 @@ class _Run:
 
     def do(self) -> Result:
         """Go through the phases."""
+        began = time.monotonic()
         try:
-            with self._signals:
-                self._phases()
+            with self._signals, Watch(self._target, self._now) as watch:
+                self._phases(watch)
         except _Ended as ended:
-            self._result.error = str(ended)
+            self._result.error, self._result.certain = str(ended), ended.certain
+            if not self._result.measured:
+                self._check_busy(self._sum()["cpu"], time.monotonic() - began)
         except Interrupted:
             self._result.error = "interrupted"
         return self._result
 
-    def _phases(self) -> None:
+    def _phases(self, watch: Watch) -> None:
         options, result = self._options, self._result
         scenario = SCENARIOS[options.scenario]
         early = sum(index % 100 >= scenario.late * 100 for index in range(options.bots))
@@ -197,10 +268,15 @@ class _Run:
         latency, late = self._histograms()
         if scenario.late:
             self._order("storm")
+        deed = threading.Thread(target=self._do_deed, daemon=True)
+        if self._deed is not None:
+            deed.start()
         row: dict[str, Any] = {**cost, **before, "histogram": latency.copy(), "at": begin}
         try:
-            while (left := options.seconds - (self._now() - begin) / SECOND) > 0:
-                self._wait("measuring", min(1.0 - HOUSEKEEPING / SECOND, left))
+            while (
+                left := options.seconds - (self._now() - begin) / SECOND
+            ) > 0 or deed.is_alive():
+                self._wait("measuring", min(1.0 - HOUSEKEEPING / SECOND, max(left, 0.1)))
                 row = self._add_row(row, begin)
         finally:
             # Also where it ends here: what was measured until now is told.
@@ -208,30 +284,48 @@ class _Run:
         end = int(row["at"])
         self._order("stop")
         self._wait("settling", SETTLE)
+        self._wait("settling", ANSWERED, lambda all: not all["unanswered"], ends=False)
         self._order("report")
         self._wait("reporting", REPORTING, lambda _: len(self._reports) == len(self._pipes))
-        result.verdict = judge(
-            self._reports, (begin, end),
-            targets.losses(stats, self._target.stats()), self._viewport,
-        )  # fmt: skip
+        watch.look()
         self._tell_joining()
+        if not result.invalid:
+            self._judge((begin, end), watch)
         self._order("end")
+
+    def _judge(self, measured: tuple[int, int], watch: Watch) -> None:
+        result = self._result
+        world = World(self._reports, measured, watch.losses, self._viewport)
+        result.verdict = judge_world(world)
+        result.returns = returns(world, until=world.ended - round(BACK_WITHIN * SECOND))
+        result.screens = look(world, strangers=self._options.url is not None)
+
+    def _do_deed(self) -> None:
+        assert self._deed is not None
+        try:
+            self._deed(Field(self._target, self._now, self._order))
+        except Exception as error:
+            self._deed_failed = f"{type(error).__name__}: {error}"
 
     # Talking to the processes of the swarm.
 
     def _order(self, *order: Any) -> None:
         for pipe in self._pipes:
             try:
-                pipe.send(order)
+                with self._ordering:
+                    pipe.send(order)
             except OSError as error:
-                raise _Ended("a process of the swarm has died") from error
+                raise _Ended("a process of the swarm has died", certain=True) from error
 
     def _wait(
         self, phase: str, seconds: float,
-        until: Callable[[dict[str, Any]], bool] | None = None,
+        until: Callable[[dict[str, Any]], bool] | None = None, *, ends: bool = True,
     ) -> None:  # fmt: skip
-        """Take in what the processes tell for so long, or until something is true."""
+        """Take in what the processes tell for so long, or until something is true; `ends`: or the
+        run has ended."""
         started = time.monotonic()
+        if phase != self._phase_began[0]:
+            self._phase_began = phase, started
         while (left := started + seconds - time.monotonic()) > 0:
             self._signals.check()
             for pipe in wait(self._pipes, min(left, 0.25)):
@@ -239,22 +333,35 @@ class _Run:
                 try:
                     kind, told = pipe.recv()
                 except (EOFError, OSError) as error:
-                    raise _Ended("a process of the swarm has died") from error
+                    raise _Ended("a process of the swarm has died", certain=True) from error
                 if kind == "report":
                     self._reports.append(told)
                 else:
                     self._latest[self._pipes.index(pipe)] = told
-            if self._target.died:
-                raise _Ended(f"{self._target.died} in the middle of the run")
+            if self._target.died and self._deed is None:
+                raise _Ended(f"{self._target.died} in the middle of the run", certain=True)
+            if self._deed_failed:
+                raise _Ended(f"what was to be done has failed: {self._deed_failed}", certain=True)
             total = self._sum()
-            self._progress(phase, time.monotonic() - started, total)
-            if total["lost"] and not total["playing"]:
-                why = max(self._complaints().items(), key=lambda item: item[1])[0]
-                raise _Ended(f"all bots have lost their connection: {why}")
+            self._progress(phase, time.monotonic() - self._phase_began[1], total)
+            self._check_alone(total)
             if until is not None and until(total):
                 return
-        if until is not None:
+        if until is not None and ends:
             raise _Ended(f"{phase} has not ended within {seconds:.0f} seconds")
+
+    def _check_alone(self, total: dict[str, Any]) -> None:
+        """End the run where nobody is in play, and nobody will be."""
+        now = time.monotonic()
+        if total["playing"] or not total["lost"] + total["sent_away"]:
+            self._alone_since = None
+            return
+        if self._alone_since is None:
+            self._alone_since = now
+        patience = ALONE if total["joins"] and self._options.returns else 0.0
+        if now - self._alone_since >= patience:
+            why = max(self._told("cuts").items(), key=lambda item: item[1])[0]
+            raise _Ended(f"all bots have lost their connection: {why}")
 
     def _fresh(self, phase: str) -> int:
         """Wait until all processes have told how far they are; return the moment they mean."""
@@ -271,7 +378,7 @@ class _Run:
     def _sum(self) -> dict[str, Any]:
         names = (
             "playing", "ready", "moves", "joins", "deliveries", "events", "bytes", "snapshots",
-            "resyncs", "steps", "cpu",
+            "resyncs", "steps", "cpu", "unanswered",
         )  # fmt: skip
         total: dict[str, Any] = dict.fromkeys(names, 0)
         counted: Counter[str] = Counter()
@@ -279,13 +386,14 @@ class _Run:
             for name in names:
                 total[name] += told[name]
             counted.update(told["counted"])
-        return {**total, "lost": counted["lost"], "offences": counted["offences"]}
+        return {**total, **{name: counted[name] for name in ("lost", "sent_away", "offences")}}
 
-    def _complaints(self) -> dict[str, int]:
-        complaints: Counter[str] = Counter()
+    def _told(self, what: str) -> dict[str, int]:
+        """Return the sum of what all processes tell with their words."""
+        total: Counter[str] = Counter()
         for told in self._latest.values():
-            complaints.update(told["complaints"])
-        return dict(complaints)
+            total.update(told[what])
+        return dict(total)
 
     def _histograms(self) -> tuple[Histogram, Histogram]:
         """Return the latencies and the latenesses so far."""
@@ -347,7 +455,7 @@ class _Run:
         latency_after, late_after = self._histograms()
         past = result.measured = max((self._told_at() - begin) / SECOND, 0.001)
         total = {name: after[name] - before[name] for name in after}
-        total["lost"] = after["lost"]
+        total["lost"], total["sent_away"] = after["lost"], after["sent_away"]
         total["playing"] = after["playing"]
         for name in ("server_cpu", "broker_cpu"):
             total[name] = max(cost_after[name] - cost[name], 0.0)
@@ -357,14 +465,17 @@ class _Run:
         result.latency = (latency_after - latency).summary()
         lateness = (late_after - late).summary()
         result.totals["late_p99"] = lateness["p99"]
-        result.complaints = self._complaints()
+        result.complaints, result.cuts = self._told("complaints"), self._told("cuts")
         now = self._target.stats()
         result.server = {name: n - stats.get(name, 0) for name, n in sorted(now.items())}
-        busy = total["swarm_cpu"] / past / len(self._pipes)
-        if busy > BUSY:
-            result.invalid.append(f"the swarm itself used {busy:.0%} of its cores")
-        if lateness["p99"] > LATE:
+        self._check_busy(total["swarm_cpu"], past)
+        if lateness["p99"] > self._options.late:
             result.invalid.append(f"one move in a hundred was sent {lateness['p99']:.0f} ms late")
+
+    def _check_busy(self, cpu: float, seconds: float) -> None:
+        busy = cpu / max(seconds, 1.0) / len(self._pipes)
+        if busy > BUSY:
+            self._result.invalid.append(f"the swarm itself used {busy:.0%} of its cores")
 
     def _tell_joining(self) -> None:
         lives = [life for report in self._reports for life in report["lives"] if life["ready"]]
@@ -384,4 +495,4 @@ def _end(process: Any, pipe: Connection) -> None:
         process.join()
 
 
-__all__ = ["Options", "Progress", "Result", "TargetError", "run"]
+__all__ = ["Deed", "Field", "Options", "Progress", "Result", "TargetError", "run"]

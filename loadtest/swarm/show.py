@@ -15,6 +15,9 @@ from loadtest.swarm.run import Options, Progress, Result, Show
 #: Off a terminal, a line each so many seconds.
 LINE_EVERY = 5.0
 
+#: The first line of each phase comes after so many seconds of it.
+FIRST_LINE_AFTER = 1.0
+
 #: The rows of the table: what it is called, its key, and how it is written.
 FIGURES = (
     ("moves a second", "moves/s", "{:,.0f}"),
@@ -36,21 +39,32 @@ HEARD = (
     ("= delivered", "delivered"),
     ("+ replaced by a newer move", "replaced"),
     ("+ skipped for a slow client", "skipped"),
+    ("+ in a square told of late", "unheld"),
     ("+ dropped and counted", "dropped"),
     ("+ missing", "missing"),
     ("heard besides, rightly", "extra"),
+    ("late (over 2 s)", "late"),
 )
 FAULTS = (
     ("heard from too far away", "foreign"),
     ("duplicate", "duplicate"),
     ("out of order", "reordered"),
-    ("stale (over 2 s)", "stale"),
+    ("late, and nobody else", "stale"),
     ("ghosts at the end", "ghosts"),
     ("unseen at the end", "unseen"),
     ("wrong at the end", "wrong"),
     ("told in a wrong square", "misplaced"),
     ("stalled in lockstep", "stalled"),
     ("last move unanswered", "unanswered"),
+)
+#: What became of those who were cut off or sent away: told where there were any.
+RETURNS = (
+    ("sent away, or cut off", "cuts"),
+    ("back as themselves", "as_themselves"),
+    ("back as somebody else", "as_others"),
+    ("not back at the end", "never"),
+    ("away, s: median", "median"),
+    ("most", "most"),
 )
 
 
@@ -143,7 +157,10 @@ class Display:
 
         def line(progress: Progress) -> None:
             now = time.monotonic()
-            if progress.phase == last[1] and now - last[0] < LINE_EVERY:
+            if progress.phase != last[1]:
+                # Its first moments say nothing yet.
+                last[:] = now - LINE_EVERY + FIRST_LINE_AFTER, progress.phase
+            if now - last[0] < LINE_EVERY:
                 return
             last[:] = now, progress.phase
             self.say(
@@ -174,7 +191,20 @@ class Display:
                 for what, key in rows:
                     table.add_row(what, *(_sum(runs, key) for runs in groups.values()))
                 table.add_section()
+        if any(run.returns and run.returns.cuts for runs in groups.values() for run in runs):
+            for what, key in RETURNS:
+                table.add_row(what, *(_returned(runs, key) for runs in groups.values()))
         self._console.print(table)
+
+
+def _returned(runs: Sequence[Result], key: str) -> str:
+    found = [run.returns for run in runs if run.returns is not None]
+    away = sorted(seconds for one in found for seconds in one.away)
+    if key == "median":
+        return f"{statistics.median(away):.1f}" if away else "-"
+    if key == "most":
+        return f"{away[-1]:.1f}" if away else "-"
+    return f"{sum(getattr(one, key) for one in found):,}" if found else "-"
 
 
 def _sum(runs: Sequence[Result], key: str) -> str:

@@ -4,27 +4,34 @@ Starts real programs on free ports of loopback, ends those and no others, and re
 have cost. It knows nothing of bots.
 """
 
+import atexit
 import contextlib
+import http.client
 import json
 import os
 import re
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
 import psutil
+
+from loadtest.guard import Guard
+from loadtest.swarm import wire
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -41,6 +48,9 @@ PASSED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "PYTHONDONTWRITEBYTECOD
 #: What each program that runs says on standard error.
 _ERRORS: dict[int, IO[str]] = {}
 
+#: Ends what is started here when this process is killed; made with the first program.
+_guards: list[Guard] = []
+
 
 class TargetError(Exception):
     """What is to be measured is not there; the text is one sentence for people."""
@@ -48,8 +58,9 @@ class TargetError(Exception):
 
 @dataclass
 class Target:
-    """A server that answers at `address`. `server` and `broker` are processes to be measured, none
-    where it runs elsewhere; `url` is the broker's, as the server was told it."""
+    """A server that answers at `address`, a number and a port. `server` and `broker` are processes
+    to be measured, none where it runs elsewhere; `url` is the broker's, as the server was told it;
+    `name` what the server is called; `tls` "", "checked" or "unchecked"."""
 
     address: tuple[str, int]
     path: str
@@ -57,6 +68,8 @@ class Target:
     server: list[psutil.Process] = field(default_factory=list)
     broker: list[psutil.Process] = field(default_factory=list)
     process: "subprocess.Popen[str] | None" = None
+    name: str = "127.0.0.1"
+    tls: str = ""
 
     @property
     def died(self) -> str | None:
@@ -81,31 +94,84 @@ class Target:
 
     def stats(self) -> "dict[str, Any]":
         """Return the sum of what all nodes of the server counted since their start."""
-        host, port = self.address
-        nodes: dict[int, Any] = {}
-        for _ in range(STATS_TRIES):
-            try:
-                with urllib.request.urlopen(f"http://{host}:{port}/stats", timeout=5) as answer:
-                    shown = json.load(answer)
-            except (OSError, ValueError):
-                break
-            nodes[shown["node"]] = shown
-            if len(nodes) >= shown["nodes"]:
-                break
         total: Counter[str] = Counter()
-        for shown in nodes.values():
+        for shown in self.nodes().values():
             total.update(shown["counted"])
             total.update({f"broker_{name}": n for name, n in shown["broker"].items()})
         return dict(total)
 
+    def nodes(self, patience: float = 5.0) -> "dict[int, dict[str, Any]]":
+        """Return what /stats of each node shows, by the node's id; those that can be had."""
+        nodes: dict[int, Any] = {}
+        for _ in range(STATS_TRIES):
+            try:
+                with self.open("/stats", patience) as answer:
+                    shown = json.load(answer)
+            except (OSError, ValueError, http.client.HTTPException):
+                break
+            nodes[shown["node"]] = shown
+            if len(nodes) >= shown["nodes"]:
+                break
+        return nodes
 
-#: What a server or its broker counts when something is lost.
-LOSSES = ("gaps", "unheard_batches", "refused_batches", "broker_dropped")
+    def open(self, page: str, patience: float = 5.0) -> Any:
+        """Ask for a page that lies beside the path of the WebSocket. Raises OSError."""
+        scheme, context = "http", None
+        if self.tls:
+            scheme, context = "https", ssl.create_default_context()
+            if self.tls == "unchecked":
+                context.check_hostname = False
+                context.verify_mode = ssl.CERT_NONE
+        host = wire.host(self.name, self.address[1], bool(self.tls))
+        folder = urlsplit(self.path).path.rpartition("/")[0]
+        url = f"{scheme}://{host}{folder}{page}"
+        return urllib.request.urlopen(url, timeout=patience, context=context)
 
 
-def losses(before: dict[str, Any], after: dict[str, Any]) -> int:
-    """Return how many losses were counted between two readings of the stats."""
-    return sum(after.get(name, 0) - before.get(name, 0) for name in LOSSES)
+#: What a server or its broker counts when something is lost, or told anew because it may be.
+LOSSES = (
+    "gaps", "unheard_batches", "refused_batches", "resets", "repairs", "nodes_lost",
+    "broker_dropped",
+)  # fmt: skip
+
+
+class Watch:
+    """Looks at the server's counters once a second, in a thread of its own, and notes when losses
+    were counted: between two moments of a clock, in us."""
+
+    def __init__(self, target: Target, clock: Callable[[], int]) -> None:
+        self._target, self._clock = target, clock
+        self.losses: list[tuple[int, int]] = []
+        self._last: dict[int, tuple[int, int]] = {}
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> "Watch":
+        self.look()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._over.wait(1.0):
+            self.look()
+
+    def look(self) -> None:
+        """Look at the counters of all nodes that answer. What a new one counts is counted too."""
+        began = self._clock()
+        shown = self._target.nodes(2.0)
+        now = self._clock()
+        for node, one in shown.items():
+            broker = {f"broker_{name}": n for name, n in one["broker"].items()}
+            counted = Counter({**one["counted"], **broker})
+            total = sum(counted[name] for name in LOSSES)
+            since, before = self._last.get(node, (began, 0))
+            if total > before and self._last:
+                self.losses.append((since, now))
+            self._last[node] = began, total
 
 
 def _cost(processes: set[psutil.Process]) -> tuple[float, float]:
@@ -118,42 +184,50 @@ def _cost(processes: set[psutil.Process]) -> tuple[float, float]:
     return cpu, memory
 
 
-def there(url: str) -> Target:
-    """Return the target at a ws:// URL. Raises TargetError."""
+def there(url: str, insecure: bool = False) -> Target:
+    """Return the target at a ws:// or wss:// URL; with `insecure` whatever its certificate says.
+    Raises TargetError."""
     parts = urlsplit(url)
-    if parts.scheme != "ws" or not parts.hostname:
-        raise TargetError(f"{url!r} is not the address of a server: ws://HOST:PORT/ws is one")
-    address = parts.hostname, parts.port or 80
     try:
-        with socket.create_connection(address, timeout=5):
-            pass
+        port = parts.port or (443 if parts.scheme == "wss" else 80)
+    except ValueError:
+        port = 0
+    if parts.scheme not in ("ws", "wss") or not parts.hostname or not port:
+        raise TargetError(f"{url!r} is not the address of a server: ws://HOST:PORT/ws is one")
+    try:
+        with socket.create_connection((parts.hostname, port), timeout=5) as connection:
+            address = connection.getpeername()[:2]
     except OSError as error:
         raise TargetError(
             f"nothing answers at {url} ({error.strerror or error}): start a server there, or leave "
             "--url out and one is started"
         ) from error
-    return Target(address, parts.path or "/ws")
+    tls = "" if parts.scheme == "ws" else "unchecked" if insecure else "checked"
+    path = (parts.path or "/ws") + (f"?{parts.query}" if parts.query else "")
+    return Target(address, path, name=parts.hostname, tls=tls)
 
 
 @contextlib.contextmanager
 def started(
-    broker: str, workers: int, spread: int, cpus: tuple[int, ...]
+    broker: str, workers: int, spread: int, cpus: tuple[int, ...], port: int = 0,
+    environment: dict[str, str] | None = None, module: Sequence[str] = ("server",),
 ) -> Iterator[Target]:
     """Run a server and, where `broker` names none that runs, its broker.
 
     A URL without a host, such as redis://, is started here; "" is the server's own default. The
-    server may use `cpus`, or all if there are none. Raises TargetError.
+    server may use `cpus`, or all if there are none; `environment` is added to its own; `module` is
+    what is run, with what it is told before the options. Raises TargetError.
     """
     with contextlib.ExitStack() as stack:
         processes: list[psutil.Process] = []
         urls = [_broker(stack, url, processes) for url in re.split(r",(?=[a-z+]+://)", broker)]
         command = [
-            *(sys.executable, "-m", "server", "--port", "0", "--workers", str(workers)),
+            *(sys.executable, "-m", *module, "--port", str(port), "--workers", str(workers)),
             *("--spread", str(spread), "--walkers", "0", "--log-level", "WARNING"),
         ]
         if any(urls):
             command += ["--broker", ",".join(urls)]
-        process = _run(stack, command, cpus)
+        process = run_program(stack, command, cpus, environment)
         assert process.stdout is not None
         line = process.stdout.readline()
         found = re.search(r"http://\S+:(\d+)", line)
@@ -192,16 +266,21 @@ def _last_words(process: "subprocess.Popen[str]") -> str:
     return lines[-1] if lines else f"it ended with code {process.returncode}"
 
 
-def _run(
-    stack: contextlib.ExitStack, command: list[str], cpus: tuple[int, ...] = ()
-) -> "subprocess.Popen[str]":
-    """Start a program, which ends with the stack; Ctrl-C does not reach it."""
+def run_program(
+    stack: contextlib.ExitStack, command: list[str], cpus: tuple[int, ...] = (),
+    environment: dict[str, str] | None = None,
+) -> "subprocess.Popen[str]":  # fmt: skip
+    """Start a program, which ends with the stack, or with this process; Ctrl-C does not reach
+    it."""
     # Not a pipe: what nobody reads would stop it in the end.
     errors = stack.enter_context(tempfile.TemporaryFile("w+"))
     process = subprocess.Popen(
         command,
         cwd=ROOT,
-        env={name: value for name, value in os.environ.items() if name in PASSED_ON},
+        env={
+            **{name: value for name, value in os.environ.items() if name in PASSED_ON},
+            **(environment or {}),
+        },
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=errors,
@@ -209,6 +288,10 @@ def _run(
         start_new_session=True,
     )
     stack.callback(_end, process)
+    if not _guards:
+        _guards.append(Guard())
+        atexit.register(_guards[0].close)
+    _guards[0].watch(process.pid)
     _ERRORS[process.pid] = errors
     if cpus:
         # At once, before it has threads or children, which inherit it.
@@ -225,6 +308,7 @@ def _end(process: "subprocess.Popen[str]") -> None:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait(PATIENCE)
+    _guards[0].forget(process.pid)
     assert process.stdout is not None
     process.stdout.close()
     del _ERRORS[process.pid]
@@ -250,7 +334,7 @@ def _broker(stack: contextlib.ExitStack, url: str, processes: list[psutil.Proces
         else:
             where = ["--ipc", f"{folder}/forwarder"]
             made = f"zeromq+ipc://{folder}/forwarder"
-        forwarder = _run(stack, [sys.executable, "-m", "brokers.zeromq", *where])
+        forwarder = run_program(stack, [sys.executable, "-m", "brokers.zeromq", *where])
         assert forwarder.stdout is not None
         if not forwarder.stdout.readline().startswith("ready"):
             raise TargetError(f"the ZeroMQ forwarder does not start: {_last_words(forwarder)}")
@@ -276,7 +360,7 @@ def _redis(stack: contextlib.ExitStack, options: tuple[str, ...]) -> tuple[int, 
             "install redis-server), or name a Redis that runs"
         )
     port = _free_port()
-    process = _run(
+    process = run_program(
         stack,
         [
             *("redis-server", "--bind", "127.0.0.1", "--port", str(port), "--dir", _folder(stack)),

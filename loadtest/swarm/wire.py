@@ -30,11 +30,17 @@ _FLUSH_ENDS = re.compile(rb"\x82[\x03-\x0b]\x92\x15", re.DOTALL)
 _NOTHING = np.empty(0, dtype=np.int64)
 
 
-def handshake(host: str, port: int, path: str) -> bytes:
+def host(name: str, port: int, secure: bool) -> str:
+    """Return what a request calls its server: without the port that goes without saying."""
+    shown = f"[{name}]" if ":" in name else name
+    return shown if port == (443 if secure else 80) else f"{shown}:{port}"
+
+
+def handshake(host: str, path: str) -> bytes:
     """Return the request that opens a WebSocket."""
     key = base64.b64encode(os.urandom(16)).decode()
     return (
-        f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nUpgrade: websocket\r\n"
+        f"GET {path} HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\n"
         "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
         f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Protocol: flatlands\r\n\r\n"
     ).encode()

@@ -3,30 +3,35 @@
 import numpy as np
 import pytest
 
+from loadtest.swarm.observer import SHOWN
 from loadtest.swarm.oracle import SECOND, TILE, judge
-from loadtest.swarm.wire import ENTER, GONE, TRACK
+from loadtest.swarm.wire import ENTER, GONE, LEAVE, TRACK
 
 SPAN = 16 * TILE
 BEGIN, END = 10 * SECOND, 20 * SECOND
 VIEWPORT = (24, 24)
 
 
-def life(id, square, moves=(), *, left=0, seen=None, place=None):
+def life(id, square, moves=(), *, left=0, seen=None, place=None, ready=SECOND):
     """A player who stands in the middle of a square, and answers each of its moves."""
     x, y = place or (square[0] * SPAN + SPAN // 2, square[1] * SPAN + SPAN // 2)
     rows = [(1, 0, *square, x, y, 0, 0, 0, 0)]
     rows += [(2 + n, due, *square, x, y, 0, 0, due // 1000, 0) for n, due in enumerate(moves)]
     return {
-        "index": id, "id": id, "asked": 0, "ready": SECOND, "left": left, "offset": 0.0,
+        "index": id, "id": id, "asked": 0, "ready": ready, "left": left, "offset": 0.0,
         "honest": True, "held_changes": 0, "intents": np.array(moves, dtype=np.int64),
-        "timeline": np.array(rows, dtype=np.int64), "observed": seen,
+        "timeline": np.array(rows, dtype=np.int64), "observed": seen, "why": "", "welcomed": 0,
+        "former_seq": 0, "late": np.empty(0, dtype=np.int64),
+        "heard": np.array([0, *moves], dtype=np.int64),
     }  # fmt: skip
 
 
-def observed(news=(), rows=((0, 0, 0, 1, 0, 0),), beliefs=(), behind=()):
-    """What an observer was told: news (when, id, ack, kind, row), and rows of batches."""
+def observed(news=(), rows=((0, 0, 0, 1, 0, 0),), beliefs=(), behind=(), holds=()):
+    """What an observer was told: news (when, id, ack, kind, row, seq), and rows of batches."""
     return {
-        "news": np.array(news, dtype=np.int64).reshape(-1, 5),
+        "news": np.array(news, dtype=np.int64).reshape(-1, 6),
+        "holds": np.array(holds, dtype=np.int64).reshape(-1, 5), "links": [],
+        "looks": np.empty((0, 2), dtype=np.int64), "screens": np.empty((0, 2), dtype=np.int64),
         "rows": np.array(rows, dtype=np.int64).reshape(-1, 6),
         "beliefs": np.array(beliefs, dtype=np.int64).reshape(-1, 11),
         "behind": list(behind), "duplicate": 0, "reordered": 0, "gaps": 0, "snapshots": 0,
@@ -38,26 +43,26 @@ def belief(player):
     return (player["id"], *player["timeline"][-1].tolist())
 
 
-def verdict(*lives, losses=0):
+def verdict(*lives, losses=(), slow=()):
     report = {"lives": lives, "at": 24 * SECOND, "rules": (SPAN, SPAN // 2),
-              "stalled": []}  # fmt: skip
+              "stalled": [], "slow": list(slow)}  # fmt: skip
     return judge([report], (BEGIN, END), losses, VIEWPORT)
 
 
 MOVES = [12 * SECOND, 13 * SECOND, 14 * SECOND]
-TOLD = [(due + 5000, 2, due, TRACK, 0) for due in MOVES]
+TOLD = [(due + 5000, 2, due, TRACK, 0, 2 + n) for n, due in enumerate(MOVES)]
 
 
 def watch(news, square=(0, 0), **what):
     """Judge an observer in square 0, 0 of a mover who makes MOVES in `square`."""
     mover = life(2, square, MOVES)
     believed = what.pop("believed", [belief(mover)])
-    losses = what.pop("losses", 0)
+    losses, slow = what.pop("losses", ()), what.pop("slow", ())
     watcher = life(1, (0, 0), seen=observed(news, beliefs=believed, **what))
     watcher["observed"]["beliefs"] = np.array(
         [*believed, belief(watcher)], dtype=np.int64
     ).reshape(-1, 11)
-    return verdict(watcher, mover, losses=losses)
+    return verdict(watcher, mover, losses=losses, slow=slow)
 
 
 def test_what_is_told_is_delivered():
@@ -83,16 +88,76 @@ def test_what_a_slow_client_missed_is_skipped():
     assert (found.delivered, found.skipped) == (1, 2) and found.adds_up
 
 
-def test_a_gap_is_a_counted_drop_only_if_the_server_counted_it():
+def test_a_gap_is_a_counted_drop_only_if_the_server_counted_one_there_and_then():
     rows = [(MOVES[2], 0, 0, 1, 0, 1)]
-    assert watch(TOLD[2:], rows=rows, losses=1).dropped == 2
+    assert watch(TOLD[2:], rows=rows, losses=[(MOVES[1], MOVES[1] + SECOND)]).dropped == 2
     found = watch(TOLD[2:], rows=rows)
     assert (found.dropped, found.missing) == (0, 2)
+    # At another time, or where no batch is missing, it was something else that was lost.
+    news = [(0, 2, 0, ENTER, 0, 1), *TOLD[2:]]
+    rows = [(0, 0, 0, 1, 0, 0), (MOVES[2], 0, 0, 1, 0, 1)]
+    news[1] = (*news[1][:4], 1, news[1][5])
+    long_ago = (SECOND, 2 * SECOND)
+    news[0] = (MOVES[0] - SECOND, *news[0][1:])
+    assert watch(news, rows=rows, losses=[long_ago]).missing == 2
+    rows[1] = (MOVES[2], 0, 0, 1, 0, 0)
+    assert watch(news, rows=rows, losses=[(MOVES[1], MOVES[1] + SECOND)]).missing == 2
 
 
-def test_what_is_told_late_is_stale():
-    late = (MOVES[1] + 3 * SECOND, 2, MOVES[1], TRACK, 0)
-    assert watch([TOLD[0], late, TOLD[2]]).faults == {"stale": 1}
+def test_what_was_done_before_a_border_is_paid_for_by_the_batch_of_that_square():
+    # Two moves in square 1, 0; then a third beyond its border: all in one flush. What is told
+    # first, the leave, has replaced nothing; the batch of the third square pays.
+    enter = (MOVES[0] - SECOND, 2, 0, ENTER, 0, 1)
+    leave = (MOVES[2] + 9, 2, 0, LEAVE, 1, 2)
+    arrival = (MOVES[2] + 9, 2, MOVES[2], ENTER, 2, 5)
+    rows = [(0, 0, 0, 1, 0, 0), (MOVES[2], 0, 0, 1, 0, 0), (MOVES[2], 1, 0, 1, 2, 0)]
+    found = watch([enter, leave, arrival], rows=rows)
+    assert (found.delivered, found.replaced, found.missing) == (1, 2, 0)
+    rows[2] = (MOVES[2], 1, 0, 1, 1, 0)
+    assert watch([enter, leave, arrival], rows=rows).missing == 1
+
+
+def test_events_that_are_no_moves_are_paid_for_first_as_they_were():
+    # Two events lie between, of which one is the move: a batch that replaced one paid for either.
+    news = [(MOVES[0] + 9, 2, MOVES[0], TRACK, 0, 2), (MOVES[2] + 9, 2, MOVES[2], TRACK, 1, 5)]
+    rows = [(0, 0, 0, 1, 0, 0), (MOVES[2], 0, 0, 1, 2, 0)]
+    assert watch(news, rows=rows).faults == {}
+    rows[1] = (MOVES[2], 0, 0, 1, 1, 0)
+    assert watch(news, rows=rows).missing == 1
+
+
+def test_what_is_lost_before_the_server_owned_up_to_nothing_is_missing_in_a_stalled_run_too():
+    two = [(MOVES[0] + 9, 2, MOVES[0], TRACK, 0, 2), (MOVES[2] + 9, 2, MOVES[2], TRACK, 1, 4)]
+    rows = [(0, 0, 0, 1, 0, 0), (MOVES[2], 0, 0, 1, 0, 0)]
+    assert watch(two, rows=rows, slow=[(BEGIN, END)]).missing == 1
+
+
+def test_what_a_square_that_was_told_of_late_shows_is_not_missing():
+    shown = (MOVES[2] + 9, 2, MOVES[2], SHOWN, -1, 4)
+    assert watch([shown]).missing == 2
+    found = watch([shown], holds=[(MOVES[1], 0, 0, 1, 1)])
+    assert (found.unheld, found.missing) == (2, 0) and found.adds_up
+
+
+def test_what_is_told_late_is_stale_unless_pongs_were_late_too():
+    late = (MOVES[1] + 3 * SECOND, 2, MOVES[1], TRACK, 0, 3)
+    news = [TOLD[0], late, TOLD[2]]
+    assert watch(news).faults == {"stale": 1}
+    found = watch(news, slow=[(MOVES[1] + SECOND, MOVES[1] + 3 * SECOND)])
+    assert found.late == 1 and found.faults == {}
+
+
+def test_a_move_that_was_sent_too_late_or_never_arrived_is_not_judged():
+    late = life(2, (0, 0), MOVES)
+    late["late"] = np.array(MOVES[:1])
+    watcher = life(1, (0, 0), seen=observed(TOLD[1:], beliefs=[belief(late)]))
+    assert verdict(watcher, late).expected == 2
+    cut = life(2, (0, 0), MOVES, left=MOVES[2] + SECOND)
+    cut["why"] = "Connection reset by peer"
+    cut["timeline"] = cut["timeline"][:-1]
+    watcher = life(1, (0, 0), seen=observed(TOLD[:2]))
+    found = verdict(watcher, cut)
+    assert (found.expected, found.delivered) == (2, 2)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +182,7 @@ def test_who_is_believed_in_after_it_left_is_a_ghost():
     watcher["observed"] = observed(beliefs=[belief(watcher), belief(gone)])
     assert verdict(watcher, gone).ghosts == 1
     watcher["observed"] = observed(
-        [(15 * SECOND, 3, 0, GONE, 0)], beliefs=[belief(watcher)]
+        [(15 * SECOND, 3, 0, GONE, 0, 2)], beliefs=[belief(watcher)]
     )
     assert verdict(watcher, gone).faults == {}
 
@@ -134,7 +199,7 @@ def test_who_gets_no_answer_to_its_last_move_is_unanswered():
     mover = life(2, (0, 0), MOVES)
     mover["intents"] = np.array([*MOVES, MOVES[-1] + SECOND])
     mover["observed"] = observed(
-        [(0, 2, 0, ENTER, 0), *TOLD], beliefs=[belief(mover)]
+        [(0, 2, 0, ENTER, 0, 1), *TOLD], beliefs=[belief(mover)]
     )
     found = verdict(mover)
     assert found.unanswered == 1 and found.missing == 1

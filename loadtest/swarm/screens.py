@@ -1,0 +1,210 @@
+"""Who was on which screen, and when: ghosts, players whom nobody sees, and who came back.
+
+Each observer's screen is looked at twice a second. By what bots did and were told of themselves,
+at each look a player is
+
+    wanted      it has been in play for a while, and the screen covers the square it is in
+    allowed     it is in play, or was until a moment ago, or may be there still, dimmed
+    a ghost     on the screen, and not allowed
+    unseen      wanted, and not on the screen
+    outdated    wanted, and shown as it was before what it was told of itself a while ago
+
+It knows no server, and is pure: arrays in, figures out.
+"""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from loadtest.swarm.oracle import DIMMED, SECOND, SLACK, Interest, World
+
+#: In us: who has just come may not be seen yet; who left may be seen so long; what a player was
+#: told of itself is on all screens by then.
+COMES, LEAVES, TOLD = 3 * SECOND // 2, 2 * SECOND, 2 * SECOND
+
+#: A screen may be wrong about a player for so many us, and one about somebody who never was a bot
+#: for the latter: it may be one that was cut off before it was welcomed.
+WRONG_FOR, STRANGE_FOR = 5 * SECOND, 17 * SECOND
+
+#: Pairs of an observer and a player that are looked at: more would take longer than the run.
+PAIRS = 30_000
+
+#: The moments at which wrong screens are counted, in us.
+STEP = SECOND // 2
+
+KINDS = ("ghosts", "unseen", "outdated")
+
+
+@dataclass
+class Screens:
+    """`wrong` has, for each moment (us, a multiple of STEP) at which any screen was wrong, how
+    often in each way; `lasting` the pairs of an observer and a player that were wrong for too
+    long."""
+
+    looks: int = 0
+    wrong: dict[int, dict[str, int]] = field(default_factory=dict)
+    lasting: dict[str, int] = field(default_factory=dict)
+    longest: dict[str, float] = field(default_factory=dict)
+
+    def wrong_until(self, begin: int) -> float:
+        """Return how many seconds after a moment the last screen was wrong; 0 where none was."""
+        last = max((moment for moment in self.wrong if moment >= begin), default=begin)
+        return (last - begin) / SECOND
+
+    def add(self, kind: str, times: Any, limit: int) -> None:
+        """Count one player's being wrong on one screen at some looks, one after the other."""
+        for moment in (times // STEP * STEP).tolist():
+            self.wrong.setdefault(moment, dict.fromkeys(KINDS, 0))[kind] += 1
+        lasted = int(times[-1] - times[0])
+        self.longest[kind] = max(self.longest.get(kind, 0.0), lasted / SECOND)
+        if lasted > limit:
+            self.lasting[kind] = self.lasting.get(kind, 0) + 1
+
+
+@dataclass
+class Returns:
+    """What became of the bots that were cut off, or sent away, or hung up with a code of their own:
+    how many there were, who came back as whom, and after how many seconds."""
+
+    cuts: int = 0
+    as_themselves: int = 0
+    as_others: int = 0
+    never: int = 0
+    #: Told of with a lower seq than before.
+    backwards: int = 0
+    away: list[float] = field(default_factory=list)
+    why: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def faults(self) -> dict[str, int]:
+        """What must be 0, and is not."""
+        names = {
+            "came back as somebody else": self.as_others,
+            "never came back": self.never,
+            "came back with an older seq": self.backwards,
+        }
+        return {name: count for name, count in names.items() if count}
+
+
+def returns(world: World, *, until: int) -> Returns:
+    """Return who came back. Those cut off after `until` had no time to."""
+    by_bot: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for life in sorted(world.everybody, key=lambda life: int(life["asked"])):
+        by_bot[life["index"]].append(life)
+    found = Returns()
+    why: Counter[str] = Counter()
+    for lives in by_bot.values():
+        for life, following in zip(lives, [*lives[1:], None], strict=True):
+            if not life["left"] or not life["why"] or not life["honest"]:
+                continue
+            found.cuts += 1
+            why[life["why"]] += 1
+            if following is None:
+                found.never += life["left"] < until
+            elif following["id"] == life["id"]:
+                found.as_themselves += 1
+                found.away.append((following["welcomed"] - life["left"]) / SECOND)
+                seqs = following["timeline"][:, 0]
+                found.backwards += bool(len(seqs) and seqs.min() < following["former_seq"])
+            else:
+                found.as_others += 1
+    found.why = dict(why)
+    found.away.sort()
+    return found
+
+
+def look(world: World, *, strangers: bool) -> Screens:
+    """Return how right the observers' screens were. `strangers`: there may be others than bots."""
+    found = Screens()
+    known = {life["id"] for life in world.everybody}
+    players = [id for id in world.by_id if len(world.paths[id].timeline)]
+    observers = [life for life in world.lives if life["observed"] is not None and life["ready"]]
+    keep = max(len(observers) * len(players) // PAIRS, 1)
+    for life in observers[::keep]:
+        _look(world, life, players, known, strangers, found)
+    return found
+
+
+def _look(
+    world: World, life: dict[str, Any], players: list[int], known: set[int], strangers: bool,
+    found: Screens,
+) -> None:  # fmt: skip
+    seen = life["observed"]
+    looks, screens = seen["looks"], seen["screens"]
+    begin, end = life["ready"] + SECOND, life["left"] or world.ended
+    counted = (looks[:, 0] >= begin) & (looks[:, 0] <= end) if len(looks) else np.empty(0, bool)
+    if not counted.any():
+        return
+    times = looks[:, 0]
+    interest = Interest(world, world.paths[life["id"]], life["ready"], end)
+    which = np.repeat(np.arange(len(looks)), looks[:, 1])
+    order = np.argsort(screens[:, 0], kind="stable")
+    ids, first = np.unique(screens[order, 0], return_index=True)
+    # Of an empty screen np.split makes one part.
+    places = dict(zip(ids.tolist(), np.split(order, first[1:]), strict=False))
+    linked = _linked(seen["links"], times)
+    found.looks += int(counted.sum())
+    none = np.empty(0, dtype=np.int64)
+    wanted = set(players) - {life["id"]}
+    for id in wanted | set(places) - {life["id"]}:
+        rows = places.get(id, none)
+        on = np.zeros(len(times), dtype=bool)
+        on[which[rows]] = True
+        if id not in wanted:
+            if id not in known and not strangers:
+                _tell(found, "ghosts", on & counted, linked, times, STRANGE_FOR)
+            continue
+        seqs = np.full(len(times), -1, dtype=np.int64)
+        seqs[which[rows]] = screens[rows, 1]
+        there, allowed, told = _truth(world.by_id[id], times)
+        _tell(found, "ghosts", on & ~allowed & counted, linked, times, WRONG_FOR)
+        if not (there & counted).any():
+            continue
+        x, y = world.paths[id].at(times)
+        covers = interest.must(
+            times, (x - SLACK) // world.span, (y - SLACK) // world.span,
+            (x + SLACK) // world.span, (y + SLACK) // world.span,
+        )  # fmt: skip
+        must = there & counted & covers
+        _tell(found, "unseen", must & ~on, linked, times, WRONG_FOR)
+        _tell(found, "outdated", must & on & (seqs < told), linked, times, WRONG_FOR)
+
+
+def _truth(lives: list[dict[str, Any]], times: Any) -> tuple[Any, Any, Any]:
+    """Say of a player at some moments whether it was there for sure, whether it may have been, and
+    what seq it had been told of itself a while ago."""
+    there = np.zeros(len(times), dtype=bool)
+    allowed = np.zeros(len(times), dtype=bool)
+    told = np.full(len(times), -1, dtype=np.int64)
+    for life in lives:
+        end = life["left"] or 2**62
+        if life["ready"]:
+            there |= (times >= life["ready"] + COMES) & (times < end)
+        stays = LEAVES + (DIMMED if life["why"] else 0)
+        allowed |= (times >= life["asked"]) & (times <= end + stays)
+        heard = np.searchsorted(life["heard"], times - TOLD, side="right") - 1
+        current = (heard >= 0) & (times < end)
+        told[current] = life["timeline"][heard[current], 0]
+    return there, allowed, told
+
+
+def _linked(links: list[tuple[int, int]], times: Any) -> Any:
+    """Say at which moments nobody had told the observer that it may not see all."""
+    linked = np.ones(len(times), dtype=bool)
+    ends = [at for at, _ in links[1:]] + [2**62]
+    for (at, up), until in zip(links, ends, strict=False):
+        if not up:
+            linked &= (times < at) | (times > until + TOLD)
+    return linked
+
+
+def _tell(found: Screens, kind: str, wrong: Any, linked: Any, times: Any, limit: int) -> None:
+    """Count the runs of looks at which a screen was wrong."""
+    at = np.flatnonzero(wrong)
+    if not len(at):
+        return
+    for run in np.split(at, np.flatnonzero(np.diff(at) > 1) + 1):
+        # What a banner tells to be so may last as long as it is there.
+        found.add(kind, times[run], limit if linked[run].all() else 2**62)

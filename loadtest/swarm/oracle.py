@@ -191,12 +191,16 @@ class World:
         for life in self.lives:
             due = _moves(life, measured)
             x, y = self.paths[life["id"]].at(due) if len(due) else (due, due)
-            columns.append((np.full(len(due), life["id"]), due, x, y))
+            # A server that is late obeys later than the move was due, and perhaps elsewhere: by
+            # when the mover was told, at the latest.
+            told = np.searchsorted(np.maximum.accumulate(life["timeline"][:, 1]), due)
+            obeyed = np.append(life["heard"], life["left"] or self.ended)[told]
+            columns.append((np.full(len(due), life["id"]), due, obeyed, x, y))
         if not columns:
-            columns = [(np.empty(0, dtype=np.int64),) * 4]
-        ids_, due, x, y = (np.concatenate(part) for part in zip(*columns, strict=True))
+            columns = [(np.empty(0, dtype=np.int64),) * 5]
+        ids_, due, obeyed, x, y = (np.concatenate(part) for part in zip(*columns, strict=True))
         order = np.argsort(due, kind="stable")
-        self.id, self.due = ids_[order], due[order]
+        self.id, self.due, self.obeyed = ids_[order], due[order], obeyed[order]
         x, y = x[order], y[order]
         # The squares that the move may have been published in.
         self.c0, self.c1 = (x - SLACK) // self.span, (x + SLACK) // self.span
@@ -321,6 +325,9 @@ def _judge_moves(
     # No longer than both ends' seconds are known, and long enough before the end to be told.
     there = (world.due >= begin + COVERED) & (world.due < end - GONE_WITHIN)
     must = there & interest.must(world.due, world.c0, world.r0, world.c1, world.r1)
+    for move in np.flatnonzero(must & (world.obeyed > world.due + 2 * GRAIN)).tolist():
+        begun, over = int(world.due[move]), int(world.obeyed[move])
+        must[move] = interest.always(int(world.id[move]), world, begun, over)
     ids, due = world.id[must], world.due[must]
     news = seen["news"]
     moves = news[(news[:, 3] != LEAVE) & (news[:, 3] != GONE)]

@@ -224,6 +224,8 @@ def started(
         command = [
             *(sys.executable, "-m", *module, "--port", str(port), "--workers", str(workers)),
             *("--spread", str(spread), "--walkers", "0", "--log-level", "WARNING"),
+            # All bots come from one address.
+            *("--max-per-address", "0"),
         ]
         if any(urls):
             command += ["--broker", ",".join(urls)]

@@ -18,6 +18,7 @@ import gevent
 from gevent.event import Event
 
 from brokers import open_broker
+from server import logs
 from server import settings as options
 from server.app import Server
 from server.supervisor import Supervisor
@@ -29,9 +30,7 @@ log = logging.getLogger("flatlands")
 def main() -> int:
     """Run the server; return the exit code."""
     settings = options.read(sys.argv[1:])
-    logging.basicConfig(
-        level=settings.log_level, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr
-    )
+    logs.set_up(settings.log_level, settings.log_format, settings.worker)
     stopping = Event()
     try:
         if settings.workers > 1:

@@ -12,8 +12,10 @@ import gevent
 from gevent import socket
 
 from brokers import Broker
-from server import protocol
+from server import logs, metrics, protocol
+from server.admin import operator_pages
 from server.connection import Connection
+from server.frames import frame
 from server.handshake import websocket_server
 from server.hosts import Hosts, is_local
 from server.limits import Limits
@@ -53,6 +55,10 @@ STOP_WITHIN, CLAIMS_WITHIN = 2, 3
 
 #: Seconds that the broker gets to send what was published last.
 LAST_WORDS = 0.1
+
+#: So many clients at a time are told what an operator has to say; the others have to wait so many
+#: seconds.
+NOTICE_AT_ONCE, NOTICE_PAUSE = 200, 0.05
 
 #: A loop that was late by more than so many ms is not ready for more players.
 LAG_LIMIT = 1000
@@ -120,9 +126,10 @@ class Server:
             self._listener = listen(settings.host, settings.port)
         else:
             self._listener = socket.socket(fileno=settings.listen_fd)
+        self._reports = metrics.Reports(settings.reports, self._report)
         self._http = websocket_server(
             self._listener,
-            make_pages(self.health, self.readiness, self.show_stats),
+            make_pages(self.health, operator_pages(self, settings.admin_token)),
             self.accept,
             protocol=protocol.SUBPROTOCOL,
             max_message=protocol.MESSAGE_LIMIT,
@@ -133,6 +140,7 @@ class Server:
                 local=is_local(self._listener.getsockname()[0]),
             ),
             share=settings.http_share / 100,
+            access_log=settings.access_log,
         )
 
     @property
@@ -145,6 +153,8 @@ class Server:
         keep_running("the broker's receiver", self.stats, self.node.listen)
         keep_running("the watch", self.stats, self._watch)
         keep_running("the round", self.stats, self._go_round)
+        keep_running("the reports", self.stats, self._reports.keep_writing)
+        self.node.orders.on_notice = lambda text: gevent.spawn(self._tell_all, text)
         self.node.peers.start()
         self._walkers = start_walkers(self.node, self.settings.walkers)
         if self.settings.listen_fd is None:
@@ -185,6 +195,7 @@ class Server:
         gevent.sleep(LAST_WORDS)
         # In this order: whatever is due after it could not be published any more.
         self.node.loop.end()
+        self._reports.close()
         self.broker.close()
 
     def _awaited(self) -> bool:
@@ -216,12 +227,49 @@ class Server:
             # A client may say any number: not each gets a counter.
             self.stats[f"closed_{code if code in protocol.CLOSE_CODES else 'other'}"] += 1
             session.closed(code)
+            self._tell_end(session, code)
 
-        connection.on_closing = lambda code, _reason: session.closed(code)
+        def closing(code: int, _reason: str) -> None:
+            session.closed(code)
+            self._tell_end(session, code)
+
+        connection.on_closing = closing
         connection.on_close = closed
         if self._draining:
             # Its handshake had begun before.
             connection.close(protocol.RESTART, STOPPING)
+        try:
+            self.node.orders.check_address(connection.address)
+        except Refused as refused:
+            session.refuse(refused)
+
+    def _tell_end(self, session: Session, code: int) -> None:
+        """Write a line, the first time, for who leaves or was refused before it could join."""
+        if session.player is None and session.error is None:
+            return
+        if session.error == "kicked":
+            how = "kicked"
+        elif session.error is not None:
+            how = "refused"
+        elif code == protocol.RESTART and self._draining:
+            how = "sent away"
+        else:
+            how = _HOW.get(code, "lost")
+        logs.tell(
+            "refused" if session.player is None else "leave", player=session.player, how=how,
+            error=session.error, code=code, address=session.address, node=self.node.id,
+        )  # fmt: skip
+        session.player = session.error = None
+
+    def _tell_all(self, text: str) -> None:
+        """Tell all who play here what an operator has to say, some at a time."""
+        notice = frame(protocol.error("notice", text))
+        sessions = list(self.sessions)
+        for start in range(0, len(sessions), NOTICE_AT_ONCE):
+            for session in sessions[start : start + NOTICE_AT_ONCE]:
+                if session.resident is not None:
+                    session.connection.send_control(notice)
+            gevent.sleep(NOTICE_PAUSE)
 
     def _watch(self) -> None:
         """Each second, note how late the loop is, and send away who has not said hello."""
@@ -229,6 +277,8 @@ class Server:
             before = time.monotonic()
             gevent.sleep(1)
             self._lag = (time.monotonic() - before - 1) * 1000
+            self.stats["late_ms"] += max(round(self._lag), 0)
+            logs.catch_up()
             now = self.node.loop.now()
             for session in list(self._greeting):
                 if session.resident is not None:
@@ -282,14 +332,47 @@ class Server:
             reasons.append("this node is full")
         return reasons + self.node.peers.why_not_ready()
 
-    def show_stats(self) -> dict[str, Any]:
-        """Return what /stats shows: what is here now, and what was counted since the start."""
-        return {
-            "node": self.node.id,
+    def _report(self) -> metrics.Report:
+        """Return what this worker has and has counted."""
+        links = self.broker.links()
+        uptime = time.monotonic() - self._started
+        gauges: dict[str, float] = {
             "connections": len(self.sessions),
             "residents": len(self.node.residents),
             "nodes": len(self.node.peers.peers) + 1,
+            "ready": not self.readiness(),
+            "orders": len(self.node.orders),
             "flush_interval_ms": round(self.node.hub.interval, 1),
-            "broker": asdict(self.broker.counters),
-            "counted": dict(sorted(self.stats.items())),
+            "lag_ms": round(self._lag, 1),
+            # One that has never answered is for ever old, of which JSON knows nothing.
+            "broker_age_s": round(max((min(link.seconds, uptime) for link in links), default=0), 1),
+            "uptime_s": round(uptime, 1),
+            **metrics.of_process(),
         }
+        counted = {**self.stats, "cpu_ms": round(time.process_time() * 1000)}
+        return metrics.Report(time.monotonic(), gauges, counted, asdict(self.broker.counters))
+
+    def show_stats(self) -> dict[str, Any]:
+        """Return what /stats shows: what all workers have now, and have counted since the start."""
+        workers, report = self._reports.total()
+        return {
+            "node": self.node.id,
+            "workers": workers,
+            **report.gauges,
+            "broker": report.broker,
+            "counted": dict(sorted(report.counted.items())),
+        }
+
+    def show_metrics(self) -> bytes:
+        """Return what /metrics shows: the same for Prometheus."""
+        return metrics.exposition(*self._reports.total())
+
+
+#: What the log calls an end by its close code; by any other the connection was lost.
+_HOW = {
+    1000: "goodbye",
+    1002: "refused",
+    1007: "refused",
+    1009: "refused",
+    protocol.TAKEN_OVER: "taken over",
+}

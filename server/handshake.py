@@ -20,13 +20,14 @@ from socket import IPPROTO_TCP, SO_SNDBUF, SOL_SOCKET, TCP_NODELAY
 from typing import Any
 
 from gevent import Timeout
-from gevent.pywsgi import WSGIHandler, WSGIServer
+from gevent.pywsgi import WSGIServer
 from geventwebsocket.handler import WebSocketHandler
 
 from server import frames
 from server.connection import Connection
 from server.hosts import Hosts
 from server.limits import HANDSHAKES, REQUESTS, Guest, Limits, Lines
+from server.logs import tell
 from server.pace import Pace, PacedSocket, Turn
 
 HEAD_TIMEOUT = 10.0  # seconds for a request line and its headers, or between two requests
@@ -63,12 +64,13 @@ class WebSocketServer(WSGIServer):
         path: str,
         protocol: str | None,
         max_message: int,
-        access_log: Any,
+        access_log: bool,
         limits: Limits,
         hosts: Hosts,
         share: float,
     ) -> None:
-        super().__init__(listener, wsgi_app, handler_class=Handshake, log=access_log, error_log=log)
+        super().__init__(listener, wsgi_app, handler_class=Handshake, log=None, error_log=log)
+        self.access_log = access_log
         self.accept = accept
         self.path = path
         self.protocol = protocol
@@ -137,7 +139,7 @@ def websocket_server(
     path: str = "/ws",
     protocol: str | None = "flatlands",
     max_message: int = 4096,
-    log: Any = None,
+    access_log: bool = False,
     limits: Limits | None = None,
     hosts: Hosts | None = None,
     share: float = HTTP_SHARE,
@@ -145,8 +147,8 @@ def websocket_server(
     """A server, ready for start(), that speaks WebSocket at `path` and passes the rest to wsgi_app.
 
     listener is an address or a listening socket. protocol is the subprotocol that clients must
-    offer; None demands none. max_message is in bytes. log takes the access log: a Logger, an object
-    with write(), or None for none. limits are those of addresses, and know the proxies whose
+    offer; None demands none. max_message is in bytes. access_log writes a line for each
+    request. limits are those of addresses, and know the proxies whose
     X-Forwarded-For is believed; hosts says which Host and Origin are right; share is that of HTTP.
 
     accept(connection, environ) is called after the upgrade, in the request's greenlet: it may
@@ -155,7 +157,7 @@ def websocket_server(
     Connection.address are those of the client behind the proxies.
     """
     return WebSocketServer(
-        listener, wsgi_app, accept, path, protocol, max_message, log,
+        listener, wsgi_app, accept, path, protocol, max_message, access_log,
         limits or Limits(Counter()), hosts or Hosts(), share,
     )  # fmt: skip
 
@@ -337,6 +339,7 @@ class Handshake(WebSocketHandler):
 
     def refuse(self, status: str, sentence: str, *headers: tuple[str, str]) -> list[bytes]:
         """Start a plain-text answer that ends the connection, and return its body."""
+        tell("refused", how="http", error=sentence, code=int(status[:3]), address=self._address())
         body = f"{sentence}\n".encode()
         self.start_response(status, [*headers, *_plain_headers(body)])
         return [] if self.command == "HEAD" else [body]
@@ -380,8 +383,16 @@ class Handshake(WebSocketHandler):
         connection.start()
 
     def log_request(self) -> None:
-        # gevent-websocket's own drops the line; pywsgi's writes it to the server's log.
-        WSGIHandler.log_request(self)
+        if self.server.access_log:
+            tell(
+                "request", request=self.requestline, status=int((self.status or "0").split()[0]),
+                ms=round((self.time_finish - self.time_start) * 1000, 1), address=self._address(),
+            )  # fmt: skip
+
+    def _address(self) -> str:
+        # A request that was not understood has no environ.
+        environ = getattr(self, "environ", None) or {}
+        return environ.get("REMOTE_ADDR") or str(self.client_address[0])
 
     def handle_error(self, t: Any, v: Any, tb: Any) -> None:
         """What is the client's doing, or the network's, is a line, and no traceback."""

@@ -15,6 +15,7 @@ from server.channels import WORLD, Channels
 from server.claims import Claims
 from server.hub import Hub
 from server.loop import Agenda, Loop
+from server.orders import Orders
 from server.outbox import Outbox
 from server.peer_protocol import Nonsense
 from server.peers import Peers
@@ -75,6 +76,7 @@ class Node:
         )
         self.peers.replicas = self.replicas
         self.claims = Claims(self)
+        self.orders = Orders(self)
         self.outbox = Outbox(
             self.id, grid.span, self.channels, broker, loop, self.hub, self.present,
             self.replicas.published,
@@ -385,12 +387,15 @@ class Node:
         kind, *fields = peer_protocol.read(payload)
         if kind == peer_protocol.HEARTBEAT:
             self.peers.heard(*fields)
-        elif kind in (peer_protocol.CLAIM, peer_protocol.GRANT) and not self.peers.fits(fields[0]):
+            self.orders.greet(fields[0])
+        elif kind in _BETWEEN_FITTING and not self.peers.fits(fields[0]):
             return
         elif kind == peer_protocol.CLAIM:
             self.claims.claimed(*fields)
         elif kind == peer_protocol.GRANT:
             self.claims.granted(*fields)
+        elif kind == peer_protocol.ORDER:
+            self.orders.heard(*fields)
         else:
             raise Nonsense("what belongs to a square")
 
@@ -427,9 +432,15 @@ class Node:
                 resident.session.tell_clocks()
 
     def _tell_link(self) -> None:
+        if self.peers.linked:
+            self.orders.tell_all()
         for resident in self.residents.values():
             if resident.session is not None:
                 resident.session.tell_link()
+
+
+#: What a node is not believed that serves another world, or has other brokers.
+_BETWEEN_FITTING = (peer_protocol.CLAIM, peer_protocol.GRANT, peer_protocol.ORDER)
 
 
 def _wanted(intent: Intent, track: Track | None) -> Intent:

@@ -2,7 +2,7 @@
 
 The files are read once, at the start, and served from memory: a request for one costs the players
 next to nothing, and what is on disk may change without harm. The rest is plain Flask. It knows the
-server only by the functions it is given.
+server only by what it is given.
 """
 
 import gzip
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from flask import Flask, Response, jsonify
+from flask import Blueprint, Flask, Response, jsonify
 
 STATIC = Path(__file__).resolve().parent.parent / "static"
 
@@ -111,14 +111,11 @@ def _takes_gzip(accepted: str) -> bool:
 
 
 def make_pages(
-    health: Callable[[], dict[str, Any]],
-    readiness: Callable[[], list[str]],
-    stats: Callable[[], dict[str, Any]],
+    health: Callable[[], dict[str, Any]], operators: Blueprint
 ) -> Application:
     """Return the WSGI application for everything but /ws.
 
-    `health` and `stats` return what /healthz and /stats show, as JSON; `readiness` why /readyz
-    should say no.
+    `health` returns what /healthz shows, as JSON; `operators` are the pages of server/admin.py.
     """
     app = Flask("flatlands", static_folder=None)
 
@@ -126,14 +123,7 @@ def make_pages(
     def healthz() -> Response:
         return jsonify(health())
 
-    @app.get("/readyz")
-    def readyz() -> tuple[Response, int]:
-        reasons = readiness()
-        return jsonify({"ready": not reasons, "reasons": reasons}), 503 if reasons else 200
-
-    @app.get("/stats")
-    def show_stats() -> Response:
-        return jsonify(stats())
+    app.register_blueprint(operators)
 
     @app.after_request
     def protect(response: Response) -> Response:

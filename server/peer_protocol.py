@@ -20,13 +20,20 @@ from world.track import REACH
 # On a square's channel, besides protocol.BATCH.
 RESIDENTS, HAIL = 32, 33
 # On the channel of nodes.
-HEARTBEAT, CLAIM, GRANT = 34, 35, 36
+HEARTBEAT, CLAIM, GRANT, ORDER = 34, 35, 36, 37
 
 #: What a heartbeat says of its node: it goes on; it stops, and its residents come back; or it has
 #: just started, and was never ready for players yet.
 ALIVE, DRAINING, STARTING = 0, 1, 2
 
 _STATES = (ALIVE, DRAINING, STARTING)
+
+#: What an operator orders: nobody comes back as a player, or from an address; a player is silent;
+#: no newcomers are let in; all are told something.
+KICK, BAR, MUTE, DOOR, NOTICE = range(5)
+
+#: Seconds that an order lasts at most, and characters that it has.
+ORDER_MOST, ORDER_TEXT = 7 * 24 * 3600, 120
 
 #: Entries in one residents batch, and squares in one heartbeat: both fit a broker's payload.
 ENTRIES, SQUARES = 400, 3000
@@ -45,6 +52,7 @@ _MESSAGES = {
     HEARTBEAT: {(int, int, int, str, str, int, int, int, list)},
     CLAIM: {(int,) * 4, (int, int, int, NoneType)},
     GRANT: {(int, int, int, int, list)},
+    ORDER: {(int, int, int, str, int)},
 }
 _EVENTS = {
     ENTER: {(int, int, int, int, str, bool) + (int,) * 6},
@@ -82,6 +90,8 @@ def read(payload: bytes) -> list[Any]:
         sound = _is_page(*message[-3:-1])
     elif sound and kind == GRANT:
         sound = _are(message[-1], _PLAYER) and _is_somewhere(*message[-1])
+    elif sound and kind == ORDER:
+        sound = _is_order(*message[2:])
     if not sound:
         raise Nonsense(f"a message of kind {kind} with other fields")
     return message
@@ -124,6 +134,12 @@ def _is_somewhere(name: str | None, _seq: int, x: int, y: int) -> bool:
     return named and -_FAR <= x <= _FAR and -_FAR <= y <= _FAR
 
 
+def _is_order(deed: int, who: str, seconds: int) -> bool:
+    if deed in (KICK, MUTE) and not (who.isascii() and who.isdecimal()):
+        return False
+    return KICK <= deed <= NOTICE and len(who) <= ORDER_TEXT and 0 <= seconds <= ORDER_MOST
+
+
 def _is_page(page: int, pages: int) -> bool:
     return 0 <= page < pages <= _PAGES
 
@@ -156,3 +172,8 @@ def claim(node: int, id: int, incarnation: int | None) -> bytes:
 def grant(node: int, id: int, to: int, player: list[Any]) -> bytes:
     """Answers a claim and lets go; `player` is [name or nil, seq, x, y]."""
     return _pack([GRANT, node, id, to, player])
+
+
+def order(node: int, deed: int, who: str, seconds: int) -> bytes:
+    """Tells what an operator has ordered, and for how long; see server/orders.py."""
+    return _pack([ORDER, node, deed, who, seconds])

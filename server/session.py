@@ -11,6 +11,7 @@ from server import protocol
 from server.claims import Granted
 from server.connection import Connection
 from server.frames import TEXT, frame
+from server.logs import tell
 from server.node import Node
 from server.protocol import MESSAGES, Refused
 from server.resident import Resident, incarnation_of
@@ -64,7 +65,7 @@ class Session:
     __slots__ = (
         "connection", "opened", "resident", "behind_since", "_node", "_tokens", "_capacity",
         "_intent", "_buckets", "_patience", "_sent", "_mark", "_marked", "_marked_bytes",
-        "_later_bytes", "_token_at", "_claiming", "_early",
+        "_later_bytes", "_token_at", "_claiming", "_early", "player", "error",
     )  # fmt: skip
 
     def __init__(
@@ -73,6 +74,9 @@ class Session:
         self.connection = connection
         self.opened = node.loop.now()
         self.resident: Resident | None = None
+        #: For the log: the id of who plays or has played here, and why it was sent away, if so.
+        self.player: int | None = None
+        self.error: str | None = None
         #: Node time since when the client is behind, or None.
         self.behind_since: int | None = None
         self._node = node
@@ -138,6 +142,7 @@ class Session:
         self._node.stats[f"refused_{refused.code}"] += 1
         self.connection.send_control(frame(protocol.error(refused.code, refused.sentence)))
         if refused.close is not None:
+            self.error = self.error or refused.code
             self.connection.close(refused.close, refused.sentence)
 
     def _check_rate(self, kind: int) -> None:
@@ -173,6 +178,7 @@ class Session:
             )
         view = viewport(width, height)
         claim = self._tokens.read(token) if token is not None else None
+        self._node.orders.check_player(None if claim is None else claim.id)
         if claim is None:
             self._join(cleaned, near, view)
             return
@@ -212,6 +218,7 @@ class Session:
         node = self._node
         if node.residents.get(claim.id) is not None:
             raise Refused("again", "come again", protocol.RESTART)
+        node.orders.check_player(claim.id)
         self._check_room()
         incarnation, place = claim.incarnation, claim.place if claim.fresh else None
         if claim.id in node.left:
@@ -227,16 +234,21 @@ class Session:
 
     def _join(self, name: str, near: int | None, view: Viewport) -> None:
         self._check_room()
-        self._welcome(self._node.join(name, self._node.spot(near)), view)
+        self._welcome(self._node.join(name, self._node.spot(near)), view, back=False)
 
     def _check_room(self) -> None:
         if len(self._node.residents) >= self._capacity:
             raise Refused("full", "this world is full: try again later", protocol.FULL)
 
-    def _welcome(self, resident: Resident, view: Viewport) -> None:
+    def _welcome(self, resident: Resident, view: Viewport, *, back: bool = True) -> None:
         """Begin to play as a resident."""
         node, grid = self._node, self._node.grid
         self.resident = resident
+        self.player = resident.id
+        tell(
+            "join", player=resident.id, name=resident.name, how="back" if back else "new",
+            address=self.address, node=node.id,
+        )  # fmt: skip
         now = node.loop.now()
         welcome = protocol.welcome(
             resident.id,
@@ -298,6 +310,7 @@ class Session:
                 "say", f"say 1 to {protocol.TEXT_LIMIT} characters that can be seen"
             )
         assert self.resident is not None
+        self._node.orders.check_voice(self.resident.id)
         self._node.say(self.resident, cleaned)
 
     def _ping(self, time: int, number: int) -> None:

@@ -24,6 +24,9 @@ MANY_DESCRIPTORS = 2**20
 #: Where hosts say what Redis they have; some have both, for one server.
 REDIS_URLS = ("REDIS_URL", "REDIS_TLS_URL")
 
+#: An admin token has so many characters at least: nobody guesses it.
+TOKEN_LENGTH = 16
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -46,10 +49,15 @@ class Settings:
     allowed_origins: tuple[str, ...]
     allowed_hosts: tuple[str, ...]
     secret: str | None
+    admin_token: str | None
     log_level: str
+    log_format: str
+    access_log: bool
     listen_fd: int | None
     #: Whether messages between nodes are sealed with the secret.
     sealed: bool
+    worker: int | None
+    reports: str | None
 
 
 def _port(text: str) -> int:
@@ -136,6 +144,20 @@ def _world(text: str) -> str:
     return text
 
 
+def _admin_token(text: str) -> str:
+    # The text is not shown: it is a secret, if a short one.
+    if 0 < len(text) < TOKEN_LENGTH or not text.isascii() or " " in text:
+        raise argparse.ArgumentTypeError(
+            f"an admin token has at least {TOKEN_LENGTH} characters, all of them ASCII and no "
+            "space: openssl rand -hex 16 makes one"
+        )
+    return text
+
+
+def _switch(text: str) -> bool:
+    return bool(_whole(text, 0, 1))
+
+
 def _whole(text: str, low: int, high: int) -> int:
     try:
         number = int(text)
@@ -205,7 +227,14 @@ _OPTIONS: tuple[tuple[str, str, str, Any, str], ...] = (
         "signs the tokens of players who come back, and seals what servers tell each other: the "
         "same for all of a world; without one, tokens are good for one run",
     ),
+    (
+        "--admin-token", "ADMIN_TOKEN", "", _admin_token,
+        "opens /admin, /metrics and /stats to whoever sends it; others see a command line, so set "
+        "the variable instead",
+    ),
     ("--log-level", "LOG_LEVEL", "INFO", str.upper, "DEBUG, INFO, WARNING or ERROR"),
+    ("--log-format", "LOG_FORMAT", "text", str.lower, "text, or json: one object a line"),
+    ("--access-log", "ACCESS_LOG", "0", _switch, "1 writes a line for every HTTP request"),
 )  # fmt: skip
 
 #: Every environment variable that the server looks at.
@@ -233,6 +262,9 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
             option,
             default=value,
             type=convert,
+            # --access-log alone is --access-log 1.
+            nargs="?" if convert is _switch else None,
+            const="1" if convert is _switch else None,
             metavar=variable,
             help=f"{text}{shown}; ${variable}",
         )
@@ -240,12 +272,18 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
     parser.add_argument("--listen-fd", type=int, help=argparse.SUPPRESS)
     # And that their secret is the parent's own, which no other server has.
     parser.add_argument("--unsealed", action="store_true", help=argparse.SUPPRESS)
+    # Which of the workers it is, counted from 1, and where all of them write what they count.
+    parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--reports", help=argparse.SUPPRESS)
     given = vars(parser.parse_args(arguments))
     given["broker"] = given["broker"] or next(filter(None, map(environment.get, REDIS_URLS)), "")
     if given["workers"] > 1 and given["broker"].startswith("memory:"):
         parser.error("memory:// joins nobody but one process: give --workers 1 or another broker")
     given["secret"] = given["secret"] or None
     given["sealed"] = not given.pop("unsealed") and given["secret"] is not None
+    given["admin_token"] = given["admin_token"] or None
+    if given["log_format"] not in ("text", "json"):
+        parser.error("--log-format is text or json")
     if given["log_level"] not in ("DEBUG", "INFO", "WARNING", "ERROR"):
         parser.error(f"--log-level {given['log_level']} is not DEBUG, INFO, WARNING or ERROR")
     return Settings(**given)

@@ -14,12 +14,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 import gevent
 from gevent import socket, subprocess
 from gevent.event import Event
 
 from server.app import listen
+from server.metrics import bury
 from server.settings import Settings
 from server.worker import CLOSE, OPEN, READY, SHUT
 
@@ -168,6 +170,7 @@ class Supervisor:
         self._started = self._replacing = False
         self._again = Event()
         self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._reports = tempfile.TemporaryDirectory(prefix="flatlands-reports-")
         if not settings.broker:
             self._folder = tempfile.TemporaryDirectory(prefix="flatlands-")
             self._prefix = os.path.join(self._folder.name, "zmq")
@@ -273,6 +276,7 @@ class Supervisor:
             forwarder.stop()
         if self._folder is not None:
             self._folder.cleanup()
+        self._reports.cleanup()
 
     @property
     def _goes_on(self) -> bool:
@@ -313,10 +317,12 @@ class Supervisor:
                 options = (*options, "--walkers", "0")
             if not self._sealed:
                 options = (*options, "--unsealed")
+            options = (*options, "--worker", str(slot + 1), "--reports", self._reports.name)
             child = Child(
                 f"worker {slot + 1}", "server", *options, env=self._environment, fds=[fd]
             )
         self._children = [other for other in self._children if other.alive] + [child]
+        bury(Path(self._reports.name), [child.process.pid for child in self._children])
         return child
 
     def _watch(self) -> None:

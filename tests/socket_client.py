@@ -54,6 +54,8 @@ class SocketClient:
         self.offset = 0
         self.number = 0
         self._acknowledged, self._pinged = 0, time.monotonic()
+        # What came in one piece with the handshake's answer.
+        self._take(b"")
 
     def now(self) -> int:
         """Node time, as far as it is known."""

@@ -21,7 +21,6 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,9 +36,6 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 #: Seconds that a program may take to start, or to end.
 PATIENCE = 30
-
-#: Requests for /stats after which no more workers are looked for.
-STATS_TRIES = 60
 
 
 #: All that a program gets of this environment: options of a server must not come in unseen.
@@ -93,26 +89,18 @@ class Target:
         }  # fmt: skip
 
     def stats(self) -> "dict[str, Any]":
-        """Return the sum of what all nodes of the server counted since their start."""
-        total: Counter[str] = Counter()
-        for shown in self.nodes().values():
-            total.update(shown["counted"])
-            total.update({f"broker_{name}": n for name, n in shown["broker"].items()})
-        return dict(total)
+        """Return what all workers of the server have counted since its start, if it tells."""
+        return self.counted(5.0) or {}
 
-    def nodes(self, patience: float = 5.0) -> "dict[int, dict[str, Any]]":
-        """Return what /stats of each node shows, by the node's id; those that can be had."""
-        nodes: dict[int, Any] = {}
-        for _ in range(STATS_TRIES):
-            try:
-                with self.open("/stats", patience) as answer:
-                    shown = json.load(answer)
-            except (OSError, ValueError, http.client.HTTPException):
-                break
-            nodes[shown["node"]] = shown
-            if len(nodes) >= shown["nodes"]:
-                break
-        return nodes
+    def counted(self, patience: float) -> "dict[str, Any] | None":
+        """Return the same, or None where /stats does not answer in time."""
+        try:
+            with self.open("/stats", patience) as answer:
+                shown = json.load(answer)
+        except (OSError, ValueError, http.client.HTTPException):
+            return None
+        broker = {f"broker_{name}": n for name, n in shown["broker"].items()}
+        return {**shown["counted"], **broker}
 
     def open(self, page: str, patience: float = 5.0) -> Any:
         """Ask for a page that lies beside the path of the WebSocket. Raises OSError."""
@@ -142,7 +130,8 @@ class Watch:
     def __init__(self, target: Target, clock: Callable[[], int]) -> None:
         self._target, self._clock = target, clock
         self.losses: list[tuple[int, int]] = []
-        self._last: dict[int, tuple[int, int]] = {}
+        #: When the last look began, and what was counted by then.
+        self._last: tuple[int, int] | None = None
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -160,18 +149,17 @@ class Watch:
             self.look()
 
     def look(self) -> None:
-        """Look at the counters of all nodes that answer. What a new one counts is counted too."""
+        """Look at the counters of all workers, if the server answers."""
         began = self._clock()
-        shown = self._target.nodes(2.0)
-        now = self._clock()
-        for node, one in shown.items():
-            broker = {f"broker_{name}": n for name, n in one["broker"].items()}
-            counted = Counter({**one["counted"], **broker})
-            total = sum(counted[name] for name in LOSSES)
-            since, before = self._last.get(node, (began, 0))
-            if total > before and self._last:
-                self.losses.append((since, now))
-            self._last[node] = began, total
+        counted = self._target.counted(2.0)
+        if counted is None:
+            return
+        total = sum(counted.get(name, 0) for name in LOSSES)
+        if self._last is not None:
+            since, before = self._last
+            if total > before:
+                self.losses.append((since, self._clock()))
+        self._last = began, total
 
 
 def _cost(processes: set[psutil.Process]) -> tuple[float, float]:

@@ -64,5 +64,5 @@ def test_the_close_codes_of_the_page_are_those_of_the_source():
     assert {close for close, _ in page()} == sent
 
 
-def test_only_a_flood_leaves_the_connection_open():
-    assert {code for code, closes in refusals() if None in closes} == {"flood"}
+def test_only_a_flood_and_being_muted_leave_the_connection_open():
+    assert {code for code, closes in refusals() if None in closes} == {"flood", "muted"}

@@ -1,0 +1,132 @@
+"""The pages of operators: whether a server is ready, what it counts, and what they order.
+
+/metrics and /stats are for who is on this machine or has the token, orders for who has the token.
+Orders are given by POST, with what they need in the query, and without a body. Each is logged. It
+decides who may ask and whether a question makes sense, and does nothing itself.
+"""
+
+import hmac
+import ipaddress
+import logging
+from typing import TYPE_CHECKING
+
+from flask import Blueprint, Response, abort, jsonify, make_response, request
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
+
+from server import protocol
+from server.hosts import is_local
+from server.orders import network
+from server.peer_protocol import BAR, DOOR, KICK, MUTE, NOTICE, ORDER_MOST
+
+if TYPE_CHECKING:
+    from server.app import Server
+
+log = logging.getLogger("flatlands")
+
+#: Minutes that an order is in force if nothing is said, and at most.
+MINUTES, MINUTES_MOST = 10, ORDER_MOST // 60
+
+#: A request with one of these came by way of a proxy: its address is not where it comes from.
+_FORWARDED = ("X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP", "Forwarded")
+
+
+def operator_pages(server: "Server", token: str | None) -> Blueprint:
+    """Return /readyz, /stats, /metrics and /admin; `token` opens the latter three."""
+    pages = Blueprint("operators", __name__)
+
+    def has_token() -> bool:
+        sent = request.headers.get("Authorization", "").encode()
+        return token is not None and hmac.compare_digest(sent, f"Bearer {token}".encode())
+
+    def may_see() -> bool:
+        return _is_local() or has_token()
+
+    def refuse() -> None:
+        server.stats["admin_refused"] += 1
+        if token is None:
+            abort(_answer(403, "This is for this machine only: set ADMIN_TOKEN to open it."))
+        answer = _answer(401, "Send the header Authorization: Bearer and the admin token.")
+        answer.headers["WWW-Authenticate"] = "Bearer"
+        abort(answer)
+
+    @pages.get("/readyz")
+    def readyz() -> tuple[Response, int]:
+        reasons = server.readiness()
+        shown = {"ready": not reasons}
+        if may_see():
+            # They name brokers and nodes, which is nobody else's business.
+            shown["reasons"] = reasons
+            if server.node.orders.seconds(DOOR):
+                # No reason to send players elsewhere: newcomers may come nowhere.
+                shown["door"] = "closed"
+        return jsonify(shown), 503 if reasons else 200
+
+    @pages.get("/stats")
+    def stats() -> Response:
+        if not may_see():
+            refuse()
+        return jsonify(server.show_stats())
+
+    @pages.get("/metrics")
+    def metrics() -> Response:
+        if not may_see():
+            refuse()
+        return Response(server.show_metrics(), content_type=CONTENT_TYPE_PLAIN_0_0_4)
+
+    @pages.post("/admin/<deed>")
+    def order(deed: str) -> Response:
+        if not has_token():
+            refuse()
+        kind, who, seconds = _read(deed)
+        log.warning("admin: %s %r for %d s, ordered from %s", deed, who, seconds,
+                    request.remote_addr)  # fmt: skip
+        server.node.orders.give(kind, who, seconds)
+        return jsonify({"deed": deed, "who": who, "seconds": seconds})
+
+    return pages
+
+
+def _is_local() -> bool:
+    if any(name in request.headers for name in _FORWARDED):
+        return False
+    return is_local(request.remote_addr or "")
+
+
+def _read(deed: str) -> tuple[int, str, int]:
+    """Return the order that a request gives: deed, who, seconds. Aborts with a sentence."""
+    seconds = 60 * _number("minutes", MINUTES, MINUTES_MOST)
+    if deed == "kick" and "address" in request.args:
+        return BAR, _address(), seconds
+    if deed in ("kick", "mute"):
+        return KICK if deed == "kick" else MUTE, str(_number("id", None, 2**53 - 1)), seconds
+    if deed == "close":
+        return DOOR, "", seconds
+    if deed == "open":
+        return DOOR, "", 0
+    if deed == "notice":
+        text = protocol.clean(request.args.get("text", ""), protocol.TEXT_LIMIT)
+        if text is None:
+            abort(_answer(400, f"text must have 1 to {protocol.TEXT_LIMIT} characters."))
+        return NOTICE, text, 0
+    abort(_answer(404, "There are /admin/kick, /mute, /close, /open and /notice."))
+
+
+def _number(name: str, default: int | None, most: int) -> int:
+    text = request.args.get(name)
+    if text is None and default is not None:
+        return default
+    sound = text is not None and text.isascii() and text.isdecimal() and len(text) <= 16
+    if text is None or not sound or int(text) > most:
+        abort(_answer(400, f"{name} must be a whole number from 0 to {most}."))
+    return int(text)
+
+
+def _address() -> str:
+    try:
+        return network(str(ipaddress.ip_address(request.args["address"].strip())))
+    except ValueError:
+        abort(_answer(400, "address must be an IP address, such as 192.0.2.1."))
+
+
+def _answer(status: int, sentence: str) -> Response:
+    return make_response(f"{sentence}\n", status, {"Content-Type": "text/plain; charset=utf-8"})

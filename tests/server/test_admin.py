@@ -1,0 +1,238 @@
+"""What operators see and order over HTTP, of real servers, and what the log says of it."""
+
+import json
+import re
+import signal
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import pytest
+
+from tests.processes import PATIENCE, serving
+from tests.socket_client import SocketClient
+
+ADMIN = "an-admin-token-of-tests"
+ERROR = 24
+
+
+@pytest.fixture(scope="module")
+def server():
+    with serving(ADMIN_TOKEN=ADMIN, TRUSTED_PROXIES="127.0.0.1") as server:
+        yield server
+
+
+@pytest.fixture
+def clients():
+    clients = []
+    yield clients
+    for client in clients:
+        client.close()
+
+
+def ask(server, path, token=None, method="GET", **headers):
+    """Return the status and the text that a request is answered with."""
+    headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    if token is not None:
+        headers["Authorization"] = f"Bearer {token}"
+    request = urllib.request.Request(server.url + path, method=method, headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as refused:
+        with refused:
+            return refused.code, refused.read().decode()
+
+
+def order(server, path, **query):
+    status, text = ask(
+        server, f"admin/{path}?{urllib.parse.urlencode(query)}", token=ADMIN, method="POST"
+    )
+    assert status == 200, text
+    return json.loads(text)
+
+
+def lines(server, beginning):
+    """Return the lines of its log that begin so, once there are any."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        found = re.findall(rf"^[\d:, -]+INFO ({beginning}.*)$", server.errors(), re.M)
+        if found:
+            return found
+        assert time.monotonic() < deadline, server.errors()
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("path", ["stats", "metrics"])
+def test_numbers_are_for_this_machine_and_for_who_has_the_token(server, path):
+    assert ask(server, path)[0] == 200
+    for header in ("X_Forwarded_For", "X_Real_IP", "Forwarded"):
+        behind = {header: "127.0.0.1"}
+        assert ask(server, path, **behind)[0] == 401
+        assert ask(server, path, token=ADMIN[:-1], **behind)[0] == 401
+        assert ask(server, path, token="", **behind)[0] == 401
+        assert ask(server, path, token="\u00e9", **behind)[0] == 401
+        assert ask(server, path, token=ADMIN, **behind)[0] == 200
+
+
+def test_without_an_admin_token_nobody_gives_orders():
+    with serving() as server:
+        for token in (None, "", "None"):
+            status, said = ask(server, "admin/close", token=token, method="POST")
+            assert status == 403 and "set ADMIN_TOKEN" in said
+        assert ask(server, "stats", X_Forwarded_For="192.0.2.1")[0] == 403
+        assert json.loads(ask(server, "stats")[1])["counted"]["admin_refused"] == 4
+        assert json.loads(ask(server, "readyz")[1])["ready"]
+
+
+def test_anybody_may_ask_whether_a_server_is_ready_but_not_why(server):
+    assert json.loads(ask(server, "readyz")[1]) == {"ready": True, "reasons": []}
+    assert json.loads(ask(server, "readyz", X_Forwarded_For="192.0.2.1")[1]) == {"ready": True}
+    assert ask(server, "healthz", X_Forwarded_For="192.0.2.1")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "said"),
+    [
+        ("kick", 400, "id must be a whole number from 0 to 9007199254740991."),
+        ("kick?id=Anna", 400, "id must be a whole number"),
+        ("kick?id=-1", 400, "id must be a whole number"),
+        ("kick?id=9007199254740992", 400, "id must be a whole number"),
+        ("kick?id=1&minutes=10081", 400, "minutes must be a whole number from 0 to 10080."),
+        ("kick?id=1&minutes=x", 400, "minutes must be a whole number"),
+        ("kick?address=here", 400, "address must be an IP address, such as 192.0.2.1."),
+        ("notice", 400, "text must have 1 to 120 characters."),
+        ("dance", 404, "There are /admin/kick, /mute, /close, /open and /notice."),
+    ],
+)
+def test_a_wrong_order_is_refused_in_words(server, path, status, said):
+    answer = ask(server, f"admin/{path}", token=ADMIN, method="POST")
+    assert answer[0] == status and answer[1].startswith(said)
+    assert ask(server, f"admin/{path}", token="wrong", method="POST")[0] == 401
+
+
+def test_orders_are_given_by_post_alone(server):
+    assert ask(server, "admin/close", token=ADMIN)[0] == 405
+    assert "door" not in json.loads(ask(server, "readyz")[1])
+
+
+def test_who_is_kicked_is_told_why_and_stays_out(server, clients):
+    anna = SocketClient(server.port).hello("Anna\u2019s 'x'")
+    clients.append(anna)
+    token = [message[1] for message in anna.messages if message[0] == 17][-1]
+    assert order(server, "kick", id=anna.model.id) == {
+        "deed": "kick", "who": str(anna.model.id), "seconds": 600,
+    }  # fmt: skip
+    assert anna.until_closed() == (1008, "an operator sent you away for 10 minutes")
+    assert [message[1] for message in anna.messages if message[0] == ERROR] == ["kicked"]
+    again = SocketClient(server.port)
+    clients.append(again)
+    again.send(1, 1, "Anna", 40, 25, token, None)
+    assert again.until_closed()[0] == 1008
+    again.close()
+    anna.close()
+    node = json.loads(ask(server, "stats")[1])["node"]
+    end = f"address='127.0.0.1' node={node}"
+    assert lines(server, f"join player={anna.model.id}") == [
+        f"""join player={anna.model.id} name="Anna\u2019s 'x'" how='new' {end}"""
+    ]
+    assert lines(server, f"leave player={anna.model.id}") == [
+        f"leave player={anna.model.id} how='kicked' error='kicked' code=1008 {end}"
+    ]
+    assert lines(server, "refused") == [f"refused how='kicked' error='kicked' code=1008 {end}"]
+    assert f"admin: kick '{anna.model.id}' for 600 s, ordered from 127.0.0.1" in server.errors()
+    assert ADMIN not in server.errors() and token not in server.errors()
+
+
+def test_an_address_that_is_kept_out_does_not_come_in_and_others_do(server, clients):
+    order(server, "kick", address="127.0.0.1", minutes=1)
+    try:
+        barred = SocketClient(server.port)
+        clients.append(barred)
+        assert barred.until_closed() == (1008, "an operator sent you away for a minute")
+    finally:
+        order(server, "kick", address="127.0.0.1", minutes=0)
+    clients.append(SocketClient(server.port).hello("Ben"))
+
+
+def test_a_closed_door_is_told_and_opened_again(server, clients):
+    order(server, "close", minutes=5)
+    assert json.loads(ask(server, "readyz")[1]) == {"ready": True, "reasons": [], "door": "closed"}
+    outside = SocketClient(server.port)
+    clients.append(outside)
+    outside.send(1, 1, "Cleo", 40, 25, None, None)
+    assert outside.until_closed()[0] == 1013
+    order(server, "open")
+    clients.append(SocketClient(server.port).hello("Cleo"))
+
+
+def test_a_notice_reaches_everybody(server, clients):
+    clients += [SocketClient(server.port).hello(name) for name in ("Dora", "Emil")]
+    order(server, "notice", text="a restart in 5 minutes")
+    for client in clients:
+        client.until(lambda c=client: [24, "notice", "a restart in 5 minutes"] in c.messages)
+
+
+def test_how_players_end_is_in_the_log():
+    with serving() as server:
+        ends = {}
+        for how in ("goodbye", "lost", "refused", "taken over", "sent away"):
+            client = SocketClient(server.port).hello(how)
+            ends[how] = client
+        token = [m[1] for m in ends["taken over"].messages if m[0] == 17][-1]
+        ends["goodbye"].close(1000)
+        ends["lost"].close(None)
+        ends["refused"].send(99)
+        second = SocketClient(server.port).hello("taken over", token=token)
+        ends["refused"].until_closed()
+        ends["taken over"].until_closed()
+        server.process.send_signal(signal.SIGTERM)
+        ends["sent away"].until_closed()
+        second.until_closed()
+        for client in (*ends.values(), second):
+            client.close()
+        server.process.wait(PATIENCE)
+        for how, client in ends.items():
+            [told, *_] = lines(server, f"leave player={client.model.id}")
+            assert f"how='{how}'" in told
+        assert "error='kind' code=1008" in server.errors()
+        assert len(lines(server, f"join player={second.model.id}")) == 2
+        assert "how='back'" in lines(server, f"join player={second.model.id}")[1]
+
+
+def test_a_handshake_that_is_refused_is_in_the_log(server):
+    assert ask(server, "ws")[0] == 426
+    assert lines(server, "refused how='http'") == [
+        "refused how='http' error='Only WebSocket is spoken here: the header Upgrade: websocket is "
+        "missing.' code=426 address='127.0.0.1'"
+    ]
+
+
+def test_each_request_has_a_line_where_that_is_wanted():
+    with serving("--access-log", TRUSTED_PROXIES="127.0.0.1") as server:
+        ask(server, "nothing%0a?x=1", X_Forwarded_For="192.0.2.9")
+        [line] = lines(server, "request")
+        assert re.fullmatch(
+            r"request request='GET /nothing%0a\?x=1 HTTP/1.1' status=404 ms=[\d.]+ "
+            r"address='192.0.2.9'",
+            line,
+        )
+
+
+def test_a_log_for_programs_is_one_object_a_line():
+    with serving(
+        "--workers", "2", "--log-format", "json", "--broker", "redis://user:hunter2@127.0.0.1:1"
+    ) as server:
+        client = SocketClient(server.port).hello("Fay")
+        client.close()
+        deadline = time.monotonic() + PATIENCE
+        while '"leave"' not in server.errors():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        told = [json.loads(line) for line in server.errors().splitlines()]
+        assert all(line.keys() >= {"time", "level", "message"} for line in told)
+        [join] = [line for line in told if line["message"] == "join"]
+        assert join["name"] == "Fay" and join["worker"] in (1, 2)
+        assert re.fullmatch(r"[\d-]{10}T[\d:]{8}\.\d{3}Z", join["time"])
+        assert "hunter2" not in server.errors()

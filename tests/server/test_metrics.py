@@ -1,0 +1,196 @@
+"""What workers count and hold, added up: also while some of them end."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from server.metrics import FROM_ZERO, GAUGES, Report, Reports, bury, exposition
+from tests.processes import PATIENCE, ROOT, serving
+from tests.socket_client import SocketClient
+
+
+def report(joins, connections=0):
+    return Report(time.monotonic(), {"connections": connections}, {"joins": joins}, {"dropped": 1})
+
+
+@pytest.fixture
+def dead():
+    """The id of a process that has ended."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def write(folder, name, content):
+    (folder / name).write_text(json.dumps(content._asdict()))
+
+
+def test_one_process_needs_no_folder():
+    assert Reports(None, lambda: report(3)).total()[1].counted == {"joins": 3}
+    assert Reports(None, lambda: report(3)).keep_writing() is None
+
+
+def test_living_workers_are_added_up_and_of_dead_ones_what_they_counted(tmp_path, dead):
+    write(tmp_path, f"{os.getpid()}-a.json", report(10, connections=4)._replace(written=1e12))
+    write(tmp_path, f"{dead}-b.json", report(100, connections=50))
+    workers, total = Reports(str(tmp_path), lambda: report(1, connections=2)).total()
+    assert workers == 2
+    assert total.gauges == {"connections": 6} and total.counted == {"joins": 111}
+    assert total.broker == {"dropped": 3}
+
+
+def test_what_the_dead_have_counted_is_kept_and_their_files_are_not(tmp_path, dead):
+    mine = Reports(str(tmp_path), lambda: report(1))
+    for n in range(5):
+        write(tmp_path, f"{dead}-{n}.json", report(10))
+        before = mine.total()[1].counted["joins"]
+        bury(tmp_path, [os.getpid()])
+        assert mine.total()[1].counted["joins"] == before == 11 + 10 * n
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_who_is_found_both_alive_and_buried_is_counted_once(tmp_path, dead):
+    write(tmp_path, f"{dead}-a.json", report(10))
+    content = (tmp_path / f"{dead}-a.json").read_text()
+    bury(tmp_path, [])
+    # As it is between the two steps of a burial.
+    (tmp_path / f"{dead}-a.json").write_text(content)
+    assert Reports(str(tmp_path), lambda: report(1)).total()[1].counted["joins"] == 11
+
+
+def test_who_asks_waits_for_reports_that_are_newer_than_the_question(tmp_path):
+    name = f"{os.getpid()}-a.json"
+    write(tmp_path, name, report(10))
+    timer = threading.Timer(0.2, lambda: write(tmp_path, name, report(20)))
+    timer.start()
+    total = Reports(str(tmp_path), lambda: report(1)).total()[1]
+    timer.join()
+    assert total.counted["joins"] == 21
+
+
+def test_a_worker_that_stands_still_is_not_waited_for_for_ever(tmp_path):
+    write(tmp_path, f"{os.getpid()}-a.json", report(10))
+    assert Reports(str(tmp_path), lambda: report(1)).total()[1].counted["joins"] == 11
+
+
+def test_a_folder_that_is_gone_is_told_once_and_costs_only_the_others(tmp_path, caplog):
+    mine = Reports(str(tmp_path / "gone"), lambda: report(1))
+    for _ in range(3):
+        assert mine.total()[1].counted["joins"] == 1
+    assert caplog.text.count("no other worker can see what this one counts") == 1
+
+
+def test_the_folder_goes_with_the_last_worker_of_a_supervisor_that_was_killed(tmp_path):
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    mine = Reports(str(folder), lambda: report(1))
+    mine.close()
+    assert len(list(folder.iterdir())) == 1
+    mine._parent = 0
+    mine.close()
+    assert not folder.exists()
+
+
+def test_prometheus_can_read_what_it_is_shown():
+    counted = {"cpu_ms": 1500, "joins": 2, "refused_flood": 3, "closed_1006": 4, "closed_other": 5}
+    gauges = dict.fromkeys(GAUGES, 2.0)
+    text = exposition(3, Report(0, gauges, counted, {"published": 6})).decode()
+    samples = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+    assert samples["flatlands_workers",] == 3
+    assert samples["flatlands_loop_lag_seconds",] == 0.002
+    assert samples["process_cpu_seconds_total",] == 1.5
+    assert samples["flatlands_joins_total",] == 2 and samples["flatlands_errors_total",] == 0
+    assert samples["flatlands_refused_total", "flood"] == 3
+    assert samples["flatlands_closed_total", "1006"] == 4
+    assert samples["flatlands_closed_total", "other"] == 5
+    assert samples["flatlands_broker_published_total",] == 6
+    assert len(set(samples)) == len(samples)
+
+
+def stats(server):
+    return json.loads(server.get("stats"))
+
+
+def joins(server):
+    found = re.search(r"^flatlands_joins_total ([\d.]+)$", server.get("metrics").decode(), re.M)
+    return float(found[1])
+
+
+def test_every_worker_tells_of_all_and_nothing_is_forgotten_when_one_dies():
+    with serving("--workers", "2", SECRET_KEY="s") as server:
+        clients = [SocketClient(server.port).hello(f"P{n}") for n in range(6)]
+        shown = [stats(server) for _ in range(8)]
+        for told in shown:
+            assert told["workers"] == 2 and told["connections"] == told["residents"] == 6
+            assert told["counted"]["joins"] == 6
+        nodes = {told["node"] for told in shown}
+        command = ["pgrep", "-P", str(server.process.pid), "-f", "--", "listen-fd"]
+        found = subprocess.run(command, capture_output=True, text=True)
+        victim = int(found.stdout.split()[0])
+        os.kill(victim, signal.SIGKILL)
+        least, deadline = 6.0, time.monotonic() + PATIENCE
+        while (told := stats(server))["workers"] < 2 or told["node"] in nodes:
+            now = joins(server)
+            assert now >= least, "a counter went back"
+            least = now
+            assert time.monotonic() < deadline
+        assert joins(server) == 6
+        for client in clients:
+            client.close(None)
+
+
+# What the page tells.
+
+PAGE = ROOT / "docs" / "operations.md"
+COUNTED = re.compile(r"stats\[(f?)\"([^\"]+)\"\]")
+
+
+def counters():
+    """Return the names of all counters in the code; what varies in one is a star."""
+    names = set()
+    for path in (*ROOT.glob("server/**/*.py"), *ROOT.glob("brokers/*.py")):
+        for formatted, name in COUNTED.findall(path.read_text()):
+            names.add(re.sub(r"\{.*?\}", "*", name) if formatted else name)
+    fields = re.search(r"class Counters:.*?\n\n\n", (ROOT / "brokers/base.py").read_text(), re.S)
+    return names | {f"broker_{name}" for name in re.findall(r"^    (\w+): int", fields[0], re.M)}
+
+
+def explained():
+    """Return the counters and numbers that the page has a row for."""
+    chapter = PAGE.read_text().split("\n## See and act\n")[1].split("\n### ")[0]
+    rows = re.findall(r"^\| (`[^|]+) \| (\w[^|]{9,}\.) \|$", chapter, re.M)
+    return {name for names, _ in rows for name in re.findall(r"`([^`]+)`", names)}
+
+
+def test_every_counter_and_gauge_is_explained():
+    assert len(counters()) > 30
+    assert not (counters() | {"cpu_ms", "workers", *GAUGES}) - explained()
+
+
+def test_nothing_is_explained_that_is_not_there():
+    there = counters() | {"node", "workers", "cpu_ms", *GAUGES}
+    assert not explained() - there
+
+
+def test_every_rule_to_watch_is_about_a_metric_that_there_is():
+    there = {gauge.metric for gauge in GAUGES.values()}
+    there |= {f"flatlands_{re.sub('_[*]$', '', name)}_total" for name in counters()}
+    watched = PAGE.read_text().split("### What to watch")[1].split("\n### ")[0]
+    names = set(re.findall(r"(?:flatlands|process)_\w+", watched))
+    assert len(names) > 10 and names <= there
+
+
+def test_what_is_shown_before_it_was_counted_exists():
+    assert set(FROM_ZERO) <= counters()

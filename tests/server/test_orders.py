@@ -1,0 +1,219 @@
+"""What an operator orders, on one node and on several."""
+
+import pytest
+
+from server import peer_protocol
+from server.orders import LIMIT, network
+from server.peer_protocol import BAR, DOOR, KICK, MUTE, NOTICE, Nonsense
+from tests.server.harness import Harness
+
+TOKEN, ERROR = 17, 24
+
+
+@pytest.fixture
+def two():
+    """Two nodes with a player on each, side by side."""
+    harness = Harness(nodes=2)
+    harness.run(1500)
+    a = harness.place("A", (0, 0), host=harness.hosts[0])
+    b = harness.place("B", (1, 0), host=harness.hosts[1])
+    harness.run(500)
+    return harness, a, b
+
+
+def errors(client):
+    return [message[1] for message in client.connection.messages if message[0] == ERROR]
+
+
+def token(client):
+    return [message[1] for message in client.connection.messages if message[0] == TOKEN][-1]
+
+
+def orders(harness, host=0):
+    return harness.hosts[host].node.orders
+
+
+def test_who_is_kicked_goes_at_once_wherever_it_is(two):
+    harness, a, b = two
+    orders(harness).give(KICK, str(b.id), 600)
+    harness.run(100)
+    assert b.connection.closed == (1008, "an operator sent you away for 10 minutes")
+    assert errors(b) == ["kicked"] and b.session.error == "kicked"
+    assert not a.sees(b) and b.id not in harness.hosts[1].node.residents
+    assert a.connection.closed is None
+
+
+@pytest.mark.parametrize("host", [0, 1])
+def test_a_kicked_players_token_is_no_use_until_the_time_is_over(two, host):
+    harness, a, b = two
+    orders(harness).give(KICK, str(b.id), 120)
+    harness.run(1000)
+    back = harness.client(harness.hosts[host]).hello("B", token=token(b))
+    harness.run(500)
+    assert back.connection.closed == (1008, "an operator sent you away for 2 minutes")
+    harness.run(120_000)
+    again = harness.client(harness.hosts[host]).hello("B", token=token(b))
+    harness.run(1000)
+    assert again.connection.closed is None and again.id == b.id
+
+
+def test_who_is_kicked_while_its_connection_is_lost_is_gone(two):
+    harness, a, b = two
+    b.connection.lose()
+    harness.run(100)
+    assert a.sees(b)
+    orders(harness).give(KICK, str(b.id), 60)
+    harness.run(100)
+    assert not a.sees(b) and b.id not in harness.hosts[1].node.residents
+
+
+def test_who_is_kicked_while_a_node_asks_for_it_does_not_come_in(two):
+    harness, a, b = two
+    b.connection.lose()
+    harness.run(100)
+    back = harness.client(harness.hosts[0])
+    # The claim goes out and its answer is still to come when the order is given.
+    harness.broker.losing = 1.0
+    back.hello("B", token=token(b))
+    orders(harness).give(KICK, str(b.id), 60)
+    harness.broker.losing = 0.0
+    harness.run(1000)
+    assert errors(back) == ["kicked"] and b.id not in harness.node.residents
+
+
+def test_a_walker_cannot_be_kicked_and_an_unknown_player_is_no_error(two):
+    harness, a, b = two
+    walker = harness.node.join("Walker", harness.node.spot())
+    for id in (walker.id, 17):
+        orders(harness).give(KICK, str(id), 60)
+    harness.run(100)
+    assert walker.id in harness.node.residents
+    assert not any(host.loop.stats["errors"] for host in harness.hosts)
+
+
+def test_an_address_is_sent_away_with_all_its_players(two):
+    harness, a, b = two
+    a.connection.address, b.connection.address = "192.0.2.7", "192.0.2.8"
+    orders(harness).give(BAR, "192.0.2.8", 600)
+    harness.run(100)
+    assert a.connection.closed is None and b.connection.closed[0] == 1008
+    for host in (0, 1):
+        with pytest.raises(Exception, match="sent you away for 10 minutes"):
+            orders(harness, host).check_address("192.0.2.8")
+        orders(harness, host).check_address("192.0.2.7")
+    orders(harness).give(BAR, "192.0.2.8", 0)
+    harness.run(100)
+    orders(harness, 1).check_address("192.0.2.8")
+
+
+def test_an_ipv6_address_stands_for_its_network():
+    assert network("2001:db8:1:2:3::4") == network("2001:db8:1:2::9") == "2001:db8:1:2::/64"
+    assert network("::ffff:192.0.2.1") == network("192.0.2.1") == "192.0.2.1"
+    assert network("2001:db8:1:2::/64") == "2001:db8:1:2::/64"
+
+
+def test_who_is_muted_is_told_so_and_heard_by_nobody_until_it_is_over(two):
+    harness, a, b = two
+    orders(harness).give(MUTE, str(b.id), 60)
+    harness.run(100)
+    b.send(6, "hello")
+    harness.run(100)
+    assert a.model.heard == [] and errors(b) == ["muted"] and b.connection.closed is None
+    harness.run(60_000)
+    b.send(6, "hello again")
+    harness.run(100)
+    assert a.model.heard == [("B", "hello again")]
+    orders(harness).give(MUTE, str(b.id), 600)
+    orders(harness).give(MUTE, str(b.id), 0)
+    harness.run(100)
+    b.send(6, "free")
+    harness.run(100)
+    assert a.model.heard[-1] == ("B", "free")
+
+
+def test_a_closed_door_lets_in_only_who_was_here(two):
+    harness, a, b = two
+    orders(harness).give(DOOR, "", 600)
+    harness.run(100)
+    for host in harness.hosts:
+        newcomer = harness.client(host).hello("C")
+        assert newcomer.connection.closed[0] == 1013 and errors(newcomer) == ["door"]
+        forged = harness.client(host).hello("C", token="no such token")
+        assert forged.connection.closed[0] == 1013
+    b.connection.lose(1000)
+    harness.run(100)
+    back = harness.client(harness.hosts[0]).hello("B", token=token(b))
+    harness.run(1000)
+    assert back.connection.closed is None and back.id == b.id
+    orders(harness, 1).give(DOOR, "", 0)
+    harness.run(100)
+    assert harness.client(harness.hosts[0]).hello("C").connection.closed is None
+
+
+def test_a_node_that_comes_later_learns_what_is_in_force(two):
+    harness, a, b = two
+    orders(harness).give(DOOR, "", 600)
+    orders(harness).give(KICK, str(b.id), 60)
+    harness.run(61_000)
+    late = harness.host()
+    harness.run(2500)
+    assert late.node.orders.seconds(DOOR) in range(530, 540)
+    assert len(late.node.orders) == 1
+    assert late.loop.stats["orders"] == 2, "each of the others has told it once"
+
+
+def test_a_node_that_was_out_of_reach_learns_it_when_it_is_back(two):
+    harness, a, b = two
+    harness.hosts[1].broker.down = True
+    orders(harness).give(DOOR, "", 600)
+    orders(harness, 1).give(MUTE, str(a.id), 600)
+    harness.run(8000)
+    harness.hosts[1].broker.down = False
+    harness.run(3000)
+    assert orders(harness, 1).seconds(DOOR) and orders(harness).seconds(MUTE, str(a.id))
+
+
+def test_an_order_that_a_node_missed_is_told_again(two):
+    harness, a, b = two
+    harness.hosts[1].broker.down = True
+    orders(harness).give(DOOR, "", 600)
+    harness.run(500)
+    harness.hosts[1].broker.down = False
+    assert not orders(harness, 1).seconds(DOOR)
+    harness.run(5000)
+    assert orders(harness, 1).seconds(DOOR)
+
+
+def test_a_notice_is_told_by_every_node_and_kept_by_none(two):
+    harness, a, b = two
+    told = []
+    for host in harness.hosts:
+        host.node.orders.on_notice = told.append
+    orders(harness).give(NOTICE, "a restart in 5 minutes", 0)
+    harness.run(100)
+    assert told == ["a restart in 5 minutes"] * 2
+    assert not any(len(host.node.orders) for host in harness.hosts)
+
+
+def test_only_so_many_orders_are_remembered():
+    harness = Harness()
+    for id in range(LIMIT + 10):
+        orders(harness).give(KICK, str(id), 60 + id)
+    assert len(orders(harness)) == LIMIT
+    assert not orders(harness).seconds(KICK, "9") and orders(harness).seconds(KICK, "10")
+    harness.run(100_000)
+    orders(harness).give(MUTE, "1", 60)
+    assert len(orders(harness)) <= LIMIT - 30
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        (5, "", 60), (-1, "", 60), (KICK, "Anna", 60), (KICK, "-1", 60), (MUTE, "", 60),
+        (KICK, "\u0663", 60), (DOOR, "", -1), (DOOR, "", 10**9), (NOTICE, "x" * 121, 0),
+        (NOTICE, 17, 0), (DOOR, "", 1.5),
+    ],
+)  # fmt: skip
+def test_an_order_that_makes_no_sense_is_none(fields):
+    with pytest.raises(Nonsense):
+        peer_protocol.read(peer_protocol.order(1, *fields))

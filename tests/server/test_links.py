@@ -1,0 +1,189 @@
+"""Servers and the brokers between them: what is told when one does not answer, or others use it."""
+
+import json
+import socket
+import urllib.error
+from contextlib import ExitStack, contextmanager
+
+import msgpack
+import pytest
+
+from brokers import ring
+from brokers.redis_cluster import slot_of
+from server.channels import WORLD, Channels
+from server.peers import DEAF, UNREADABLE
+from tests.brokers import redis_servers
+from tests.brokers.redis_servers import PASSWORD, QUOTED, eventually, running, running_cluster
+from tests.processes import ROOT, ServerProcess
+from tests.server.test_worlds import together
+from tests.socket_client import SocketClient
+
+NODES = Channels(WORLD, 2013, 16).nodes
+
+
+def reasons(server):
+    """Return why a server is not ready."""
+    try:
+        return json.loads(server.get("readyz"))["reasons"]
+    except urllib.error.HTTPError as refused:
+        return json.loads(refused.read())["reasons"]
+
+
+def stats(server):
+    return json.loads(server.get("stats"))
+
+
+@contextmanager
+def starting(*options, count=1, **environment):
+    """Run some servers, ready or not."""
+    servers = []
+    try:
+        for _ in range(count):
+            servers.append(ServerProcess(*options, **environment))
+        yield servers
+        for server in servers:
+            server.stop()
+    finally:
+        for server in servers:
+            server.close()
+
+
+def outage(url, broken, name):
+    """Check what two servers tell while a part of their broker is dead."""
+    with ExitStack() as stack:
+        servers = stack.enter_context(starting("--broker", url, count=2, SECRET_KEY="s"))
+        for server in servers:
+            eventually(lambda server=server: reasons(server) == [], "never ready")
+        clients = [SocketClient(server.port).hello("AB"[n]) for n, server in enumerate(servers)]
+        for client in clients:
+            stack.callback(client.close)
+        together(clients, lambda: all(len(client.model.players) == 2 for client in clients))
+        assert all(client.model.linked for client in clients)
+        broken.kill()
+        together(clients, lambda: not any(client.model.linked for client in clients))
+        for server in servers:
+            assert reasons(server) == [f"{name} does not answer"]
+        broken.start()
+        together(clients, lambda: all(client.model.linked for client in clients), 20)
+        for server in servers:
+            eventually(lambda server=server: reasons(server) == [], "never ready again")
+
+
+def test_a_dead_member_of_a_ring_is_told_by_name_and_a_banner():
+    with ExitStack() as stack:
+        members = [stack.enter_context(running()) for _ in range(3)]
+        urls = {f"redis://127.0.0.1:{member.port}": member for member in members}
+        has_nodes = ring.Circle(urls).member(NODES)
+        # Heartbeats go on: it is not by them that anybody can know.
+        broken = next(member for url, member in urls.items() if url != has_nodes)
+        outage(",".join(urls), broken, f"redis 127.0.0.1:{broken.port}")
+
+
+def test_a_dead_master_of_a_cluster_is_told_by_name_and_a_banner():
+    with running_cluster() as cluster:
+        has_nodes = cluster.master_of(slot_of(NODES.encode()))
+        broken = next(master for master in cluster.masters if master is not has_nodes)
+        outage(cluster.url, broken, f"redis 127.0.0.1:{broken.port}")
+
+
+# A host's Redis, over TLS with a certificate of its own.
+
+
+@pytest.fixture(scope="module")
+def addon():
+    """What a host with such an add-on puts into the environment."""
+    with running("--requirepass", PASSWORD, tls=True) as redis:
+        yield {"REDIS_URL": f"rediss://:{QUOTED}@localhost:{redis.port}"}, redis.port
+
+
+def test_workers_meet_over_a_hosts_redis_by_what_app_json_says(addon):
+    environment, _ = addon
+    told = json.loads((ROOT / "app.json").read_text())["env"]
+    values = {name: row["value"] for name, row in told.items() if "value" in row}
+    assert values["WEB_CONCURRENCY"] == "2"
+    with starting(SECRET_KEY="generated", **values, **environment) as [server]:
+        eventually(lambda: reasons(server) == [] and stats(server)["nodes"] == 2, "cut apart")
+        assert stats(server)["broker"]["errors"] == 0
+
+
+def test_a_hosts_redis_that_does_not_work_is_told_from_the_first_moment(addon):
+    environment, port = addon
+    with starting(**environment) as [server]:
+        assert DEAF in reasons(server)
+        eventually(lambda: f"redis localhost:{port} does not answer" in reasons(server), "untold")
+        assert "set BROKER_TLS to 'unverified'" in server.errors()
+        assert PASSWORD not in server.errors() and QUOTED not in server.errors()
+        client = SocketClient(server.port).hello("A")
+        together([client], lambda: not client.model.linked)
+        client.close(1000)
+
+
+def test_the_certificate_itself_may_be_named(addon):
+    environment, _ = addon
+    certificate = str(redis_servers.certify()[1])
+    with starting(BROKER_TLS=certificate, **environment) as [server]:
+        eventually(lambda: reasons(server) == [], "never ready")
+
+
+# Others on the same broker.
+
+
+@pytest.fixture(scope="module")
+def redis():
+    with running() as redis:
+        yield redis
+
+
+def url_of(redis):
+    return f"redis://127.0.0.1:{redis.port}"
+
+
+@pytest.mark.parametrize("other", [{"SECRET_KEY": "another"}, {}], ids=["another key", "no key"])
+def test_a_server_with_another_key_is_the_misfit(redis, other):
+    with starting("--broker", url_of(redis), SECRET_KEY="one") as [server]:
+        eventually(lambda: reasons(server) == [], "never ready")
+        with starting("--broker", url_of(redis), **other) as [misfit]:
+            eventually(lambda: reasons(misfit) == [UNREADABLE], "unnoticed")
+            assert reasons(server) == []
+            assert stats(server)["nodes"] == stats(misfit)["nodes"] == 1
+        assert "another server has another key or none" in server.errors()
+
+
+def test_workers_of_servers_without_a_key_hear_each_other(redis):
+    with starting("--broker", url_of(redis), "--workers", "2", count=2) as servers:
+        for server in servers:
+            eventually(lambda server=server: stats(server)["nodes"] == 4, "cut apart")
+
+
+def test_who_has_no_key_can_forge_nothing(redis):
+    with starting("--broker", url_of(redis), count=2, SECRET_KEY="one") as servers:
+        for server in servers:
+            eventually(lambda server=server: reasons(server) == [], "never ready")
+        client = SocketClient(servers[0].port).hello("A")
+        forged = [
+            msgpack.packb([35, 77, client.model.id, None]),
+            msgpack.packb([34, 77, 1, "ring", "7-16", 0, 0, 1, []]),
+        ]
+        with publishing(redis) as publish:
+            for payload in forged * 10:
+                publish(NODES, payload)
+        eventually(lambda: stats(servers[0])["broker"]["forged"] == 20, "not counted")
+        client.walk(1, 0)
+        client.until(lambda: client.model.players[client.model.id].ack == 1)
+        assert client.closed is None
+        assert [reasons(server) for server in servers] == [[], []]
+        client.close(1000)
+
+
+@contextmanager
+def publishing(redis):
+    """A function that publishes on a Redis, like anybody who reaches it."""
+    with socket.create_connection(("127.0.0.1", redis.port)) as link:
+
+        def publish(channel, payload):
+            words = (b"PUBLISH", channel.encode(), payload)
+            parts = b"".join(b"$%d\r\n%b\r\n" % (len(word), word) for word in words)
+            link.sendall(b"*3\r\n" + parts)
+            assert link.recv(100).startswith(b":")
+
+        yield publish

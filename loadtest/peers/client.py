@@ -185,10 +185,12 @@ class Client:
             (cpu, _), own = cost(), time.process_time()
             started = self.now()
             self._until(end)
+            # Also what was due while this process had no core.
+            self._send_due()
             (cpu_after, mb), own_after = cost(), time.process_time()
             ended = self.now()
             self._moving = False
-            self._until(end + round(DRAIN * SECOND))
+            self._until(end + round(DRAIN * SECOND), all_come=True)
         tally, past = self._tally, (ended - started) / SECOND
         return Measured(
             self._expected, tally.delivered, tally.arrived, tally.bytes, past, cpu_after - cpu, mb,
@@ -198,8 +200,11 @@ class Client:
 
     # The loop.
 
-    def _until(self, end: int) -> None:
+    def _until(self, end: int, all_come: bool = False) -> None:
+        """Go on until a moment, or until all that is expected has come."""
         while self.now() < end:
+            if all_come and self._tally.delivered >= self._expected:
+                break
             self._turn(end)
             if not self._players:
                 raise Refused("all players lost their connection")

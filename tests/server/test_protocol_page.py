@@ -1,31 +1,115 @@
-"""The codes of docs/protocol.md, section 9, are those that the server's source can send."""
+"""What docs/protocol.md and docs/nodes.md say in tables and numbers is what the source does."""
 
 import ast
 import re
 from pathlib import Path
 
-from server import frames, protocol
+import pytest
+
+from server import app, frames, node, peers, protocol, replicas, session, tokens
+from server.protocol import MESSAGES
+from world import events
+from world.grid import HEIGHTS, WIDTHS
 
 ROOT = Path(__file__).parents[2]
 
 
+def section(number):
+    """Return the text of a section of docs/protocol.md."""
+    text = (ROOT / "docs" / "protocol.md").read_text()
+    return text.split(f"## {number}.")[1].split(f"## {number + 1}.")[0]
+
+
+def table(number):
+    """Yield the cells of each row of a section's table whose first one is a number."""
+    for row in re.findall(r"^\| (\d+ \|.*)\|$", section(number), re.M):
+        yield [cell.strip() for cell in row.split("|")]
+
+
+def test_the_table_of_what_a_client_sends():
+    def rate(row):
+        if row.name == "hello":
+            return "once"
+        each = f"{row.rate:g}/s" if row.rate >= 1 else f"1 in {1 / row.rate:g} s"
+        return f"{each}, {row.burst} at once"
+
+    rows = {
+        kind: [row.name, ", ".join(field.name for field in row.fields), rate(row)]
+        for kind, row in MESSAGES.items()
+    }
+    assert {int(kind): cells for kind, *cells in table(2)} == rows
+
+
+@pytest.mark.parametrize("number", [2, 3, 4])
+def test_kinds_have_one_number_on_the_page_on_the_server_and_in_the_browser(number):
+    script = (ROOT / "static" / "protocol.js").read_text()
+    browser = {name: int(value) for name, value in re.findall(r"([A-Z_]+) = (\d+)", script)}
+    for kind, name, *_ in table(number):
+        name = name.upper()
+        here = getattr(events if number == 4 else protocol, name)
+        there = browser[f"EVENT_{name}" if number == 4 else name]
+        assert int(kind) == here == there, name
+
+
+def seconds(ms):
+    return f"{ms / 1000:g} s"
+
+
+#: What the pages say, as a sentence's part with the number that the source has.
+NUMBERS = [
+    ("protocol", f"A message from a client has at most {protocol.MESSAGE_LIMIT} bytes"),
+    ("protocol", f"a `hello` within {app.HELLO_WITHIN // 1000} seconds"),
+    ("protocol", f"1 to {protocol.NAME_LIMIT} characters"),
+    ("protocol", f"1 to {protocol.TEXT_LIMIT} characters"),
+    ("protocol", f"up to {protocol.TOKEN_LIMIT} characters"),
+    ("protocol", f"to {WIDTHS[0]}–{WIDTHS[1]} and {HEIGHTS[0]}–{HEIGHTS[1]}"),
+    ("protocol", f"not more than {node.INTENT_AGE} ms ago"),
+    ("protocol", f"(id, the highest seq) for {seconds(events.REMEMBERED)}"),
+    ("protocol", f"changes by {peers.CLOCK_STEP} ms or more"),
+    ("protocol", f"is over {seconds(session.BEHIND_AFTER)} old when the next is due"),
+    ("protocol", f"leaves {session.BEHIND_BYTES // 1024} KiB unacknowledged"),
+    ("protocol", f"stays in the world for {seconds(node.DIMMED_FOR)}"),
+    ("protocol", f"if that is less than {tokens.PLACE_FOR} s old"),
+    ("protocol", f"happens more than {session.PATIENCE} times ({session.PATIENCE_RATE:g} are"),
+    ("nodes", f"lets go {seconds(replicas.LINGER)} after the last"),
+    ("nodes", f"at most once in {replicas.RESIDENTS_EVERY} ms"),
+    ("nodes", f"answered, or after {replicas.READY_AFTER} ms"),
+    ("nodes", f"not come back within {replicas.ECHO_WITHIN} ms"),
+    ("nodes", f"unheard for {seconds(peers.DEAD_AFTER)} is dead"),
+    ("nodes", f"its own heartbeat within {seconds(peers.FRESH)}"),
+    ("nodes", f"its residents are kept for {seconds(peers.GONE_AFTER)}"),
+    ("nodes", f"over {seconds(peers.CLOCK_WINDOW)} of a node's heartbeats"),
+]
+
+
+@pytest.mark.parametrize(("name", "sentence"), NUMBERS)
+def test_numbers_on_the_pages_are_those_of_the_source(name, sentence):
+    text = (ROOT / "docs" / f"{name}.md").read_text()
+    assert sentence in " ".join(text.split())
+
+
+def test_how_long_a_client_may_be_silent_or_behind():
+    text = " ".join(section(7).split())
+    stuck = session.STUCK_AFTER // 1000
+    assert f"Behind for {stuck} to {stuck + app.ROUND} s" in text
+    assert f"who is silent for {app.PING_AFTER} to {app.PING_AFTER + app.ROUND} s" in text
+    assert f"who stays silent for {app.DEAD_AFTER} to {app.DEAD_AFTER + app.ROUND} s" in text
+
 
 def page():
     """Return the rows of section 9's table as (close code, error codes)."""
-    text = (ROOT / "docs" / "protocol.md").read_text()
-    section = text.split("## 9.")[1].split("## 10.")[0]
-    for row in re.findall(r"^\| (\d{4}) \|.*\|(.*)\|$", section, re.M):
-        yield int(row[0]), set(re.findall(r"`(\w+)`", row[1]))
+    for code, _when, errors in table(9):
+        yield int(code), set(re.findall(r"`(\w+)`", errors))
 
 
 def calls(name):
     """Yield (arguments, keywords) of each call in server/ of a function or method of that name."""
     for path in sorted((ROOT / "server").glob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call):
-                called = getattr(node.func, "id", getattr(node.func, "attr", None))
+        for found in ast.walk(ast.parse(path.read_text())):
+            if isinstance(found, ast.Call):
+                called = getattr(found.func, "id", getattr(found.func, "attr", None))
                 if called == name:
-                    yield node.args, {word.arg: word.value for word in node.keywords}
+                    yield found.args, {word.arg: word.value for word in found.keywords}
 
 
 def codes(node):

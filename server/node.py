@@ -14,6 +14,7 @@ from server import peer_protocol
 from server.channels import WORLD, Channels
 from server.claims import Claims
 from server.hub import Hub
+from server.invitations import Invitations
 from server.loop import Agenda, Loop
 from server.orders import Orders
 from server.outbox import Outbox
@@ -77,6 +78,7 @@ class Node:
         self.peers.replicas = self.replicas
         self.claims = Claims(self)
         self.orders = Orders(self)
+        self.invitations = Invitations(self)
         self.outbox = Outbox(
             self.id, grid.span, self.channels, broker, loop, self.hub, self.present,
             self.replicas.published,
@@ -90,13 +92,13 @@ class Node:
 
     # Coming and going.
 
-    def spot(self, near: int | None = None) -> Place:
-        """Return where somebody begins: beside the player `near` if it is known here, else where
-        newcomers do."""
-        friend = self.residents.get(near) if near is not None else None
-        if friend is not None:
-            return self.spots.beside(*friend.track.at(self.loop.now()))
-        return self.spots.newcomer()
+    def spot(self, near: int | Place | None = None) -> Place:
+        """Return where somebody begins: beside a place, or the player `near` if it is known here,
+        else where newcomers do."""
+        if isinstance(near, int):
+            friend = self.residents.get(near)
+            near = None if friend is None else friend.track.at(self.loop.now())
+        return self.spots.newcomer() if near is None else self.spots.beside(*near)
 
     def join(
         self,
@@ -396,6 +398,10 @@ class Node:
             self.claims.granted(*fields)
         elif kind == peer_protocol.ORDER:
             self.orders.heard(*fields)
+        elif kind == peer_protocol.WHERE:
+            self.invitations.sought(*fields)
+        elif kind == peer_protocol.HERE:
+            self.invitations.found(*fields)
         else:
             raise Nonsense("what belongs to a square")
 
@@ -440,7 +446,10 @@ class Node:
 
 
 #: What a node is not believed that serves another world, or has other brokers.
-_BETWEEN_FITTING = (peer_protocol.CLAIM, peer_protocol.GRANT, peer_protocol.ORDER)
+_BETWEEN_FITTING = (
+    peer_protocol.CLAIM, peer_protocol.GRANT, peer_protocol.ORDER, peer_protocol.WHERE,
+    peer_protocol.HERE,
+)  # fmt: skip
 
 
 def _wanted(intent: Intent, track: Track | None) -> Intent:

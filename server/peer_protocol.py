@@ -21,6 +21,7 @@ from world.track import REACH
 RESIDENTS, HAIL = 32, 33
 # On the channel of nodes.
 HEARTBEAT, CLAIM, GRANT, ORDER = 34, 35, 36, 37
+WHERE, HERE = 39, 40
 
 #: What a heartbeat says of its node: it goes on; it stops, and its residents come back; or it has
 #: just started, and was never ready for players yet.
@@ -53,6 +54,8 @@ _MESSAGES = {
     CLAIM: {(int,) * 4, (int, int, int, NoneType)},
     GRANT: {(int, int, int, int, list)},
     ORDER: {(int, int, int, str, int)},
+    WHERE: {(int,) * 4},
+    HERE: {(int,) * 6},
 }
 _EVENTS = {
     ENTER: {(int, int, int, int, str, bool) + (int,) * 6},
@@ -92,6 +95,8 @@ def read(payload: bytes) -> list[Any]:
         sound = _are(message[-1], _PLAYER) and _is_somewhere(*message[-1])
     elif sound and kind == ORDER:
         sound = _is_order(*message[2:])
+    elif sound and kind == HERE:
+        sound = _is_on_ground(*message[-2:])
     if not sound:
         raise Nonsense(f"a message of kind {kind} with other fields")
     return message
@@ -131,7 +136,11 @@ def _are(values: list[Any], types: set[tuple[type, ...]]) -> bool:
 
 def _is_somewhere(name: str | None, _seq: int, x: int, y: int) -> bool:
     named = name is None or 0 < len(name) <= NAME_LIMIT
-    return named and -_FAR <= x <= _FAR and -_FAR <= y <= _FAR
+    return named and _is_on_ground(x, y)
+
+
+def _is_on_ground(x: int, y: int) -> bool:
+    return -_FAR <= x <= _FAR and -_FAR <= y <= _FAR
 
 
 def _is_order(deed: int, who: str, seconds: int) -> bool:
@@ -177,3 +186,13 @@ def grant(node: int, id: int, to: int, player: list[Any]) -> bytes:
 def order(node: int, deed: int, who: str, seconds: int) -> bytes:
     """Tells what an operator has ordered, and for how long; see server/orders.py."""
     return _pack([ORDER, node, deed, who, seconds])
+
+
+def where(node: int, id: int, nonce: int) -> bytes:
+    """Asks where a player is, for a guest that it invited."""
+    return _pack([WHERE, node, id, nonce])
+
+
+def here(node: int, to: int, nonce: int, x: int, y: int) -> bytes:
+    """Answers that the player is at (x, y)."""
+    return _pack([HERE, node, to, nonce, x, y])

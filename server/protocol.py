@@ -23,12 +23,14 @@ MESSAGE_LIMIT = 4096
 
 NAME_LIMIT = 20
 TEXT_LIMIT = 120
-TOKEN_LIMIT = 512
+TOKEN_LIMIT = INVITATION_LIMIT = 512
 
 # From a client.
-HELLO, WALK, GO, HOME, VIEWPORT, SAY, PING = range(1, 8)
+HELLO, WALK, GO, HOME, VIEWPORT, SAY, PING, INVITE = range(1, 9)
 # To a client. BATCH is also what nodes publish.
-WELCOME, TOKEN, HELD, SNAPSHOT, BATCH, FLUSH, RESYNC, PONG, ERROR, CLOCKS, LINK = range(16, 27)
+WELCOME, TOKEN, HELD, SNAPSHOT, BATCH, FLUSH, RESYNC, PONG, ERROR, CLOCKS, LINK, INVITATION = range(
+    16, 28
+)
 
 # Close codes: RFC 6455 section 7.4.1, and one of ours.
 GOING_AWAY, UNSUPPORTED, MALFORMED, POLICY, INTERNAL = 1001, 1003, 1007, 1008, 1011
@@ -57,17 +59,21 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """One field: whole numbers from low to high, or texts of low to high characters."""
+    """One field: whole numbers from low to high, or texts of low to high characters; where `text`
+    is not 0, a text of up to so many characters instead of a number."""
 
     name: str
     type: type
     low: int
     high: int
     optional: bool = False
+    text: int = 0
 
     def check(self, value: Any) -> bool:
         if value is None:
             return self.optional
+        if self.text and type(value) is str:
+            return len(value) <= self.text
         # `type is`, for True is an int to isinstance.
         if type(value) is not self.type:
             return False
@@ -76,8 +82,9 @@ class _Field:
     def __str__(self) -> str:
         what = "a whole number" if self.type is int else "a text"
         unit = "" if self.type is int else " characters"
+        text = f", or a text of up to {self.text} characters" if self.text else ""
         nil = ", or nil" if self.optional else ""
-        return f"{self.name} must be {what} from {self.low} to {self.high}{unit}{nil}"
+        return f"{self.name} must be {what} from {self.low} to {self.high}{unit}{text}{nil}"
 
 
 def _number(name: str, low: int, high: int, optional: bool = False) -> _Field:
@@ -106,7 +113,7 @@ MESSAGES = {
             _number("width", 1, 65535),
             _number("height", 1, 65535),
             _Field("token", str, 0, TOKEN_LIMIT, optional=True),
-            _number("near", 0, _NUMBER, optional=True),
+            _Field("near", int, 0, _NUMBER, optional=True, text=INVITATION_LIMIT),
         ),
         rate=1,
         burst=1,
@@ -129,6 +136,7 @@ MESSAGES = {
     ),
     SAY: Row("say", (_Field("text", str, 0, MESSAGE_LIMIT),), rate=1, burst=5),
     PING: Row("ping", (_number("time", 0, _NUMBER), _number("flush", 0, _NUMBER)), 8, 16),
+    INVITE: Row("invite", (), rate=1, burst=5),
 }
 
 
@@ -288,3 +296,7 @@ def clocks(offsets: list[tuple[int, int]]) -> bytes:
 
 def link(up: bool) -> bytes:
     return _pack([LINK, up])
+
+
+def invitation(text: str) -> bytes:
+    return _pack([INVITATION, text])

@@ -15,6 +15,7 @@ from server.logs import tell
 from server.node import Node
 from server.protocol import MESSAGES, Refused
 from server.resident import Resident, incarnation_of
+from server.spots import Place
 from server.tokens import Claim, Tokens
 from world.grid import Rect, Square, Viewport, viewport
 from world.track import DIAGONAL, SPEED, UNIT, Goal, Heading
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 log = logging.getLogger("flatlands")
+
+#: Whom or what somebody begins beside: a player of this node, or a place.
+Near = int | Place | None
 
 #: A client acknowledges flushes with its pings, at least once a second while there are any. One
 #: that has not for this many ms lags by a second or more: it is behind.
@@ -166,7 +170,7 @@ class Session:
         width: int,
         height: int,
         token: str | None,
-        near: int | None,
+        near: int | str | None,
     ) -> None:
         if version != protocol.VERSION:
             raise Refused("version", f"version {protocol.VERSION} is spoken here: reload the page")
@@ -177,6 +181,32 @@ class Session:
                 f"a name must have 1 to {protocol.NAME_LIMIT} characters that can be seen",
             )
         view = viewport(width, height)
+        invitation = self._tokens.read_invitation(near) if isinstance(near, str) else None
+        if invitation is None:
+            self._greet(cleaned, view, token, near if isinstance(near, int) else None)
+            return
+        # Who invited may be at another node, or have gone from where it did.
+        self._claiming = True
+        self._node.invitations.find(
+            invitation.id,
+            lambda place: self._invited(cleaned, view, token, place or invitation.place),
+        )
+
+    def _invited(self, name: str, view: Viewport, token: str | None, place: Place) -> None:
+        """It is known where the player is, or was, that invited this one."""
+        self._claiming = False
+        if not self.connection.open:
+            return
+        try:
+            self._greet(name, view, token, place)
+        except Refused as refused:
+            self.refuse(refused)
+            return
+        if not self._claiming:
+            self._obey_early()
+
+    def _greet(self, cleaned: str, view: Viewport, token: str | None, near: Near) -> None:
+        """Let the player of a token go on, or a new one join."""
         claim = self._tokens.read(token) if token is not None else None
         self._node.orders.check_player(None if claim is None else claim.id)
         if claim is None:
@@ -198,7 +228,7 @@ class Session:
             self._return(claim, None, cleaned, near, view)
 
     def _answered(
-        self, claim: Claim, granted: Granted | None, name: str, near: int | None, view: Viewport
+        self, claim: Claim, granted: Granted | None, name: str, near: Near, view: Viewport
     ) -> None:
         self._claiming = False
         if not self.connection.open:
@@ -212,7 +242,7 @@ class Session:
         self._obey_early()
 
     def _return(
-        self, claim: Claim, granted: Granted | None, name: str, near: int | None, view: Viewport
+        self, claim: Claim, granted: Granted | None, name: str, near: Near, view: Viewport
     ) -> None:
         """Go on as the player that a token tells, where its node or else the token says."""
         node = self._node
@@ -232,7 +262,7 @@ class Session:
             place = node.spot(near)
         self._welcome(node.join(name, place, id=claim.id, incarnation=incarnation + 1), view)
 
-    def _join(self, name: str, near: int | None, view: Viewport) -> None:
+    def _join(self, name: str, near: Near, view: Viewport) -> None:
         self._check_room()
         self._welcome(self._node.join(name, self._node.spot(near)), view, back=False)
 
@@ -312,6 +342,12 @@ class Session:
         assert self.resident is not None
         self._node.orders.check_voice(self.resident.id)
         self._node.say(self.resident, cleaned)
+
+    def _invite(self) -> None:
+        resident = self.resident
+        assert resident is not None
+        text = self._tokens.invite(resident.id, resident.track.at(self._node.loop.now()))
+        self.connection.send_control(frame(protocol.invitation(text)))
 
     def _ping(self, time: int, number: int) -> None:
         if number > self._sent:
@@ -436,6 +472,7 @@ _OBEY: "dict[int, Callable[..., None]]" = {
     protocol.VIEWPORT: Session._viewport,
     protocol.SAY: Session._say,
     protocol.PING: Session._ping,
+    protocol.INVITE: Session._invite,
 }
 
 assert _OBEY.keys() == MESSAGES.keys()

@@ -10,8 +10,8 @@ from world.grid import Grid, Square
 from world.terrain import PLAZA_WITHIN, Terrain
 from world.track import UNIT
 
-#: Tiles around a friend in which a guest begins.
-NEAR = 3
+#: Tiles from a friend at which a guest begins: not within it, and in sight.
+NEAREST, NEAR = 1.2, 2.5
 
 #: Places that are tried in a square before another square is taken, and around a friend.
 TRIES = 32
@@ -52,16 +52,24 @@ class Spots:
                 return x, y
 
     def beside(self, x: int, y: int) -> Place:
-        """Return a place beside somebody at (x, y); that very place if all around is blocked."""
-        reach = NEAR * UNIT
-        return self._free(x - reach, y - reach, 2 * reach, 2 * reach) or (x, y)
+        """Return a place beside somebody who is, or was, at (x, y): that very place if all around
+        is blocked, and one on the plaza if it is blocked too."""
+        for _ in range(TRIES):
+            angle, away = random.uniform(0, math.tau), random.uniform(NEAREST, NEAR) * UNIT
+            place = x + round(away * math.cos(angle)), y + round(away * math.sin(angle))
+            if self._is_free(place):
+                return place
+        return (x, y) if self._is_free((x, y)) else self.plaza()
 
     def _free(self, x: int, y: int, width: int, height: int) -> Place | None:
         for _ in range(TRIES):
             place = x + random.randint(0, width), y + random.randint(0, height)
-            if not self._terrain.blocked(place[0] // UNIT, place[1] // UNIT):
+            if self._is_free(place):
                 return place
         return None
+
+    def _is_free(self, place: Place) -> bool:
+        return not self._terrain.blocked(place[0] // UNIT, place[1] // UNIT)
 
 
 def spread_square(turn: int, spread: int) -> Square:

@@ -1,4 +1,5 @@
-"""Tokens: what lets a player who lost its connection come back as itself.
+"""Tokens: what lets a player who lost its connection come back as itself; and invitations, which
+let others begin beside it.
 
 Signed with the server's secret, so that nobody can make one. It keeps no list of them.
 """
@@ -16,6 +17,17 @@ PLACE_FOR = 60
 IDENTITY_FOR = 24 * 3600
 
 
+#: For so many seconds an invitation is good.
+INVITED_FOR = 24 * 3600
+
+
+class Invitation(NamedTuple):
+    """Who invites, and where it was then, in units."""
+
+    id: int
+    place: tuple[int, int]
+
+
 class Claim(NamedTuple):
     """Who somebody says it is: player, incarnation, place in units; `fresh`: the place counts."""
 
@@ -29,7 +41,10 @@ class Tokens:
     """Makes and reads tokens; without a secret, only until the process ends."""
 
     def __init__(self, secret: str | None) -> None:
-        self._serializer = URLSafeTimedSerializer(secret or secrets.token_hex(), "flatlands")
+        secret = secret or secrets.token_hex()
+        self._serializer = URLSafeTimedSerializer(secret, "flatlands")
+        # With a salt of its own, for it is shown around: nobody comes back as who invited.
+        self._inviting = URLSafeTimedSerializer(secret, "flatlands invitation")
 
     def make(self, id: int, incarnation: int, place: tuple[int, int]) -> str:
         """Return a token for a player who is at a place now."""
@@ -48,3 +63,19 @@ class Tokens:
         if age > IDENTITY_FOR:
             return None
         return Claim(id, incarnation, (x, y), fresh=age <= PLACE_FOR)
+
+    def invite(self, id: int, place: tuple[int, int]) -> str:
+        """Return an invitation of a player who is at a place now."""
+        text = self._inviting.dumps([id, *place])
+        assert isinstance(text, str)
+        return text
+
+    def read_invitation(self, text: str) -> Invitation | None:
+        """Return what an invitation says, or None where it is not one of ours or too old."""
+        try:
+            (id, x, y), made = self._inviting.loads(text, return_timestamp=True)
+        except BadData:
+            return None
+        if abs((datetime.now(UTC) - made).total_seconds()) > INVITED_FOR:
+            return None
+        return Invitation(id, (x, y))

@@ -41,8 +41,10 @@ export class Hud {
       this.readingsPanel.root, this.map, this.tools.root, this.tools.legend, this.tools.keys,
       this.chat.root, this.stick.root, this.menu.root);
     root.append(this.playing, this.titleScreen.root, this.notes.hintNote, this.notes.toastNote,
-      this.notes.banner, this.tools.help);
-    this.tools.help.addEventListener('close', focusWorld);
+      this.notes.banner, this.tools.help, this.tools.link.root);
+    for (const dialog of [this.tools.help, this.tools.link.root]) {
+      dialog.addEventListener('close', focusWorld);
+    }
     this.known = NO_INSETS;
     addEventListener('resize', () => this.#measure());
     this.#keepAboveKeyboard();
@@ -93,6 +95,11 @@ export class Hud {
 
   walkerMenu(id, name, muted, cssX, cssY) {
     this.menu.open(id, name, muted, cssX, cssY);
+  }
+
+  /** Show a link that could not be copied. */
+  showLink(link) {
+    this.tools.link.open(link);
   }
 
   toast(text) {

@@ -25,6 +25,7 @@ const NAME_KEY = 'flatlands.name';
 // Joiners, which scripts and emoji need, are kept.
 const UNSAYABLE =
   /(?![\u200c\u200d\ufe0e\ufe0f])[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\p{Co}\p{Cs}]/gu;
+const INVITATION_LIMIT = 512;             // characters
 const TITLE_SEED = 2013;                  // the ground behind the title, until the server tells
 
 const canvas = document.getElementById('world');
@@ -38,7 +39,7 @@ let minimap = new Minimap(document.getElementById('minimap'), terrain);
 let linked = true;                        // the server hears the others
 let ownId = null, ownSeq = -1, margins = { lead: 4, drop: 8 }, side = state.side;
 let viewport = { w: 40, h: 25 };          // tiles on the screen
-let near = invitedBy();
+let near = invitedBy(), onInvitation = () => {};
 
 const hud = new Hud(document.getElementById('hud'), {
   onStart: start,
@@ -135,9 +136,11 @@ state.onSay = (player, text) => {
   hud.log(scene.names.get(player.id) ?? player.name, player.id, text);
 };
 
+/** The invitation in the page's address; in older links it is a player's id. */
 function invitedBy() {
-  const id = Number(new URLSearchParams(location.search).get('near') ?? NaN);
-  return Number.isSafeInteger(id) && id >= 0 ? id : null;
+  const text = new URLSearchParams(location.search).get('near');
+  if (text === null || text.length > INVITATION_LIMIT) return null;
+  return /^\d{1,15}$/.test(text) ? Number(text) : text;
 }
 
 function savedName() {
@@ -206,6 +209,8 @@ function message(message) {
       const age = event[0] === P.EVENT_TRACK ? event.at(-2) : 0;
       if (age < 250) scene.heard(now - sent - (state.clocks.get(node) ?? 0) + age);
     }
+  } else if (message[0] === P.INVITATION) {
+    onInvitation(message[1]);
   } else if (message[0] === P.LINK) {
     linked = message[1];
     tellLine();
@@ -269,14 +274,24 @@ function toggleGrid() {
   hud.setGrid(scene.overlay);
 }
 
-async function invite() {
-  const link = `${location.origin}${location.pathname}?near=${ownId}`;
+/** Ask the server for an invitation, and copy a link with it. */
+function invite() {
+  if (!net.playing) return;
+  copy(new Promise((resolve) => {
+    onInvitation = (text) => resolve(new URL(`?near=${text}`, location.href).href);
+  }));
+  net.act(P.INVITE);
+}
+
+async function copy(link) {
   try {
-    await navigator.clipboard.writeText(link);
+    // A page may copy only while a click is fresh: the clipboard takes what is still to come.
+    const blob = link.then((text) => new Blob([text], { type: 'text/plain' }));
+    await navigator.clipboard.write([new ClipboardItem({ 'text/plain': blob })]);
     hud.toast('Invite link copied: whoever opens it starts beside you.');
   } catch {
     // Without https or permission the clipboard is closed: show the link instead.
-    hud.toast(`Send this link: ${link}`);
+    hud.showLink(await link);
   }
 }
 

@@ -48,6 +48,7 @@ class Model:
     foreign: int = 0
     clocks: dict[int, int] = field(default_factory=dict)
     linked: bool = True
+    invitation: str | None = None
 
     def holds(self, square: tuple[int, int]) -> bool:
         if self.held is None:
@@ -88,6 +89,8 @@ class Model:
             self.clocks = dict(fields[0])
         elif kind == 26:
             self.linked = fields[0]
+        elif kind == 27:
+            self.invitation = fields[0]
 
     def expire(self, now: int) -> None:
         for player in list(self.players.values()):

@@ -39,7 +39,7 @@ export class Title {
   open(suggestedName, invitedBy) {
     this.field.value = suggestedName;
     this.invited.textContent = invitedBy === undefined ? ''
-      : `You were invited by ${invitedBy}: you start beside them.`;
+      : `You were invited by ${invitedBy}: you start beside them, or where they were.`;
     show(invitedBy !== undefined, this.invited);
     this.button.disabled = false;
     show(true, this.root);

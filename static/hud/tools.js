@@ -14,6 +14,7 @@ export class Tools {
   /** `on` has { grid(), home(), invite(), chat() }. */
   constructor(on) {
     this.help = helpDialog();
+    this.link = new LinkDialog();
     this.grid = button('grid', 'Grid', 'Show squares and channels (G)', on.grid);
     this.grid.setAttribute('aria-pressed', 'false');
     this.root = element('nav', { class: 'tools panel', 'aria-label': 'Actions' },
@@ -40,6 +41,25 @@ function button(sign, label, title, onClick) {
   const made = element('button', { type: 'button', 'aria-label': label, title }, icon(sign));
   made.addEventListener('click', onClick);
   return made;
+}
+
+/** A link to be copied by hand. */
+class LinkDialog {
+  constructor() {
+    this.field = element('input', { type: 'text', readonly: true, 'aria-label': 'Invite link' });
+    this.root = element('dialog', { class: 'help panel', 'aria-label': 'Invite' },
+      element('h2', {}, 'Invite a friend'),
+      element('p', {}, 'Whoever opens this link starts beside you. It is good for a day.'),
+      element('form', { method: 'dialog' }, this.field,
+        element('button', { type: 'submit', class: 'play' }, 'Back to the world')));
+  }
+
+  open(link) {
+    this.field.value = link;
+    this.root.showModal();
+    this.field.focus();
+    this.field.select();
+  }
 }
 
 function helpDialog() {

@@ -1,6 +1,7 @@
 """The game as people play it: two pages and more, keys, clicks and touches."""
 
 import json
+import math
 import os
 import time
 
@@ -204,10 +205,42 @@ def test_an_invitation_starts_a_guest_beside_its_sender(play, server):
     host = play("Host")
     hold(host, "w", 3)
     time.sleep(0.3)
-    id = host.evaluate("flatlands.own().id")
-    guest = play("Guest", url=f"{server.url}?near={id}")
-    assert far(place(guest), place(host)) <= 3.1
+    # Where a page may not copy, the link is shown and selected.
+    host.keyboard.press("i")
+    field = host.get_by_label("Invite link")
+    field.wait_for()
+    link = field.input_value()
+    assert link.startswith(f"{server.url}?near=")
+    assert host.evaluate("getSelection().toString()") == link
+    host.keyboard.press("Escape")
+    guest = play("Guest", url=link)
+    x, y = place(guest)
+    away = math.hypot(x - place(host)[0], y - place(host)[1])
+    assert 1.1 <= away <= 2.6
     assert "near" not in guest.url
+    # The keys walk again.
+    before = place(host)
+    hold(host, "s", 0.5)
+    assert far(place(host), before) > 1
+
+
+def test_an_invitation_is_copied_where_that_is_allowed_and_leads_to_another_worker(play):
+    with serving("--workers", "2") as server:
+        host = play("Host", url=server.url)
+        host.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        hold(host, "w", 2)
+        host.keyboard.press("i")
+        host.get_by_text("Invite link copied").wait_for()
+        link = host.evaluate("navigator.clipboard.readText()")
+        assert link.startswith(f"{server.url}?near=")
+        # Connections go to either worker by chance: of six guests some are at the other one.
+        for n in range(6):
+            guest = play(f"Guest {n}", url=link)
+            wait_for(guest, SEES, "Host")
+            x, y = place(guest)
+            assert math.hypot(x - place(host)[0], y - place(host)[1]) <= 2.6
+            guest.context.close()
+        host.context.close()
 
 
 def test_same_names_are_told_apart_and_anybody_can_be_muted(play):

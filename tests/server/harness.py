@@ -261,7 +261,7 @@ class Client:
 
     def hello(
         self, name: str = "Wren", size: tuple[int, int] = (40, 25), token: str | None = None,
-        near: int | None = None,
+        near: int | str | None = None,
     ) -> "Client":  # fmt: skip
         self.send(1, 1, name, *size, token, near)
         return self

@@ -68,7 +68,9 @@ BEFORE_HELLO = [
     ("a width with a fraction", hello(width=40.0), "fields", 1008),
     ("a width that is true", hello(width=True), "fields", 1008),
     ("too long a token", hello(token="x" * 513), "fields", 1008),
-    ("a friend who is a text", hello(near="7"), "fields", 1008),
+    ("a friend who is an array", hello(near=[7]), "fields", 1008),
+    ("a friend who is true", hello(near=True), "fields", 1008),
+    ("too long an invitation", hello(near="x" * 513), "fields", 1008),
     ("a field too many", [*HELLO, 1], "fields", 1008),
     ("a field too few", HELLO[:-1], "fields", 1008),
 ]  # fmt: skip

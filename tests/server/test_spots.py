@@ -1,10 +1,12 @@
 """Where players begin."""
 
+import math
 from collections import Counter
 
 import pytest
 
-from server.spots import NEAR, Spots, spread_square
+from server.spots import NEAR, NEAREST, Spots, spread_square
+from tests.ground import Ground
 from world.grid import Grid
 from world.terrain import PLAZA_WITHIN, Terrain
 from world.track import UNIT
@@ -40,4 +42,12 @@ def test_a_guest_begins_beside_a_friend():
     spots = Spots(GRID, TERRAIN, 0)
     for _ in range(50):
         x, y = spots.beside(1000, -5000)
-        assert abs(x - 1000) <= NEAR * UNIT and abs(y + 5000) <= NEAR * UNIT
+        assert NEAREST * UNIT - 1 <= math.hypot(x - 1000, y + 5000) <= NEAR * UNIT + 1
+
+
+def test_a_guest_begins_where_the_friend_is_if_all_around_is_blocked_or_else_on_the_plaza():
+    spots = Spots(GRID, Ground(lambda x, y: (x, y) != (50, 50)), 0)
+    there = 50 * UNIT + 500, 50 * UNIT + 500
+    assert spots.beside(*there) == there
+    x, y = spots.beside(80 * UNIT, 80 * UNIT)
+    assert math.hypot(x, y) < PLAZA_WITHIN * UNIT

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from server.tokens import IDENTITY_FOR, PLACE_FOR, Tokens
+from server.tokens import IDENTITY_FOR, INVITED_FOR, PLACE_FOR, Tokens
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,22 @@ def test_a_token_is_worth_the_same_whichever_clock_is_ahead(monkeypatch, ahead, 
         token = Tokens("shared").make(5, 3, (100, -7))
     claim = Tokens("shared").read(token)
     assert claim == ((5, 3, (100, -7), fresh) if known else None)
+
+
+@pytest.mark.parametrize("age", [0, -3600, INVITED_FOR - 60, INVITED_FOR + 60])
+def test_an_invitation_is_good_for_a_day(monkeypatch, age):
+    now = time.time()
+    with monkeypatch.context() as patched:
+        patched.setattr(time, "time", lambda: now - age)
+        text = Tokens("shared").invite(5, (100, -7))
+    told = Tokens("shared").read_invitation(text)
+    assert told == ((5, (100, -7)) if age < INVITED_FOR else None)
+
+
+def test_an_invitation_is_no_token_and_nobody_else_can_make_one():
+    tokens = Tokens("shared")
+    assert tokens.read(tokens.invite(5, (100, -7))) is None
+    assert tokens.read_invitation(tokens.make(5, 3, (100, -7))) is None
+    forged = Tokens("other").invite(5, (1, 1))
+    for text in ("", "7", "a.b.c", tokens.invite(5, (1, 1))[:-1], forged):
+        assert tokens.read_invitation(text) is None

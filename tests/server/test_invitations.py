@@ -1,0 +1,149 @@
+"""Invitations: a guest begins beside who invited it, at whichever node both are."""
+
+import math
+
+import msgpack
+import pytest
+
+from server.invitations import ANSWER_WITHIN
+from server.spots import NEAR, NEAREST
+from tests.server.harness import Harness
+from world.track import UNIT
+
+
+@pytest.fixture
+def two():
+    """Two nodes, and a player on the first, far from the plaza."""
+    harness = Harness(nodes=2)
+    harness.run(1500)
+    host = harness.place("Host", (20, 3), host=harness.hosts[0])
+    harness.run(500)
+    return harness, host
+
+
+def invitation(client):
+    client.send(8)
+    assert client.model.invitation is not None
+    return client.model.invitation
+
+
+def away(guest, place):
+    """Return how many tiles a guest is from a place."""
+    x, y = guest.at()
+    return math.hypot(x - place[0], y - place[1]) / UNIT
+
+
+def come(harness, near, node, token=None):
+    guest = harness.client(harness.hosts[node]).hello("Guest", near=near, token=token)
+    harness.run(ANSWER_WITHIN + 100)
+    assert guest.connection.closed is None
+    return guest
+
+
+@pytest.mark.parametrize("node", [0, 1])
+def test_a_guest_begins_beside_its_host_wherever_that_is_by_now(two, node):
+    harness, host = two
+    text = invitation(host)
+    host.go(host.at()[0] + 9 * UNIT, host.at()[1])
+    harness.run(4000)
+    guest = come(harness, text, node)
+    assert NEAREST - 0.01 <= away(guest, host.at()) <= NEAR + 0.01
+    harness.run(500)
+    assert guest.sees(host) and host.sees(guest)
+    harness.check()
+
+
+@pytest.mark.parametrize("node", [0, 1])
+@pytest.mark.parametrize("end", ["left", "killed"])
+def test_a_guest_of_a_host_who_is_gone_begins_where_it_was_invited(two, node, end):
+    harness, host = two
+    if end == "killed" and node == 0:
+        node = 1
+        harness.host()
+    text, place = invitation(host), host.at()
+    host.walk(1, 0)
+    harness.run(2000)
+    if end == "left":
+        host.connection.lose(1000)
+    else:
+        harness.kill(harness.hosts[0])
+        node = 0
+    harness.run(100)
+    guest = come(harness, text, node)
+    assert NEAREST - 0.01 <= away(guest, place) <= NEAR + 0.01
+
+
+@pytest.mark.parametrize("forged", ["", "7", "not.an.invitation", "x" * 512])
+def test_what_is_no_invitation_leads_to_the_plaza(two, forged):
+    harness, _ = two
+    assert away(come(harness, forged, 1), (0, 0)) < 8
+
+
+def test_a_guest_takes_no_position_from_its_client(two):
+    harness, host = two
+    text = invitation(host)
+    # Whatever is changed in it, it is worth nothing.
+    for at in range(0, len(text), 7):
+        changed = text[:at] + ("A" if text[at] != "A" else "B") + text[at + 1 :]
+        guest = come(harness, changed, 1)
+        assert away(guest, (0, 0)) < 8
+        guest.connection.lose(1000)
+
+
+def test_an_invitation_lets_nobody_come_back_as_its_host(two):
+    harness, host = two
+    guest = come(harness, None, 1, token=invitation(host))
+    assert guest.id != host.id and host.connection.closed is None
+
+
+def test_who_comes_back_goes_on_where_it_was_whatever_invitation_it_shows(two):
+    harness, host = two
+    traveller = harness.place("T", (-7, -7), host=harness.hosts[1])
+    place, token = traveller.at(), traveller.model.token
+    traveller.connection.lose()
+    harness.run(1000)
+    back = come(harness, invitation(host), 0, token=token)
+    assert back.id == traveller.id and away(back, place) < 0.01
+
+
+def test_what_a_guest_says_before_its_welcome_is_obeyed_after_it(two):
+    harness, host = two
+    text = invitation(host)
+    guest = harness.client(harness.hosts[1])
+    guest.connection.on_message(2, msgpack.packb([1, 1, "Eager", 40, 25, None, text]))
+    guest.connection.on_message(2, msgpack.packb([6, "here I am"]))
+    harness.run(ANSWER_WITHIN + 500)
+    assert host.model.heard == [("Eager", "here I am")]
+
+
+def test_a_guest_who_hangs_up_before_it_is_known_where_its_host_is_never_joins(two):
+    harness, host = two
+    residents = len(harness.hosts[1].node.residents)
+    guest = harness.client(harness.hosts[1])
+    guest.connection.on_message(
+        2, msgpack.packb([1, 1, "Hasty", 40, 25, None, invitation(host)])
+    )
+    guest.connection.lose()
+    harness.run(ANSWER_WITHIN + 100)
+    assert len(harness.hosts[1].node.residents) == residents
+
+
+def test_many_guests_of_one_host_come_at_once(two):
+    harness, host = two
+    text = invitation(host)
+    guests = [harness.client(harness.hosts[1]) for _ in range(20)]
+    for guest in guests:
+        guest.connection.on_message(2, msgpack.packb([1, 1, "G", 40, 25, None, text]))
+    harness.run(ANSWER_WITHIN + 100)
+    assert all(NEAREST - 0.01 <= away(guest, host.at()) <= NEAR + 0.01 for guest in guests)
+    harness.run(1000)
+    harness.check()
+
+
+def test_invitations_have_a_rate_and_no_fields(two):
+    harness, host = two
+    for _ in range(6):
+        host.send(8)
+    assert host.model.errors == ["flood"] and host.connection.closed is None
+    host.send(8, 1)
+    assert host.connection.closed[0] == 1008 and host.model.errors[1:] == ["fields"]

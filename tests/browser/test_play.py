@@ -122,8 +122,8 @@ def alone():
 
 def test_a_click_walks_to_the_spot(alone, play):
     page = play("Clicker", url=alone.url)
-    page.mouse.click(640 + 96, 400 + 64)
     x, y = place(page)
+    page.mouse.click(640 + 96, 400 + 64)
     time.sleep(1.5)
     assert far(place(page), [x + 3, y + 2]) < 0.7
 
@@ -150,7 +150,7 @@ def test_a_touch_walks_to_the_spot_and_the_stick_steers(alone, play):
     time.sleep(1)
     assert place(page)[0] > x + 3
     send("touchCancel", 0)
-    time.sleep(0.2)
+    wait_for(page, "flatlands.walk.arrived")
     assert still(page)
 
 
@@ -190,22 +190,54 @@ def test_a_hidden_tab_stops_keeps_its_table_and_shows_the_present_afterwards(pla
     page.evaluate("() => { delete document.hidden; }")
 
 
-def test_the_grid_can_be_seen_and_tells_what_is_held(play):
-    page = play("Looker")
+#: Notes the colours and words with which the world is drawn, frame by frame.
+NOTE_DRAWING = """
+  globalThis.drawn = { colours: new Set(), words: new Set() };
+  const { prototype } = CanvasRenderingContext2D, { stroke, strokeRect, fillText } = prototype;
+  prototype.stroke = function (...given) {
+    drawn.colours.add(String(this.strokeStyle));
+    return stroke.apply(this, given);
+  };
+  prototype.strokeRect = function (...given) {
+    drawn.colours.add(String(this.strokeStyle));
+    return strokeRect.apply(this, given);
+  };
+  prototype.fillText = function (text, ...given) {
+    drawn.words.add(text);
+    return fillText.call(this, text, ...given);
+  };
+"""
+
+
+def test_the_grid_can_be_seen_and_tells_what_is_held(alone, play):
+    page = play("Looker", url=alone.url, script=NOTE_DRAWING)
+    own = page.evaluate("flatlands.own().square")
+    label = f"sq {own[0]}:{own[1]}"
+    assert not page.evaluate("(label) => drawn.words.has(label)", label)
+    page.evaluate("() => drawn.colours.clear()")
     page.keyboard.press("g")
-    wait_for(page, "flatlands.scene.overlay")
+    # The own square is named and framed; the legend says what the colours mean.
+    wait_for(page, "(label) => drawn.words.has(label)", label)
+    wait_for(page, "drawn.words.has('1 here · 0/s')")
+    wait_for(page, "() => ['#ffd166', '#3ff0c0', '#ff7d9c'].every((c) => drawn.colours.has(c))")
+    assert page.get_by_label("Legend").is_visible()
     held = page.evaluate("flatlands.state.held")
     census = page.evaluate("flatlands.state.census(flatlands.clock.now()).size")
     assert census == (held["c1"] - held["c0"] + 1) * (held["r1"] - held["r0"] + 1)
     page.keyboard.press("g")
-    wait_for(page, "!flatlands.scene.overlay")
+    page.get_by_label("Legend").wait_for(state="hidden")
+    time.sleep(0.5)
+    page.evaluate("() => drawn.colours.clear()")
+    time.sleep(0.5)
+    assert not page.evaluate("drawn.colours.has('#3ff0c0')")
 
 
 def test_an_invitation_starts_a_guest_beside_its_sender(play, server):
-    host = play("Host")
+    # As on a page without https: it may not copy, so the link is shown and selected.
+    closed = "Object.defineProperty(navigator, 'clipboard', { value: undefined });"
+    host = play("Host", script=closed)
     hold(host, "w", 3)
     time.sleep(0.3)
-    # Where a page may not copy, the link is shown and selected.
     host.keyboard.press("i")
     field = host.get_by_label("Invite link")
     field.wait_for()
@@ -338,20 +370,64 @@ def test_a_bad_name_is_explained_and_can_be_mended(open_page):
     wait_for(page, "flatlands.own()?.name === 'Fine'")
 
 
-def test_everything_can_be_done_with_the_keyboard_and_focus_is_seen(play):
-    page = play("Keys")
-    rings = set()
-    for _ in range(8):
+def ring(page):
+    """Return the outline's style and width in css px of what has the focus."""
+    return page.evaluate(
+        """() => {
+          const { outlineStyle, outlineWidth, outlineColor } =
+            getComputedStyle(document.activeElement);
+          return [outlineStyle, parseFloat(outlineWidth), outlineColor];
+        }"""
+    )
+
+
+def test_everything_can_be_done_with_the_keyboard_and_focus_is_seen(alone, open_page):
+    page, other = open_page(alone.url), open_page(alone.url)
+    for each, name in ((page, "Keys"), (other, "Other")):
+        wait_for(each, "document.activeElement.id === 'name'")
+        # What is offered is selected: one types over it.
+        each.keyboard.type(name)
+        each.keyboard.press("Enter")
+        wait_for(each, "flatlands.own() !== undefined")
+    seen(page, "Other")
+    reached = []
+    for _ in range(12):
         page.keyboard.press("Tab")
-        rings.add(
-            page.evaluate(
-                """() => [document.activeElement.tagName,
-                  getComputedStyle(document.activeElement).outlineStyle,
-                  getComputedStyle(document.activeElement).boxShadow]"""
-            ).__repr__()
-        )
-    assert any("BUTTON" in ring for ring in rings)
-    assert all("'none', 'none'" not in ring for ring in rings if "BUTTON" in ring)
+        focused = page.evaluate("document.activeElement.ariaLabel ?? document.activeElement.id")
+        reached.append(focused)
+        if page.evaluate("document.activeElement.matches('button, input')"):
+            style, width, colour = ring(page)
+            assert style != "none" and width >= 2 and colour == "rgb(255, 209, 102)", focused
+        if focused == "Grid":
+            page.keyboard.press("Enter")
+            page.get_by_label("Legend").wait_for()
+            page.keyboard.press("g")
+            page.get_by_label("Legend").wait_for(state="hidden")
+            # Pressing a button gave the keys back to the world: on to the next button from here.
+            page.get_by_role("button", name="Grid").focus()
+        if focused == "Help":
+            page.keyboard.press("Enter")
+            page.get_by_role("dialog", name="Help").wait_for()
+            page.keyboard.press("Escape")
+            page.get_by_role("dialog", name="Help").wait_for(state="hidden")
+            page.get_by_role("button", name="Help").focus()
+    assert {"Grid", "Home", "Invite", "Chat", "Help", "Say something"} <= set(reached)
+    page.keyboard.press("Escape")
+    page.evaluate("document.getElementById('world').focus()")
+    before = place(page)
+    for key in ("ArrowRight", "ArrowDown"):
+        hold(page, key, 0.5)
+    assert far(place(page), before) > 1
+    page.keyboard.press("Enter")
+    page.keyboard.type("said by keys")
+    page.keyboard.press("Enter")
+    other.get_by_text("said by keys").wait_for()
+    page.keyboard.press("m")
+    page.get_by_role("dialog", name="About Other").wait_for()
+    page.keyboard.press("Enter")
+    wait_for(page, "flatlands.scene.muted.size === 1")
+    page.keyboard.press("h")
+    wait_for(page, "() => Math.hypot(...flatlands.walk.drawn(flatlands.clock.now())) < 1.5")
 
 
 @pytest.fixture
@@ -399,10 +475,11 @@ def test_a_page_that_loses_its_connection_comes_back_as_itself(alone, proxy, pla
         }""",
         id,
     )
+    page.evaluate(NOTE_ALARMS)
     hold(page, "d", 0.5)
     before = place(page)
     proxy.cut()
-    wait_for(page, "() => document.querySelector('.banner').innerText.includes('lost')")
+    wait_for(page, "flatlands.alarms.some(([name]) => name === 'lost')")
     wait_for(page, "flatlands.net.playing")
     wait_for(page, "flatlands.own() !== undefined")
     assert page.get_by_text("Connection lost").is_hidden()

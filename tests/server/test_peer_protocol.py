@@ -87,6 +87,7 @@ NONSENSE = {
     "a grant of somebody far away": (NODES, peer_protocol.grant(77, 5, 77, ["x", 1, 2**43, 0])),
     "a grant of a long name": (NODES, peer_protocol.grant(77, 5, 77, ["x" * 21, 1, 0, 0])),
     "a grant of nothing": (NODES, msgpack.packb([36, 77, 5, 77, []])),
+    "an answer from beyond the ground": (NODES, msgpack.packb([40, 77, 78, 1, 2**43, 0])),
 }
 
 

@@ -9,6 +9,7 @@ import hmac
 import ipaddress
 import logging
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from flask import Blueprint, Response, abort, jsonify, make_response, request
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
@@ -89,7 +90,9 @@ def operator_pages(server: "Server", token: str | None) -> Blueprint:
 def _is_local() -> bool:
     if any(name in request.headers for name in _FORWARDED):
         return False
-    return is_local(request.remote_addr or "")
+    # The name too: a page that lets its own name point to this machine could read the answer.
+    name = urlsplit(f"//{request.host}").hostname or ""
+    return is_local(name) and is_local(request.remote_addr or "")
 
 
 def _read(deed: str) -> tuple[int, str, int]:

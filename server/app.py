@@ -238,10 +238,6 @@ class Server:
         if self._draining:
             # Its handshake had begun before.
             connection.close(protocol.RESTART, STOPPING)
-        try:
-            self.node.orders.check_address(connection.address)
-        except Refused as refused:
-            session.refuse(refused)
 
     def _tell_end(self, session: Session, code: int) -> None:
         """Write a line, the first time, for who leaves or was refused before it could join."""

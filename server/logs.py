@@ -82,7 +82,7 @@ class _Lines:
         left_out, self._left_out = self._left_out, 0
         self._second, self._written = int(now), 0
         if left_out:
-            log.info("%d more lines of %s were left out: %d a second is all", left_out, what, LINES)
+            log.info("lines of %s left out: %d (%d a second are written)", what, left_out, LINES)
 
 
 #: By the word that they begin with.

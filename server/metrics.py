@@ -8,6 +8,7 @@ asks another process anything, and no players are in it, only numbers.
 import json
 import logging
 import os
+import resource
 import secrets
 import shutil
 import time
@@ -53,6 +54,7 @@ GAUGES = {
     "uptime_s": Gauge(max, "flatlands_uptime_seconds"),
     "memory_bytes": Gauge(sum, "process_resident_memory_bytes"),
     "open_files": Gauge(sum, "process_open_fds"),
+    "open_files_most": Gauge(sum, "process_max_fds"),
 }
 
 #: Counters that begin with these are one metric, and the rest of the name is its label `code`.
@@ -76,14 +78,19 @@ class Report(NamedTuple):
 
 
 def of_process() -> dict[str, float]:
-    """Return what this process uses: memory in bytes, open files; on Linux only."""
+    """Return what this process uses: memory in bytes, open files and how many it may open; on Linux
+    only."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         # To list ten thousand descriptors would take 20 ms; newer kernels tell their number.
         files = os.stat("/proc/self/fd").st_size or len(os.listdir("/proc/self/fd"))
     except OSError:
         return {}
-    return {"memory_bytes": pages * os.sysconf("SC_PAGE_SIZE"), "open_files": files}
+    return {
+        "memory_bytes": pages * os.sysconf("SC_PAGE_SIZE"),
+        "open_files": files,
+        "open_files_most": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+    }
 
 
 class Reports:

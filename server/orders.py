@@ -85,19 +85,16 @@ class Orders:
 
     # What sessions ask.
 
-    def check_address(self, address: str) -> None:
-        """Raise Refused where an address is kept out."""
-        if self._until and self.seconds(BAR, network(address)):
-            raise kicked(self.seconds(BAR, network(address)))
-
-    def check_player(self, id: int | None) -> None:
-        """Raise Refused where a player is kept out, or for None, where newcomers are."""
+    def admit(self, id: int | None, address: str) -> None:
+        """Raise Refused where a player or an address is kept out; None is a newcomer."""
         if not self._until:
             return
+        seconds = self.seconds(BAR, network(address))
         if id is not None:
-            if seconds := self.seconds(KICK, str(id)):
-                raise kicked(seconds)
-        elif self.seconds(DOOR):
+            seconds = max(seconds, self.seconds(KICK, str(id)))
+        if seconds:
+            raise kicked(seconds)
+        if id is None and self.seconds(DOOR):
             raise Refused("door", "no newcomers are let in just now: try again later", FULL)
 
     def check_voice(self, id: int) -> None:

@@ -208,7 +208,7 @@ class Session:
     def _greet(self, cleaned: str, view: Viewport, token: str | None, near: Near) -> None:
         """Let the player of a token go on, or a new one join."""
         claim = self._tokens.read(token) if token is not None else None
-        self._node.orders.check_player(None if claim is None else claim.id)
+        self._node.orders.admit(None if claim is None else claim.id, self.address)
         if claim is None:
             self._join(cleaned, near, view)
             return
@@ -248,7 +248,7 @@ class Session:
         node = self._node
         if node.residents.get(claim.id) is not None:
             raise Refused("again", "come again", protocol.RESTART)
-        node.orders.check_player(claim.id)
+        node.orders.admit(claim.id, self.address)
         self._check_room()
         incarnation, place = claim.incarnation, claim.place if claim.fresh else None
         if claim.id in node.left:

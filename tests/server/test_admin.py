@@ -76,6 +76,14 @@ def test_numbers_are_for_this_machine_and_for_who_has_the_token(server, path):
         assert ask(server, path, token=ADMIN, **behind)[0] == 200
 
 
+def test_a_page_of_another_name_for_this_machine_reads_no_numbers():
+    with serving(ALLOWED_HOSTS="*") as server:
+        for host in ("play.example.org", "example.org:80", "127.0.0.1.example.org", "[", "x:y"):
+            assert ask(server, "stats", Host=host)[0] in (400, 403, 421), host
+        for host in ("localhost:1", "127.0.0.1", "[::1]:80"):
+            assert ask(server, "stats", Host=host)[0] == 200
+
+
 def test_without_an_admin_token_nobody_gives_orders():
     with serving() as server:
         for token in (None, "", "None"):
@@ -150,6 +158,7 @@ def test_an_address_that_is_kept_out_does_not_come_in_and_others_do(server, clie
     try:
         barred = SocketClient(server.port)
         clients.append(barred)
+        barred.send(1, 1, "Ben", 40, 25, None, None)
         assert barred.until_closed() == (1008, "an operator sent you away for a minute")
     finally:
         order(server, "kick", address="127.0.0.1", minutes=0)

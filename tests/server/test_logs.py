@@ -1,0 +1,91 @@
+"""What the server writes: lines for people or objects for programs, and not too many of them."""
+
+import json
+import logging
+
+import pytest
+
+from server import logs
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A time in seconds that the test sets; nothing was written in it yet."""
+    now = [1000.0]
+    monkeypatch.setattr(logs.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(logs, "_lines", type(logs._lines)(logs._Lines))
+    return now
+
+
+def record(message, *arguments, fields=None, error=None):
+    given = logging.LogRecord("flatlands", logging.INFO, "f.py", 1, message, arguments, error)
+    if fields is not None:
+        given.fields = fields
+    return given
+
+
+def told(caplog):
+    return [(line.getMessage(), getattr(line, "fields", None)) for line in caplog.records]
+
+
+def test_so_many_lines_a_second_are_written_and_the_rest_is_counted(caplog, clock):
+    caplog.set_level(logging.INFO)
+    for player in range(logs.LINES + 40):
+        logs.tell("join", player=player)
+    logs.tell("leave", player=1)
+    assert len(caplog.records) == logs.LINES + 1, "each sort has lines of its own"
+    logs.catch_up()
+    assert len(caplog.records) == logs.LINES + 1
+    clock[0] += 1
+    logs.tell("join", player=7)
+    assert told(caplog)[-2:] == [
+        ("lines of join left out: 40 (100 a second are written)", None), ("join", {"player": 7}),
+    ]  # fmt: skip
+    clock[0] += 1
+    logs.catch_up()
+    assert len(caplog.records) == logs.LINES + 3
+
+
+def test_what_was_left_out_last_is_told_though_nothing_comes_any_more(caplog, clock):
+    caplog.set_level(logging.INFO)
+    for player in range(logs.LINES + 1):
+        logs.tell("join", player=player)
+    clock[0] += 1
+    logs.catch_up()
+    assert told(caplog)[-1][0] == "lines of join left out: 1 (100 a second are written)"
+
+
+def test_nothing_is_counted_where_nothing_is_wanted(caplog, clock):
+    caplog.set_level(logging.WARNING)
+    for player in range(2 * logs.LINES):
+        logs.tell("join", player=player)
+    caplog.set_level(logging.INFO)
+    logs.tell("join", player=1, name=None)
+    assert told(caplog) == [("join", {"player": 1})]
+
+
+def test_a_field_is_cut(caplog, clock):
+    caplog.set_level(logging.INFO)
+    logs.tell("request", request="x" * 5000)
+    assert told(caplog) == [("request", {"request": "x" * logs.FIELD_LIMIT})]
+
+
+def test_a_line_for_people_escapes_what_strangers_choose():
+    line = logs._Text(3).format(record("join", fields={"player": 7, "name": "A\n'\x1b[2J\u202eé"}))
+    assert line.endswith("""INFO worker 3: join player=7 name="A\\n'\\x1b[2J\\u202eé\"""")
+    assert "\n" not in line
+    assert " INFO a message of 1" in logs._Text(None).format(record("a message of %d", 1))
+
+
+def test_a_line_for_programs_is_one_object():
+    try:
+        raise ValueError("wrong")
+    except ValueError as error:
+        failed = record("it failed", error=(type(error), error, error.__traceback__))
+    text = logs._Json(2).format(failed)
+    assert "\n" not in text
+    line = json.loads(text)
+    assert (line["level"], line["worker"], line["message"]) == ("INFO", 2, "it failed")
+    assert line["traceback"].endswith("ValueError: wrong")
+    plain = json.loads(logs._Json(None).format(record("join", fields={"name": "A\n\u202e"})))
+    assert plain.keys() == {"time", "level", "message", "name"} and plain["name"] == "A\n\u202e"

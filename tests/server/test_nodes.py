@@ -103,7 +103,9 @@ def test_the_last_message_of_a_quiet_square_is_not_lost_for_good(two):
     b.go(30 * UNIT, 4 * UNIT)
     harness.run(50)
     link.losing = 0.0
+    assert a.model.players[b.id].ack == 0
     harness.run(3 * HEARTBEAT_EVERY + 500)
+    assert a.model.players[b.id].ack == 2 and a.at(b) == b.at() == (30 * UNIT, 4 * UNIT)
     harness.check()
 
 

@@ -1,4 +1,4 @@
-from world.events import ENTER, GONE, LEAVE, SAY, TRACK, Batch, Corner, Player, Replica
+from world.events import ENTER, GONE, LEAVE, REMEMBERED, SAY, TRACK, Batch, Corner, Player, Replica
 from world.grid import Grid
 from world.track import Track, stand
 
@@ -155,3 +155,39 @@ def test_what_comes_late_does_not_raise_one_who_was_removed():
     replica.apply(1, 1000, [[GONE, 7, 8]], 5000)
     replica.apply(1, 1000, late, 15_000)
     assert set(replica.players) == {7}
+
+
+def test_a_removed_player_is_remembered_with_its_highest_seq_for_just_so_long():
+    corner = Corner(SQUARE, SPAN, 1000)
+
+    def raised(seq, at, *gone):
+        replica = Replica(SQUARE, SPAN)
+        for gone_seq, moment in gone:
+            replica.apply(1, 1000, [[GONE, 7, gone_seq]], moment)
+        replica.apply(1, 1000, [corner.enter(player(7, seq=seq))], at)
+        return set(replica.players) == {7}
+
+    assert not raised(8, REMEMBERED - 1, (8, 0))
+    assert raised(8, REMEMBERED, (8, 0))
+    assert raised(9, 0, (8, 0))
+    # An older word that comes later makes it no younger, but lasts.
+    assert not raised(8, REMEMBERED + 50, (8, 0), (6, 100))
+    assert not raised(8, 200, (6, 0), (8, 100))
+    assert raised(9, 200, (6, 0), (8, 100))
+
+
+def test_those_who_were_removed_long_ago_are_forgotten():
+    replica = Replica(SQUARE, SPAN)
+    for n in range(1000):
+        replica.apply(1, 1000, [[GONE, n, 1]], n * 100)
+    assert len(replica._removed) <= REMEMBERED // 100 + 1
+
+
+def test_an_entry_that_is_known_changes_nothing_and_a_newer_one_does():
+    replica, corner = Replica(SQUARE, SPAN), Corner(SQUARE, SPAN, 1000)
+    replica.apply(1, 1000, [corner.enter(player(7, seq=5))], 0)
+    assert not replica.replace(1, 1000, [corner.enter(player(7, seq=5, start=1))], 0)
+    assert not replica.replace(1, 1000, [corner.enter(player(7, seq=4, start=1))], 0)
+    assert replica.players[7].track == player().track
+    assert replica.replace(1, 1000, [corner.enter(player(7, seq=6, start=1))], 0)
+    assert replica.players[7].track == player(start=1).track

@@ -1,0 +1,155 @@
+"""The hub alone: who gets which bytes, how often they are joined, and when."""
+
+import msgpack
+import pytest
+
+from server import protocol
+from server.frames import frame
+from server.hub import CALM, LONGEST, Hub
+from tests.server.harness import Clock, ManualLoop, split
+from world.grid import Rect
+
+WEST, EAST, BOTH = Rect(0, 0, 0, 0), Rect(1, 0, 1, 0), Rect(0, 0, 1, 0)
+
+
+class Screen:
+    """A session as the hub knows it: it keeps what it is flushed."""
+
+    def __init__(self):
+        self.flushes = []
+
+    def flush(self, data, number, now):
+        self.flushes.append((data, number, now))
+
+    @property
+    def read(self):
+        """What was flushed: lists of messages, each without its flush's number."""
+        got = []
+        for data, number, _ in self.flushes:
+            *messages, end = split(data)
+            assert msgpack.unpackb(end) == [protocol.FLUSH, number]
+            got.append(messages)
+        return got
+
+
+@pytest.fixture
+def loop():
+    return ManualLoop(Clock())
+
+
+@pytest.fixture
+def hub(loop):
+    return Hub(loop)
+
+
+def run(loop, ms=0):
+    until = loop.clock.time + ms
+    while True:
+        while loop.turn():
+            pass
+        due = loop.next()
+        if due is None or due > until:
+            break
+        loop.clock.time = max(due, loop.clock.time)
+    loop.clock.time = until
+
+
+def test_the_first_and_the_last_of_a_square_are_told(hub):
+    a, b, c = Screen(), Screen(), Screen()
+    assert hub.move(a, None, BOTH) == ([(0, 0), (1, 0)], [])
+    assert hub.move(b, None, BOTH) == ([], [])
+    assert hub.move(c, None, WEST) == ([], [])
+    assert hub.move(a, BOTH, EAST) == ([], [])
+    assert hub.move(b, BOTH, None) == ([], [])
+    assert set(hub.sessions((0, 0))) == {c} and set(hub.sessions((1, 0))) == {a}
+    assert hub.move(a, EAST, WEST) == ([], [(1, 0)])
+    assert hub.holds((0, 0)) and not hub.holds((1, 0))
+    assert hub.move(a, WEST, None) == ([], [])
+    assert hub.move(c, WEST, None) == ([], [(0, 0)])
+    assert hub._groups == hub._holding == hub._arrived == {}
+
+
+def test_who_holds_the_same_squares_gets_the_same_bytes_made_once(hub, loop):
+    a, b, west, east = (Screen() for _ in range(4))
+    for screen, rect in ((a, BOTH), (b, BOTH), (west, WEST), (east, EAST)):
+        hub.move(screen, None, rect)
+    hub.deliver((0, 0), b"one")
+    hub.deliver((1, 0), b"two")
+    hub.deliver((0, 0), b"three")
+    run(loop)
+    assert a.read == [[b"one", b"three", b"two"]]
+    assert a.flushes[0][0] is b.flushes[0][0]
+    assert (west.read, east.read) == ([[b"one", b"three"]], [[b"two"]])
+    assert loop.stats["flushes"] == 1 and loop.stats["writes"] == 4
+
+
+def test_a_flush_reaches_nobody_who_holds_nothing_of_it(hub, loop):
+    west, east = Screen(), Screen()
+    hub.move(west, None, WEST)
+    hub.move(east, None, EAST)
+    hub.deliver((0, 0), b"one")
+    hub.deliver((7, 7), b"nobody holds this")
+    run(loop)
+    assert east.flushes == [] and west.read == [[b"one"]]
+    hub.deliver((1, 0), b"two")
+    run(loop)
+    # One number for all: it rises, and has gaps for each.
+    assert [number for _, number, _ in east.flushes] == [2]
+    hub.deliver((7, 7), b"nobody holds this")
+    run(loop)
+    assert hub.number == 2
+
+
+def test_what_came_for_a_square_that_was_let_go_is_not_for_its_next_holder(hub, loop):
+    early, late = Screen(), Screen()
+    hub.move(early, None, WEST)
+    hub.deliver((0, 0), b"old")
+    hub.move(early, WEST, None)
+    hub.move(late, None, WEST)
+    hub.deliver((0, 0), b"new")
+    run(loop)
+    assert late.read == [[b"new"]] and early.flushes == []
+
+
+def test_who_leaves_while_it_is_written_to_harms_nobody(hub, loop):
+    class Dying(Screen):
+        def flush(self, data, number, now):
+            super().flush(data, number, now)
+            hub.move(self, WEST, None)
+
+    screens = [Dying(), Screen(), Dying(), Screen()]
+    for screen in screens:
+        hub.move(screen, None, WEST)
+    for payload in (b"one", b"two"):
+        hub.deliver((0, 0), payload)
+        run(loop)
+    assert [len(screen.flushes) for screen in screens] == [1, 2, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("cost", "interval"),
+    [(0.0, 0), (0.001, 20), (0.0016, CALM), (0.005, CALM), (0.01, 40), (0.03, 120), (1, LONGEST)],
+)
+def test_the_pause_after_a_flush_grows_with_its_cost(hub, loop, cost, interval):
+    screen = Screen()
+    hub.move(screen, None, WEST)
+    loop.cost = cost
+    hub.deliver((0, 0), b"one")
+    run(loop)
+    begun = loop.now()
+    assert hub.interval == pytest.approx(interval) and hub.not_before == begun + interval
+    hub.deliver((0, 0), b"two")
+    hub.deliver((0, 0), b"three")
+    run(loop, max(interval - 1, 0))
+    assert len(screen.flushes) == (1 if interval else 2)
+    run(loop, 1)
+    assert screen.read == [[b"one"], [b"two", b"three"]]
+    assert screen.flushes[1][2] == begun + interval
+
+
+def test_a_flush_is_framed_as_its_batches_are(hub, loop):
+    screen = Screen()
+    hub.move(screen, None, WEST)
+    hub.deliver((0, 0), b"x" * 300)
+    run(loop)
+    assert screen.flushes[0][0] == frame(b"x" * 300) + frame(protocol.flush(1))

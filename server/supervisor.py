@@ -31,9 +31,11 @@ log = logging.getLogger("flatlands")
 #: latter; one that served for longer than that is forgiven.
 RESTART_AFTER, RESTART_AFTER_MOST = 0.5, 15.0
 
-#: A child that says nothing for so many seconds is killed; at its start, for the latter. A new
-#: worker that is not ready by then replaces nobody.
+#: A child that says nothing for so many seconds is killed; at its start, for the latter.
 SILENT_MOST, START_WITHIN = 10, 120
+
+#: A new worker that has served for so many seconds and is not ready replaces nobody.
+READY_WITHIN = 60
 
 #: Seconds that a child may take to let nobody in any more, and to stop. Together they are less than
 #: the 30 after which hosts kill.
@@ -110,6 +112,16 @@ class Child:
         """Whether it lets nobody in any more."""
         return not self.alive or self.said.startswith(SHUT)
 
+    @property
+    def hopeless(self) -> bool:
+        """Whether it ended, or was not ready within the time that it had."""
+        if not self.alive:
+            return True
+        since = self.serves_since
+        return (
+            since is not None and not self.ready and time.monotonic() - since > READY_WITHIN
+        )
+
     def why_not_ready(self) -> str:
         """Return a sentence about a child that is not ready."""
         if not self.alive and not self.killed:
@@ -118,7 +130,7 @@ class Child:
             return f"{self.name} did not answer within {START_WITHIN} s"
         if self.killed:
             return f"{self.name} said nothing for {SILENT_MOST} s"
-        return f"{self.name} is not ready: {self.said[1:]}"
+        return f"{self.name} is not ready: {self.said[1:] or 'it has just started'}"
 
     def tell(self, command: bytes) -> None:
         """Tell a worker something; one that has died is no error."""
@@ -242,8 +254,7 @@ class Supervisor:
             self._end(new)
             return f"a process cannot be started: {error}"
         self._wait(
-            lambda: all(child.ready for child in new) or not all(child.alive for child in new),
-            START_WITHIN,
+            lambda: all(child.ready for child in new) or any(child.hopeless for child in new)
         )
         if not self._goes_on:
             return ""
@@ -282,10 +293,9 @@ class Supervisor:
     def _goes_on(self) -> bool:
         return not self._stopping.is_set()
 
-    def _wait(self, done: Callable[[], bool], seconds: float = float("inf")) -> None:
-        """Return once something is so, or after so many seconds, or when all is to stop."""
-        until = time.monotonic() + seconds
-        while not done() and self._goes_on and time.monotonic() < until:
+    def _wait(self, done: Callable[[], bool]) -> None:
+        """Return once something is so, or when all is to stop."""
+        while not done() and self._goes_on:
             self._stopping.wait(0.05)
 
     def _await_starts(self, children: Sequence[Child]) -> None:
@@ -303,6 +313,7 @@ class Supervisor:
         gevent.joinall([gevent.spawn(worker.stop) for worker in workers])
 
     def _start(self, slot: int) -> Child:
+        self._forget_the_dead()
         if slot == FORWARDER:
             options = ("--ipc", self._prefix, "--parent", str(os.getpid()))
             child = Child(
@@ -321,9 +332,16 @@ class Supervisor:
             child = Child(
                 f"worker {slot + 1}", "server", *options, env=self._environment, fds=[fd]
             )
-        self._children = [other for other in self._children if other.alive] + [child]
-        bury(Path(self._reports.name), [child.process.pid for child in self._children])
+        self._children.append(child)
         return child
+
+    def _forget_the_dead(self) -> None:
+        self._children = [child for child in self._children if child.alive]
+        try:
+            bury(Path(self._reports.name), [child.process.pid for child in self._children])
+        except OSError as error:
+            # The numbers of a dead worker are not worth a living one.
+            log.warning("what workers counted that have ended is lost: %s", error)
 
     def _watch(self) -> None:
         while True:

@@ -108,7 +108,10 @@ class SocketClient:
             left = max(until - time.monotonic(), 0)
             if not select.select([self.socket], [], [], left)[0]:
                 break
-            data = self.socket.recv(65536)
+            try:
+                data = self.socket.recv(65536)
+            except ConnectionResetError:
+                data = b""
             if not data:
                 self.closed = self.closed or (1006, "")
                 break

@@ -117,6 +117,7 @@ class Server:
             per_address=settings.max_per_address,
             most=descriptors - KEPT_BACK,
             proxies=settings.trusted_proxies,
+            now=self.node.loop.now,
         )
         self._started = time.monotonic()
         self._lag = 0.0
@@ -209,7 +210,7 @@ class Server:
 
     def accept(self, connection: Connection, _environ: dict[str, Any]) -> None:
         """Begin a session on a connection whose handshake is done."""
-        session = Session(connection, self.node, self._tokens, self._capacity)
+        session = Session(connection, self.node, self._tokens, self._capacity, self.limits)
         self.sessions.add(session)
         self._greeting.add(session)
         self.stats["connections"] += 1
@@ -275,7 +276,9 @@ class Server:
             self._lag = (time.monotonic() - before - 1) * 1000
             self.stats["late_ms"] += max(round(self._lag), 0)
             logs.catch_up()
-            now = self.node.loop.now()
+            self.node.loop.beat()
+            # What they sent while we stood still is read after this.
+            now = self.node.loop.now() - self.node.loop.late()
             for session in list(self._greeting):
                 if session.resident is not None:
                     self._greeting.discard(session)
@@ -292,7 +295,8 @@ class Server:
             turns = min(max(len(sessions), 1), ROUND_TURNS)
             for turn in range(turns):
                 gevent.sleep(ROUND / turns)
-                now, heard_now = self.node.loop.now(), time.monotonic()
+                late = self.node.loop.late()
+                now, heard_now = self.node.loop.now() - late, time.monotonic() - late / 1000
                 for session in sessions[turn::turns]:
                     if session in self.sessions:
                         self._look_after(session, now, heard_now)
@@ -311,7 +315,7 @@ class Server:
 
     def full(self) -> bool:
         """Say whether there is no room for one more player."""
-        return len(self.node.residents) >= self._capacity
+        return self.node.hub.sessions_holding >= self._capacity
 
     def health(self) -> dict[str, Any]:
         """Return what /healthz shows: that this process answers."""

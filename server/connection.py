@@ -15,10 +15,12 @@ from gevent import get_hub
 from gevent.event import Event
 
 from server import frames
-from server.limits import Guest
+from server.limits import Bucket, Guest
 
 READ_SIZE = 8 * 1024  # bytes taken in one loop callback, so that floods cannot starve others
 CONTROL_LIMIT = 64 * 1024  # bytes of control frames that may wait behind a remainder
+CLOSING_LIMIT = 64 * 1024  # bytes that are still looked at once our close frame is out
+LIGHT_RATE, LIGHT_BURST = 20, 100  # light frames (see FrameReader) a second, and at once
 CLOSE_TIMEOUT = 5.0  # seconds from our close frame to the end of TCP, whatever the peer does
 
 _READ, _WRITE = 1, 2  # event-loop masks
@@ -50,7 +52,7 @@ class Connection:
         "on_message", "on_closing", "on_close", "on_drain", "address", "bytes_in", "bytes_out",
         "heard", "guest", "_loop", "_socket", "_fd", "_frames", "_early", "_state", "_code",
         "_reason", "_reading", "_writing", "_timer", "_remainder", "_queued", "_over",
-        "__weakref__",
+        "_light", "_closing", "__weakref__",
     )  # fmt: skip
 
     def __init__(
@@ -93,6 +95,8 @@ class Connection:
         self._remainder: memoryview | None = None
         self._queued: bytearray | None = None  # control frames behind the remainder
         self._over: Event | None = None
+        self._light: Bucket | None = None  # most peers never need one
+        self._closing = 0  # bytes that came after our close frame
 
     @property
     def open(self) -> bool:
@@ -197,6 +201,12 @@ class Connection:
             return
         self.bytes_in += len(data)
         self.heard = monotonic()
+        if self._state:
+            self._closing += len(data)
+            if self._closing > CLOSING_LIMIT:
+                # A flood goes on: from here on the kernel holds it up, until the timer ends it.
+                self._reading.stop()
+                return
         if self._state != _HANGING_UP:
             self._take(data)
 
@@ -204,7 +214,11 @@ class Connection:
         """Parse and deliver. Every callback may close or abort, so look at the state each time."""
         reader = self._frames
         pongs: list[bytes] = []
-        for opcode, payload in reader.feed(data):
+        messages = reader.feed(data)
+        if reader.light and not self._bear(reader):
+            self.close(frames.POLICY, f"At most {LIGHT_RATE} pings or empty frames a second.")
+            return
+        for opcode, payload in messages:
             if opcode == frames.PONG:
                 continue
             if opcode == frames.PING:
@@ -228,6 +242,20 @@ class Connection:
         if reader.error is not None:
             self.close(reader.error.code, reader.error.reason)
             self._hang_up()
+
+    def _bear(self, reader: frames.FrameReader) -> bool:
+        """Count the light frames of a read; False where there are too many."""
+        count, reader.light = reader.light, 0
+        if self._state:
+            return True  # nothing is answered any more
+        now = int(self.heard * 1000)
+        if self._light is None:
+            self._light = Bucket(LIGHT_RATE, LIGHT_BURST, now)
+        if self._light.take(now, count):
+            return True
+        if self.guest is not None:
+            self.guest.count("limited_frames")
+        return False
 
     def _call(self, callback: Callable[..., object], *args: object) -> None:
         try:

@@ -14,11 +14,15 @@ PROTOCOL_ERROR = 1002
 NO_CODE = 1005  # never sent: "the close frame carried no code"
 ABNORMAL = 1006  # never sent: "the connection ended without a close frame"
 INVALID_DATA = 1007
+POLICY = 1008
 TOO_BIG = 1009
 INTERNAL_ERROR = 1011
 
 CONTROL_PAYLOAD = 125  # bytes, RFC 6455 section 5.5
 CLOSE_REASON = CONTROL_PAYLOAD - 2  # bytes of UTF-8 left behind the code
+
+#: A fragment of fewer bytes is mostly header.
+SMALL_FRAGMENT = 16
 
 _FIN, _RESERVED, _OPCODE, _MASKED, _LENGTH = 0x80, 0x70, 0x0F, 0x80, 0x7F
 _SHORT_HEAD = struct.Struct("!BB")
@@ -47,15 +51,19 @@ class FrameReader:
 
     `error` is None until the stream breaks a rule; then it is the FrameError, for good. Messages
     that were complete before the fault are still returned, by the feed that met it.
+
+    `light` counts frames that carry next to nothing: pings, pongs, empty ones and small fragments.
+    Whoever reads it may set it back.
     """
 
     __slots__ = (
-        "error", "_max_message", "_fresh", "_ended", "_rest",
+        "error", "light", "_max_message", "_fresh", "_ended", "_rest",
         "_opcode", "_message", "_size", "_decoder", "_left", "_final", "_key",
     )  # fmt: skip
 
     def __init__(self, max_message: int) -> None:
         self.error: FrameError | None = None
+        self.light = 0
         self._max_message = max_message
         # No message has begun, no byte waits, nothing is over. False turns the fast path off, also
         # for limits so small that it would have to look at them.
@@ -166,9 +174,12 @@ class FrameReader:
                     messages.append((CLOSE, payload))
                     self._end()
                     return
+                self.light += 1
                 messages.append((opcode, payload))
             else:
                 at = start
+                if not length or (fragment and length < SMALL_FRAGMENT):
+                    self.light += 1
                 if opcode:
                     self._opcode = opcode
                     self._message = bytearray()

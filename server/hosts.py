@@ -18,9 +18,9 @@ class Hosts:
     """See the module.
 
     `origins` are allowed besides that of the server's own pages, "*" is all of them. `hosts` are
-    the names that are answered to; none is all of them, but where only this machine itself can
-    connect (`local`) its own names: else any page could give its own name this machine's address
-    and then read what is served here.
+    the names that are answered to besides this machine's own for itself; none is all of them, but
+    where only this machine can connect (`local`): there any page could give its own name this
+    machine's address and then read what is served here.
     """
 
     def __init__(
@@ -41,9 +41,8 @@ class Hosts:
         name = _name(host.lower())
         if "*" in self._hosts or name in self._hosts:
             return None
-        if self._local and _is_local(name):
-            return None
-        if not self._local and not self._hosts:
+        # No page has such a name, unless it is this machine's.
+        if _is_local(name) or not (self._local or self._hosts):
             return None
         return (
             f"This server does not answer to the name {_shown(name)}: "

@@ -46,6 +46,8 @@ class Hub:
         self._arrived: dict[Square, list[bytes]] = {}
         self._alarm = loop.alarm(self.flush)
         self._waiting = False
+        #: Sessions that hold anything: all that are in play.
+        self.sessions_holding = 0
         #: No flush is written before this node time.
         self.not_before = 0
         self.number = 0
@@ -62,6 +64,7 @@ class Hub:
 
         Returns the squares that now have their first session, and those that lost their last.
         """
+        self.sessions_holding += (after is not None) - (before is not None)
         first: list[Square] = []
         if after is not None:
             group = self._groups.get(after)

@@ -34,7 +34,7 @@ class Rate(NamedTuple):
 #: What one address may do, where it may have PER_ADDRESS connections; in proportion elsewhere.
 REQUESTS = Rate("requests", 100, 6000)
 HANDSHAKES = Rate("handshakes", 10, 240)
-JOINS = Rate("joins", 2, 120)
+JOINS = Rate("joins", 2, 240)
 
 #: However few connections an address may have, it may do anything so many times at once.
 LEAST_BURST = 10
@@ -43,7 +43,7 @@ LEAST_BURST = 10
 RETURNS = Rate("returns", 0.5, 5)
 
 #: How much may be said in one square by the players of one node.
-SAYINGS = Rate("sayings", 20, 40)
+SAYINGS = Rate("sayings", 50, 250)
 
 #: An address as some proxies write it, with a port: 192.0.2.1:4711 or [2001:db8::1]:4711.
 _WITH_PORT = re.compile(r"\[([^\]]*)\](?::\d+)?|([^:]*):\d+")
@@ -123,14 +123,18 @@ class Bucket:
         #: Time in ms at which all are there again.
         self._full_at: float = now
 
-    def take(self, now: int, count: int = 1, late: int = 0) -> bool:
+    def take(self, now: int, count: float = 1, late: int = 0) -> bool:
         """Take some at a time in ms; False, and none taken, when there are not so many.
 
         `late` is for how many ms nothing was taken because we stood still: what would have been
         taken meanwhile may be taken now.
         """
-        full_at = max(self._full_at, now - late) + count * self._each
-        if full_at - now > self._depth:
+        depth = self._depth + late
+        if self._full_at > now + depth:
+            # More was taken when we were late, which nobody has to pay for now that we are not.
+            self._full_at = now
+        full_at = max(self._full_at, now) + count * self._each
+        if full_at - now > depth:
             return False
         self._full_at = full_at
         return True
@@ -180,6 +184,10 @@ class Guest:
     def stay(self) -> None:
         """It is a player's now: its descriptor is not taken away any more."""
         self._limits.strangers.pop(self, None)
+
+    def count(self, what: str) -> None:
+        """Count something that it did."""
+        self._limits.stats[what] += 1
 
     def leave(self) -> None:
         """It has ended."""
@@ -289,15 +297,19 @@ class Limits:
     def allow_address(self, rate: Rate, address: str) -> bool:
         """Say whether an address may do something once more, and count it."""
         key = self.key(address)
-        return key is None or self.allow(rate, key, self._factor)
+        if key is None:
+            return True
+        name, each, burst = rate
+        burst = max(burst * self._factor, LEAST_BURST)
+        return self.allow(Rate(name, each * self._factor, burst), key)
 
-    def allow(self, rate: Rate, key: Hashable, factor: float = 1.0) -> bool:
+    def allow(self, rate: Rate, key: Hashable) -> bool:
         """Say whether `key` may do something once more, and count it."""
         now = self._now()
         bucket = self._buckets.get((rate.name, key))
         if bucket is None:
             self._sweep(self._buckets, now)
-            bucket = Bucket(rate.rate * factor, max(rate.burst * factor, LEAST_BURST), now)
+            bucket = Bucket(rate.rate, rate.burst, now)
             self._buckets[rate.name, key] = bucket
         if bucket.take(now):
             return True

@@ -18,6 +18,11 @@ log = logging.getLogger("flatlands")
 #: Seconds that a failed greenlet waits before it runs again.
 RESTART_AFTER = 0.5
 
+#: ms between two beats, by which a loop that stands still is known; it does where one comes more
+#: than STALL ms late. For FORGIVE_FOR ms afterwards its clients are not blamed for what has piled
+#: up meanwhile.
+BEAT, STALL, FORGIVE_FOR = 1000, 500, 5000
+
 
 class Loop:
     """The event loop as the rest of the server sees it.
@@ -31,6 +36,8 @@ class Loop:
         self._offset = int(time.time() * 1000) - int(time.monotonic() * 1000)
         self._loop = gevent.get_hub().loop
         self._ended = False
+        self._beat: int | None = None
+        self._stood, self._forgiven = 0, 0
 
     def now(self) -> int:
         """Return node time in ms."""
@@ -39,6 +46,27 @@ class Loop:
     def at(self, monotonic: float) -> int:
         """Return the node time of a reading of time.monotonic()."""
         return int(monotonic * 1000) + self._offset
+
+    def beat(self) -> None:
+        """Note that the loop turns; to be called every BEAT ms from the first time on."""
+        now = self.now()
+        stood = self._standing(now)
+        if stood:
+            self._stood, self._forgiven = stood, now + FORGIVE_FOR
+            self.stats["stalls"] += 1
+        self._beat = now
+
+    def late(self) -> int:
+        """Return for how many ms the loop stood still until now, or just before; 0 if it did not.
+
+        What it stands still for less than a beat may not be seen.
+        """
+        now = self.now()
+        return self._standing(now) or (self._stood if now < self._forgiven else 0)
+
+    def _standing(self, now: int) -> int:
+        stood = 0 if self._beat is None else now - self._beat - BEAT
+        return stood if stood > STALL else 0
 
     def seconds(self) -> float:
         """Return a time in seconds to measure durations with."""

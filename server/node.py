@@ -47,6 +47,9 @@ ASK_AFTER, ANSWER_WITHIN = 2000, 1000
 #: Who lost the connection stays this long, in ms.
 DIMMED_FOR = 10_000
 
+#: Who has neither walked nor spoken before stays so long: to come and go fills no world.
+GLANCED_FOR = 1000
+
 #: Who left is remembered for this many ms, in case its token is shown again: its place in it may be
 #: an older one, and a seq that went back would make the player invisible.
 LEFT_FOR = 60_000
@@ -148,11 +151,12 @@ class Node:
         self._stop(resident)
 
     def lose(self, resident: Resident) -> None:
-        """A resident's connection is lost: it stays, dimmed, for DIMMED_FOR."""
+        """A resident's connection is lost: it stays, dimmed, for DIMMED_FOR or GLANCED_FOR."""
         self.detach(resident)
         resident.dimmed = True
         self.renew(resident)
-        self._partings.put(resident, self.loop.now() + DIMMED_FOR)
+        stays = DIMMED_FOR if resident.acted else GLANCED_FOR
+        self._partings.put(resident, self.loop.now() + stays)
 
     def release(self, resident: Resident) -> None:
         """Let a resident go on at another node: nothing is said of it here any more."""

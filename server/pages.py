@@ -53,7 +53,8 @@ class Files:
         for name, content in contents.items():
             together.update(f"{name} {len(content)} ".encode() + content)
         self.version = together.hexdigest()[:16]
-        base = f"/v/{self.version}"
+        base = f"v/{self.version}"
+        # It is relative, for the page may be served under a path of a larger site.
         contents["/"] = contents.pop("/index.html").replace(
             b"<head>", f'<head>\n  <base href="{base}/">'.encode()
         )
@@ -62,7 +63,7 @@ class Files:
             kind = mimetypes.guess_type(name if name != "/" else "x.html")[0]
             self._files[name] = _File(kind, content, "no-cache")
             if name != "/":
-                self._files[base + name] = _File(kind, content, FOR_EVER)
+                self._files[f"/{base}{name}"] = _File(kind, content, FOR_EVER)
         self._files["/favicon.ico"] = self._files["/icon.svg"]
 
     def __call__(self, environ: dict[str, Any], start: Start) -> Iterable[bytes]:

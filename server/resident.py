@@ -20,10 +20,11 @@ class Resident(Player):
     `held` are None with it. `due` is when something changes for it by itself, or None; up to
     `moved` ms its square and what it holds are right. While it is `watched` its client is looked at
     for signs of life; `asked` is when it was last heard before it was asked for one, or None.
+    `acted`: it has walked or spoken.
     """
 
     __slots__ = (
-        "square", "intent", "session", "view", "held", "due", "moved", "watched", "asked",
+        "square", "intent", "session", "view", "held", "due", "moved", "watched", "asked", "acted",
     )  # fmt: skip
 
     def __init__(
@@ -39,6 +40,7 @@ class Resident(Player):
         self.moved = track.start
         self.watched = False
         self.asked: int | None = None
+        self.acted = False
 
     def walks(self, now: int) -> bool:
         """Whether it is on its way at node time `now`."""

@@ -11,6 +11,7 @@ from server import protocol
 from server.claims import Granted
 from server.connection import Connection
 from server.frames import TEXT, frame
+from server.limits import JOINS, RETURNS, SAYINGS, Bucket, Limits, Rates
 from server.logs import tell
 from server.node import Node
 from server.protocol import MESSAGES, Refused
@@ -42,38 +43,25 @@ STUCK_AFTER = 30_000
 PATIENCE, PATIENCE_RATE = 40, 2.0
 
 
-class Bucket:
-    """A token bucket: `burst` at once, `rate` a second."""
-
-    __slots__ = ("_full_at", "_each", "_depth")
-
-    def __init__(self, rate: float, burst: float, now: int) -> None:
-        #: ms until one more is there, and until all are; one more, for sums are rounded.
-        self._each = 1000 / rate
-        self._depth = burst * self._each + 1
-        #: Node time at which all are there again.
-        self._full_at: float = now
-
-    def take(self, now: int) -> bool:
-        """Take one at node time `now`; False when there is none."""
-        full_at = (self._full_at if self._full_at > now else now) + self._each
-        if full_at - now > self._depth:
-            return False
-        self._full_at = full_at
-        return True
-
-
 class Session:
-    """See the module. `capacity` is how many residents the node takes."""
+    """See the module. `capacity` is how many players the node takes, `limits` what anybody may do.
+
+    Rates belong to the player, not to the session: to come back does not begin them anew.
+    """
 
     __slots__ = (
         "connection", "opened", "resident", "behind_since", "_node", "_tokens", "_capacity",
-        "_intent", "_buckets", "_patience", "_sent", "_mark", "_marked", "_marked_bytes",
+        "_limits", "_intent", "_rates", "_rated", "_sent", "_mark", "_marked", "_marked_bytes",
         "_later_bytes", "_token_at", "_claiming", "_early", "player", "error",
     )  # fmt: skip
 
     def __init__(
-        self, connection: Connection, node: Node, tokens: Tokens, capacity: int
+        self,
+        connection: Connection,
+        node: Node,
+        tokens: Tokens,
+        capacity: int,
+        limits: Limits,
     ) -> None:
         self.connection = connection
         self.opened = node.loop.now()
@@ -86,9 +74,11 @@ class Session:
         self._node = node
         self._tokens = tokens
         self._capacity = capacity
+        self._limits = limits
         self._intent = 0
-        self._buckets: dict[int, Bucket] = {}
-        self._patience = Bucket(PATIENCE_RATE, PATIENCE, self.opened)
+        self._rates = Rates(Bucket(PATIENCE_RATE, PATIENCE, self.opened))
+        #: Whose rates these are, once that is known.
+        self._rated: int | None = None
         # Flushes: the last one sent; the oldest one not acknowledged (0: all are) and when it was
         # sent; the bytes up to it, and those sent since.
         self._sent = self._mark = self._marked = self._marked_bytes = self._later_bytes = 0
@@ -152,16 +142,47 @@ class Session:
     def _check_rate(self, kind: int) -> None:
         row = MESSAGES[kind]
         now = self._node.loop.now()
-        bucket = self._buckets.get(kind)
+        buckets = self._rates.buckets
+        bucket = buckets.get(kind)
         if bucket is None:
-            bucket = self._buckets[kind] = Bucket(row.rate, row.burst, now)
-        if not bucket.take(now):
-            patient = self._patience.take(now)
+            bucket = buckets[kind] = Bucket(row.rate, row.burst, now)
+        if bucket.take(now):
+            return
+        # What waited while this server stood still comes all at once, and is nobody's fault.
+        late = self._node.loop.late()
+        if late and bucket.take(now, late=late):
+            return
+        patient = self._rates.patience.take(now)
+        raise Refused(
+            "flood",
+            f"too many messages of kind {row.name}: at most {row.rate:g} a second",
+            None if patient else protocol.POLICY,
+        )
+
+    def _come_back(self, id: int) -> None:
+        """Somebody shows a player's token: go on with what is left of the player's rates."""
+        if not self._limits.allow(RETURNS, id):
             raise Refused(
-                "flood",
-                f"too many messages of kind {row.name}: at most {row.rate:g} a second",
-                None if patient else protocol.POLICY,
+                "returns", "you come back too often: wait some seconds", protocol.FULL
             )
+        resident = self._node.residents.get(id)
+        if resident is not None and resident.session is not None:
+            # They are of use to this session now.
+            resident.session._keep_rates()
+        self._rated = id
+        rates = self._limits.take_rates(id)
+        if rates is not None:
+            self._rates = rates
+        else:
+            # It may have said all that it could at another node a moment ago.
+            row, now = MESSAGES[protocol.SAY], self._node.loop.now()
+            bucket = self._rates.buckets[protocol.SAY] = Bucket(row.rate, row.burst, now)
+            bucket.take(now, row.burst - 1)
+
+    def _keep_rates(self) -> None:
+        if self._rated is not None:
+            self._limits.keep_rates(self._rated, self._rates)
+            self._rated = None
 
     def _hello(
         self,
@@ -213,6 +234,7 @@ class Session:
             self._join(cleaned, near, view)
             return
         resident = self._node.residents.get(claim.id)
+        self._come_back(claim.id)
         if resident is not None:
             if resident.session is not None:
                 resident.session.give_up()
@@ -267,8 +289,15 @@ class Session:
         self._welcome(self._node.join(name, self._node.spot(near)), view, back=False)
 
     def _check_room(self) -> None:
-        if len(self._node.residents) >= self._capacity:
+        # Who has lost its connection takes nobody's place, nor does a computer player.
+        if self._node.hub.sessions_holding >= self._capacity:
             raise Refused("full", "this world is full: try again later", protocol.FULL)
+        if not self._limits.allow_address(JOINS, self.address):
+            raise Refused(
+                "joins",
+                "too many players come from your address: try again in a minute",
+                protocol.FULL,
+            )
 
     def _welcome(self, resident: Resident, view: Viewport, *, back: bool = True) -> None:
         """Begin to play as a resident."""
@@ -279,6 +308,7 @@ class Session:
             "join", player=resident.id, name=resident.name, how="back" if back else "new",
             address=self.address, node=node.id,
         )  # fmt: skip
+        self._rated = resident.id
         now = node.loop.now()
         welcome = protocol.welcome(
             resident.id,
@@ -308,6 +338,7 @@ class Session:
     def give_up(self) -> None:
         """Let the player go on in another session: this one ends."""
         assert self.resident is not None
+        self._keep_rates()
         self._node.detach(self.resident)
         self.resident = None
         self.connection.close(protocol.TAKEN_OVER, "you went on playing somewhere else")
@@ -327,6 +358,7 @@ class Session:
             raise Refused("number", "the numbers of intents must rise")
         self._intent = number
         assert self.resident is not None
+        self.resident.acted = True
         return self.resident
 
     def _viewport(self, width: int, height: int) -> None:
@@ -339,9 +371,14 @@ class Session:
             raise Refused(
                 "say", f"say 1 to {protocol.TEXT_LIMIT} characters that can be seen"
             )
-        assert self.resident is not None
-        self._node.orders.check_voice(self.resident.id)
-        self._node.say(self.resident, cleaned)
+        resident = self.resident
+        assert resident is not None
+        self._node.orders.check_voice(resident.id)
+        # Nothing said is ever replaced by something newer, as a move is.
+        if not self._limits.allow(SAYINGS, resident.square):
+            raise Refused("crowded", "too much is said here at once: say it again soon", None)
+        resident.acted = True
+        self._node.say(resident, cleaned)
 
     def _invite(self) -> None:
         resident = self.resident
@@ -445,6 +482,7 @@ class Session:
 
     def closed(self, code: int) -> None:
         """The connection has ended with this close code."""
+        self._keep_rates()
         resident, self.resident = self.resident, None
         if resident is None:
             return

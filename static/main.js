@@ -65,7 +65,7 @@ const net = new Net(new URL('ws', location.href.replace(/^http/, 'ws')).href, cl
   error: (code, sentence) => {
     const own = state.players.get(ownId);
     if (code === 'flood' && own !== undefined) walk.refused(own);
-    if (['flood', 'say', 'muted', 'notice'].includes(code)) hud.toast(sentence);
+    if (['flood', 'say', 'crowded', 'muted', 'notice'].includes(code)) hud.toast(sentence);
   },
   quiet: (is) => {
     if (is) walk.freeze(clock.now());

@@ -72,7 +72,8 @@ def install(python: str) -> Path:
 def run(wstest: Path) -> dict[str, dict]:
     """Run the cases; return the report, case number to what the suite says of it."""
     server = subprocess.Popen(
-        [sys.executable, HERE / "echo_server.py", "--quiet", "--max-message", str(MAX_MESSAGE)],
+        [sys.executable, HERE / "echo_server.py", "--quiet", "--max-message", str(MAX_MESSAGE),
+         "--light-burst", "1000000"],
         stdout=subprocess.PIPE,
         text=True,
     )

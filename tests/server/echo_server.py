@@ -1,7 +1,7 @@
 """A WebSocket echo server on a free port of loopback, for the tests and Autobahn.
 
     python tests/server/echo_server.py [--max-message BYTES] [--protocol NAME] [--quiet]
-        [--impatient] [--trusted-proxies NETWORKS]
+        [--impatient] [--trusted-proxies NETWORKS] [--light-burst FRAMES]
 
 Prints its port, then "closed CODE REASON" for every connection that has ended. Text and binary come
 back; a text message that begins with a slash is a command:
@@ -82,7 +82,9 @@ def main() -> None:
     options.add_argument("--quiet", action="store_true")
     options.add_argument("--impatient", action="store_true", help="with short timeouts")
     options.add_argument("--trusted-proxies", default="")
+    options.add_argument("--light-burst", type=int, default=connection.LIGHT_BURST)
     given = options.parse_args()
+    connection.LIGHT_BURST = given.light_burst
     if given.impatient:
         handshake.HEAD_TIMEOUT = handshake.ANSWER_TIMEOUT = 0.3
         connection.CLOSE_TIMEOUT = 0.5

@@ -13,6 +13,7 @@ import msgpack
 
 from brokers import LinkAge, Message, Reset, open_broker
 from server.channels import WORLD
+from server.limits import Limits
 from server.node import Node
 from server.session import Session
 from server.tokens import Tokens
@@ -39,6 +40,8 @@ class ManualLoop:
         self.clock = clock
         self.skew = skew
         self.measured = 0.0
+        #: ms for which this node has just stood still.
+        self.stood = 0
         #: Seconds that whatever is measured is found to take.
         self.cost = 0.0
         self._soon: list[Callable[[], None]] = []
@@ -53,6 +56,9 @@ class ManualLoop:
 
     def at(self, monotonic: float) -> int:
         return round(monotonic * 1000) + self.skew
+
+    def late(self) -> int:
+        return self.stood
 
     def seconds(self) -> float:
         self.measured += self.cost
@@ -103,7 +109,7 @@ class FakeConnection:
         self.on_message: Callable[[int, bytes], object] = lambda *_: None
         self.on_close: Callable[[int, str], object] = lambda *_: None
         self.on_drain: Callable[[], object] = lambda: None
-        self.address = "192.0.2.1"
+        self.address = "127.0.0.1"
         self.model = Model()
         self.messages: list[Any] = []
         self.bytes = 0
@@ -236,6 +242,7 @@ class Host:
         )  # fmt: skip
         self.node.peers.start()
         self.tokens = Tokens("a secret of tests")
+        self.limits = Limits(self.loop.stats, now=self.loop.now)
 
 
 class Client:
@@ -245,7 +252,7 @@ class Client:
         self.harness = harness
         self.host = host
         self.connection = FakeConnection(host.loop)
-        self.session = Session(self.connection, host.node, host.tokens, 1000)  # type: ignore[arg-type]
+        self.session = Session(self.connection, host.node, host.tokens, 1000, host.limits)  # type: ignore[arg-type]
         self.connection.on_close = lambda code, _reason: self.session.closed(code)
         self.model = self.connection.model
         self.number = self.acknowledged = 0

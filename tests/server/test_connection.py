@@ -181,10 +181,68 @@ class CountingSocket:
 def test_pings_mixed_with_pongs_are_answered_in_one_write(pair):
     owner, peer = pair
     counting = owner.connection._socket = CountingSocket(owner.connection._socket)
-    peer.send((client_frame(9) + client_frame(10)) * 100)
+    peer.send((client_frame(9) + client_frame(10)) * 40)
     turn()
-    assert read_all(peer) == frame(b"", 10) * 100
+    assert read_all(peer) == frame(b"", 10) * 40
     assert 1 <= counting.writes <= 2
+
+
+LIGHT = {
+    "pings": client_frame(9),
+    "pongs": client_frame(10),
+    "empty messages": client_frame(2),
+    "small fragments": client_frame(2, b"x", fin=False) + client_frame(0, b"y"),
+}
+
+
+@pytest.mark.parametrize("light", LIGHT.values(), ids=LIGHT)
+def test_a_flood_of_frames_that_carry_nothing_is_closed(pair, light):
+    owner, peer = pair
+    peer.send(light * 40)
+    turn()
+    assert owner.connection.open
+    peer.send(light * 80)
+    turn()
+    assert not owner.connection.open
+    assert read_all(peer).endswith(close_frame(1008, "At most 20 pings or empty frames a second."))
+
+
+def test_frames_that_carry_nothing_are_borne_at_a_decent_pace(pair, monkeypatch):
+    owner, peer = pair
+    clock = [1000.0]
+    monkeypatch.setattr(connection_module, "monotonic", lambda: clock[0])
+    for _ in range(50):
+        peer.send((client_frame(9) + client_frame(10)) * 10)
+        turn()
+        clock[0] += 1.0
+        assert read_all(peer) == frame(b"", 10) * 10
+    assert owner.connection.open
+
+
+def test_a_flood_behind_our_close_is_neither_parsed_nor_read_for_long(pair):
+    owner, peer = pair
+    owner.connection.close(1008, "enough")
+    sent, parsed = 0, []
+    feed = owner.connection._frames.feed
+    owner.connection._frames = type(
+        "Counting",
+        (),
+        {"feed": lambda _, data: parsed.append(len(data)) or feed(data), "light": 0, "error": None},
+    )()
+    for _ in range(3000):
+        try:
+            sent += peer.send(client_frame(9, b"x" * 100) * 20)
+        except BlockingIOError:
+            if sum(parsed) > connection_module.CLOSING_LIMIT - 8192:
+                break
+        turn()
+    else:
+        pytest.fail("it is read for ever")
+    assert sum(parsed) <= connection_module.CLOSING_LIMIT
+    read = owner.connection.bytes_in
+    turn()
+    assert owner.connection.bytes_in == read < sent
+    assert read_all(peer) == close_frame(1008, "enough")
 
 
 def test_early_bytes_are_delivered_first_and_not_inside_start():

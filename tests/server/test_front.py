@@ -1,6 +1,7 @@
 """What strangers do to a whole server by HTTP, and what its players notice of it."""
 
 import json
+import signal
 import socket
 import struct
 import time
@@ -244,13 +245,62 @@ def test_max_players_does_not_lower_the_descriptors():
         assert line.split()[3:5] == ["4096", "4096"]
 
 
+def test_who_joins_and_drops_fills_no_world():
+    with serving("--max-players", "20") as server:
+        for n in range(60):
+            with connect(server.port) as sock:
+                sock.close()
+            glance = player_at(server.port, f"G{n}")
+            linger = struct.pack("ii", 1, 0)
+            glance.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            glance.socket.close()
+        players = [player_at(server.port, f"P{n}") for n in range(20)]
+        late = SocketClient(server.port)
+        opened.append(late.socket)
+        late.send(1, 1, "Late", 40, 25, None, None)
+        assert late.until_closed()[0] == 1013
+        for player in players:
+            player.close()
+
+
+def test_what_piled_up_while_the_server_stood_still_closes_nobody():
+    with serving() as server:
+        player = player_at(server.port, "P")
+        silent = SocketClient(server.port)
+        opened.append(silent.socket)
+        # So that the loop has a beat behind it.
+        player.pump(1.2)
+        server.process.send_signal(signal.SIGSTOP)
+        # 22 intents a second, of 30 that are allowed; and a hello in time.
+        for n in range(130):
+            player.walk(1 - 2 * (n % 2), 0)
+            time.sleep(6 / 130)
+        silent.send(1, 1, "S", 40, 25, None, None)
+        server.process.send_signal(signal.SIGCONT)
+        player.until(lambda: player.model.players[player.model.id].ack == 130)
+        silent.until(lambda: silent.model.id in silent.model.players)
+        assert player.model.errors == []
+        assert counted(server)["stalls"] >= 1
+        for one in (player, silent):
+            one.close()
+
+
+def test_a_flood_of_pings_is_closed_and_not_answered_for_long(server):
+    flood = player_at(server.port, "F")
+    frames = b"\x89\x80\x00\x00\x00\x00" * 1000
+    with pytest.raises((BrokenPipeError, ConnectionResetError)):
+        for _ in range(100_000):
+            flood.socket.sendall(frames)
+    assert counted(server)["limited_frames"] == 1
+
+
 # The files.
 
 
 def test_the_page_loads_all_else_of_its_own_version_and_for_ever(server):
     status, headers, page = get(server, "")
     assert status == 200 and headers["Cache-Control"] == "no-cache"
-    base = page.split(b'<base href="/')[1].split(b'"')[0].decode()
+    base = page.split(b'<base href="')[1].split(b'"')[0].decode()
     status, headers, script = get(server, base + "main.js")
     assert status == 200 and "immutable" in headers["Cache-Control"]
     assert headers["Content-Type"] == "text/javascript; charset=utf-8"

@@ -26,7 +26,7 @@ from server.hosts import Hosts, is_local, is_origin
         (False, (), "anything.example", True),
         (False, ("flat.example",), "flat.example", True),
         (False, ("flat.example",), "other.example", False),
-        (False, ("flat.example",), "localhost", False),
+        (False, ("flat.example",), "localhost:8000", True),
     ],
 )
 def test_a_name_is_answered_to_or_a_sentence_says_what_to_set(local, hosts, host, answered):

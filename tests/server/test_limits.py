@@ -162,9 +162,11 @@ def test_what_is_counted_by_address_is_forgotten_when_it_says_nothing_any_more(c
 
 def test_a_bucket_gives_what_was_missed_while_we_stood_still_and_only_once():
     bucket = Bucket(2, 4, 0)
-    assert [bucket.take(100_000, late=10_000) for _ in range(30)].count(True) == 24
-    assert not bucket.take(100_000)
-    assert bucket.take(100_500) and not bucket.take(100_500)
+    assert [bucket.take(100_000) for _ in range(10)].count(True) == 4
+    assert [bucket.take(100_000, late=10_000) for _ in range(30)].count(True) == 20
+    assert not bucket.take(100_000, late=10_000)
+    assert [bucket.take(105_000) for _ in range(10)].count(True) == 4
+    assert bucket.take(105_500) and not bucket.take(105_500)
 
 
 def test_lines_are_cut_and_left_out_and_counted(monkeypatch, caplog, clock):

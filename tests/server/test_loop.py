@@ -94,3 +94,27 @@ def test_a_greenlet_that_fails_runs_again_until_it_returns(monkeypatch, caplog):
     keep_running("a test", stats, run).join(timeout=5)
     assert len(runs) == 3 and stats["errors"] == 2
     assert "a test failed" in caplog.text
+
+
+def test_a_loop_that_stands_still_knows_for_how_long_and_for_a_while_afterwards(monkeypatch):
+    clock = [1000.0]
+    monkeypatch.setattr("server.loop.time.monotonic", lambda: clock[0])
+    loop = Loop(Counter())
+    clock[0] += 100
+    assert loop.late() == 0
+    loop.beat()
+    for _ in range(5):
+        clock[0] += 1.1
+        assert loop.late() == 0
+        loop.beat()
+    clock[0] += 16
+    # Before the next beat: what is read first is nobody's fault either.
+    assert loop.late() == 15_000
+    loop.beat()
+    for _ in range(4):
+        clock[0] += 1
+        assert loop.late() == 15_000
+        loop.beat()
+    clock[0] += 1.1
+    assert loop.late() == 0
+    assert loop.stats["stalls"] == 1

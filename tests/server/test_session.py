@@ -257,6 +257,169 @@ def test_a_full_world_says_so(harness, monkeypatch):
     refused(client, "full", 1013)
 
 
+def test_whoever_has_left_or_is_lost_takes_nobodys_place(harness):
+    def join():
+        client = harness.client()
+        client.session._capacity = 3
+        client.hello()
+        return client
+
+    for code in (1000, 1006) * 5:
+        client = join()
+        client.walk(1, 0)
+        client.connection.lose(code)
+        harness.settle()
+    assert len(harness.node.residents) == 5
+    here = [join() for _ in range(3)]
+    assert [client.connection.closed for client in here] == [None] * 3
+    refused(join(), "full", 1013)
+
+
+def test_who_never_walked_or_spoke_is_gone_soon_after_it_is_lost(harness, pair):
+    client, neighbour = pair
+    glancing = harness.place("G", (0, 0))
+    neighbour.send(6, "hello")
+    client.walk(1, 0)
+    harness.run(100)
+    for one in (client, neighbour, glancing):
+        one.connection.lose()
+    harness.run(900)
+    assert set(harness.node.residents) == {client.id, neighbour.id, glancing.id}
+    harness.run(200)
+    assert set(harness.node.residents) == {client.id, neighbour.id}
+    harness.run(9000)
+    assert harness.node.residents == {}
+
+
+def test_players_of_one_address_join_so_many_at_a_time(harness):
+    def join(address):
+        client = harness.client()
+        client.connection.address = address
+        client.hello()
+        closed = client.connection.closed
+        client.connection.lose()
+        return closed
+
+    found = [join("192.0.2.1") for _ in range(300)]
+    assert found[:240] == [None] * 240
+    assert found[240:] == [
+        (1013, "too many players come from your address: try again in a minute")
+    ] * 60
+    assert harness.loop.stats["limited_joins"] == 60
+    assert join("192.0.2.2") is None
+    harness.run(1000)
+    assert join("192.0.2.1") is None
+
+
+# Coming back refills nothing.
+
+
+def back(harness, client, *, lose):
+    """Return a session of the same player; the former one is lost first, or else taken over."""
+    token = client.model.token
+    if lose:
+        client.connection.lose()
+        harness.settle()
+    again = harness.client()
+    again.hello(token=token)
+    return again
+
+
+@pytest.mark.parametrize("lose", [True, False])
+def test_coming_back_does_not_let_anybody_say_more(harness, lose):
+    listener, talker = harness.place("L", (0, 0)), harness.place("T", (0, 0))
+    for _ in range(5):
+        for n in range(5):
+            talker.send(6, f"spam {n}")
+        talker = back(harness, talker, lose=lose)
+        harness.run(100)
+    assert len(listener.model.heard) == 5
+    assert talker.connection.closed is None or talker.connection.closed[0] == 1013
+
+
+def test_coming_back_does_not_forgive_a_flood(harness, pair):
+    client, _ = pair
+    for n in range(40):
+        client.send(6, f"spam {n}")
+    again = back(harness, client, lose=False)
+    for n in range(10):
+        again.send(6, f"spam {n}")
+    assert again.connection.closed[0] == 1008
+
+
+def test_leaving_and_coming_back_refills_nothing_either(harness):
+    listener, talker = harness.place("L", (0, 0)), harness.place("T", (0, 0))
+    for n in range(5):
+        talker.send(6, f"spam {n}")
+    token = talker.model.token
+    talker.connection.lose(1000)
+    harness.settle()
+    again = harness.client().hello(token=token)
+    again.send(6, "once more")
+    harness.run(100)
+    assert len(listener.model.heard) == 5
+
+
+def test_who_comes_from_another_node_may_say_one_thing_at_once():
+    harness = Harness(nodes=2)
+    harness.run(3000)
+    listener = harness.place("L", (0, 0), host=harness.hosts[1])
+    talker = harness.place("T", (0, 0), host=harness.hosts[0])
+    harness.run(1000)
+    again = harness.client(harness.hosts[1]).hello(token=talker.model.token)
+    harness.run(1000)
+    for n in range(5):
+        again.send(6, f"line {n}")
+    harness.run(500)
+    assert len(listener.model.heard) in (1, 2)
+
+
+def test_a_player_comes_back_so_often_and_not_more(harness, pair):
+    client, _ = pair
+    for _ in range(5):
+        client = back(harness, client, lose=False)
+        assert client.connection.closed is None
+    refused(back(harness, client, lose=False), "returns", 1013)
+    assert client.connection.closed is None
+    harness.run(2100)
+    assert back(harness, client, lose=False).connection.closed is None
+
+
+def test_what_is_said_in_a_square_has_a_limit_that_a_class_does_not_meet(harness):
+    crowd = [harness.place(f"C{n}", (0, 0)) for n in range(60)]
+    for n in range(5):
+        for client in crowd:
+            client.send(6, f"line {n}")
+    harness.run(300)
+    heard = len(crowd[0].model.heard)
+    assert 250 <= heard <= 265
+    codes = [code for client in crowd for code in client.model.errors]
+    assert codes == ["crowded"] * (300 - heard)
+    # Another square has its own.
+    elsewhere = harness.place("E", (9, 9))
+    elsewhere.send(6, "hello")
+    harness.run(300)
+    assert elsewhere.model.heard and not elsewhere.model.errors
+
+
+def test_what_piled_up_while_the_server_stood_still_is_nobodys_fault(harness, pair):
+    client, _ = pair
+    harness.run(10_000)
+    # As Loop.late tells it after 10 s, in which a player walked on and on.
+    harness.loop.stood = 10_000
+    for n in range(250):
+        client.walk(1 - 2 * (n % 2), 0)
+    assert client.model.errors == [] and client.connection.closed is None
+    harness.run(1000)
+    harness.loop.stood = 0
+    for n in range(60):
+        client.walk(1 - 2 * (n % 2), 0)
+    assert client.model.errors == []
+    for n in range(200):
+        client.walk(1 - 2 * (n % 2), 0)
+    assert client.connection.closed[0] == 1008
+
+
 # Who does not keep up.
 
 

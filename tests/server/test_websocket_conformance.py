@@ -162,7 +162,7 @@ def directory(tmp_path_factory):
 @pytest.fixture(scope="module")
 def server(directory):
     """Shared by most tests. None of them may make it log an error or leave a socket open."""
-    started = Server(directory / "shared", "--quiet")
+    started = Server(directory / "shared", "--quiet", "--light-burst", "100000")
     yield started
     assert started.stop() == ""
 
@@ -178,7 +178,7 @@ def strict(directory):
 @pytest.fixture
 def telling(directory):
     """Reports every ended connection, and loses patience soon."""
-    started = Server(directory / "telling", "--impatient")
+    started = Server(directory / "telling", "--impatient", "--light-burst", "100000")
     yield started
     started.stop()
 

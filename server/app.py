@@ -287,6 +287,7 @@ class Server:
                 elif now - session.opened >= HELLO_WITHIN:
                     # A page that stood still for a while may try again.
                     session.refuse(Refused("hello", "no hello came in time", protocol.FULL))
+                    self._greeting.discard(session)
 
     def _go_round(self) -> None:
         while True:

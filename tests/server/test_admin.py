@@ -218,6 +218,18 @@ def test_a_handshake_that_is_refused_is_in_the_log(server):
     ]
 
 
+def test_who_never_says_hello_is_refused_once_though_it_does_not_hang_up(clients):
+    with serving() as server:
+        clients.append(SocketClient(server.port))
+        assert clients[0].until_closed()[0] == 1013
+        deadline = time.monotonic() + PATIENCE
+        while (told := json.loads(ask(server, "stats")[1]))["connections"]:
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        assert told["counted"]["refused_hello"] == 1
+        assert len(lines(server, "refused how='refused' error='hello' code=1013")) == 1
+
+
 def test_each_request_has_a_line_where_that_is_wanted():
     with serving("--access-log", TRUSTED_PROXIES="127.0.0.1") as server:
         ask(server, "nothing%0a?x=1", X_Forwarded_For="192.0.2.9")
@@ -245,3 +257,35 @@ def test_a_log_for_programs_is_one_object_a_line():
         assert join["name"] == "Fay" and join["worker"] in (1, 2)
         assert re.fullmatch(r"[\d-]{10}T[\d:]{8}\.\d{3}Z", join["time"])
         assert "hunter2" not in server.errors()
+
+
+def test_orders_reach_all_workers_and_those_that_come_after_them(clients):
+    with serving("--workers", "2", ADMIN_TOKEN=ADMIN) as server:
+        clients += [SocketClient(server.port).hello(f"P{n}") for n in range(6)]
+        tokens = [[m[1] for m in client.messages if m[0] == 17][-1] for client in clients]
+        # Each goes to whichever worker accepts it first.
+        for client in clients[:4]:
+            order(server, "kick", id=client.model.id)
+        for client in clients[:4]:
+            assert client.until_closed()[0] == 1008
+        order(server, "close")
+        server.process.send_signal(signal.SIGHUP)
+        for client in clients[4:]:
+            assert client.until_closed()[0] == 1012
+        lines(server, "all workers were replaced")
+        for token in tokens[:4]:
+            kicked = SocketClient(server.port)
+            clients.append(kicked)
+            kicked.send(1, 1, "P", 40, 25, token, None)
+            assert kicked.until_closed()[0] == 1008
+            outside = SocketClient(server.port)
+            clients.append(outside)
+            outside.send(1, 1, "P", 40, 25, None, None)
+            assert outside.until_closed()[0] == 1013
+        for client, token in zip(clients[4:6], tokens[4:], strict=True):
+            back = SocketClient(server.port).hello("P", token=token)
+            clients.append(back)
+            assert back.model.id == client.model.id
+        told = json.loads(ask(server, "stats")[1])
+        assert told["workers"] == 2 and told["residents"] == 2 and told["orders"] == 5
+        assert told["counted"]["refused_kicked"] == 8 and told["counted"]["refused_door"] == 4

@@ -24,6 +24,9 @@ MANY_DESCRIPTORS = 2**20
 #: Where hosts say what Redis they have; some have both, for one server.
 REDIS_URLS = ("REDIS_URL", "REDIS_TLS_URL")
 
+#: What Heroku sets in each dyno. The certificates of its Redis are signed by nobody.
+HEROKU = "DYNO"
+
 #: An admin token has so many characters at least: nobody guesses it.
 TOKEN_LENGTH = 16
 
@@ -129,7 +132,7 @@ def _proxies(text: str) -> Proxies:
 
 
 def _certificates(text: str) -> str:
-    if text not in (VERIFIED, UNVERIFIED) and not os.path.isfile(text):
+    if text not in ("", VERIFIED, UNVERIFIED) and not os.path.isfile(text):
         raise argparse.ArgumentTypeError(
             f"{text!r} is neither {VERIFIED!r}, {UNVERIFIED!r}, nor a file with certificates"
         )
@@ -178,9 +181,9 @@ _OPTIONS: tuple[tuple[str, str, str, Any, str], ...] = (
         "and a ZeroMQ forwarder of its own for several",
     ),
     (
-        "--broker-tls", "BROKER_TLS", VERIFIED, _certificates,
+        "--broker-tls", "BROKER_TLS", "", _certificates,
         "which certificates of a broker over TLS are taken: 'verified', 'unverified' (any), or the "
-        "path of a file with those to trust",
+        "path of a file with those to trust; without it, 'verified', but any of Heroku's own Redis",
     ),
     ("--workers", "WEB_CONCURRENCY", "1", _workers, "processes that serve one world on one port"),
     (
@@ -276,7 +279,12 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
     parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--reports", help=argparse.SUPPRESS)
     given = vars(parser.parse_args(arguments))
-    given["broker"] = given["broker"] or next(filter(None, map(environment.get, REDIS_URLS)), "")
+    if not given["broker"]:
+        given["broker"] = next(filter(None, map(environment.get, REDIS_URLS)), "")
+        if HEROKU in environment:
+            # Nobody can check it there; and a link that fails would part the workers of a dyno.
+            given["broker_tls"] = given["broker_tls"] or UNVERIFIED
+    given["broker_tls"] = given["broker_tls"] or VERIFIED
     if given["workers"] > 1 and given["broker"].startswith("memory:"):
         parser.error("memory:// joins nobody but one process: give --workers 1 or another broker")
     given["secret"] = given["secret"] or None

@@ -96,10 +96,20 @@ def addon():
         yield {"REDIS_URL": f"rediss://:{QUOTED}@localhost:{redis.port}"}, redis.port
 
 
-def test_workers_meet_over_a_hosts_redis_by_what_app_json_says(addon):
+APP_JSON = json.loads((ROOT / "app.json").read_text())["env"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {name: row["value"] for name, row in APP_JSON.items() if "value" in row},
+        # An app that was made without app.json has what the host sets by itself.
+        {"DYNO": "web.1", "WEB_CONCURRENCY": "2"},
+    ],
+    ids=["app.json", "by itself"],
+)
+def test_workers_meet_over_a_hosts_redis(addon, values):
     environment, _ = addon
-    told = json.loads((ROOT / "app.json").read_text())["env"]
-    values = {name: row["value"] for name, row in told.items() if "value" in row}
     assert values["WEB_CONCURRENCY"] == "2"
     with starting(SECRET_KEY="generated", **values, **environment) as [server]:
         eventually(lambda: reasons(server) == [] and stats(server)["nodes"] == 2, "cut apart")

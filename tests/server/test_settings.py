@@ -55,6 +55,19 @@ def test_a_hosts_redis_is_the_broker_unless_another_one_is_named():
     assert settings.read([], {**secure, "REDIS_URL": "redis://r"}).broker == "redis://r"
 
 
+@pytest.mark.parametrize(
+    ("environment", "tls"),
+    [
+        ({"REDIS_URL": "rediss://r"}, "verified"),
+        ({"REDIS_URL": "rediss://r", "DYNO": "web.1"}, "unverified"),
+        ({"REDIS_URL": "rediss://r", "DYNO": "web.1", "BROKER_TLS": "verified"}, "verified"),
+        ({"BROKER_URL": "rediss://r", "DYNO": "web.1"}, "verified"),
+    ],
+)
+def test_only_herokus_own_redis_may_have_any_certificate_unless_told(environment, tls):
+    assert settings.read([], environment).broker_tls == tls
+
+
 def test_messages_are_sealed_with_a_secret_unless_a_supervisor_has_made_it():
     assert not settings.read([], {}).sealed
     assert settings.read([], {"SECRET_KEY": "s"}).sealed

@@ -55,7 +55,7 @@ def main() -> int:
         return 1
     if isinstance(server, Server) and settings.listen_fd is not None:
         Worker(server, stopping).start()
-    else:
+    elif not stopping.is_set():
         if settings.secret is None:
             log.info("there is no SECRET_KEY: tokens of players are good for this run only")
         where = _browsable(settings.host)
@@ -98,7 +98,7 @@ def _is_there_a_terminal() -> bool:
 
 def _browsable(host: str) -> str:
     """Return how a browser on this machine names an address that is listened on."""
-    if host in ("127.0.0.1", "0.0.0.0", "::1", "::"):
+    if host in ("127.0.0.1", "0.0.0.0", "::"):
         return "localhost"
     return f"[{host}]" if ":" in host else host
 

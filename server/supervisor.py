@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import gevent
@@ -146,7 +147,7 @@ class Child:
         most = SILENT_MOST if self.said else START_WITHIN
         if self.silent > most and self.alive and not self.killed:
             said = "said nothing for" if self.said else "did not answer within"
-            log.error("%s %s %s s: it is killed", self.name, said, most)
+            log.error("%s %s %s s: it is killed, and tried again", self.name, said, most)
             self.killed = True
             self.process.kill()
 
@@ -280,7 +281,8 @@ class Supervisor:
         workers = [child for child in self._children if child is not forwarder]
         self._close(workers)
         # Once nobody accepts: who waits to be accepted is refused now, and not when all are gone.
-        self._listener.shutdown(socket.SHUT_RDWR)
+        with suppress(OSError):  # not every system knows this of a socket that listens
+            self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self._end(workers)
         if forwarder is not None:
@@ -365,7 +367,8 @@ class Supervisor:
             served = time.monotonic() - (child.serves_since or time.monotonic())
             if served > RESTART_AFTER_MOST:
                 pause = RESTART_AFTER
-            log.error("%s died (code %s): it is started again", child.name, code)
+            if not child.killed:
+                log.error("%s died (code %s): it is started again", child.name, code)
             self._stopping.wait(pause * (0.5 + random.random() / 2))
             pause = min(pause * 2, RESTART_AFTER_MOST)
             if not self._fills(slot, child):

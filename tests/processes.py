@@ -55,6 +55,7 @@ class ServerProcess:
             errors = self.errors()
             self.close()
             raise AssertionError(f"no server: {line!r} {errors}")
+        self.shown = told[0]
         self.port = int(told[1])
         self.url = f"http://localhost:{self.port}/"
 

@@ -114,6 +114,19 @@ def test_a_server_that_is_measured_has_no_options_but_those_it_is_given(monkeypa
         assert started.stats() is not None and started.died is None
 
 
+def test_all_programs_that_the_tests_lack_are_named_at_once(tmp_path):
+    # A machine with next to nothing, where nothing can be installed.
+    for program in ("grep", "id"):
+        (tmp_path / program).symlink_to(shutil.which(program))
+    bare = {"PATH": str(tmp_path)}
+    command = [shutil.which("sh"), "tests/need.sh"]
+    ended = subprocess.run(command, cwd=ROOT, env=bare, capture_output=True, text=True)
+    assert ended.returncode == 1 and ended.stdout == ""
+    for named in ("Chromium", "redis-server", "openssl"):
+        assert named in ended.stderr
+    assert "pytest tests/world tests/server" in ended.stderr
+
+
 @pytest.mark.parametrize(
     ("command", "made_by"),
     [

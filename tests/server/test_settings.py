@@ -2,11 +2,12 @@
 
 import subprocess
 import sys
+import urllib.request
 
 import pytest
 
 from server import settings
-from tests.processes import ROOT, ServerProcess, limited, serving
+from tests.processes import PATIENCE, ROOT, ServerProcess, limited, serving
 
 
 def test_without_any_option_there_are_the_defaults():
@@ -101,6 +102,17 @@ def test_a_taken_port_is_refused_in_words():
             f"flatlands: port {server.port} is taken: "
             "stop what uses it, or choose another with --port or PORT"
         )
+
+
+@pytest.mark.parametrize(
+    ("host", "shown"),
+    [("127.0.0.1", "localhost"), ("0.0.0.0", "localhost"), ("::", "localhost"), ("::1", "[::1]")],
+)
+def test_the_address_that_is_shown_is_one_for_a_browser_on_this_machine(host, shown):
+    with serving(HOST=host) as server:
+        assert server.shown == f"http://{shown}:{server.port}"
+        with urllib.request.urlopen(server.shown, timeout=PATIENCE) as page:
+            assert b"<title>" in page.read()
 
 
 def test_a_host_that_is_none_is_refused_in_words():

@@ -199,20 +199,20 @@ function welcome([, , id, now, seed, x, y, newSide, , , lead, drop]) {
   input.repeat();
 }
 
-function message(message) {
+function message(told) {
   const now = clock.now();
-  state.apply(message, now);
-  if (message[0] === P.BATCH) {
+  state.apply(told, now);
+  if (told[0] === P.BATCH) {
     // The lateness of what began a moment ago; older tracks say nothing of it.
-    const [, , , node, , , sent, , events] = message;
+    const [, , , node, , , sent, , events] = told;
     for (const event of events) {
       const age = event[0] === P.EVENT_TRACK ? event.at(-2) : 0;
       if (age < 250) scene.heard(now - sent - (state.clocks.get(node) ?? 0) + age);
     }
-  } else if (message[0] === P.INVITATION) {
-    onInvitation(message[1]);
-  } else if (message[0] === P.LINK) {
-    linked = message[1];
+  } else if (told[0] === P.INVITATION) {
+    onInvitation(told[1]);
+  } else if (told[0] === P.LINK) {
+    linked = told[1];
     tellLine();
   }
   const own = state.players.get(ownId);
@@ -230,7 +230,7 @@ function message(message) {
 
 /** Tell what is wrong with the line, if anything is. */
 function tellLine() {
-  if (net.quiet) hud.banner('No answer from the server. Waiting for it …', 'warn');
+  if (net.quiet) hud.banner('No answer from the server …', 'warn');
   else if (!linked) {
     hud.banner('This server has lost its link to the others: you see only some of the players.',
       'warn');

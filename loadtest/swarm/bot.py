@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 READ_SIZE = 32 * 1024
 
 #: A flush is acknowledged after so many us, or so many bytes; a quiet connection pings so often.
-PING_AFTER, PING_BYTES, PING_ANYWAY = 850_000, 90_000, 15_000_000
+PING_AFTER, PING_BYTES, PING_ANYWAY = 850_000, 90_000, 10_000_000
 
 #: A pong that took longer than so many us says that the server, or the way to it, was late.
 SLOW = 1_000_000

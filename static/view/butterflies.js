@@ -2,7 +2,7 @@
 // that is a function of time alone.
 
 import { GRASS } from '../terrain.js';
-import { part, rollAt } from './dice.js';
+import { rollAt } from './dice.js';
 import { oval, spriteOf } from './sprite.js';
 
 const COLOURS = ['#ffffff', '#ffe08a', '#f7a8c4', '#a9c8ff'];

@@ -31,6 +31,7 @@ export class Net {
     this.playing = false;                 // welcomed, and not lost since
     this.quiet = false;                   // an answer is overdue
     this.lost = false;                    // and not back since
+    this.restarts = null;                 // what the server said as it stopped, if it did
     this.retry = RETRY_FIRST;
     this.received = { messages: 0, bytes: 0 };
     this.hello = null;
@@ -103,6 +104,7 @@ export class Net {
       case P.WELCOME:
         this.playing = true;
         this.lost = this.asked = false;
+        this.restarts = null;
         this.retry = RETRY_FIRST;
         this.clock.reset();
         for (let i = 0; i < FIRST_PINGS; i++) {
@@ -182,8 +184,10 @@ export class Net {
     const sentence = this.refusal?.sentence ?? reason;
     // A hello that came too late is no more than a slow line.
     const later = code === P.CLOSE_LATER && this.refusal?.code !== 'hello';
+    if (code === P.CLOSE_RESTART) this.restarts = sentence;
     if (code !== P.CLOSE_TAKEN_OVER && !REFUSED.has(code)) {
-      return this.#lose(later || code === P.CLOSE_RESTART ? sentence : null, later);
+      // That nobody answers until it is there again is no news.
+      return this.#lose(later ? sentence : this.restarts, later);
     }
     this.#abandon();
     this.lost = false;

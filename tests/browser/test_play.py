@@ -670,6 +670,23 @@ def test_a_page_outlives_its_server(play):
         server.close()
 
 
+def test_a_page_says_that_its_server_restarts_until_it_is_back(play):
+    server = ServerProcess(SECRET_KEY="kept")
+    try:
+        page = play("Patient", url=server.url)
+        server.stop()
+        page.get_by_text("The server restarts.").wait_for()
+        wait_for(page, "flatlands.net.retry > 1000")
+        assert page.get_by_text("The server restarts.").is_visible()
+        with serving(port=server.port, SECRET_KEY="kept"):
+            wait_for(page, "flatlands.net.playing")
+            assert page.locator(".banner").is_hidden()
+            forgive(page)
+            page.context.close()
+    finally:
+        server.close()
+
+
 def test_a_takeover_asks_before_it_comes_back(play, open_page):
     page = play("Double")
     token = page.evaluate("sessionStorage.getItem('flatlands.token')")

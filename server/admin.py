@@ -17,6 +17,7 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from server import protocol
 from server.hosts import is_local
 from server.orders import network
+from server.pace import TURN, Turn
 from server.peer_protocol import BAR, DOOR, KICK, MUTE, NOTICE, ORDER_MOST
 
 if TYPE_CHECKING:
@@ -66,13 +67,13 @@ def operator_pages(server: "Server", token: str | None) -> Blueprint:
     def stats() -> Response:
         if not may_see():
             refuse()
-        return jsonify(server.show_stats())
+        return jsonify(server.show_stats(_turn().sleep))
 
     @pages.get("/metrics")
     def metrics() -> Response:
         if not may_see():
             refuse()
-        return Response(server.show_metrics(), content_type=CONTENT_TYPE_PLAIN_0_0_4)
+        return Response(server.show_metrics(_turn().sleep), content_type=CONTENT_TYPE_PLAIN_0_0_4)
 
     @pages.post("/admin/<deed>")
     def order(deed: str) -> Response:
@@ -84,7 +85,19 @@ def operator_pages(server: "Server", token: str | None) -> Blueprint:
         server.node.orders.give(kind, who, seconds)
         return jsonify({"deed": deed, "who": who, "seconds": seconds})
 
+    @pages.after_request
+    def fresh(response: Response) -> Response:
+        # What is so now is nothing for a proxy to keep, or to show to anybody else.
+        response.headers["Cache-Control"] = "no-store"
+        return response
+
     return pages
+
+
+def _turn() -> Turn:
+    turn = request.environ[TURN]
+    assert isinstance(turn, Turn)
+    return turn
 
 
 def _is_local() -> bool:

@@ -353,9 +353,9 @@ class Server:
         counted = {**self.stats, "cpu_ms": round(time.process_time() * 1000)}
         return metrics.Report(time.monotonic(), gauges, counted, asdict(self.broker.counters))
 
-    def show_stats(self) -> dict[str, Any]:
+    def show_stats(self, sleep: Callable[[float], object]) -> dict[str, Any]:
         """Return what /stats shows: what all workers have now, and have counted since the start."""
-        workers, report = self._reports.total()
+        workers, report = self._reports.total(sleep)
         return {
             "node": self.node.id,
             "workers": workers,
@@ -364,9 +364,9 @@ class Server:
             "counted": dict(sorted(report.counted.items())),
         }
 
-    def show_metrics(self) -> bytes:
+    def show_metrics(self, sleep: Callable[[float], object]) -> bytes:
         """Return what /metrics shows: the same for Prometheus."""
-        return metrics.exposition(*self._reports.total())
+        return metrics.exposition(*self._reports.total(sleep))
 
 
 #: What the log calls an end by its close code; by any other the connection was lost.

@@ -28,7 +28,7 @@ from server.connection import Connection
 from server.hosts import Hosts
 from server.limits import HANDSHAKES, REQUESTS, Guest, Limits, Lines
 from server.logs import tell
-from server.pace import Pace, PacedSocket, Turn
+from server.pace import TURN, Pace, PacedSocket, Turn
 
 HEAD_TIMEOUT = 10.0  # seconds for a request line and its headers, or between two requests
 ANSWER_TIMEOUT = 60.0  # seconds for the rest of an ordinary request: the whole answer
@@ -247,6 +247,7 @@ class Handshake(WebSocketHandler):
         environ["REMOTE_ADDR"] = self.server.limits.proxies.client(
             environ.get("REMOTE_ADDR", ""), environ.get("HTTP_X_FORWARDED_FOR", "")
         )
+        environ[TURN] = self.socket.turn
         return environ
 
     def start_response(self, status: str, headers: Any, exc_info: Any = None) -> Any:

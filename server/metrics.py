@@ -112,10 +112,10 @@ class Reports:
             self._write(self._folder)
             gevent.sleep(REPORT_EVERY)
 
-    def total(self) -> tuple[int, Report]:
+    def total(self, sleep: Callable[[float], object] = gevent.sleep) -> tuple[int, Report]:
         """Return the number of workers, and what they have together.
 
-        Waits for the others, up to WAIT_FOR_OTHERS: then what they wrote last must do.
+        Waits for the others by `sleep`, up to WAIT_FOR_OTHERS: then what they wrote last must do.
         """
         if self._folder is None:
             return 1, self._own()
@@ -127,7 +127,7 @@ class Reports:
             stale = any(report.written < begun for report in living)
             if not stale or time.monotonic() - begun > WAIT_FOR_OTHERS:
                 break
-            gevent.sleep(REPORT_EVERY / 10)
+            sleep(REPORT_EVERY / 10)
         return 1 + len(living), _added([own, *living], ended)
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ from collections import Counter, deque
 from time import perf_counter
 from typing import Any
 
+import gevent
 from gevent import get_hub
 from gevent.hub import Waiter
 from gevent.socket import socket as Socket
@@ -20,6 +21,9 @@ SLICE = 0.002
 
 #: A turn is not reckoned longer than this: a stall of the process is not the request's doing.
 LONGEST = 0.1
+
+#: Where a request's environ has its turn.
+TURN = "flatlands.turn"
 
 #: So many may wait for a turn. Who comes then is sent away.
 QUEUE = 4000
@@ -103,6 +107,12 @@ class Turn:
         if self._since:
             self._pace.pay(perf_counter() - self._since)
             self._since = 0.0
+
+    def sleep(self, seconds: float) -> None:
+        """Wait for something that costs nothing."""
+        self.end()
+        gevent.sleep(seconds)
+        self.begin()
 
     def rest(self) -> None:
         """End a turn and begin another one."""

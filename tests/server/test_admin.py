@@ -94,6 +94,12 @@ def test_without_an_admin_token_nobody_gives_orders():
         assert json.loads(ask(server, "readyz")[1])["ready"]
 
 
+def test_no_proxy_keeps_what_operators_see(server):
+    for path in ("stats", "metrics", "readyz"):
+        with urllib.request.urlopen(server.url + path, timeout=PATIENCE) as answer:
+            assert answer.headers["Cache-Control"] == "no-store"
+
+
 def test_anybody_may_ask_whether_a_server_is_ready_but_not_why(server):
     assert json.loads(ask(server, "readyz")[1]) == {"ready": True, "reasons": []}
     assert json.loads(ask(server, "readyz", X_Forwarded_For="192.0.2.1")[1]) == {"ready": True}

@@ -128,6 +128,15 @@ def joins(server):
     return float(found[1])
 
 
+def test_to_wait_for_other_workers_takes_nothing_of_the_share_of_http():
+    with serving("--workers", "2") as server:
+        began = time.monotonic()
+        for _ in range(10):
+            told = stats(server)["counted"]
+        # Each question waits for a quarter of a second, as a rule, and for little else.
+        assert told["http_us"] < (time.monotonic() - began) * 1e6 / 2
+
+
 def test_every_worker_tells_of_all_and_nothing_is_forgotten_when_one_dies():
     with serving("--workers", "2", SECRET_KEY="s") as server:
         clients = [SocketClient(server.port).hello(f"P{n}") for n in range(6)]

@@ -163,15 +163,24 @@ class Reports:
 def bury(folder: Path, running: Collection[int]) -> None:
     """Keep what workers have counted that have ended, and remove their files.
 
-    `running` are the ids of the processes that have not ended. Only the supervisor calls it.
+    `running` are the ids of the processes that have not ended. Only the supervisor calls it; where
+    it cannot be done it is logged, and done the next time.
     """
+    try:
+        for name, report in _read_all(folder).items():
+            if _pid(name) not in running:
+                _bury(folder, name, report)
+    except OSError as error:
+        log.warning("what workers counted that have ended cannot be put together: %s", error)
+
+
+def _bury(folder: Path, name: str, report: Report) -> None:
     ended, names = _read_ended(folder)
-    for name, report in _read_all(folder).items():
-        if _pid(name) not in running:
-            names = [*names, name][-REMEMBERED:]
-            ended = _added([ended], [report])._replace(gauges={})
-            _replace(folder / ENDED, {**ended._asdict(), "names": names})
-            (folder / name).unlink()
+    if name not in names:
+        names = [*names, name][-REMEMBERED:]
+        ended = _added([], [ended, report])
+        _replace(folder / ENDED, {**ended._asdict(), "names": names})
+    (folder / name).unlink()
 
 
 def _added(living: list[Report], ended: list[Report]) -> Report:

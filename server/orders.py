@@ -6,7 +6,6 @@ orders, as it may do anything else between nodes; HTTP is server/admin.py's.
 """
 
 import ipaddress
-import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -19,8 +18,6 @@ from server.protocol import FULL, POLICY, Refused
 
 if TYPE_CHECKING:
     from server.node import Node
-
-log = logging.getLogger("flatlands")
 
 #: So many orders are in force at most; beyond that the one that ends first is forgotten.
 LIMIT = 1000

@@ -63,7 +63,22 @@ def test_who_is_found_both_alive_and_buried_is_counted_once(tmp_path, dead):
     bury(tmp_path, [])
     # As it is between the two steps of a burial.
     (tmp_path / f"{dead}-a.json").write_text(content)
-    assert Reports(str(tmp_path), lambda: report(1)).total()[1].counted["joins"] == 11
+    mine = Reports(str(tmp_path), lambda: report(1))
+    assert mine.total()[1].counted["joins"] == 11
+    bury(tmp_path, [os.getpid()])
+    assert mine.total()[1].counted["joins"] == 11
+
+
+def test_a_burial_that_fails_is_told_and_made_up_for(tmp_path, dead, caplog):
+    write(tmp_path, f"{dead}-a.json", report(10))
+    (tmp_path / "ended.new").mkdir()
+    bury(tmp_path, [])
+    assert "cannot be put together" in caplog.text
+    (tmp_path / "ended.new").rmdir()
+    mine = Reports(str(tmp_path), lambda: report(1))
+    assert mine.total()[1].counted["joins"] == 11
+    bury(tmp_path, [os.getpid()])
+    assert mine.total()[1].counted["joins"] == 11 and len(list(tmp_path.iterdir())) == 2
 
 
 def test_who_asks_waits_for_reports_that_are_newer_than_the_question(tmp_path):

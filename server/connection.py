@@ -50,7 +50,8 @@ class Connection:
 
     __slots__ = (
         "on_message", "on_closing", "on_close", "on_drain", "address", "bytes_in", "bytes_out",
-        "heard", "guest", "_loop", "_socket", "_fd", "_frames", "_early", "_state", "_code",
+        "heard", "guest", "closed_by_peer", "_loop", "_socket", "_fd", "_frames",
+        "_early", "_state", "_code",
         "_reason", "_reading", "_writing", "_timer", "_remainder", "_queued", "_over",
         "_light", "_closing", "__weakref__",
     )  # fmt: skip
@@ -81,6 +82,8 @@ class Connection:
         self.bytes_in = len(early)
         self.bytes_out = 0
         self.heard = monotonic()  # seconds, when the last bytes came in
+        #: Whether it was the peer who began to close: its code says what it wants, not what we do.
+        self.closed_by_peer = False
         self._loop = get_hub().loop
         self._socket = sock
         self._fd = sock.fileno()
@@ -235,6 +238,7 @@ class Connection:
             elif opcode == frames.CLOSE:
                 if not self._state:
                     code, reason = frames.parse_close(payload)
+                    self.closed_by_peer = True
                     self._say_close(code, reason, frames.close_frame(code))
                 self._hang_up()
         if pongs:

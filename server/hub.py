@@ -137,7 +137,10 @@ class Hub:
             writes += len(group.sessions)
             # A copy: a write may find the connection dead, and its session leaves the group.
             for session in tuple(group.sessions):
-                session.flush(data, number, now)
+                try:
+                    session.flush(data, number, now)
+                except Exception:
+                    self._loop.failed()
         cost = (self._loop.seconds() - started) * 1000
         self.interval = max(min(PAUSE * cost, CALM), min(BUSY * cost, LONGEST))
         self.not_before = now + round(self.interval)

@@ -87,8 +87,12 @@ class Loop:
         try:
             callback(*arguments)
         except Exception:
-            self.stats["errors"] += 1
-            log.exception("a callback failed")
+            self.failed()
+
+    def failed(self) -> None:
+        """Note the exception that is being handled: what failed is over, all else goes on."""
+        self.stats["errors"] += 1
+        log.exception("a callback failed")
 
     def end(self) -> None:
         """Do nothing any more of what is due, now or later: the server ends."""

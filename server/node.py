@@ -91,7 +91,7 @@ class Node:
         self._signs = Agenda(loop, self._look_for_signs)
         #: The last seq and place of those who left a while ago, by id.
         self.left: dict[int, tuple[int, tuple[int, int]]] = {}
-        self._oblivion = Agenda(loop, lambda id, _due: self.left.pop(id))
+        self._oblivion = Agenda(loop, lambda id, _due: self.left.pop(id, None))
 
     # Coming and going.
 
@@ -128,17 +128,21 @@ class Node:
         self._partings.drop(resident)
         self._signs.drop(resident)
         self._depart(resident, None)
+        self.remember(resident)
+        self.stats["leaves"] += 1
+
+    def remember(self, resident: Resident) -> None:
+        """Remember for a minute where somebody was who has left, and how much was told of it."""
         now = self.loop.now()
         self.left[resident.id] = resident.seq, resident.track.at(now)
         self._oblivion.put(resident.id, now + LEFT_FOR)
-        self.stats["leaves"] += 1
 
     def attach(self, resident: Resident, session: "Session", view: Viewport) -> None:
         """Give a resident its session, instead of none."""
         resident.session = session
         resident.view = view
+        self._partings.drop(resident)
         if resident.dimmed or resident.ack:
-            self._partings.drop(resident)
             resident.dimmed = False
             resident.ack = 0
             self.renew(resident)
@@ -159,7 +163,7 @@ class Node:
         self._partings.put(resident, self.loop.now() + stays)
 
     def release(self, resident: Resident) -> None:
-        """Let a resident go on at another node: nothing is said of it here any more."""
+        """Let a resident go on at another node, which tells of it from now on."""
         if resident.session is not None:
             resident.session.give_up()
         del self.residents[resident.id]
@@ -167,8 +171,12 @@ class Node:
         self._partings.drop(resident)
         self._signs.drop(resident)
         self._absent(resident)
-        self.replicas.release(resident.square, resident.id, resident.seq)
         self.outbox.forget(resident.square)
+
+    def tell_gone(self, resident: Resident) -> None:
+        """Tell that somebody is not in its square any more."""
+        resident.seq += 1
+        self.outbox.batch(resident.square).gone(resident.id, resident.seq)
 
     def pause(self, resident: Resident) -> None:
         """A resident is to come back, here or at another node: it stands, as if in thought."""
@@ -345,7 +353,7 @@ class Node:
         resident.seq += 1
         batch = self.outbox.batch(resident.square)
         if to is None:
-            batch.gone(resident)
+            batch.gone(resident.id, resident.seq)
         else:
             batch.leave(resident, to)
 
@@ -406,6 +414,10 @@ class Node:
             self.invitations.sought(*fields)
         elif kind == peer_protocol.HERE:
             self.invitations.found(*fields)
+        elif kind == peer_protocol.HOSTED:
+            self.claims.hosted(*fields)
+        elif kind == peer_protocol.LEFT:
+            self.claims.left(*fields)
         else:
             raise Nonsense("what belongs to a square")
 
@@ -427,11 +439,27 @@ class Node:
         """Return the other nodes that are known to have residents in a square."""
         return self.peers.listed(square)
 
-    def entered(self, node: int, id: int, seq: int) -> None:
+    def entered(self, node: int, square: Square, id: int, seq: int) -> None:
         """Another node tells of a player: if it is one of this node's, one of them lets go."""
         resident = self.residents.get(id)
         if resident is not None:
             self.claims.contest(resident, node, incarnation_of(seq))
+        else:
+            self.claims.told(square, id, seq)
+
+    def lives(self, node: int) -> bool:
+        """Say whether a node is there, and goes on."""
+        return node == self.id or self.peers.lives(node)
+
+    def parted(self, id: int, seq: int) -> None:
+        """Another node tells that a player went from a square: here it may be in play."""
+        self.claims.outlive(id, seq)
+
+    def ignored(self, id: int, seq: int) -> None:
+        """Another node tells of a player with a seq that is not believed: one as high was told of
+        it by a node where it is no more."""
+        self.stats["ignored_enters"] += 1
+        self.claims.tell_left(id, seq)
 
     def _numbered(self) -> dict[Square, int]:
         return {square: self.outbox.numbers.get(square, 0) for square in self.present}

@@ -83,7 +83,8 @@ class Outbox:
             if self._resting.get(square, 0) > now:
                 self._batches[square] = batch
             else:
-                self._publish(square, batch, now)
+                # One that fails must not take with it what happened in the other squares.
+                self._loop.guarded(self._publish, square, batch, now)
         if self._batches:
             soonest = min(self._resting[square] for square in self._batches)
             self._plan(max(soonest, self._in_time()), now)

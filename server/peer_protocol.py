@@ -21,7 +21,7 @@ from world.track import REACH
 RESIDENTS, HAIL = 32, 33
 # On the channel of nodes.
 HEARTBEAT, CLAIM, GRANT, ORDER = 34, 35, 36, 37
-WHERE, HERE = 39, 40
+HOSTED, WHERE, HERE, LEFT = 38, 39, 40, 41
 
 #: What a heartbeat says of its node: it goes on; it stops, and its residents come back; or it has
 #: just started, and was never ready for players yet.
@@ -36,8 +36,9 @@ KICK, BAR, MUTE, DOOR, NOTICE = range(5)
 #: Seconds that an order lasts at most, and characters that it has.
 ORDER_MOST, ORDER_TEXT = 7 * 24 * 3600, 120
 
-#: Entries in one residents batch, and squares in one heartbeat: both fit a broker's payload.
-ENTRIES, SQUARES = 400, 3000
+#: Entries in one residents batch, squares in one heartbeat, and players in one message of those who
+#: came back: all fit a broker's payload.
+ENTRIES, SQUARES, PAIRS = 400, 3000, 3000
 
 #: Pages of one message, and numbers up or down, at most.
 _PAGES, _NUMBER = 100, 2**53
@@ -51,7 +52,9 @@ _MESSAGES = {
     RESIDENTS: {(int,) * 8 + (list,)},
     HAIL: {(int,) * 5},
     HEARTBEAT: {(int, int, int, str, str, int, int, int, list)},
-    CLAIM: {(int,) * 4, (int, int, int, NoneType)},
+    CLAIM: {(int, int, int)},
+    HOSTED: {(int, int, list)},
+    LEFT: {(int, int, list)},
     GRANT: {(int, int, int, int, list)},
     ORDER: {(int, int, int, str, int)},
     WHERE: {(int,) * 4},
@@ -91,6 +94,9 @@ def read(payload: bytes) -> list[Any]:
         sound = 0 <= message[4] < message[5]
     elif sound and kind == RESIDENTS:
         sound = _is_page(*message[-3:-1])
+    elif sound and kind in (HOSTED, LEFT):
+        pairs = message[-1]
+        sound = len(pairs) % 2 == 0 and _are(pairs, {(int,) * len(pairs)})
     elif sound and kind == GRANT:
         sound = _are(message[-1], _PLAYER) and _is_somewhere(*message[-1])
     elif sound and kind == ORDER:
@@ -173,9 +179,19 @@ def heartbeat(
     return _pack([HEARTBEAT, node, sent, ring, world, state, part, parts, squares])
 
 
-def claim(node: int, id: int, incarnation: int | None) -> bytes:
-    """Says that a node has a player, with an incarnation; or without one, that it asks for it."""
-    return _pack([CLAIM, node, id, incarnation])
+def claim(node: int, id: int) -> bytes:
+    """Asks whoever has a player to let go of it."""
+    return _pack([CLAIM, node, id])
+
+
+def hosted(node: int, pairs: list[int]) -> bytes:
+    """Says which players came back to a node and play there: player, incarnation, and so on."""
+    return _pack([HOSTED, node, pairs])
+
+
+def left(node: int, pairs: list[int]) -> bytes:
+    """Says which players have left, as far as a node knows: player, last seq, and so on."""
+    return _pack([LEFT, node, pairs])
 
 
 def grant(node: int, id: int, to: int, player: list[Any]) -> bytes:

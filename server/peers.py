@@ -37,6 +37,10 @@ STALLED = 1000
 #: The smallest (heard - sent) of so many ms tells how a node's clock differs from this one's.
 CLOCK_WINDOW = 60_000
 
+#: Where RECENT heartbeats running came by more than so many ms later than the quickest one, its
+#: clock was set back, as that of a machine is that was suspended: what was measured before is void.
+CLOCK_SET_BACK, RECENT = 250, 5
+
 #: A clock that is found to differ by less than so many ms more or less is not told to clients.
 CLOCK_STEP = 3
 
@@ -70,7 +74,9 @@ LISTENING = "this server has just started, and listens to who else is there"
 class Peer:
     """Another node, as its heartbeats tell. Times are this node's, in ms."""
 
-    __slots__ = ("heard", "state", "squares", "offset", "_samples", "_parts", "_sent")
+    __slots__ = (
+        "heard", "state", "squares", "offset", "_samples", "_recent", "_parts", "_sent",
+    )  # fmt: skip
 
     def __init__(self, now: int) -> None:
         self.heard = now
@@ -81,12 +87,17 @@ class Peer:
         self.offset = 0
         # (when, heard - sent), the differences rising: the first is the smallest in the window.
         self._samples: deque[tuple[int, int]] = deque()
+        self._recent: deque[int] = deque(maxlen=RECENT)
         self._parts: dict[int, list[int]] = {}
         self._sent = 0
 
     def sample(self, now: int, sent: int) -> None:
         """Note that something it sent at its time `sent` was heard now."""
-        difference, samples = now - sent, self._samples
+        difference, samples, recent = now - sent, self._samples, self._recent
+        recent.append(difference)
+        if len(recent) == RECENT and min(recent) > samples[0][1] + CLOCK_SET_BACK:
+            samples.clear()
+            difference = min(recent)
         while samples and samples[-1][1] >= difference:
             samples.pop()
         samples.append((now, difference))
@@ -221,6 +232,11 @@ class Peers:
     def listed(self, square: Square) -> set[int]:
         """Return the other nodes that have told of residents in a square."""
         return {id for id, peer in self.peers.items() if square in peer.squares}
+
+    def lives(self, node: int) -> bool:
+        """Say whether another node is there, and does not stop."""
+        peer = self.peers.get(node)
+        return peer is not None and peer.state == ALIVE
 
     def tell(self, state: int) -> None:
         """Send a heartbeat now, and go on with this state."""

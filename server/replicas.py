@@ -19,7 +19,7 @@ from server.frames import frame
 from server.hub import Hub
 from server.loop import Agenda, Loop
 from server.peer_protocol import Nonsense
-from world.events import ENTER, Corner, Event, Replica
+from world.events import ENTER, GONE, LEAVE, Corner, Departed, Event, Replica
 from world.grid import Grid, Square
 
 #: A square is heard for this many ms after nobody needs it any more.
@@ -33,9 +33,6 @@ READY_AFTER = 300
 
 #: Own batches that do not come back within so many ms are taken as if they had.
 ECHO_WITHIN = 250
-
-#: One who went to another node is shown for so many ms, if that does not tell of it.
-RELEASED_FOR = 3000
 
 #: A node tells all its residents of a square at most once in so many ms.
 RESIDENTS_EVERY = 200
@@ -64,9 +61,9 @@ class Heard:
         "awaited", "unheard", "pages", "suspects",
     )  # fmt: skip
 
-    def __init__(self, square: Square, span: int) -> None:
+    def __init__(self, square: Square, span: int, departed: Departed) -> None:
         self.square = square
-        self.replica = Replica(square, span)
+        self.replica = Replica(square, span, departed)
         self.numbers: dict[int, int] = {}
         self.gaps: set[int] = set()
         self.live = self.ready = False
@@ -99,8 +96,18 @@ class Owner(Protocol):
     def listed(self, square: Square) -> set[int]:
         """Return the other nodes that are known to have residents in a square."""
 
-    def entered(self, node: int, id: int, seq: int) -> None:
+    def entered(self, node: int, square: Square, id: int, seq: int) -> None:
         """Another node tells of a player that came into a square."""
+
+    def parted(self, id: int, seq: int) -> None:
+        """Another node tells of a player that went from a square."""
+
+    def ignored(self, id: int, seq: int) -> None:
+        """Another node tells of a player with a seq that is not believed: one as high was told of
+        it by a node where it is no more."""
+
+    def lives(self, node: int) -> bool:
+        """Say whether a node is there, and goes on."""
 
 
 class Replicas:
@@ -116,6 +123,7 @@ class Replicas:
         self._hub = hub
         self._owner = owner
         self.heard: dict[Square, Heard] = {}
+        self._departed = Departed()
         self._snapshots: dict[Square, bytes] = {}
         self._channels: dict[str, Square] = {}
         self._lingering = Agenda(loop, self._forget)
@@ -125,7 +133,6 @@ class Replicas:
         self._telling = Agenda(loop, self._tell)
         self._told: dict[Square, int] = {}
         self._echoes = Agenda(loop, self._echo_overdue)
-        self._released = Agenda(loop, self._clear)
 
     # Which squares are heard.
 
@@ -152,10 +159,14 @@ class Replicas:
 
     def _begin(self, square: Square) -> None:
         """Begin a replica with the residents of this node."""
-        heard = self.heard[square] = Heard(square, self._grid.span)
+        heard = self.heard[square] = Heard(square, self._grid.span, self._departed)
+        self._enter_own(heard)
+
+    def _enter_own(self, heard: Heard) -> None:
+        """Take in the residents that this node has in a square."""
         now, id = self._loop.now(), self._owner.id
-        corner = Corner(square, self._grid.span, now)
-        heard.replica.apply(id, now, self._owner.entries(square, corner), now)
+        corner = Corner(heard.square, self._grid.span, now)
+        heard.replica.apply(id, now, self._owner.entries(heard.square, corner), now)
 
     def _forget(self, square: Square, _due: int) -> None:
         """Hear a square no more."""
@@ -169,6 +180,15 @@ class Replicas:
             self._hailing, self._getting_ready, self._asking, self._telling, self._echoes,
         ):  # fmt: skip
             agenda.drop(square)
+
+    def seq(self, id: int) -> int:
+        """Return the highest seq of a player that is known here, -1 where none is."""
+        seqs = [self._departed.seq(id, self._loop.now())]
+        for heard in self.heard.values():
+            player = heard.replica.players.get(id)
+            if player is not None:
+                seqs.append(player.seq)
+        return max(seqs)
 
     # What sessions see.
 
@@ -189,7 +209,7 @@ class Replicas:
         self._snapshots.pop(heard.square, None)
         if heard.ready:
             for session in self._hub.sessions(heard.square):
-                session.show(heard.square)
+                self._loop.guarded(session.show, heard.square)
 
     def _check_ready(self, heard: Heard) -> None:
         if not heard.ready and heard.live and not heard.awaited:
@@ -296,7 +316,7 @@ class Replicas:
             return
         peer_protocol.check(events)
         sent += self._owner.offset(node, sent)
-        self._entered(node, events)
+        self._entered(heard, node, events)
         # A first batch says that its node had nobody here before: whoever is believed to be is not.
         base = previous == 0 and heard.replica.drop(node, {event[1] for event in events})
         heard.replica.apply(node, sent, events, now)
@@ -329,7 +349,7 @@ class Replicas:
         heard.pages.pop(node, None)
         now = self._loop.now()
         everything = [entry for some in parts.values() for entry in some]
-        self._entered(node, everything)
+        self._entered(heard, node, everything)
         changed = heard.replica.replace(node, sent, everything, now)
         self._complete(heard, node, number)
         if changed:
@@ -337,10 +357,23 @@ class Replicas:
         heard.awaited.discard(node)
         self._check_ready(heard)
 
-    def _entered(self, node: int, events: list[Event]) -> None:
+    def _entered(self, heard: Heard, node: int, events: list[Event]) -> None:
+        now = self._loop.now()
         for event in events:
             if event[0] == ENTER:
-                self._owner.entered(node, event[1], event[2])
+                id, seq = event[1], event[2]
+                self._owner.entered(node, heard.square, id, seq)
+                known = heard.replica.players.get(id)
+                if known is None:
+                    told = self._departed.seq(id, now)
+                elif known.node != node and not self._owner.lives(known.node):
+                    told = known.seq
+                else:
+                    continue
+                if seq <= told:
+                    self._owner.ignored(id, told)
+            elif event[0] in (LEAVE, GONE):
+                self._owner.parted(event[1], event[2])
 
     def _complete(self, heard: Heard, node: int, number: int) -> None:
         """Nothing of a node is missing up to a number."""
@@ -362,10 +395,14 @@ class Replicas:
 
     def published(self, batch: OwnBatch, square: Square, sent: bool) -> None:
         """A batch of this node was published, or with `sent` False refused by the broker."""
-        heard = self.heard[square]
-        heard.unheard.append(batch)
         if not sent:
             self._loop.stats["refused_batches"] += 1
+        heard = self.heard.get(square)
+        if heard is None:
+            # Nobody here needs the square any more, but others do.
+            return
+        heard.unheard.append(batch)
+        if not sent:
             self._take_own(heard, batch.number)
         elif len(heard.unheard) == 1:
             self._echoes.put(square, batch.published + ECHO_WITHIN)
@@ -403,9 +440,17 @@ class Replicas:
         """A node is dead: so are its residents here."""
         for heard in self.heard.values():
             self._forget_node(heard, node)
-            if heard.replica.drop(node):
-                self._show(heard)
+            self._remove_all(heard, node)
             self._check_ready(heard)
+
+    def _remove_all(self, heard: Heard, node: int) -> None:
+        """Remove a node's players from a square, of which it said nothing itself."""
+        if heard.replica.drop(node):
+            # Another node or this one may have told of one of them, and was not believed.
+            self._enter_own(heard)
+            self._show(heard)
+            for other in self._owner.listed(heard.square):
+                self._ask(heard, other)
 
     def _forget_node(self, heard: Heard, node: int) -> None:
         heard.numbers.pop(node, None)
@@ -413,19 +458,6 @@ class Replicas:
         heard.suspects.pop(node, None)
         heard.gaps.discard(node)
         heard.awaited.discard(node)
-
-    def release(self, square: Square, id: int, seq: int) -> None:
-        """A resident goes on at another node, which will tell of it: until then it is shown."""
-        self._released.put((square, id, seq), self._loop.now() + RELEASED_FOR)
-
-    def _clear(self, key: tuple[Square, int, int], _due: int) -> None:
-        square, id, seq = key
-        heard = self.heard.get(square)
-        player = heard and heard.replica.players.get(id)
-        # With a higher seq it has come back here meanwhile.
-        if heard and player and player.node == self._owner.id and player.seq <= seq:
-            heard.replica.remove(id, player.seq, self._loop.now())
-            self._show(heard)
 
     def compare(self, node: int, listed: dict[Square, int]) -> None:
         """Compare what a node's heartbeat lists (square -> last batch number) with what is known.
@@ -450,7 +482,6 @@ class Replicas:
             if number is not None:
                 self._ask(heard, node)
             else:
-                heard.replica.drop(node)
                 self._forget_node(heard, node)
-                self._show(heard)
+                self._remove_all(heard, node)
             self._loop.stats["repairs"] += 1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from server import protocol
 from server.claims import Granted
 from server.connection import Connection
-from server.frames import TEXT, frame
+from server.frames import ABNORMAL, NORMAL, PROTOCOL_ERROR, TEXT, TOO_BIG, frame
 from server.limits import JOINS, RETURNS, SAYINGS, Bucket, Limits, Rates
 from server.logs import tell
 from server.node import Node
@@ -39,6 +39,9 @@ BEHIND_BYTES = 256 * 1024
 #: Who stays behind for so many ms is let go.
 STUCK_AFTER = 30_000
 
+#: What a connection is told whose player goes on at another one.
+TAKEN_OVER = "you went on playing somewhere else"
+
 #: Messages over their rate that a client may send, at once and per second, before it is closed.
 PATIENCE, PATIENCE_RATE = 40, 2.0
 
@@ -52,7 +55,8 @@ class Session:
     __slots__ = (
         "connection", "opened", "resident", "behind_since", "_node", "_tokens", "_capacity",
         "_limits", "_intent", "_rates", "_rated", "_sent", "_mark", "_marked", "_marked_bytes",
-        "_later_bytes", "_token_at", "_claiming", "_early", "player", "error",
+        "_later_bytes", "_token_at", "_link_told", "_claiming", "_early", "_ended", "player",
+        "error",
     )  # fmt: skip
 
     def __init__(
@@ -84,9 +88,13 @@ class Session:
         self._sent = self._mark = self._marked = self._marked_bytes = self._later_bytes = 0
         #: The position that the client's token tells.
         self._token_at: tuple[int, int] | None = None
+        #: What the client was told last of the link between nodes.
+        self._link_told = True
         self._claiming = False
         #: What came between hello and welcome, as (kind, fields); the rates bound how much.
         self._early: list[tuple[int, list[Any]]] = []
+        #: The close code with which the connection ended while a claim was not answered, or None.
+        self._ended: int | None = None
         connection.on_message = self._message
         connection.on_drain = self._caught_up
 
@@ -233,45 +241,56 @@ class Session:
         if claim is None:
             self._join(cleaned, near, view)
             return
-        resident = self._node.residents.get(claim.id)
         self._come_back(claim.id)
+        # Of two connections that show a player's token, the later one is the player.
+        self._node.claims.withdraw(claim.id)
+        resident = self._node.residents.get(claim.id)
         if resident is not None:
             if resident.session is not None:
                 resident.session.give_up()
             self._welcome(resident, view)
-        elif self._node.peers.peers:
+            return
+        # Before another node lets go of the player: there must be room for it then.
+        self._check_room()
+        if self._node.peers.peers:
             # Another node may have the player, and lets go of it when asked.
             self._claiming = True
             self._node.claims.ask(
                 claim.id,
                 lambda granted: self._answered(claim, granted, cleaned, near, view),
+                self._withdrawn,
             )
         else:
-            self._return(claim, None, cleaned, near, view)
+            self._welcome(self._return(claim, None, cleaned, near), view)
 
     def _answered(
         self, claim: Claim, granted: Granted | None, name: str, near: Near, view: Viewport
     ) -> None:
+        """The claim of the player that a token tells was answered, or nobody did in time."""
         self._claiming = False
-        if not self.connection.open:
-            # Gone meanwhile: if a node let go for nothing, its token is good for a minute.
-            return
-        try:
-            self._return(claim, granted, name, near, view)
-        except Refused as refused:
-            self.refuse(refused)
-            return
-        self._obey_early()
+        if self.connection.open:
+            try:
+                self._node.orders.admit(claim.id, self.address)
+            except Refused as refused:
+                self.refuse(refused)
+        if self.connection.open:
+            self._welcome(self._return(claim, granted, name, near), view)
+            self._obey_early()
+        elif granted is not None and granted.name is not None:
+            # The client has gone, but the player's node has let go of it: from now on this node
+            # alone can tell the others what becomes of it.
+            self._part(self._return(claim, granted, name, near), self._ended or ABNORMAL)
+
+    def _withdrawn(self) -> None:
+        """Another connection has shown the same player's token meanwhile."""
+        self._claiming = False
+        self.connection.close(protocol.TAKEN_OVER, TAKEN_OVER)
 
     def _return(
-        self, claim: Claim, granted: Granted | None, name: str, near: Near, view: Viewport
-    ) -> None:
-        """Go on as the player that a token tells, where its node or else the token says."""
+        self, claim: Claim, granted: Granted | None, name: str, near: Near
+    ) -> Resident:
+        """Let the player that a token tells go on here, where its node or else the token says."""
         node = self._node
-        if node.residents.get(claim.id) is not None:
-            raise Refused("again", "come again", protocol.RESTART)
-        node.orders.admit(claim.id, self.address)
-        self._check_room()
         incarnation, place = claim.incarnation, claim.place if claim.fresh else None
         if claim.id in node.left:
             seq, place = node.left[claim.id]
@@ -279,10 +298,14 @@ class Session:
         if granted is not None:
             name, place = granted.name or name, granted.place
             incarnation = max(incarnation, incarnation_of(granted.seq))
+        # Whatever was told of the player: what is told from now on must be newer.
+        incarnation = max(incarnation, incarnation_of(node.replicas.seq(claim.id)))
         # The ground may have changed: another seed may have water there.
         if place is None or node.terrain.blocked(place[0] // UNIT, place[1] // UNIT):
             place = node.spot(near)
-        self._welcome(node.join(name, place, id=claim.id, incarnation=incarnation + 1), view)
+        resident = node.join(name, place, id=claim.id, incarnation=incarnation + 1)
+        node.claims.watch(resident.id)
+        return resident
 
     def _join(self, name: str, near: Near, view: Viewport) -> None:
         self._check_room()
@@ -333,7 +356,9 @@ class Session:
 
     def tell_link(self) -> None:
         """Tell whether this node hears the others."""
-        self._write(frame(protocol.link(self._node.peers.linked)))
+        linked = self._node.peers.linked
+        if self._write(frame(protocol.link(linked))):
+            self._link_told = linked
 
     def give_up(self) -> None:
         """Let the player go on in another session: this one ends."""
@@ -341,7 +366,7 @@ class Session:
         self._keep_rates()
         self._node.detach(self.resident)
         self.resident = None
-        self.connection.close(protocol.TAKEN_OVER, "you went on playing somewhere else")
+        self.connection.close(protocol.TAKEN_OVER, TAKEN_OVER)
 
     def _walk(self, number: int, t: int, dx: int, dy: int) -> None:
         intent = Heading(dx, dy) if dx or dy else None
@@ -463,6 +488,10 @@ class Session:
             return
         self.behind_since = None
         self._node.stats["resyncs"] += 1
+        # Before anything whose times they change.
+        self.tell_clocks()
+        if self._link_told != self._node.peers.linked:
+            self.tell_link()
         self._write(frame(protocol.resync()) + self._holding(None, resident.held))
 
     def renew_token(self, *, anyway: bool = False) -> None:
@@ -484,12 +513,18 @@ class Session:
         """The connection has ended with this close code."""
         self._keep_rates()
         resident, self.resident = self.resident, None
-        if resident is None:
-            return
-        if code in _GOODBYES:
+        if resident is not None:
+            self._part(resident, code)
+        elif self._claiming:
+            self._ended = code
+
+    def _part(self, resident: Resident, code: int) -> None:
+        """Decide what becomes of a player whose connection has ended."""
+        by_client = self.connection.closed_by_peer
+        if code == NORMAL or (code in _OUR_ERRORS and not by_client):
             self._node.detach(resident)
             self._node.leave(resident)
-        elif code == protocol.RESTART:
+        elif code == protocol.RESTART and not by_client:
             self._node.pause(resident)
         else:
             self._node.lose(resident)
@@ -499,8 +534,10 @@ def _tiles(view: Viewport) -> tuple[int, int]:
     return view.half_width * 2 // UNIT, view.half_height * 2 // UNIT
 
 
-#: Who ends like this does not come back: it said so, or was sent away.
-_GOODBYES = (1000, 1002, protocol.UNSUPPORTED, protocol.MALFORMED, protocol.POLICY, 1009)
+#: Who is closed with one of these has broken the protocol, and is not waited for.
+_OUR_ERRORS = (
+    PROTOCOL_ERROR, protocol.UNSUPPORTED, protocol.MALFORMED, protocol.POLICY, TOO_BIG,
+)  # fmt: skip
 
 _OBEY: "dict[int, Callable[..., None]]" = {
     protocol.HELLO: Session._hello,

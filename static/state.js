@@ -66,7 +66,7 @@ export class State {
     const present = new Set();
     for (const entry of entries) {
       present.add(entry[1]);
-      this.#enter(col, row, sent, entry, now);
+      this.#enter(col, row, sent, entry, now, true);
     }
     for (const player of this.players.values()) {
       const here = player.square[0] === col && player.square[1] === row;
@@ -109,11 +109,12 @@ export class State {
     if (known !== undefined) this.#forget(known);
   }
 
-  #enter(col, row, sent, entry, now) {
+  #enter(col, row, sent, entry, now, again = false) {
     const [, id, seq, ack, name, dimmed] = entry;
     const known = this.players.get(id), removed = this.removed.get(id);
     if (removed !== undefined && removed.until > now && seq <= removed.seq) return;
-    if (known !== undefined && seq <= known.seq) return;
+    // A snapshot is all there is: it is taken also at the seq that is known.
+    if (known !== undefined && (seq < known.seq || (seq === known.seq && !again))) return;
     const track = this.#track(col, row, sent, entry);
     const fresh = { id, seq, ack, name, dimmed, track, square: [col, row], transitUntil: null };
     if (known === undefined) this.players.set(id, fresh);

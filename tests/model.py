@@ -102,7 +102,7 @@ class Model:
         square = (column, row)
         assert self.holds(square), f"a snapshot of {square}, which is not held"
         for entry in entries:
-            self._enter(square, sent, entry, now)
+            self._enter(square, sent, entry, now, again=True)
         present = {entry[1] for entry in entries}
         for player in list(self.players.values()):
             if player.square == square and player.transit is None and player.id not in present:
@@ -140,11 +140,16 @@ class Model:
         self.players.pop(id, None)
         self.removed[id] = max(seq, self.removed.get(id, (0, 0))[0]), now + REMEMBERED
 
-    def _enter(self, square: tuple[int, int], sent: int, entry: list[Any], now: int) -> None:
+    def _enter(
+        self, square: tuple[int, int], sent: int, entry: list[Any], now: int, again: bool = False
+    ) -> None:
         _, id, seq, ack, name, dimmed = entry[:6]
         removed_seq, until = self.removed.get(id, (-1, 0))
         known = self.players.get(id)
-        if (until > now and seq <= removed_seq) or (known is not None and seq <= known.seq):
+        if until > now and seq <= removed_seq:
+            return
+        # A snapshot is all there is: it is taken also at the seq that is known.
+        if known is not None and (seq < known.seq or (seq == known.seq and not again)):
             return
         track = self._track(square, sent, entry)
         self.players[id] = Known(id, seq, ack, name, dimmed, track, square)

@@ -13,8 +13,9 @@ from world.track import Track
 
 ENTER, TRACK, LEAVE, GONE, SAY = range(5)
 
-#: A removed player's seq is remembered for so many ms.
-REMEMBERED = 10_000
+#: A removed player's seq is remembered for so many ms: two seconds longer than clients remember it,
+#: so that whatever a client still takes for old is known here to be taken so.
+REMEMBERED = 12_000
 
 #: An event, its fields in the order of docs/protocol.md.
 Event = list[Any]
@@ -104,9 +105,9 @@ class Batch:
         """A player went to another square."""
         self._put(p.id, [LEAVE, p.id, p.seq, to[0], to[1]])
 
-    def gone(self, p: Player) -> None:
-        """A player left the game."""
-        self._put(p.id, [GONE, p.id, p.seq])
+    def gone(self, id: int, seq: int) -> None:
+        """A player left the game, or nobody knows of it any more."""
+        self._put(id, [GONE, id, seq])
 
     def say(self, p: Player, text: str) -> None:
         """A player said something."""
@@ -129,16 +130,42 @@ class Batch:
             yield some, replaced
 
 
+class Departed:
+    """Who was removed from replicas not long ago, and with which seq.
+
+    What comes late from another node must not raise them again. Clients remember it in the same
+    way, over all squares, so all replicas of a node share one of these.
+    """
+
+    def __init__(self) -> None:
+        self._removed: dict[int, tuple[int, int]] = {}
+
+    def note(self, id: int, seq: int, now: int) -> None:
+        """Remember that a player was removed by an event with this seq."""
+        removed = self._removed
+        # Insertion order is the order of time: the oldest is looked at first.
+        while removed:
+            oldest = next(iter(removed))
+            if removed[oldest][1] > now:
+                break
+            del removed[oldest]
+        before = removed.pop(id, (0, 0))[0]
+        removed[id] = max(seq, before), now + REMEMBERED
+
+    def seq(self, id: int, now: int) -> int:
+        """Return the seq with which a player was removed, -1 where that is not remembered."""
+        seq, until = self._removed.get(id, (-1, 0))
+        return seq if now < until else -1
+
+
 class Replica:
     """The players of one square, as its channel tells them. Times are this node's."""
 
-    def __init__(self, square: Square, span: int) -> None:
+    def __init__(self, square: Square, span: int, departed: Departed) -> None:
         self.square = square
         self._span = span
+        self._departed = departed
         self.players: dict[int, Player] = {}
-        # Who was removed, with its seq and until when that is remembered: what comes late from
-        # another node must not raise it again.
-        self._removed: dict[int, tuple[int, int]] = {}
 
     def apply(self, node: int, sent: int, events: list[Event], now: int) -> None:
         """Take in a batch of a node. What is older than what is known changes nothing."""
@@ -152,7 +179,8 @@ class Replica:
             if known is not None and event[2] <= known.seq:
                 continue
             if kind == TRACK:
-                if known is not None:
+                # Known at another node: that it came to this one was lost, and is asked for.
+                if known is not None and known.node == node:
                     known.seq, known.ack = event[2], event[3]
                     known.track = corner.read(event)
             elif kind == ENTER:
@@ -194,22 +222,12 @@ class Replica:
 
     def _enter(self, node: int, corner: Corner, entry: Event, now: int) -> bool:
         _, id, seq, ack, name, dimmed = entry[:6]
-        if id in self._removed:
-            removed_seq, until = self._removed[id]
-            if seq <= removed_seq and now < until:
-                return False
-            del self._removed[id]
+        if seq <= self._departed.seq(id, now):
+            return False
         self.players[id] = Player(node, id, seq, ack, name, dimmed, corner.read(entry))
         return True
 
     def remove(self, id: int, seq: int, now: int) -> None:
         """Remove a player, as of one of its events, and remember that."""
         self.players.pop(id, None)
-        # Insertion order is the order of time: the oldest is looked at first.
-        while self._removed:
-            oldest = next(iter(self._removed))
-            if self._removed[oldest][1] > now:
-                break
-            del self._removed[oldest]
-        before = self._removed.pop(id, (0, 0))[0]
-        self._removed[id] = max(seq, before), now + REMEMBERED
+        self._departed.note(id, seq, now)

@@ -3,26 +3,26 @@
 Real everything but sockets and clock: messages in are bytes, messages out are the frames written.
 """
 
-import itertools
 import random
 from collections import Counter
 from collections.abc import Callable
+from heapq import heappop, heappush
 from typing import Any
 
 import msgpack
 
-from brokers import LinkAge, Message, Reset, open_broker
+from brokers import Broker, BrokerClosed, LinkAge, Message, Reset
+from brokers.base import check_payload
 from server.channels import WORLD
 from server.limits import Limits
 from server.node import Node
+from server.peer_protocol import DRAINING
 from server.session import Session
 from server.tokens import Tokens
 from tests.ground import Ground
 from tests.model import Model
 from world.grid import SIDE, Grid, Rect
 from world.terrain import Terrain
-
-_names = itertools.count()
 
 
 class Clock:
@@ -44,6 +44,10 @@ class ManualLoop:
         self.stood = 0
         #: Seconds that whatever is measured is found to take.
         self.cost = 0.0
+        #: Shuffles what is due in one turn, where a test wants that.
+        self.chance: random.Random | None = None
+        #: Whether what fails is only counted, as in the real loop.
+        self.forgiving = False
         self._soon: list[Callable[[], None]] = []
         self._alarms: list[ManualAlarm] = []
 
@@ -67,6 +71,18 @@ class ManualLoop:
     def soon(self, callback: Callable[[], None]) -> None:
         self._soon.append(callback)
 
+    def guarded(self, callback: Callable[..., None], *arguments: Any) -> None:
+        try:
+            callback(*arguments)
+        except Exception:
+            self.failed()
+
+    def failed(self) -> None:
+        """Fail the test, unless it is about what fails."""
+        self.stats["errors"] += 1
+        if not self.forgiving:
+            raise
+
     def alarm(self, callback: Callable[[], None]) -> "ManualAlarm":
         self._alarms.append(ManualAlarm(callback))
         return self._alarms[-1]
@@ -78,6 +94,8 @@ class ManualLoop:
             if alarm.at is not None and alarm.at <= self.now():
                 alarm.at = None
                 callbacks.append(alarm.callback)
+        if self.chance is not None:
+            self.chance.shuffle(callbacks)
         for callback in callbacks:
             callback()
         return bool(callbacks)
@@ -119,6 +137,7 @@ class FakeConnection:
         self.pings = 0
         self._remainder: list[bytes] = []
         self.closed: tuple[int, str] | None = None
+        self.closed_by_peer = False
 
     @property
     def backlogged(self) -> bool:
@@ -170,7 +189,9 @@ class FakeConnection:
             self.loop.soon(lambda: self.on_close(code, reason))
 
     def lose(self, code: int = 1006) -> None:
-        """The client is gone."""
+        """The client is gone; it said so with this code, but for 1006."""
+        if self.closed is None:
+            self.closed_by_peer = code != 1006
         self.close(code)
 
 
@@ -188,44 +209,125 @@ def split(data: bytes) -> list[bytes]:
     return payloads
 
 
-class FaultyBroker:
-    """A broker whose link can lose what is published, or be down, and come back with a Reset."""
+class Network:
+    """Joins the links of a harness: what one publishes comes to all that are subscribed.
 
-    def __init__(self, url: str, chance: random.Random) -> None:
-        self._broker = open_broker(url)
-        self._chance = chance
+    What one link publishes keeps its order at each other one; what two publish may change places
+    where delays differ.
+    """
+
+    def __init__(self, clock: Clock, chance: random.Random) -> None:
+        self.clock = clock
+        self.chance = chance
+        self.links: list[Link] = []
+        #: Pairs (from, to) of links between which nothing passes.
+        self.cuts: set[tuple[Link, Link]] = set()
+        #: What is under way takes up to so many ms.
+        self.delay = 0
+
+    def carry(self, sender: "Link", message: Message) -> None:
+        for link in self.links:
+            if message.channel in link.channels and (sender, link) not in self.cuts:
+                delay = self.chance.randint(0, self.delay) if self.delay else 0
+                link.put(sender, message, self.clock.time + delay)
+
+    def heal(self) -> None:
+        """Nothing is cut or delayed any more."""
+        self.cuts.clear()
+        self.delay = 0
+
+
+class Link(Broker):
+    """One node's broker, whose link can lose what is published, be down, and lose subscriptions."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__("memory://harness")
+        self._network = network
         #: The share of what is published that is lost without a word.
         self.losing = 0.0
         self.down = False
-        self.counters = self._broker.counters
-        self.ring_hash = self._broker.ring_hash
         #: Its links, as it tells them: one, that is well.
         self.told = [LinkAge("a link", 0.0)]
-        self._channels = self._broker._channels  # type: ignore[attr-defined]
-        self.subscribe = self._broker.subscribe
-        self.unsubscribe = self._broker.unsubscribe
-        self.close = self._broker.close
+        self.channels: set[str] = set()
+        #: Channels whose subscription is lost, and nobody has noticed yet.
+        self.lost: set[str] = set()
+        self._coming: list[tuple[int, int, Message]] = []
+        self._count = 0
+        #: When the last message of each other link comes: none overtakes it.
+        self._last: dict[Link, int] = {}
+        self._hash = super().ring_hash
+        network.links.append(self)
+
+    @property
+    def ring_hash(self) -> str:
+        return self._hash
+
+    @ring_hash.setter
+    def ring_hash(self, text: str) -> None:
+        self._hash = text
+
+    def subscribe(self, *channels: str) -> None:
+        self.channels.update(channels)
+
+    def unsubscribe(self, *channels: str) -> None:
+        self.channels.difference_update(channels)
+        self.lost.difference_update(channels)
 
     def links(self) -> list[LinkAge]:
         return self.told
 
     def publish(self, channel: str, payload: bytes) -> bool:
+        check_payload(payload)
+        if self not in self._network.links:
+            raise BrokerClosed("the broker was closed")
         if self.down:
             return False
-        if self._chance.random() < self.losing:
-            return True
-        return self._broker.publish(channel, payload)
+        self.counters.published += 1
+        if not self.losing or self._network.chance.random() >= self.losing:
+            self._network.carry(self, Message(channel, payload))
+        return True
 
-    def receive(self, timeout: float) -> Message | Reset | None:
-        item = self._broker.receive(timeout)
-        while self.down and item is not None:
-            item = self._broker.receive(timeout)
-        return item
+    def put(self, sender: "Link", message: Message, at: int) -> None:
+        """Take what is to come at a time of the clock; what comes over a link that is down, or by a
+        subscription that is lost, does not."""
+        if not self.down and message.channel not in self.lost:
+            at = self._last[sender] = max(at, self._last.get(sender, 0))
+            self._count += 1
+            heappush(self._coming, (at, self._count, message))
+
+    def next(self) -> int | None:
+        """Return when the next message comes."""
+        return self._coming[0][0] if self._coming else None
+
+    def receive(self, timeout: float | None = None) -> Message | Reset | None:
+        if self._coming and self._coming[0][0] <= self._network.clock.time:
+            return heappop(self._coming)[2]
+        return None
+
+    def close(self) -> None:
+        if self in self._network.links:
+            self._network.links.remove(self)
+
+    def fail(self) -> None:
+        """The link is down, and what was under way to it is lost."""
+        self.down = True
+        self._coming.clear()
 
     def restore(self, node: Node) -> None:
-        """The link is back."""
+        """The link is back, and says so by a Reset."""
         self.down = False
+        self.lost.clear()
         node.take(Reset(None))
+
+    def lose_subscriptions(self, channels: set[str]) -> None:
+        """Nothing comes on these channels any more."""
+        self.lost |= channels & self.channels
+
+    def find_subscriptions(self, node: Node) -> None:
+        """The broker has noticed what was lost, and says so by a Reset."""
+        lost, self.lost = self.lost, set()
+        if lost:
+            node.take(Reset(lost))
 
 
 class Host:
@@ -235,7 +337,7 @@ class Host:
         self, harness: "Harness", free: bool, skew: int, seed: int, side: int, world: str
     ) -> None:
         self.loop = ManualLoop(harness.clock, skew)
-        self.broker = FaultyBroker(harness.url, harness.chance)
+        self.broker = Link(harness.network)
         terrain = Ground(lambda _x, _y: False, seed) if free else Terrain(seed)
         self.node = Node(
             grid=Grid(side), terrain=terrain, broker=self.broker, loop=self.loop, world=world  # type: ignore[arg-type]
@@ -243,6 +345,33 @@ class Host:
         self.node.peers.start()
         self.tokens = Tokens("a secret of tests")
         self.limits = Limits(self.loop.stats, now=self.loop.now)
+        self.capacity = 1000
+        #: A process that stands still does nothing; what clients say meanwhile waits in sockets.
+        self.frozen = False
+        self._frozen_at = 0
+        self._unread: list[tuple[Client, bytes, int]] = []
+
+    def freeze(self) -> None:
+        """The process stands still."""
+        if not self.frozen:
+            self.frozen, self._frozen_at = True, self.loop.time
+
+    def thaw(self, suspended: bool = False) -> None:
+        """It goes on; where the whole machine was suspended, its clock stood still too."""
+        self.frozen = False
+        if suspended:
+            self.loop.skew -= self.loop.time - self._frozen_at
+        unread, self._unread = self._unread, []
+        for client, payload, opcode in unread:
+            self.hear(client, payload, opcode)
+
+    def hear(self, client: "Client", payload: bytes, opcode: int) -> None:
+        """Take what a client says."""
+        if self.frozen:
+            self._unread.append((client, payload, opcode))
+        elif client.connection.closed is None and not client.connection.dead:
+            client.connection.heard = self.loop.time / 1000
+            client.connection.on_message(opcode, payload)
 
 
 class Client:
@@ -252,15 +381,17 @@ class Client:
         self.harness = harness
         self.host = host
         self.connection = FakeConnection(host.loop)
-        self.session = Session(self.connection, host.node, host.tokens, 1000, host.limits)  # type: ignore[arg-type]
+        self.session = Session(
+            self.connection, host.node, host.tokens, host.capacity, host.limits  # type: ignore[arg-type]
+        )  # fmt: skip
         self.connection.on_close = lambda code, _reason: self.session.closed(code)
         self.model = self.connection.model
         self.number = self.acknowledged = 0
+        #: It acknowledges nothing.
+        self.silent = False
 
     def raw(self, payload: bytes, opcode: int = 2) -> None:
-        if self.connection.closed is None and not self.connection.dead:
-            self.connection.heard = self.harness.clock.time / 1000
-            self.connection.on_message(opcode, payload)
+        self.host.hear(self, payload, opcode)
         self.harness.settle()
 
     def send(self, *message: Any) -> None:
@@ -270,8 +401,17 @@ class Client:
         self, name: str = "Wren", size: tuple[int, int] = (40, 25), token: str | None = None,
         near: int | str | None = None,
     ) -> "Client":  # fmt: skip
-        self.send(1, 1, name, *size, token, near)
+        self.say_hello(name, size, token, near)
+        self.harness.settle()
         return self
+
+    def say_hello(
+        self, name: str, size: tuple[int, int], token: str | None,
+        near: int | str | None,
+    ) -> None:
+        """Say hello, of which nothing comes yet."""
+        hello = msgpack.packb([1, 1, name, *size, token, near])
+        self.host.hear(self, hello, 2)
 
     def walk(self, dx: int, dy: int, age: int = 0) -> None:
         self.number += 1
@@ -310,8 +450,8 @@ class Harness:
 
     def __init__(self, free: bool = True, nodes: int = 1, skew: int = 0, seed: int = 1) -> None:
         self.clock = Clock()
-        self.url = f"memory://harness-{next(_names)}"
         self.chance = random.Random(seed)
+        self.network = Network(self.clock, self.chance)
         self._free = free
         self._skew = skew
         self.hosts: list[Host] = []
@@ -369,24 +509,42 @@ class Harness:
         busy = True
         while busy:
             busy = False
-            for host in self.hosts:
+            for host in self.awake():
                 busy |= host.loop.turn()
                 while (item := host.broker.receive(0)) is not None:
                     host.node.take(item)
                     busy = True
+
+    def awake(self) -> list[Host]:
+        """Return the nodes that do not stand still."""
+        return [host for host in self.hosts if not host.frozen]
+
+    def stop(self, host: Host) -> None:
+        """A node stops in good order, as server/app.py does it, and takes a second for that."""
+        host.node.peers.tell(DRAINING)
+        for client in self.clients:
+            if client.host is host and client.connection.open:
+                if client.session.resident is not None:
+                    client.session.renew_token(anyway=True)
+                client.connection.close(1012, "the server restarts")
+        self.run(1000)
+        host.node.outbox.publish_all()
+        host.node.peers.tell(DRAINING)
+        self.kill(host)
 
     def run(self, ms: int) -> None:
         """Let time pass, moment by moment; clients acknowledge once a second."""
         until = self.clock.time + ms
         while True:
             self.settle()
-            dues = [due for host in self.hosts if (due := host.loop.next()) is not None]
-            soonest = min(dues, default=until + 1)
+            dues = (due for host in self.awake() for due in (host.loop.next(), host.broker.next()))
+            soonest = min((due for due in dues if due is not None), default=until + 1)
             self.clock.time = max(min(until, self._acknowledge, soonest), self.clock.time)
             if self.clock.time >= self._acknowledge:
                 self._acknowledge = self.clock.time + 900
                 for client in self.clients:
-                    if client.model.flush > client.acknowledged and not client.connection.closed:
+                    owes = client.model.flush > client.acknowledged and not client.silent
+                    if owes and not client.connection.closed:
                         client.ping()
             for client in self.clients:
                 client.model.expire(client.now())
@@ -417,10 +575,13 @@ class Harness:
         }
 
     def check(self) -> None:
-        """Assert that every client that keeps up believes the truth."""
+        """Assert that every client that keeps up believes the truth, and that there are some."""
+        compared = 0
         for client in self.clients:
             session = client.session
             lags = session.behind_since is not None or client.connection.backlogged
             if session.resident is not None and not lags:
                 assert session.resident.held == client.model.held
                 assert self.belief(client) == self.truth(client)
+                compared += 1
+        assert compared, "nobody is left who could believe anything"

@@ -427,9 +427,9 @@ def test_a_square_is_heard_a_little_longer_than_it_is_held(harness):
     name = harness.node.channels.square((0, 0))
     client.connection.lose(1000)
     harness.run(LINGER - 100)
-    assert name in harness.broker._channels
+    assert name in harness.broker.channels
     harness.run(200)
-    assert harness.broker._channels == {harness.node.channels.nodes}
+    assert harness.broker.channels == {harness.node.channels.nodes}
     replicas = harness.node.replicas
     assert replicas.heard == replicas._snapshots == replicas._channels == {}
     assert harness.node.outbox.numbers == harness.node.present == {}

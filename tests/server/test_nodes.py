@@ -2,8 +2,6 @@
 
 import msgpack
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from server.node import DIMMED_FOR
 from server.peers import DEAD_AFTER, HEARTBEAT_EVERY
@@ -298,12 +296,12 @@ def test_a_claim_that_an_outage_swallowed_is_told_again():
     again.home()
     harness.run(10_000)
     harness.hosts[0].broker.restore(harness.hosts[0].node)
-    harness.run(1500)
+    harness.run(4500)
     assert held_by(harness, again) == [True, False]
     harness.run(10_000)
     told = harness.hosts[0].broker.counters.published
-    harness.run(1000)
-    assert harness.hosts[0].broker.counters.published == told + 1, "only a heartbeat"
+    harness.run(4000)
+    assert harness.hosts[0].broker.counters.published == told + 5, "four heartbeats and once this"
 
 
 def test_of_two_who_have_a_player_the_one_that_keeps_it_is_believed(two):
@@ -381,120 +379,4 @@ def test_a_node_that_stops_keeps_its_players_in_sight_until_they_are_back(two):
     assert again.id == b.id
     harness.run(DIMMED_FOR + 3000)
     assert a.sees(again)
-    harness.check()
-
-
-# Whatever happens.
-
-deeds = st.one_of(
-    st.tuples(st.just("walk"), st.integers(-1, 1), st.integers(-1, 1)),
-    st.tuples(st.just("go"), st.integers(-60, 60), st.integers(-60, 60)),
-    st.tuples(st.just("view"), st.integers(1, 99), st.integers(1, 99)),
-    st.tuples(st.just("home"), st.just(0), st.just(0)),
-    st.tuples(st.just("lose"), st.just(0), st.just(0)),
-    st.tuples(st.just("join"), st.just(0), st.just(0)),
-    st.tuples(st.just("down"), st.just(0), st.just(0)),
-    st.tuples(st.just("up"), st.just(0), st.just(0)),
-    st.tuples(st.just("kill"), st.just(0), st.just(0)),
-    st.tuples(st.just("lossy"), st.integers(0, 9), st.just(0)),
-)
-
-
-returns = st.one_of(
-    deeds.filter(lambda deed: deed[0] not in ("view", "join", "kill")),
-    st.tuples(st.just("return"), st.integers(0, 99), st.just(0)),
-    st.tuples(st.just("return"), st.integers(0, 99), st.just(0)),
-)
-
-
-@settings(max_examples=100)
-@given(st.lists(st.tuples(st.integers(0, 7), returns, st.integers(0, 800)), max_size=25))
-def test_wherever_players_come_back_and_whatever_is_lost_each_is_in_one_place(steps):
-    harness = Harness(nodes=3, skew=7000)
-    harness.run(1100)
-    for n, host in enumerate(harness.hosts):
-        harness.place(f"P{n}", (0, 0), host=host)
-    tokens, seen = {}, set()
-    for who, (what, x, y), ms in steps:
-        host, client = harness.hosts[who % 3], harness.clients[who % len(harness.clients)]
-        for model in (each.model for each in harness.clients):
-            if model.token and model.token not in seen:
-                seen.add(model.token)
-                tokens[model.id] = model.token
-        if what == "return":
-            harness.client(host).hello("New", token=list(tokens.values())[x % len(tokens)])
-        elif what == "down":
-            host.broker.down = True
-        elif what == "up":
-            host.broker.restore(host.node)
-        elif what == "lossy":
-            host.broker.losing = x / 10
-        elif client.connection.closed is None and client.session.resident is not None:
-            if what == "walk":
-                client.walk(x, y)
-            elif what == "go":
-                client.go(x * UNIT, y * UNIT)
-            elif what == "home":
-                client.home()
-            else:
-                client.connection.lose()
-        # Often at once: who is claimed has not been told yet.
-        harness.run(ms if ms > 20 else 0)
-    for host in harness.hosts:
-        host.broker.losing = 0.0
-        host.broker.restore(host.node)
-    harness.run(DIMMED_FOR + 6000)
-    ids = [id for host in harness.hosts for id in host.node.residents]
-    assert len(ids) == len(set(ids))
-    for client in harness.clients:
-        assert client.connection.closed or client.session.resident is not None
-    harness.check()
-
-
-@settings(max_examples=150)
-@given(st.lists(st.tuples(st.integers(0, 7), deeds, st.integers(0, 3000)), max_size=40))
-def test_whatever_is_lost_or_dies_everybody_believes_the_truth_in_the_end(steps):
-    harness = Harness(free=False, nodes=2, skew=7000)
-    for n in range(4):
-        harness.client(harness.hosts[n % 2]).hello(f"P{n}")
-    tokens = []
-    for who, (what, x, y), ms in steps:
-        host = harness.hosts[who % len(harness.hosts)]
-        client = harness.clients[who % len(harness.clients)] if harness.clients else None
-        if what == "join" or client is None:
-            token = tokens.pop() if tokens else None
-            harness.client(host).hello("New", token=token)
-        elif what == "down":
-            host.broker.down = True
-        elif what == "up":
-            host.broker.restore(host.node)
-        elif what == "lossy":
-            host.broker.losing = x / 10
-        elif what == "kill":
-            if len(harness.hosts) > 1:
-                harness.kill(host)
-            else:
-                harness.host()
-        elif client.connection.closed is None and client.session.resident is not None:
-            if what == "walk":
-                client.walk(x, y, age=ms % 250)
-            elif what == "go":
-                client.go(x * UNIT, y * UNIT)
-            elif what == "view":
-                client.send(5, x, y)
-            elif what == "home":
-                client.home()
-            else:
-                tokens.append(client.model.token)
-                client.connection.lose(1006 if ms % 2 else 1000)
-        harness.run(ms)
-    for host in harness.hosts:
-        host.broker.losing = 0.0
-        host.broker.restore(host.node)
-    harness.run(DIMMED_FOR + 6000)
-    for client in harness.clients:
-        if client.connection.closed is None:
-            assert client.session.behind_since is None
-    ids = [id for host in harness.hosts for id in host.node.residents]
-    assert len(ids) == len(set(ids))
     harness.check()

@@ -1,4 +1,16 @@
-from world.events import ENTER, GONE, LEAVE, REMEMBERED, SAY, TRACK, Batch, Corner, Player, Replica
+from world.events import (
+    ENTER,
+    GONE,
+    LEAVE,
+    REMEMBERED,
+    SAY,
+    TRACK,
+    Batch,
+    Corner,
+    Departed,
+    Player,
+    Replica,
+)
 from world.grid import Grid
 from world.track import Track, stand
 
@@ -20,7 +32,7 @@ def events(batch):
 
 
 def replica_of(*batches):
-    replica = Replica(SQUARE, SPAN)
+    replica = Replica(SQUARE, SPAN, Departed())
     for b in batches:
         replica.apply(1, b.corner.sent, events(b), 0)
     return replica
@@ -94,14 +106,14 @@ def test_what_is_older_than_what_is_known_changes_nothing():
     new, old = batch(), batch(1100)
     new.enter(player(7, seq=5))
     old.track(player(7, seq=4, start=1))
-    old.gone(player(7, seq=5))
+    old.gone(7, 5)
     replica = replica_of(new)
     replica.apply(1, 1100, [[TRACK, 7, 5, 0, 0, 0, 0, 0, 0, 0], *events(old)], 0)
     assert replica.players[7].track == player().track
 
 
 def test_a_track_or_a_leave_of_somebody_unknown_is_no_error():
-    replica = Replica(SQUARE, SPAN)
+    replica = Replica(SQUARE, SPAN, Departed())
     replica.apply(1, 1000, [[TRACK, 9, 5, 0, 0, 0, 0, 0, 0, 0], [GONE, 9, 6], [SAY, 9, "hm"]], 0)
     assert replica.players == {}
 
@@ -110,14 +122,14 @@ def test_a_snapshot_makes_the_same_replica():
     b = batch()
     b.enter(player(7))
     b.enter(player(8, start=990))
-    replica, copy = replica_of(b), Replica(SQUARE, SPAN)
+    replica, copy = replica_of(b), Replica(SQUARE, SPAN, Departed())
     copy.apply(1, 5000, replica.snapshot(5000), 0)
     assert copy.snapshot(6000) == replica.snapshot(6000)
     assert copy.players[8].track == player(start=990).track
 
 
 def test_what_a_node_has_replaces_all_that_it_had_and_nothing_of_others():
-    replica, corner = Replica(SQUARE, SPAN), Corner(SQUARE, SPAN, 1000)
+    replica, corner = Replica(SQUARE, SPAN, Departed()), Corner(SQUARE, SPAN, 1000)
     replica.apply(1, 1000, [corner.enter(player(7)), corner.enter(player(8))], 0)
     replica.apply(2, 1000, [corner.enter(player(9))], 0)
     assert not replica.replace(1, 1000, [corner.enter(player(7)), corner.enter(player(8))], 0)
@@ -128,7 +140,7 @@ def test_what_a_node_has_replaces_all_that_it_had_and_nothing_of_others():
 
 
 def test_one_who_went_to_another_node_is_not_removed_by_the_old_one():
-    replica, corner = Replica(SQUARE, SPAN), Corner(SQUARE, SPAN, 1000)
+    replica, corner = Replica(SQUARE, SPAN, Departed()), Corner(SQUARE, SPAN, 1000)
     replica.apply(1, 1000, [corner.enter(player(7))], 0)
     replica.apply(2, 1000, [corner.enter(player(7, seq=2**24))], 0)
     replica.replace(1, 1000, [], 0)
@@ -136,7 +148,7 @@ def test_one_who_went_to_another_node_is_not_removed_by_the_old_one():
 
 
 def test_players_of_a_node_believed_dead_may_be_told_of_again():
-    replica, corner = Replica(SQUARE, SPAN), Corner(SQUARE, SPAN, 1000)
+    replica, corner = Replica(SQUARE, SPAN, Departed()), Corner(SQUARE, SPAN, 1000)
     replica.apply(1, 1000, [corner.enter(player(7))], 0)
     replica.drop(1)
     assert replica.replace(1, 1000, [corner.enter(player(7))], 0)
@@ -144,7 +156,7 @@ def test_players_of_a_node_believed_dead_may_be_told_of_again():
 
 
 def test_what_comes_late_does_not_raise_one_who_was_removed():
-    replica, corner = Replica(SQUARE, SPAN), Corner(SQUARE, SPAN, 1000)
+    replica, corner = Replica(SQUARE, SPAN, Departed()), Corner(SQUARE, SPAN, 1000)
     replica.apply(1, 1000, [corner.enter(player(7, seq=5)), [GONE, 7, 6]], 0)
     late = [corner.enter(player(7, seq=4))]
     replica.apply(1, 1000, late, 5000)
@@ -153,7 +165,7 @@ def test_what_comes_late_does_not_raise_one_who_was_removed():
     replica.apply(1, 1000, [corner.enter(player(7, seq=7))], 5000)
     assert set(replica.players) == {7}
     replica.apply(1, 1000, [[GONE, 7, 8]], 5000)
-    replica.apply(1, 1000, late, 15_000)
+    replica.apply(1, 1000, late, 5000 + REMEMBERED)
     assert set(replica.players) == {7}
 
 
@@ -161,7 +173,7 @@ def test_a_removed_player_is_remembered_with_its_highest_seq_for_just_so_long():
     corner = Corner(SQUARE, SPAN, 1000)
 
     def raised(seq, at, *gone):
-        replica = Replica(SQUARE, SPAN)
+        replica = Replica(SQUARE, SPAN, Departed())
         for gone_seq, moment in gone:
             replica.apply(1, 1000, [[GONE, 7, gone_seq]], moment)
         replica.apply(1, 1000, [corner.enter(player(7, seq=seq))], at)
@@ -177,14 +189,14 @@ def test_a_removed_player_is_remembered_with_its_highest_seq_for_just_so_long():
 
 
 def test_those_who_were_removed_long_ago_are_forgotten():
-    replica = Replica(SQUARE, SPAN)
+    replica = Replica(SQUARE, SPAN, Departed())
     for n in range(1000):
         replica.apply(1, 1000, [[GONE, n, 1]], n * 100)
-    assert len(replica._removed) <= REMEMBERED // 100 + 1
+    assert len(replica._departed._removed) <= REMEMBERED // 100 + 1
 
 
 def test_an_entry_that_is_known_changes_nothing_and_a_newer_one_does():
-    replica, corner = Replica(SQUARE, SPAN), Corner(SQUARE, SPAN, 1000)
+    replica, corner = Replica(SQUARE, SPAN, Departed()), Corner(SQUARE, SPAN, 1000)
     replica.apply(1, 1000, [corner.enter(player(7, seq=5))], 0)
     assert not replica.replace(1, 1000, [corner.enter(player(7, seq=5, start=1))], 0)
     assert not replica.replace(1, 1000, [corner.enter(player(7, seq=4, start=1))], 0)

@@ -1,0 +1,319 @@
+"""Whoever is on a screen is in play, and whoever plays is on every screen that covers it.
+
+What random worlds (tests/simulate) found, each as the shortest story that shows it.
+"""
+
+import pytest
+
+from server.node import DIMMED_FOR
+from server.peers import CLOCK_SET_BACK, RECENT, Peer
+from tests.server.harness import Harness
+from world.track import UNIT
+
+GONE, SAID = 3, 4
+
+
+@pytest.fixture
+def two():
+    """Two nodes, with a player on each, side by side."""
+    harness = Harness(nodes=2)
+    harness.run(1500)
+    a = harness.place("A", (0, 0), host=harness.hosts[0])
+    b = harness.place("B", (1, 0), host=harness.hosts[1])
+    harness.run(500)
+    return harness, a, b
+
+
+# How a connection ends.
+
+
+@pytest.mark.parametrize("code", [1001, 1002, 1003, 1005, 1006, 1007, 1008, 1009, 1011, 1012, 4001])
+def test_whatever_code_a_client_closes_with_its_player_is_dimmed_for_a_while(code):
+    harness = Harness()
+    a, b = harness.place("A", (0, 0)), harness.place("B", (0, 0))
+    b.connection.lose(code)
+    harness.run(100)
+    assert a.model.players[b.id].dimmed
+    harness.run(DIMMED_FOR + 100)
+    assert not a.sees(b)
+    harness.check()
+
+
+def test_a_client_that_closes_with_1000_is_gone_at_once():
+    harness = Harness()
+    a, b = harness.place("A", (0, 0)), harness.place("B", (0, 0))
+    b.connection.lose(1000)
+    harness.run(100)
+    assert not a.sees(b)
+
+
+def test_who_closed_with_1012_and_came_back_is_not_let_go_of_while_it_plays():
+    harness = Harness()
+    a, b = harness.place("A", (0, 0)), harness.place("B", (0, 0))
+    b.connection.lose(1012)
+    harness.run(100)
+    again = harness.client().hello(token=b.model.token)
+    harness.run(DIMMED_FOR + 100)
+    assert a.sees(again)
+    again.walk(1, 0)
+    harness.run(100)
+    harness.check()
+
+
+def test_who_was_sent_away_by_the_server_stands_undimmed_and_plays_on_for_good():
+    harness = Harness()
+    a, b = harness.place("A", (0, 0)), harness.place("B", (0, 0))
+    b.connection.close(1012, "the server restarts")
+    harness.run(100)
+    assert not a.model.players[b.id].dimmed
+    again = harness.client().hello(token=b.model.token)
+    harness.run(DIMMED_FOR + 100)
+    assert a.sees(again)
+    harness.check()
+
+
+# Claims.
+
+
+@pytest.mark.parametrize("code", [1000, 1006])
+def test_who_hangs_up_before_its_claim_is_answered_is_no_ghost(two, code):
+    harness, a, b = two
+    third = harness.place("C", (0, 0), host=harness.host())
+    other = harness.place("D", (1, 0), host=harness.hosts[1])
+    harness.run(500)
+    harness.network.delay = 50
+    again = harness.client(harness.hosts[0])
+    again.say_hello("B", (40, 25), b.model.token, None)
+    again.connection.lose(code)
+    harness.run(500)
+    assert b.connection.closed[0] == 4001
+    for client in (a, third, other):
+        assert client.sees(b) == (code != 1000)
+    harness.run(DIMMED_FOR + 5000)
+    for client in (a, third, other):
+        assert not client.sees(b)
+    harness.check()
+
+
+def test_a_player_whose_grant_is_lost_has_gone_within_five_seconds(two):
+    harness, a, b = two
+    # Others in its square: that its node has nobody there would be noticed otherwise.
+    other = harness.place("D", (1, 0), host=harness.hosts[1])
+    harness.run(500)
+    again = harness.client(harness.hosts[0])
+    grants = []
+    publish = harness.hosts[1].broker.publish
+    harness.hosts[1].broker.publish = lambda channel, payload: (
+        grants.append(payload) or True if channel == "nodes" else publish(channel, payload)
+    )
+    again.say_hello("B", (40, 25), b.model.token, None)
+    again.connection.lose(1006)
+    harness.run(200)
+    harness.hosts[1].broker.publish = publish
+    assert len(grants) == 1 and a.sees(b)
+    harness.run(5000)
+    assert not a.sees(b) and not other.sees(b)
+    harness.check()
+
+
+def test_of_two_hellos_with_one_token_the_later_one_plays_and_everybody_sees_it(two):
+    harness, a, b = two
+    token = b.model.token
+    b.walk(0, 1)
+    harness.run(300)
+    first, second = (harness.client(harness.hosts[0]) for _ in range(2))
+    for client in (first, second):
+        client.say_hello("B", (40, 25), token, None)
+    harness.run(500)
+    assert first.connection.closed[0] == 4001 and second.connection.open
+    second.walk(1, 0)
+    harness.run(300)
+    assert a.sees(second) and a.at(second) == second.at()
+    harness.check()
+
+
+def test_a_full_node_lets_no_other_node_let_go_of_a_player(two):
+    harness, a, b = two
+    harness.hosts[0].capacity = 1
+    again = harness.client(harness.hosts[0]).hello("B", token=b.model.token)
+    harness.run(500)
+    assert again.connection.closed[0] == 1013
+    assert b.connection.open and a.sees(b)
+    harness.check()
+
+
+def test_a_player_on_two_nodes_whose_newer_one_left_is_seen_again(two):
+    harness, a, b = two
+    watcher = harness.place("W", (1, 0), host=harness.host())
+    harness.run(500)
+    # The node of B hears nothing, and is heard: it never learns that B came to another one.
+    harness.network.cuts.update((host.broker, harness.hosts[1].broker) for host in harness.hosts)
+    newer = harness.client(harness.hosts[0]).hello("B", token=b.model.token)
+    harness.run(1000)
+    newer.connection.lose(1000)
+    harness.run(500)
+    assert not watcher.sees(b) and b.connection.open
+    harness.network.heal()
+    harness.run(5000)
+    assert watcher.sees(b) and a.sees(b)
+    harness.check()
+
+
+def test_a_dead_nodes_newer_copy_of_a_player_does_not_hide_the_one_in_play(two):
+    harness, a, b = two
+    watcher = harness.place("W", (1, 0), host=harness.host())
+    dying = harness.host()
+    harness.run(1500)
+    harness.network.cuts.update((host.broker, harness.hosts[1].broker) for host in harness.hosts)
+    harness.client(dying).hello("B", token=b.model.token)
+    harness.run(1000)
+    harness.kill(dying)
+    harness.network.heal()
+    harness.run(5000)
+    assert b.connection.open and watcher.sees(b) and a.sees(b)
+    harness.check()
+
+
+# Who is behind.
+
+
+def behind(client, harness):
+    """Let a client fall behind: it acknowledges nothing, and much happens."""
+    client.silent = True
+    for n in range(6):
+        client.walk(n % 2, 1 - n % 2)
+        harness.run(500)
+    assert client.session.behind_since is not None
+
+
+def caught_up(client, harness):
+    client.silent = False
+    client.ping()
+    harness.run(1500)
+    assert client.session.behind_since is None
+
+
+def test_who_was_behind_when_the_link_failed_is_told_so_and_told_when_it_is_back(two):
+    harness, a, b = two
+    behind(a, harness)
+    for host in harness.hosts:
+        host.broker.fail()
+    harness.run(3000)
+    assert a.model.linked
+    caught_up(a, harness)
+    assert not a.model.linked
+    behind(a, harness)
+    for host in harness.hosts:
+        host.broker.restore(host.node)
+    harness.run(2000)
+    caught_up(a, harness)
+    assert a.model.linked
+    harness.check()
+
+
+def test_who_was_behind_when_a_node_came_knows_its_clock():
+    harness = Harness(skew=60_000)
+    a = harness.place("A", (0, 0))
+    behind(a, harness)
+    late = harness.host()
+    harness.run(1500)
+    assert a.model.clocks == {}
+    caught_up(a, harness)
+    assert a.model.clocks == {late.node.id: -60_000}
+    c = harness.place("C", (0, 0), host=late)
+    c.walk(1, 0)
+    harness.run(500)
+    assert a.at(c) == c.at()
+    harness.check()
+
+
+# What stands still, and what fails.
+
+
+def test_what_waited_while_a_process_stood_still_is_told_when_it_goes_on():
+    harness = Harness()
+    a, b, c = (harness.place(name, (x, 0)) for name, x in (("A", 0), ("B", 50), ("C", 100)))
+    d = harness.place("D", (100, 0))
+    harness.run(500)
+    host = harness.hosts[0]
+    a.connection.lose(1000)
+    harness.run(1950)
+    # What happens from now on waits for the next flush, and the process stands still before it.
+    host.node.hub.not_before = host.loop.now() + 200
+    b.connection.lose(1000)
+    c.send(6, "hello")
+    host.freeze()
+    harness.run(2300)
+    host.thaw()
+    harness.run(500)
+    assert ("C", "hello") in d.model.heard
+    harness.check()
+
+
+def test_a_square_that_fails_takes_nothing_of_the_others_with_it(monkeypatch):
+    harness = Harness()
+    a, b = harness.place("A", (0, 0)), harness.place("B", (50, 0))
+    harness.run(500)
+    outbox, loop = harness.node.outbox, harness.loop
+    send = outbox._send
+
+    def fail_once(square, *rest):
+        monkeypatch.setattr(outbox, "_send", send)
+        raise RuntimeError("as if a square could not be packed")
+
+    loop.forgiving = True
+    monkeypatch.setattr(outbox, "_send", fail_once)
+    harness.node.say(a.session.resident, "lost")
+    harness.node.say(b.session.resident, "hello")
+    harness.run(100)
+    assert loop.stats["errors"] == 1
+    assert b.model.heard == [("B", "hello")] and a.model.heard == []
+
+
+def test_a_session_that_fails_in_a_flush_takes_nobody_with_it(monkeypatch):
+    harness = Harness()
+    clients = [harness.place(f"P{n}", (0, 0)) for n in range(5)]
+    harness.run(500)
+    harness.loop.forgiving = True
+    broken = clients[2].connection
+    monkeypatch.setattr(broken, "send", lambda _data: 1 // 0)
+    harness.node.say(clients[0].session.resident, "hello")
+    harness.run(100)
+    assert harness.loop.stats["errors"] == 1
+    heard = [client.model.heard for client in clients]
+    assert heard == [[("P0", "hello")]] * 2 + [[]] + [[("P0", "hello")]] * 2
+
+
+# Clocks.
+
+
+def test_a_clock_that_was_set_back_is_known_after_some_heartbeats():
+    peer = Peer(0)
+    for n in range(10):
+        peer.sample(n * 1000 + 3, n * 1000)
+    assert peer.offset == 3
+    # Its machine was suspended for seven seconds.
+    for n in range(17, 17 + RECENT):
+        assert peer.offset == 3
+        peer.sample(n * 1000 + 5, n * 1000 - 7000)
+    assert peer.offset == 7005
+
+
+def test_a_network_that_is_slow_for_a_moment_changes_no_clock():
+    peer = Peer(0)
+    for n in range(30):
+        late = CLOCK_SET_BACK + 500 if n % RECENT else 0
+        peer.sample(n * 1000 + late, n * 1000)
+        assert peer.offset == 0
+
+
+def test_a_suspended_nodes_players_are_drawn_where_they_are(two):
+    harness, a, b = two
+    host = harness.hosts[1]
+    host.freeze()
+    harness.run(7000)
+    host.thaw(suspended=True)
+    harness.run(8000)
+    b.go(40 * UNIT, 8 * UNIT)
+    harness.run(1000)
+    assert a.at(b) == b.at() != (24 * UNIT, 8 * UNIT)

@@ -1,0 +1,116 @@
+"""`python -m tests.simulate`: play random worlds for some time; shrink and show one that fails.
+
+Ends with 1 where a world breaks the rule of docs/nodes.md, and says how to play it again.
+"""
+
+import argparse
+import logging
+import os
+import random
+import sys
+import time
+import traceback
+
+from tests.simulate.deeds import Deed, Plan, World, plan
+from tests.simulate.rule import check_end
+
+#: A plan that was shrunk has at most so many deeds, or is said to be longer.
+SHORT = 15
+
+#: Seconds that shrinking one plan may take.
+SHRINK_WITHIN = 60
+
+
+def play(plan: Plan) -> int:
+    """Play a world to its end; return the ms that players played in it. Raises what goes wrong."""
+    world = World(plan)
+    for deed in plan.deeds:
+        world.play(deed)
+    world.play(Deed(0, "quiet", 0, 0, 0))
+    # Those who lost their connection have parted by now, also where a clock stood still.
+    world.run(20_000)
+    check_end(world)
+    return world.player_ms
+
+
+def fails(plan: Plan) -> str:
+    """Return what goes wrong in a world, in one line; nothing where all goes well."""
+    try:
+        play(plan)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def shrink(plan: Plan, until: float) -> Plan:
+    """Return the shortest plan that still fails which can be found until a time."""
+    size = max(len(plan.deeds) // 2, 1)
+    while size and time.monotonic() < until:
+        at, shorter = 0, False
+        while at < len(plan.deeds) and time.monotonic() < until:
+            less = plan._replace(deeds=plan.deeds[:at] + plan.deeds[at + size :])
+            if fails(less):
+                plan, shorter = less, True
+            else:
+                at += size
+        if not shorter:
+            size //= 2
+    for n, deed in enumerate(plan.deeds):
+        for wait in (0, deed.wait // 2):
+            if wait < plan.deeds[n].wait and time.monotonic() < until:
+                quicker = plan.deeds[:n] + (deed._replace(wait=wait),) + plan.deeds[n + 1 :]
+                if fails(plan._replace(deeds=quicker)):
+                    plan = plan._replace(deeds=quicker)
+                    break
+    return plan
+
+
+def show(plan: Plan, why: str) -> None:
+    """Print a world that fails."""
+    print(f"\nThe world of seed {plan.seed} breaks: {why}")
+    print(f"{plan.nodes} nodes, clocks {plan.skew} ms apart, free ground: {plan.free}")
+    for deed in plan.deeds:
+        print(f"  after {deed.wait:5} ms  {deed.what:18} {deed.a:5} {deed.b:5} {deed.c:5}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.simulate", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60, help="how long (default 60)")
+    parser.add_argument("--seed", type=int, help="play only the world of this seed")
+    given = parser.parse_args()
+    logging.disable(logging.CRITICAL)
+    started = time.monotonic()
+    seed = given.seed if given.seed is not None else random.SystemRandom().randrange(10**9)
+    worlds = player_ms = 0
+    shown = started
+    while True:
+        world = plan(seed)
+        try:
+            player_ms += play(world)
+        except Exception as error:
+            took = time.monotonic() - started
+            print(f"{worlds} worlds were right; then, after {took:.1f} s:", flush=True)
+            traceback.print_exception(error, limit=-4)
+            short = shrink(world, time.monotonic() + SHRINK_WITHIN)
+            show(short, fails(short))
+            print(f"Play it again: make simulate SEED={seed}")
+            return 1
+        worlds += 1
+        now = time.monotonic()
+        if now - started >= given.seconds or given.seed is not None:
+            break
+        if now - shown >= 10:
+            shown = now
+            print(f"{now - started:.0f} s: {worlds} worlds", flush=True)
+        seed += 1
+    hours = player_ms / 3_600_000
+    print(f"all right: {worlds} worlds, {hours:.1f} player-hours, seeds up to {seed}")
+    return 0
+
+
+if __name__ == "__main__":
+    if os.environ.get("PYTHONHASHSEED") != "0":
+        # The order of sets must not differ when a world is played again.
+        os.environ["PYTHONHASHSEED"] = "0"
+        os.execv(sys.executable, [sys.executable, "-m", "tests.simulate", *sys.argv[1:]])
+    sys.exit(main())

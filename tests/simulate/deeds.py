@@ -1,0 +1,315 @@
+"""What happens in a simulated world: the deeds, and how a seed becomes a plan of them.
+
+A deed is a word and four numbers, so that any part of a plan can be played. It never looks at what
+players believe: tests/simulate/rule.py does.
+"""
+
+import random
+from collections.abc import Callable
+from typing import NamedTuple
+
+from server.peers import GONE_AFTER, HEARTBEAT_EVERY
+from tests.server.harness import Client, Harness, Host
+from world.track import UNIT
+
+#: The most nodes that a world has at a time.
+NODES_MOST = 5
+
+#: How clients end their connections: a close code, or 1006 for those that are cut off.
+CODES = (1000, 1001, 1002, 1003, 1005, 1006, 1007, 1008, 1009, 1011, 1012, 1013, 3000, 4000, 4001)
+
+#: Tiles from the plaza within which players of a world meet.
+RANGE = 40
+
+#: Nothing that goes wrong in an episode lasts longer than its end; what follows is quiet.
+EPISODE = (3, 14)
+
+
+class Deed(NamedTuple):
+    """After `wait` ms somebody or something does `what`; a, b and c say who and how."""
+
+    wait: int
+    what: str
+    a: int
+    b: int
+    c: int
+
+
+class Plan(NamedTuple):
+    """A world: its seed, nodes at the start, ms that their clocks differ by, and what happens."""
+
+    seed: int
+    nodes: int
+    skew: int
+    free: bool
+    deeds: tuple[Deed, ...]
+
+
+class World:
+    """A world in play. Deeds are its methods: `WHAT` names them."""
+
+    def __init__(self, plan: Plan) -> None:
+        random.seed(plan.seed)
+        self.harness = Harness(plan.free, 1, plan.skew, plan.seed)
+        for _ in range(plan.nodes - 1):
+            # Heartbeats are out of step, as they are between machines.
+            self.harness.run(self.harness.chance.randint(0, 999))
+            self.harness.host()
+        for host in self.harness.hosts:
+            host.loop.chance = self.harness.chance
+        self.harness.run(1100)
+        #: The tokens that players were sent, the latest of each player last.
+        self.tokens: list[str] = []
+        #: Until when players of nodes that stopped in good order may be in sight: id -> ms.
+        self.stopped: dict[int, int] = {}
+        self.player_ms = 0
+
+    def play(self, deed: Deed) -> None:
+        """Let time pass, and do it."""
+        self.run(deed.wait)
+        WHAT[deed.what](self, deed.a, deed.b, deed.c)
+        self.harness.settle()
+
+    def run(self, ms: int) -> None:
+        """Let time pass."""
+        playing = sum(client.connection.open for client in self.harness.clients)
+        self.player_ms += playing * ms
+        self.harness.run(ms)
+        for client in self.harness.clients:
+            if client.model.token and client.model.token not in self.tokens:
+                self.tokens.append(client.model.token)
+
+    def heal(self) -> None:
+        """Everything that went wrong is over."""
+        harness = self.harness
+        harness.network.heal()
+        for host in list(harness.hosts):
+            if host.frozen:
+                host.thaw()
+            host.broker.losing = 0.0
+            if host.broker.down:
+                host.broker.restore(host.node)
+            host.broker.find_subscriptions(host.node)
+        for client in harness.clients:
+            client.silent = False
+            if client.connection.stuck:
+                client.connection.drain()
+        harness.clients = [client for client in harness.clients if client.connection.open]
+        harness.settle()
+        self._keep_stopped()
+
+    def _keep_stopped(self) -> None:
+        """Nodes wait for players of one that stopped, and a node that heard nothing waits anew."""
+        until = self.harness.clock.time + GONE_AFTER + 2 * HEARTBEAT_EVERY
+        self.stopped.update(dict.fromkeys(self.stopped, until))
+
+    # Who and where.
+
+    def host(self, a: int) -> Host:
+        return self.harness.hosts[a % len(self.harness.hosts)]
+
+    def client(self, a: int) -> Client | None:
+        """Return a client in play, if there is one."""
+        playing = [
+            client
+            for client in self.harness.clients
+            if client.connection.open and client.session.resident is not None
+        ]
+        return playing[a % len(playing)] if playing else None
+
+    def token(self, a: int) -> str | None:
+        """Return a token, more often a late one than an early one."""
+        return self.tokens[-1 - a % min(len(self.tokens), 1 + a % 13)] if self.tokens else None
+
+    def greet(self, host: Host, name: str, token: str | None, near: int | None = None) -> Client:
+        """Let a client say hello; nothing comes of it yet."""
+        client = self.harness.client(host)
+        client.say_hello(name, (40, 25), token, near)
+        return client
+
+    # What players do.
+
+    def join(self, a: int, b: int, c: int) -> None:
+        friend = self.client(c)
+        self.greet(self.host(a), f"P{b}", None, friend.id if friend and b % 2 else None)
+
+    def walk(self, a: int, b: int, c: int) -> None:
+        client = self.client(a)
+        if client is not None:
+            client.walk(b % 3 - 1, c % 3 - 1, age=b % 300)
+
+    def go(self, a: int, b: int, c: int) -> None:
+        client = self.client(a)
+        if client is not None:
+            client.go((b % (2 * RANGE) - RANGE) * UNIT, (c % (2 * RANGE) - RANGE) * UNIT)
+
+    def home(self, a: int, _b: int, _c: int) -> None:
+        client = self.client(a)
+        if client is not None:
+            client.home()
+
+    def view(self, a: int, b: int, c: int) -> None:
+        client = self.client(a)
+        if client is not None:
+            client.send(5, b % 99 + 1, c % 70 + 1)
+
+    def say(self, a: int, b: int, _c: int) -> None:
+        client = self.client(a)
+        if client is not None:
+            client.send(6, f"{b}")
+
+    def lose(self, a: int, b: int, _c: int) -> None:
+        client = self.client(a)
+        if client is not None:
+            client.connection.lose(CODES[b % len(CODES)])
+
+    def come_back(self, a: int, b: int, _c: int) -> None:
+        self.greet(self.host(a), "Back", self.token(b))
+
+    def come_and_hang_up(self, a: int, b: int, c: int) -> None:
+        self.greet(self.host(a), "Gone", self.token(b)).connection.lose(CODES[c % len(CODES)])
+
+    def come_twice(self, a: int, b: int, c: int) -> None:
+        """One token is shown to two nodes, or to one node twice, in one instant."""
+        for host in (self.host(a), self.host(c)):
+            self.greet(host, "Twice", self.token(b))
+
+    def move_on(self, a: int, b: int, c: int) -> None:
+        """A client closes, and is at another node at once."""
+        client = self.client(a)
+        if client is not None:
+            token = client.model.token
+            client.connection.lose(CODES[c % len(CODES)])
+            self.greet(self.host(b), "On", token)
+
+    def fall_silent(self, a: int, _b: int, _c: int) -> None:
+        client = self.client(a)
+        if client is not None:
+            client.silent = True
+
+    def get_stuck(self, a: int, _b: int, _c: int) -> None:
+        client = self.client(a)
+        if client is not None:
+            client.connection.stuck = True
+
+    # What nodes do.
+
+    def start(self, _a: int, _b: int, _c: int) -> None:
+        if len(self.harness.hosts) < NODES_MOST:
+            host = self.harness.host()
+            host.loop.chance = self.harness.chance
+
+    def kill(self, a: int, _b: int, _c: int) -> None:
+        if len(self.harness.hosts) > 1:
+            self.harness.kill(self.host(a))
+
+    def stop(self, a: int, _b: int, _c: int) -> None:
+        host = self.host(a)
+        if len(self.harness.hosts) > 1 and not host.frozen:
+            residents = list(host.node.residents)
+            self.harness.stop(host)
+            self.stopped.update(dict.fromkeys(residents, 0))
+            self._keep_stopped()
+
+    def freeze(self, a: int, _b: int, _c: int) -> None:
+        self.host(a).freeze()
+
+    def thaw(self, a: int, b: int, _c: int) -> None:
+        """A node that stood still goes on; its clock may have stood still with it."""
+        host = self.host(a)
+        if host.frozen:
+            host.thaw(suspended=b % 2 == 0)
+            self._keep_stopped()
+
+    def walker(self, a: int, b: int, _c: int) -> None:
+        node = self.host(a).node
+        node.join(f"W{b}", node.spot())
+
+    # What links do.
+
+    def down(self, a: int, _b: int, _c: int) -> None:
+        self.host(a).broker.fail()
+
+    def up(self, a: int, _b: int, _c: int) -> None:
+        host = self.host(a)
+        if host.broker.down and not host.frozen:
+            host.broker.restore(host.node)
+            self._keep_stopped()
+
+    def all_down(self, _a: int, _b: int, _c: int) -> None:
+        for host in self.harness.hosts:
+            host.broker.fail()
+
+    def all_up(self, _a: int, _b: int, _c: int) -> None:
+        for n in range(len(self.harness.hosts)):
+            self.up(n, 0, 0)
+
+    def lossy(self, a: int, b: int, _c: int) -> None:
+        self.host(a).broker.losing = b % 10 / 10
+
+    def cut(self, a: int, b: int, _c: int) -> None:
+        """One node hears another one no more, which may go on hearing it."""
+        self.harness.network.cuts.add((self.host(a).broker, self.host(b).broker))
+
+    def join_up(self, _a: int, _b: int, _c: int) -> None:
+        self.harness.network.cuts.clear()
+
+    def delay(self, _a: int, b: int, _c: int) -> None:
+        self.harness.network.delay = b % 500
+
+    def forget(self, a: int, b: int, _c: int) -> None:
+        """A broker loses subscriptions of a node."""
+        link = self.host(a).broker
+        channels = sorted(link.channels)
+        link.lose_subscriptions(set(channels[b % 2 :: 1 + b % 3]))
+
+    def remember(self, a: int, _b: int, _c: int) -> None:
+        host = self.host(a)
+        if not host.frozen:
+            host.broker.find_subscriptions(host.node)
+
+    def quiet(self, _a: int, _b: int, _c: int) -> None:
+        """Nothing goes wrong any more: within five seconds every screen is right."""
+        # Imported here: the rule knows worlds.
+        from tests.simulate.rule import check
+
+        self.heal()
+        self.run(5000)
+        check(self)
+
+
+#: The deeds, and how many of a hundred or so are of each kind.
+_SHARES: dict[Callable[..., None], int] = {
+    World.join: 6, World.walk: 14, World.go: 8, World.home: 2, World.view: 2, World.say: 1,
+    World.lose: 8, World.come_back: 10, World.come_and_hang_up: 6, World.come_twice: 4,
+    World.move_on: 6, World.fall_silent: 2, World.get_stuck: 1,
+    World.start: 2, World.kill: 2, World.stop: 2, World.freeze: 3, World.thaw: 3, World.walker: 1,
+    World.down: 3, World.up: 3, World.all_down: 1, World.all_up: 1, World.lossy: 2,
+    World.cut: 3, World.join_up: 1, World.delay: 3, World.forget: 2, World.remember: 1,
+}  # fmt: skip
+
+WHAT: dict[str, Callable[..., None]] = {deed.__name__: deed for deed in (*_SHARES, World.quiet)}
+
+
+def plan(seed: int) -> Plan:
+    """Return the world of a seed: some episodes of deeds, each followed by quiet."""
+    chance = random.Random(seed)
+    deeds: list[Deed] = []
+    # Worlds differ in what goes wrong most: each leaves out some kinds.
+    shares = {deed: share for deed, share in _SHARES.items() if chance.random() < 0.7}
+    shares = shares or dict(_SHARES)
+    waits = chance.choice([(0, 100), (0, 1500), (0, 5000)])
+    deeds += [Deed(0, "join", n, n, 0) for n in range(chance.randint(1, 5))]
+    for _ in range(chance.randint(1, 4)):
+        for kind in chance.choices(
+            list(shares), list(shares.values()), k=chance.randint(*EPISODE)
+        ):
+            # Often at once: what was done has not been told yet.
+            wait = 0 if chance.random() < 0.3 else chance.randint(*waits)
+            some = (chance.randrange(10_000) for _ in range(3))
+            deeds.append(Deed(wait, kind.__name__, *some))
+        deeds.append(Deed(0, "quiet", 0, 0, 0))
+    return Plan(
+        seed, chance.randint(1, 4), chance.choice([0, 0, 7000, 3_600_000]), chance.random() < 0.7,
+        tuple(deeds),
+    )  # fmt: skip

@@ -1,0 +1,86 @@
+"""The rule that every simulated world must keep, as docs/nodes.md gives it.
+
+Whoever is on a screen is a resident of exactly one living node, or gone within five seconds;
+whoever plays is on every screen that covers it. It only looks, and changes nothing.
+"""
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from tests.server.harness import Client
+
+if TYPE_CHECKING:
+    from tests.simulate.deeds import World
+
+#: What was heard with a delay is drawn by so many ms too early or too late at the most: as long as
+#: a node may stand still or a link be down in an episode.
+SLACK = 20_000
+
+
+class Broken(Exception):
+    """A world that breaks the rule; the text says how."""
+
+
+def check(world: "World") -> None:
+    """Raise Broken unless everybody in a quiet world believes the truth."""
+    harness = world.harness
+    places = Counter(id for host in harness.hosts for id in host.node.residents)
+    for id, count in places.items():
+        if count > 1:
+            raise Broken(f"player {_short(id)} is a resident of {count} nodes")
+    for host in harness.hosts:
+        if not host.node.peers.linked:
+            raise Broken("a node still believes that its link is down")
+        if host.loop.stats["errors"]:
+            raise Broken("a callback failed")
+    for client in harness.clients:
+        if client.connection.open:
+            _check_client(world, client)
+
+
+def check_end(world: "World") -> None:
+    """Raise Broken unless nobody is left of those whose clients are gone."""
+    for host in world.harness.hosts:
+        for resident in host.node.residents.values():
+            if resident.session is None and not resident.name.startswith("W"):
+                raise Broken(f"player {_short(resident.id)} stays, and nobody plays it")
+
+
+def _check_client(world: "World", client: Client) -> None:
+    harness, session = world.harness, client.session
+    if session.resident is None:
+        raise Broken("a client said hello, and had no welcome and no refusal")
+    if session.behind_since is not None:
+        raise Broken("a client that takes everything is still behind")
+    if session.resident.session is not session:
+        raise Broken("a client plays a player that another one plays too")
+    if session.resident.held != client.model.held:
+        raise Broken("a client holds other squares than its node believes")
+    if not client.model.linked:
+        raise Broken("a client still believes that the link is down")
+    truth, belief = harness.truth(client), harness.belief(client)
+    for id in belief.keys() - truth.keys():
+        if world.stopped.get(id, 0) > harness.clock.time:
+            continue
+        where = f"a screen of node {harness.hosts.index(client.host)}"
+        raise Broken(f"a ghost: player {_short(id)} is on {where}, as {belief[id]}")
+    for id in truth.keys() - belief.keys():
+        where = f"a screen of node {harness.hosts.index(client.host)} that covers it"
+        raise Broken(f"player {_short(id)} is in play as {truth[id]}, and not on {where}")
+    for id, told in truth.items():
+        if not _alike(told, belief[id], client.now()):
+            raise Broken(f"player {_short(id)} is {told}, and a screen shows {belief[id]}")
+
+
+def _alike(told: tuple[Any, ...], believed: tuple[Any, ...], now: int) -> bool:
+    """Say whether two records of a player are the same, but for when a track began that is over,
+    and a little more."""
+    track, other = told[4], believed[4]
+    if told[:4] != believed[:4] or told[5] != believed[5] or track[:4] != other[:4]:
+        return False
+    over = track[4] + track[5] <= now and other[4] + other[5] <= now
+    return over or abs(track[4] - other[4]) <= SLACK
+
+
+def _short(id: int) -> str:
+    return f"{id:x}"[-4:]

@@ -1,0 +1,73 @@
+"""The simulator itself: its worlds are right, it finds what is wrong, and it plays it again."""
+
+import random
+import time
+
+import pytest
+
+from server.claims import Claims
+from server.node import Node
+from tests.simulate.__main__ import SHORT, fails, play, shrink
+from tests.simulate.deeds import WHAT, Deed, Plan, World, plan
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_world_of_a_seed_is_right(seed):
+    assert fails(plan(seed)) == ""
+
+
+def test_a_world_is_the_same_when_it_is_played_again():
+    some = plan(7)
+    assert some == plan(7) != plan(8)
+    states = []
+    for _ in range(2):
+        play(some)
+        states.append(random.getstate())
+    assert states[0] == states[1]
+
+
+def test_every_deed_can_be_done_in_an_empty_world():
+    deeds = tuple(Deed(1, what, 1, 2, 3) for what in WHAT)
+    assert fails(Plan(1, 1, 0, True, deeds)) == ""
+
+
+def test_an_empty_world_has_nobody_to_compare_and_one_with_two_has():
+    world = World(Plan(1, 2, 0, True, ()))
+    for n in range(2):
+        world.play(Deed(0, "join", n, n, 0))
+    world.run(1000)
+    believed = [len(client.model.players) for client in world.harness.clients]
+    assert believed == [2, 2]
+
+
+def forget_partings(monkeypatch):
+    """A player who comes back undimmed, and has not walked, parts while it plays."""
+    attach = Node.attach
+
+    def faulty(self, resident, session, view):
+        parting = resident in self._partings._schedule._due
+        due = self._partings._schedule._due.get(resident, (0, 0))[0]
+        attach(self, resident, session, view)
+        if parting and not resident.ack:
+            self._partings.put(resident, due)
+
+    monkeypatch.setattr(Node, "attach", faulty)
+
+
+def let_go_for_nothing(monkeypatch):
+    """A node that let go of a player never tells that it has gone."""
+    monkeypatch.setattr(Claims, "_vanish", lambda self, id, due: None)
+
+
+def believe_nobody_again(monkeypatch):
+    """A player that others were told more of by another node is never told of anew."""
+    monkeypatch.setattr(Claims, "outlive", lambda self, id, seq: None)
+
+
+@pytest.mark.parametrize("fault", [forget_partings, let_go_for_nothing, believe_nobody_again])
+def test_a_fault_is_found_and_shrunk_to_a_short_story(fault, monkeypatch):
+    fault(monkeypatch)
+    seed = next(seed for seed in range(2000) if fails(plan(seed)))
+    short = shrink(plan(seed), time.monotonic() + 60)
+    assert fails(short)
+    assert len(short.deeds) <= SHORT

@@ -90,11 +90,12 @@ class ManualLoop:
     def turn(self) -> bool:
         """Do what is to be done now; False if there was nothing."""
         callbacks, self._soon = self._soon, []
+        now = self.now()
         for alarm in self._alarms:
-            if alarm.at is not None and alarm.at <= self.now():
+            if alarm.at is not None and alarm.at <= now:
                 alarm.at = None
                 callbacks.append(alarm.callback)
-        if self.chance is not None:
+        if self.chance is not None and len(callbacks) > 1:
             self.chance.shuffle(callbacks)
         for callback in callbacks:
             callback()

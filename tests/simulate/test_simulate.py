@@ -68,6 +68,6 @@ def believe_nobody_again(monkeypatch):
 def test_a_fault_is_found_and_shrunk_to_a_short_story(fault, monkeypatch):
     fault(monkeypatch)
     seed = next(seed for seed in range(2000) if fails(plan(seed)))
-    short = shrink(plan(seed), time.monotonic() + 60)
+    short = shrink(plan(seed), time.monotonic() + 150)
     assert fails(short)
     assert len(short.deeds) <= SHORT

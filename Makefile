@@ -1,6 +1,8 @@
 # make play   the game at http://localhost:8000 (PORT=... for another port)
 # make swarm  twenty seconds of a thousand bots: what the server does, and whether it is right
 # make test   all tests; sets up what they need
+# make simulate  random worlds of several nodes in which everything goes wrong, for a minute:
+#             SECONDS=... for longer, FIRST=... from a seed on, SEED=... plays one of them again
 # make bench  what a move, a flush and a snapshot cost, and the server under load, beside targets
 # make bench-peers  the same work on other realtime servers, beside ours: docs/peers.md
 # make lint, make types, make autobahn, make vectors, make lock, make clean
@@ -8,10 +10,11 @@
 PYTHON ?= python3
 PORT ?= 8000
 WALKERS ?= 20
+SECONDS ?= 60
 BIN = .venv/bin
 NODE_PEERS = loadtest/peers/servers
 
-.PHONY: play swarm bench bench-peers test lint types autobahn vectors lock clean
+.PHONY: play swarm bench bench-peers test simulate lint types autobahn vectors lock clean
 
 play: .venv/playable .flatlands-secret
 	@PORT=$(PORT) WALKERS=$(WALKERS) SECRET_KEY=$${SECRET_KEY:-$$(cat .flatlands-secret)} \
@@ -33,6 +36,10 @@ bench-peers: .venv/measurable .venv-peers/installed $(NODE_PEERS)/node_modules/.
 test: .venv/testable
 	@sh tests/need.sh
 	@$(BIN)/python -m pytest
+
+simulate: .venv/testable
+	@$(BIN)/python -m tests.simulate --seconds $(SECONDS) \
+	  $(if $(FIRST),--first $(FIRST)) $(if $(SEED),--seed $(SEED))
 
 lint: .venv/testable
 	@$(BIN)/ruff check .

@@ -97,11 +97,13 @@ def show(plan: Plan, why: str) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.simulate", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60, help="how long (default 60)")
+    parser.add_argument("--first", type=int, help="the first seed (default: by chance)")
     parser.add_argument("--seed", type=int, help="play only the world of this seed")
     given = parser.parse_args()
     logging.disable(logging.CRITICAL)
     started = time.monotonic()
-    seed = given.seed if given.seed is not None else random.SystemRandom().randrange(10**9)
+    first = given.first if given.seed is None else given.seed
+    seed = first if first is not None else random.SystemRandom().randrange(10**9)
     worlds = player_ms = 0
     shown = started
     while True:

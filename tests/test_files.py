@@ -1,5 +1,6 @@
 """The files from which others build and start this, and what these find on a machine."""
 
+import http.client
 import json
 import os
 import re
@@ -16,7 +17,7 @@ from packaging.requirements import Requirement
 from loadtest.swarm import target
 from server import settings
 from tests.brokers.redis_servers import free_port
-from tests.processes import PATIENCE, ROOT, clean_environment
+from tests.processes import PATIENCE, ROOT, clean_environment, serving
 from tests.socket_client import SocketClient
 
 
@@ -99,6 +100,24 @@ def test_what_the_dockerfile_copies_is_enough_to_serve(tmp_path):
         server.kill()
         server.wait(PATIENCE)
         server.stdout.close()
+
+
+def test_the_unit_serves_behind_its_proxy_with_the_variables_that_the_docs_give_it():
+    text = (ROOT / "docs/operations.md").read_text()
+    block = re.search(r"<<END\n(.*?)\n    END\n", text, re.S)[1]
+    variables = dict(line.strip().split("=", 1) for line in block.splitlines())
+    made = {name for name, value in variables.items() if value == "$(openssl rand -hex 32)"}
+    assert made == {"SECRET_KEY", "ADMIN_TOKEN"}
+    variables |= dict.fromkeys(made, "0123456789abcdef" * 4)
+    unit = (ROOT / "deploy/flatlands.service").read_text()
+    assert "EnvironmentFile=/etc/flatlands.env\n" in unit
+    assert "ExecStart=/opt/flatlands/.venv/bin/python -m server\n" in unit
+    with serving(**variables) as server:
+        for host, status in ((variables["ALLOWED_HOSTS"], 200), ("elsewhere.example", 403)):
+            connection = http.client.HTTPConnection("127.0.0.1", server.port, PATIENCE)
+            connection.request("GET", "/", headers={"Host": host, "X-Forwarded-For": "192.0.2.1"})
+            assert connection.getresponse().status == status
+            connection.close()
 
 
 @pytest.mark.parametrize("name", ["compose.yaml", "app.json", "docs/operations.md"])

@@ -147,7 +147,7 @@ class Child:
         most = SILENT_MOST if self.said else START_WITHIN
         if self.silent > most and self.alive and not self.killed:
             said = "said nothing for" if self.said else "did not answer within"
-            log.error("%s %s %s s: it is killed, and tried again", self.name, said, most)
+            log.error("%s %s %s s: it is killed and started again", self.name, said, most)
             self.killed = True
             self.process.kill()
 
@@ -308,7 +308,10 @@ class Supervisor:
         for worker in workers:
             worker.tell(CLOSE)
         until = time.monotonic() + SHUT_WITHIN
-        while not all(worker.shut for worker in workers) and time.monotonic() < until:
+        # Who has not started has let nobody in yet.
+        while any(not (worker.shut or worker.starts) for worker in workers):
+            if time.monotonic() > until:
+                return
             gevent.sleep(0.02)
 
     def _end(self, workers: Sequence[Child]) -> None:

@@ -236,7 +236,7 @@ class Peers:
     def lives(self, node: int) -> bool:
         """Say whether another node is there, and does not stop."""
         peer = self.peers.get(node)
-        return peer is not None and peer.state == ALIVE
+        return peer is not None and peer.state != DRAINING
 
     def tell(self, state: int) -> None:
         """Send a heartbeat now, and go on with this state."""

@@ -32,9 +32,13 @@ TARGETS = {
 }
 
 
+EPILOG = """The exit code is 0, 1 if a run failed, 3 if the swarm was too slow to be believed: then
+nothing is recorded."""
+
+
 def main() -> int:
-    """Measure, and print; it is no test, and never fails."""
-    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    """Measure, and print; a target that is missed is no failure, a run that went wrong is one."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__, epilog=EPILOG)
     parser.add_argument("--record", action="store_true", help="keep the figures to compare with")
     parser.add_argument(
         "--full", action="store_true",
@@ -58,6 +62,11 @@ def main() -> int:
         missed = "  missed" if target and not _met(figure, target) else ""
         old = f"{before[name]:.4g}" if name in before else "-"
         print(f"{name:58}{figure:>10.4g}{shown:>10}{old:>10}{missed}")
+    wrong = [name for name, runs in results.items() if not whole.good(runs)]
+    if wrong:
+        print(f"\nwithout figures, for what is told above: {', '.join(wrong)}")
+        failed = any(result["faults"] for name in wrong for result in results[name])
+        return 1 if failed else 3
     if given.record:
         RECORDED.write_text(json.dumps({k: round(v, 4) for k, v in found.items()}, indent=1) + "\n")
     return 0

@@ -57,7 +57,7 @@ def run(options: tuple[str, ...], seconds: int, times: int) -> Results:
 
 def measure(say: Callable[[str], None], full: bool) -> dict[str, Results]:
     """Return the results of all runs by name; `say` is told of each as it begins, and what its
-    oracle found."""
+    oracle found. A run that went wrong is in it without its figures: see `good`."""
     results = {}
     seconds, times = (FULL_SECONDS, FULL_TIMES) if full else (SECONDS, 1)
     for name, options in (RUNS | MORE if full else RUNS).items():
@@ -69,8 +69,15 @@ def measure(say: Callable[[str], None], full: bool) -> dict[str, Results]:
     return results
 
 
-def figures(results: dict[str, Results]) -> dict[str, float]:
-    """Return what there are targets for, each the median of its runs."""
+def good(results: Results) -> bool:
+    """Say whether figures of these runs mean anything: all are valid, and nothing failed."""
+    return not any(result["faults"] or result["invalid"] for result in results)
+
+
+def figures(measured: dict[str, Results]) -> dict[str, float]:
+    """Return what there are targets for, each the median of its runs. What needs a run that went
+    wrong is left out."""
+    results = {name: runs for name, runs in measured.items() if good(runs)}
 
     def median(name: str, figure: str) -> float:
         return float(statistics.median(result["figures"][figure] for result in results[name]))
@@ -80,33 +87,40 @@ def figures(results: dict[str, Results]) -> dict[str, float]:
         if name in results:
             found[f"{name} players: deliveries a CPU second, k"] = median(name, "per CPU s") / 1000
     for name in ("50", "400"):
-        found[f"{name} players: p50, ms"] = median(name, "p50")
+        if name in results:
+            found[f"{name} players: p50, ms"] = median(name, "p50")
     for name in ("2000", "5000", "8000"):
         if name in results:
             found[f"{name} players: p99, ms"] = median(name, "p99")
             found[f"{name} players: CPU, %"] = median(name, "server") * 100
-    found["2000 players: memory, MB"] = median("2000", "MB")
+    if "2000" in results:
+        found["2000 players: memory, MB"] = median("2000", "MB")
     for name in ("redis", "zeromq"):
-        if name in results:
+        if results.keys() >= {name, "2000"}:
             found[f"{name}, 2 workers: share of the figure of one, %"] = (
                 median(name, "per CPU s") / median("2000", "per CPU s") * 100
             )
             found[f"{name}, 2 workers: CPU of the broker, %"] = median(name, "broker") * 100
-    found["crossings: CPU against none"] = median("march", "server") / median("2000", "server")
-    found["500 in one square: p99, ms"] = median("crowd", "p99")
+    if results.keys() >= {"march", "2000"}:
+        found["crossings: CPU against none"] = median("march", "server") / median("2000", "server")
+    if "crowd" in results:
+        found["500 in one square: p99, ms"] = median("crowd", "p99")
     if "hurry" in results:
         found["500 in one square, 10 moves a second: p99, ms"] = median("hurry", "p99")
         found["500 in one square, 10 moves a second: KB/s to each"] = statistics.median(
             result["totals"]["bytes"] / result["measured"] / 500 / 1024
             for result in results["hurry"]
         )
+    if "storm" in results:
         found["a join storm: p99 of all, ms"] = median("storm", "p99")
         found["a join storm: longest until complete, s"] = statistics.median(
             result["joining"]["max"] / 1000 for result in results["storm"]
         )
-    idle = results["idle"][0]["options"]["bots"]
-    found["idle players: CPU, %"] = median("idle", "server") * 100
-    found["idle players: memory of each, KB"] = (
-        (median("idle", "MB") - median("50", "MB")) * 1024 / idle
-    )
+    if "idle" in results:
+        found["idle players: CPU, %"] = median("idle", "server") * 100
+    if results.keys() >= {"idle", "50"}:
+        idle = results["idle"][0]["options"]["bots"]
+        found["idle players: memory of each, KB"] = (
+            (median("idle", "MB") - median("50", "MB")) * 1024 / idle
+        )
     return found

@@ -345,9 +345,8 @@ def _judge_moves(
         if found[0] - number > STALE:
             verdict.late += 1
             verdict.stale += not world.was_late(number, found[0])
-    heard = {(id, ack) for id, ack in told if ack >= world.measured[0]}
-    verdict.extra = len(heard.intersection(zip(world.id.tolist(), world.due.tolist(), strict=True)))
-    verdict.extra -= verdict.delivered
+    heard = set(zip(world.id.tolist(), world.due.tolist(), strict=True)).intersection(told)
+    verdict.extra = len(heard.difference(zip(ids.tolist(), due.tolist(), strict=True)))
     verdict.expected = len(ids)
     if unheard:
         _account(world, interest, unheard, seen, verdict)

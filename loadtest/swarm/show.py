@@ -142,6 +142,10 @@ class Display:
         """Print one line."""
         self._console.print(text, markup=False)
 
+    def print(self, table: Table) -> None:
+        """Print a table."""
+        self._console.print(table)
+
     @contextlib.contextmanager
     def following(self, title: str, options: Options) -> Iterator[Show]:
         """Show a run while it goes on."""

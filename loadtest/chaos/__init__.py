@@ -1,0 +1,1 @@
+"""Faults done to a server under a swarm, and what is promised of each."""

@@ -1,0 +1,199 @@
+"""python -m loadtest.chaos: faults under a few hundred bots, one after the other, and a soak.
+
+Each fault is done to a server of its own while bots walk about. The oracle says from when on every
+screen was right again, who came back as whom, and what was wrong in the end; that is compared with
+what docs/operations.md promises. It knows nothing of the server but its processes, its pages and
+its protocol.
+"""
+
+import argparse
+import contextlib
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rich.table import Table
+
+from loadtest.chaos.faults import FAULTS, SHORT, Fault
+from loadtest.chaos.ground import Ground
+from loadtest.chaos.soak import soak
+from loadtest.signals import like_ctrl_c
+from loadtest.swarm import show
+from loadtest.swarm.run import Field, Options, Result, TargetError, run
+
+#: Seconds between the begin of the measured time and the fault, and from its end to that of the
+#: run, besides what is promised.
+BEFORE, AFTER = 3.0, 3.0
+
+#: A run that is not to be believed is made again, so often in all.
+TRIES = 3
+
+#: Squares of newcomers for so many bots.
+SHARE = 20
+
+#: Faults that the end of a run must not show, whatever was done before.
+END = ("ghosts", "unseen", "wrong", "misplaced", "foreign", "duplicate")
+
+EPILOG = """faults:
+{}
+
+The exit code is 0 if every promise was kept, 1 if one was broken, 2 for bad options, 3 if the swarm
+was too slow to tell, 130 after Ctrl-C."""
+
+
+@dataclass
+class Outcome:
+    """What came of a fault. `right` is after how many seconds every screen was right again."""
+
+    name: str
+    fault: Fault
+    result: Result | None = None
+    right: float = 0.0
+    broken: list[str] = field(default_factory=list)
+    invalid: list[str] = field(default_factory=list)
+
+
+def try_fault(name: str, bots: int, display: show.Display) -> Outcome:
+    """Do one fault to a server of its own."""
+    fault = FAULTS[name]
+    seconds = BEFORE + fault.seconds + fault.promise + AFTER
+    options = Options(bots=bots, seconds=seconds, sample=30, late=500.0, pin=False)
+    outcome = Outcome(name, fault)
+    squares = max(bots // SHARE, 1)
+    for _ in range(TRIES):
+        outcome = Outcome(name, fault)
+        over: list[int] = []
+        with contextlib.ExitStack() as stack:
+            ground = Ground(stack, fault.broker, fault.workers, squares)
+
+            def deed(there: Field, ground: Ground = ground, over: list[int] = over) -> None:
+                ground.field = there
+                time.sleep(BEFORE)
+                over.append(fault.deed(ground))
+
+            with display.following(f"{name}: {fault.about}", options) as following:
+                result = run(options, following, deed, ground.target)
+        outcome.result = result
+        if not result.invalid:
+            judge(outcome, result, over)
+            return outcome
+        outcome.invalid = result.invalid
+    return outcome
+
+
+def judge(outcome: Outcome, result: Result, over: Sequence[int]) -> None:
+    """Compare what came of a fault with what is promised."""
+    fault, broken = outcome.fault, outcome.broken
+    if result.error:
+        broken.append(result.error)
+    if not over or result.screens is None or result.returns is None or result.verdict is None:
+        return
+    outcome.right = result.screens.wrong_until(over[0])
+    if outcome.right > fault.promise:
+        broken.append(f"screens were wrong for {outcome.right:.1f} s")
+    broken += [f"{count} bots {what}" for what, count in result.returns.faults.items()]
+    if result.returns.cuts and not fault.cuts:
+        broken.append(f"{result.returns.cuts} bots were cut off: {result.returns.why}")
+    ends = result.verdict.faults
+    broken += [f"{ends[what]} {what} at the end" for what in END if what in ends]
+    broken += [f"{count} times {why}" for why, count in result.complaints.items()]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line says; return the exit code."""
+    like_ctrl_c()
+    given = _parser().parse_args(arguments)
+    display = show.Display()
+    outcomes: list[Outcome] = []
+    code = 0
+    try:
+        for name in given.faults or (SHORT if given.short else FAULTS):
+            outcomes.append(try_fault(name, given.bots, display))
+            display.say(_line(outcomes[-1]))
+        if given.soak:
+            code = _soaked(given.soak, given.bots, display)
+    except TargetError as error:
+        display.say(f"chaos: {error}")
+        code = 1
+    except KeyboardInterrupt:
+        display.say("chaos: interrupted")
+        code = 130
+    if outcomes:
+        display.print(_table(outcomes))
+    if any(outcome.broken for outcome in outcomes):
+        code = code or 1
+    return code or (3 if any(outcome.invalid for outcome in outcomes) else 0)
+
+
+def _soaked(seconds: float, bots: int, display: show.Display) -> int:
+    display.say(f"soak: {bots:,} bots for {seconds:.0f} s, who come and go, under faults")
+    found = soak(seconds, bots, display)
+    for line in found.lines:
+        display.say(f"  {line}")
+    for what in found.broken:
+        display.say(f"  broken: {what}")
+    return 1 if found.broken else 3 if found.invalid else 0
+
+
+def _line(outcome: Outcome) -> str:
+    if outcome.invalid:
+        why = "; ".join(outcome.invalid)
+        return f"  not valid: {why}; end what else runs here, or use fewer --bots"
+    kept = "; ".join(outcome.broken) or "kept"
+    return f"  right after {outcome.right:.1f} s, promised {outcome.fault.promise:g} s: {kept}"
+
+
+def _table(outcomes: Sequence[Outcome]) -> Table:
+    table = Table(show_edge=False, pad_edge=False)
+    for heading in ("fault", "promised, s", "right after, s", "cut off", "back as themselves",
+                    "away, s: median", "most", "not told", ""):  # fmt: skip
+        table.add_column(heading, justify="left" if heading in ("fault", "") else "right")
+    for outcome in outcomes:
+        cells = ["-"] * 6
+        result = outcome.result
+        if result and result.returns and result.verdict and not outcome.invalid:
+            returns, verdict = result.returns, result.verdict
+            away = returns.away
+            cells = [
+                f"{outcome.right:.1f}", f"{returns.cuts:,}", f"{returns.as_themselves:,}",
+                f"{away[len(away) // 2]:.1f}" if away else "-",
+                f"{away[-1]:.1f}" if away else "-", f"{verdict.missing + verdict.dropped:,}",
+            ]  # fmt: skip
+        word = "not valid" if outcome.invalid else "broken" if outcome.broken else "kept"
+        table.add_row(outcome.fault.about, f"{outcome.fault.promise:g}", *cells, word)
+    return table
+
+
+def _parser() -> argparse.ArgumentParser:
+    faults = "\n".join(f"  {name:15}{fault.about}" for name, fault in FAULTS.items())
+    parser = argparse.ArgumentParser(
+        prog="python -m loadtest.chaos",
+        description="Do faults to Flatlands under a swarm, and compare what came of it with what "
+        "is promised.",
+        epilog=EPILOG.format(faults),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--bots", type=_bots, default=300, help="how many bots (300)")
+    add("--faults", nargs="+", choices=FAULTS, metavar="NAME", help="only these; see below")
+    add("--short", action="store_true", help="a few faults only")
+    add("--soak", type=_seconds, default=0.0, metavar="SECONDS",
+        help="afterwards bots come and go for so long under faults: what is left?")  # fmt: skip
+    return parser
+
+
+def _bots(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 100_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, 1 to 100000")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    if not text.isdecimal() or not 1 <= int(text) <= 86_400:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds, 1 to 86400")
+    return float(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,213 @@
+"""The faults: how each is done, and within how long every screen must be right again.
+
+docs/operations.md promises the same.
+"""
+
+import contextlib
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import psutil
+
+from loadtest.chaos.ground import RESTART_WITHIN, Ground, connected, visit
+from loadtest.swarm import target
+
+#: Does the fault, and returns when it was over, by the run's clock: the promise counts from then.
+Deed = Callable[[Ground], int]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """`promise` is within how many seconds after its end every screen is right again; `cuts` says
+    whether clients may lose their connection at all, `seconds` how long it takes, about."""
+
+    about: str
+    deed: Deed
+    promise: float
+    seconds: float = 0.0
+    cuts: bool = False
+    broker: str = ""
+    workers: int = 2
+
+
+def _kill_worker(ground: Ground) -> int:
+    ground.workers()[0].kill()
+    return ground.now()
+
+
+def _stop_worker(seconds: float) -> Deed:
+    def deed(ground: Ground) -> int:
+        begin = ground.now()
+        ground.stop(ground.workers()[0], seconds)
+        # One that stands still for long is not waited for.
+        return ground.now() if seconds < 10 else begin
+
+    return deed
+
+
+def _kill_supervisor(ground: Ground) -> int:
+    ground.server.kill()
+    ground.server.wait()
+    ground.restart()
+    return ground.now()
+
+
+def _terminate(ground: Ground) -> int:
+    assert ground.target.process is not None
+    ground.server.terminate()
+    ground.target.process.wait(target.PATIENCE)
+    ground.restart()
+    return ground.now()
+
+
+def _kill_forwarder(ground: Ground) -> int:
+    before = ground.forwarder()
+    before.kill()
+    until = time.monotonic() + RESTART_WITHIN
+    while time.monotonic() < until:
+        with contextlib.suppress(ValueError, psutil.Error):
+            if ground.forwarder() != before:
+                break
+        time.sleep(0.1)
+    return ground.now()
+
+
+def _stop_forwarder(ground: Ground) -> int:
+    ground.stop(ground.forwarder(), 5)
+    return ground.now()
+
+
+def _restart_redis(ground: Ground) -> int:
+    ground.restart_broker(0, 3)
+    return ground.now()
+
+
+def _stop_redis(ground: Ground) -> int:
+    ground.stop(ground.target.broker[0], 5)
+    return ground.now()
+
+
+def _dead_member(ground: Ground) -> int:
+    ground.restart_broker(1, 8)
+    return ground.now()
+
+
+def _hang_up(times: int) -> Deed:
+    def deed(ground: Ground) -> int:
+        before = set(ground.workers())
+        for turn in range(times):
+            if turn:
+                time.sleep(0.7)
+            ground.server.send_signal(signal.SIGHUP)
+        until = time.monotonic() + RESTART_WITHIN
+        while time.monotonic() < until and before & set(ground.workers()):
+            time.sleep(0.1)
+        return ground.now()
+
+    return deed
+
+
+def _http(make: Callable[[], Iterator[bytes]]) -> Deed:
+    """Return a flood of HTTP on one connection, over and over, for six seconds."""
+
+    def deed(ground: Ground) -> int:
+        until = time.monotonic() + 6
+        while time.monotonic() < until:
+            with contextlib.suppress(OSError), connected(ground.target) as flood:
+                answers = threading.Thread(target=_swallow, args=(flood,))
+                answers.start()
+                try:
+                    for data in make():
+                        flood.sendall(data)
+                        if time.monotonic() > until:
+                            break
+                finally:
+                    with contextlib.suppress(OSError):
+                        flood.shutdown(socket.SHUT_RDWR)
+                    answers.join()
+        return ground.now()
+
+    return deed
+
+
+def _swallow(source: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while source.recv(65536):
+            pass
+
+
+def _pipelined() -> Iterator[bytes]:
+    while True:
+        yield b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50
+
+
+def _chunked() -> Iterator[bytes]:
+    yield b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    while True:
+        yield b"1\r\nx\r\n" * 200
+
+
+def _hang_up_before_grant(ground: Ground) -> int:
+    for _ in range(30):
+        with contextlib.suppress(OSError):
+            token = visit(ground.target, None, stay=True)
+            # Whichever worker takes it: half of them are the other one.
+            for _ in range(3):
+                visit(ground.target, token, stay=False)
+    return ground.now()
+
+
+def _join_and_drop(ground: Ground) -> int:
+    until = time.monotonic() + 4
+    while time.monotonic() < until:
+        with contextlib.suppress(OSError):
+            visit(ground.target, None, stay=False)
+        time.sleep(1 / 60)
+    return ground.now()
+
+
+def _close_codes(ground: Ground) -> int:
+    assert ground.field is not None
+    for code in (1001, 1012, 1002, 3000, 1012, 4999):
+        ground.field.close(code, 0.15)
+        time.sleep(1.5)
+    return ground.now()
+
+
+FAULTS = {
+    "kill-worker": Fault("kill -9 of one of two workers", _kill_worker, 10, cuts=True),
+    "stop-worker": Fault("a worker stands still for 15 s", _stop_worker(15), 20, 15, cuts=True),
+    "stall": Fault("a worker stands still for 2.5 s", _stop_worker(2.5), 5, 3),
+    "kill-parent": Fault(
+        "kill -9 of the parent of two workers; another server takes the port", _kill_supervisor,
+        15, 15, cuts=True,
+    ),
+    "terminate": Fault("SIGTERM, and another server", _terminate, 12, 10, cuts=True),
+    "kill-forwarder": Fault("kill -9 of the forwarder", _kill_forwarder, 5, 5),
+    "stop-forwarder": Fault("the forwarder stands still for 5 s", _stop_forwarder, 5, 5),
+    "restart-redis": Fault("Redis ends, and starts after 3 s", _restart_redis, 5, 4, broker="redis://"),
+    "stop-redis": Fault("Redis stands still for 5 s", _stop_redis, 5, 5, broker="redis://"),
+    "dead-member": Fault(
+        "one of three of a ring ends, and starts after 8 s", _dead_member, 5, 8,
+        broker="redis://,redis://,redis://",
+    ),
+    "hangup": Fault("kill -HUP: new workers", _hang_up(1), 5, 12, cuts=True),
+    "hangup-twice": Fault("kill -HUP, twice", _hang_up(2), 5, 20, cuts=True),
+    "pipelined": Fault("6 s of pipelined HTTP", _http(_pipelined), 3, 6),
+    "chunked": Fault("6 s of bodies in chunks of a byte", _http(_chunked), 3, 6),
+    "no-grant": Fault("tokens shown by who hangs up at once", _hang_up_before_grant, 16, 5),
+    "join-and-drop": Fault("joins that are reset, 60 a second", _join_and_drop, 16, 4),
+    "close-codes": Fault("clients close with all kinds of codes", _close_codes, 5, 9, cuts=True),
+}  # fmt: skip
+
+#: Those that leave all processes as they are: a soak goes through them again and again.
+SOAKING = (
+    "stall", "restart-redis", "pipelined", "chunked", "no-grant", "join-and-drop", "close-codes",
+)  # fmt: skip
+
+#: Those that a short form is content with.
+SHORT = ("stall", "close-codes")

@@ -1,0 +1,123 @@
+"""What faults are done to: a server with its broker, and visitors that are no bots."""
+
+import contextlib
+import secrets
+import socket
+import struct
+import time
+from collections.abc import Iterator
+
+import msgpack
+import psutil
+
+from loadtest.swarm import target, wire
+from loadtest.swarm.run import Field, TargetError
+from loadtest.swarm.target import Target
+
+#: Seconds that a new server may take to find the port free, and to start.
+RESTART_WITHIN = 60.0
+
+
+class Ground:
+    """A server with its broker, and what can be done to it. `field` is there while bots play."""
+
+    def __init__(
+        self, stack: contextlib.ExitStack, broker: str, workers: int, squares: int
+    ) -> None:
+        self._stack, self._workers, self._squares = stack, workers, squares
+        self._secret = {"SECRET_KEY": secrets.token_hex()}
+        self.target = stack.enter_context(
+            target.started(broker, workers, squares, (), environment=self._secret)
+        )
+        self.field: Field | None = None
+
+    def now(self) -> int:
+        """The run's clock, in us."""
+        assert self.field is not None
+        return self.field.now()
+
+    @property
+    def server(self) -> psutil.Process:
+        """The process that was started: the supervisor, where there are workers."""
+        return self.target.server[0]
+
+    def workers(self) -> list[psutil.Process]:
+        """The workers, the eldest first."""
+        found = [child for child in self.server.children() if "server" in child.cmdline()]
+        return sorted(found, key=lambda child: child.create_time())
+
+    def forwarder(self) -> psutil.Process:
+        """The forwarder that the workers share."""
+        [found] = [c for c in self.server.children() if "brokers.zeromq" in c.cmdline()]
+        return found
+
+    def stop(self, process: psutil.Process, seconds: float) -> None:
+        """Let a process stand still for a while."""
+        process.suspend()
+        time.sleep(seconds)
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.resume()
+
+    def restart(self) -> None:
+        """Start another server in the place of one that has ended, as a service manager does."""
+        port, url = self.target.address[1], self.target.url
+        broker = "" if url == "its own" else url
+        until = time.monotonic() + RESTART_WITHIN
+        while True:
+            try:
+                self.target = self._stack.enter_context(
+                    target.started(
+                        broker, self._workers, self._squares, (), port, self._secret
+                    )
+                )
+                return
+            except TargetError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.5)
+
+    def restart_broker(self, which: int, seconds: float) -> None:
+        """Kill one of the brokers; start it again after a while."""
+        process = self.target.broker[which]
+        command = process.cmdline()
+        process.kill()
+        time.sleep(seconds)
+        started = target.run_program(self._stack, command)
+        self.target.broker[which] = psutil.Process(started.pid)
+
+
+@contextlib.contextmanager
+def connected(to: Target) -> Iterator[socket.socket]:
+    """Connect to a server for as long as the block lasts."""
+    with socket.create_connection(to.address, timeout=5) as connection:
+        yield connection
+
+
+def visit(to: Target, token: str | None, *, stay: bool) -> str | None:
+    """Say hello, and hang up without a word: at once, or when a token has come, which is
+    returned. Raises OSError."""
+    with connected(to) as client:
+        client.sendall(wire.handshake(wire.host(to.name, to.address[1], False), to.path))
+        data = b""
+        while b"\r\n\r\n" not in data:
+            data += _more(client)
+        client.sendall(wire.message(wire.HELLO, wire.VERSION, "visitor", 24, 24, token, None))
+        if not stay:
+            # A reset, not a goodbye.
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            return None
+        rest = data.split(b"\r\n\r\n", 1)[1]
+        reader = wire.Reader(lambda _batch: None)
+        while True:
+            parts, rest = reader.take(rest)
+            for part in parts:
+                if isinstance(part, bytes) and part[1:2] == bytes((wire.TOKEN,)):
+                    return str(msgpack.unpackb(part)[1])
+            rest += _more(client)
+
+
+def _more(client: socket.socket) -> bytes:
+    data = client.recv(65536)
+    if not data:
+        raise ConnectionError("the server hung up")
+    return data

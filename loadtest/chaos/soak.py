@@ -1,0 +1,119 @@
+"""A soak: bots come and go for a while, under faults that leave all processes as they are; then
+everything must be as it was before."""
+
+import contextlib
+import time
+from dataclasses import dataclass, field
+
+from loadtest.chaos.faults import FAULTS, SOAKING
+from loadtest.chaos.ground import Ground
+from loadtest.swarm import show
+from loadtest.swarm.run import Field, Options, run
+
+#: Seconds between two faults, and after which nothing of those who left is left: a lost player
+#: stays for ten.
+PAUSE, REST = 8.0, 25.0
+
+#: Of a process' memory, so much may be more than before, as a share and in MB: what is freed is not
+#: given back page by page.
+MORE, MORE_MB = 0.10, 8.0
+
+#: Descriptors that may be more than before: a connection of the broker's that was made anew.
+MORE_FDS = 2
+
+#: What must be the same in /stats of each node before and after.
+SAME = ("connections", "residents")
+
+#: What must not have grown by more than so many: what a node does by itself varies.
+GROWN = {"squares": 0, "watchers": 4, "greenlets": 4, "timers": 4, "subscriptions": 0}
+
+
+@dataclass
+class Soaked:
+    """What a soak has shown, in lines, and what was not as before."""
+
+    lines: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+    invalid: bool = False
+
+
+def soak(seconds: float, bots: int, display: show.Display) -> Soaked:
+    """Let bots come and go for so long, and compare."""
+    found = Soaked()
+    with contextlib.ExitStack() as stack:
+        ground = Ground(stack, "redis://", 2, max(bots // 20, 1))
+        # Whatever is only made once is made now.
+        _play(ground, bots, 5.0, display, found, faults=False)
+        time.sleep(REST)
+        before = _measure(ground)
+        _play(ground, bots, seconds, display, found, faults=True)
+        time.sleep(REST)
+        after = _measure(ground)
+    _compare(before, after, found)
+    return found
+
+
+def _play(
+    ground: Ground, bots: int, seconds: float, display: show.Display, found: Soaked, *,
+    faults: bool,
+) -> None:  # fmt: skip
+    options = Options(
+        bots=bots, seconds=seconds, scenario="churn", sample=10, late=500.0, pin=False
+    )
+    until = time.monotonic() + seconds + 8
+    done: list[str] = []
+
+    def deed(there: Field) -> None:
+        ground.field = there
+        while time.monotonic() < until - PAUSE:
+            for name in SOAKING:
+                left = until - time.monotonic()
+                if left > PAUSE + FAULTS[name].seconds:
+                    FAULTS[name].deed(ground)
+                    done.append(name)
+                    time.sleep(PAUSE)
+            if left <= PAUSE * 3:
+                return
+
+    with display.following(f"soak: {seconds:.0f} s", options) as following:
+        result = run(options, following, deed if faults else None, ground.target)
+    if result.error:
+        found.broken.append(result.error)
+    found.invalid = bool(result.invalid)
+    if faults:
+        found.lines.append(f"{len(done)} faults were done, and {result.totals['joins']:,.0f} joins")
+    if result.returns is not None:
+        found.broken += [f"{count} bots {what}" for what, count in result.returns.faults.items()]
+
+
+def _measure(ground: Ground) -> dict[str, dict[str, float]]:
+    """Return what each process and each node has."""
+    found: dict[str, dict[str, float]] = {}
+    for process in (ground.server, *ground.server.children()):
+        with process.oneshot():
+            memory = process.memory_info().rss / 2**20
+            found[f"process {process.pid}"] = {"MB": memory, "descriptors": process.num_fds()}
+    for node, shown in ground.target.nodes().items():
+        numbers = {name: shown[name] for name in (*SAME, *GROWN) if name in shown}
+        found[f"node {node}"] = {name: float(number) for name, number in numbers.items()}
+    return found
+
+
+def _compare(
+    before: dict[str, dict[str, float]], after: dict[str, dict[str, float]], found: Soaked
+) -> None:
+    for what in before.keys() - after.keys():
+        found.broken.append(f"{what} is gone")
+    for what, now in after.items():
+        was = before.get(what, {})
+        shown = ", ".join(f"{name} {was.get(name, 0):.4g} -> {n:.4g}" for name, n in now.items())
+        found.lines.append(f"{what}: {shown}")
+        for name, number in now.items():
+            if name in was and number > was[name] + _allowed(name, was[name]):
+                found.broken.append(f"{what}: {name} {was[name]:.4g} before, {number:.4g} after")
+
+
+def _allowed(name: str, before: float) -> float:
+    if name == "MB":
+        return max(before * MORE, MORE_MB)
+    return MORE_FDS if name == "descriptors" else GROWN.get(name, 0)

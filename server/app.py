@@ -340,6 +340,7 @@ class Server:
         gauges: dict[str, float] = {
             "connections": len(self.sessions),
             "residents": len(self.node.residents),
+            "squares": len(self.node.replicas.heard),
             "nodes": len(self.node.peers.peers) + 1,
             "ready": not self.readiness(),
             "orders": len(self.node.orders),
@@ -349,6 +350,7 @@ class Server:
             "broker_age_s": round(max((min(link.seconds, uptime) for link in links), default=0), 1),
             "uptime_s": round(uptime, 1),
             **metrics.of_process(),
+            "watchers": self.node.loop.watchers(),
         }
         counted = {**self.stats, "cpu_ms": round(time.process_time() * 1000)}
         return metrics.Report(time.monotonic(), gauges, counted, asdict(self.broker.counters))

@@ -72,6 +72,11 @@ class Loop:
         """Return a time in seconds to measure durations with."""
         return time.perf_counter()
 
+    def watchers(self) -> int:
+        """Return how many timers and sockets the loop waits for, those of sleeping greenlets too:
+        on an idle server it is always the same, or something leaks."""
+        return int(self._loop.activecnt)
+
     def soon(self, callback: Callable[[], None]) -> None:
         """Call back at the end of this turn of the loop."""
         self._loop.run_callback(self.guarded, callback)

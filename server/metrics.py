@@ -45,6 +45,7 @@ class Gauge(NamedTuple):
 GAUGES = {
     "connections": Gauge(sum, "flatlands_connections"),
     "residents": Gauge(sum, "flatlands_residents"),
+    "squares": Gauge(sum, "flatlands_squares"),
     "nodes": Gauge(max, "flatlands_nodes"),
     "ready": Gauge(min, "flatlands_ready"),
     "orders": Gauge(max, "flatlands_orders"),
@@ -55,6 +56,7 @@ GAUGES = {
     "memory_bytes": Gauge(sum, "process_resident_memory_bytes"),
     "open_files": Gauge(sum, "process_open_fds"),
     "open_files_most": Gauge(sum, "process_max_fds"),
+    "watchers": Gauge(sum, "flatlands_loop_watchers"),
 }
 
 #: Counters that begin with these are one metric, and the rest of the name is its label `code`.

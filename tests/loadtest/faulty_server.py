@@ -1,10 +1,12 @@
 """A server that breaks its word, so many times in each way, once its clients play: for the tests of
 who is to find that out. `python -m tests.loadtest.faulty_server '{"drop": 3, ...}' OPTIONS`
 
-Each fault is done to one batch of one move, on its way to one client that is not the mover.
+Each fault is done to one batch of one move, on its way to one client that is not the mover; but
+with {"lose": 10000} one batch in so many is thrown away on its way to anybody, for as long as it runs.
 """
 
 import json
+import random
 import sys
 from collections.abc import Iterator
 
@@ -33,6 +35,7 @@ class Faults:
     what is written instead."""
 
     def __init__(self, counts: dict[str, int]) -> None:
+        self.one_in = counts.pop("lose", 0)
         self.left = counts
         self.next = 0.0
         self.done: dict[Session, int] = {}
@@ -52,6 +55,8 @@ class Faults:
                 out.append(whole)
                 continue
             square, events = (fields[0], fields[1]), fields[7]
+            if self.one_in and random.randrange(self.one_in) == 0:
+                continue
             late = self.held.pop((session, square), None)
             if late is not None:
                 out += [whole, late]

@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from tests.brokers.redis_servers import free_port
+from tests.loadtest import truth
 from tests.processes import ROOT, ServerProcess, serving
 
 #: Seconds that a run of the swarm may take besides what it measures.
@@ -307,6 +308,19 @@ def test_who_is_sent_away_comes_back_as_itself_to_the_next_server(tmp_path):
     found = result["returns"]
     assert found["cuts"] == found["as_themselves"] == 30
     assert 0 < found["away"][0] and all("1012" in why for why in found["why"])
+
+
+@pytest.mark.parametrize("broker", ["memory://", "redis://", "zeromq://", "redis://,redis://"])
+def test_beside_a_process_that_takes_a_core_nothing_is_said_to_have_failed(broker):
+    assert truth.said(truth.beside_a_busy_core(broker)) in ("all right", "not valid")
+
+
+def test_one_message_in_ten_thousand_that_is_lost_is_missed():
+    for _ in range(TRIES):
+        result = truth.losing("memory://")
+        if not result.invalid:
+            break
+    assert truth.said(result) == "failed" and result.verdict.missing
 
 
 def certificate(folder):

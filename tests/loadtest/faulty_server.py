@@ -2,7 +2,7 @@
 who is to find that out. `python -m tests.loadtest.faulty_server '{"drop": 3, ...}' OPTIONS`
 
 Each fault is done to one batch of one move, on its way to one client that is not the mover; but
-with {"lose": 10000} one batch in so many is thrown away on its way to anybody, for as long as it runs.
+with {"lose": 10000} one batch in so many is thrown away on its way to anybody, while it runs.
 """
 
 import json

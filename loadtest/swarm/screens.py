@@ -24,6 +24,10 @@ from loadtest.swarm.oracle import DIMMED, SECOND, SLACK, Interest, World
 #: told of itself is on all screens by then.
 COMES, LEAVES, TOLD = 3 * SECOND // 2, 2 * SECOND, 2 * SECOND
 
+#: A screen that is wrong about a player for less than so many us is late, not wrong: what is told
+#: it is under way, or waits to be read.
+NOTICED = 2 * SECOND
+
 #: A screen may be wrong about a player for so many us, and one about somebody who never was a bot
 #: for the latter: it may be one that was cut off before it was welcomed.
 WRONG_FOR, STRANGE_FOR = 5 * SECOND, 17 * SECOND
@@ -55,9 +59,11 @@ class Screens:
 
     def add(self, kind: str, times: Any, limit: int) -> None:
         """Count one player's being wrong on one screen at some looks, one after the other."""
+        lasted = int(times[-1] - times[0])
+        if lasted < NOTICED:
+            return
         for moment in (times // STEP * STEP).tolist():
             self.wrong.setdefault(moment, dict.fromkeys(KINDS, 0))[kind] += 1
-        lasted = int(times[-1] - times[0])
         self.longest[kind] = max(self.longest.get(kind, 0.0), lasted / SECOND)
         if lasted > limit:
             self.lasting[kind] = self.lasting.get(kind, 0) + 1

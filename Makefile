@@ -3,6 +3,8 @@
 # make test   all tests; sets up what they need
 # make simulate  random worlds of several nodes in which everything goes wrong, for a minute:
 #             SECONDS=... for longer, FIRST=... from a seed on, SEED=... plays one of them again
+# make chaos  faults under a swarm, one after the other, and a soak: what is promised, and what came of it
+# make truth  whether the swarm's verdicts are right, many times over: takes hours
 # make bench  what a move, a flush and a snapshot cost, and the server under load, beside targets
 # make bench-peers  the same work on other realtime servers, beside ours: docs/peers.md
 # make lint, make types, make autobahn, make vectors, make lock, make clean
@@ -14,7 +16,7 @@ SECONDS ?= 60
 BIN = .venv/bin
 NODE_PEERS = loadtest/peers/servers
 
-.PHONY: play swarm bench bench-peers test simulate lint types autobahn vectors lock clean
+.PHONY: play swarm chaos truth bench bench-peers test simulate lint types autobahn vectors lock clean
 
 play: .venv/playable .flatlands-secret
 	@PORT=$(PORT) WALKERS=$(WALKERS) SECRET_KEY=$${SECRET_KEY:-$$(cat .flatlands-secret)} \
@@ -26,6 +28,12 @@ play: .venv/playable .flatlands-secret
 
 swarm: .venv/measurable
 	@$(BIN)/python loadtest/bots.py --bots 1000 --seconds 20
+
+chaos: .venv/measurable
+	@$(BIN)/python -m loadtest.chaos --soak 600
+
+truth: .venv/testable
+	@$(BIN)/python -m tests.loadtest.truth
 
 bench: .venv/measurable
 	@$(BIN)/python -m bench

@@ -1,0 +1,75 @@
+"""Faults under a swarm, in short."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from loadtest.chaos.__main__ import END, Outcome, judge
+from loadtest.chaos.faults import FAULTS, SHORT, SOAKING
+from loadtest.swarm.oracle import SECOND, Verdict
+from loadtest.swarm.run import Options, Result
+from loadtest.swarm.screens import Returns, Screens
+from tests.processes import ROOT
+
+#: Seconds that the short form may take on a busy machine, and tries until its swarm is believed.
+PATIENCE, TRIES = 240, 3
+
+
+def test_in_short_every_promise_is_kept():
+    for _ in range(TRIES):
+        done = subprocess.run(
+            [sys.executable, "-m", "loadtest.chaos", "--short", "--bots", "40"],
+            cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE,
+        )  # fmt: skip
+        if done.returncode != 3:
+            break
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("kept") == 2 * len(SHORT)
+
+
+def outcome(right=1.0, **what):
+    """What comes of a killed worker where screens were wrong for so long."""
+    found = Outcome("kill-worker", FAULTS["kill-worker"])
+    moment = 10 * SECOND + round(right * SECOND)
+    result = Result(
+        Options(), verdict=Verdict(**what.pop("verdict", {})), returns=Returns(**what),
+        screens=Screens(wrong={moment: {"ghosts": 1}}),
+    )  # fmt: skip
+    judge(found, result, [10 * SECOND])
+    return found
+
+
+def test_a_promise_that_is_kept():
+    found = outcome(cuts=5, as_themselves=5)
+    assert found.right == 1.0 and found.broken == []
+
+
+@pytest.mark.parametrize(
+    ("what", "word"),
+    [
+        ({"right": 10.5}, "screens were wrong for 10.5 s"),
+        ({"never": 1}, "1 bots never came back"),
+        ({"as_others": 2}, "2 bots came back as somebody else"),
+        ({"backwards": 3}, "3 bots came back with an older seq"),
+        *(({"verdict": {name: 4}}, f"4 {name} at the end") for name in END),
+    ],
+)
+def test_a_promise_that_is_broken(what, word):
+    assert outcome(**what).broken == [word]
+
+
+def test_nobody_may_be_cut_off_by_what_is_no_reason_to():
+    found = Outcome("stall", FAULTS["stall"])
+    result = Result(Options(), verdict=Verdict(), returns=Returns(cuts=1), screens=Screens())
+    judge(found, result, [10 * SECOND])
+    assert len(found.broken) == 1 and "1 bots were cut off" in found.broken[0]
+
+
+def test_the_operators_page_promises_what_is_tried():
+    page = (ROOT / "docs" / "operations.md").read_text()
+    rows = re.findall(r"^\| (.+?) \| `([\w-]+)` \| ([\d.]+) \|", page, re.M)
+    told = {name: (about, float(promise)) for about, name, promise in rows}
+    assert told == {name: (fault.about, fault.promise) for name, fault in FAULTS.items()}
+    assert set(SOAKING) <= set(FAULTS)

@@ -1,0 +1,34 @@
+"""What a process of the swarm does with a bot's socket."""
+
+import multiprocessing
+import select
+import socket
+
+from loadtest.swarm.bot import CLOSED, PLAYING
+from loadtest.swarm.generator import Generator, Plan
+
+
+def test_a_bot_that_never_reads_and_is_hung_up_on_keeps_nobody_awake():
+    ours, theirs = multiprocessing.Pipe()
+    plan = Plan(
+        address=("127.0.0.1", 1), name="", tls="", path="/ws", scenario="slow", rate=1.0,
+        viewport=(24, 24), indices=range(2), sample=100, joins=1.0, epoch=0, cpus=(), returns=True,
+    )  # fmt: skip
+    with ours, theirs:
+        generator = Generator(theirs, plan)
+        bot = generator._bots[1]
+        near, far = socket.socketpair()
+        bot.socket, bot.fd, bot.state, bot.id = near, near.fileno(), PLAYING, 7
+        bot.deaf, bot.reads = True, False
+        bot.observer = None
+        bot.offset = bot.held_changes = bot.ready_at = bot._welcomed = 0
+        bot._intents, bot._late, bot._heard, bot._unsent = [], [], [], b""
+        generator.register(bot, 0)
+        far.close()
+        # It would be told at once, again and again, for as long as it is registered.
+        [(fd, mask)] = generator._epoll.poll(1)
+        assert fd == bot.fd and mask & select.EPOLLHUP
+        generator._serve(bot, mask)
+        assert bot.state == CLOSED and generator.counted["deaf_closed"] == 1
+        assert generator._epoll.poll(0) == []
+        generator._epoll.close()

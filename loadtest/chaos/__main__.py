@@ -75,6 +75,8 @@ def try_fault(name: str, bots: int, display: show.Display) -> Outcome:
             with display.following(f"{name}: {fault.about}", options) as following:
                 result = run(options, following, deed, ground.target)
         outcome.result = result
+        if result.error == "interrupted":
+            raise KeyboardInterrupt
         if not result.invalid:
             judge(outcome, result, over)
             return outcome

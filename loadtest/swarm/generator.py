@@ -141,6 +141,8 @@ class Generator:
         self._stopped = 0
         self._lockstep = Lockstep(self)
         self._complaints: Counter[str] = Counter()
+        #: The bots on their way back.
+        self._away: set[Bot] = set()
         #: Why connections ended that nobody wanted to end.
         self._cuts: Counter[str] = Counter()
         #: The pings that took long: when each was sent, and when its pong came.
@@ -293,6 +295,7 @@ class Generator:
             "cpu": time.process_time(),
             "latency": _sparse(self._latency),
             "late": _sparse(self._late),
+            "away": len(self._away),
             "unanswered": sum(bot.state == PLAYING and bot.unanswered for bot in self._bots),
             "counted": dict(self.counted),
             "complaints": dict(self._complaints),
@@ -354,6 +357,7 @@ class Generator:
     def ready(self, bot: Bot, now: int) -> None:
         """A bot has been told all that it holds."""
         bot.tries = 0
+        self._away.discard(bot)
         if bot.deaf:
             bot.reads = False
             self.modify(bot, 0)
@@ -380,10 +384,13 @@ class Generator:
             self.counted["sent_away" if code == RESTART and played else "lost"] += 1
         if self.plan.returns and code not in NEVER_BACK:
             self._come_back(bot)
+        else:
+            self._away.discard(bot)
 
     def _come_back(self, bot: Bot) -> None:
         pause = min(BACK_AFTER << min(bot.tries, 8), BACK_AFTER_MOST)
         bot.tries += 1
+        self._away.add(bot)
         self.put(self.now() + round(pause * (0.5 + random.random() / 2)), self._join, bot)
 
     def _close(self, code: int, share: float) -> None:

@@ -33,7 +33,8 @@ SECOND = 1_000_000
 #: Seconds in which bots move before it counts, and stand afterwards.
 WARM_UP, SETTLE = 2.0, 3.0
 
-#: Seconds after which the last moves count as unanswered, where that takes longer than SETTLE.
+#: Seconds after which the last moves count as unanswered, and who is away as gone for good, where
+#: that takes longer than SETTLE.
 ANSWERED = 20.0
 
 #: Seconds that joining may take besides its own pace, and a report of a process.
@@ -284,7 +285,9 @@ class _Run:
         end = int(row["at"])
         self._order("stop")
         self._wait("settling", SETTLE)
-        self._wait("settling", ANSWERED, lambda all: not all["unanswered"], ends=False)
+        self._wait(
+            "settling", ANSWERED, lambda all: not all["unanswered"] + all["away"], ends=False
+        )
         self._order("report")
         self._wait("reporting", REPORTING, lambda _: len(self._reports) == len(self._pipes))
         watch.look()
@@ -378,7 +381,7 @@ class _Run:
     def _sum(self) -> dict[str, Any]:
         names = (
             "playing", "ready", "moves", "joins", "deliveries", "events", "bytes", "snapshots",
-            "resyncs", "steps", "cpu", "unanswered",
+            "resyncs", "steps", "cpu", "unanswered", "away",
         )  # fmt: skip
         total: dict[str, Any] = dict.fromkeys(names, 0)
         counted: Counter[str] = Counter()
@@ -455,6 +458,7 @@ class _Run:
         latency_after, late_after = self._histograms()
         past = result.measured = max((self._told_at() - begin) / SECOND, 0.001)
         total = {name: after[name] - before[name] for name in after}
+        del total["unanswered"], total["away"]
         total["lost"], total["sent_away"] = after["lost"], after["sent_away"]
         total["playing"] = after["playing"]
         for name in ("server_cpu", "broker_cpu"):

@@ -4,6 +4,7 @@ A process of its own, that is told of each program by a line on its standard inp
 "- PID", and ends those that are left when that is closed. It starts nothing.
 """
 
+import atexit
 import contextlib
 import os
 import signal
@@ -11,39 +12,42 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import IO
 
 #: Seconds that programs may take to end well.
 PATIENCE = 10.0
 
 
-class Guard:
-    """The end of it that its starter keeps. Each program must lead a process group of its own."""
+#: The process that watches, made with the first program that it is told of.
+_watcher: "subprocess.Popen[str] | None" = None
 
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(
+
+def watch(pid: int) -> None:
+    """End a program when this process is gone. It must lead a process group of its own."""
+    _say(f"+ {pid}")
+
+
+def forget(pid: int) -> None:
+    """A program has ended: its number may be another one's soon."""
+    _say(f"- {pid}")
+
+
+def _say(line: str) -> None:
+    global _watcher
+    if _watcher is None:
+        _watcher = subprocess.Popen(
             [sys.executable, str(Path(__file__).resolve())],
             stdin=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
-        assert self._process.stdin is not None
-        self._pipe: IO[str] = self._process.stdin
+        atexit.register(_close, _watcher)
+    assert _watcher.stdin is not None
+    _watcher.stdin.write(line + "\n")
+    _watcher.stdin.flush()
 
-    def watch(self, pid: int) -> None:
-        """End a program when this process is gone."""
-        self._say(f"+ {pid}")
 
-    def forget(self, pid: int) -> None:
-        """A program has ended: its number may be another one's soon."""
-        self._say(f"- {pid}")
-
-    def _say(self, line: str) -> None:
-        self._pipe.write(line + "\n")
-        self._pipe.flush()
-
-    def close(self) -> None:
-        """End it; what it still watches ends too."""
-        self._pipe.close()
-        self._process.wait()
+def _close(watcher: "subprocess.Popen[str]") -> None:
+    assert watcher.stdin is not None
+    watcher.stdin.close()
+    watcher.wait()
 
 
 def main() -> None:

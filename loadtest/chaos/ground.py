@@ -43,13 +43,21 @@ class Ground:
 
     def workers(self) -> list[psutil.Process]:
         """The workers, the eldest first."""
-        found = [child for child in self.server.children() if "server" in child.cmdline()]
-        return sorted(found, key=lambda child: child.create_time())
+        return self._children("server")
 
     def forwarder(self) -> psutil.Process:
-        """The forwarder that the workers share."""
-        [found] = [c for c in self.server.children() if "brokers.zeromq" in c.cmdline()]
+        """The forwarder that the workers share. Raises ValueError while there is none."""
+        [found] = self._children("brokers.zeromq")
         return found
+
+    def _children(self, module: str) -> list[psutil.Process]:
+        found = []
+        for child in self.server.children():
+            # One that has just ended tells nothing any more.
+            with contextlib.suppress(psutil.Error):
+                if module in child.cmdline():
+                    found.append((child.create_time(), child))
+        return [child for _, child in sorted(found, key=lambda pair: pair[0])]
 
     def stop(self, process: psutil.Process, seconds: float) -> None:
         """Let a process stand still for a while."""
@@ -79,7 +87,7 @@ class Ground:
     def restart_broker(self, which: int, seconds: float) -> None:
         """Kill one of the brokers; start it again after a while."""
         process = self.target.broker[which]
-        command = process.cmdline()
+        command = target.COMMANDS[process.pid]
         process.kill()
         time.sleep(seconds)
         started = target.run_program(self._stack, command)

@@ -15,6 +15,7 @@ from typing import IO
 
 import psutil
 
+from loadtest import guard
 from loadtest.peers.dialects import Address, Colyseus, Dialect, PlainJson, SocketIo
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -127,6 +128,7 @@ def started(command: Sequence[str], cpus: Sequence[int] = ()) -> Iterator[Server
             # Ctrl-C is for us: we end it.
             start_new_session=True,
         )
+        guard.watch(process.pid)
         try:
             if cpus:
                 # At once, before it has threads, which inherit it.
@@ -136,6 +138,7 @@ def started(command: Sequence[str], cpus: Sequence[int] = ()) -> Iterator[Server
             yield server
         finally:
             end(process)
+            guard.forget(process.pid)
 
 
 def command(peer: Peer) -> list[str]:

@@ -253,7 +253,7 @@ class _Run:
             if not self._result.measured:
                 self._check_busy(self._sum()["cpu"], time.monotonic() - began)
         except Interrupted:
-            self._result.error = "interrupted"
+            self._result.error, self._result.certain = "interrupted", True
         return self._result
 
     def _phases(self, watch: Watch) -> None:

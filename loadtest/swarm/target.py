@@ -4,7 +4,6 @@ Starts real programs on free ports of loopback, ends those and no others, and re
 have cost. It knows nothing of bots.
 """
 
-import atexit
 import contextlib
 import http.client
 import json
@@ -29,7 +28,7 @@ from urllib.parse import urlsplit
 
 import psutil
 
-from loadtest.guard import Guard
+from loadtest import guard
 from loadtest.swarm import wire
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -44,8 +43,8 @@ PASSED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "PYTHONDONTWRITEBYTECOD
 #: What each program that runs says on standard error.
 _ERRORS: dict[int, IO[str]] = {}
 
-#: Ends what is started here when this process is killed; made with the first program.
-_guards: list[Guard] = []
+#: How each was started: some change what the system shows of it.
+COMMANDS: dict[int, list[str]] = {}
 
 
 class TargetError(Exception):
@@ -278,11 +277,8 @@ def run_program(
         start_new_session=True,
     )
     stack.callback(_end, process)
-    if not _guards:
-        _guards.append(Guard())
-        atexit.register(_guards[0].close)
-    _guards[0].watch(process.pid)
-    _ERRORS[process.pid] = errors
+    guard.watch(process.pid)
+    _ERRORS[process.pid], COMMANDS[process.pid] = errors, command
     if cpus:
         # At once, before it has threads or children, which inherit it.
         os.sched_setaffinity(process.pid, cpus)
@@ -298,10 +294,10 @@ def _end(process: "subprocess.Popen[str]") -> None:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait(PATIENCE)
-    _guards[0].forget(process.pid)
+    guard.forget(process.pid)
     assert process.stdout is not None
     process.stdout.close()
-    del _ERRORS[process.pid]
+    del _ERRORS[process.pid], COMMANDS[process.pid]
 
 
 def _broker(stack: contextlib.ExitStack, url: str, processes: list[psutil.Process]) -> str:

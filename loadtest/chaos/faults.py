@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import psutil
 
-from loadtest.chaos.ground import RESTART_WITHIN, Ground, connected, visit
+from loadtest.chaos.ground import RESTART_WITHIN, Ground, Visitor, connected
 from loadtest.swarm import target
 
 #: Does the fault, and returns when it was over, by the run's clock: the promise counts from then.
@@ -156,19 +156,34 @@ def _chunked() -> Iterator[bytes]:
 def _hang_up_before_grant(ground: Ground) -> int:
     for _ in range(30):
         with contextlib.suppress(OSError):
-            token = visit(ground.target, None, stay=True)
+            with Visitor(ground.target) as visitor:
+                token = visitor.token()
             # Whichever worker takes it: half of them are the other one.
             for _ in range(3):
-                visit(ground.target, token, stay=False)
+                with Visitor(ground.target, token) as visitor:
+                    visitor.reset()
     return ground.now()
 
 
 def _join_and_drop(ground: Ground) -> int:
     until = time.monotonic() + 4
     while time.monotonic() < until:
-        with contextlib.suppress(OSError):
-            visit(ground.target, None, stay=False)
+        with contextlib.suppress(OSError), Visitor(ground.target) as visitor:
+            visitor.reset()
         time.sleep(1 / 60)
+    return ground.now()
+
+
+def _close_and_stay(ground: Ground) -> int:
+    with contextlib.ExitStack() as staying:
+        for _ in range(10):
+            with contextlib.suppress(OSError):
+                with Visitor(ground.target) as visitor:
+                    token = visitor.token()
+                    visitor.close(1012)
+                staying.enter_context(Visitor(ground.target, token)).reset()
+        # Longer than a player stays who does not come back.
+        time.sleep(12)
     return ground.now()
 
 
@@ -203,6 +218,9 @@ FAULTS = {
     "chunked": Fault("6 s of bodies in chunks of a byte", _http(_chunked), 3, 6),
     "no-grant": Fault("tokens shown by who hangs up at once", _hang_up_before_grant, 16, 5),
     "join-and-drop": Fault("joins that are reset, 60 a second", _join_and_drop, 16, 4),
+    "close-and-stay": Fault(
+        "clients close with 1012, come back, stay, and are cut off", _close_and_stay, 16, 13,
+    ),
     "close-codes": Fault("clients close with all kinds of codes", _close_codes, 5, 9, cuts=True),
 }  # fmt: skip
 

@@ -101,27 +101,44 @@ def connected(to: Target) -> Iterator[socket.socket]:
         yield connection
 
 
-def visit(to: Target, token: str | None, *, stay: bool) -> str | None:
-    """Say hello, and hang up without a word: at once, or when a token has come, which is
-    returned. Raises OSError."""
-    with connected(to) as client:
-        client.sendall(wire.handshake(wire.host(to.name, to.address[1], False), to.path))
-        data = b""
-        while b"\r\n\r\n" not in data:
-            data += _more(client)
-        client.sendall(wire.message(wire.HELLO, wire.VERSION, "visitor", 24, 24, token, None))
-        if not stay:
-            # A reset, not a goodbye.
-            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            return None
-        rest = data.split(b"\r\n\r\n", 1)[1]
+class Visitor:
+    """A client that is no bot: it has said hello, and hangs up without a word at the end of the
+    block. Raises OSError."""
+
+    def __init__(self, to: Target, token: str | None = None) -> None:
+        self._socket = socket.create_connection(to.address, timeout=5)
+        self._socket.sendall(wire.handshake(wire.host(to.name, to.address[1], False), to.path))
+        self._rest = b""
+        while b"\r\n\r\n" not in self._rest:
+            self._rest += _more(self._socket)
+        self._rest = self._rest.split(b"\r\n\r\n", 1)[1]
+        hello = wire.HELLO, wire.VERSION, "visitor", 24, 24, token, None
+        self._socket.sendall(wire.message(*hello))
+
+    def __enter__(self) -> "Visitor":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def token(self) -> str:
+        """Wait until it is welcome; return the token that it could come back with."""
         reader = wire.Reader(lambda _batch: None)
         while True:
-            parts, rest = reader.take(rest)
+            parts, self._rest = reader.take(self._rest)
             for part in parts:
                 if isinstance(part, bytes) and part[1:2] == bytes((wire.TOKEN,)):
                     return str(msgpack.unpackb(part)[1])
-            rest += _more(client)
+            self._rest += _more(self._socket)
+
+    def close(self, code: int) -> None:
+        """Close with a code."""
+        self._socket.sendall(wire.client_frame(code.to_bytes(2, "big"), wire.CLOSE))
+
+    def reset(self) -> None:
+        """Let the end of the block be a reset of the connection."""
+        linger = struct.pack("ii", 1, 0)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
 
 
 def _more(client: socket.socket) -> bytes:

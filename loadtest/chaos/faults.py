@@ -220,6 +220,7 @@ FAULTS = {
     "join-and-drop": Fault("joins that are reset, 60 a second", _join_and_drop, 16, 4),
     "close-and-stay": Fault(
         "clients close with 1012, come back, stay, and are cut off", _close_and_stay, 16, 13,
+        workers=1,
     ),
     "close-codes": Fault("clients close with all kinds of codes", _close_codes, 5, 9, cuts=True),
 }  # fmt: skip

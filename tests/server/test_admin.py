@@ -276,9 +276,9 @@ def test_orders_reach_all_workers_and_those_that_come_after_them(clients):
             assert client.until_closed()[0] == 1008
         order(server, "close")
         server.process.send_signal(signal.SIGHUP)
+        lines(server, "all workers were replaced")
         for client in clients[4:]:
             assert client.until_closed()[0] == 1012
-        lines(server, "all workers were replaced")
         for token in tokens[:4]:
             kicked = SocketClient(server.port)
             clients.append(kicked)

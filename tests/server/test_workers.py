@@ -287,7 +287,7 @@ def test_a_server_whose_terminal_is_closed_ends(workers):
         command = ["-m", "server", "--port", "0", "--workers", workers, "--broker", "null://"]
         os.execv(sys.executable, [sys.executable, *command])
     told = b""
-    while b"Ctrl-C" not in told:
+    while b"Ctrl-C ends it)\r\n" not in told:
         told += os.read(terminal, 4096)
     os.close(terminal)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0

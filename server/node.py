@@ -402,7 +402,8 @@ class Node:
         if kind == peer_protocol.HEARTBEAT:
             self.peers.heard(*fields)
             self.orders.greet(fields[0])
-        elif kind in _BETWEEN_FITTING and not self.peers.fits(fields[0]):
+        elif not self.peers.fits(fields[0]):
+            # It serves another world, whatever it tells of players.
             return
         elif kind == peer_protocol.CLAIM:
             self.claims.claimed(*fields)
@@ -475,13 +476,6 @@ class Node:
         for resident in self.residents.values():
             if resident.session is not None:
                 resident.session.tell_link()
-
-
-#: What a node is not believed that serves another world, or has other brokers.
-_BETWEEN_FITTING = (
-    peer_protocol.CLAIM, peer_protocol.GRANT, peer_protocol.ORDER, peer_protocol.WHERE,
-    peer_protocol.HERE,
-)  # fmt: skip
 
 
 def _wanted(intent: Intent, track: Track | None) -> Intent:

@@ -229,6 +229,17 @@ def test_a_misfits_claims_are_not_obeyed(one):
     a = one.place("A", (0, 0))
     stray = one.host(seed=7)
     one.run(1500)
-    stray.node.claims.ask(a.id, lambda _granted: None)
+    stray.node.claims.ask(a.id, lambda _granted: None, lambda: None)
+    one.run(1000)
+    assert a.connection.closed is None and a.id in host.node.residents
+
+
+def test_who_plays_as_somebody_in_another_world_is_somebody_else(one):
+    [host] = one.hosts
+    a = one.place("A", (0, 0))
+    stray = one.host(seed=7)
+    one.run(1500)
+    hosted = peer_protocol.hosted(stray.node.id, [a.id, 5])
+    stray.broker.publish(stray.node.channels.nodes, hosted)
     one.run(1000)
     assert a.connection.closed is None and a.id in host.node.residents

@@ -9,7 +9,7 @@ import pytest
 from brokers import Message, Reset
 from server import peer_protocol, protocol
 from server.peers import DEAD_AFTER, GONE_AFTER, HEARTBEAT_EVERY
-from server.replicas import HAIL_AGAIN, HAIL_AGAIN_MOST, READY_AFTER, RESIDENTS_EVERY
+from server.replicas import ECHO_WITHIN, HAIL_AGAIN, HAIL_AGAIN_MOST, READY_AFTER, RESIDENTS_EVERY
 from tests.server.harness import Harness
 from world.track import SPEED, UNIT
 
@@ -560,3 +560,69 @@ def test_a_node_that_says_it_stops_is_kept_for_ten_seconds_and_no_longer(watched
     assert seen(watcher) == {1}
     harness.run(HEARTBEAT_EVERY + 200)
     assert seen(watcher) == set() and not harness.node.peers.peers
+
+
+# Own batches.
+
+
+def losing(broker, lost):
+    """Lose those publications, counted from now, whose turn is in `lost`; return all of them."""
+    said, publish = [], broker.publish
+
+    def some(channel, payload):
+        said.append((channel, payload))
+        return len(said) - 1 in lost or publish(channel, payload)
+
+    broker.publish = some
+    return said
+
+
+def test_an_own_batch_that_a_later_one_overtakes_counts_before_it_and_once(watched):
+    harness, watcher = watched
+    neighbour = harness.place("N", SQUARE)
+    harness.run(900)
+    losing(harness.broker, {0})
+    neighbour.send(6, "lost on its way")
+    assert watcher.model.heard == []
+    neighbour.send(6, "and this is not")
+    # At once, and in order: on one channel none comes after a later one.
+    assert [text for _, text in watcher.model.heard] == ["lost on its way", "and this is not"]
+    assert harness.loop.stats["unheard_batches"] == 0
+    harness.run(2 * ECHO_WITHIN)
+    assert len(watcher.model.heard) == 2
+    harness.check()
+
+
+def test_an_own_batch_that_is_lost_counts_after_a_while_and_then_never_again(watched):
+    harness, watcher = watched
+    neighbour = harness.place("N", SQUARE)
+    harness.run(900)
+    said = losing(harness.broker, {0})
+    neighbour.send(6, "lost on its way")
+    harness.run(ECHO_WITHIN - 1)
+    assert watcher.model.heard == []
+    harness.run(1)
+    assert watcher.model.heard == [("N", "lost on its way")]
+    # It comes in the end, or twice: that is no news.
+    for _ in range(2):
+        harness.node.take(Message(*said[0]))
+    harness.run(ECHO_WITHIN)
+    assert len(watcher.model.heard) == 1
+    harness.check()
+
+
+def test_only_the_newest_question_that_comes_back_says_that_one_hears(watched):
+    harness, watcher = watched
+    said = losing(harness.broker, set())
+    square = harness.node.channels.square(SQUARE)
+    harness.node.take(Reset({square}))
+    harness.settle()
+    [(channel, first)] = [one for one in said if msgpack.unpackb(one[1])[0] == peer_protocol.HAIL]
+    harness.run(500)
+    harness.broker.losing = 1.0
+    harness.node.take(Reset({square}))
+    harness.node.take(Message(channel, first))
+    said.clear()
+    harness.run(1000)
+    asked = [one for one in said if msgpack.unpackb(one[1])[0] == peer_protocol.HAIL]
+    assert len(asked) >= 3, "what was asked before the loss answers nothing"

@@ -1,5 +1,7 @@
 """The node with its sessions: who is told what, over real bytes, in a time that the test moves."""
 
+import time
+
 import msgpack
 import pytest
 from hypothesis import given, settings
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from brokers import Reset
 from server.node import DIMMED_FOR, INTENT_AGE
 from server.replicas import LINGER
+from server.tokens import PLACE_FOR
 from tests.server.harness import Harness
 from world.track import SPEED, UNIT
 
@@ -299,6 +302,23 @@ def test_who_comes_back_to_where_water_is_now_begins_as_a_newcomer(harness):
     again = harness.client().hello("B", token=token)
     assert again.id == b.id
     assert abs(again.at()[0]) < 7 * UNIT and abs(again.at()[1]) < 7 * UNIT
+
+
+@pytest.mark.parametrize("age", [PLACE_FOR - 10, PLACE_FOR + 10])
+def test_a_tokens_place_counts_for_a_minute(harness, monkeypatch, age):
+    b, now = harness.place("B", (3, 0)), time.time()
+    place = b.at()
+    with monkeypatch.context() as earlier:
+        earlier.setattr(time, "time", lambda: now - age)
+        b.session.renew_token(anyway=True)
+    token = b.model.token
+    b.connection.lose(1000)
+    harness.run(300)
+    # As on a server that has started anew: only the token tells where the player was.
+    harness.node.left.clear()
+    again = harness.client().hello("B", token=token)
+    assert again.id == b.id
+    assert (again.at() == place) == (age < PLACE_FOR)
 
 
 @pytest.mark.parametrize("lost", [True, False])

@@ -8,7 +8,7 @@ import pytest
 
 from brokers import Message, Reset
 from server import peer_protocol, protocol
-from server.peers import DEAD_AFTER, GONE_AFTER, HEARTBEAT_EVERY
+from server.peers import CLOCK_WINDOW, DEAD_AFTER, GONE_AFTER, HEARTBEAT_EVERY
 from server.replicas import ECHO_WITHIN, HAIL_AGAIN, HAIL_AGAIN_MOST, READY_AFTER, RESIDENTS_EVERY
 from tests.server.harness import Harness
 from world.track import SPEED, UNIT
@@ -626,3 +626,65 @@ def test_only_the_newest_question_that_comes_back_says_that_one_hears(watched):
     harness.run(1000)
     asked = [one for one in said if msgpack.unpackb(one[1])[0] == peer_protocol.HAIL]
     assert len(asked) >= 3, "what was asked before the loss answers nothing"
+
+
+# Clocks, and what is shown later.
+
+
+def test_a_newcomer_is_shown_what_another_nodes_batches_have_changed(watched):
+    harness, watcher = watched
+    batch(harness, [entry(1)], 0, 1)
+    first = harness.place("X", SQUARE, (8, 8))
+    batch(harness, [[1, 1, 2, 0, 4096, 4096, 0, 0, 0, 0]], 1, 2)
+    second = harness.place("Y", SQUARE, (8, 8))
+    for client in (watcher, first, second):
+        known = client.model.players[1]
+        assert (known.seq, known.at(client.now())) == (2, (4096, 4096))
+    batch(harness, [[3, 1, 3]], 2, 3)
+    assert 1 not in harness.place("Z", SQUARE, (8, 8)).model.players
+
+
+@pytest.mark.parametrize("ahead", [-3_600_000, 0, 3_600_000])
+@pytest.mark.parametrize("by", ["batch", "residents"])
+def test_a_walk_told_by_another_clock_is_shown_by_the_own(watched, ahead, by):
+    harness, watcher = watched
+    there = harness.loop.now() + ahead
+    heartbeat(harness, {SQUARE: 1}, sent=there)
+    # It began 300 ms ago, and takes two seconds for two tiles.
+    event = [0, 1, 1, 0, "P1", False, 1024, 1024, 2048, 0, 300, 2000]
+    if by == "batch":
+        heard(harness, protocol.batch(SQUARE, NODE, 0, 1, there, 0, [event]))
+    else:
+        heard(harness, peer_protocol.residents(SQUARE, NODE, 1, there, 0, 1, [event]))
+    harness.run(700)
+    for client in (watcher, harness.place("N", SQUARE)):
+        assert client.model.players[1].at(client.now()) == (2048, 1024)
+    assert watcher.model.clocks.get(NODE, 0) == -ahead
+
+
+def told_clocks(harness, watcher, differences):
+    """Let a node's heartbeats be heard so many ms after they were sent, one a second; return what
+    the watcher was told of its clock within a second of each."""
+    told = []
+    for difference in differences:
+        heartbeat(harness, {}, sent=harness.loop.now() - difference)
+        harness.run(HEARTBEAT_EVERY)
+        told.append(watcher.model.clocks[NODE])
+    return told
+
+
+def test_the_quickest_heartbeat_tells_how_a_clock_differs(watched):
+    harness, watcher = watched
+    assert told_clocks(harness, watcher, [100, 40, 90, 300, 45]) == [100, 40, 40, 40, 40]
+
+
+def test_a_clock_is_told_anew_when_it_differs_by_three_ms(watched):
+    harness, watcher = watched
+    assert told_clocks(harness, watcher, [100, 99, 98, 97, 96, 94]) == [100, 100, 100, 97, 97, 94]
+
+
+def test_a_quick_heartbeat_counts_for_a_minute(watched):
+    harness, watcher = watched
+    seconds = CLOCK_WINDOW // HEARTBEAT_EVERY
+    told = told_clocks(harness, watcher, [40] + [90] * (seconds + 3))
+    assert told == [40] * (seconds + 1) + [90] * 3

@@ -46,3 +46,18 @@ def test_an_invitation_is_no_token_and_nobody_else_can_make_one():
     forged = Tokens("other").invite(5, (1, 1))
     for text in ("", "7", "a.b.c", tokens.invite(5, (1, 1))[:-1], forged):
         assert tokens.read_invitation(text) is None
+
+
+def test_a_token_of_another_secret_or_with_a_letter_changed_is_worth_nothing():
+    token = Tokens("shared").make(5, 3, (100, -7))
+    assert Tokens("another").read(token) is None
+    for at in range(len(token) - 1):
+        other = "A" if token[at] != "A" else "B"
+        assert Tokens("shared").read(token[:at] + other + token[at + 1 :]) is None
+
+
+def test_without_a_secret_each_process_has_one_of_its_own():
+    one, other = Tokens(None), Tokens(None)
+    token = one.make(5, 3, (100, -7))
+    assert one.read(token) == (5, 3, (100, -7), True)
+    assert other.read(token) is None and Tokens("").read(token) is None

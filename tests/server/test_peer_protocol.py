@@ -125,6 +125,7 @@ def spoken():
     harness.run(5000)
     harness.client(harness.hosts[0]).hello("B", token=b.model.token)
     harness.run(1500)
+    # And who is hosted where, if its turn came.
     assert {message[0] for _, message in said} >= {20, 32, 33, 34, 35, 36}
     return said
 

@@ -8,6 +8,7 @@ import pytest
 
 from server import app, frames, node, peers, protocol, replicas, session, tokens
 from server.protocol import MESSAGES
+from tests import model
 from world import events
 from world.grid import HEIGHTS, WIDTHS
 
@@ -64,7 +65,7 @@ NUMBERS = [
     ("protocol", f"up to {protocol.TOKEN_LIMIT} characters"),
     ("protocol", f"to {WIDTHS[0]}–{WIDTHS[1]} and {HEIGHTS[0]}–{HEIGHTS[1]}"),
     ("protocol", f"not more than {node.INTENT_AGE} ms ago"),
-    ("protocol", f"(id, the highest seq) for {seconds(events.REMEMBERED)}"),
+    ("protocol", f"(id, the highest seq) for {seconds(model.REMEMBERED)}"),
     ("protocol", f"changes by {peers.CLOCK_STEP} ms or more"),
     ("protocol", f"is over {seconds(session.BEHIND_AFTER)} old when the next is due"),
     ("protocol", f"leaves {session.BEHIND_BYTES // 1024} KiB unacknowledged"),

@@ -38,6 +38,10 @@ truth: .venv/testable
 bench: .venv/measurable
 	@$(BIN)/python -m bench
 
+.PHONY: bench-floods
+bench-floods: .venv/measurable
+	@$(BIN)/python -m bench --floods
+
 bench-peers: .venv/measurable .venv-peers/installed $(NODE_PEERS)/node_modules/.package-lock.json
 	@$(BIN)/python -m loadtest.peers --report tests/output/peers --json tests/output/peers/run.json
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from needs import packages
 
 with packages("swarm"):
-    from bench import micro, whole
+    from bench import floods, micro, whole
 
 RECORDED = Path(__file__).resolve().parent / "recorded.json"
 
@@ -44,8 +44,18 @@ def main() -> int:
         "--full", action="store_true",
         help="more shapes, each three times: medians; takes twelve minutes",
     )  # fmt: skip
+    parser.add_argument(
+        "--floods", action="store_true",
+        help="instead: what players notice while strangers flood the server; takes two minutes",
+    )  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all results there")
     given = parser.parse_args()
+    if given.floods:
+        rows = floods.measure(lambda text: print(text, flush=True))
+        if given.json is not None:
+            given.json.parent.mkdir(parents=True, exist_ok=True)
+            given.json.write_text(json.dumps(rows, indent=1) + "\n")
+        return 0
     print("one move, one flush, one snapshot (bench/micro.py) ...", flush=True)
     found = {f"{name}, us": figure for name, figure in micro.measure().items()}
     print("the whole server (bench/whole.py) ...", flush=True)

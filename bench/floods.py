@@ -1,0 +1,420 @@
+"""What players notice while strangers flood a server: python -m bench --floods.
+
+Two hundred walk and ping; the time until each pong and each own move is measured for some seconds
+before and during each flood, which another process makes. All come from this machine, which no
+address limit holds up: it is the harder case. It prints figures, and judges nothing.
+"""
+
+import contextlib
+import math
+import multiprocessing
+import selectors
+import socket
+import struct
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgpack
+
+from loadtest.swarm import target, wire
+
+#: Who is measured; moves and pings of each, a second; squares over which they begin.
+PLAYERS, MOVES, PINGS, SPREAD = 200, 1.0, 4.0, 8
+
+#: Seconds measured before and during a flood, and of rest behind it.
+BEFORE, DURING, REST = 3.0, 6.0, 1.5
+
+#: How much later the slowest of a hundred may be during a flood, in ms.
+TARGET = 50
+
+GET = b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+Address = tuple[str, int]
+
+
+# Floods. Each gets the server's address, and goes on until its process is ended.
+
+
+def _connect(to: Address) -> socket.socket:
+    return socket.create_connection(to, timeout=10)
+
+
+def _websocket(to: Address) -> socket.socket:
+    """Return a connection after its handshake."""
+    sock = _connect(to)
+    sock.sendall(wire.handshake("localhost", "/ws"))
+    answer = b""
+    while b"\r\n\r\n" not in answer:
+        data = sock.recv(4096)
+        if not data:
+            raise ConnectionError("no handshake")
+        answer += data
+    return sock
+
+
+def _player(to: Address, token: str | None = None) -> tuple[socket.socket, str | None]:
+    """Return a connection in play and the newest token."""
+    sock = _websocket(to)
+    sock.sendall(wire.message(wire.HELLO, wire.VERSION, "Flood", 40, 25, token, None))
+    heard = b""
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        data = sock.recv(65536)
+        if not data:
+            raise ConnectionError("sent away")
+        heard += data
+        parts, _ = _cut(heard)
+        for payload in parts:
+            if payload[:2] == bytes((0x92, wire.TOKEN)):
+                return sock, msgpack.unpackb(payload)[1]
+    raise ConnectionError("no token")
+
+
+def _reset(sock: socket.socket) -> None:
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    sock.close()
+
+
+def _again(work: Callable[[], None]) -> None:
+    """Do something again and again, whatever the server thinks of it."""
+    while True:
+        try:
+            work()
+        except OSError:
+            time.sleep(0.01)
+
+
+def pipelined(to: Address) -> None:
+    """One connection after the other asks without waiting for answers."""
+
+    def work() -> None:
+        with _connect(to) as sock:
+            sock.setblocking(False)
+            with selectors.DefaultSelector() as ready:
+                ready.register(sock, selectors.EVENT_READ | selectors.EVENT_WRITE)
+                while True:
+                    for _, events in ready.select():
+                        if events & selectors.EVENT_READ and not sock.recv(1 << 20):
+                            return
+                        if events & selectors.EVENT_WRITE:
+                            sock.send(GET % b"/healthz" * 50)
+
+    _again(work)
+
+
+def keep_alive(to: Address) -> None:
+    """One client asks as soon as it is answered."""
+
+    def work() -> None:
+        with _connect(to) as sock:
+            while True:
+                sock.sendall(GET % b"/main.js")
+                answer = b""
+                while b"\r\n\r\n" not in answer:
+                    data = sock.recv(65536)
+                    if not data:
+                        return
+                    answer += data
+                head, body = answer.split(b"\r\n\r\n", 1)
+                left = int(head.split(b"Content-Length: ")[1].split(b"\r\n")[0]) - len(body)
+                while left > 0:
+                    left -= len(sock.recv(65536)) or left
+
+    _again(work)
+
+
+def thirty_clients(to: Address) -> None:
+    """Thirty such clients."""
+    for _ in range(29):
+        threading.Thread(target=keep_alive, args=(to,), daemon=True).start()
+    keep_alive(to)
+
+
+def _body(to: Address, head: bytes, body: bytes) -> None:
+    def work() -> None:
+        with _connect(to) as sock:
+            sock.sendall(b"POST / HTTP/1.1\r\nHost: localhost\r\n" + head + b"\r\n\r\n")
+            while True:
+                sock.sendall(body)
+
+    _again(work)
+
+
+def chunked_body(to: Address) -> None:
+    """An endless body in chunks of a byte."""
+    _body(to, b"Transfer-Encoding: chunked", b"1\r\nx\r\n" * 5000)
+
+
+def long_body(to: Address) -> None:
+    """A body of a hundred gigabytes."""
+    _body(to, b"Content-Length: 100000000000", b"x" * 65536)
+
+
+def slow_heads(to: Address) -> None:
+    """Three hundred requests, a byte at a time."""
+    sockets = [_connect(to) for _ in range(300)]
+    while True:
+        for at, sock in enumerate(sockets):
+            try:
+                sock.sendall(b"x")
+            except OSError:
+                sock.close()
+                with contextlib.suppress(OSError):
+                    sockets[at] = _connect(to)
+        time.sleep(0.02)
+
+
+def silent_sockets(to: Address) -> None:
+    """Five hundred connections that say nothing, and come again when they are closed."""
+    sockets: list[socket.socket] = []
+
+    def work() -> None:
+        sockets.append(_connect(to))
+        if len(sockets) > 500:
+            sockets.pop(0).close()
+
+    _again(work)
+
+
+def join_and_drop(to: Address) -> None:
+    """Newcomers who are gone at once."""
+    _again(lambda: _reset(_player(to)[0]))
+
+
+def chat_by_coming_back(to: Address) -> None:
+    """One player who says five things, and comes back to say five more."""
+    token: list[str | None] = [None]
+
+    def work() -> None:
+        sock, token[0] = _player(to, token[0])
+        sock.sendall(b"".join(wire.message(wire.SAY, "x" * 120) for _ in range(5)))
+        time.sleep(0.01)
+        _reset(sock)
+
+    _again(work)
+
+
+def _frames(to: Address, opcode: int) -> None:
+    flood = wire.client_frame(b"", opcode) * 2000
+
+    def work() -> None:
+        sock, _ = _player(to)
+        with sock:
+            while True:
+                sock.sendall(flood)
+
+    _again(work)
+
+
+def pings(to: Address) -> None:
+    """WebSocket pings without end."""
+    _frames(to, wire.WS_PING)
+
+
+def pongs(to: Address) -> None:
+    """WebSocket pongs without end."""
+    _frames(to, wire.WS_PONG)
+
+
+def handshakes(to: Address) -> None:
+    """WebSockets that are opened and closed."""
+    _again(lambda: _reset(_websocket(to)))
+
+
+FLOODS = (
+    pipelined, keep_alive, thirty_clients, chunked_body, long_body, slow_heads, silent_sockets,
+    join_and_drop, chat_by_coming_back, pings, pongs, handshakes,
+)  # fmt: skip
+
+
+# Players.
+
+
+def _cut(data: bytes) -> tuple[list[bytes], bytes]:
+    """Return the payloads of whole frames, and the rest."""
+    payloads, at = [], 0
+    while at + 2 <= len(data):
+        size, start = data[at + 1], at + 2
+        if size >= 126:
+            start += 2 if size == 126 else 8
+            size = int.from_bytes(data[at + 2 : start], "big")
+        if start + size > len(data):
+            break
+        payloads.append(data[start : start + size])
+        at = start + size
+    return payloads, data[at:]
+
+
+class Player:
+    """One who walks to and fro, and is measured."""
+
+    def __init__(self, to: Address, number: int) -> None:
+        self.socket = _websocket(to)
+        self.socket.sendall(
+            wire.message(wire.HELLO, wire.VERSION, f"P{number}", 40, 25, None, None)
+        )
+        self.rest = b""
+        self.id = self.flush = self.walks = 0
+        #: How far node time is ahead of ours, in ms.
+        self.ahead = 0
+        #: When each move that is not answered yet was sent.
+        self.moves: dict[int, float] = {}
+        # Not all of them in one moment.
+        self.move_at = time.monotonic() + number / PLAYERS / MOVES
+        self.ping_at = time.monotonic() + number / PLAYERS / PINGS
+
+
+class Field:
+    """All players, and what was measured since the last report."""
+
+    def __init__(self, to: Address) -> None:
+        self.pongs: list[float] = []
+        self.moves: list[float] = []
+        self.heard = time.monotonic()
+        #: The longest time in which nobody got a pong.
+        self.gap = 0.0
+        self.lost = 0
+        self._decoded: dict[bytes, dict[int, int]] = {}
+        self._ready = selectors.DefaultSelector()
+        self._players = [Player(to, number) for number in range(PLAYERS)]
+        for player in self._players:
+            player.socket.setblocking(False)
+            self._ready.register(player.socket, selectors.EVENT_READ, player)
+
+    def run(self, seconds: float) -> None:
+        """Let them play, and forget what was measured before."""
+        self.pongs, self.moves, self.gap = [], [], 0.0
+        self.heard = time.monotonic()
+        until = self.heard + seconds
+        while (now := time.monotonic()) < until:
+            for key, _ in self._ready.select(0.002):
+                self._read(key.data)
+            for player in self._players:
+                self._act(player, now)
+        self.gap = max(self.gap, time.monotonic() - self.heard)
+        # What was never answered has taken so long at least.
+        for player in self._players:
+            self.moves += [now - sent for sent in player.moves.values() if now - sent > 1]
+
+    def _read(self, player: Player) -> None:
+        try:
+            data = player.socket.recv(1 << 20)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.lost += 1
+            self._ready.unregister(player.socket)
+            self._players.remove(player)
+            player.socket.close()
+            return
+        now = time.monotonic()
+        payloads, player.rest = _cut(player.rest + data)
+        for payload in payloads:
+            kind = payload[1] if len(payload) > 1 else 0
+            if kind == wire.BATCH:
+                acknowledged = self._decode(payload).get(player.id)
+                for number in [n for n in player.moves if n <= (acknowledged or 0)]:
+                    self.moves.append(now - player.moves.pop(number))
+            elif kind == wire.FLUSH:
+                player.flush = msgpack.unpackb(payload)[1]
+            elif kind == wire.PONG:
+                self.pongs.append(now - msgpack.unpackb(payload)[1] / 1e6)
+                self.gap = max(self.gap, now - self.heard)
+                self.heard = now
+            elif kind == wire.WELCOME:
+                fields = msgpack.unpackb(payload)
+                player.id, player.ahead = fields[2], fields[3] - int(now * 1000)
+
+    def _decode(self, payload: bytes) -> dict[int, int]:
+        """Return the acknowledged intents of a batch by player; all get the same bytes."""
+        found = self._decoded.get(payload)
+        if found is None:
+            if len(self._decoded) > 5000:
+                self._decoded.clear()
+            events = msgpack.unpackb(payload)[8]
+            found = {e[1]: e[3] for e in events if e[0] in (wire.ENTER, wire.TRACK)}
+            self._decoded[payload] = found
+        return found
+
+    def _act(self, player: Player, now: float) -> None:
+        if not player.id:
+            return
+        messages = b""
+        if now >= player.ping_at:
+            player.ping_at = max(player.ping_at + 1 / PINGS, now)
+            messages += wire.message(wire.PING, int(now * 1e6), player.flush)
+        if now >= player.move_at:
+            player.move_at = max(player.move_at + 1 / MOVES, now)
+            player.walks += 1
+            player.moves[player.walks] = now
+            heading = 1 - 2 * (player.walks % 2)
+            messages += wire.message(
+                wire.WALK, player.walks, int(now * 1000) + player.ahead, heading, 0
+            )
+        if messages:
+            with contextlib.suppress(OSError):
+                player.socket.sendall(messages)
+
+    def close(self) -> None:
+        """Let everybody leave."""
+        for player in self._players:
+            player.socket.close()
+        self._ready.close()
+
+
+def _slowest(times: list[float]) -> float:
+    """Return the 99th percentile in ms."""
+    ordered = sorted(times)
+    return ordered[math.ceil(len(ordered) * 0.99) - 1] * 1000 if ordered else math.nan
+
+
+def measure(say: Callable[[str], None]) -> list[dict[str, Any]]:
+    """Measure each flood, and return a row for each; `say` is told the table as it grows."""
+    rows = []
+    floods = multiprocessing.get_context("spawn")
+    say(
+        f"\n{PLAYERS} players walk and ping; 99th percentiles in ms, "
+        f"target: during a flood at most {TARGET} more\n\n"
+        f"{'':22}{'pong':>16}{'own move':>18}{'no pong at all':>18}\n"
+        f"{'flood':22}{'before':>8}{'during':>8}{'before':>10}{'during':>8}{'for, ms':>18}"
+    )
+    with target.started("", 1, SPREAD, ()) as server:
+        field = Field(server.address)
+        try:
+            field.run(3)
+            for flood in FLOODS:
+                field.run(BEFORE)
+                row: dict[str, Any] = {"flood": flood.__name__.replace("_", " ")}
+                row["pong before"], row["move before"] = (
+                    _slowest(field.pongs), _slowest(field.moves),
+                )  # fmt: skip
+                process = floods.Process(target=flood, args=(server.address,), daemon=True)
+                process.start()
+                field.run(0.5)  # in which its interpreter starts
+                field.run(DURING)
+                row["pong"], row["move"] = _slowest(field.pongs), _slowest(field.moves)
+                row["gap"], row["lost"] = field.gap * 1000, field.lost
+                process.kill()
+                process.join()
+                rows.append(row)
+                worse = max(row["pong"] - row["pong before"], row["move"] - row["move before"])
+                say(
+                    f"{row['flood']:22}{row['pong before']:>8.0f}{row['pong']:>8.0f}"
+                    f"{row['move before']:>10.0f}{row['move']:>8.0f}{row['gap']:>18.0f}"
+                    f"{'' if worse <= TARGET else '  missed'}"
+                    f"{f'  {field.lost} lost their connection' if field.lost else ''}"
+                )
+                field.run(REST)
+        finally:
+            field.close()
+    return rows
+
+
+if __name__ == "__main__":
+    measure(lambda text: print(text, flush=True))
+    sys.exit(0)

@@ -314,7 +314,8 @@ class Bot:
         """Where it is, by what it was told."""
         x, y, dx, dy, start, duration = self.position
         gone = round(now / 1000 + self.offset) - start
-        if gone >= duration:
+        if gone >= duration or duration == 0:
+            # Who stands may do so from a moment that its clock has yet to reach.
             return x + dx, y + dy
         gone = max(gone, 0)
         return x + dx * gone // duration, y + dy * gone // duration

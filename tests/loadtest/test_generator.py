@@ -7,15 +7,26 @@ import socket
 from loadtest.swarm.bot import CLOSED, PLAYING
 from loadtest.swarm.generator import Generator, Plan
 
+PLAN = Plan(
+    address=("127.0.0.1", 1), name="", tls="", path="/ws", scenario="slow", rate=1.0,
+    viewport=(24, 24), indices=range(2), sample=100, joins=1.0, epoch=0, cpus=(), returns=True,
+)  # fmt: skip
+
+
+def test_who_stands_from_a_moment_that_is_yet_to_come_is_where_it_stands():
+    ours, theirs = multiprocessing.Pipe()
+    with ours, theirs:
+        bot = Generator(theirs, PLAN)._bots[0]
+        bot.offset, bot.position = 0.0, (7, 8, 0, 0, 5000, 0)
+        assert bot.at(4_999_000) == bot.at(5_001_000) == (7, 8)
+        bot.position = 7, 8, 100, 0, 5000, 10
+        assert bot.at(4_999_000) == (7, 8) and bot.at(5_005_000) == (57, 8)
+
 
 def test_a_bot_that_never_reads_and_is_hung_up_on_keeps_nobody_awake():
     ours, theirs = multiprocessing.Pipe()
-    plan = Plan(
-        address=("127.0.0.1", 1), name="", tls="", path="/ws", scenario="slow", rate=1.0,
-        viewport=(24, 24), indices=range(2), sample=100, joins=1.0, epoch=0, cpus=(), returns=True,
-    )  # fmt: skip
     with ours, theirs:
-        generator = Generator(theirs, plan)
+        generator = Generator(theirs, PLAN)
         bot = generator._bots[1]
         near, far = socket.socketpair()
         bot.socket, bot.fd, bot.state, bot.id = near, near.fileno(), PLAYING, 7

@@ -9,8 +9,12 @@ from importlib import import_module
 from urllib.parse import urlsplit
 
 from brokers.base import UNVERIFIED, VERIFIED, Broker, BrokerClosed, LinkAge, Message, Reset, bare
-from brokers.ring import Ring
-from brokers.sealed import Sealed
+from needs import packages
+
+# `python -m brokers.zeromq` begins here.
+with packages("play"):
+    from brokers.ring import Ring
+    from brokers.sealed import Sealed
 
 __all__ = [
     "BACKENDS", "UNVERIFIED", "VERIFIED", "Broker", "BrokerClosed", "LinkAge", "Message", "Reset",

@@ -66,7 +66,10 @@ def endpoints(url: str, tls_scheme: str, tls: str = VERIFIED) -> list[Endpoint]:
         except ValueError:
             host, port = None, 0
         if not host:
-            raise ValueError(f"{text!r} is no host:port for {parts.scheme}://")
+            raise ValueError(
+                f"{text!r} is no host:port for {parts.scheme}://: name a server, such as "
+                f"{parts.scheme}://127.0.0.1:{DEFAULT_PORT}"
+            )
         found.append(Endpoint(host, port, unquote(username), unquote(password), context))
     return found
 

@@ -251,6 +251,8 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
     """
     parser = argparse.ArgumentParser(
         prog="python -m server",
+        # The list of all options would hide the sentence that tells what is wrong.
+        usage="python -m server [--help] [OPTION ...]",
         description="Serve Flatlands: an endless world in which every square is a channel.",
         epilog="Each option can be set by the environment variable named with it.",
     )
@@ -291,7 +293,7 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
     given["sealed"] = not given.pop("unsealed") and given["secret"] is not None
     given["admin_token"] = given["admin_token"] or None
     if given["log_format"] not in ("text", "json"):
-        parser.error("--log-format is text or json")
+        parser.error(f"--log-format {given['log_format']} is neither text nor json")
     if given["log_level"] not in ("DEBUG", "INFO", "WARNING", "ERROR"):
         parser.error(f"--log-level {given['log_level']} is not DEBUG, INFO, WARNING or ERROR")
     return Settings(**given)

@@ -13,14 +13,17 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from rich.table import Table
+from needs import packages
 
-from loadtest.chaos.faults import FAULTS, SHORT, Fault
-from loadtest.chaos.ground import Ground
-from loadtest.chaos.soak import soak
-from loadtest.signals import like_ctrl_c
-from loadtest.swarm import show
-from loadtest.swarm.run import Field, Options, Result, TargetError, run
+with packages("swarm"):
+    from rich.table import Table
+
+    from loadtest.chaos.faults import FAULTS, SHORT, Fault
+    from loadtest.chaos.ground import Ground
+    from loadtest.chaos.soak import soak
+    from loadtest.signals import like_ctrl_c
+    from loadtest.swarm import show
+    from loadtest.swarm.run import Field, Options, Result, TargetError, run
 
 #: Seconds between the begin of the measured time and the fault, and from its end to that of the
 #: run, besides what is promised.

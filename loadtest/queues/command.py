@@ -87,6 +87,7 @@ def parser() -> argparse.ArgumentParser:
     cores = os.cpu_count() or 1
     found = argparse.ArgumentParser(
         prog="two_queues.py",
+        usage="python loadtest/two_queues.py [--help] [OPTION ...]",
         description="Measure how many messages the brokers carry. A client is a process that "
         "publishes to random channels at full throttle, and one that hears all channels.",
     )

@@ -126,6 +126,7 @@ def _parser() -> argparse.ArgumentParser:
     scenarios = "\n".join(f"  {name:15}{s.about}" for name, s in SCENARIOS.items())
     parser = argparse.ArgumentParser(
         prog="bots.py",
+        usage="python loadtest/bots.py [--help] [OPTION ...]",
         description="Measure a Flatlands server with a swarm of clients, and judge what they hear.",
         epilog=EPILOG.format(scenarios),
         formatter_class=argparse.RawDescriptionHelpFormatter,

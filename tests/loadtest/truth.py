@@ -11,9 +11,12 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 
-from loadtest.swarm import target
-from loadtest.swarm.run import Options, Result, TargetError, run
-from loadtest.swarm.scenarios import SCENARIOS
+from needs import packages
+
+with packages("test"):
+    from loadtest.swarm import target
+    from loadtest.swarm.run import Options, Result, TargetError, run
+    from loadtest.swarm.scenarios import SCENARIOS
 
 BROKERS = ("memory://", "redis://", "zeromq://", "redis://,redis://", "rediscluster://")
 

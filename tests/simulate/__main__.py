@@ -11,8 +11,11 @@ import sys
 import time
 import traceback
 
-from tests.simulate.deeds import Deed, Plan, World, plan
-from tests.simulate.rule import check_end
+from needs import packages
+
+with packages("test"):
+    from tests.simulate.deeds import Deed, Plan, World, plan
+    from tests.simulate.rule import check_end
 
 #: A plan that was shrunk has at most so many deeds, or is said to be longer.
 SHORT = 15

@@ -85,6 +85,12 @@ def operator_pages(server: "Server", token: str | None) -> Blueprint:
         server.node.orders.give(kind, who, seconds)
         return jsonify({"deed": deed, "who": who, "seconds": seconds})
 
+    @pages.get("/admin/<deed>")
+    def no_order(deed: str) -> Response:
+        answer = _answer(405, "Orders are given by POST: curl -X POST.")
+        answer.headers["Allow"] = "POST"
+        return answer
+
     @pages.after_request
     def fresh(response: Response) -> Response:
         # What is so now is nothing for a proxy to keep, or to show to anybody else.

@@ -25,6 +25,9 @@ LIMIT = 1000
 #: An order is told again so many ms later, for the links of other nodes may have been down.
 REPEAT_AFTER = 5000
 
+#: An order that ends within so many seconds of what is known here is the same one.
+SAME = 2
+
 #: How they are called in logs.
 DEEDS = {KICK: "kick", BAR: "bar", MUTE: "mute", DOOR: "close the door", NOTICE: "notice"}
 
@@ -56,7 +59,10 @@ class Orders:
     def heard(self, node: int, deed: int, who: str, seconds: int) -> None:
         """Obey an order that a node tells."""
         if node != self._node.id:
-            tell("order", deed=DEEDS[deed], who=who, seconds=seconds, node=node)
+            # Every node tells everything again to each that is new: a line for each would be
+            # many. What is in force here until the same moment is no news.
+            if deed == NOTICE or abs(seconds - self.seconds(deed, who)) > SAME:
+                tell("order", deed=DEEDS[deed], who=who, seconds=seconds, node=node)
             self._obey(deed, who, seconds)
 
     def greet(self, node: int) -> None:

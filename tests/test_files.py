@@ -57,6 +57,33 @@ def test_the_lock_has_every_package_that_is_asked_for_and_what_that_needs(name):
                 waiting.append(key)
 
 
+@pytest.mark.parametrize(
+    ("command", "target"),
+    [
+        ("-m server", "play"),
+        ("-m brokers.zeromq", "play"),
+        ("loadtest/bots.py", "swarm"),
+        ("loadtest/two_queues.py", "swarm"),
+        ("-m loadtest.chaos", "swarm"),
+        ("-m loadtest.peers", "swarm"),
+        ("-m bench", "swarm"),
+        ("-m tests.simulate", "test"),
+        ("-m tests.loadtest.truth", "test"),
+    ],
+)
+def test_a_command_without_its_packages_says_in_a_sentence_what_to_do(command, target):
+    # Without -S Python would find them.
+    ended = subprocess.run(
+        [sys.executable, "-S", *command.split()],
+        cwd=ROOT, env=clean_environment(), capture_output=True, text=True, timeout=PATIENCE,
+    )  # fmt: skip
+    assert ended.returncode == 1
+    assert re.fullmatch(
+        rf"flatlands: the package \w+ is not installed for .*: run make {target} once, .*\n",
+        ended.stderr,
+    ), ended.stderr
+
+
 def test_what_the_dockerfile_copies_is_enough_to_serve(tmp_path):
     lines = (ROOT / "Dockerfile").read_text().splitlines()
     steps = [line.partition(" ")[::2] for line in lines if line and line[0] != "#"]

@@ -127,7 +127,8 @@ def test_a_wrong_order_is_refused_in_words(server, path, status, said):
 
 
 def test_orders_are_given_by_post_alone(server):
-    assert ask(server, "admin/close", token=ADMIN)[0] == 405
+    status, said = ask(server, "admin/close", token=ADMIN)[:2]
+    assert (status, said) == (405, "Orders are given by POST: curl -X POST.\n")
     assert "door" not in json.loads(ask(server, "readyz")[1])
 
 

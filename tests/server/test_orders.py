@@ -1,5 +1,7 @@
 """What an operator orders, on one node and on several."""
 
+import logging
+
 import pytest
 
 from server import peer_protocol
@@ -184,6 +186,22 @@ def test_an_order_that_a_node_missed_is_told_again(two):
     assert not orders(harness, 1).seconds(DOOR)
     harness.run(5000)
     assert orders(harness, 1).seconds(DOOR)
+
+
+def test_an_order_that_is_told_again_has_one_line_in_the_log(two, caplog):
+    harness, a, b = two
+    caplog.set_level(logging.INFO, "flatlands")
+    orders(harness).give(MUTE, str(b.id), 600)
+    harness.run(6000)
+    harness.host()
+    harness.run(2500)
+    lines = [record.message for record in caplog.records if record.message == "order"]
+    # One by the other node, and one by that which came later and was told by both.
+    assert len(lines) == 2, lines
+    orders(harness).give(MUTE, str(b.id), 0)
+    harness.run(6000)
+    lines = [record.message for record in caplog.records if record.message == "order"]
+    assert len(lines) == 4, "and one each when it ends"
 
 
 def test_a_notice_is_told_by_every_node_and_kept_by_none(two):

@@ -1,4 +1,5 @@
-// Node time in the browser: estimated from pings, slewed, never stepped back. It sends nothing.
+// Node time in the browser: estimated from pings, slewed, never stepped back while a connection lasts.
+// It sends nothing.
 
 const SAMPLES = 8;                        // pings of which the quickest is believed
 const SLEW = 0.1;                         // ms that the clock is mended by, per ms
@@ -14,9 +15,11 @@ export class Clock {
     this.ping = null;                     // ms of the last round trip
   }
 
-  /** Forget what is known: the next sample counts alone, as after a sleep or a reconnect. */
+  /** Forget what is known, at another connection: its node's clock may be far behind. */
   reset() {
     this.samples = [];
+    this.offset = null;
+    this.last = -Infinity;
   }
 
   /** Take a ping's times in ms: sent and heard by performance.now(), answered by node time. */

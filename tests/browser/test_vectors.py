@@ -188,3 +188,22 @@ def test_what_the_browser_knows_to_show_nothing_is_refused_in_names(blank):
     shown = {code for code in hidden if clean(f"a{chr(code)}", NAME_LIMIT) is not None}
     # What joins letters, and chooses between text and emoji.
     assert shown == {0x200C, 0x200D, 0xFE0E, 0xFE0F}
+
+
+def test_a_clock_never_goes_back_but_at_a_node_whose_clock_is_behind(blank):
+    told = blank.evaluate(
+        """async () => {
+          const { Clock } = await import('/clock.js');
+          const clock = new Clock();
+          clock.sample(0, 100000, 10);
+          const first = clock.now(10);
+          clock.sample(20, 99000, 30);
+          const later = clock.now(30);
+          clock.reset();
+          clock.sample(40, 40000, 40);
+          return [first, later, clock.now(40), clock.now(1040)];
+        }"""
+    )
+    first, later, elsewhere, soon = told
+    assert first == 100005 and later >= first
+    assert [elsewhere, soon] == [40000, 41000]

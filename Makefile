@@ -13,6 +13,8 @@ PYTHON ?= python3
 PORT ?= 8000
 WALKERS ?= 20
 SECONDS ?= 60
+# Tests mostly wait, so more of them run at a time than there are cores.
+AT_ONCE ?= 4
 BIN = .venv/bin
 NODE_PEERS = loadtest/peers/servers
 
@@ -47,7 +49,7 @@ bench-peers: .venv/measurable .venv-peers/installed $(NODE_PEERS)/node_modules/.
 
 test: .venv/testable
 	@sh tests/need.sh
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n $(AT_ONCE) --dist worksteal
 
 simulate: .venv/testable
 	@$(BIN)/python -m tests.simulate --seconds $(SECONDS) \

@@ -87,7 +87,7 @@ class FrameReader:
         """
         length = len(data) - 6
         # The usual case by far: one short masked binary message, whole, alone in its read.
-        if self._fresh and 0 <= length < 126 and data[0] == 0x82 and data[1] == length + 128:
+        if self._fresh and 0 < length < 126 and data[0] == 0x82 and data[1] == length + 128:
             number = int.from_bytes
             payload = number(data[6:], "big") ^ number((data[2:6] * 32)[:length], "big")
             return [(BINARY, payload.to_bytes(length, "big"))]

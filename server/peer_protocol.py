@@ -40,8 +40,14 @@ ORDER_MOST, ORDER_TEXT = 7 * 24 * 3600, 120
 #: came back: all fit a broker's payload.
 ENTRIES, SQUARES, PAIRS = 400, 3000, 3000
 
-#: Pages of one message, and numbers up or down, at most.
-_PAGES, _NUMBER = 100, 2**53
+#: Pages of one message, and numbers up or down, at most: what every language can hold exactly.
+_PAGES, _NUMBER = 100, 2**53 - 1
+
+#: Times and ages up or down, at most: their sums are numbers too, and told to clients.
+_TIME = 2**50
+
+#: A seq that any player could have. Nodes outlive what they hear, and need numbers for that.
+_SEQ = 2**52
 
 #: Units from the origin: farther than there is ground.
 _FAR = 2**42
@@ -89,14 +95,15 @@ def read(payload: bytes) -> list[Any]:
     if sound and kind == HEARTBEAT:
         squares = message[-1]
         sound = _is_page(*message[-3:-1]) and len(squares) % 3 == 0 and message[5] in _STATES
-        sound = sound and _are(squares, {(int,) * len(squares)})
+        sound = sound and _is_time(message[2]) and _are(squares, {(int,) * len(squares)})
     elif sound and kind == BATCH:
-        sound = 0 <= message[4] < message[5]
+        sound = 0 <= message[4] < message[5] and _is_time(message[6])
     elif sound and kind == RESIDENTS:
-        sound = _is_page(*message[-3:-1])
+        sound = _is_page(*message[-3:-1]) and _is_time(message[5])
     elif sound and kind in (HOSTED, LEFT):
         pairs = message[-1]
         sound = len(pairs) % 2 == 0 and _are(pairs, {(int,) * len(pairs)})
+        sound = sound and all(map(_is_seq, pairs[1::2]))
     elif sound and kind == GRANT:
         sound = _are(message[-1], _PLAYER) and _is_somewhere(*message[-1])
     elif sound and kind == ORDER:
@@ -124,9 +131,14 @@ def _is_in_range(event: Event) -> bool:
     kind = event[0]
     if kind == SAY:
         return 0 < len(event[2]) <= TEXT_LIMIT
+    # One below 0 would be older than nothing at all here, and new to clients.
+    if not _is_seq(event[2]):
+        return False
     if kind in (ENTER, TRACK):
-        dx, dy, _age, duration = event[-4:]
-        if not (-REACH <= dx <= REACH and -REACH <= dy <= REACH and duration >= 0):
+        x, y, dx, dy, age, duration = event[-6:]
+        if not (-REACH <= dx <= REACH and -REACH <= dy <= REACH and 0 <= duration <= _TIME):
+            return False
+        if not (_is_on_ground(x, y) and _is_time(age)):
             return False
     return kind != ENTER or 0 < len(event[4]) <= NAME_LIMIT
 
@@ -140,9 +152,17 @@ def _are(values: list[Any], types: set[tuple[type, ...]]) -> bool:
     return not values or (-_NUMBER <= min(values) and max(values) <= _NUMBER)
 
 
-def _is_somewhere(name: str | None, _seq: int, x: int, y: int) -> bool:
+def _is_somewhere(name: str | None, seq: int, x: int, y: int) -> bool:
     named = name is None or 0 < len(name) <= NAME_LIMIT
-    return named and _is_on_ground(x, y)
+    return named and _is_seq(seq) and _is_on_ground(x, y)
+
+
+def _is_seq(seq: int) -> bool:
+    return 0 <= seq <= _SEQ
+
+
+def _is_time(time: int) -> bool:
+    return -_TIME <= time <= _TIME
 
 
 def _is_on_ground(x: int, y: int) -> bool:

@@ -187,3 +187,12 @@ def test_a_code_that_may_be_sent_is_read_back(code):
 
 def test_an_empty_close_payload_means_no_code():
     assert parse_close(b"") == (1005, "")
+
+
+def test_empty_frames_count_as_light_however_they_are_read():
+    empty = client_frame(2)
+    alone, together = FrameReader(LIMIT), FrameReader(LIMIT)
+    for _ in range(3):
+        assert alone.feed(empty) == [(2, b"")]
+    assert together.feed(empty * 3) == [(2, b"")] * 3
+    assert alone.light == together.light == 3

@@ -1,0 +1,1 @@
+"""Bytes and messages that nobody of good will sends, without end: `make fuzz`."""

@@ -1,0 +1,141 @@
+"""Fuzzers of what reads a client's bytes: the frames, and the messages in them."""
+
+import random
+from typing import Any
+
+from server import protocol
+from server.frames import FrameReader
+from server.protocol import MESSAGE_LIMIT, MESSAGES, Refused
+from tests.fuzz.draw import anything, corrupted, mutated, number, packed, text
+from tests.fuzz.inputs import Broken, Inputs
+from tests.server.client_frames import client_close, client_frame
+from tests.server.violations import VIOLATIONS
+
+#: What a reader may keep besides a message: an incomplete header or control frame.
+A_LITTLE = 139
+
+_SIZES = (0, 1, 5, 15, 16, 125, 126, 127, 300, 4095, 4096, 4097, 65536)
+#: Large ones are rare: they take long.
+_SHARES = (9, 9, 9, 9, 9, 9, 9, 9, 5, 3, 3, 3, 1)
+
+
+def frames(chance: random.Random, inputs: Inputs) -> None:
+    """Feed one stream to readers, cut in several ways: all must find the same."""
+    stream = b"".join(_frames(chance) for _ in range(chance.randint(1, 6)))
+    for _ in range(chance.choice((0, 1, 1, 2))):
+        stream = corrupted(chance, stream)
+    inputs.add(stream)
+    limit = chance.choice((MESSAGE_LIMIT, MESSAGE_LIMIT, 125, 124, 1, 0, 65536))
+    cuts = [[stream], _cut(chance, stream, 5000), _cut(chance, stream, 40)]
+    if len(stream) < 2000:
+        cuts.append([stream[n : n + 1] for n in range(len(stream))])
+    found = [_read(pieces, limit) for pieces in cuts]
+    for other in found[1:]:
+        if other != found[0]:
+            raise Broken(f"with a limit of {limit} it depends on the cuts: {found[0]}, {other}")
+
+
+def _frames(chance: random.Random) -> bytes:
+    """Return a frame, or those of a fragmented message."""
+    how = chance.randrange(10)
+    key = chance.randbytes(4)
+    if how == 0:
+        return chance.choice(VIOLATIONS)[1]
+    if how == 1:
+        return client_frame(chance.choice((9, 10)), chance.randbytes(chance.choice(_SIZES[:7])), key=key)
+    if how == 2 and chance.random() < 0.3:
+        return client_close(chance.choice((999, 1000, 1001, 1005, 1012, 4001)), b"why")
+    opcode = chance.choice((1, 2, 2))
+    size = chance.choices(_SIZES, _SHARES)[0]
+    payload = ("é" * size).encode()[:size] if opcode == 1 else chance.randbytes(size)
+    if how < 7:
+        return client_frame(opcode, payload, key=key)
+    cuts = sorted(chance.randint(0, size) for _ in range(chance.randint(1, 4)))
+    pieces = [payload[a:b] for a, b in zip([0, *cuts], [*cuts, size], strict=True)]
+    last = len(pieces) - 1
+    return b"".join(
+        client_frame(0 if n else opcode, piece, fin=n == last, key=key)
+        + (client_frame(9, b"ping") if n < last and chance.random() < 0.3 else b"")
+        for n, piece in enumerate(pieces)
+    )
+
+
+def _cut(chance: random.Random, stream: bytes, most: int) -> list[bytes]:
+    pieces, at = [], 0
+    while at < len(stream):
+        size = chance.choice((1, 2, 6, 7, 14, most))
+        pieces.append(stream[at : at + size])
+        at += size
+    return pieces
+
+
+def _read(pieces: list[bytes], limit: int) -> tuple[Any, ...]:
+    reader = FrameReader(limit)
+    found = []
+    for piece in pieces:
+        found += reader.feed(piece)
+        kept = len(reader._rest) + len(reader._message or b"")
+        if kept > limit + A_LITTLE:
+            raise Broken(f"with a limit of {limit} it keeps {kept} bytes")
+    error = reader.error
+    return found, error and (error.code, error.reason), reader.light
+
+
+def messages(chance: random.Random, inputs: Inputs) -> None:
+    """Let one message be read: what is not refused is in the table's ranges."""
+    payload = packed(drawn(chance, chance.choice(list(MESSAGES))))
+    how = chance.randrange(6)
+    if how == 0:
+        payload = corrupted(chance, payload)
+    elif how == 1:
+        payload = packed(mutated(chance, drawn(chance, chance.choice(list(MESSAGES)))))
+    elif how == 2:
+        payload = packed(anything(chance))
+    elif how == 3:
+        payload = chance.randbytes(chance.choice((0, 1, 2, 5, 30, MESSAGE_LIMIT)))
+    elif how == 4 and chance.random() < 0.1:
+        payload = chance.choice((b"\x91", b"\x81", b"\xdd", b"\xc7", b"\xdf")) * MESSAGE_LIMIT
+    inputs.add(payload)
+    try:
+        kind, *fields = protocol.read(payload)
+    except Refused as refused:
+        # The client is told: that can be packed, too.
+        protocol.error(refused.code, refused.sentence)
+        return
+    for field, value in zip(MESSAGES[kind].fields, fields, strict=True):
+        if type(value) is str:
+            most = max(field.text, field.high if field.type is str else 0)
+            if len(value) > most:
+                raise Broken(f"{field.name} may have {most} characters, and had {len(value)}")
+            for limit in (protocol.NAME_LIMIT, protocol.TEXT_LIMIT):
+                _check_clean(value, limit)
+        elif value is None:
+            if not field.optional:
+                raise Broken(f"{field.name} may not be nil")
+        elif type(value) is not int or not field.low <= value <= field.high:
+            raise Broken(f"{field.name} may not be {value!r}")
+
+
+def _check_clean(text: str, limit: int) -> None:
+    clean = protocol.clean(text, limit)
+    if clean is None:
+        return
+    clean.encode()
+    if not 1 <= len(clean) <= limit or protocol.clean(clean, limit) != clean:
+        raise Broken(f"{text!r} was cleaned to {clean!r}")
+
+
+def drawn(chance: random.Random, kind: int) -> list[Any]:
+    """Return a message of a kind whose fields are in their ranges, at the ends, or just outside."""
+    message: list[Any] = [kind]
+    for field in MESSAGES[kind].fields:
+        if field.optional and chance.random() < 0.5:
+            message.append(None)
+        elif field.type is str or (field.text and chance.random() < 0.5):
+            message.append(text(chance))
+        else:
+            ends = (field.low, field.high)
+            near = chance.choice(ends) + chance.choice((0, 0, 0, 1, -1))
+            inside = chance.randint(*ends)
+            message.append(chance.choice((near, inside, inside, number(chance))))
+    return message

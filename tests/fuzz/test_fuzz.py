@@ -1,0 +1,99 @@
+"""The fuzzers: some rounds are right, they find what is wrong, and give the same again."""
+
+import pytest
+
+from server import frames, peer_protocol, protocol
+from server.node import Node
+from server.session import Session
+from tests.fuzz.__main__ import TARGETS, play
+from tests.fuzz.inputs import Inputs
+from world.track import UNIT, stand
+
+#: Streams, messages and worlds of each round here.
+ROUNDS = {"frames": 100, "messages": 1000, "sessions": 3, "strangers": 3, "forgers": 3}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_nothing_breaks(target):
+    inputs = Inputs()
+    play(target, 1, inputs, ROUNDS[target])
+    assert inputs.count >= 100
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_same_is_given_when_a_round_is_played_again(target):
+    first, again, other = Inputs(), Inputs(), Inputs()
+    for inputs, seed in ((first, 7), (again, 7), (other, 8)):
+        play(target, seed, inputs, 1)
+    assert (first.count, first.last) == (again.count, again.last)
+    assert first.last != other.last
+
+
+def take_any_length(monkeypatch):
+    """A frame reader that does not ask how long messages are."""
+    init = frames.FrameReader.__init__
+    monkeypatch.setattr(
+        frames.FrameReader, "__init__", lambda self, limit: init(self, limit + 70_000)
+    )
+
+
+def take_any_bytes(monkeypatch):
+    """What is no MessagePack is not refused."""
+    monkeypatch.setattr(protocol.msgpack, "UnpackException", KeyError)
+    unpackb = protocol.msgpack.unpackb
+
+    def fails(payload, **options):
+        try:
+            return unpackb(payload, **options)
+        except ValueError as error:
+            raise RuntimeError("a test") from error
+
+    monkeypatch.setattr(protocol.msgpack, "unpackb", fails)
+
+
+def believe_any_time(monkeypatch):
+    """An intent is believed to be as old as it says."""
+    monkeypatch.setattr("server.node.INTENT_AGE", 100_000)
+
+
+def stand_anywhere(monkeypatch):
+    """Who asks to go somewhere far is there."""
+    act = Node.act
+
+    def faulty(self, resident, number, t, intent):
+        act(self, resident, number, t, intent)
+        if intent is not None and abs(intent.x) > 2**20:
+            resident.track = stand(intent.x, intent.y, self.loop.now())
+
+    monkeypatch.setattr(Node, "act", faulty)
+
+
+def forget_who_plays(monkeypatch):
+    """Who says hello twice begins twice."""
+    monkeypatch.setattr(Session, "_numbered", lambda self, number: self.resident.gone)
+
+
+def believe_any_event(monkeypatch):
+    """Whatever is an event by its types is believed."""
+    monkeypatch.setattr(peer_protocol, "_is_in_range", lambda event: True)
+
+
+@pytest.mark.parametrize(
+    ("target", "fault"),
+    [
+        ("frames", take_any_length),
+        ("messages", take_any_bytes),
+        ("sessions", stand_anywhere),
+        ("sessions", forget_who_plays),
+        ("strangers", believe_any_event),
+        ("forgers", believe_any_event),
+    ],
+)
+def test_a_fault_is_found(target, fault, monkeypatch):
+    fault(monkeypatch)
+    with pytest.raises(Exception):  # noqa: B017
+        for seed in range(20):
+            play(target, seed, Inputs())
+
+
+assert UNIT

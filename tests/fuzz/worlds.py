@@ -1,0 +1,418 @@
+"""Fuzzers of worlds of two nodes, in which honest players walk about: clients who send anything,
+and other nodes that do.
+
+Nothing that is sent may raise, stand in water, run, or give a neighbour's client what it cannot take.
+Time is the harness's: what is sent when is drawn, too.
+"""
+
+import random
+from typing import Any
+
+from brokers.base import PAYLOAD_LIMIT
+from server import protocol
+from server.protocol import GO, HELLO, HOME, INVITE, MESSAGES, PING, SAY, VIEWPORT, WALK
+from server.resident import Resident
+from tests.fuzz.draw import anything, corrupted, mutated, number, packed, text
+from tests.fuzz.inputs import Broken, Inputs
+from tests.fuzz.readers import drawn
+from tests.server.harness import Client, Harness, Link
+from world.events import ENTER, GONE, LEAVE, TRACK
+from world.events import SAY as SAID
+from world.track import SPEED, UNIT
+
+#: ms by which an intent may be older than when it comes, as docs/protocol.md has it.
+HEAD_START = 200
+
+#: Units by which roundings of some legs may add up.
+ROUNDING = 64
+
+#: Messages that one world gets.
+MESSAGES_EACH = 60
+
+#: ms until which all is as if nothing had been sent: other nodes die, and what they told with them.
+CALM = 15_000
+
+#: Close codes with which clients go.
+_CODES = (1000, 1001, 1005, 1006, 1008, 1012, 4001)
+
+
+class Crowd:
+    """A harness of two nodes with two honest players each, and what is seen of all who play."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self.chance = chance
+        self.harness = Harness(
+            free=False, nodes=2, skew=chance.choice((0, 7000)), seed=chance.randrange(2**32)
+        )
+        self.harness.run(2000)
+        #: Where each resident was when it came or went home, and a moment ago, with the times.
+        self._walks: dict[Resident, tuple[tuple[int, int, int], tuple[int, int, int]]] = {}
+        for host in self.harness.hosts:
+            self._note_homes(host.node)
+        self.honest: list[Client] = []
+        for n, host in enumerate(self.harness.hosts * 2):
+            client = self.harness.client(host)
+            client.connection.address = f"192.0.2.{n + 1}"
+            self.honest.append(client.hello(f"Honest{n}"))
+        #: How many messages of each honest client were looked at.
+        self._seen = [0] * len(self.honest)
+        self.run(1000)
+
+    def _note_homes(self, node: Any) -> None:
+        go_home = node.home
+
+        def home(resident: Resident, number: int) -> None:
+            self._walks.pop(resident, None)
+            go_home(resident, number)
+
+        node.home = home
+
+    def run(self, ms: int) -> None:
+        """Let time pass, and look at everybody."""
+        self.harness.run(ms)
+        for n, client in enumerate(self.honest):
+            for message in client.connection.messages[self._seen[n] :]:
+                _check_numbers(message)
+            self._seen[n] = len(client.connection.messages)
+        for host in self.harness.hosts:
+            if host.loop.stats["errors"]:
+                raise Broken("a callback failed")
+            now = host.loop.now()
+            for resident in host.node.residents.values():
+                x, y = resident.track.at(now)
+                if host.node.terrain.blocked(x // UNIT, y // UNIT):
+                    raise Broken(f"{resident.name} stands in what is blocked, at {x}, {y}")
+                self._look_at(resident, x, y, now)
+
+    def _look_at(self, resident: Resident, x: int, y: int, now: int) -> None:
+        begun, before = self._walks.get(resident, ((x, y, now), (x, y, now)))
+        # A late intent changes where somebody was, and where it is since: the one on the way there,
+        # and the other on the way on. Neither adds up.
+        for (x0, y0, then), starts in ((begun, 1), (before, 2)):
+            far = ((x - x0) ** 2 + (y - y0) ** 2) ** 0.5
+            if far > SPEED * (now - then + starts * HEAD_START) / 1000 + ROUNDING:
+                raise Broken(f"{resident.name} went {far:.0f} units within {now - then} ms")
+        self._walks[resident] = begun, (x, y, now)
+
+    def stroll(self) -> None:
+        """One of the honest players does what players do."""
+        client = self.chance.choice(self.honest)
+        if client.connection.closed is not None or not client.model.id:
+            return
+        some = self.chance.randrange(10)
+        if some < 6:
+            client.walk(self.chance.randint(-1, 1), self.chance.randint(-1, 1))
+        elif some < 8:
+            client.go(*(self.chance.randint(-30, 30) * UNIT for _ in range(2)))
+        elif some == 8:
+            client.send(SAY, "good morning")
+        else:
+            client.send(VIEWPORT, self.chance.randint(8, 96), self.chance.randint(8, 64))
+
+    def check(self) -> None:
+        """Raise Broken unless those who behaved are in play, and believe the truth."""
+        for client in self.honest:
+            if client.connection.closed is not None:
+                raise Broken(f"an honest client was closed with {client.connection.closed}")
+            if client.model.errors:
+                raise Broken(f"an honest client was refused: {client.model.errors}")
+            _check_words(client)
+        self.harness.clients = list(self.honest)
+        self.harness.check()
+        for host in self.harness.hosts:
+            if not host.node.peers.linked or len(host.node.peers.peers) != 1:
+                raise Broken("the nodes do not know each other, and nobody else")
+
+
+def _check_numbers(message: Any) -> None:
+    """Raise Broken for a number that JavaScript cannot hold exactly: the page reads none."""
+    if isinstance(message, list):
+        for part in message:
+            _check_numbers(part)
+    elif isinstance(message, int) and not -(2**53) < message < 2**53:
+        raise Broken(f"a client is told the number {message}")
+
+
+def _check_words(client: Client) -> None:
+    names = [player.name for player in client.model.players.values()]
+    heard = client.model.heard
+    for words, limit in (
+        (names + [name for name, _ in heard], protocol.NAME_LIMIT),
+        ([said for _, said in heard], protocol.TEXT_LIMIT),
+    ):
+        for word in words:
+            if not 1 <= len(word) <= limit:
+                raise Broken(f"a client is told {word!r}")
+
+
+# Clients that send anything.
+
+
+class Misfit:
+    """A player whose client sends anything; it comes back whenever it is closed."""
+
+    def __init__(self, crowd: Crowd, inputs: Inputs, tokens: list[str]) -> None:
+        self.crowd = crowd
+        self.inputs = inputs
+        #: Tokens and invitations that anybody was sent: all of them show any of them.
+        self.tokens = tokens
+        self.client = self._connect()
+
+    def _connect(self) -> Client:
+        chance, harness = self.crowd.chance, self.crowd.harness
+        client = harness.client(chance.choice(harness.hosts))
+        client.connection.address = f"198.51.100.{chance.randrange(256)}"
+        return client
+
+    def act(self) -> None:
+        """Send one message, or do something to the connection."""
+        chance, client = self.crowd.chance, self.client
+        for text in (client.model.token, client.model.invitation):
+            if text is not None and text not in self.tokens:
+                self.tokens.append(text)
+        if client.connection.closed is not None:
+            self.crowd.harness.clients.remove(client)
+            self.client = client = self._connect()
+        some = chance.random()
+        if some < 0.04:
+            client.connection.lose(chance.choice(_CODES))
+            self.crowd.harness.settle()
+        elif some < 0.06:
+            client.connection.stuck = True
+        elif some < 0.09:
+            client.connection.drain()
+        elif some < 0.11:
+            client.silent = not client.silent
+        elif some < 0.12:
+            self._send(packed(self._message()), opcode=1)
+        elif some < 0.16:
+            self._send(corrupted(chance, packed(self._message())))
+        elif some < 0.20:
+            self._send(packed(mutated(chance, self._message())))
+        elif some < 0.22:
+            self._send(packed(anything(chance)))
+        else:
+            for _ in range(chance.choice((1, 1, 1, 2, 30))):
+                self._send(packed(self._message()))
+
+    def _send(self, payload: bytes, opcode: int = 2) -> None:
+        self.inputs.add(payload)
+        self.client.raw(payload[: protocol.MESSAGE_LIMIT], opcode)
+
+    def _message(self) -> list[Any]:
+        """Return what might be obeyed: mostly the right kind, with fields at the ends of ranges."""
+        chance, client = self.crowd.chance, self.client
+        if not client.model.id or chance.random() < 0.02:
+            return self._hello()
+        kind = chance.choice((WALK, WALK, WALK, GO, GO, HOME, VIEWPORT, SAY, PING, INVITE))
+        message = drawn(chance, kind)
+        if kind in (WALK, GO, HOME) and chance.random() < 0.97:
+            client.number += 1
+            message[1] = client.number
+        if kind in (WALK, GO) and chance.random() < 0.97:
+            message[2] = client.now() + chance.choice(
+                (0, -1, -100, -199, -200, -201, -10_000, 1, 10_000, 10**12)
+            )
+        if kind == WALK and chance.random() < 0.97:
+            message[3:] = [chance.randint(-1, 1) for _ in range(2)]
+        if kind == GO and chance.random() < 0.8:
+            message[3:] = [chance.randint(-50_000, 50_000) for _ in range(2)]
+        if kind == PING and chance.random() < 0.97:
+            message[2] = max(client.model.flush - chance.choice((0, 0, 0, 1, 9)), 0)
+        return message
+
+    def _hello(self) -> list[Any]:
+        chance = self.crowd.chance
+        if chance.random() < 0.1:
+            return drawn(chance, HELLO)
+        name = chance.choice(("Eve", "E" * 20, text(chance)))
+        near = chance.choice(
+            (None, None, self.crowd.honest[0].id, number(chance) % 2**53, self._token(), text(chance))
+        )
+        if type(near) is str:
+            near = near[:protocol.INVITATION_LIMIT]
+        sizes = (1, 8, 40, 96, 65535)
+        return [HELLO, 1, name, chance.choice(sizes), chance.choice(sizes), self._token(), near]
+
+    def _token(self) -> str | None:
+        """Return a token or an invitation, a broken one, or none."""
+        chance = self.crowd.chance
+        if not self.tokens or chance.random() < 0.2:
+            return chance.choice((None, "", "a.b.c", "\0"))
+        token = chance.choice(self.tokens[-5:])
+        if chance.random() < 0.25:
+            return corrupted(chance, token.encode()).decode(errors="replace")[:512]
+        return token
+
+
+def sessions(chance: random.Random, inputs: Inputs) -> None:
+    """Let some clients send anything to two nodes where others play."""
+    crowd = Crowd(chance)
+    tokens: list[str] = []
+    misfits = [Misfit(crowd, inputs, tokens) for _ in range(4)]
+    waits = chance.choice(((0, 1, 20), (0, 50, 300), (0, 300, 2000)))
+    until = inputs.count + MESSAGES_EACH
+    while inputs.count < until:
+        chance.choice(misfits).act()
+        if chance.random() < 0.3:
+            crowd.stroll()
+        if any(chance.choice(waits) for _ in range(2)):
+            crowd.run(chance.choice(waits))
+    crowd.run(1000)
+    for client in crowd.harness.clients:
+        _check_words(client)
+    # Those who take nothing, or are still closing, are no measure of what the others see.
+    for misfit in misfits:
+        misfit.client.connection.lose()
+    crowd.harness.clients = list(crowd.honest)
+    crowd.run(CALM)
+    crowd.check()
+
+
+# Nodes that send anything.
+
+
+class Stranger:
+    """A link that publishes on the channels of nodes and squares, and belongs to no node.
+
+    A forger uses the ids of the real nodes and players, too. Whoever reaches the broker is
+    believed, so what those tell in the end may be wrong; what others tell may not change them.
+    """
+
+    def __init__(self, crowd: Crowd, inputs: Inputs, forger: bool) -> None:
+        self.crowd = crowd
+        self.inputs = inputs
+        self.link = Link(crowd.harness.network)
+        self.ids = list(range(1, 9))
+        self.nodes = [77, 78]
+        self.real = [host.node.id for host in crowd.harness.hosts]
+        if forger:
+            self.nodes += self.real
+            self.ids += [client.id for client in crowd.honest]
+
+    def act(self) -> None:
+        """Publish one message."""
+        chance = self.crowd.chance
+        channels = self.crowd.harness.node.channels
+        squares = sorted({s for h in self.crowd.harness.hosts for s in h.node.replicas.heard})
+        square = chance.choice(squares or [(0, 0)])
+        about = chance.random() < 0.6
+        message = self._about_square(square) if about else self._among_nodes(squares)
+        some = chance.random()
+        if some < 0.2:
+            message = mutated(chance, message)
+        payload = packed(message)
+        if some > 0.95:
+            payload = corrupted(chance, payload)
+        elif some > 0.93:
+            payload = packed(anything(chance))
+        if chance.random() < 0.03:
+            about = not about
+        payload = payload[:PAYLOAD_LIMIT]
+        self.inputs.add(payload)
+        self.link.publish(channels.square(square) if about else channels.nodes, payload)
+        self.crowd.harness.settle()
+
+    def _some(self, low: int, high: int) -> int:
+        """Return a number that makes sense, mostly."""
+        chance = self.crowd.chance
+        return number(chance) if chance.random() < 0.03 else chance.randint(low, high)
+
+    def _time(self) -> int:
+        chance = self.crowd.chance
+        return self._some(0, 0) or self.crowd.harness.clock.time + chance.choice(
+            (0, 0, 0, -1000, 1000, 7000, -3_600_000, 3_600_000)
+        )
+
+    def _about_square(self, square: tuple[int, int]) -> list[Any]:
+        chance = self.crowd.chance
+        node, at = chance.choice(self.nodes), list(square)
+        kind = chance.choice((20, 20, 20, 20, 32, 32, 33))
+        if kind == 33:
+            return [33, *at, node, self._some(0, 9)]
+        if kind == 32:
+            pages = self._some(1, 2)
+            entries = [self._event(ENTER) for _ in range(chance.choice((0, 1, 3)))]
+            page = chance.choice((0, 0, 1, pages))
+            return [32, *at, node, self._some(1, 30), self._time(), page, pages, entries]
+        before = self._some(0, 20)
+        events = [self._event() for _ in range(chance.choice((0, 1, 2, 5)))]
+        after = min(before + chance.choice((1, 1, 1, 5, 0)), 2**64 - 1)
+        return [20, *at, node, before, after, self._time(), self._some(0, 3), events]
+
+    def _event(self, kind: int | None = None) -> list[Any]:
+        chance = self.crowd.chance
+        if kind is None:
+            kind = chance.choice((ENTER, ENTER, TRACK, LEAVE, GONE, SAID))
+        id, seq = chance.choice(self.ids), self._some(0, 9)
+        if kind == SAID:
+            return [SAID, id, chance.choice(("hi", "x" * 120, "x" * 121, text(chance)))]
+        if kind == GONE:
+            return [GONE, id, seq]
+        if kind == LEAVE:
+            return [LEAVE, id, seq, self._some(-2, 2), self._some(-2, 2)]
+        track = [self._some(0, 16 * UNIT), self._some(0, 16 * UNIT)]
+        track += [self._some(-32 * UNIT, 32 * UNIT), self._some(-32 * UNIT, 32 * UNIT)]
+        track += [self._some(-100, 5000), self._some(0, 7000)]
+        if kind == TRACK:
+            return [TRACK, id, seq, self._some(0, 9), *track]
+        name = chance.choice(("Ghost", "x" * 20, text(chance)))
+        return [ENTER, id, seq, self._some(0, 9), name, chance.random() < 0.2, *track]
+
+    def _among_nodes(self, squares: list[tuple[int, int]]) -> list[Any]:
+        chance = self.crowd.chance
+        node, id, to = chance.choice(self.nodes), chance.choice(self.ids), chance.choice(self.real)
+        kind = chance.choice((34, 34, 34, 35, 36, 37, 38, 39, 40, 41))
+        place = [self._some(-(2**20), 2**20), self._some(-(2**20), 2**20)]
+        if kind == 34:
+            where = [
+                n for s in chance.sample(squares, min(3, len(squares)))
+                for n in (*s, self._some(1, 30))
+            ]
+            parts = self._some(1, 2)
+            ring = self.crowd.harness.broker.ring_hash
+            ground = chance.choice((self.crowd.harness.node.channels.ground,) * 9 + ("1-16",))
+            some = [self._time(), chance.choice((ring, ring, "other")), ground]
+            return [34, node, *some, chance.choice((0, 0, 0, 1, 2)), 0, parts, where]
+        if kind == 36:
+            name = chance.choice((None, "Ghost", text(chance)))
+            return [36, node, id, to, [name, self._some(0, 2**40), *place]]
+        if kind == 37:
+            who = chance.choice((str(id), "198.51.100.7", "2001:db8::1", "", "0" * 120, text(chance)))
+            return [37, node, self._some(0, 4), who, self._some(0, 100)]
+        if kind in (38, 41):
+            pairs = [n for _ in range(3) for n in (chance.choice(self.ids), self._some(0, 2**20))]
+            return [kind, node, pairs]
+        if kind == 40:
+            return [40, node, to, self._some(0, 5), *place]
+        return [35, node, id] if kind == 35 else [39, node, id, self._some(0, 9)]
+
+
+def _nodes(chance: random.Random, inputs: Inputs, forger: bool) -> None:
+    crowd = Crowd(chance)
+    stranger = Stranger(crowd, inputs, forger)
+    waits = chance.choice(((0, 1, 20), (0, 50, 300), (0, 300, 2000)))
+    for _ in range(MESSAGES_EACH):
+        stranger.act()
+        if chance.random() < 0.2:
+            crowd.stroll()
+        crowd.run(chance.choice(waits))
+    stranger.link.close()
+    crowd.run(CALM)
+    for client in crowd.honest:
+        _check_words(client)
+    if not forger:
+        crowd.check()
+
+
+def strangers(chance: random.Random, inputs: Inputs) -> None:
+    """Let a node that is none publish anything, about itself and its own players."""
+    _nodes(chance, inputs, forger=False)
+
+
+def forgers(chance: random.Random, inputs: Inputs) -> None:
+    """Let somebody publish anything in the names of nodes and about players that there are."""
+    _nodes(chance, inputs, forger=True)
+
+
+assert set(MESSAGES) == {HELLO, WALK, GO, HOME, VIEWPORT, SAY, PING, INVITE}

@@ -3,6 +3,7 @@
 # make test   all tests; sets up what they need
 # make simulate  random worlds of several nodes in which everything goes wrong, for a minute:
 #             SECONDS=... for longer, FIRST=... from a seed on, SEED=... plays one of them again
+# make fuzz   bytes and messages that nobody of good will sends, for a minute: SECONDS=..., SEED=...
 # make chaos  faults under a swarm, one after the other, and a soak: what is promised, and what came of it
 # make truth  whether the swarm's verdicts are right, many times over: takes hours
 # make bench  what a move, a flush and a snapshot cost, and the server under load, beside targets
@@ -18,7 +19,7 @@ AT_ONCE ?= 4
 BIN = .venv/bin
 NODE_PEERS = loadtest/peers/servers
 
-.PHONY: play swarm chaos truth bench bench-peers test simulate lint types autobahn vectors lock clean
+.PHONY: play swarm chaos truth bench bench-peers test simulate fuzz lint types autobahn vectors lock clean
 
 play: .venv/playable .flatlands-secret
 	@PORT=$(PORT) WALKERS=$(WALKERS) SECRET_KEY=$${SECRET_KEY:-$$(cat .flatlands-secret)} \
@@ -53,6 +54,10 @@ test: .venv/testable
 
 simulate: .venv/testable
 	@$(BIN)/python -m tests.simulate --seconds $(SECONDS) \
+	  $(if $(FIRST),--first $(FIRST)) $(if $(SEED),--seed $(SEED))
+
+fuzz: .venv/testable
+	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) \
 	  $(if $(FIRST),--first $(FIRST)) $(if $(SEED),--seed $(SEED))
 
 lint: .venv/testable

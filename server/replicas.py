@@ -293,12 +293,12 @@ class Replicas:
         if (fields[0], fields[1]) != square:
             raise Nonsense("a message of another square")
         if kind == protocol.BATCH:
-            _, _, node, previous, number, sent, _replaced, events = fields
+            _, _, node, previous, number, sent, replaced, events = fields
             if node == self._owner.id:
                 # One before it was lost, or there are two of it.
                 self._take_own(heard, number)
             else:
-                self._batch(heard, node, previous, number, sent, events, payload)
+                self._batch(heard, node, previous, number, sent, replaced, events, payload)
         elif kind == peer_protocol.RESIDENTS:
             _, _, node, number, sent, page, pages, entries = fields
             if node != self._owner.id:
@@ -307,7 +307,7 @@ class Replicas:
             self._hailed(heard, fields[2], fields[3])
 
     def _batch(
-        self, heard: Heard, node: int, previous: int, number: int, sent: int,
+        self, heard: Heard, node: int, previous: int, number: int, sent: int, replaced: int,
         events: list[Event], payload: bytes,
     ) -> None:  # fmt: skip
         now = self._loop.now()
@@ -315,8 +315,13 @@ class Replicas:
         if number <= known:
             return
         peer_protocol.check(events)
-        sent += self._owner.offset(node, sent)
-        self._entered(heard, node, events)
+        told, sent = sent, sent + self._owner.offset(node, sent)
+        if old := self._entered(heard, node, events):
+            # Clients hear fewer squares and may not know better: they would keep a ghost.
+            payload = protocol.batch(
+                heard.square, node, previous, number, told, replaced,
+                [event for event in events if event not in old],
+            )  # fmt: skip
         # A first batch says that its node had nobody here before: whoever is believed to be is not.
         base = previous == 0 and heard.replica.drop(node, {event[1] for event in events})
         heard.replica.apply(node, sent, events, now)
@@ -357,15 +362,20 @@ class Replicas:
         heard.awaited.discard(node)
         self._check_ready(heard)
 
-    def _entered(self, heard: Heard, node: int, events: list[Event]) -> None:
+    def _entered(self, heard: Heard, node: int, events: list[Event]) -> list[Event]:
+        """Note who came and went; return the enters that are older than how a player left."""
         now = self._loop.now()
+        old = []
         for event in events:
             if event[0] == ENTER:
                 id, seq = event[1], event[2]
                 self._owner.entered(node, heard.square, id, seq)
                 known = heard.replica.players.get(id)
+                departed = self._departed.seq(id, now)
+                if seq <= departed:
+                    old.append(event)
                 if known is None:
-                    told = self._departed.seq(id, now)
+                    told = departed
                 elif known.node != node and not self._owner.lives(known.node):
                     told = known.seq
                 else:
@@ -374,6 +384,7 @@ class Replicas:
                     self._owner.ignored(id, told)
             elif event[0] in (LEAVE, GONE):
                 self._owner.parted(event[1], event[2])
+        return old
 
     def _complete(self, heard: Heard, node: int, number: int) -> None:
         """Nothing of a node is missing up to a number."""

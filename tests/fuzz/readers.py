@@ -42,7 +42,8 @@ def _frames(chance: random.Random) -> bytes:
     if how == 0:
         return chance.choice(VIOLATIONS)[1]
     if how == 1:
-        return client_frame(chance.choice((9, 10)), chance.randbytes(chance.choice(_SIZES[:7])), key=key)
+        payload = chance.randbytes(chance.choice(_SIZES[:7]))
+        return client_frame(chance.choice((9, 10)), payload, key=key)
     if how == 2 and chance.random() < 0.3:
         return client_close(chance.choice((999, 1000, 1001, 1005, 1012, 4001)), b"why")
     opcode = chance.choice((1, 2, 2))

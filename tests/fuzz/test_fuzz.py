@@ -4,10 +4,9 @@ import pytest
 
 from server import frames, peer_protocol, protocol
 from server.node import Node
-from server.session import Session
 from tests.fuzz.__main__ import TARGETS, play
-from tests.fuzz.inputs import Inputs
-from world.track import UNIT, stand
+from tests.fuzz.inputs import Broken, Inputs
+from world.track import stand
 
 #: Streams, messages and worlds of each round here.
 ROUNDS = {"frames": 100, "messages": 1000, "sessions": 3, "strangers": 3, "forgers": 3}
@@ -37,23 +36,9 @@ def take_any_length(monkeypatch):
     )
 
 
-def take_any_bytes(monkeypatch):
-    """What is no MessagePack is not refused."""
-    monkeypatch.setattr(protocol.msgpack, "UnpackException", KeyError)
-    unpackb = protocol.msgpack.unpackb
-
-    def fails(payload, **options):
-        try:
-            return unpackb(payload, **options)
-        except ValueError as error:
-            raise RuntimeError("a test") from error
-
-    monkeypatch.setattr(protocol.msgpack, "unpackb", fails)
-
-
-def believe_any_time(monkeypatch):
-    """An intent is believed to be as old as it says."""
-    monkeypatch.setattr("server.node.INTENT_AGE", 100_000)
+def take_any_number(monkeypatch):
+    """Numbers may be out of their ranges, those in fields that may be nil or a text too."""
+    monkeypatch.setattr(protocol._Field, "check", lambda self, value: True)
 
 
 def stand_anywhere(monkeypatch):
@@ -68,11 +53,6 @@ def stand_anywhere(monkeypatch):
     monkeypatch.setattr(Node, "act", faulty)
 
 
-def forget_who_plays(monkeypatch):
-    """Who says hello twice begins twice."""
-    monkeypatch.setattr(Session, "_numbered", lambda self, number: self.resident.gone)
-
-
 def believe_any_event(monkeypatch):
     """Whatever is an event by its types is believed."""
     monkeypatch.setattr(peer_protocol, "_is_in_range", lambda event: True)
@@ -82,18 +62,15 @@ def believe_any_event(monkeypatch):
     ("target", "fault"),
     [
         ("frames", take_any_length),
-        ("messages", take_any_bytes),
+        ("messages", take_any_number),
         ("sessions", stand_anywhere),
-        ("sessions", forget_who_plays),
         ("strangers", believe_any_event),
         ("forgers", believe_any_event),
     ],
 )
 def test_a_fault_is_found(target, fault, monkeypatch):
     fault(monkeypatch)
-    with pytest.raises(Exception):  # noqa: B017
+    with pytest.raises((Broken, AssertionError)):
         for seed in range(20):
             play(target, seed, Inputs())
 
-
-assert UNIT

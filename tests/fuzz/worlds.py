@@ -1,8 +1,8 @@
 """Fuzzers of worlds of two nodes, in which honest players walk about: clients who send anything,
 and other nodes that do.
 
-Nothing that is sent may raise, stand in water, run, or give a neighbour's client what it cannot take.
-Time is the harness's: what is sent when is drawn, too.
+Nothing that is sent may raise anything, let anybody stand in water or run, or give a neighbour's
+client what it cannot take. Time is the harness's: what is sent when is drawn, too.
 """
 
 import random
@@ -167,9 +167,9 @@ class Misfit:
     def act(self) -> None:
         """Send one message, or do something to the connection."""
         chance, client = self.crowd.chance, self.client
-        for text in (client.model.token, client.model.invitation):
-            if text is not None and text not in self.tokens:
-                self.tokens.append(text)
+        for shown in (client.model.token, client.model.invitation):
+            if shown is not None and shown not in self.tokens:
+                self.tokens.append(shown)
         if client.connection.closed is not None:
             self.crowd.harness.clients.remove(client)
             self.client = client = self._connect()
@@ -226,11 +226,12 @@ class Misfit:
         if chance.random() < 0.1:
             return drawn(chance, HELLO)
         name = chance.choice(("Eve", "E" * 20, text(chance)))
+        friend = self.crowd.honest[0].id
         near = chance.choice(
-            (None, None, self.crowd.honest[0].id, number(chance) % 2**53, self._token(), text(chance))
+            (None, None, friend, number(chance) % 2**53, self._token(), text(chance))
         )
         if type(near) is str:
-            near = near[:protocol.INVITATION_LIMIT]
+            near = near[: protocol.INVITATION_LIMIT]
         sizes = (1, 8, 40, 96, 65535)
         return [HELLO, 1, name, chance.choice(sizes), chance.choice(sizes), self._token(), near]
 
@@ -378,7 +379,8 @@ class Stranger:
             name = chance.choice((None, "Ghost", text(chance)))
             return [36, node, id, to, [name, self._some(0, 2**40), *place]]
         if kind == 37:
-            who = chance.choice((str(id), "198.51.100.7", "2001:db8::1", "", "0" * 120, text(chance)))
+            address = chance.choice(("198.51.100.7", "2001:db8::1"))
+            who = chance.choice((str(id), address, "", "0" * 120, text(chance)))
             return [37, node, self._some(0, 4), who, self._some(0, 100)]
         if kind in (38, 41):
             pairs = [n for _ in range(3) for n in (chance.choice(self.ids), self._some(0, 2**20))]

@@ -5,9 +5,10 @@ What random worlds (tests/simulate) found, each as the shortest story that shows
 
 import pytest
 
+from server import protocol
 from server.node import DIMMED_FOR
 from server.peers import CLOCK_SET_BACK, RECENT, Peer
-from tests.server.harness import Harness
+from tests.server.harness import Harness, Link
 from world.track import UNIT
 
 GONE, SAID = 3, 4
@@ -317,3 +318,29 @@ def test_a_suspended_nodes_players_are_drawn_where_they_are(two):
     b.go(40 * UNIT, 8 * UNIT)
     harness.run(1000)
     assert a.at(b) == b.at() != (24 * UNIT, 8 * UNIT)
+
+
+# What a node knows of squares that a client does not hear.
+
+
+def test_who_is_not_believed_by_a_node_is_not_on_its_clients_screens_either():
+    harness = Harness()
+    a, _ = harness.place("A", (0, 0)), harness.place("Far", (9, 9))
+    harness.run(500)
+    other = Link(harness.network)
+
+    def tell(square, number, *events):
+        batch = protocol.batch(square, 77, 0, number, harness.clock.time, 0, list(events))
+        other.publish(harness.node.channels.square(square), batch)
+        harness.run(100)
+
+    # A never hears that it left; its node does.
+    tell((9, 9), 1, [GONE, 5, 7])
+    enter = [0, 5, 6, 0, "Ghost", False, 8192, 8192, 0, 0, 0, 0]
+    tell((0, 0), 2, enter, [0, 6, 1, 0, "Eve", False, *enter[6:]], [SAID, 6, "hello"])
+    assert set(a.model.players) == {a.id, 6} and a.model.heard == [("Eve", "hello")]
+    # It dies, and nothing is told of the one that nobody knows.
+    other.close()
+    harness.run(5000)
+    assert set(a.model.players) == {a.id}
+    harness.check()

@@ -2,11 +2,12 @@
 
 import pytest
 
-from server import frames, peer_protocol, protocol
+from server import frames, node, peer_protocol, protocol
 from server.node import Node
 from tests.fuzz.__main__ import TARGETS, play
 from tests.fuzz.inputs import Broken, Inputs
-from world.track import stand
+from tests.ground import Ground
+from world.track import leg, stand
 
 #: Streams, messages and worlds of each round here.
 ROUNDS = {"frames": 100, "messages": 1000, "sessions": 3, "strangers": 3, "forgers": 3}
@@ -41,6 +42,17 @@ def take_any_number(monkeypatch):
     monkeypatch.setattr(protocol._Field, "check", lambda self, value: True)
 
 
+def believe_any_time(monkeypatch):
+    """An intent is believed to be as old as it says."""
+    monkeypatch.setattr(node, "INTENT_AGE", 100_000)
+
+
+def walk_on_water(monkeypatch):
+    """Walks are planned as if nothing were in their way."""
+    free = Ground(lambda _x, _y: False)
+    monkeypatch.setattr(node, "leg", lambda _terrain, *walk: leg(free, *walk))
+
+
 def stand_anywhere(monkeypatch):
     """Who asks to go somewhere far is there."""
     act = Node.act
@@ -63,6 +75,8 @@ def believe_any_event(monkeypatch):
     [
         ("frames", take_any_length),
         ("messages", take_any_number),
+        ("sessions", believe_any_time),
+        ("sessions", walk_on_water),
         ("sessions", stand_anywhere),
         ("strangers", believe_any_event),
         ("forgers", believe_any_event),

@@ -45,7 +45,7 @@ class Crowd:
             free=False, nodes=2, skew=chance.choice((0, 7000)), seed=chance.randrange(2**32)
         )
         self.harness.run(2000)
-        #: Where each resident was when it came or went home, and a moment ago, with the times.
+        #: Where each resident was first seen since it came or went home, and last, and when.
         self._walks: dict[Resident, tuple[tuple[int, int, int], tuple[int, int, int]]] = {}
         for host in self.harness.hosts:
             self._note_homes(host.node)
@@ -88,9 +88,9 @@ class Crowd:
         begun, before = self._walks.get(resident, ((x, y, now), (x, y, now)))
         # A late intent changes where somebody was, and where it is since: the one on the way there,
         # and the other on the way on. Neither adds up.
-        for (x0, y0, then), starts in ((begun, 1), (before, 2)):
+        for x0, y0, then in (begun, before):
             far = ((x - x0) ** 2 + (y - y0) ** 2) ** 0.5
-            if far > SPEED * (now - then + starts * HEAD_START) / 1000 + ROUNDING:
+            if far > SPEED * (now - then + 2 * HEAD_START) / 1000 + ROUNDING:
                 raise Broken(f"{resident.name} went {far:.0f} units within {now - then} ms")
         self._walks[resident] = begun, (x, y, now)
 

@@ -114,7 +114,7 @@ class WebSocketServer(WSGIServer):
             self._accepting.pay(time.perf_counter() - begun)
             return None
         paced.guest = guest
-        paced.turn = Turn(self.pace)
+        paced.turn = Turn(self.pace, guest.key)
         self._accepting.pay(time.perf_counter() - begun)
         return paced, address
 
@@ -247,7 +247,9 @@ class Handshake(WebSocketHandler):
         environ["REMOTE_ADDR"] = self.server.limits.proxies.client(
             environ.get("REMOTE_ADDR", ""), environ.get("HTTP_X_FORWARDED_FOR", "")
         )
-        environ[TURN] = self.socket.turn
+        environ[TURN] = turn = self.socket.turn
+        # Behind a proxy it is known from here on.
+        turn.key = self.server.limits.key(environ["REMOTE_ADDR"])
         return environ
 
     def start_response(self, status: str, headers: Any, exc_info: Any = None) -> Any:

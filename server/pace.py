@@ -1,11 +1,13 @@
 """The share of the event loop's time that HTTP may take from players.
 
 Whatever serves HTTP runs in turns: one begins where a greenlet goes on, and ends where it waits for
-its socket or is done. All turns together get a share of each second; what is over waits in a queue,
-the longest first. It knows nothing of requests.
+its socket or is done. All turns together get a share of each second; what is over waits: for each
+address the longest first, and the addresses in turn, so that who asks for much waits for itself. It
+knows nothing of requests.
 """
 
 from collections import Counter, deque
+from collections.abc import Hashable
 from time import perf_counter
 from typing import Any
 
@@ -25,7 +27,7 @@ LONGEST = 0.1
 #: Where a request's environ has its turn.
 TURN = "flatlands.turn"
 
-#: So many may wait for a turn. Who comes then is sent away.
+#: So many may wait for a turn, of all addresses. Who comes then is sent away.
 QUEUE = 4000
 
 
@@ -37,32 +39,40 @@ class Pace:
         self._stats = stats
         #: When all that was used is paid for, in seconds of perf_counter.
         self._paid_at = 0.0
-        self._waiting: deque[Waiter[None]] = deque()
+        #: Who waits, by its address; the address whose turn it is comes first.
+        self._waiting: dict[Hashable, deque[Waiter[None]]] = {}
+        self._number = 0
         self._timer: Any = None
 
     @property
     def crowded(self) -> bool:
         """Whether so many wait for a turn that no more should."""
-        return len(self._waiting) >= QUEUE
+        return self._number >= QUEUE
 
     def early(self) -> float:
         """Return for how many seconds no turn may begin; 0 or less where one may now."""
         return self._paid_at - perf_counter() - SLICE / self._share
 
-    def wait(self) -> None:
-        """Return when a turn may begin. Blocks the calling greenlet only if none may now."""
+    def wait(self, key: Hashable = None) -> None:
+        """Return when a turn of an address may begin. Blocks the calling greenlet only if none may
+        now."""
         if not self._waiting and self.early() <= 0:
             return
         self._stats["http_waits"] += 1
         waiter: Waiter[None] = Waiter()
-        self._waiting.append(waiter)
+        self._waiting.setdefault(key, deque()).append(waiter)
+        self._number += 1
         self._set_timer()
         try:
             waiter.get()
         except BaseException:
             # A deadline, or the end of the greenlet.
-            if waiter in self._waiting:
-                self._waiting.remove(waiter)
+            waiters = self._waiting.get(key)
+            if waiters is not None and waiter in waiters:
+                waiters.remove(waiter)
+                self._number -= 1
+                if not waiters:
+                    del self._waiting[key]
             raise
 
     def pay(self, seconds: float) -> None:
@@ -82,24 +92,35 @@ class Pace:
         self._timer.close()
         self._timer = None
         while self._waiting and self.early() <= 0:
+            key = next(iter(self._waiting))
+            waiters = self._waiting.pop(key)
+            waiter = waiters.popleft()
+            self._number -= 1
+            if waiters:
+                # Behind all other addresses.
+                self._waiting[key] = waiters
             # Its whole turn passes before this returns.
-            self._waiting.popleft().switch(None)
+            waiter.switch(None)
         if self._waiting:
             self._set_timer()
 
 
 class Turn:
-    """The turn of one greenlet, which begins and ends many times."""
+    """The turn of one greenlet, which begins and ends many times.
 
-    __slots__ = ("_pace", "_since")
+    `key` is the address that it works for, as the limits count it (see Limits.key).
+    """
 
-    def __init__(self, pace: Pace) -> None:
+    __slots__ = ("key", "_pace", "_since")
+
+    def __init__(self, pace: Pace, key: Hashable = None) -> None:
+        self.key = key
         self._pace = pace
         self._since = 0.0
 
     def begin(self) -> None:
         """Go on; waits where that is too early."""
-        self._pace.wait()
+        self._pace.wait(self.key)
         self._since = perf_counter()
 
     def end(self) -> None:

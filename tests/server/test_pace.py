@@ -111,3 +111,33 @@ def test_too_long_a_queue_is_told(monkeypatch):
     assert pace.crowded
     gevent.joinall(waiting, raise_error=True)
     assert not pace.crowded
+
+
+def test_who_asks_for_much_waits_for_itself(monkeypatch):
+    monkeypatch.setattr(paces, "SLICE", 0)
+    pace, order = Pace(0.5, Counter()), []
+    pace.pay(0.02)
+
+    def work(turn):
+        turn.begin()
+        order.append(turn.key)
+        turn.end()
+
+    crowd = [gevent.spawn(work, Turn(pace, "crowd")) for _ in range(50)]
+    gevent.sleep(0)
+    others = [gevent.spawn(work, Turn(pace, name)) for name in ("one", "other")]
+    gevent.joinall(crowd + others, raise_error=True)
+    assert order[:3] == ["crowd", "one", "other"]
+    assert order[3:] == ["crowd"] * 49
+
+
+def test_who_gives_up_waiting_leaves_nothing_behind():
+    pace = Pace(0.5, Counter())
+    pace.pay(0.1)
+    waiting = [gevent.spawn(Turn(pace, key).begin) for key in ("a", "a", "b")]
+    gevent.sleep(0)
+    gevent.killall([waiting[0], waiting[2]])
+    waiting[1].join()
+    assert waiting[1].successful()
+    assert not pace._waiting
+    assert pace._number == 0

@@ -54,8 +54,8 @@ class Claims:
         self._node = node
         self._asked: dict[int, _Asked] = {}
         self._overdue = Agenda(node.loop, self._unanswered)
-        #: Players who may be at another node too: until they are forgotten.
-        self._watched: set[int] = set()
+        #: Players who may be at another node too, until they are forgotten: a set for each turn.
+        self._watched: list[set[int]] = [set() for _ in range(RETELL_TURNS)]
         self._retelling = Agenda(node.loop, self._retell)
         #: Residents that were let go of, and that no other node has told of yet.
         self._released: dict[int, Resident] = {}
@@ -82,9 +82,9 @@ class Claims:
     def watch(self, id: int) -> None:
         """A player that may be at another node too came back here, or has gone from here: others
         are told so from now on."""
-        if not self._watched:
+        if not any(self._watched):
             self._retelling.put(0, self._node.loop.now() + RETELL_EVERY)
-        self._watched.add(id)
+        self._watched[id % RETELL_TURNS].add(id)
 
     def _grant(self, id: int, to: int, player: list[Any]) -> None:
         self._publish(peer_protocol.grant(self._node.id, id, to, player))
@@ -208,18 +208,19 @@ class Claims:
         here = self._node
         hosted: list[int] = []
         left: list[int] = []
-        for id in [id for id in self._watched if id % RETELL_TURNS == turn]:
+        watched = self._watched[turn]
+        for id in tuple(watched):
             resident = here.residents.get(id)
             if resident is not None:
                 hosted += (id, resident.incarnation)
             elif id in here.left:
                 left += (id, here.left[id][0])
             else:
-                self._watched.discard(id)
+                watched.discard(id)
         # Without others there is nobody who could have them too.
         if here.peers.peers:
             for pairs, message in ((hosted, peer_protocol.hosted), (left, peer_protocol.left)):
                 for at in range(0, len(pairs), 2 * PAIRS):
                     self._publish(message(here.id, pairs[at : at + 2 * PAIRS]))
-        if self._watched:
+        if any(self._watched):
             self._retelling.put((turn + 1) % RETELL_TURNS, due + RETELL_EVERY)

@@ -19,6 +19,7 @@ from brokers import open_broker
 from brokers.sealed import Sealed
 from server import protocol
 from server.frames import BINARY
+from server.limits import Limits
 from server.loop import Loop
 from server.node import Node
 from server.session import Session
@@ -69,7 +70,7 @@ class NoSocket:
 class Bench:
     """A node with its players."""
 
-    def __init__(self) -> None:
+    def __init__(self, players: int) -> None:
         self.stats: Counter[str] = Counter()
         self.loop = Loop(self.stats)
         self.broker = open_broker("memory://bench")
@@ -78,11 +79,12 @@ class Bench:
             spread=SQUARES,
         )  # fmt: skip
         self.listener = gevent.spawn(self.node.listen)
-        tokens = Tokens(None)
+        tokens, limits = Tokens(None), Limits(self.stats, per_address=0)
         self.players = []
-        for number in range(PLAYERS):
+        for number in range(players):
             connection: Any = NoSocket()
-            self.players.append((connection, Session(connection, self.node, tokens, 10_000)))
+            session = Session(connection, self.node, tokens, 10_000, limits)
+            self.players.append((connection, session))
             self.say(connection, protocol.HELLO, 1, f"p{number}", 24, 24, None, None)
         self.number = 0
         gevent.sleep(0.5)
@@ -95,7 +97,7 @@ class Bench:
         """Return us of CPU for each of so many moves of all players in turn, up to the hub."""
         messages = []
         for turn in range(count):
-            connection, session = self.players[turn % PLAYERS]
+            connection, session = self.players[turn % len(self.players)]
             self.number += 1
             now = self.loop.now()
             resident = session.resident
@@ -111,7 +113,7 @@ class Bench:
             messages.append((connection, msgpack.packb(message)))
         # Rates are not what is measured here.
         for _, session in self.players:
-            session._buckets.clear()
+            session._rates.buckets.clear()
         gevent.sleep(0.2)
         before = time.process_time()
         for start in range(0, count, TURN):
@@ -125,8 +127,8 @@ class Bench:
         payload = msgpack.packb((protocol.PING, 123456789, 0))
         before = time.process_time()
         for turn in range(count):
-            connection, session = self.players[turn % PLAYERS]
-            session._buckets.clear()
+            connection, session = self.players[turn % len(self.players)]
+            session._rates.buckets.clear()
             connection.on_message(BINARY, payload)
         return (time.process_time() - before) / count * 1e6
 
@@ -178,18 +180,18 @@ def seals(count: int) -> float:
     return (spent[1] - spent[0]) / count * 1e6
 
 
-def measure() -> dict[str, float]:
-    """Return the medians of all figures, in us of CPU."""
+def measure(players: int = PLAYERS, repeats: int = REPEATS) -> dict[str, float]:
+    """Return the medians of all figures, in us of CPU, of so many repeats with so many players."""
     random.seed(1)
-    bench = Bench()
+    bench = Bench(players)
     gc.collect()
     gc.freeze()
     found: dict[str, list[float]] = {}
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         for name, measured in (
-            ("a walk", bench.moves(PLAYERS, "walk")),
-            ("a click", bench.moves(PLAYERS, "go")),
-            ("a ping", bench.pings(PLAYERS)),
+            ("a walk", bench.moves(players, "walk")),
+            ("a click", bench.moves(players, "go")),
+            ("a ping", bench.pings(players)),
             ("a write of a flush, without the kernel", bench.flushes(5)),
             ("a player in a snapshot", bench.snapshots(200)),
             ("a message's seal, made and checked", seals(20_000)),

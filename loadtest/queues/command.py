@@ -106,7 +106,8 @@ def parser() -> argparse.ArgumentParser:
         metavar="N,...",
         help=f"clients: 4, 1-4 or 1,2,8 (1-{2 * cores}, which is to twice the cores)",
     )
-    add("--num-seconds", type=_number(1, 3600), default=10, metavar="N", help="(%(default)s)")
+    add("--num-seconds", type=_number(1, 3600), default=10, metavar="N",
+        help="seconds that are counted, of each point (%(default)s)")  # fmt: skip
     add(
         "--warm-up",
         type=_seconds,

@@ -12,8 +12,11 @@ import time
 import traceback
 from collections.abc import Callable
 
-from tests.fuzz import readers, worlds
-from tests.fuzz.inputs import Inputs
+from needs import packages
+
+with packages("test"):
+    from tests.fuzz import readers, worlds
+    from tests.fuzz.inputs import Inputs
 
 #: What is fuzzed: name -> what gives it one stream, message, or world; and how many in a round.
 TARGETS: dict[str, tuple[Callable[[random.Random, Inputs], None], int]] = {

@@ -16,8 +16,12 @@ from typing import Any, NamedTuple
 #: page at once, six connections each, has 360. An IPv6 address counts with the rest of its /64.
 PER_ADDRESS = 512
 
-#: Of all the connections that there can be, one address gets at most this share.
+#: Of all the connections, and of all the players, that there can be, one address gets at most this
+#: share.
 ADDRESS_SHARE = 0.5
+
+#: A classroom may play behind one address, however few players there may be.
+LEAST_SEATS = 60
 
 #: Lines about bad requests and the like that are logged: so many a second, so many bytes each.
 LINES, LINE_BYTES = 5, 200
@@ -223,6 +227,7 @@ class Limits:
             self._per_address = min(per_address, max(int(most * ADDRESS_SHARE), 1))
         self._now = now
         self._by_address: Counter[Hashable] = Counter()
+        self._seats: Counter[Hashable] = Counter()
         self._buckets: dict[tuple[str, Hashable], Bucket] = {}
         self._players: dict[int, Rates] = {}
         #: So many entries make a look at which of them are needed worth its time.
@@ -283,6 +288,28 @@ class Limits:
         self._by_address[key] -= 1
         if not self._by_address[key]:
             del self._by_address[key]
+
+    def has_seat(self, address: str, capacity: int) -> bool:
+        """Say whether one more player may come from an address, of so many that there can be."""
+        key = self.key(address)
+        if key is None or self._seats[key] < max(int(capacity * ADDRESS_SHARE), LEAST_SEATS):
+            return True
+        self.stats["limited_seats"] += 1
+        return False
+
+    def take_seat(self, address: str) -> Hashable | None:
+        """Count one more player of an address; return what it counts as, for `leave_seat`."""
+        key = self.key(address)
+        if key is not None:
+            self._seats[key] += 1
+        return key
+
+    def leave_seat(self, key: Hashable | None) -> None:
+        """Count one player less of an address."""
+        if key is not None:
+            self._seats[key] -= 1
+            if not self._seats[key]:
+                del self._seats[key]
 
     def make_room(self) -> bool:
         """Close the eldest connection that has not said hello; False where there is none."""

@@ -5,6 +5,7 @@ queue: a client that falls behind misses events and is told everything anew when
 """
 
 import logging
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from server import protocol
@@ -54,9 +55,9 @@ class Session:
 
     __slots__ = (
         "connection", "opened", "resident", "behind_since", "_node", "_tokens", "_capacity",
-        "_limits", "_intent", "_rates", "_rated", "_sent", "_mark", "_marked", "_marked_bytes",
-        "_later_bytes", "_token_at", "_link_told", "_claiming", "_early", "_ended", "player",
-        "error",
+        "_limits", "_seat", "_intent", "_rates", "_rated", "_sent", "_mark", "_marked",
+        "_marked_bytes", "_later_bytes", "_token_at", "_link_told", "_claiming", "_early", "_ended",
+        "player", "error",
     )  # fmt: skip
 
     def __init__(
@@ -79,6 +80,8 @@ class Session:
         self._tokens = tokens
         self._capacity = capacity
         self._limits = limits
+        #: What its address counts as while it plays; see Limits.take_seat.
+        self._seat: Hashable | None = None
         self._intent = 0
         self._rates = Rates(Bucket(PATIENCE_RATE, PATIENCE, self.opened))
         #: Whose rates these are, once that is known.
@@ -186,6 +189,10 @@ class Session:
             row, now = MESSAGES[protocol.SAY], self._node.loop.now()
             bucket = self._rates.buckets[protocol.SAY] = Bucket(row.rate, row.burst, now)
             bucket.take(now, row.burst - 1)
+
+    def _leave_seat(self) -> None:
+        self._limits.leave_seat(self._seat)
+        self._seat = None
 
     def _keep_rates(self) -> None:
         if self._rated is not None:
@@ -315,6 +322,10 @@ class Session:
         # Who has lost its connection takes nobody's place, nor does a computer player.
         if self._node.hub.sessions_holding >= self._capacity:
             raise Refused("full", "this world is full: try again later", protocol.FULL)
+        if not self._limits.has_seat(self.address, self._capacity):
+            raise Refused(
+                "joins", "your address has its share of places here: try again later", protocol.FULL
+            )
         if not self._limits.allow_address(JOINS, self.address):
             raise Refused(
                 "joins",
@@ -326,6 +337,7 @@ class Session:
         """Begin to play as a resident."""
         node, grid = self._node, self._node.grid
         self.resident = resident
+        self._seat = self._limits.take_seat(self.address)
         self.player = resident.id
         tell(
             "join", player=resident.id, name=resident.name, how="back" if back else "new",
@@ -364,6 +376,7 @@ class Session:
         """Let the player go on in another session: this one ends."""
         assert self.resident is not None
         self._keep_rates()
+        self._leave_seat()
         self._node.detach(self.resident)
         self.resident = None
         self.connection.close(protocol.TAKEN_OVER, TAKEN_OVER)
@@ -512,6 +525,7 @@ class Session:
     def closed(self, code: int) -> None:
         """The connection has ended with this close code."""
         self._keep_rates()
+        self._leave_seat()
         resident, self.resident = self.resident, None
         if resident is not None:
             self._part(resident, code)

@@ -250,6 +250,33 @@ def test_somebody_mashing_keys_as_fast_as_anyone_can_is_obeyed(harness, pair):
     assert client.model.errors == []
 
 
+def test_one_address_does_not_get_all_places(harness, monkeypatch):
+    monkeypatch.setattr("server.limits.LEAST_SEATS", 2)
+    harness.hosts[0].capacity = 6
+
+    def newcomer(address):
+        client = harness.client()
+        client.connection.address = address
+        return client.hello()
+
+    some = [newcomer("192.0.2.1") for _ in range(4)]
+    assert [client.connection.open for client in some] == [True] * 3 + [False]
+    assert some[3].connection.closed[0] == 1013 and some[3].model.errors == ["joins"]
+    assert harness.loop.stats["limited_seats"] == 1
+    assert newcomer("192.0.2.2").connection.open and newcomer("127.0.0.1").connection.open
+    # A place is free again when its player goes, or goes on elsewhere.
+    again = harness.client()
+    again.connection.address = "192.0.2.9"
+    again.hello(token=some[0].model.token)
+    assert again.connection.open and newcomer("192.0.2.1").connection.open
+    assert not newcomer("192.0.2.1").connection.open
+    for client in some[1:3]:
+        client.connection.lose(1000)
+    harness.run(100)
+    assert newcomer("192.0.2.1").connection.open
+    harness.check()
+
+
 def test_a_full_world_says_so(harness, monkeypatch):
     client = harness.client()
     client.session._capacity = 0

@@ -50,7 +50,8 @@ bench-peers: .venv/measurable .venv-peers/installed $(NODE_PEERS)/node_modules/.
 
 test: .venv/testable
 	@sh tests/need.sh
-	@$(BIN)/python -m pytest -n $(AT_ONCE) --dist worksteal
+	@$(BIN)/python -m pytest -n $(AT_ONCE) --dist worksteal -m "not alone"
+	@$(BIN)/python -m pytest -m alone
 
 simulate: .venv/testable
 	@$(BIN)/python -m tests.simulate --seconds $(SECONDS) \

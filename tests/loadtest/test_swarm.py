@@ -315,6 +315,7 @@ def test_beside_a_process_that_takes_a_core_nothing_is_said_to_have_failed(broke
     assert truth.said(truth.beside_a_busy_core(broker)) in ("all right", "not valid")
 
 
+@pytest.mark.alone
 def test_one_message_in_ten_thousand_that_is_lost_is_missed():
     for _ in range(TRIES):
         result = truth.losing("memory://")

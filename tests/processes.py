@@ -79,7 +79,8 @@ class ServerProcess:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         assert self.process.wait(PATIENCE) in (0, -signal.SIGKILL)
-        assert "Traceback" not in self.errors()
+        errors = self.errors()
+        assert "Traceback" not in errors, errors
 
     def close(self) -> None:
         """Let go of it, whatever state it is in."""

@@ -97,7 +97,10 @@ class WebSocketServer(WSGIServer):
             accepted = super().do_read()
         except OSError as error:
             if self.is_fatal_error(error):
-                raise
+                # The supervisor shuts its listener when it stops, and a worker may still accept.
+                log.warning("nobody can connect here any more: %s", error)
+                self.stop_accepting()
+                return None
             # Most likely there are no descriptors left: somebody who plays nothing goes.
             self.stats["accept_failed"] += 1
             self.lines.write(logging.WARNING, f"A connection could not be accepted: {error}.")

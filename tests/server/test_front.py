@@ -8,8 +8,11 @@ import time
 import urllib.error
 import urllib.request
 
+import gevent
 import pytest
 
+from server.app import listen
+from server.handshake import websocket_server
 from tests.processes import serving
 from tests.socket_client import SocketClient
 
@@ -339,3 +342,14 @@ def test_head_tells_all_but_the_file(server):
         sock.sendall(b"HEAD /main.js HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         found = answer(sock)
     assert found.startswith(b"HTTP/1.1 200 OK\r\n") and found.endswith(b"\r\n\r\n")
+
+
+def test_a_listener_that_is_shut_by_another_process_is_one_line_and_no_traceback(caplog, capfd):
+    listener = listen("127.0.0.1", 0)
+    server = websocket_server(listener, lambda environ, start: [], lambda *_: None)
+    server.start()
+    listener.shutdown(socket.SHUT_RDWR)
+    gevent.sleep(0.2)
+    server.close()
+    assert "Traceback" not in capfd.readouterr().err
+    assert [r.message for r in caplog.records if "nobody can connect here" in r.message]

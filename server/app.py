@@ -162,8 +162,9 @@ class Server:
             self.open()
 
     def open(self) -> None:
-        """Let newcomers in."""
-        self._http.start()
+        """Let newcomers in, unless it has been shut: a worker may be told to stop first."""
+        if not self._draining:
+            self._http.start()
 
     def shut(self) -> None:
         """Let nobody in any more, for good."""

@@ -11,7 +11,9 @@ import urllib.request
 import gevent
 import pytest
 
-from server.app import listen
+from brokers import open_broker
+from server import settings
+from server.app import Server, listen
 from server.handshake import websocket_server
 from tests.processes import serving
 from tests.socket_client import SocketClient
@@ -353,3 +355,12 @@ def test_a_listener_that_is_shut_by_another_process_is_one_line_and_no_traceback
     server.close()
     assert "Traceback" not in capfd.readouterr().err
     assert [r.message for r in caplog.records if "nobody can connect here" in r.message]
+
+
+def test_a_server_that_was_shut_before_it_was_opened_stays_shut():
+    server = Server(settings.read(["--port", "0"], {}), open_broker("memory://shut"))
+    port = server.port
+    server.shut()
+    server.open()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()

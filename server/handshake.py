@@ -69,7 +69,12 @@ class WebSocketServer(WSGIServer):
         hosts: Hosts,
         share: float,
     ) -> None:
-        super().__init__(listener, wsgi_app, handler_class=Handshake, log=None, error_log=log)
+        # With a name of its own pywsgi asks no name server for one when it starts, in which time a
+        # server that stops again would close it.
+        super().__init__(
+            listener, wsgi_app, handler_class=Handshake, log=None, error_log=log,
+            environ={"SERVER_NAME": "localhost"},
+        )  # fmt: skip
         self.access_log = access_log
         self.accept = accept
         self.path = path

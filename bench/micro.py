@@ -17,13 +17,13 @@ import msgpack
 
 from brokers import open_broker
 from brokers.sealed import Sealed
-from server import protocol
-from server.frames import BINARY
+from server.clients.session import Session
+from server.clients.tokens import Tokens
 from server.limits import Limits
 from server.loop import Loop
+from server.messages import protocol
 from server.node import Node
-from server.session import Session
-from server.tokens import Tokens
+from server.websocket.frames import BINARY
 from world.events import Corner
 from world.grid import Grid
 from world.terrain import Terrain

@@ -12,22 +12,24 @@ import gevent
 from gevent import socket
 
 from brokers import Broker
-from server import logs, metrics, protocol
-from server.admin import operator_pages
-from server.connection import Connection
-from server.frames import frame
-from server.handshake import websocket_server
-from server.hosts import Hosts, is_local
+from server import logs
+from server.clients.session import STUCK_AFTER, Session
+from server.clients.tokens import Tokens
 from server.limits import Limits
 from server.loop import Loop, keep_running
+from server.messages import protocol
+from server.messages.peer_protocol import DRAINING
+from server.messages.protocol import Refused
 from server.node import Node
-from server.pages import make_pages
-from server.peer_protocol import DRAINING
-from server.protocol import Refused
-from server.session import STUCK_AFTER, Session
+from server.players.walkers import Walker, start_walkers
 from server.settings import KEPT_BACK, SPARE_DESCRIPTORS, Settings, raise_descriptor_limit
-from server.tokens import Tokens
-from server.walkers import Walker, start_walkers
+from server.web import metrics
+from server.web.admin import operator_pages
+from server.web.pages import make_pages
+from server.websocket.connection import Connection
+from server.websocket.frames import frame
+from server.websocket.handshake import websocket_server
+from server.websocket.hosts import Hosts, is_local
 from world.grid import Grid
 from world.terrain import Terrain
 

@@ -1,8 +1,8 @@
 """One node: its residents, what is due for them, and what they publish.
 
 Whatever a resident does is published on its square's channel, and known to anybody, neighbours on
-this node included, only when it comes back from the broker: see server/replicas.py. It never
-touches a socket, and never waits.
+this node included, only when it comes back from the broker: see server/squares/. It never touches a
+socket, and never waits.
 """
 
 import logging
@@ -10,26 +10,26 @@ import random
 from typing import TYPE_CHECKING
 
 from brokers import Broker, BrokerClosed, Message, Reset
-from server import peer_protocol
-from server.channels import WORLD, Channels
-from server.claims import Claims
-from server.hub import Hub
-from server.invitations import Invitations
 from server.loop import Agenda, Loop
-from server.orders import Orders
-from server.outbox import Outbox
-from server.peer_protocol import Nonsense
-from server.peers import Peers
-from server.replicas import Replicas
-from server.resident import Resident, incarnation_of
-from server.spots import Place, Spots
+from server.messages import peer_protocol
+from server.messages.channels import WORLD, Channels
+from server.messages.peer_protocol import Nonsense
+from server.players.claims import Claims
+from server.players.invitations import Invitations
+from server.players.orders import Orders
+from server.players.resident import Resident, incarnation_of
+from server.players.spots import Place, Spots
+from server.squares.hub import Hub
+from server.squares.outbox import Outbox
+from server.squares.peers import Peers
+from server.squares.replicas import Replicas
 from world.events import Corner, Event
 from world.grid import Grid, Rect, Square, Viewport
 from world.terrain import Terrain
 from world.track import Goal, Intent, Track, leg, stand
 
 if TYPE_CHECKING:
-    from server.session import Session
+    from server.clients.session import Session
 
 log = logging.getLogger("flatlands")
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from brokers import UNVERIFIED, VERIFIED
-from server.channels import WORLD
-from server.hosts import is_origin
 from server.limits import PER_ADDRESS, Proxies
+from server.messages.channels import WORLD
+from server.websocket.hosts import is_origin
 from world.grid import SIDE, SIDES
 
 #: Descriptors that are not players' connections: listener, event loop, logs, broker, HTTP. Of

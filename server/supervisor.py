@@ -22,8 +22,8 @@ from gevent import socket, subprocess
 from gevent.event import Event
 
 from server.app import listen
-from server.metrics import bury
 from server.settings import Settings
+from server.web.metrics import bury
 from server.worker import CLOSE, OPEN, READY, SHUT
 
 log = logging.getLogger("flatlands")

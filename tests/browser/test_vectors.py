@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from server.protocol import NAME_LIMIT, clean
+from server.messages.protocol import NAME_LIMIT, clean
 from tests.model import Model
 from tests.vectors import load
 

@@ -2,8 +2,10 @@
 
 import pytest
 
-from server import frames, node, peer_protocol, protocol
+from server import node
+from server.messages import peer_protocol, protocol
 from server.node import Node
+from server.websocket import frames
 from tests.fuzz.__main__ import TARGETS, play
 from tests.fuzz.inputs import Broken, Inputs
 from tests.ground import Ground

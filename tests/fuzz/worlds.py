@@ -9,9 +9,9 @@ import random
 from typing import Any
 
 from brokers.base import PAYLOAD_LIMIT
-from server import protocol
-from server.protocol import GO, HELLO, HOME, INVITE, MESSAGES, PING, SAY, VIEWPORT, WALK
-from server.resident import Resident
+from server.messages import protocol
+from server.messages.protocol import GO, HELLO, HOME, INVITE, MESSAGES, PING, SAY, VIEWPORT, WALK
+from server.players.resident import Resident
 from tests.fuzz.draw import anything, corrupted, mutated, number, packed, text
 from tests.fuzz.inputs import Broken, Inputs
 from tests.fuzz.readers import drawn

@@ -15,9 +15,9 @@ from server.__main__ import main  # first of all: it patches the standard librar
 import gevent  # isort: skip
 import msgpack  # isort: skip
 
-from server import protocol  # isort: skip
-from server.frames import frame  # isort: skip
-from server.session import Session  # isort: skip
+from server.messages import protocol  # isort: skip
+from server.websocket.frames import frame  # isort: skip
+from server.clients.session import Session  # isort: skip
 from world.events import TRACK  # isort: skip
 
 #: Seconds from the first flush to the first fault, and from each fault to the next.

@@ -13,12 +13,12 @@ import msgpack
 
 from brokers import Broker, BrokerClosed, LinkAge, Message, Reset
 from brokers.base import check_payload
-from server.channels import WORLD
+from server.clients.session import Session
+from server.clients.tokens import Tokens
 from server.limits import Limits
+from server.messages.channels import WORLD
+from server.messages.peer_protocol import DRAINING
 from server.node import Node
-from server.peer_protocol import DRAINING
-from server.session import Session
-from server.tokens import Tokens
 from tests.ground import Ground
 from tests.model import Model
 from world.grid import SIDE, Grid, Rect
@@ -117,7 +117,8 @@ class ManualAlarm:
 
 
 class FakeConnection:
-    """server.connection.Connection without a socket: what is sent goes to a model of the client.
+    """A server.websocket.connection.Connection without a socket: a model of the client gets what is
+    sent.
 
     While `stuck` the first write is a remainder, and later ones are refused. While `dead` nothing
     that the client sends arrives, pongs included.

@@ -1,7 +1,7 @@
 """What is told apart by the names of channels."""
 
-from server.channels import Channels
-from server.protocol import VERSION
+from server.messages.channels import Channels
+from server.messages.protocol import VERSION
 from tests.server.harness import Harness
 
 

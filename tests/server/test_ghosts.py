@@ -5,9 +5,9 @@ What random worlds (tests/simulate) found, each as the shortest story that shows
 
 import pytest
 
-from server import protocol
+from server.messages import protocol
 from server.node import DIMMED_FOR
-from server.peers import CLOCK_SET_BACK, RECENT, Peer
+from server.squares.peers import CLOCK_SET_BACK, RECENT, Peer
 from tests.server.harness import Harness, Link
 from world.track import UNIT
 

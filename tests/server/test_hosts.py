@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.hosts import Hosts, is_local, is_origin
+from server.websocket.hosts import Hosts, is_local, is_origin
 
 
 @pytest.mark.parametrize(

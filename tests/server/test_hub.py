@@ -3,9 +3,9 @@
 import msgpack
 import pytest
 
-from server import protocol
-from server.frames import frame
-from server.hub import CALM, LONGEST, Hub
+from server.messages import protocol
+from server.squares.hub import CALM, LONGEST, Hub
+from server.websocket.frames import frame
 from tests.server.harness import Clock, ManualLoop, split
 from world.grid import Rect
 

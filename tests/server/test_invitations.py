@@ -5,8 +5,8 @@ import math
 import msgpack
 import pytest
 
-from server.invitations import ANSWER_WITHIN
-from server.spots import NEAR, NEAREST
+from server.players.invitations import ANSWER_WITHIN
+from server.players.spots import NEAR, NEAREST
 from tests.server.harness import Harness
 from world.track import UNIT
 

@@ -10,8 +10,8 @@ import pytest
 
 from brokers import ring
 from brokers.redis_cluster import slot_of
-from server.channels import WORLD, Channels
-from server.peers import DEAF, UNREADABLE
+from server.messages.channels import WORLD, Channels
+from server.squares.peers import DEAF, UNREADABLE
 from tests.brokers import redis_servers
 from tests.brokers.redis_servers import PASSWORD, QUOTED, eventually, running, running_cluster
 from tests.processes import ROOT, ServerProcess

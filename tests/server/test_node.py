@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brokers import Reset
+from server.clients.tokens import PLACE_FOR
 from server.node import DIMMED_FOR, INTENT_AGE
-from server.replicas import LINGER
-from server.tokens import PLACE_FOR
+from server.squares.replicas import LINGER
 from tests.server.harness import Harness
 from world.track import SPEED, UNIT
 

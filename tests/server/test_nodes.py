@@ -4,7 +4,7 @@ import msgpack
 import pytest
 
 from server.node import DIMMED_FOR
-from server.peers import DEAD_AFTER, HEARTBEAT_EVERY
+from server.squares.peers import DEAD_AFTER, HEARTBEAT_EVERY
 from tests.server.harness import Harness
 from world.track import SPEED, UNIT
 

@@ -2,7 +2,7 @@
 
 import re
 
-from server.metrics import FROM_ZERO, GAUGES
+from server.web.metrics import FROM_ZERO, GAUGES
 from tests.processes import ROOT
 
 PAGE = ROOT / "docs" / "operations.md"

@@ -4,9 +4,9 @@ import logging
 
 import pytest
 
-from server import peer_protocol
-from server.orders import LIMIT, network
-from server.peer_protocol import BAR, DOOR, KICK, MUTE, NOTICE, Nonsense
+from server.messages import peer_protocol
+from server.messages.peer_protocol import BAR, DOOR, KICK, MUTE, NOTICE, Nonsense
+from server.players.orders import LIMIT, network
 from tests.server.harness import Harness
 
 TOKEN, ERROR = 17, 24

@@ -3,9 +3,9 @@
 import msgpack
 import pytest
 
-from server import protocol
-from server.channels import WORLD, Channels
-from server.outbox import BATCH_LIMIT, LEAD, REST_MOST, Outbox
+from server.messages import protocol
+from server.messages.channels import WORLD, Channels
+from server.squares.outbox import BATCH_LIMIT, LEAD, REST_MOST, Outbox
 from tests.server.harness import Clock, ManualLoop
 from world.events import Player
 from world.track import stand

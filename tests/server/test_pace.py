@@ -5,8 +5,8 @@ from collections import Counter
 import gevent
 import pytest
 
-from server import pace as paces
-from server.pace import Pace, Turn
+from server.websocket import pace as paces
+from server.websocket.pace import Pace, Turn
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brokers import Message, open_broker
-from server import peer_protocol, protocol
-from server.channels import WORLD, Channels
 from server.loop import Loop
+from server.messages import peer_protocol, protocol
+from server.messages.channels import WORLD, Channels
 from server.node import Node
 from tests.server.harness import Harness
 from world.grid import Grid

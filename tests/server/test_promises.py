@@ -7,9 +7,15 @@ import msgpack
 import pytest
 
 from brokers import Message, Reset
-from server import peer_protocol, protocol
-from server.peers import CLOCK_WINDOW, DEAD_AFTER, GONE_AFTER, HEARTBEAT_EVERY
-from server.replicas import ECHO_WITHIN, HAIL_AGAIN, HAIL_AGAIN_MOST, READY_AFTER, RESIDENTS_EVERY
+from server.messages import peer_protocol, protocol
+from server.squares.peers import CLOCK_WINDOW, DEAD_AFTER, GONE_AFTER, HEARTBEAT_EVERY
+from server.squares.replicas import (
+    ECHO_WITHIN,
+    HAIL_AGAIN,
+    HAIL_AGAIN_MOST,
+    READY_AFTER,
+    RESIDENTS_EVERY,
+)
 from tests.server.harness import Harness
 from world.track import SPEED, UNIT
 

@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from server import app, frames, node, peers, protocol, replicas, session, tokens
-from server.protocol import MESSAGES
+from server import app, node
+from server.clients import session, tokens
+from server.messages import protocol
+from server.messages.protocol import MESSAGES
+from server.squares import peers, replicas
+from server.websocket import frames
 from tests import model
 from world import events
 from world.grid import HEIGHTS, WIDTHS
@@ -105,7 +109,7 @@ def page():
 
 def calls(name):
     """Yield (arguments, keywords) of each call in server/ of a function or method of that name."""
-    for path in sorted((ROOT / "server").glob("*.py")):
+    for path in sorted((ROOT / "server").rglob("*.py")):
         for found in ast.walk(ast.parse(path.read_text())):
             if isinstance(found, ast.Call):
                 called = getattr(found.func, "id", getattr(found.func, "attr", None))

@@ -6,8 +6,8 @@ import logging
 import pytest
 
 from brokers import LinkAge
-from server import peer_protocol
-from server.peers import (
+from server.messages import peer_protocol
+from server.squares.peers import (
     CLOCK_STEP,
     DEAD_AFTER,
     DEAF,

@@ -3,8 +3,8 @@
 import msgpack
 import pytest
 
-from server import session as sessions
-from server.hub import LONGEST, PAUSE
+from server.clients import session as sessions
+from server.squares.hub import LONGEST, PAUSE
 from tests.server.harness import Harness, split
 from world.track import UNIT
 

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from server.spots import NEAR, NEAREST, Spots, spread_square
+from server.players.spots import NEAR, NEAREST, Spots, spread_square
 from tests.ground import Ground
 from world.grid import Grid
 from world.terrain import PLAZA_WITHIN, Terrain

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from server.tokens import IDENTITY_FOR, INVITED_FOR, PLACE_FOR, Tokens
+from server.clients.tokens import IDENTITY_FOR, INVITED_FOR, PLACE_FOR, Tokens
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable
 from typing import NamedTuple
 
-from server.peers import GONE_AFTER, HEARTBEAT_EVERY
+from server.squares.peers import GONE_AFTER, HEARTBEAT_EVERY
 from tests.server.harness import Client, Harness, Host
 from world.track import UNIT
 

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from server.claims import Claims
 from server.node import Node
+from server.players.claims import Claims
 from tests.simulate.__main__ import SHORT, fails, play, shrink
 from tests.simulate.deeds import WHAT, Deed, Plan, World, plan
 

@@ -7,7 +7,7 @@ from world.grid import Rect, Square, Viewport
 from world.track import Intent, Track
 
 if TYPE_CHECKING:
-    from server.session import Session
+    from server.clients.session import Session
 
 #: `seq` is incarnation x INCARNATION + events so far, so that one number tells which is newer.
 INCARNATION = 2**24

@@ -2,19 +2,19 @@
 
 Every order ends by itself. It is told to all nodes, and anew to each that is new or was out of
 reach, so that a worker that is started again knows them too. Whoever reaches the broker may give
-orders, as it may do anything else between nodes; HTTP is server/admin.py's.
+orders, as it may do anything else between nodes; HTTP is server/web/admin.py's.
 """
 
 import ipaddress
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from server import peer_protocol
 from server.logs import tell
 from server.loop import Agenda
-from server.peer_protocol import BAR, DOOR, KICK, MUTE, NOTICE
-from server.peers import Peer
-from server.protocol import FULL, POLICY, Refused
+from server.messages import peer_protocol
+from server.messages.peer_protocol import BAR, DOOR, KICK, MUTE, NOTICE
+from server.messages.protocol import FULL, POLICY, Refused
+from server.squares.peers import Peer
 
 if TYPE_CHECKING:
     from server.node import Node

@@ -10,10 +10,10 @@ itself.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from server import peer_protocol
 from server.loop import Agenda
-from server.peer_protocol import PAIRS
-from server.resident import INCARNATION, Resident, incarnation_of
+from server.messages import peer_protocol
+from server.messages.peer_protocol import PAIRS
+from server.players.resident import INCARNATION, Resident, incarnation_of
 from world.grid import Square
 
 if TYPE_CHECKING:

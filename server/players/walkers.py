@@ -7,7 +7,7 @@ import random
 
 from server.loop import Alarm
 from server.node import Node
-from server.resident import Resident
+from server.players.resident import Resident
 from world.track import UNIT, Goal
 
 NAMES = (

@@ -9,11 +9,11 @@ into a batch.
 from collections.abc import Callable, Collection
 
 from brokers import Broker
-from server import protocol
-from server.channels import Channels
-from server.hub import Hub
 from server.loop import Loop
-from server.replicas import OwnBatch
+from server.messages import protocol
+from server.messages.channels import Channels
+from server.squares.hub import Hub
+from server.squares.replicas import OwnBatch
 from world.events import Batch, Corner, Event
 from world.grid import Square
 

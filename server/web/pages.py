@@ -14,7 +14,7 @@ from typing import Any
 
 from flask import Blueprint, Flask, Response, jsonify
 
-STATIC = Path(__file__).resolve().parent.parent / "static"
+STATIC = Path(__file__).resolve().parent.parent.parent / "static"
 
 #: Nothing is loaded from, and nothing sent to, any other host.
 CONTENT_POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'self'; form-action 'none'"
@@ -116,7 +116,7 @@ def make_pages(
 ) -> Application:
     """Return the WSGI application for everything but /ws.
 
-    `health` returns what /healthz shows, as JSON; `operators` are the pages of server/admin.py.
+    `health` returns what /healthz shows, as JSON; `operators` are the pages of server/web/admin.py.
     """
     app = Flask("flatlands", static_folder=None)
 

@@ -1,7 +1,7 @@
 """The other nodes: who is alive, what their clocks say, and whether this node hears anything.
 
 Every node tells once a second, on one channel, that it lives and which squares it has residents in.
-It never touches a replica but through server/replicas.py.
+It never touches a replica but through server/squares/replicas.py.
 """
 
 import logging
@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 from brokers import Broker
 from brokers.guard import Seldom
-from server import peer_protocol
-from server.channels import Channels
 from server.loop import Agenda, Loop
-from server.peer_protocol import ALIVE, DRAINING, STARTING, Nonsense
-from server.replicas import Replicas
+from server.messages import peer_protocol
+from server.messages.channels import Channels
+from server.messages.peer_protocol import ALIVE, DRAINING, STARTING, Nonsense
+from server.squares.replicas import Replicas
 from world.grid import Square
 
 log = logging.getLogger("flatlands")

@@ -4,7 +4,7 @@ A square is heard from when a session holds it, or a resident is in it, until a 
 it holds of other nodes is as good as the broker: whatever may be missing is asked for again (a
 hail), and answered by everything a node has there (a residents batch). A change of a replica by
 anything but a batch that goes to the sessions too is shown to them as a snapshot. It never decides
-who is alive: server/peers.py does.
+who is alive: server/squares/peers.py does.
 """
 
 import random
@@ -13,12 +13,12 @@ from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 from brokers import Broker, Reset
-from server import peer_protocol, protocol
-from server.channels import Channels
-from server.frames import frame
-from server.hub import Hub
 from server.loop import Agenda, Loop
-from server.peer_protocol import Nonsense
+from server.messages import peer_protocol, protocol
+from server.messages.channels import Channels
+from server.messages.peer_protocol import Nonsense
+from server.squares.hub import Hub
+from server.websocket.frames import frame
 from world.events import ENTER, GONE, LEAVE, Corner, Departed, Event, Replica
 from world.grid import Grid, Square
 

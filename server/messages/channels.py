@@ -11,7 +11,7 @@ notice it, and never in a square. It publishes nothing.
 from collections.abc import Callable
 from functools import lru_cache
 
-from server.protocol import VERSION
+from server.messages.protocol import VERSION
 from world.grid import Square
 
 #: The name of a world that was given none.

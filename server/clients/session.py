@@ -8,17 +8,17 @@ import logging
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
-from server import protocol
-from server.claims import Granted
-from server.connection import Connection
-from server.frames import ABNORMAL, NORMAL, PROTOCOL_ERROR, TEXT, TOO_BIG, frame
+from server.clients.tokens import Claim, Tokens
 from server.limits import JOINS, RETURNS, SAYINGS, Bucket, Limits, Rates
 from server.logs import tell
+from server.messages import protocol
+from server.messages.protocol import MESSAGES, Refused
 from server.node import Node
-from server.protocol import MESSAGES, Refused
-from server.resident import Resident, incarnation_of
-from server.spots import Place
-from server.tokens import Claim, Tokens
+from server.players.claims import Granted
+from server.players.resident import Resident, incarnation_of
+from server.players.spots import Place
+from server.websocket.connection import Connection
+from server.websocket.frames import ABNORMAL, NORMAL, PROTOCOL_ERROR, TEXT, TOO_BIG, frame
 from world.grid import Rect, Square, Viewport, viewport
 from world.track import DIAGONAL, SPEED, UNIT, Goal, Heading
 
@@ -469,7 +469,7 @@ class Session:
             self._write(snapshot)
 
     def flush(self, data: bytes, number: int, now: int) -> None:
-        """Send one flush, unless the client is behind; see server/hub.py."""
+        """Send one flush, unless the client is behind; see server/squares/hub.py."""
         if self.behind_since is not None:
             self._node.stats["skipped"] += 1
             return

@@ -14,8 +14,8 @@ from typing import Any
 from gevent import get_hub
 from gevent.event import Event
 
-from server import frames
 from server.limits import Bucket, Guest
+from server.websocket import frames
 
 READ_SIZE = 8 * 1024  # bytes taken in one loop callback, so that floods cannot starve others
 CONTROL_LIMIT = 64 * 1024  # bytes of control frames that may wait behind a remainder

@@ -1,16 +1,16 @@
 """Where somebody who invited a guest is now: asked of the other nodes. It moves nobody.
 
-Only a signed invitation is ever asked for (server/tokens.py), so no client finds out with it where
-a player is whom it just heard of.
+Only a signed invitation is ever asked for (server/clients/tokens.py), so no client finds out with
+it where a player is whom it just heard of.
 """
 
 import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from server import peer_protocol
 from server.loop import Agenda
-from server.spots import Place
+from server.messages import peer_protocol
+from server.players.spots import Place
 
 if TYPE_CHECKING:
     from server.node import Node

@@ -7,13 +7,13 @@ inside a batch.
 
 from typing import TYPE_CHECKING
 
-from server import protocol
-from server.frames import frame
 from server.loop import Loop
+from server.messages import protocol
+from server.websocket.frames import frame
 from world.grid import Rect, Square
 
 if TYPE_CHECKING:
-    from server.session import Session
+    from server.clients.session import Session
 
 #: From a flush that took c ms to the next one it is at least PAUSE x c, up to CALM ms: a quiet node
 #: answers at once, and a busy one spends its time on few large writes instead of many small ones.

@@ -4,8 +4,8 @@ gevent-websocket takes the request and runs the upgrade; its WebSocket class is 
 it sends no close codes, locks no sends and bounds no sizes. The socket goes to a Connection.
 
 Strangers send what they like, as fast as they can. So no request has a body, a connection has few
-requests, everything here runs in turns (server/pace.py), an address is limited (server/limits.py),
-and what is wrong with a request is one line in the log, or none.
+requests, everything here runs in turns (pace.py), an address is limited (server/limits.py), and
+what is wrong with a request is one line in the log, or none.
 """
 
 import _socket
@@ -23,12 +23,12 @@ from gevent import Timeout
 from gevent.pywsgi import WSGIServer
 from geventwebsocket.handler import WebSocketHandler
 
-from server import frames
-from server.connection import Connection
-from server.hosts import Hosts
 from server.limits import HANDSHAKES, REQUESTS, Guest, Limits, Lines
 from server.logs import tell
-from server.pace import TURN, Pace, PacedSocket, Turn
+from server.websocket import frames
+from server.websocket.connection import Connection
+from server.websocket.hosts import Hosts
+from server.websocket.pace import TURN, Pace, PacedSocket, Turn
 
 HEAD_TIMEOUT = 10.0  # seconds for a request line and its headers, or between two requests
 ANSWER_TIMEOUT = 60.0  # seconds for the rest of an ordinary request: the whole answer

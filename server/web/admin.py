@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 from flask import Blueprint, Response, abort, jsonify, make_response, request
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
-from server import protocol
-from server.hosts import is_local
-from server.orders import network
-from server.pace import TURN, Turn
-from server.peer_protocol import BAR, DOOR, KICK, MUTE, NOTICE, ORDER_MOST
+from server.messages import protocol
+from server.messages.peer_protocol import BAR, DOOR, KICK, MUTE, NOTICE, ORDER_MOST
+from server.players.orders import network
+from server.websocket.hosts import is_local
+from server.websocket.pace import TURN, Turn
 
 if TYPE_CHECKING:
     from server.app import Server

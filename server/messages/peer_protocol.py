@@ -12,7 +12,7 @@ from typing import Any
 import msgpack
 
 from brokers.base import PAYLOAD_LIMIT
-from server.protocol import BATCH, NAME_LIMIT, TEXT_LIMIT
+from server.messages.protocol import BATCH, NAME_LIMIT, TEXT_LIMIT
 from world.events import ENTER, GONE, LEAVE, SAY, TRACK, Event
 from world.grid import Square
 from world.track import REACH
@@ -220,7 +220,7 @@ def grant(node: int, id: int, to: int, player: list[Any]) -> bytes:
 
 
 def order(node: int, deed: int, who: str, seconds: int) -> bytes:
-    """Tells what an operator has ordered, and for how long; see server/orders.py."""
+    """Tells what an operator has ordered, and for how long; see server/players/orders.py."""
     return _pack([ORDER, node, deed, who, seconds])
 
 

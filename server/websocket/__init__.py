@@ -1,0 +1,1 @@
+"""Connections: HTTP, the handshake, frames. It knows no game."""

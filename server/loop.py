@@ -6,12 +6,10 @@ It knows nothing of squares or players.
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Any
 
 import gevent
-
-from world.schedule import Schedule
 
 log = logging.getLogger("flatlands")
 
@@ -136,33 +134,6 @@ class Alarm:
             self._timer.close()
             self._timer = None
         self._at = None
-
-
-class Agenda:
-    """Does what is due: calls `do(key, due)` for each key at its time, the earliest first."""
-
-    def __init__(self, loop: Loop, do: Callable[[Any, int], None]) -> None:
-        self._loop = loop
-        self._do = do
-        self._schedule = Schedule()
-        self._alarm = loop.alarm(self._run)
-
-    def put(self, key: Hashable, due: int) -> None:
-        """Make `key` due at node time `due`, instead of when it was."""
-        self._schedule.put(key, due)
-        self._alarm.set(self._schedule.next())
-
-    def drop(self, key: Hashable) -> None:
-        """Make `key` due no more; an unknown one is no error."""
-        self._schedule.drop(key)
-
-    def _run(self) -> None:
-        try:
-            for due, key in self._schedule.take(self._loop.now()):
-                self._do(key, due)
-        finally:
-            # Also when one of them failed: the others must have their turn.
-            self._alarm.set(self._schedule.next())
 
 
 def keep_running(name: str, stats: Counter[str], run: Callable[[], None]) -> gevent.Greenlet:

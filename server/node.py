@@ -10,7 +10,8 @@ import random
 from typing import TYPE_CHECKING
 
 from brokers import Broker, BrokerClosed, Message, Reset
-from server.loop import Agenda, Loop
+from server.agenda import Agenda
+from server.loop import Loop
 from server.messages import peer_protocol
 from server.messages.channels import WORLD, Channels
 from server.messages.peer_protocol import Nonsense

@@ -10,7 +10,7 @@ itself.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from server.loop import Agenda
+from server.agenda import Agenda
 from server.messages import peer_protocol
 from server.messages.peer_protocol import PAIRS
 from server.players.resident import INCARNATION, Resident, incarnation_of

@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from server.loop import Agenda
+from server.agenda import Agenda
 from server.messages import peer_protocol
 from server.players.spots import Place
 

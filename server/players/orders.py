@@ -9,8 +9,8 @@ import ipaddress
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from server.agenda import Agenda
 from server.logs import tell
-from server.loop import Agenda
 from server.messages import peer_protocol
 from server.messages.peer_protocol import BAR, DOOR, KICK, MUTE, NOTICE
 from server.messages.protocol import FULL, POLICY, Refused

@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 from brokers import Broker
 from brokers.guard import Seldom
-from server.loop import Agenda, Loop
+from server.agenda import Agenda
+from server.loop import Loop
 from server.messages import peer_protocol
 from server.messages.channels import Channels
 from server.messages.peer_protocol import ALIVE, DRAINING, STARTING, Nonsense

@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 from brokers import Broker, Reset
-from server.loop import Agenda, Loop
+from server.agenda import Agenda
+from server.loop import Loop
 from server.messages import peer_protocol, protocol
 from server.messages.channels import Channels
 from server.messages.peer_protocol import Nonsense

@@ -6,7 +6,8 @@ from collections import Counter
 import gevent
 import pytest
 
-from server.loop import Agenda, Loop, keep_running
+from server.agenda import Agenda
+from server.loop import Loop, keep_running
 
 
 @pytest.fixture

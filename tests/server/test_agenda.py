@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from world.schedule import SLACK, Schedule
+from server.agenda import SLACK, Schedule
 
 
 def test_what_is_due_comes_in_order_and_once():

@@ -1,10 +1,13 @@
-"""What is due when: one heap for a whole node, so that no loop ever runs over all players.
+"""What is due when: a heap of times, so that no loop ever runs over all players.
 
-It never waits; whoever owns it asks what is due by a time.
+It never waits: the loop's alarm calls it.
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from heapq import heapify, heappop, heappush
+from typing import Any
+
+from server.loop import Loop
 
 #: Stale entries that are allowed besides one for each key, before the heap is rebuilt.
 SLACK = 256
@@ -52,3 +55,26 @@ class Schedule:
             key = heappop(self._heap)[2]
             del self._due[key]
             yield due, key
+
+
+class Agenda(Schedule):
+    """A schedule that calls `do(key, due)` for each key at its time, the earliest first."""
+
+    def __init__(self, loop: Loop, do: Callable[[Any, int], None]) -> None:
+        super().__init__()
+        self._loop = loop
+        self._do = do
+        self._alarm = loop.alarm(self._run)
+
+    def put(self, key: Hashable, due: int) -> None:
+        """Make `key` due at node time `due`, instead of when it was."""
+        super().put(key, due)
+        self._alarm.set(self.next())
+
+    def _run(self) -> None:
+        try:
+            for due, key in self.take(self._loop.now()):
+                self._do(key, due)
+        finally:
+            # Also when one of them failed: the others must have their turn.
+            self._alarm.set(self.next())

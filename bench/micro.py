@@ -17,6 +17,7 @@ import msgpack
 
 from brokers import open_broker
 from brokers.sealed import Sealed
+from server.clients.admission import Admission
 from server.clients.session import Session
 from server.clients.tokens import Tokens
 from server.limits import Limits
@@ -80,10 +81,11 @@ class Bench:
         )  # fmt: skip
         self.listener = gevent.spawn(self.node.listen)
         tokens, limits = Tokens(None), Limits(self.stats, per_address=0)
+        admission = Admission(self.node, tokens, limits, capacity=10_000)
         self.players = []
         for number in range(players):
             connection: Any = NoSocket()
-            session = Session(connection, self.node, tokens, 10_000, limits)
+            session = Session(connection, self.node, admission, tokens, limits)
             self.players.append((connection, session))
             self.say(connection, protocol.HELLO, 1, f"p{number}", 24, 24, None, None)
         self.number = 0
@@ -135,7 +137,7 @@ class Bench:
     def flushes(self, count: int) -> float:
         """Return us of CPU for each write of flushes of two batches a square."""
         hub, written = self.node.hub, 0
-        squares = list(self.node.present)
+        squares = list(self.node.outbox.present)
         payload = bytes(200)
         hub.flush()
         before = time.process_time()
@@ -152,7 +154,7 @@ class Bench:
 
     def snapshots(self, count: int) -> float:
         """Return us of CPU for each player in a snapshot that is made anew."""
-        squares = list(self.node.present)
+        squares = list(self.node.outbox.present)
         players = 0
         before = time.process_time()
         for turn in range(count):

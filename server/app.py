@@ -13,6 +13,7 @@ from gevent import socket
 
 from brokers import Broker
 from server import logs
+from server.clients.admission import Admission
 from server.clients.session import STUCK_AFTER, Session
 from server.clients.tokens import Tokens
 from server.limits import Limits
@@ -107,8 +108,8 @@ class Server:
         self._greeting: set[Session] = set()
         self._tokens = Tokens(settings.secret)
         descriptors = raise_descriptor_limit()
-        self._capacity = settings.max_players or descriptors - SPARE_DESCRIPTORS
-        if self._capacity > descriptors - SPARE_DESCRIPTORS:
+        capacity = settings.max_players or descriptors - SPARE_DESCRIPTORS
+        if capacity > descriptors - SPARE_DESCRIPTORS:
             raise ValueError(
                 f"--max-players {settings.max_players} needs {SPARE_DESCRIPTORS} file descriptors "
                 f"more than that, and this process may have {descriptors}: raise the limit "
@@ -121,6 +122,7 @@ class Server:
             proxies=settings.trusted_proxies,
             now=self.node.loop.now,
         )
+        self._admission = Admission(self.node, self._tokens, self.limits, capacity)
         self._started = time.monotonic()
         self._lag = 0.0
         self._walkers: list[Walker] = []
@@ -159,7 +161,9 @@ class Server:
         keep_running("the reports", self.stats, self._reports.keep_writing)
         self.node.orders.on_notice = lambda text: gevent.spawn(self._tell_all, text)
         self.node.peers.start()
-        self._walkers = start_walkers(self.node, self.settings.walkers)
+        self._walkers = start_walkers(
+            self.node.loop, self.node.residents, self.node.movement, self.settings.walkers
+        )
         if self.settings.listen_fd is None:
             self.open()
 
@@ -204,7 +208,7 @@ class Server:
 
     def _awaited(self) -> bool:
         """Whether a player that is to come back at another node is still here."""
-        return any(r.view is None and not r.dimmed for r in self.node.residents.values())
+        return any(r.view is None and not r.dimmed for r in self.node.residents.by_id.values())
 
     def _wait(self, done: Callable[[], bool], seconds: float) -> None:
         until = time.monotonic() + seconds
@@ -213,7 +217,9 @@ class Server:
 
     def accept(self, connection: Connection, _environ: dict[str, Any]) -> None:
         """Begin a session on a connection whose handshake is done."""
-        session = Session(connection, self.node, self._tokens, self._capacity, self.limits)
+        session = Session(
+            connection, self.node, self._admission, self._tokens, self.limits
+        )
         self.sessions.add(session)
         self._greeting.add(session)
         self.stats["connections"] += 1
@@ -317,10 +323,6 @@ class Server:
         if session.resident is not None:
             session.renew_token()
 
-    def full(self) -> bool:
-        """Say whether there is no room for one more player."""
-        return self.node.hub.sessions_holding >= self._capacity
-
     def health(self) -> dict[str, Any]:
         """Return what /healthz shows: that this process answers."""
         return {"status": "ok", "uptime": round(time.monotonic() - self._started, 1)}
@@ -332,7 +334,7 @@ class Server:
             reasons.append("this server is stopping")
         if self._lag > LAG_LIMIT:
             reasons.append("the event loop is late")
-        if self.full():
+        if self._admission.full:
             reasons.append("this node is full")
         return reasons + self.node.peers.why_not_ready()
 
@@ -342,7 +344,7 @@ class Server:
         uptime = time.monotonic() - self._started
         gauges: dict[str, float] = {
             "connections": len(self.sessions),
-            "residents": len(self.node.residents),
+            "residents": len(self.node.residents.by_id),
             "squares": len(self.node.replicas.heard),
             "nodes": len(self.node.peers.peers) + 1,
             "ready": not self.readiness(),

@@ -5,30 +5,23 @@ queue: a client that falls behind misses events and is told everything anew when
 """
 
 import logging
-from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
 
-from server.clients.tokens import Claim, Tokens
-from server.limits import JOINS, RETURNS, SAYINGS, Bucket, Limits, Rates
+from server.clients.admission import Admission, Hello
+from server.clients.tokens import Tokens
+from server.limits import SAYINGS, Bucket, Limits, Rates
 from server.logs import tell
 from server.messages import protocol
 from server.messages.protocol import MESSAGES, Refused
 from server.node import Node
-from server.players.claims import Granted
-from server.players.resident import Resident, incarnation_of
-from server.players.spots import Place
+from server.players.resident import Resident
 from server.websocket.connection import Connection
 from server.websocket.frames import ABNORMAL, NORMAL, PROTOCOL_ERROR, TEXT, TOO_BIG, frame
 from world.grid import Rect, Square, Viewport, viewport
 from world.track import DIAGONAL, SPEED, UNIT, Goal, Heading
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 log = logging.getLogger("flatlands")
-
-#: Whom or what somebody begins beside: a player of this node, or a place.
-Near = int | Place | None
 
 #: A client acknowledges flushes with its pings, at least once a second while there are any. One
 #: that has not for this many ms lags by a second or more: it is behind.
@@ -48,15 +41,17 @@ PATIENCE, PATIENCE_RATE = 40, 2.0
 
 
 class Session:
-    """See the module. `capacity` is how many players the node takes, `limits` what anybody may do.
+    """See the module. `limits` is what anybody may do.
 
-    Rates belong to the player, not to the session: to come back does not begin them anew.
+    It is an Applicant for its node's admission (admission.py), and the Screen of its resident
+    (server/squares/hub.py). Rates belong to the player, not to the session: to come back does not
+    begin them anew.
     """
 
     __slots__ = (
-        "connection", "opened", "resident", "behind_since", "_node", "_tokens", "_capacity",
+        "connection", "opened", "resident", "behind_since", "_node", "_admission", "_tokens",
         "_limits", "_seat", "_intent", "_rates", "_rated", "_sent", "_mark", "_marked",
-        "_marked_bytes", "_later_bytes", "_token_at", "_link_told", "_claiming", "_early", "_ended",
+        "_marked_bytes", "_later_bytes", "_token_at", "_link_told", "_waiting", "_early", "_ended",
         "player", "error",
     )  # fmt: skip
 
@@ -64,8 +59,8 @@ class Session:
         self,
         connection: Connection,
         node: Node,
+        admission: Admission,
         tokens: Tokens,
-        capacity: int,
         limits: Limits,
     ) -> None:
         self.connection = connection
@@ -77,8 +72,8 @@ class Session:
         #: Node time since when the client is behind, or None.
         self.behind_since: int | None = None
         self._node = node
+        self._admission = admission
         self._tokens = tokens
-        self._capacity = capacity
         self._limits = limits
         #: What its address counts as while it plays; see Limits.take_seat.
         self._seat: Hashable | None = None
@@ -93,10 +88,11 @@ class Session:
         self._token_at: tuple[int, int] | None = None
         #: What the client was told last of the link between nodes.
         self._link_told = True
-        self._claiming = False
+        #: It has said hello, and neither been welcomed nor refused yet.
+        self._waiting = False
         #: What came between hello and welcome, as (kind, fields); the rates bound how much.
         self._early: list[tuple[int, list[Any]]] = []
-        #: The close code with which the connection ended while a claim was not answered, or None.
+        #: The close code with which the connection ended while it waited, or None.
         self._ended: int | None = None
         connection.on_message = self._message
         connection.on_drain = self._caught_up
@@ -111,6 +107,15 @@ class Session:
         """Node time at which the last bytes came from the client."""
         return self._node.loop.at(self.connection.heard)
 
+    @property
+    def here(self) -> bool:
+        """Whether the connection is open."""
+        return self.connection.open
+
+    def ping(self) -> None:
+        """Ask the client for a sign of life."""
+        self.connection.ping()
+
     # What the client asks.
 
     def _message(self, opcode: int, payload: bytes) -> None:
@@ -118,13 +123,13 @@ class Session:
             if opcode == TEXT:
                 raise Refused("text", "messages must be binary frames", protocol.UNSUPPORTED)
             kind, *fields = protocol.read(payload)
-            greeted = self.resident is not None or self._claiming
+            greeted = self.resident is not None or self._waiting
             if kind == protocol.HELLO and greeted:
                 raise Refused("hello", "hello may be sent only once")
             if kind != protocol.HELLO and not greeted:
                 raise Refused("hello", "the first message must be hello")
             self._check_rate(kind)
-            if self._claiming:
+            if self._waiting:
                 self._early.append((kind, fields))
             else:
                 _OBEY[kind](self, *fields)
@@ -170,26 +175,6 @@ class Session:
             None if patient else protocol.POLICY,
         )
 
-    def _come_back(self, id: int) -> None:
-        """Somebody shows a player's token: go on with what is left of the player's rates."""
-        if not self._limits.allow(RETURNS, id):
-            raise Refused(
-                "returns", "you come back too often: wait some seconds", protocol.FULL
-            )
-        resident = self._node.residents.get(id)
-        if resident is not None and resident.session is not None:
-            # They are of use to this session now.
-            resident.session._keep_rates()
-        self._rated = id
-        rates = self._limits.take_rates(id)
-        if rates is not None:
-            self._rates = rates
-        else:
-            # It may have said all that it could at another node a moment ago.
-            row, now = MESSAGES[protocol.SAY], self._node.loop.now()
-            bucket = self._rates.buckets[protocol.SAY] = Bucket(row.rate, row.burst, now)
-            bucket.take(now, row.burst - 1)
-
     def _leave_seat(self) -> None:
         self._limits.leave_seat(self._seat)
         self._seat = None
@@ -216,125 +201,41 @@ class Session:
                 "name",
                 f"a name must have 1 to {protocol.NAME_LIMIT} characters that can be seen",
             )
-        view = viewport(width, height)
-        invitation = self._tokens.read_invitation(near) if isinstance(near, str) else None
-        if invitation is None:
-            self._greet(cleaned, view, token, near if isinstance(near, int) else None)
-            return
-        # Who invited may be at another node, or have gone from where it did.
-        self._claiming = True
-        self._node.invitations.find(
-            invitation.id,
-            lambda place: self._invited(cleaned, view, token, place or invitation.place),
-        )
-
-    def _invited(self, name: str, view: Viewport, token: str | None, place: Place) -> None:
-        """It is known where the player is, or was, that invited this one."""
-        self._claiming = False
-        if not self.connection.open:
-            return
+        hello = Hello(cleaned, viewport(width, height), token, near)
+        self._waiting = True
         try:
-            self._greet(name, view, token, place)
-        except Refused as refused:
-            self.refuse(refused)
-            return
-        if not self._claiming:
-            self._obey_early()
+            self._admission.decide(hello, self)
+        except Refused:
+            self._waiting = False
+            raise
 
-    def _greet(self, cleaned: str, view: Viewport, token: str | None, near: Near) -> None:
-        """Let the player of a token go on, or a new one join."""
-        claim = self._tokens.read(token) if token is not None else None
-        self._node.orders.admit(None if claim is None else claim.id, self.address)
-        if claim is None:
-            self._join(cleaned, near, view)
-            return
-        self._come_back(claim.id)
-        # Of two connections that show a player's token, the later one is the player.
-        self._node.claims.withdraw(claim.id)
-        resident = self._node.residents.get(claim.id)
-        if resident is not None:
-            if resident.session is not None:
-                resident.session.give_up()
-            self._welcome(resident, view)
-            return
-        # Before another node lets go of the player: there must be room for it then.
-        self._check_room()
-        if self._node.peers.peers:
-            # Another node may have the player, and lets go of it when asked.
-            self._claiming = True
-            self._node.claims.ask(
-                claim.id,
-                lambda granted: self._answered(claim, granted, cleaned, near, view),
-                self._withdrawn,
-            )
+    # What becomes of its hello.
+
+    def is_known(self, id: int) -> None:
+        """The client shows this player's token: what is left of the player's rates is its own."""
+        self._rated = id
+        rates = self._limits.take_rates(id)
+        if rates is not None:
+            self._rates = rates
         else:
-            self._welcome(self._return(claim, None, cleaned, near), view)
+            # It may have said all that it could at another node a moment ago.
+            row, now = MESSAGES[protocol.SAY], self._node.loop.now()
+            bucket = self._rates.buckets[protocol.SAY] = Bucket(row.rate, row.burst, now)
+            bucket.take(now, row.burst - 1)
 
-    def _answered(
-        self, claim: Claim, granted: Granted | None, name: str, near: Near, view: Viewport
-    ) -> None:
-        """The claim of the player that a token tells was answered, or nobody did in time."""
-        self._claiming = False
-        if self.connection.open:
-            try:
-                self._node.orders.admit(claim.id, self.address)
-            except Refused as refused:
-                self.refuse(refused)
-        if self.connection.open:
-            self._welcome(self._return(claim, granted, name, near), view)
-            self._obey_early()
-        elif granted is not None and granted.name is not None:
-            # The client has gone, but the player's node has let go of it: from now on this node
-            # alone can tell the others what becomes of it.
-            self._part(self._return(claim, granted, name, near), self._ended or ABNORMAL)
-
-    def _withdrawn(self) -> None:
+    def is_superseded(self) -> None:
         """Another connection has shown the same player's token meanwhile."""
-        self._claiming = False
+        self._waiting = False
         self.connection.close(protocol.TAKEN_OVER, TAKEN_OVER)
 
-    def _return(
-        self, claim: Claim, granted: Granted | None, name: str, near: Near
-    ) -> Resident:
-        """Let the player that a token tells go on here, where its node or else the token says."""
-        node = self._node
-        incarnation, place = claim.incarnation, claim.place if claim.fresh else None
-        if claim.id in node.left:
-            seq, place = node.left[claim.id]
-            incarnation = max(incarnation, incarnation_of(seq))
-        if granted is not None:
-            name, place = granted.name or name, granted.place
-            incarnation = max(incarnation, incarnation_of(granted.seq))
-        # Whatever was told of the player: what is told from now on must be newer.
-        incarnation = max(incarnation, incarnation_of(node.replicas.seq(claim.id)))
-        # The ground may have changed: another seed may have water there.
-        if place is None or node.terrain.blocked(place[0] // UNIT, place[1] // UNIT):
-            place = node.spot(near)
-        resident = node.join(name, place, id=claim.id, incarnation=incarnation + 1)
-        node.claims.watch(resident.id)
-        return resident
+    def missed(self, resident: Resident) -> None:
+        """The client has gone, but its player has come here from another node."""
+        self._waiting = False
+        self._part(resident, self._ended or ABNORMAL)
 
-    def _join(self, name: str, near: Near, view: Viewport) -> None:
-        self._check_room()
-        self._welcome(self._node.join(name, self._node.spot(near)), view, back=False)
-
-    def _check_room(self) -> None:
-        # Who has lost its connection takes nobody's place, nor does a computer player.
-        if self._node.hub.sessions_holding >= self._capacity:
-            raise Refused("full", "this world is full: try again later", protocol.FULL)
-        if not self._limits.has_seat(self.address, self._capacity):
-            raise Refused(
-                "joins", "your address has its share of places here: try again later", protocol.FULL
-            )
-        if not self._limits.allow_address(JOINS, self.address):
-            raise Refused(
-                "joins",
-                "too many players come from your address: try again in a minute",
-                protocol.FULL,
-            )
-
-    def _welcome(self, resident: Resident, view: Viewport, *, back: bool = True) -> None:
-        """Begin to play as a resident."""
+    def welcome(self, resident: Resident, view: Viewport, *, back: bool) -> None:
+        """Begin to play as a resident; `back` if the client did before."""
+        self._waiting = False
         node, grid = self._node, self._node.grid
         self.resident = resident
         self._seat = self._limits.take_seat(self.address)
@@ -358,7 +259,8 @@ class Session:
         if not node.peers.linked:
             self.tell_link()
         self.renew_token()
-        node.attach(resident, self, view)
+        node.residents.attach(resident, self, view)
+        self._obey_early()
 
     def tell_clocks(self) -> None:
         """Tell how the clocks of other nodes differ, if there are any."""
@@ -377,19 +279,19 @@ class Session:
         assert self.resident is not None
         self._keep_rates()
         self._leave_seat()
-        self._node.detach(self.resident)
+        self._node.residents.detach(self.resident)
         self.resident = None
         self.connection.close(protocol.TAKEN_OVER, TAKEN_OVER)
 
     def _walk(self, number: int, t: int, dx: int, dy: int) -> None:
         intent = Heading(dx, dy) if dx or dy else None
-        self._node.act(self._numbered(number), number, t, intent)
+        self._node.movement.act(self._numbered(number), number, t, intent)
 
     def _go(self, number: int, t: int, x: int, y: int) -> None:
-        self._node.act(self._numbered(number), number, t, Goal(x, y))
+        self._node.movement.act(self._numbered(number), number, t, Goal(x, y))
 
     def _home(self, number: int) -> None:
-        self._node.home(self._numbered(number), number)
+        self._node.movement.home(self._numbered(number), number)
 
     def _numbered(self, number: int) -> Resident:
         if number <= self._intent:
@@ -401,7 +303,7 @@ class Session:
 
     def _viewport(self, width: int, height: int) -> None:
         assert self.resident is not None
-        self._node.look(self.resident, viewport(width, height))
+        self._node.movement.look(self.resident, viewport(width, height))
 
     def _say(self, text: str) -> None:
         cleaned = protocol.clean(text, protocol.TEXT_LIMIT)
@@ -416,7 +318,7 @@ class Session:
         if not self._limits.allow(SAYINGS, resident.square):
             raise Refused("crowded", "too much is said here at once: say it again soon", None)
         resident.acted = True
-        self._node.say(resident, cleaned)
+        self._node.residents.say(resident, cleaned)
 
     def _invite(self) -> None:
         resident = self.resident
@@ -453,19 +355,13 @@ class Session:
             self._write(self._holding(before, rect))
 
     def _holding(self, before: Rect | None, rect: Rect) -> bytes:
-        parts = [frame(protocol.held(rect))]
-        for square in rect.squares():
-            if before is None or not before.holds(square):
-                snapshot = self._node.replicas.snapshot(square)
-                # One that is not known enough yet is shown as soon as it is.
-                if snapshot is not None:
-                    parts.append(snapshot)
-        return b"".join(parts)
+        new = (square for square in rect.squares() if before is None or not before.holds(square))
+        return frame(protocol.held(rect)) + self._node.replicas.snapshot(new)
 
-    def show(self, square: Square) -> None:
-        """Show all of a square, for the first time or anew."""
-        snapshot = self._node.replicas.snapshot(square)
-        if snapshot is not None:
+    def show(self, squares: Iterable[Square]) -> None:
+        """Show all of some squares, for the first time or anew."""
+        snapshot = self._node.replicas.snapshot(squares)
+        if snapshot:
             self._write(snapshot)
 
     def flush(self, data: bytes, number: int, now: int) -> None:
@@ -516,7 +412,7 @@ class Session:
         assert resident is not None
         place = resident.track.at(self._node.loop.now())
         if anyway or self._token_at != place:
-            token = self._tokens.make(resident.id, resident.incarnation, place)
+            token = self._tokens.make(resident.id, resident.seq, place)
             if self._write(frame(protocol.token(token))):
                 self._token_at = place
 
@@ -529,19 +425,18 @@ class Session:
         resident, self.resident = self.resident, None
         if resident is not None:
             self._part(resident, code)
-        elif self._claiming:
+        elif self._waiting:
             self._ended = code
 
     def _part(self, resident: Resident, code: int) -> None:
         """Decide what becomes of a player whose connection has ended."""
-        by_client = self.connection.closed_by_peer
+        residents, by_client = self._node.residents, self.connection.closed_by_peer
         if code == NORMAL or (code in _OUR_ERRORS and not by_client):
-            self._node.detach(resident)
-            self._node.leave(resident)
-        elif code == protocol.RESTART and not by_client:
-            self._node.pause(resident)
+            residents.detach(resident)
+            residents.leave(resident)
         else:
-            self._node.lose(resident)
+            sent_away = code == protocol.RESTART and not by_client
+            residents.lose(resident, dimmed=not sent_away)
 
 
 def _tiles(view: Viewport) -> tuple[int, int]:
@@ -553,7 +448,7 @@ _OUR_ERRORS = (
     PROTOCOL_ERROR, protocol.UNSUPPORTED, protocol.MALFORMED, protocol.POLICY, TOO_BIG,
 )  # fmt: skip
 
-_OBEY: "dict[int, Callable[..., None]]" = {
+_OBEY: dict[int, Callable[..., None]] = {
     protocol.HELLO: Session._hello,
     protocol.WALK: Session._walk,
     protocol.GO: Session._go,

@@ -29,10 +29,10 @@ class Invitation(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """Who somebody says it is: player, incarnation, place in units; `fresh`: the place counts."""
+    """Who somebody says it is: player, a seq of its, place in units; `fresh`: the place counts."""
 
     id: int
-    incarnation: int
+    seq: int
     place: tuple[int, int]
     fresh: bool
 
@@ -46,23 +46,23 @@ class Tokens:
         # With a salt of its own, for it is shown around: nobody comes back as who invited.
         self._inviting = URLSafeTimedSerializer(secret, "flatlands invitation")
 
-    def make(self, id: int, incarnation: int, place: tuple[int, int]) -> str:
-        """Return a token for a player who is at a place now."""
-        token = self._serializer.dumps([id, incarnation, *place])
+    def make(self, id: int, seq: int, place: tuple[int, int]) -> str:
+        """Return a token for a player who is at a place now, and of whom `seq` was told."""
+        token = self._serializer.dumps([id, seq, *place])
         assert isinstance(token, str)
         return token
 
     def read(self, token: str) -> Claim | None:
         """Return what a token claims, or None where it is not one of ours or too old."""
         try:
-            (id, incarnation, x, y), made = self._serializer.loads(token, return_timestamp=True)
+            (id, seq, x, y), made = self._serializer.loads(token, return_timestamp=True)
         except BadData:
             return None
         # Below zero where it was made by a node whose clock is ahead.
         age = abs((datetime.now(UTC) - made).total_seconds())
         if age > IDENTITY_FOR:
             return None
-        return Claim(id, incarnation, (x, y), fresh=age <= PLACE_FOR)
+        return Claim(id, seq, (x, y), fresh=age <= PLACE_FOR)
 
     def invite(self, id: int, place: tuple[int, int]) -> str:
         """Return an invitation of a player who is at a place now."""

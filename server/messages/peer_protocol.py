@@ -6,7 +6,6 @@ for a program with other plans may publish on these channels too.
 """
 
 from collections.abc import Collection
-from types import NoneType
 from typing import Any
 
 import msgpack
@@ -18,10 +17,10 @@ from world.grid import Square
 from world.track import REACH
 
 # On a square's channel, besides protocol.BATCH.
-RESIDENTS, HAIL = 32, 33
+FULL_STATE, SYNC_REQUEST = 32, 33
 # On the channel of nodes.
-HEARTBEAT, CLAIM, GRANT, ORDER = 34, 35, 36, 37
-HOSTED, WHERE, HERE, LEFT = 38, 39, 40, 41
+HEARTBEAT, TAKEOVER, HANDOVER, ORDER = 34, 35, 36, 37
+HOSTED, WHERE, HERE, LEFT, DEPARTED = 38, 39, 40, 41, 42
 
 #: What a heartbeat says of its node: it goes on; it stops, and its residents come back; or it has
 #: just started, and was never ready for players yet.
@@ -36,8 +35,8 @@ KICK, BAR, MUTE, DOOR, NOTICE = range(5)
 #: Seconds that an order lasts at most, and characters that it has.
 ORDER_MOST, ORDER_TEXT = 7 * 24 * 3600, 120
 
-#: Entries in one residents batch, squares in one heartbeat, and players in one message of those who
-#: came back: all fit a broker's payload.
+#: Entries in one page of a full state, squares in one heartbeat, and players in one message of
+#: those who came back: all fit a broker's payload.
 ENTRIES, SQUARES, PAIRS = 400, 3000, 3000
 
 #: Pages of one message, and numbers up or down, at most: what every language can hold exactly.
@@ -52,16 +51,17 @@ _SEQ = 2**52
 #: Units from the origin: farther than there is ground.
 _FAR = 2**42
 
-#: The types of a message's kind and fields, of an event's, and of a grant's player.
+#: The types of a message's kind and fields, and of an event's.
 _MESSAGES = {
     BATCH: {(int,) * 8 + (list,)},
-    RESIDENTS: {(int,) * 8 + (list,)},
-    HAIL: {(int,) * 5},
+    FULL_STATE: {(int,) * 8 + (list,)},
+    SYNC_REQUEST: {(int,) * 5},
     HEARTBEAT: {(int, int, int, str, str, int, int, int, list)},
-    CLAIM: {(int, int, int)},
+    TAKEOVER: {(int, int, int)},
     HOSTED: {(int, int, list)},
     LEFT: {(int, int, list)},
-    GRANT: {(int, int, int, int, list)},
+    HANDOVER: {(int, int, int, int, str, int, int, int)},
+    DEPARTED: {(int,) * 7},
     ORDER: {(int, int, int, str, int)},
     WHERE: {(int,) * 4},
     HERE: {(int,) * 6},
@@ -73,7 +73,6 @@ _EVENTS = {
     GONE: {(int,) * 3},
     SAY: {(int, int, str)},
 }
-_PLAYER = {(str, int, int, int), (NoneType, int, int, int)}
 
 _pack = msgpack.Packer(autoreset=True).pack
 
@@ -98,14 +97,15 @@ def read(payload: bytes) -> list[Any]:
         sound = sound and _is_time(message[2]) and _are(squares, {(int,) * len(squares)})
     elif sound and kind == BATCH:
         sound = 0 <= message[4] < message[5] and _is_time(message[6])
-    elif sound and kind == RESIDENTS:
+    elif sound and kind == FULL_STATE:
         sound = _is_page(*message[-3:-1]) and _is_time(message[5])
     elif sound and kind in (HOSTED, LEFT):
         pairs = message[-1]
         sound = len(pairs) % 2 == 0 and _are(pairs, {(int,) * len(pairs)})
         sound = sound and all(map(_is_seq, pairs[1::2]))
-    elif sound and kind == GRANT:
-        sound = _are(message[-1], _PLAYER) and _is_somewhere(*message[-1])
+    elif sound and kind in (HANDOVER, DEPARTED):
+        sound = _is_seq(message[-3]) and _is_on_ground(*message[-2:])
+        sound = sound and (kind == DEPARTED or 0 < len(message[4]) <= NAME_LIMIT)
     elif sound and kind == ORDER:
         sound = _is_order(*message[2:])
     elif sound and kind == HERE:
@@ -152,11 +152,6 @@ def _are(values: list[Any], types: set[tuple[type, ...]]) -> bool:
     return not values or (-_NUMBER <= min(values) and max(values) <= _NUMBER)
 
 
-def _is_somewhere(name: str | None, seq: int, x: int, y: int) -> bool:
-    named = name is None or 0 < len(name) <= NAME_LIMIT
-    return named and _is_seq(seq) and _is_on_ground(x, y)
-
-
 def _is_seq(seq: int) -> bool:
     return 0 <= seq <= _SEQ
 
@@ -179,16 +174,16 @@ def _is_page(page: int, pages: int) -> bool:
     return 0 <= page < pages <= _PAGES
 
 
-def residents(
+def full_state(
     square: Square, node: int, number: int, sent: int, page: int, pages: int, entries: list[Event]
 ) -> bytes:
     """A page of everything that a node has in a square; `number` is that of a batch."""
-    return _pack([RESIDENTS, *square, node, number, sent, page, pages, entries])
+    return _pack([FULL_STATE, *square, node, number, sent, page, pages, entries])
 
 
-def hail(square: Square, node: int, nonce: int) -> bytes:
-    """Asks all nodes with residents in a square to tell them, and oneself whether one hears it."""
-    return _pack([HAIL, *square, node, nonce])
+def sync_request(square: Square, node: int, nonce: int) -> bytes:
+    """Asks all nodes for their full state of a square, and oneself whether one hears it."""
+    return _pack([SYNC_REQUEST, *square, node, nonce])
 
 
 def heartbeat(
@@ -199,24 +194,31 @@ def heartbeat(
     return _pack([HEARTBEAT, node, sent, ring, world, state, part, parts, squares])
 
 
-def claim(node: int, id: int) -> bytes:
-    """Asks whoever has a player to let go of it."""
-    return _pack([CLAIM, node, id])
+def takeover(node: int, id: int) -> bytes:
+    """Asks whoever has a player to hand it over."""
+    return _pack([TAKEOVER, node, id])
+
+
+def handover(
+    node: int, id: int, to: int, name: str, seq: int, x: int, y: int
+) -> bytes:
+    """Answers a takeover: the player is the asking node's from now on."""
+    return _pack([HANDOVER, node, id, to, name, seq, x, y])
+
+
+def departed(node: int, id: int, to: int, seq: int, x: int, y: int) -> bytes:
+    """Answers a takeover: the player left this node a while ago, at (x, y)."""
+    return _pack([DEPARTED, node, id, to, seq, x, y])
 
 
 def hosted(node: int, pairs: list[int]) -> bytes:
-    """Says which players came back to a node and play there: player, incarnation, and so on."""
+    """Says which players came back to a node and play there: player, seq, and so on."""
     return _pack([HOSTED, node, pairs])
 
 
 def left(node: int, pairs: list[int]) -> bytes:
     """Says which players have left, as far as a node knows: player, last seq, and so on."""
     return _pack([LEFT, node, pairs])
-
-
-def grant(node: int, id: int, to: int, player: list[Any]) -> bytes:
-    """Answers a claim and lets go; `player` is [name or nil, seq, x, y]."""
-    return _pack([GRANT, node, id, to, player])
 
 
 def order(node: int, deed: int, who: str, seconds: int) -> bytes:

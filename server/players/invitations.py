@@ -6,55 +6,58 @@ it where a player is whom it just heard of.
 
 import itertools
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from server.agenda import Agenda
+from server.loop import Loop
 from server.messages import peer_protocol
+from server.players.residents import Residents
 from server.players.spots import Place
-
-if TYPE_CHECKING:
-    from server.node import Node
+from server.squares.peers import Peers
 
 #: A question that nobody answers within so many ms has no answer.
 ANSWER_WITHIN = 300
 
 
 class Invitations:
-    """See the module."""
+    """See the module. `publish` brings a message to all nodes."""
 
-    def __init__(self, node: "Node") -> None:
+    def __init__(
+        self, node: int, loop: Loop, publish: Callable[[bytes], object], residents: Residents,
+        peers: Peers,
+    ) -> None:  # fmt: skip
         self._node = node
+        self._loop = loop
+        self._publish = publish
+        self._residents = residents
+        self._peers = peers
         self._nonces = itertools.count(1)
         self._asked: dict[int, Callable[[Place | None], None]] = {}
-        self._overdue = Agenda(node.loop, lambda nonce, _due: self._done(nonce, None))
+        self._overdue = Agenda(loop, lambda nonce, _due: self._done(nonce, None))
 
     def find(self, id: int, done: Callable[[Place | None], None]) -> None:
         """Call `done` with where a player is, or None if no node has it; perhaps at once."""
-        here = self._node
-        resident = here.residents.get(id)
-        if resident is not None:
-            done(resident.track.at(here.loop.now()))
-        elif not here.peers.peers:
-            done(None)
-        else:
-            nonce = next(self._nonces)
-            self._asked[nonce] = done
-            self._overdue.put(nonce, here.loop.now() + ANSWER_WITHIN)
-            here.broker.publish(here.channels.nodes, peer_protocol.where(here.id, id, nonce))
+        place = self._place(id)
+        if place is not None or not self._peers.peers:
+            done(place)
+            return
+        nonce = next(self._nonces)
+        self._asked[nonce] = done
+        self._overdue.put(nonce, self._loop.now() + ANSWER_WITHIN)
+        self._publish(peer_protocol.where(self._node, id, nonce))
 
-    def sought(self, node: int, id: int, nonce: int) -> None:
+    def _place(self, id: int) -> Place | None:
+        resident = self._residents.by_id.get(id)
+        return None if resident is None else resident.track.at(self._loop.now())
+
+    def asked(self, node: int, id: int, nonce: int) -> None:
         """Another node asks where a player is."""
-        here = self._node
-        resident = here.residents.get(id)
-        if resident is not None:
-            x, y = resident.track.at(here.loop.now())
-            here.broker.publish(
-                here.channels.nodes, peer_protocol.here(here.id, node, nonce, x, y)
-            )
+        place = self._place(id)
+        if place is not None:
+            self._publish(peer_protocol.here(self._node, node, nonce, *place))
 
     def found(self, _node: int, to: int, nonce: int, x: int, y: int) -> None:
         """A node has a player that some node asked for."""
-        if to == self._node.id and nonce in self._asked:
+        if to == self._node and nonce in self._asked:
             self._overdue.drop(nonce)
             self._done(nonce, (x, y))
 

@@ -7,17 +7,15 @@ orders, as it may do anything else between nodes; HTTP is server/web/admin.py's.
 
 import ipaddress
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from server.agenda import Agenda
 from server.logs import tell
+from server.loop import Loop
 from server.messages import peer_protocol
 from server.messages.peer_protocol import BAR, DOOR, KICK, MUTE, NOTICE
 from server.messages.protocol import FULL, POLICY, Refused
-from server.squares.peers import Peer
-
-if TYPE_CHECKING:
-    from server.node import Node
+from server.players.residents import Residents
+from server.squares.peers import Peer, Peers
 
 #: So many orders are in force at most; beyond that the one that ends first is forgotten.
 LIMIT = 1000
@@ -34,15 +32,22 @@ DEEDS = {KICK: "kick", BAR: "bar", MUTE: "mute", DOOR: "close the door", NOTICE:
 
 class Orders:
     """See the module. `who` is the text of a player's id, an address, nothing, or what is to be
-    said, as the deed needs it."""
+    said, as the deed needs it. `publish` brings a message to all nodes."""
 
-    def __init__(self, node: "Node") -> None:
+    def __init__(
+        self, node: int, loop: Loop, publish: Callable[[bytes], object], residents: Residents,
+        peers: Peers,
+    ) -> None:  # fmt: skip
         self._node = node
+        self._loop = loop
+        self._publish = publish
+        self._residents = residents
+        self._peers = peers
         #: (deed, who) -> the node time at which it ends.
         self._until: dict[tuple[int, str], int] = {}
         #: Other nodes that were told all that is in force, as they were known then.
         self._told: dict[int, Peer] = {}
-        self._repeats = Agenda(node.loop, self._repeat)
+        self._repeats = Agenda(loop, self._repeat)
         #: Called with a sentence that all clients are to be told.
         self.on_notice: Callable[[str], None] = lambda _text: None
 
@@ -54,11 +59,11 @@ class Orders:
         self._obey(deed, who, seconds)
         self._tell(deed, who, seconds)
         if deed != NOTICE:
-            self._repeats.put((deed, who), self._node.loop.now() + REPEAT_AFTER)
+            self._repeats.put((deed, who), self._loop.now() + REPEAT_AFTER)
 
     def heard(self, node: int, deed: int, who: str, seconds: int) -> None:
         """Obey an order that a node tells."""
-        if node != self._node.id:
+        if node != self._node:
             # Every node tells everything again to each that is new: a line for each would be
             # many. What is in force here until the same moment is no news.
             if deed == NOTICE or abs(seconds - self.seconds(deed, who)) > SAME:
@@ -67,7 +72,7 @@ class Orders:
 
     def greet(self, node: int) -> None:
         """Another node is alive: tell it what is in force, if it was not told."""
-        peers = self._node.peers.peers
+        peers = self._peers.peers
         peer = peers.get(node)
         if peer is not None and self._told.get(node) is not peer:
             self._told = {id: other for id, other in self._told.items() if id in peers}
@@ -84,7 +89,7 @@ class Orders:
     def seconds(self, deed: int, who: str = "") -> int:
         """Return for how many seconds an order is still in force; 0 where it is not."""
         until = self._until.get((deed, who))
-        return 0 if until is None else max(-((self._node.loop.now() - until) // 1000), 0)
+        return 0 if until is None else max(-((self._loop.now() - until) // 1000), 0)
 
     # What sessions ask.
 
@@ -108,14 +113,13 @@ class Orders:
     # What is done.
 
     def _tell(self, deed: int, who: str, seconds: int) -> None:
-        message = peer_protocol.order(self._node.id, deed, who, seconds)
-        self._node.broker.publish(self._node.channels.nodes, message)
+        self._publish(peer_protocol.order(self._node, deed, who, seconds))
 
     def _repeat(self, order: tuple[int, str], _due: int) -> None:
         self._tell(*order, self.seconds(*order))
 
     def _obey(self, deed: int, who: str, seconds: int) -> None:
-        self._node.stats["orders"] += 1
+        self._loop.stats["orders"] += 1
         if deed == NOTICE:
             self.on_notice(who)
             return
@@ -123,23 +127,22 @@ class Orders:
         if seconds == 0:
             return
         if deed == KICK:
-            resident = self._node.residents.get(int(who))
+            resident = self._residents.by_id.get(int(who))
             if resident is not None:
-                if resident.session is not None:
-                    resident.session.refuse(kicked(seconds))
+                if resident.screen is not None:
+                    resident.screen.refuse(kicked(seconds))
                 elif resident.dimmed:
-                    self._node.leave(resident)
+                    self._residents.leave(resident)
         elif deed == BAR:
-            for resident in list(self._node.residents.values()):
-                session = resident.session
-                if session is not None and network(session.address) == who:
-                    session.refuse(kicked(seconds))
+            for screen in self._residents.screens():
+                if network(screen.address) == who:
+                    screen.refuse(kicked(seconds))
 
     def _keep(self, deed: int, who: str, seconds: int) -> None:
         self._until.pop((deed, who), None)
         if seconds == 0:
             return
-        now = self._node.loop.now()
+        now = self._loop.now()
         if len(self._until) >= LIMIT:
             self._until = {order: until for order, until in self._until.items() if until > now}
         if len(self._until) >= LIMIT:

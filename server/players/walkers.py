@@ -5,9 +5,10 @@ They are ordinary residents: what they do is published like anyone's. They look 
 
 import random
 
-from server.loop import Alarm
-from server.node import Node
+from server.loop import Alarm, Loop
+from server.players.movement import Movement
 from server.players.resident import Resident
+from server.players.residents import Residents
 from world.track import UNIT, Goal
 
 NAMES = (
@@ -38,31 +39,40 @@ SAYS_ONE_IN = 14
 class Walker:
     """One computer player."""
 
-    def __init__(self, node: Node, name: str, says_one_in: int) -> None:
-        self._node = node
+    def __init__(
+        self, loop: Loop, residents: Residents, movement: Movement, name: str, says_one_in: int
+    ) -> None:
+        self._loop = loop
+        self._residents = residents
+        self._movement = movement
         self._says_one_in = says_one_in
         self._number = 0
-        self._alarm: Alarm = node.loop.alarm(self._walk)
-        self._resident: Resident = node.join(name, node.spot())
+        self._alarm: Alarm = loop.alarm(self._walk)
+        self._resident: Resident = residents.join(name, residents.spot())
         self._walk()
 
     def leave(self) -> None:
         """Leave the game: nobody brings a computer player back."""
         self._alarm.set(None)
-        self._node.leave(self._resident)
+        self._residents.leave(self._resident)
 
     def _walk(self) -> None:
-        node, resident, now = self._node, self._resident, self._node.loop.now()
+        resident, now = self._resident, self._loop.now()
         self._number += 1
         goal = Goal(random.randint(-RANGE, RANGE) * UNIT, random.randint(-RANGE, RANGE) * UNIT)
-        node.act(resident, self._number, now, goal)
+        self._movement.act(resident, self._number, now, goal)
         if random.randrange(self._says_one_in) == 0:
-            node.say(resident, random.choice(SAYINGS))
+            self._residents.say(resident, random.choice(SAYINGS))
         self._alarm.set(max(resident.track.end, now) + random.randint(*REST))
 
 
-def start_walkers(node: Node, count: int) -> list[Walker]:
+def start_walkers(
+    loop: Loop, residents: Residents, movement: Movement, count: int
+) -> list[Walker]:
     """Let `count` computer players join, each with a name of its own as far as they go."""
     names = random.sample(NAMES, len(NAMES))
     says_one_in = max(count, SAYS_ONE_IN)
-    return [Walker(node, names[i % len(names)], says_one_in) for i in range(count)]
+    return [
+        Walker(loop, residents, movement, names[i % len(names)], says_one_in)
+        for i in range(count)
+    ]

@@ -1,19 +1,18 @@
-"""The sessions of this process by the squares they hold, and the flush that writes to them.
+"""The screens of this process by the squares they hold, and the flush that writes to them.
 
-What arrives for a square is kept until the next flush, joined once for all sessions that hold the
-same squares, and written to each with one call. No session has a queue of its own. It never looks
+What arrives for a square is kept until the next flush, joined once for all screens that hold the
+same squares, and written to each with one call. No screen has a queue of its own. It never looks
 inside a batch.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import Protocol
 
 from server.loop import Loop
 from server.messages import protocol
+from server.messages.protocol import Refused
 from server.websocket.frames import frame
 from world.grid import Rect, Square
-
-if TYPE_CHECKING:
-    from server.clients.session import Session
 
 #: From a flush that took c ms to the next one it is at least PAUSE x c, up to CALM ms: a quiet node
 #: answers at once, and a busy one spends its time on few large writes instead of many small ones.
@@ -24,19 +23,55 @@ PAUSE, CALM = 20, 32
 BUSY, LONGEST = 4, 150
 
 
-class Group:
-    """The sessions that hold exactly the squares of `rect`."""
+class Screen(Protocol):
+    """What holds squares: a client, as its node sees it. Times are node time in ms."""
 
-    __slots__ = ("rect", "sessions", "frames")
+    @property
+    def address(self) -> str:
+        """The IP address of the client."""
+
+    @property
+    def heard(self) -> int:
+        """When the client gave its last sign of life."""
+
+    def ping(self) -> None:
+        """Ask the client for a sign of life."""
+
+    def hold(self, before: Rect | None, rect: Rect) -> None:
+        """It holds the squares of `rect` from now on, instead of those of `before`."""
+
+    def show(self, squares: Iterable[Square]) -> None:
+        """Show all there is in some of its squares, for the first time or anew."""
+
+    def flush(self, data: bytes, number: int, now: int) -> None:
+        """Show what has happened in its squares: the frames of flush `number`."""
+
+    def tell_clocks(self) -> None:
+        """The clocks of other nodes are known, or known better."""
+
+    def tell_link(self) -> None:
+        """This node hears the others no more, or again."""
+
+    def give_up(self) -> None:
+        """Its player goes on elsewhere."""
+
+    def refuse(self, refused: Refused) -> None:
+        """Tell the client why it is not obeyed, and send it away where that is the end of it."""
+
+
+class Group:
+    """The screens that hold exactly the squares of `rect`."""
+
+    __slots__ = ("rect", "screens", "frames")
 
     def __init__(self, rect: Rect) -> None:
         self.rect = rect
-        self.sessions: set[Session] = set()
+        self.screens: set[Screen] = set()
         self.frames: list[bytes] = []
 
 
 class Hub:
-    """See the module. `first` and `last` of a square are told to the node by return values."""
+    """See the module."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
@@ -46,25 +81,21 @@ class Hub:
         self._arrived: dict[Square, list[bytes]] = {}
         self._alarm = loop.alarm(self.flush)
         self._waiting = False
-        #: Sessions that hold anything: all that are in play.
-        self.sessions_holding = 0
+        #: Screens that hold anything: those of all who are in play.
+        self.screens_holding = 0
         #: No flush is written before this node time.
         self.not_before = 0
         self.number = 0
         self.interval = 0.0
 
-    def holds(self, square: Square) -> bool:
-        """Say whether any session holds a square."""
-        return square in self._holding
-
     def move(
-        self, session: "Session", before: Rect | None, after: Rect | None
+        self, screen: Screen, before: Rect | None, after: Rect | None
     ) -> tuple[list[Square], list[Square]]:
-        """Note that a session now holds other squares.
+        """Note that a screen now holds other squares.
 
-        Returns the squares that now have their first session, and those that lost their last.
+        Returns the squares that it alone holds now, and those that nobody holds any more.
         """
-        self.sessions_holding += (after is not None) - (before is not None)
+        self.screens_holding += (after is not None) - (before is not None)
         first: list[Square] = []
         if after is not None:
             group = self._groups.get(after)
@@ -76,12 +107,12 @@ class Hub:
                         groups = self._holding[square] = set()
                         first.append(square)
                     groups.add(group)
-            group.sessions.add(session)
+            group.screens.add(screen)
         last: list[Square] = []
         if before is not None:
             group = self._groups[before]
-            group.sessions.discard(session)
-            if not group.sessions:
+            group.screens.discard(screen)
+            if not group.screens:
                 del self._groups[before]
                 for square in before.squares():
                     groups = self._holding[square]
@@ -92,11 +123,9 @@ class Hub:
                         last.append(square)
         return first, last
 
-    def sessions(self, square: Square) -> "list[Session]":
-        """Return the sessions that hold a square."""
-        return [
-            session for group in self._holding.get(square, ()) for session in group.sessions
-        ]
+    def screens(self, square: Square) -> list[Screen]:
+        """Return the screens that hold a square."""
+        return [screen for group in self._holding.get(square, ()) for screen in group.screens]
 
     def deliver(self, square: Square, payload: bytes) -> None:
         """Take a batch for all who hold a square; it goes out with the next flush."""
@@ -116,7 +145,7 @@ class Hub:
                 self._alarm.set(self.not_before)
 
     def flush(self) -> None:
-        """Write all that has arrived: once per session, the same bytes to all of a group."""
+        """Write all that has arrived: once per screen, the same bytes to all of a group."""
         started = self._loop.seconds()
         arrived, self._arrived = self._arrived, {}
         self._waiting = False
@@ -134,11 +163,11 @@ class Hub:
             group.frames.append(mark)
             data = b"".join(group.frames)
             group.frames = []
-            writes += len(group.sessions)
-            # A copy: a write may find the connection dead, and its session leaves the group.
-            for session in tuple(group.sessions):
+            writes += len(group.screens)
+            # A copy: a write may find the connection dead, and its screen leaves the group.
+            for screen in tuple(group.screens):
                 try:
-                    session.flush(data, number, now)
+                    screen.flush(data, number, now)
                 except Exception:
                     self._loop.failed()
         cost = (self._loop.seconds() - started) * 1000

@@ -1,20 +1,19 @@
-"""What this node's residents did and is not published yet: a batch for each square, paced.
+"""What this node tells of its players: who is in which square, and a batch for each, paced.
 
 On a quiet node a batch goes out at the end of the loop's turn. On a busy one it waits until just
 before the hub's next flush, for it could not get to clients earlier anyway: one batch then tells
-what many would. A crowd's square waits longer. It decides nothing about players, and never looks
-into a batch.
+what many would. A crowd's square waits longer. It moves nobody, and never looks into a batch.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
+from typing import NamedTuple
 
 from brokers import Broker
 from server.loop import Loop
 from server.messages import protocol
 from server.messages.channels import Channels
 from server.squares.hub import Hub
-from server.squares.replicas import OwnBatch
-from world.events import Batch, Corner, Event
+from world.events import Batch, Corner, Event, Player
 from world.grid import Square
 
 #: Events in one batch: 120 x 494 bytes, the longest sayings, still fit a broker's payload.
@@ -28,34 +27,106 @@ REST_MOST = 250
 #: broker in time for it. Later than that, and it would lie there until the next one.
 LEAD_SHARE, LEAD = 6, 3
 
-#: Told of each batch: its square, and whether the broker took it.
-Published = Callable[[OwnBatch, Square, bool], None]
+
+class OwnBatch(NamedTuple):
+    """A batch of this node: its number, when it was published and begun (node time in ms), and what
+    it tells."""
+
+    number: int
+    published: int
+    sent: int
+    events: list[Event]
+    payload: bytes
 
 
 class Outbox:
-    """See the module. `present` are the squares with residents."""
+    """See the module. `on_published` is told of each batch: its square, and whether the broker took
+    it."""
 
     def __init__(
-        self, node: int, span: int, channels: Channels, broker: Broker, loop: Loop, hub: Hub,
-        present: Collection[Square], published: Published,
-    ) -> None:  # fmt: skip
+        self, node: int, span: int, channels: Channels, broker: Broker, loop: Loop, hub: Hub
+    ) -> None:
         self._node = node
         self._span = span
         self._channels = channels
         self._broker = broker
         self._loop = loop
         self._hub = hub
-        self._present = present
-        self._published = published
+        self.on_published: Callable[[Square, OwnBatch, bool], None]
+        #: The players of each square that has any, by id.
+        self.present: dict[Square, dict[int, Player]] = {}
         self._batches: dict[Square, Batch] = {}
         #: Until when the square of a crowd rests.
         self._resting: dict[Square, int] = {}
         self._alarm = loop.alarm(self.publish)
-        #: The number of the last batch of each square with residents.
+        #: The number of the last batch of each square with players.
         self.numbers: dict[Square, int] = {}
         self._number = 0
 
-    def batch(self, square: Square) -> Batch:
+    # Who is where. All that is told of a player raises its seq.
+
+    def enter(self, player: Player, square: Square) -> None:
+        """A player is in a square from now on."""
+        self.present.setdefault(square, {})[player.id] = player
+        self.renew(player, square)
+
+    def renew(self, player: Player, square: Square) -> None:
+        """Tell all of a player, for something other than its track has changed."""
+        player.seq += 1
+        self._batch(square).enter(player)
+
+    def track(self, player: Player, square: Square) -> None:
+        """A player has a new track."""
+        player.seq += 1
+        self._batch(square).track(player)
+
+    def leave(self, player: Player, square: Square, to: Square) -> None:
+        """A player goes to another square."""
+        self._remove(player, square)
+        player.seq += 1
+        self._batch(square).leave(player, to)
+
+    def gone(self, player: Player, square: Square) -> None:
+        """A player leaves the game."""
+        self._remove(player, square)
+        self.tell_gone(player, square)
+
+    def tell_gone(self, player: Player, square: Square) -> None:
+        """Tell that somebody who is nowhere here is not in a square any more."""
+        player.seq += 1
+        self._batch(square).gone(player.id, player.seq)
+
+    def say(self, player: Player, square: Square, text: str) -> None:
+        """A player says something."""
+        self._batch(square).say(player, text)
+
+    def hand_over(self, player: Player, square: Square) -> None:
+        """Another node tells of a player from now on: this one says nothing of it any more."""
+        self._remove(player, square)
+        if square not in self.present and square not in self._batches:
+            self.numbers.pop(square, None)
+
+    def _remove(self, player: Player, square: Square) -> None:
+        present = self.present[square]
+        del present[player.id]
+        if not present:
+            del self.present[square]
+
+    def entries(self, square: Square, sent: int) -> list[Event]:
+        """Return the players of a square as entries, with ages before `sent`."""
+        present = self.present.get(square)
+        if present is None:
+            return []
+        corner = Corner(square, self._span, sent)
+        return [corner.enter(player) for player in present.values()]
+
+    def numbered(self) -> dict[Square, int]:
+        """Return the squares with players, and the number of the last batch of each."""
+        return {square: self.numbers.get(square, 0) for square in self.present}
+
+    # Batches, and when they go out.
+
+    def _batch(self, square: Square) -> Batch:
         """Return the batch that tells what happens in a square from now on."""
         batch = self._batches.get(square)
         if batch is None:
@@ -108,8 +179,8 @@ class Outbox:
             self._resting[square] = now + rest
         else:
             self._resting.pop(square, None)
-        if square not in self._present:
-            # No resident left: the next batch there is a full base again.
+        if square not in self.present:
+            # No player left: the next batch there is a full base again.
             self.numbers.pop(square, None)
             self._resting.pop(square, None)
 
@@ -119,15 +190,11 @@ class Outbox:
         payload = protocol.batch(square, self._node, previous, number, sent, replaced, events)
         self._loop.stats["batches"] += 1
         taken = self._broker.publish(self._channels.square(square), payload)
-        self._published(OwnBatch(number, self._loop.now(), sent, events, payload), square, taken)
+        batch = OwnBatch(number, self._loop.now(), sent, events, payload)
+        self.on_published(square, batch, taken)
 
     def next_number(self, square: Square) -> int:
         """Return a number for something published on a square's channel."""
         self._number += 1
         self.numbers[square] = self._number
         return self._number
-
-    def forget(self, square: Square) -> None:
-        """Nobody is in a square any more: unless something of it waits, its count begins anew."""
-        if square not in self._present and square not in self._batches:
-            self.numbers.pop(square, None)

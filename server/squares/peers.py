@@ -1,7 +1,7 @@
 """The other nodes: who is alive, what their clocks say, and whether this node hears anything.
 
-Every node tells once a second, on one channel, that it lives and which squares it has residents in.
-It never touches a replica but through server/squares/replicas.py.
+Every node tells once a second, on one channel, that it lives and which squares it has players in.
+It tells by callbacks what others then have to do, and knows no replica.
 """
 
 import logging
@@ -15,7 +15,6 @@ from server.loop import Loop
 from server.messages import peer_protocol
 from server.messages.channels import Channels
 from server.messages.peer_protocol import ALIVE, DRAINING, STARTING, Nonsense
-from server.squares.replicas import Replicas
 from world.grid import Square
 
 log = logging.getLogger("flatlands")
@@ -123,8 +122,9 @@ class Peer:
 class Peers:
     """See the module.
 
-    `squares` returns this node's squares with residents, and the last batch number of each;
-    `on_clocks` is called when clients must be told of clocks, `on_link` when they must be told
+    `squares` returns this node's squares with players, and the last batch number of each.
+    `on_squares` is called with what another node lists, in the same form; `on_gone` with one that
+    is dead; `on_clocks` when clients must be told of clocks; `on_link` when they must be told
     whether this node is `linked`: hears itself, and has an answer from all servers of its broker.
     """
 
@@ -135,17 +135,16 @@ class Peers:
         broker: Broker,
         loop: Loop,
         squares: Callable[[], dict[Square, int]],
-        on_clocks: Callable[[], None],
-        on_link: Callable[[], None],
     ) -> None:
         self._id = id
         self._channels = channels
         self._broker = broker
         self._loop = loop
         self._squares = squares
-        self._on_clocks = on_clocks
-        self._on_link = on_link
-        self.replicas: Replicas
+        self.on_squares: Callable[[int, dict[Square, int]], None]
+        self.on_gone: Callable[[int], None]
+        self.on_clocks: Callable[[], None]
+        self.on_link: Callable[[], None]
         self.peers: dict[int, Peer] = {}
         #: The clocks as clients were told them: node -> offset.
         self.clocks: dict[int, int] = {}
@@ -213,7 +212,7 @@ class Peers:
         if node not in self.clocks:
             peer.sample(self._loop.now(), sent)
             self.clocks[node] = peer.offset
-            self._on_clocks()
+            self.on_clocks()
         return self.clocks[node]
 
     def _peer(self, node: int) -> Peer | None:
@@ -278,7 +277,7 @@ class Peers:
         peer.heard, peer.state = now, state
         peer.sample(now, sent)
         if peer.take(sent, part, parts, squares):
-            self.replicas.compare(node, peer.squares)
+            self.on_squares(node, peer.squares)
 
     def unreadable(self) -> None:
         """Something was heard that no node of this world says."""
@@ -303,7 +302,7 @@ class Peers:
                 self.clocks[id] = peer.offset
                 changed = True
         if changed:
-            self._on_clocks()
+            self.on_clocks()
 
     def _beat(self, _key: object, due: int) -> None:
         now = self._loop.now()
@@ -330,7 +329,7 @@ class Peers:
                 del self.peers[id]
                 self.clocks.pop(id, None)
                 self._loop.stats["nodes_lost"] += 1
-                self.replicas.drop(id)
+                self.on_gone(id)
         for who, (heard, _) in list(self.misfits.items()):
             if now - heard > DEAD_AFTER:
                 del self.misfits[who]
@@ -346,4 +345,4 @@ class Peers:
         linked = hears and not self.broken
         if linked != self.linked:
             self.linked = linked
-            self._on_link()
+            self.on_link()

@@ -2,9 +2,8 @@
 
 import pytest
 
-from server import node
 from server.messages import peer_protocol, protocol
-from server.node import Node
+from server.players import movement
 from server.websocket import frames
 from tests.fuzz.__main__ import TARGETS, play
 from tests.fuzz.inputs import Broken, Inputs
@@ -46,25 +45,25 @@ def take_any_number(monkeypatch):
 
 def believe_any_time(monkeypatch):
     """An intent is believed to be as old as it says."""
-    monkeypatch.setattr(node, "INTENT_AGE", 100_000)
+    monkeypatch.setattr(movement, "INTENT_AGE", 100_000)
 
 
 def walk_on_water(monkeypatch):
     """Walks are planned as if nothing were in their way."""
     free = Ground(lambda _x, _y: False)
-    monkeypatch.setattr(node, "leg", lambda _terrain, *walk: leg(free, *walk))
+    monkeypatch.setattr(movement, "leg", lambda _terrain, *walk: leg(free, *walk))
 
 
 def stand_anywhere(monkeypatch):
     """Who asks to go somewhere far is there."""
-    act = Node.act
+    act = movement.Movement.act
 
     def faulty(self, resident, number, t, intent):
         act(self, resident, number, t, intent)
         if intent is not None and abs(intent.x) > 2**20:
-            resident.track = stand(intent.x, intent.y, self.loop.now())
+            resident.track = stand(intent.x, intent.y, self._loop.now())
 
-    monkeypatch.setattr(Node, "act", faulty)
+    monkeypatch.setattr(movement.Movement, "act", faulty)
 
 
 def believe_any_event(monkeypatch):

@@ -78,7 +78,7 @@ class Crowd:
             if host.loop.stats["errors"]:
                 raise Broken("a callback failed")
             now = host.loop.now()
-            for resident in host.node.residents.values():
+            for resident in host.node.residents.by_id.values():
                 x, y = resident.track.at(now)
                 if host.node.terrain.blocked(x // UNIT, y // UNIT):
                     raise Broken(f"{resident.name} stands in what is blocked, at {x}, {y}")

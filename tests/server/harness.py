@@ -13,6 +13,7 @@ import msgpack
 
 from brokers import Broker, BrokerClosed, LinkAge, Message, Reset
 from brokers.base import check_payload
+from server.clients.admission import Admission
 from server.clients.session import Session
 from server.clients.tokens import Tokens
 from server.limits import Limits
@@ -347,7 +348,7 @@ class Host:
         self.node.peers.start()
         self.tokens = Tokens("a secret of tests")
         self.limits = Limits(self.loop.stats, now=self.loop.now)
-        self.capacity = 1000
+        self.admission = Admission(self.node, self.tokens, self.limits, capacity=1000)
         #: A process that stands still does nothing; what clients say meanwhile waits in sockets.
         self.frozen = False
         self._frozen_at = 0
@@ -384,7 +385,7 @@ class Client:
         self.host = host
         self.connection = FakeConnection(host.loop)
         self.session = Session(
-            self.connection, host.node, host.tokens, host.capacity, host.limits  # type: ignore[arg-type]
+            self.connection, host.node, host.admission, host.tokens, host.limits  # type: ignore[arg-type]
         )  # fmt: skip
         self.connection.on_close = lambda code, _reason: self.session.closed(code)
         self.model = self.connection.model
@@ -500,11 +501,11 @@ class Harness:
     ) -> Client:
         """Return a client whose player stands at a position in units."""
         node = (host or self.hosts[0]).node
-        node.spot = lambda near=None: at  # type: ignore[method-assign]
+        node.residents.spot = lambda near=None: at  # type: ignore[method-assign]
         try:
             return self.client(host).hello(name, size)
         finally:
-            del node.spot
+            del node.residents.spot
 
     def settle(self) -> None:
         """Let everything happen that happens without time passing."""
@@ -562,7 +563,7 @@ class Harness:
         truth = {}
         for host in self.hosts:
             ahead = client.host.loop.skew - host.loop.skew
-            for r in host.node.residents.values():
+            for r in host.node.residents.by_id.values():
                 if rect.holds(r.square):
                     x, y, dx, dy, start, duration = r.track
                     track = x, y, dx, dy, start + ahead, duration

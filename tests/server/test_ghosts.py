@@ -6,7 +6,7 @@ What random worlds (tests/simulate) found, each as the shortest story that shows
 import pytest
 
 from server.messages import protocol
-from server.node import DIMMED_FOR
+from server.players.residents import DIMMED_FOR
 from server.squares.peers import CLOCK_SET_BACK, RECENT, Peer
 from tests.server.harness import Harness, Link
 from world.track import UNIT
@@ -135,7 +135,7 @@ def test_of_two_hellos_with_one_token_the_later_one_plays_and_everybody_sees_it(
 
 def test_a_full_node_lets_no_other_node_let_go_of_a_player(two):
     harness, a, b = two
-    harness.hosts[0].capacity = 1
+    harness.hosts[0].admission.capacity = 1
     again = harness.client(harness.hosts[0]).hello("B", token=b.model.token)
     harness.run(500)
     assert again.connection.closed[0] == 1013
@@ -264,8 +264,8 @@ def test_a_square_that_fails_takes_nothing_of_the_others_with_it(monkeypatch):
 
     loop.forgiving = True
     monkeypatch.setattr(outbox, "_send", fail_once)
-    harness.node.say(a.session.resident, "lost")
-    harness.node.say(b.session.resident, "hello")
+    harness.node.residents.say(a.session.resident, "lost")
+    harness.node.residents.say(b.session.resident, "hello")
     harness.run(100)
     assert loop.stats["errors"] == 1
     assert b.model.heard == [("B", "hello")] and a.model.heard == []
@@ -278,7 +278,7 @@ def test_a_session_that_fails_in_a_flush_takes_nobody_with_it(monkeypatch):
     harness.loop.forgiving = True
     broken = clients[2].connection
     monkeypatch.setattr(broken, "send", lambda _data: 1 // 0)
-    harness.node.say(clients[0].session.resident, "hello")
+    harness.node.residents.say(clients[0].session.resident, "hello")
     harness.run(100)
     assert harness.loop.stats["errors"] == 1
     heard = [client.model.heard for client in clients]

@@ -118,14 +118,14 @@ def test_what_a_guest_says_before_its_welcome_is_obeyed_after_it(two):
 
 def test_a_guest_who_hangs_up_before_it_is_known_where_its_host_is_never_joins(two):
     harness, host = two
-    residents = len(harness.hosts[1].node.residents)
+    residents = len(harness.hosts[1].node.residents.by_id)
     guest = harness.client(harness.hosts[1])
     guest.connection.on_message(
         2, msgpack.packb([1, 1, "Hasty", 40, 25, None, invitation(host)])
     )
     guest.connection.lose()
     harness.run(ANSWER_WITHIN + 100)
-    assert len(harness.hosts[1].node.residents) == residents
+    assert len(harness.hosts[1].node.residents.by_id) == residents
 
 
 def test_many_guests_of_one_host_come_at_once(two):

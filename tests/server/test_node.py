@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from brokers import Reset
 from server.clients.tokens import PLACE_FOR
-from server.node import DIMMED_FOR, INTENT_AGE
+from server.players.movement import INTENT_AGE
+from server.players.residents import DIMMED_FOR
 from server.squares.replicas import LINGER
 from tests.server.harness import Harness
 from world.track import SPEED, UNIT
@@ -188,7 +189,7 @@ def test_a_late_intent_takes_back_a_crossing(harness):
     b.walk(0, 0, age=60)
     harness.run(10)
     assert b.at()[0] < 16 * UNIT
-    assert harness.node.residents[b.id].square == (0, 0)
+    assert harness.node.residents.by_id[b.id].square == (0, 0)
     harness.check()
     assert a.sees(b)
 
@@ -259,7 +260,7 @@ def test_who_loses_the_connection_is_dimmed_stands_and_leaves_after_ten_seconds(
     assert a.model.players[b.id].at(harness.loop.now()) == at
     harness.run(200)
     assert not a.sees(b)
-    assert b.id not in harness.node.residents
+    assert b.id not in harness.node.residents.by_id
 
 
 def test_who_comes_back_in_time_goes_on_as_itself(harness):
@@ -296,7 +297,7 @@ def test_who_comes_back_to_where_water_is_now_begins_as_a_newcomer(harness):
     token = b.model.token
     b.connection.lose(1000)
     harness.run(300)
-    harness.node.left.clear()
+    harness.node.residents.left.clear()
     x, y = (place // UNIT for place in b.at())
     harness.node.terrain.blocked = lambda column, row: (column, row) == (x, y)
     again = harness.client().hello("B", token=token)
@@ -315,7 +316,7 @@ def test_a_tokens_place_counts_for_a_minute(harness, monkeypatch, age):
     b.connection.lose(1000)
     harness.run(300)
     # As on a server that has started anew: only the token tells where the player was.
-    harness.node.left.clear()
+    harness.node.residents.left.clear()
     again = harness.client().hello("B", token=token)
     assert again.id == b.id
     assert (again.at() == place) == (age < PLACE_FOR)
@@ -361,7 +362,7 @@ def test_who_left_is_forgotten_after_a_minute(harness):
     b = harness.place("B", (0, 0))
     b.connection.lose(1000)
     harness.run(61_000)
-    assert harness.node.left == {}
+    assert harness.node.residents.left == {}
 
 
 def test_a_hundred_who_talk_at_once_are_all_heard_and_cost_nobody_anything(harness):
@@ -382,11 +383,11 @@ def test_a_hundred_who_talk_at_once_are_all_heard_and_cost_nobody_anything(harne
 def test_losing_the_connection_just_at_a_border_forgets_no_crossing(harness):
     a, b = harness.place("A", (0, 0)), harness.place("B", (0, 0))
     b.go(16 * UNIT, 8 * UNIT)
-    track = harness.node.residents[b.id].track
+    track = harness.node.residents.by_id[b.id].track
     # The alarm is late: the walk has ended behind the border when the connection is lost.
     harness.clock.time = track.end + 5
-    harness.node.lose(harness.node.residents[b.id])
-    assert harness.node.residents[b.id].square == (1, 0)
+    harness.node.residents.lose(harness.node.residents.by_id[b.id])
+    assert harness.node.residents.by_id[b.id].square == (1, 0)
     harness.run(100)
     assert a.model.players[b.id].square == (1, 0)
 
@@ -397,7 +398,7 @@ def test_a_token_in_use_takes_over(harness):
     assert a.connection.closed[0] == 4001
     assert again.id == a.id and again.at()
     harness.run(DIMMED_FOR + 1000)
-    assert again.id in harness.node.residents
+    assert again.id in harness.node.residents.by_id
     again.walk(1, 0)
     harness.run(100)
     harness.check()
@@ -451,8 +452,8 @@ def test_a_square_is_heard_a_little_longer_than_it_is_held(harness):
     harness.run(200)
     assert harness.broker.channels == {harness.node.channels.nodes}
     replicas = harness.node.replicas
-    assert replicas.heard == replicas._snapshots == replicas._channels == {}
-    assert harness.node.outbox.numbers == harness.node.present == {}
+    assert replicas.heard == replicas._by_channel == {} and not len(replicas._around.due)
+    assert harness.node.outbox.numbers == harness.node.outbox.present == {}
 
 
 def test_batches_of_a_channel_are_numbered_and_begin_anew_when_nobody_is_left(harness):
@@ -580,7 +581,7 @@ def test_a_walk_that_nobody_holds_ends_three_seconds_after_the_last_sign(harness
     harness.run(2900)
     assert other.at(lost)[0] - start == SPEED * 29 // 10
     harness.run(300)
-    resident = harness.node.residents[lost.id]
+    resident = harness.node.residents.by_id[lost.id]
     stands = other.at(lost)
     assert SPEED * 3 <= stands[0] - start <= SPEED * 31 // 10
     harness.run(10_000)
@@ -619,7 +620,7 @@ def test_a_node_that_stood_still_ends_no_walk_before_it_has_read_what_came(harne
         client.connection.dead = False
         client.ping()
         harness.run(5000)
-        assert harness.node.residents[client.id].walks(harness.loop.now())
+        assert harness.node.residents.by_id[client.id].walks(harness.loop.now())
     assert harness.loop.stats["walks_ended"] == 0
 
 
@@ -631,7 +632,7 @@ def test_a_player_who_is_back_walks_again_after_its_walk_was_ended(harness):
     client.connection.dead = False
     client.walk(1, 0)
     harness.run(1000)
-    assert harness.node.residents[client.id].walks(harness.loop.now())
+    assert harness.node.residents.by_id[client.id].walks(harness.loop.now())
     client.connection.dead = True
     harness.run(4000)
     assert harness.loop.stats["walks_ended"] == 2

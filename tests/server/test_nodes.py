@@ -3,7 +3,7 @@
 import msgpack
 import pytest
 
-from server.node import DIMMED_FOR
+from server.players.residents import DIMMED_FOR
 from server.squares.peers import DEAD_AFTER, HEARTBEAT_EVERY
 from tests.server.harness import Harness
 from world.track import SPEED, UNIT
@@ -58,7 +58,7 @@ def test_a_node_that_joins_late_gets_complete_snapshots(two):
 
 def test_residents_without_sessions_are_told_too():
     harness = Harness(nodes=2)
-    harness.hosts[1].node.join("Walker", (100, 100))
+    harness.hosts[1].node.residents.join("Walker", (100, 100))
     harness.run(100)
     a = harness.place("A", (0, 0))
     harness.run(400)
@@ -185,7 +185,7 @@ def test_who_comes_back_at_another_node_goes_on_where_it_stands(two):
     again = harness.client(harness.hosts[0]).hello("B", token=token)
     harness.run(50)
     assert again.id == b.id and again.at() == place
-    assert b.id not in harness.hosts[1].node.residents
+    assert b.id not in harness.hosts[1].node.residents.by_id
     harness.run(DIMMED_FOR + 5000)
     assert a.sees(again) and not a.model.players[b.id].dimmed
     harness.check()
@@ -240,17 +240,17 @@ def test_two_nodes_that_both_have_a_player_end_up_with_one(two):
     again = harness.client(harness.hosts[0]).hello("B", token=token)
     harness.run(400)
     harness.hosts[0].broker.losing = 0.0
-    assert again.id == b.id and b.id in harness.hosts[1].node.residents
+    assert again.id == b.id and b.id in harness.hosts[1].node.residents.by_id
     again.walk(1, 0)
     harness.run(6000)
-    assert [again.id in host.node.residents for host in harness.hosts] == [True, False]
+    assert [again.id in host.node.residents.by_id for host in harness.hosts] == [True, False]
     assert b.connection.closed[0] == 4001
     harness.check()
 
 
 def held_by(harness, client):
     """Return which nodes have a client's player."""
-    return [client.id in host.node.residents for host in harness.hosts]
+    return [client.id in host.node.residents.by_id for host in harness.hosts]
 
 
 def test_an_older_token_takes_over_at_another_node_too(two):
@@ -351,7 +351,7 @@ def test_a_walk_told_of_before_the_lost_enter_hides_nobody(two, leave_lost):
         return True if crossing and crossing.pop(0) else publish(channel, payload)
 
     link.publish = lose_some
-    harness.hosts[1].node.spots.plaza = lambda: (8 * UNIT, 8 * UNIT)
+    harness.hosts[1].node.residents._spots.plaza = lambda: (8 * UNIT, 8 * UNIT)
     b.home()
     harness.settle()
     b.walk(0, 0)

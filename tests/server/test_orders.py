@@ -41,7 +41,7 @@ def test_who_is_kicked_goes_at_once_wherever_it_is(two):
     harness.run(100)
     assert b.connection.closed == (1008, "an operator sent you away for 10 minutes")
     assert errors(b) == ["kicked"] and b.session.error == "kicked"
-    assert not a.sees(b) and b.id not in harness.hosts[1].node.residents
+    assert not a.sees(b) and b.id not in harness.hosts[1].node.residents.by_id
     assert a.connection.closed is None
 
 
@@ -66,7 +66,7 @@ def test_who_is_kicked_while_its_connection_is_lost_is_gone(two):
     assert a.sees(b)
     orders(harness).give(KICK, str(b.id), 60)
     harness.run(100)
-    assert not a.sees(b) and b.id not in harness.hosts[1].node.residents
+    assert not a.sees(b) and b.id not in harness.hosts[1].node.residents.by_id
 
 
 def test_who_is_kicked_while_a_node_asks_for_it_does_not_come_in(two):
@@ -80,16 +80,16 @@ def test_who_is_kicked_while_a_node_asks_for_it_does_not_come_in(two):
     orders(harness).give(KICK, str(b.id), 60)
     harness.broker.losing = 0.0
     harness.run(1000)
-    assert errors(back) == ["kicked"] and b.id not in harness.node.residents
+    assert errors(back) == ["kicked"] and b.id not in harness.node.residents.by_id
 
 
 def test_a_walker_cannot_be_kicked_and_an_unknown_player_is_no_error(two):
     harness, a, b = two
-    walker = harness.node.join("Walker", harness.node.spot())
+    walker = harness.node.residents.join("Walker", harness.node.residents.spot())
     for id in (walker.id, 17):
         orders(harness).give(KICK, str(id), 60)
     harness.run(100)
-    assert walker.id in harness.node.residents
+    assert walker.id in harness.node.residents.by_id
     assert not any(host.loop.stats["errors"] for host in harness.hosts)
 
 

@@ -31,15 +31,13 @@ class Bench:
         self.clock = Clock()
         self.loop = ManualLoop(self.clock)
         self.keeper = Keeper()
-        self.present = {(0, 0), (5, 5)}
-        self.outbox = Outbox(
-            7, 16384, CHANNELS, self.keeper, self.loop, self.keeper, self.present,
-            lambda *_: None,
-        )  # fmt: skip
+        self.outbox = Outbox(7, 16384, CHANNELS, self.keeper, self.loop, self.keeper)
+        self.outbox.on_published = lambda *_: None
+        self.outbox.present.update({(0, 0): {}, (5, 5): {}})
 
     def move(self, id, seq=1, square=(0, 0)):
         track = stand(id, seq, self.loop.now())
-        self.outbox.batch(square).track(Player(7, id, seq, 0, "x", False, track))
+        self.outbox.track(Player(7, id, seq - 1, 0, "x", False, track), square)
 
     def run(self, ms):
         """Let time pass, in turns."""
@@ -139,10 +137,10 @@ def test_numbers_follow_one_another_and_begin_anew_without_residents(bench):
     assert told() == (0, 1)
     bench.move(1, 2)
     assert told() == (1, 2)
-    bench.present.discard((0, 0))
+    del bench.outbox.present[0, 0]
     bench.move(1, 3)
     assert told() == (2, 3)
-    bench.present.add((0, 0))
+    bench.outbox.present[0, 0] = {}
     bench.move(1, 4)
     assert told() == (0, 4)
 
@@ -157,23 +155,21 @@ def test_last_words_do_not_rest(bench):
     assert protocol.BATCH == bench.keeper.published[-1][0]
 
 
-def test_a_square_is_forgotten_unless_something_of_it_waits(bench):
-    for id in range(100):
-        bench.move(id)
-    bench.run(0)
-    # It rests with a last word in it when nobody is left.
-    bench.move(1, 2)
-    bench.present.discard((0, 0))
-    bench.outbox.forget((0, 0))
-    assert bench.outbox.numbers == {(0, 0): 1}
+def test_a_square_is_forgotten_when_its_last_player_is_handed_over_unless_something_waits(bench):
+    stays, goes = (Player(7, id, 0, 0, "x", False, stand(id, 0, 0)) for id in (1, 2))
+    outbox, square = bench.outbox, (3, 3)
+    outbox.enter(stays, square)
+    outbox.enter(goes, square)
+    bench.run(REST_MOST)
+    outbox.hand_over(goes, square)
+    assert outbox.numbers == {square: 1}, "somebody is there"
+    outbox.track(stays, square)
+    outbox.hand_over(stays, square)
+    assert outbox.numbers == {square: 1}, "something of it is still to be told"
     bench.run(REST_MOST)
     assert bench.keeper.published[-1][4:6] == [1, 2]
-    assert bench.outbox.numbers == {}
-    bench.present.add((0, 0))
-    bench.move(1, 3)
+    assert outbox.numbers == {}
+    outbox.enter(stays, square)
     bench.run(REST_MOST)
-    bench.outbox.forget((0, 0))
-    assert bench.outbox.numbers == {(0, 0): 3}, "somebody is there"
-    bench.present.discard((0, 0))
-    bench.outbox.forget((0, 0))
-    assert bench.outbox.numbers == {}
+    outbox.hand_over(stays, square)
+    assert outbox.numbers == {} and square not in outbox.present

@@ -30,7 +30,7 @@ def batch(*events, square=(0, 0), number=1, sent=1_700_000_000_000):
 
 
 def residents(*entries, page=0, pages=1):
-    return peer_protocol.residents((0, 0), 77, 1, 1_700_000_000_000, page, pages, list(entries))
+    return peer_protocol.full_state((0, 0), 77, 1, 1_700_000_000_000, page, pages, list(entries))
 
 
 def heartbeat(squares=(0, 0, 1), part=0, parts=1, sent=1_700_000_000_000, more=()):
@@ -69,7 +69,7 @@ NONSENSE = {
     "a number that clients cannot read": (SQUARE, batch(changed(ENTER, 3, 2**53))),
     "a heartbeat that does": (NODES, heartbeat(sent=2**53 - 1)),
     "players that left with such a seq": (NODES, peer_protocol.left(77, [5, 2**53 - 1])),
-    "a grant of such a seq": (NODES, peer_protocol.grant(77, 5, 77, ["x", 2**53 - 1, 0, 0])),
+    "a handover of such a seq": (NODES, peer_protocol.handover(77, 5, 77, "x", 2**53 - 1, 0, 0)),
     "a huge position": (SQUARE, batch(changed(ENTER, 6, HUGE))),
     "a huge age": (SQUARE, batch(ENTER, changed(TRACK, 8, HUGE))),
     "a huge time": (SQUARE, batch(ENTER, sent=HUGE)),
@@ -78,7 +78,7 @@ NONSENSE = {
     "residents that walk": (SQUARE, residents(ENTER, TRACK)),
     "a page beyond the last": (SQUARE, residents(ENTER, page=1)),
     "a million pages": (SQUARE, residents(ENTER, pages=1_000_000)),
-    "a hail among news": (NODES, peer_protocol.hail((0, 0), 77, 1)),
+    "a hail among news": (NODES, peer_protocol.sync_request((0, 0), 77, 1)),
     "a heartbeat of another version": (NODES, heartbeat(more=[1])),
     "half a square": (NODES, heartbeat(squares=[0, 0])),
     "squares that are texts": (NODES, heartbeat(squares=["0", "0", "1"])),
@@ -94,9 +94,12 @@ NONSENSE = {
     "a leg beyond all reach": (SQUARE, batch(ENTER, changed(TRACK, 6, 32 * 1024 + 1))),
     "a leg that ends before it begins": (SQUARE, batch(ENTER, changed(TRACK, 9, -1))),
     "a state that nodes are not in": (NODES, msgpack.packb([34, 77, 1, "r", "w", 9, 0, 1, []])),
-    "a grant of somebody far away": (NODES, peer_protocol.grant(77, 5, 77, ["x", 1, 2**43, 0])),
-    "a grant of a long name": (NODES, peer_protocol.grant(77, 5, 77, ["x" * 21, 1, 0, 0])),
-    "a grant of nothing": (NODES, msgpack.packb([36, 77, 5, 77, []])),
+    "a handover far away": (NODES, peer_protocol.handover(77, 5, 77, "x", 1, 2**43, 0)),
+    "one who departed far away": (NODES, peer_protocol.departed(77, 5, 77, 1, 0, -(2**43))),
+    "one who departed with no such seq": (NODES, peer_protocol.departed(77, 5, 77, -1, 0, 0)),
+    "a handover of a long name": (NODES, peer_protocol.handover(77, 5, 77, "x" * 21, 1, 0, 0)),
+    "a handover without a name": (NODES, peer_protocol.handover(77, 5, 77, "", 1, 0, 0)),
+    "a handover of nothing": (NODES, msgpack.packb([36, 77, 5, 77])),
     "an answer from beyond the ground": (NODES, msgpack.packb([40, 77, 78, 1, 2**43, 0])),
 }
 

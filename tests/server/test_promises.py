@@ -8,14 +8,14 @@ import pytest
 
 from brokers import Message, Reset
 from server.messages import peer_protocol, protocol
-from server.squares.peers import CLOCK_WINDOW, DEAD_AFTER, GONE_AFTER, HEARTBEAT_EVERY
-from server.squares.replicas import (
+from server.squares.heard import (
+    AGAIN,
+    AGAIN_MOST,
     ECHO_WITHIN,
-    HAIL_AGAIN,
-    HAIL_AGAIN_MOST,
+    FULL_STATE_EVERY,
     READY_AFTER,
-    RESIDENTS_EVERY,
 )
+from server.squares.peers import CLOCK_WINDOW, DEAD_AFTER, GONE_AFTER, HEARTBEAT_EVERY
 from tests.server.harness import Harness
 from world.track import SPEED, UNIT
 
@@ -117,7 +117,7 @@ def test_of_two_who_show_a_token_in_one_moment_one_plays_and_the_other_is_told(s
         if client is not playing[0]:
             code, reason = client.connection.closed
             assert code in (1012, 4001) and len(reason.split()) >= 2
-    having = [host for host in harness.hosts if b.id in host.node.residents]
+    having = [host for host in harness.hosts if b.id in host.node.residents.by_id]
     assert having == [harness.hosts[0]]
     assert a.sees(playing[0])
     playing[0].walk(1, 0)
@@ -169,7 +169,7 @@ def batch(harness, events, previous, number):
 
 def residents(harness, number, entries, page=0, pages=1):
     sent = harness.loop.now()
-    heard(harness, peer_protocol.residents(SQUARE, NODE, number, sent, page, pages, entries))
+    heard(harness, peer_protocol.full_state(SQUARE, NODE, number, sent, page, pages, entries))
 
 
 def seen(client):
@@ -242,7 +242,7 @@ def test_a_crowd_of_more_than_a_page_is_told_to_another_node():
         said.append(msgpack.unpackb(payload)) or publish(channel, payload)
     )
     for n in range(2 * peer_protocol.ENTRIES + 50):
-        crowd.join(f"P{n}", (8192 + n, 8192))
+        crowd.residents.join(f"P{n}", (8192 + n, 8192))
     harness.run(1000)
     watcher = harness.place("W", SQUARE)
     harness.run(500)
@@ -277,16 +277,16 @@ def test_a_gap_is_asked_about_once_in_a_while_and_an_answer_ends_it(watched):
         # Every second one is lost.
         batch(harness, [entry(1, number)], number - 1, number)
         harness.run(40)
-    asked = times(said, peer_protocol.HAIL)
+    asked = times(said, peer_protocol.SYNC_REQUEST)
     assert 2 <= len(asked) <= 3
-    assert all(b - a >= RESIDENTS_EVERY for a, b in zip(asked, asked[1:], strict=False))
+    assert all(b - a >= FULL_STATE_EVERY for a, b in zip(asked, asked[1:], strict=False))
     residents(harness, 30, [entry(1, 30)])
     harness.run(300)
     said.clear()
     harness.run(600)
     batch(harness, [entry(1, 31)], 30, 31)
     harness.run(600)
-    assert times(said, peer_protocol.HAIL) == []
+    assert times(said, peer_protocol.SYNC_REQUEST) == []
 
 
 def test_what_differs_in_one_heartbeat_is_under_way_and_in_two_is_lost(watched):
@@ -295,16 +295,16 @@ def test_what_differs_in_one_heartbeat_is_under_way_and_in_two_is_lost(watched):
     said = published(harness)
     heartbeat(harness, {SQUARE: 6})
     harness.run(300)
-    assert times(said, peer_protocol.HAIL) == []
+    assert times(said, peer_protocol.SYNC_REQUEST) == []
     # It has come meanwhile: the next that differs is a first one again.
     batch(harness, [entry(1, 2)], 5, 6)
     for number in (6, 7):
         heartbeat(harness, {SQUARE: number})
         harness.run(300)
-    assert times(said, peer_protocol.HAIL) == []
+    assert times(said, peer_protocol.SYNC_REQUEST) == []
     heartbeat(harness, {SQUARE: 7})
     harness.run(300)
-    assert len(times(said, peer_protocol.HAIL)) == 1
+    assert len(times(said, peer_protocol.SYNC_REQUEST)) == 1
     assert harness.loop.stats["repairs"] == 1
     assert seen(watcher) == {1}
 
@@ -348,42 +348,42 @@ def test_a_hail_that_nobody_hears_is_repeated_ever_more_slowly():
     harness.run(1500)
     said = published(harness)
     harness.broker.losing = 1.0
-    harness.node.replicas.hear([(5, 5)])
+    harness.node.replicas.need([(5, 5)])
     harness.run(12_000)
-    asked = times(said, peer_protocol.HAIL)
+    asked = times(said, peer_protocol.SYNC_REQUEST)
     pauses = [b - a for a, b in zip(asked, asked[1:], strict=False)]
     assert pauses[:7] == [100, 200, 400, 800, 1600, 2000, 2000]
-    assert set(pauses[5:]) == {HAIL_AGAIN_MOST}
+    assert set(pauses[5:]) == {AGAIN_MOST}
     harness.broker.losing = 0.0
     harness.run(3000)
     said.clear()
     harness.run(5000)
-    assert times(said, peer_protocol.HAIL) == []
+    assert times(said, peer_protocol.SYNC_REQUEST) == []
     # The next trouble is asked about as quickly as the first.
     harness.broker.losing = 1.0
     harness.node.take(Reset({harness.node.channels.square((5, 5))}))
     harness.run(1000)
-    asked = times(said, peer_protocol.HAIL)
-    assert asked[1] - asked[0] == HAIL_AGAIN
+    asked = times(said, peer_protocol.SYNC_REQUEST)
+    assert asked[1] - asked[0] == AGAIN
 
 
 def test_however_many_ask_residents_are_told_once_in_two_tenths_of_a_second(watched):
     harness, watcher = watched
     said = published(harness)
     for nonce in range(100):
-        heard(harness, peer_protocol.hail(SQUARE, NODE, nonce))
+        heard(harness, peer_protocol.sync_request(SQUARE, NODE, nonce))
         harness.run(10)
-    told = times(said, peer_protocol.RESIDENTS)
+    told = times(said, peer_protocol.FULL_STATE)
     assert told[0] == said[0][0], "the first who asks is answered at once"
     assert 4 <= len(told) <= 6
-    assert all(b - a >= RESIDENTS_EVERY for a, b in zip(told, told[1:], strict=False))
+    assert all(b - a >= FULL_STATE_EVERY for a, b in zip(told, told[1:], strict=False))
     # The last one who asked is answered too.
     last = harness.clock.time
-    harness.run(RESIDENTS_EVERY)
-    assert times(said, peer_protocol.RESIDENTS)[-1] >= last - RESIDENTS_EVERY
+    harness.run(FULL_STATE_EVERY)
+    assert times(said, peer_protocol.FULL_STATE)[-1] >= last - FULL_STATE_EVERY
     said.clear()
     harness.run(2000)
-    assert times(said, peer_protocol.RESIDENTS) == []
+    assert times(said, peer_protocol.FULL_STATE) == []
 
 
 def test_a_node_whose_link_was_down_tells_its_residents_as_soon_as_it_is_up():
@@ -442,25 +442,26 @@ def test_a_square_is_shown_at_once_where_nobody_else_is_listed(watched):
 def test_what_one_node_answers_is_not_all_while_the_own_question_is_not_back(watched):
     harness, watcher = watched
     harness.broker.losing = 1.0
-    harness.node.replicas.hear([(9, 9)])
+    harness.node.replicas.need([(9, 9)])
     sent = harness.loop.now()
-    message = peer_protocol.residents((9, 9), NODE, 1, sent, 0, 1, [entry(1)])
+    message = peer_protocol.full_state((9, 9), NODE, 1, sent, 0, 1, [entry(1)])
     heard(harness, message, harness.node.channels.square((9, 9)))
     # Others may have residents there, and have not been asked.
-    assert harness.node.replicas.snapshot((9, 9)) is None
+    square = harness.node.replicas.heard[9, 9]
+    assert square.snapshot() is None
     harness.run(READY_AFTER)
-    assert harness.node.replicas.snapshot((9, 9)) is not None
+    assert square.snapshot() is not None
 
 
-def test_a_grant_to_another_node_answers_no_question_of_this_one():
+def test_a_handover_to_another_node_answers_no_question_of_this_one():
     harness = Harness(nodes=2)
     harness.run(1500)
     b = harness.place("B", SQUARE, host=harness.hosts[1])
     token, place = b.model.token, b.at()
     harness.kill(harness.hosts[1])
     again = harness.client(harness.hosts[0]).hello("B", token=token)
-    player = ["Somebody else", 2**40, 99 * UNIT, 99 * UNIT]
-    heard(harness, peer_protocol.grant(NODE, b.id, 5, player), harness.node.channels.nodes)
+    player = "Somebody else", 2**40, 99 * UNIT, 99 * UNIT
+    heard(harness, peer_protocol.handover(NODE, b.id, 5, *player), harness.node.channels.nodes)
     assert again.model.welcome == []
     harness.run(1000)
     assert again.at() == place and again.model.players[b.id].name == "B"
@@ -623,14 +624,16 @@ def test_only_the_newest_question_that_comes_back_says_that_one_hears(watched):
     square = harness.node.channels.square(SQUARE)
     harness.node.take(Reset({square}))
     harness.settle()
-    [(channel, first)] = [one for one in said if msgpack.unpackb(one[1])[0] == peer_protocol.HAIL]
+    [(channel, first)] = [
+        one for one in said if msgpack.unpackb(one[1])[0] == peer_protocol.SYNC_REQUEST
+    ]
     harness.run(500)
     harness.broker.losing = 1.0
     harness.node.take(Reset({square}))
     harness.node.take(Message(channel, first))
     said.clear()
     harness.run(1000)
-    asked = [one for one in said if msgpack.unpackb(one[1])[0] == peer_protocol.HAIL]
+    asked = [one for one in said if msgpack.unpackb(one[1])[0] == peer_protocol.SYNC_REQUEST]
     assert len(asked) >= 3, "what was asked before the loss answers nothing"
 
 
@@ -661,7 +664,7 @@ def test_a_walk_told_by_another_clock_is_shown_by_the_own(watched, ahead, by):
     if by == "batch":
         heard(harness, protocol.batch(SQUARE, NODE, 0, 1, there, 0, [event]))
     else:
-        heard(harness, peer_protocol.residents(SQUARE, NODE, 1, there, 0, 1, [event]))
+        heard(harness, peer_protocol.full_state(SQUARE, NODE, 1, there, 0, 1, [event]))
     harness.run(700)
     for client in (watcher, harness.place("N", SQUARE)):
         assert client.model.players[1].at(client.now()) == (2048, 1024)

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from server import app, node
+from server import app
 from server.clients import session, tokens
 from server.messages import protocol
 from server.messages.protocol import MESSAGES
-from server.squares import peers, replicas
+from server.players import movement, residents
+from server.squares import heard, peers, replicas
 from server.websocket import frames
 from tests import model
 from world import events
@@ -68,18 +69,18 @@ NUMBERS = [
     ("protocol", f"1 to {protocol.TEXT_LIMIT} characters"),
     ("protocol", f"up to {protocol.TOKEN_LIMIT} characters"),
     ("protocol", f"to {WIDTHS[0]}–{WIDTHS[1]} and {HEIGHTS[0]}–{HEIGHTS[1]}"),
-    ("protocol", f"not more than {node.INTENT_AGE} ms ago"),
+    ("protocol", f"not more than {movement.INTENT_AGE} ms ago"),
     ("protocol", f"(id, the highest seq) for {seconds(model.REMEMBERED)}"),
     ("protocol", f"changes by {peers.CLOCK_STEP} ms or more"),
     ("protocol", f"is over {seconds(session.BEHIND_AFTER)} old when the next is due"),
     ("protocol", f"leaves {session.BEHIND_BYTES // 1024} KiB unacknowledged"),
-    ("protocol", f"stays in the world for {seconds(node.DIMMED_FOR)}"),
+    ("protocol", f"stays in the world for {seconds(residents.DIMMED_FOR)}"),
     ("protocol", f"if that is less than {tokens.PLACE_FOR} s old"),
     ("protocol", f"happens more than {session.PATIENCE} times ({session.PATIENCE_RATE:g} are"),
     ("nodes", f"lets go {seconds(replicas.LINGER)} after the last"),
-    ("nodes", f"at most once in {replicas.RESIDENTS_EVERY} ms"),
-    ("nodes", f"answered, or after {replicas.READY_AFTER} ms"),
-    ("nodes", f"not come back within {replicas.ECHO_WITHIN} ms"),
+    ("nodes", f"at most once in {heard.FULL_STATE_EVERY} ms"),
+    ("nodes", f"answered, or after {heard.READY_AFTER} ms"),
+    ("nodes", f"not come back within {heard.ECHO_WITHIN} ms"),
     ("nodes", f"unheard for {seconds(peers.DEAD_AFTER)} is dead"),
     ("nodes", f"its own heartbeat within {seconds(peers.FRESH)}"),
     ("nodes", f"its residents are kept for {seconds(peers.GONE_AFTER)}"),

@@ -215,13 +215,13 @@ def test_pages_of_a_node_that_is_never_heard_again_are_not_kept(one):
     one.place("A", (0, 0))
     square = host.node.channels.square((0, 0))
     for node in range(600):
-        page = peer_protocol.residents((0, 0), node, 1, host.loop.now(), 0, 2, [])
+        page = peer_protocol.full_state((0, 0), node, 1, host.loop.now(), 0, 2, [])
         host.broker.publish(square, page)
     one.run(100)
     heard = host.node.replicas.heard[0, 0]
-    assert len(heard.pages) == NODES_LIMIT
+    assert len(heard._pages) == NODES_LIMIT
     one.run(DEAD_AFTER + 2 * HEARTBEAT_EVERY)
-    assert not heard.pages
+    assert not heard._pages
 
 
 def test_a_misfits_claims_are_not_obeyed(one):
@@ -229,9 +229,9 @@ def test_a_misfits_claims_are_not_obeyed(one):
     a = one.place("A", (0, 0))
     stray = one.host(seed=7)
     one.run(1500)
-    stray.node.claims.ask(a.id, lambda _granted: None, lambda: None)
+    stray.node.takeovers.ask(a.id, lambda _granted: None, lambda: None)
     one.run(1000)
-    assert a.connection.closed is None and a.id in host.node.residents
+    assert a.connection.closed is None and a.id in host.node.residents.by_id
 
 
 def test_who_plays_as_somebody_in_another_world_is_somebody_else(one):
@@ -242,4 +242,4 @@ def test_who_plays_as_somebody_in_another_world_is_somebody_else(one):
     hosted = peer_protocol.hosted(stray.node.id, [a.id, 5])
     stray.broker.publish(stray.node.channels.nodes, hosted)
     one.run(1000)
-    assert a.connection.closed is None and a.id in host.node.residents
+    assert a.connection.closed is None and a.id in host.node.residents.by_id

@@ -147,7 +147,7 @@ def test_a_bad_beginning_is_refused_and_nobody_joins(harness, message, code, clo
     client = harness.client()
     client.raw(packed(message))
     refused(client, code, close)
-    assert harness.node.residents == {}
+    assert harness.node.residents.by_id == {}
     assert harness.loop.stats[f"refused_{code}"] == 1
 
 
@@ -252,7 +252,7 @@ def test_somebody_mashing_keys_as_fast_as_anyone_can_is_obeyed(harness, pair):
 
 def test_one_address_does_not_get_all_places(harness, monkeypatch):
     monkeypatch.setattr("server.limits.LEAST_SEATS", 2)
-    harness.hosts[0].capacity = 6
+    harness.hosts[0].admission.capacity = 6
 
     def newcomer(address):
         client = harness.client()
@@ -279,7 +279,7 @@ def test_one_address_does_not_get_all_places(harness, monkeypatch):
 
 def test_a_full_world_says_so(harness, monkeypatch):
     client = harness.client()
-    client.session._capacity = 0
+    harness.hosts[0].admission.capacity = 0
     client.hello()
     refused(client, "full", 1013)
 
@@ -287,7 +287,7 @@ def test_a_full_world_says_so(harness, monkeypatch):
 def test_whoever_has_left_or_is_lost_takes_nobodys_place(harness):
     def join():
         client = harness.client()
-        client.session._capacity = 3
+        harness.hosts[0].admission.capacity = 3
         client.hello()
         return client
 
@@ -296,7 +296,7 @@ def test_whoever_has_left_or_is_lost_takes_nobodys_place(harness):
         client.walk(1, 0)
         client.connection.lose(code)
         harness.settle()
-    assert len(harness.node.residents) == 5
+    assert len(harness.node.residents.by_id) == 5
     here = [join() for _ in range(3)]
     assert [client.connection.closed for client in here] == [None] * 3
     refused(join(), "full", 1013)
@@ -311,11 +311,11 @@ def test_who_never_walked_or_spoke_is_gone_soon_after_it_is_lost(harness, pair):
     for one in (client, neighbour, glancing):
         one.connection.lose()
     harness.run(900)
-    assert set(harness.node.residents) == {client.id, neighbour.id, glancing.id}
+    assert set(harness.node.residents.by_id) == {client.id, neighbour.id, glancing.id}
     harness.run(200)
-    assert set(harness.node.residents) == {client.id, neighbour.id}
+    assert set(harness.node.residents.by_id) == {client.id, neighbour.id}
     harness.run(9000)
-    assert harness.node.residents == {}
+    assert harness.node.residents.by_id == {}
 
 
 def test_players_of_one_address_join_so_many_at_a_time(harness):
@@ -578,7 +578,7 @@ def test_walking_on_while_behind_is_obeyed_and_shown_afterwards(harness, pair):
     client.connection.stuck = True
     client.walk(1, 0)
     harness.run(12_000)
-    assert neighbour.id in harness.node.residents
+    assert neighbour.id in harness.node.residents.by_id
     client.connection.drain()
     client.ping()
     harness.run(100)
@@ -600,7 +600,7 @@ def test_who_is_sent_away_for_an_error_is_gone_at_once(harness, pair, code):
     client, neighbour = pair
     client.connection.close(code, "a reason of some words")
     harness.run(10)
-    assert not neighbour.sees(client) and client.id not in harness.node.residents
+    assert not neighbour.sees(client) and client.id not in harness.node.residents.by_id
     harness.check()
 
 
@@ -630,7 +630,7 @@ def test_a_flush_is_one_write_a_client_whatever_arrived(harness):
     crowd = [harness.place(f"P{n}", (n % 2, 0)) for n in range(30)]
     harness.run(500)
     harness.loop.cost = 0.01
-    harness.node.act(harness.node.residents[crowd[0].id], 1, 0, None)
+    harness.node.movement.act(harness.node.residents.by_id[crowd[0].id], 1, 0, None)
     harness.settle()
     before = [client.connection.writes for client in crowd]
     flush = harness.node.hub.number

@@ -206,7 +206,7 @@ class World:
     def stop(self, a: int, _b: int, _c: int) -> None:
         host = self.host(a)
         if len(self.harness.hosts) > 1 and not host.frozen:
-            residents = list(host.node.residents)
+            residents = list(host.node.residents.by_id)
             self.harness.stop(host)
             self.stopped.update(dict.fromkeys(residents, 0))
             self._keep_stopped()
@@ -223,7 +223,7 @@ class World:
 
     def walker(self, a: int, b: int, _c: int) -> None:
         node = self.host(a).node
-        node.join(f"W{b}", node.spot())
+        node.residents.join(f"W{b}", node.residents.spot())
 
     # What links do.
 

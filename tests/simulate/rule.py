@@ -24,7 +24,7 @@ class Broken(Exception):
 def check(world: "World") -> None:
     """Raise Broken unless everybody in a quiet world believes the truth."""
     harness = world.harness
-    places = Counter(id for host in harness.hosts for id in host.node.residents)
+    places = Counter(id for host in harness.hosts for id in host.node.residents.by_id)
     for id, count in places.items():
         if count > 1:
             raise Broken(f"player {_short(id)} is a resident of {count} nodes")
@@ -41,7 +41,7 @@ def check(world: "World") -> None:
 def check_end(world: "World") -> None:
     """Raise Broken unless nobody is left of those whose clients are gone."""
     for host in world.harness.hosts:
-        for resident in host.node.residents.values():
+        for resident in host.node.residents.by_id.values():
             if resident.session is None and not resident.name.startswith("W"):
                 raise Broken(f"player {_short(resident.id)} stays, and nobody plays it")
 

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from server.node import Node
-from server.players.claims import Claims
+from server.players.residents import Residents
+from server.players.takeovers import Takeovers
 from tests.simulate.__main__ import SHORT, fails, play, shrink
 from tests.simulate.deeds import WHAT, Deed, Plan, World, plan
 
@@ -42,26 +42,26 @@ def test_an_empty_world_has_nobody_to_compare_and_one_with_two_has():
 
 def forget_partings(monkeypatch):
     """A player who comes back undimmed, and has not walked, parts while it plays."""
-    attach = Node.attach
+    attach = Residents.attach
 
-    def faulty(self, resident, session, view):
-        parting = resident in self._partings._schedule._due
-        due = self._partings._schedule._due.get(resident, (0, 0))[0]
-        attach(self, resident, session, view)
+    def faulty(self, resident, screen, view):
+        parting = resident in self._partings._due
+        due = self._partings._due.get(resident, (0, 0))[0]
+        attach(self, resident, screen, view)
         if parting and not resident.ack:
             self._partings.put(resident, due)
 
-    monkeypatch.setattr(Node, "attach", faulty)
+    monkeypatch.setattr(Residents, "attach", faulty)
 
 
 def let_go_for_nothing(monkeypatch):
     """A node that let go of a player never tells that it has gone."""
-    monkeypatch.setattr(Claims, "_vanish", lambda self, id, due: None)
+    monkeypatch.setattr(Takeovers, "_vanish", lambda self, id, due: None)
 
 
 def believe_nobody_again(monkeypatch):
     """A player that others were told more of by another node is never told of anew."""
-    monkeypatch.setattr(Claims, "outlive", lambda self, id, seq: None)
+    monkeypatch.setattr(Takeovers, "_outlive", lambda self, id, seq: None)
 
 
 @pytest.mark.parametrize("fault", [forget_partings, let_go_for_nothing, believe_nobody_again])

@@ -1,0 +1,176 @@
+"""From hello to welcome: whether somebody may come in, and as which player.
+
+Who shows a token is its player, wherever that is; who shows an invitation begins beside who
+invited. Both may be known to another node only, so an answer may take some hundred ms. It writes
+nothing to clients.
+"""
+
+from typing import NamedTuple, Protocol
+
+from server.clients.tokens import Claim, Tokens
+from server.limits import JOINS, RETURNS, Limits
+from server.messages.protocol import FULL, Refused
+from server.node import Node
+from server.players.resident import Resident, next_incarnation
+from server.players.spots import Place
+from server.players.takeovers import Elsewhere
+from world.grid import Viewport
+from world.track import UNIT
+
+#: Whom or what somebody begins beside: a player of this node, or a place.
+Near = int | Place | None
+
+
+class Hello(NamedTuple):
+    """What a client asks for. `near` is a player's id or an invitation, as it came."""
+
+    name: str
+    view: Viewport
+    token: str | None
+    near: int | str | None
+
+
+class Applicant(Protocol):
+    """Who said hello, on a connection that may end at any time."""
+
+    @property
+    def address(self) -> str:
+        """Its IP address."""
+
+    @property
+    def here(self) -> bool:
+        """Whether its connection is open."""
+
+    def is_known(self, id: int) -> None:
+        """It shows the token of this player."""
+
+    def welcome(self, resident: Resident, view: Viewport, *, back: bool) -> None:
+        """It plays as this resident from now on; `back` if it did before."""
+
+    def refuse(self, refused: Refused) -> None:
+        """It may not come in."""
+
+    def is_superseded(self) -> None:
+        """Another connection has shown the same player's token meanwhile."""
+
+    def missed(self, resident: Resident) -> None:
+        """It has gone, but its player has come here from another node."""
+
+
+class Admission:
+    """See the module. `capacity` is how many players the node takes."""
+
+    def __init__(self, node: Node, tokens: Tokens, limits: Limits, capacity: int) -> None:
+        self._node = node
+        self._tokens = tokens
+        self._limits = limits
+        self.capacity = capacity
+
+    @property
+    def full(self) -> bool:
+        """Whether there is no room for one more player."""
+        # Who has lost its connection takes nobody's place, nor does a computer player.
+        return self._node.hub.screens_holding >= self.capacity
+
+    def decide(self, hello: Hello, applicant: Applicant) -> None:
+        """Welcome an applicant, now or when other nodes have answered, or refuse it later.
+
+        Raises Refused where it is refused at once.
+        """
+        near = hello.near
+        invitation = self._tokens.read_invitation(near) if isinstance(near, str) else None
+        if invitation is None:
+            self._decide(hello, applicant, near if isinstance(near, int) else None)
+            return
+
+        def found(place: Place | None) -> None:
+            if applicant.here:
+                try:
+                    self._decide(hello, applicant, place or invitation.place)
+                except Refused as refused:
+                    applicant.refuse(refused)
+
+        # Who invited may be at another node, or have gone from where it did.
+        self._node.invitations.find(invitation.id, found)
+
+    def _decide(self, hello: Hello, applicant: Applicant, near: Near) -> None:
+        claim = self._tokens.read(hello.token) if hello.token is not None else None
+        self._node.orders.admit(None if claim is None else claim.id, applicant.address)
+        if claim is None:
+            self._check_room(applicant)
+            residents = self._node.residents
+            resident = residents.join(hello.name, residents.spot(near))
+            applicant.welcome(resident, hello.view, back=False)
+        else:
+            self._bring_back(claim, hello, applicant, near)
+
+    def _bring_back(self, claim: Claim, hello: Hello, applicant: Applicant, near: Near) -> None:
+        """Let the player go on that a token names."""
+        if not self._limits.allow(RETURNS, claim.id):
+            raise Refused("returns", "you come back too often: wait some seconds", FULL)
+        takeovers = self._node.takeovers
+        resident = self._node.residents.by_id.get(claim.id)
+        # Of two connections that show a player's token, the later one is the player.
+        takeovers.withdraw(claim.id)
+        if resident is not None and resident.screen is not None:
+            resident.screen.give_up()
+        applicant.is_known(claim.id)
+        if resident is not None:
+            applicant.welcome(resident, hello.view, back=True)
+            return
+        # Before another node lets go of the player: there must be room for it then.
+        self._check_room(applicant)
+        if not self._node.peers.peers:
+            resident = self._return(claim, None, hello.name, near)
+            applicant.welcome(resident, hello.view, back=True)
+            return
+
+        def answered(elsewhere: Elsewhere | None) -> None:
+            if applicant.here:
+                try:
+                    self._node.orders.admit(claim.id, applicant.address)
+                except Refused as refused:
+                    applicant.refuse(refused)
+            if applicant.here:
+                resident = self._return(claim, elsewhere, hello.name, near)
+                applicant.welcome(resident, hello.view, back=True)
+            elif elsewhere is not None and elsewhere.name is not None:
+                # The player's node has let go of it: from now on this node alone can tell the
+                # others what becomes of it.
+                applicant.missed(self._return(claim, elsewhere, hello.name, near))
+
+        # Another node may have the player, and hands it over when asked.
+        takeovers.ask(claim.id, answered, applicant.is_superseded)
+
+    def _return(
+        self, claim: Claim, elsewhere: Elsewhere | None, name: str, near: Near
+    ) -> Resident:
+        """Let the player that a token names go on here, where its node or else the token says."""
+        node, id = self._node, claim.id
+        seqs, place = [claim.seq, node.replicas.seq(id)], claim.place if claim.fresh else None
+        if id in node.residents.left:
+            seq, place = node.residents.left[id]
+            seqs.append(seq)
+        if elsewhere is not None:
+            name, place = elsewhere.name or name, elsewhere.place
+            seqs.append(elsewhere.seq)
+        # The ground may have changed: another seed may have water there.
+        if place is None or node.terrain.blocked(place[0] // UNIT, place[1] // UNIT):
+            place = node.residents.spot(near)
+        # Whatever was told of the player: what is told from now on must be newer.
+        resident = node.residents.join(name, place, id=id, seq=next_incarnation(max(seqs)))
+        node.takeovers.watch(id)
+        return resident
+
+    def _check_room(self, applicant: Applicant) -> None:
+        """Raise Refused where there is no room for another player, or for one from its address."""
+        if self.full:
+            raise Refused("full", "this world is full: try again later", FULL)
+        if not self._limits.has_seat(applicant.address, self.capacity):
+            raise Refused(
+                "joins", "your address has its share of places here: try again later", FULL
+            )
+        if not self._limits.allow_address(JOINS, applicant.address):
+            raise Refused(
+                "joins", "too many players come from your address: try again in a minute", FULL
+            )

@@ -1,0 +1,227 @@
+"""How residents move: what they ask for, what is due for them, and what is told of it.
+
+Whatever a resident does is published on its square's channel, and known to anybody, neighbours on
+this node included, only when it comes back from the broker: see server/squares/. It never decides
+who plays.
+"""
+
+from server.agenda import Agenda
+from server.loop import Loop
+from server.players.resident import Resident
+from server.players.spots import Spots
+from server.squares.hub import Hub
+from server.squares.outbox import Outbox
+from server.squares.replicas import Replicas
+from world.grid import Grid, Rect, Viewport
+from world.terrain import Terrain
+from world.track import Goal, Intent, Track, leg, stand
+
+#: An intent is believed to be at most this many ms old.
+INTENT_AGE = 200
+
+#: A walk that goes on is renewed this many ms before its leg ends.
+RENEW_BEFORE = 1000
+
+#: A client of whom nothing was heard for so many ms is asked for a sign of life while its player
+#: walks; if none comes within the latter, the walk ends. So it ends 3 s after the last sign, and
+#: later only where the node itself stood still.
+ASK_AFTER, ANSWER_WITHIN = 2000, 1000
+
+
+class Movement:
+    """See the module. Times are node time in ms, positions in units."""
+
+    def __init__(
+        self, grid: Grid, terrain: Terrain, spots: Spots, loop: Loop, hub: Hub, outbox: Outbox,
+        replicas: Replicas,
+    ) -> None:  # fmt: skip
+        self._grid = grid
+        self._terrain = terrain
+        self._spots = spots
+        self._loop = loop
+        self._hub = hub
+        self._outbox = outbox
+        self._replicas = replicas
+        self._changes = Agenda(loop, self._change_due)
+        self._signs = Agenda(loop, self._look_for_signs)
+
+    # What residents ask for.
+
+    def act(self, resident: Resident, number: int, t: int, intent: Intent) -> None:
+        """Obey an intent that is said to have begun at `t`."""
+        now = self._loop.now()
+        t = min(max(t, resident.track.start, now - INTENT_AGE), now)
+        if resident.due is not None and resident.due <= t:
+            self._catch_up(resident, t)
+        x, y = resident.track.at(t)
+        resident.ack = number
+        track = leg(self._terrain, x, y, intent, t)
+        self._follow(resident, track or stand(x, y, t))
+        resident.intent = _wanted(intent, track)
+        if t < resident.moved:
+            # The track that this late intent replaces has crossed a border meanwhile.
+            self._cross(resident, t)
+            if resident.view is not None:
+                self.hold(resident, self._grid.held(resident.held, x, y, resident.view))
+        resident.moved = t
+        self._plan(resident, self._catch_up(resident, now))
+        if resident.screen is not None and not resident.watched and resident.walks(now):
+            resident.watched = True
+            self._signs.put(resident, now + ASK_AFTER)
+
+    def home(self, resident: Resident, number: int) -> None:
+        """Put a resident on the plaza."""
+        resident.ack = number
+        resident.intent = None
+        now = self._loop.now()
+        self._follow(resident, stand(*self._spots.plaza(), now))
+        self._cross(resident, now)
+        if resident.view is not None:
+            self.hold(resident, self._grid.held(None, *resident.track.at(now), resident.view))
+        self._plan(resident, self._next(resident))
+
+    def look(self, resident: Resident, view: Viewport) -> None:
+        """A resident's screen has a size, or another one."""
+        resident.view = view
+        x, y = resident.track.at(self._loop.now())
+        self.hold(resident, self._grid.held(resident.held, x, y, view))
+        self._plan(resident, self._next(resident))
+
+    def stop(self, resident: Resident) -> None:
+        """Let a resident stand where it is."""
+        now = self._loop.now()
+        # What is due may be late by some ms: a border crossed must not be forgotten.
+        self._catch_up(resident, now)
+        resident.intent = None
+        if resident.track.end > now:
+            self._follow(resident, stand(*resident.track.at(now), now))
+        self._plan(resident, None)
+
+    # Coming and going.
+
+    def enter(self, resident: Resident) -> None:
+        """A resident is in its square from now on."""
+        self._replicas.need((resident.square,))
+        self._outbox.enter(resident, resident.square)
+
+    def leave(self, resident: Resident) -> None:
+        """A resident leaves the game."""
+        self._forget(resident)
+        self._outbox.gone(resident, resident.square)
+        self._replicas.let_go((resident.square,))
+
+    def hand_over(self, resident: Resident) -> None:
+        """A resident goes on at another node, which tells of it from now on."""
+        self._forget(resident)
+        self._outbox.hand_over(resident, resident.square)
+        self._replicas.let_go((resident.square,))
+
+    def _forget(self, resident: Resident) -> None:
+        self._changes.drop(resident)
+        self._signs.drop(resident)
+
+    # What is due.
+
+    def _change_due(self, resident: Resident, due: int) -> None:
+        self._change(resident, due)
+        self._plan(resident, self._next(resident))
+
+    def _look_for_signs(self, resident: Resident, _due: int) -> None:
+        """End the walk of a client that gives no sign of life: nobody holds its keys."""
+        now, screen = self._loop.now(), resident.screen
+        asked, resident.asked = resident.asked, None
+        if screen is None or not resident.walks(now):
+            resident.watched = False
+        elif screen.heard == asked:
+            resident.watched = False
+            self._loop.stats["walks_ended"] += 1
+            self.stop(resident)
+        elif now - screen.heard < ASK_AFTER:
+            self._signs.put(resident, screen.heard + ASK_AFTER)
+        else:
+            # Never ended at once: where this node stood still, the signs are still to be read.
+            resident.asked = screen.heard
+            screen.ping()
+            self._signs.put(resident, now + ANSWER_WITHIN)
+
+    def _next(self, resident: Resident) -> int | None:
+        """Return when something changes for a resident by itself, if ever."""
+        track = resident.track
+        due = self._grid.next_change(track, resident.square, resident.held, resident.view)
+        if resident.intent is not None:
+            ends = _leg_ends(track)
+            if due is None or ends < due:
+                due = ends
+        return due
+
+    def _plan(self, resident: Resident, due: int | None) -> None:
+        """Note when something changes for a resident by itself, if ever."""
+        resident.due = due
+        if due is None:
+            self._changes.drop(resident)
+        else:
+            self._changes.put(resident, due)
+
+    def _catch_up(self, resident: Resident, t: int) -> int | None:
+        """Do what is due for a resident by `t`, each at its own time; return when the next is."""
+        while (due := self._next(resident)) is not None and due <= t:
+            self._change(resident, due)
+        return due
+
+    def _change(self, resident: Resident, due: int) -> None:
+        """Do what is due for a resident at `due`."""
+        resident.moved = due
+        self._cross(resident, due)
+        x, y = resident.track.at(due)
+        if resident.intent is not None and due >= _leg_ends(resident.track):
+            following = leg(self._terrain, x, y, resident.intent, due)
+            if following is not None:
+                self._follow(resident, following)
+            resident.intent = _wanted(resident.intent, following)
+        if resident.view is not None:
+            self.hold(resident, self._grid.held(resident.held, x, y, resident.view))
+
+    # What becomes of it.
+
+    def hold(self, resident: Resident, rect: Rect | None) -> None:
+        """Let a resident's screen hold the squares of `rect`, instead of what it held."""
+        before = resident.held
+        if rect == before:
+            return
+        resident.held = rect
+        screen = resident.screen
+        assert screen is not None
+        first, last = self._hub.move(screen, before, rect)
+        self._replicas.need(first)
+        self._replicas.let_go(last)
+        if rect is not None:
+            screen.hold(before, rect)
+
+    def _follow(self, resident: Resident, track: Track) -> None:
+        """Let a resident follow a new track, and tell it."""
+        resident.track = track
+        self._outbox.track(resident, resident.square)
+
+    def _cross(self, resident: Resident, t: int) -> None:
+        """Bring a resident into the square it is in at `t`; through a corner, by column first."""
+        column, row = self._grid.square(*resident.track.at(t))
+        for to in ((column, resident.square[1]), (column, row)):
+            if to != resident.square:
+                before, resident.square = resident.square, to
+                self._outbox.leave(resident, before, to)
+                self._replicas.let_go((before,))
+                self.enter(resident)
+                self._loop.stats["crossings"] += 1
+
+
+def _wanted(intent: Intent, track: Track | None) -> Intent:
+    """Return what is left of an intent at the end of the leg that it has led to."""
+    if track is None:
+        return None
+    there = isinstance(intent, Goal) and (track.x + track.dx, track.y + track.dy) == intent
+    return None if there else intent
+
+
+def _leg_ends(track: Track) -> int:
+    """Return when the next leg of a walk is to be planned."""
+    return track.end - RENEW_BEFORE if track.renewable else track.end

@@ -1,0 +1,422 @@
+"""One square that this node hears: a replica of it, kept by what the broker brings.
+
+What it holds of other nodes is as good as the broker: whatever may be missing is asked for by a
+sync request, and answered with the full state of what a node has there. A change of the replica by
+anything but a batch that goes to the screens too is shown to them as a snapshot. It never decides
+who is alive: peers.py does.
+"""
+
+import random
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+from brokers import Broker
+from server.agenda import Agenda
+from server.loop import Loop
+from server.messages import peer_protocol, protocol
+from server.messages.channels import Channels
+from server.messages.peer_protocol import Nonsense
+from server.squares.hub import Hub
+from server.squares.outbox import Outbox, OwnBatch
+from server.squares.peers import Peers
+from server.websocket.frames import frame
+from world.events import ENTER, GONE, LEAVE, Departed, Event, Replica
+from world.grid import Square
+
+#: A sync request is repeated after so many ms, twice as many each time up to the latter, until it
+#: is heard.
+AGAIN, AGAIN_MOST = 100, 2000
+
+#: Screens see a square after so many ms even if some node has not told its players there yet.
+READY_AFTER = 300
+
+#: Own batches that do not come back within so many ms are taken as if they had.
+ECHO_WITHIN = 250
+
+#: A node tells its full state of a square at most once in so many ms.
+FULL_STATE_EVERY = 200
+
+
+class PlayerNews(Protocol):
+    """What is to know which players other nodes tell of."""
+
+    def entered(self, node: int, square: Square, id: int, seq: int) -> None:
+        """Another node tells of a player that came into a square, or is there."""
+
+    def parted(self, id: int, seq: int) -> None:
+        """Another node tells of a player that went from a square."""
+
+    def ignored(self, id: int, seq: int) -> None:
+        """Another node tells of a player with a seq that is not believed: `seq`, which is as high,
+        was told of it by a node where it is no more."""
+
+
+class Surroundings:
+    """What the squares of one node have in common.
+
+    `changed` is called with each square that is to be shown anew; `due` has what squares are to do
+    later, as (square, method).
+    """
+
+    def __init__(
+        self, node: int, span: int, channels: Channels, broker: Broker, loop: Loop, hub: Hub,
+        outbox: Outbox, peers: Peers, changed: "Callable[[HeardSquare], None]",
+    ) -> None:  # fmt: skip
+        self.node = node
+        self.span = span
+        self.channels = channels
+        self.broker = broker
+        self.loop = loop
+        self.hub = hub
+        self.outbox = outbox
+        self.peers = peers
+        self.changed = changed
+        self.news: PlayerNews
+        self.departed = Departed()
+        self.due = Agenda(loop, lambda key, due: key[1](key[0], due))
+
+
+class HeardSquare:
+    """See the module.
+
+    `needs` counts who needs it: one for all screens that hold it, and one for each own player that
+    is there. `numbers` has, for each node, the number of the last batch up to which nothing is
+    missing; `gaps` the nodes of which something is. `live` is set once the own sync request has
+    come back: what is published from then on is heard. `ready` is set once screens may see it.
+    """
+
+    __slots__ = (
+        "square", "channel", "needs", "replica", "numbers", "gaps", "live", "ready", "_around",
+        "_snapshot", "_nonce", "_requested", "_wait", "_told", "_awaited", "_unheard", "_pages",
+        "_suspects",
+    )  # fmt: skip
+
+    def __init__(self, square: Square, around: Surroundings) -> None:
+        self.square = square
+        self.channel = around.channels.square(square)
+        self.needs = 0
+        self.replica = Replica(square, around.span, around.departed)
+        self.numbers: dict[int, int] = {}
+        self.gaps: set[int] = set()
+        self.live = self.ready = False
+        self._around = around
+        #: The frame that tells all of it, until something changes.
+        self._snapshot: bytes | None = None
+        self._nonce = 0
+        #: When the last sync request was begun, and for how long the next one waits.
+        self._requested = 0
+        self._wait = AGAIN
+        #: When the own full state was told last.
+        self._told = 0
+        #: The nodes whose full state is awaited before it is ready.
+        self._awaited: set[int] = set()
+        #: Own batches that have not come back.
+        self._unheard: deque[OwnBatch] = deque()
+        #: Pages of full states that are not complete: node -> (number, page -> entries).
+        self._pages: dict[int, tuple[int, dict[int, list[Event]]]] = {}
+        #: Heartbeats running that said something else than is known here: node -> how many.
+        self._suspects: dict[int, int] = {}
+        self._enter_own()
+
+    def begin(self) -> None:
+        """It is subscribed to: ask for all there is."""
+        self.request_sync()
+        self._later(HeardSquare._ready_at_last, self._around.loop.now() + READY_AFTER)
+
+    def end(self) -> None:
+        """It is not heard any more: nothing of it is due."""
+        for act in _ACTS:
+            self._around.due.drop((self, act))
+
+    def _later(self, act: "Callable[[HeardSquare, int], None]", due: int) -> None:
+        self._around.due.put((self, act), due)
+
+    def _enter_own(self) -> None:
+        """Take in the players that this node has here."""
+        around, now = self._around, self._around.loop.now()
+        entries = around.outbox.entries(self.square, now)
+        if entries:
+            self.replica.apply(around.node, now, entries, now)
+
+    # What screens see.
+
+    def snapshot(self) -> bytes | None:
+        """Return the frame that tells all of it, or None while it is not known enough."""
+        if self._snapshot is None and self.ready:
+            now = self._around.loop.now()
+            players = self.replica.snapshot(now)
+            self._snapshot = frame(protocol.snapshot(self.square, now, players))
+        return self._snapshot
+
+    def _show(self) -> None:
+        """Show it anew to all who hold it, once it may be seen."""
+        self._snapshot = None
+        if self.ready:
+            self._around.changed(self)
+
+    def _check_ready(self) -> None:
+        if not self.ready and self.live and not self._awaited:
+            self._ready_at_last(0)
+
+    def _ready_at_last(self, _due: int) -> None:
+        self._around.due.drop((self, HeardSquare._ready_at_last))
+        if not self.ready:
+            self.ready = True
+            self._show()
+
+    # Sync requests and full states.
+
+    def request_sync(self) -> None:
+        """Ask the other nodes for their full state here, until the own request is heard."""
+        self.live = False
+        self._requested = self._around.loop.now()
+        self._nonce = random.getrandbits(32)
+        self._send_request()
+
+    def _send_request(self, _due: int = 0) -> None:
+        around = self._around
+        message = peer_protocol.sync_request(self.square, around.node, self._nonce)
+        around.broker.publish(self.channel, message)
+        self._later(HeardSquare._send_request, around.loop.now() + self._wait)
+        self._wait = min(self._wait * 2, AGAIN_MOST)
+
+    def _sync_requested(self, node: int, nonce: int) -> None:
+        around = self._around
+        if node != around.node:
+            self._tell()
+        elif nonce == self._nonce and not self.live:
+            self.live = True
+            self._wait = AGAIN
+            around.due.drop((self, HeardSquare._send_request))
+            self._awaited = around.peers.listed(self.square)
+            # Others may have begun to hear the square while this node could not hear them ask.
+            self._tell()
+            self._check_ready()
+
+    def _tell(self) -> None:
+        """Tell the other nodes the own full state, if there is any, but not too often."""
+        if self.square in self._around.outbox.present:
+            due = self._told + FULL_STATE_EVERY
+            if due <= self._around.loop.now():
+                self._tell_now(due)
+            else:
+                self._later(HeardSquare._tell_now, due)
+
+    def _tell_now(self, _due: int) -> None:
+        around, now = self._around, self._around.loop.now()
+        entries = around.outbox.entries(self.square, now)
+        if not entries:
+            return
+        self._told = now
+        number, size = around.outbox.next_number(self.square), peer_protocol.ENTRIES
+        pages = [entries[at : at + size] for at in range(0, len(entries), size)]
+        for page, some in enumerate(pages):
+            message = peer_protocol.full_state(
+                self.square, around.node, number, now, page, len(pages), some
+            )
+            around.broker.publish(self.channel, message)
+        around.loop.stats["residents_batches"] += 1
+
+    def ask(self, node: int) -> None:
+        """Something of a node is missing: ask for all there is, but not too often."""
+        self.gaps.add(node)
+        self._later(HeardSquare._ask_now, self._requested + FULL_STATE_EVERY)
+
+    def _ask_now(self, _due: int) -> None:
+        if self.gaps and self.live:
+            self.request_sync()
+
+    # What is heard.
+
+    def take(self, payload: bytes) -> None:
+        """Take in what came on its channel. Raises Nonsense."""
+        if self._unheard and payload == self._unheard[0].payload:
+            # The usual echo of an own batch: nothing in it is news.
+            self._take_own(self._unheard[0].number)
+            return
+        kind, *fields = peer_protocol.read(payload)
+        if (fields[0], fields[1]) != self.square:
+            raise Nonsense("a message of another square")
+        if kind == protocol.BATCH:
+            _, _, node, previous, number, sent, replaced, events = fields
+            if node == self._around.node:
+                # One before it was lost, or there are two of it.
+                self._take_own(number)
+            else:
+                self._batch(node, previous, number, sent, replaced, events, payload)
+        elif kind == peer_protocol.FULL_STATE:
+            _, _, node, number, sent, page, pages, entries = fields
+            if node != self._around.node:
+                self._full_state(node, number, sent, page, pages, entries)
+        elif kind == peer_protocol.SYNC_REQUEST:
+            self._sync_requested(fields[2], fields[3])
+
+    def _batch(
+        self, node: int, previous: int, number: int, sent: int, replaced: int,
+        events: list[Event], payload: bytes,
+    ) -> None:  # fmt: skip
+        around, now = self._around, self._around.loop.now()
+        known = self.numbers.get(node, 0)
+        if number <= known:
+            return
+        peer_protocol.check(events)
+        told, sent = sent, sent + around.peers.offset(node, sent)
+        if old := self._pass_on(node, events, now):
+            # Clients hear fewer squares and may not know better: they would keep a ghost.
+            payload = protocol.batch(
+                self.square, node, previous, number, told, replaced,
+                [event for event in events if event not in old],
+            )  # fmt: skip
+        # A first batch says that its node had nobody here before: whoever is believed to be is not.
+        base = previous == 0 and self.replica.drop(node, {event[1] for event in events})
+        self.replica.apply(node, sent, events, now)
+        self._snapshot = None
+        around.hub.deliver(self.square, payload)
+        if base:
+            self._show()
+        if previous in (0, known):
+            self._complete(node, number)
+        else:
+            around.loop.stats["gaps"] += 1
+            self.ask(node)
+
+    def _full_state(
+        self, node: int, number: int, sent: int, page: int, pages: int, entries: list[Event]
+    ) -> None:
+        if number < self.numbers.get(node, 0):
+            return
+        peer_protocol.check(entries, (ENTER,))
+        # First of all, for what is kept of a node goes when it is found to be dead.
+        sent += self._around.peers.offset(node, sent)
+        begun, parts = self._pages.get(node, (0, {}))
+        if begun != number:
+            parts = {}
+        parts[page] = entries
+        if len(parts) < pages:
+            self._pages[node] = number, parts
+            return
+        self._pages.pop(node, None)
+        now = self._around.loop.now()
+        everything = [entry for some in parts.values() for entry in some]
+        self._pass_on(node, everything, now)
+        changed = self.replica.replace(node, sent, everything, now)
+        self._complete(node, number)
+        if changed:
+            self._show()
+        self._awaited.discard(node)
+        self._check_ready()
+
+    def _pass_on(self, node: int, events: list[Event], now: int) -> list[Event]:
+        """Tell who came and went to whom it concerns, before the events are taken in; return the
+        enters that are older than how a player left."""
+        around, old = self._around, []
+        for event in events:
+            if event[0] == ENTER:
+                id, seq = event[1], event[2]
+                around.news.entered(node, self.square, id, seq)
+                known = self.replica.players.get(id)
+                departed = around.departed.seq(id, now)
+                if seq <= departed:
+                    old.append(event)
+                if known is None:
+                    told = departed
+                elif known.node not in (node, around.node) and not around.peers.lives(known.node):
+                    told = known.seq
+                else:
+                    continue
+                if seq <= told:
+                    around.news.ignored(id, told)
+            elif event[0] in (LEAVE, GONE):
+                around.news.parted(event[1], event[2])
+        return old
+
+    def _complete(self, node: int, number: int) -> None:
+        """Nothing of a node is missing up to a number."""
+        self.numbers[node] = number
+        self.gaps.discard(node)
+        self._suspects.pop(node, None)
+
+    # Own batches, which count when they come back, or when they do not.
+
+    def published(self, batch: OwnBatch, taken: bool) -> None:
+        """A batch of this node was published, or with `taken` False refused by the broker."""
+        self._unheard.append(batch)
+        if not taken:
+            self._take_own(batch.number)
+        elif len(self._unheard) == 1:
+            self._later(HeardSquare._echo_overdue, batch.published + ECHO_WITHIN)
+
+    def _echo_overdue(self, due: int) -> None:
+        while self._unheard and self._unheard[0].published + ECHO_WITHIN <= due:
+            self._around.loop.stats["unheard_batches"] += 1
+            self._take_own(self._unheard[0].number)
+
+    def _take_own(self, number: int) -> None:
+        """Take in own batches up to a number: on one channel none comes after a later one."""
+        around, now, unheard = self._around, self._around.loop.now(), self._unheard
+        while unheard and unheard[0].number <= number:
+            batch = unheard.popleft()
+            self.replica.apply(around.node, batch.sent, batch.events, now)
+            self._snapshot = None
+            around.hub.deliver(self.square, batch.payload)
+        if unheard:
+            self._later(HeardSquare._echo_overdue, unheard[0].published + ECHO_WITHIN)
+        else:
+            around.due.drop((self, HeardSquare._echo_overdue))
+
+    # What is lost.
+
+    def drop(self, node: int) -> None:
+        """A node is dead: so are its players here."""
+        self._forget_node(node)
+        self._remove_all(node)
+        self._check_ready()
+
+    def _remove_all(self, node: int) -> None:
+        """Remove a node's players, of which it said nothing itself."""
+        if self.replica.drop(node):
+            # Another node or this one may have told of one of them, and was not believed.
+            self._enter_own()
+            self._show()
+            for other in self._around.peers.listed(self.square):
+                self.ask(other)
+
+    def _forget_node(self, node: int) -> None:
+        self.numbers.pop(node, None)
+        self._pages.pop(node, None)
+        self._suspects.pop(node, None)
+        self.gaps.discard(node)
+        self._awaited.discard(node)
+
+    def compare(self, node: int, number: int | None) -> None:
+        """Compare the number that a node's heartbeat lists here, None where it does not list the
+        square, with what is known.
+
+        What differs twice running is not under way, but lost: it is asked for; and who is in a
+        square that the node does not list is removed.
+        """
+        if number is None:
+            wrong = self.replica.hosts(node)
+        else:
+            wrong = self.numbers.get(node, 0) < number
+        if not wrong:
+            self._suspects.pop(node, None)
+            return
+        times = self._suspects[node] = self._suspects.get(node, 0) + 1
+        if times < 2:
+            return
+        del self._suspects[node]
+        if number is not None:
+            self.ask(node)
+        else:
+            self._forget_node(node)
+            self._remove_all(node)
+        self._around.loop.stats["repairs"] += 1
+
+
+#: All that a square may have to do later.
+_ACTS = (
+    HeardSquare._ready_at_last, HeardSquare._send_request, HeardSquare._tell_now,
+    HeardSquare._ask_now, HeardSquare._echo_overdue,
+)  # fmt: skip

@@ -355,7 +355,9 @@ class Session:
             self._write(self._holding(before, rect))
 
     def _holding(self, before: Rect | None, rect: Rect) -> bytes:
-        new = (square for square in rect.squares() if before is None or not before.holds(square))
+        new = list(rect.squares())
+        if before is not None:
+            new = [square for square in new if not before.holds(square)]
         return frame(protocol.held(rect)) + self._node.replicas.snapshot(new)
 
     def show(self, squares: Iterable[Square]) -> None:

@@ -15,7 +15,6 @@ from brokers import Broker
 from server.agenda import Agenda
 from server.loop import Loop
 from server.messages import peer_protocol, protocol
-from server.messages.channels import Channels
 from server.messages.peer_protocol import Nonsense
 from server.squares.hub import Hub
 from server.squares.outbox import Outbox, OwnBatch
@@ -27,9 +26,6 @@ from world.grid import Square
 #: A sync request is repeated after so many ms, twice as many each time up to the latter, until it
 #: is heard.
 AGAIN, AGAIN_MOST = 100, 2000
-
-#: Screens see a square after so many ms even if some node has not told its players there yet.
-READY_AFTER = 300
 
 #: Own batches that do not come back within so many ms are taken as if they had.
 ECHO_WITHIN = 250
@@ -55,26 +51,32 @@ class PlayerNews(Protocol):
 class Surroundings:
     """What the squares of one node have in common.
 
-    `changed` is called with each square that is to be shown anew; `due` has what squares are to do
-    later, as (square, method).
+    `changed` are the squares that are to be shown anew, for which `show` is called at the end of
+    the turn; `due` has what squares are to do later, as (square, method).
     """
 
     def __init__(
-        self, node: int, span: int, channels: Channels, broker: Broker, loop: Loop, hub: Hub,
-        outbox: Outbox, peers: Peers, changed: "Callable[[HeardSquare], None]",
+        self, node: int, span: int, broker: Broker, loop: Loop, hub: Hub, outbox: Outbox,
+        peers: Peers, show: Callable[[], None],
     ) -> None:  # fmt: skip
         self.node = node
         self.span = span
-        self.channels = channels
         self.broker = broker
         self.loop = loop
         self.hub = hub
         self.outbox = outbox
         self.peers = peers
-        self.changed = changed
         self.news: PlayerNews
+        self.changed: set[Square] = set()
+        self._show = show
         self.departed = Departed()
         self.due = Agenda(loop, lambda key, due: key[1](key[0], due))
+
+    def show_anew(self, heard: "HeardSquare") -> None:
+        """Show a square anew at the end of this turn, with all others that are to be."""
+        if not self.changed:
+            self.loop.soon(self._show)
+        self.changed.add(heard.square)
 
 
 class HeardSquare:
@@ -92,9 +94,9 @@ class HeardSquare:
         "_suspects",
     )  # fmt: skip
 
-    def __init__(self, square: Square, around: Surroundings) -> None:
+    def __init__(self, square: Square, channel: str, around: Surroundings) -> None:
         self.square = square
-        self.channel = around.channels.square(square)
+        self.channel = channel
         self.needs = 0
         self.replica = Replica(square, around.span, around.departed)
         self.numbers: dict[int, int] = {}
@@ -119,11 +121,6 @@ class HeardSquare:
         self._suspects: dict[int, int] = {}
         self._enter_own()
 
-    def begin(self) -> None:
-        """It is subscribed to: ask for all there is."""
-        self.request_sync()
-        self._later(HeardSquare._ready_at_last, self._around.loop.now() + READY_AFTER)
-
     def end(self) -> None:
         """It is not heard any more: nothing of it is due."""
         for act in _ACTS:
@@ -134,10 +131,10 @@ class HeardSquare:
 
     def _enter_own(self) -> None:
         """Take in the players that this node has here."""
-        around, now = self._around, self._around.loop.now()
-        entries = around.outbox.entries(self.square, now)
-        if entries:
-            self.replica.apply(around.node, now, entries, now)
+        around = self._around
+        if self.square in around.outbox.present:
+            now = around.loop.now()
+            self.replica.apply(around.node, now, around.outbox.entries(self.square, now), now)
 
     # What screens see.
 
@@ -145,7 +142,7 @@ class HeardSquare:
         """Return the frame that tells all of it, or None while it is not known enough."""
         if self._snapshot is None and self.ready:
             now = self._around.loop.now()
-            players = self.replica.snapshot(now)
+            players = self.replica.snapshot(now) if self.replica.players else []
             self._snapshot = frame(protocol.snapshot(self.square, now, players))
         return self._snapshot
 
@@ -153,14 +150,14 @@ class HeardSquare:
         """Show it anew to all who hold it, once it may be seen."""
         self._snapshot = None
         if self.ready:
-            self._around.changed(self)
+            self._around.show_anew(self)
 
     def _check_ready(self) -> None:
-        if not self.ready and self.live and not self._awaited:
-            self._ready_at_last(0)
+        if self.live and not self._awaited:
+            self.get_ready()
 
-    def _ready_at_last(self, _due: int) -> None:
-        self._around.due.drop((self, HeardSquare._ready_at_last))
+    def get_ready(self) -> None:
+        """Let screens see it from now on, if they do not yet."""
         if not self.ready:
             self.ready = True
             self._show()
@@ -189,7 +186,7 @@ class HeardSquare:
             self.live = True
             self._wait = AGAIN
             around.due.drop((self, HeardSquare._send_request))
-            self._awaited = around.peers.listed(self.square)
+            self._awaited = around.peers.listed(self.square) if around.peers.peers else set()
             # Others may have begun to hear the square while this node could not hear them ask.
             self._tell()
             self._check_ready()
@@ -417,6 +414,6 @@ class HeardSquare:
 
 #: All that a square may have to do later.
 _ACTS = (
-    HeardSquare._ready_at_last, HeardSquare._send_request, HeardSquare._tell_now,
-    HeardSquare._ask_now, HeardSquare._echo_overdue,
+    HeardSquare._send_request, HeardSquare._tell_now, HeardSquare._ask_now,
+    HeardSquare._echo_overdue,
 )  # fmt: skip

@@ -19,6 +19,10 @@ from world.grid import Grid, Square
 #: A square is heard for this many ms after nobody needs it any more.
 LINGER = 2000
 
+#: Screens see a square after so many ms even if some node has not told its players there yet. It is
+#: less than LINGER, so that no square is forgotten before.
+READY_AFTER = 300
+
 
 class Replicas:
     """See the module."""
@@ -27,17 +31,17 @@ class Replicas:
         self, node: int, grid: Grid, channels: Channels, broker: Broker, loop: Loop, hub: Hub,
         outbox: Outbox, peers: Peers,
     ) -> None:  # fmt: skip
+        self._channel = channels.square
         self._broker = broker
         self._loop = loop
         self._hub = hub
         self._around = Surroundings(
-            node, grid.span, channels, broker, loop, hub, outbox, peers, self._changed
+            node, grid.span, broker, loop, hub, outbox, peers, self._show
         )
         self.heard: dict[Square, HeardSquare] = {}
         self._by_channel: dict[str, HeardSquare] = {}
         self._lingering = Agenda(loop, self._forget)
-        #: Squares that are to be shown anew at the end of this turn.
-        self._to_show: dict[Square, HeardSquare] = {}
+        self._getting_ready = Agenda(loop, self._get_ready)
 
     def tell(self, news: PlayerNews) -> None:
         """Tell from now on what comes in of other nodes' players."""
@@ -51,16 +55,32 @@ class Replicas:
         for square in squares:
             heard = self.heard.get(square)
             if heard is None:
-                heard = self.heard[square] = HeardSquare(square, self._around)
-                self._by_channel[heard.channel] = heard
-                unknown.append(heard)
-            elif not heard.needs:
+                unknown.append(square)
+                continue
+            if not heard.needs:
                 self._lingering.drop(square)
             heard.needs += 1
         if unknown:
-            self._broker.subscribe(*(heard.channel for heard in unknown))
-            for heard in unknown:
-                heard.begin()
+            self._begin(unknown)
+
+    def _begin(self, squares: list[Square]) -> None:
+        """Hear squares from now on that nobody here needed."""
+        channels = list(map(self._channel, squares))
+        some = tuple(
+            HeardSquare(square, channel, self._around)
+            for square, channel in zip(squares, channels, strict=True)
+        )
+        for heard in some:
+            heard.needs = 1
+            self.heard[heard.square] = self._by_channel[heard.channel] = heard
+        self._broker.subscribe(*channels)
+        for heard in some:
+            heard.request_sync()
+        self._getting_ready.put(some, self._loop.now() + READY_AFTER)
+
+    def _get_ready(self, some: tuple[HeardSquare, ...], _due: int) -> None:
+        for heard in some:
+            heard.get_ready()
 
     def let_go(self, squares: Iterable[Square]) -> None:
         """Somebody needs these squares no more."""
@@ -94,14 +114,9 @@ class Replicas:
         yet: they are shown as soon as they are."""
         return b"".join(self.heard[square].snapshot() or b"" for square in squares)
 
-    def _changed(self, heard: HeardSquare) -> None:
-        if not self._to_show:
-            self._loop.soon(self._show)
-        self._to_show[heard.square] = heard
-
     def _show(self) -> None:
         """Show what has changed: once per screen, as many squares of its as there are."""
-        changed, self._to_show = self._to_show, {}
+        changed, self._around.changed = self._around.changed, set()
         screens: dict[Screen, list[Square]] = {}
         for square in changed:
             for screen in self._hub.screens(square):

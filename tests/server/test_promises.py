@@ -13,9 +13,9 @@ from server.squares.heard import (
     AGAIN_MOST,
     ECHO_WITHIN,
     FULL_STATE_EVERY,
-    READY_AFTER,
 )
 from server.squares.peers import CLOCK_WINDOW, DEAD_AFTER, GONE_AFTER, HEARTBEAT_EVERY
+from server.squares.replicas import READY_AFTER
 from tests.server.harness import Harness
 from world.track import SPEED, UNIT
 

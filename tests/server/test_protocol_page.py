@@ -79,7 +79,7 @@ NUMBERS = [
     ("protocol", f"happens more than {session.PATIENCE} times ({session.PATIENCE_RATE:g} are"),
     ("nodes", f"lets go {seconds(replicas.LINGER)} after the last"),
     ("nodes", f"at most once in {heard.FULL_STATE_EVERY} ms"),
-    ("nodes", f"answered, or after {heard.READY_AFTER} ms"),
+    ("nodes", f"answered, or after {replicas.READY_AFTER} ms"),
     ("nodes", f"not come back within {heard.ECHO_WITHIN} ms"),
     ("nodes", f"unheard for {seconds(peers.DEAD_AFTER)} is dead"),
     ("nodes", f"its own heartbeat within {seconds(peers.FRESH)}"),

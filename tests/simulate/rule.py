@@ -42,7 +42,7 @@ def check_end(world: "World") -> None:
     """Raise Broken unless nobody is left of those whose clients are gone."""
     for host in world.harness.hosts:
         for resident in host.node.residents.by_id.values():
-            if resident.session is None and not resident.name.startswith("W"):
+            if resident.screen is None and not resident.name.startswith("W"):
                 raise Broken(f"player {_short(resident.id)} stays, and nobody plays it")
 
 
@@ -52,7 +52,7 @@ def _check_client(world: "World", client: Client) -> None:
         raise Broken("a client said hello, and had no welcome and no refusal")
     if session.behind_since is not None:
         raise Broken("a client that takes everything is still behind")
-    if session.resident.session is not session:
+    if session.resident.screen is not session:
         raise Broken("a client plays a player that another one plays too")
     if session.resident.held != client.model.held:
         raise Broken("a client holds other squares than its node believes")

@@ -127,8 +127,9 @@ def tiny(monkeypatch, *options):
 def test_all_deliveries_of_a_real_server_are_counted(quick, monkeypatch):
     row = tiny(monkeypatch)
     assert (row.trouble, row.share, row.raw["lost"]) == (None, 1.0, 0)
-    # One square: each of 20 players hears each of 40 moves a second.
-    assert row.raw["expected"] == pytest.approx(800, abs=40)
+    # One square: each of 20 players hears each of 40 moves a second. How many are due in a second
+    # does not depend on how busy the machine is: what is late is sent and counted as well.
+    assert row.raw["expected"] in (39 * 20, 40 * 20, 41 * 20)
     assert 0 < row.latency["p50"] <= row.latency["max"]
     assert row.mb > 1 and row.core > 0
 

@@ -24,6 +24,15 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 #: Seconds that a run may take to get somewhere.
 PATIENCE = 30
 
+#: The rate of those runs that have one, messages a second, and what they are due to send in their
+#: 1.1 seconds.
+RATE = 500
+DUE = 550
+
+#: The share of what is due that a publisher at least sends on a machine that is busy with other
+#: things: what is due while it has no core is sent when it has one again, but not after the end.
+LEAST = 0.7
+
 
 def points_of(path):
     run = json.loads(path.read_text())
@@ -83,15 +92,15 @@ def children_at_work(process, number, busy):
 
 def test_every_message_is_accounted_for_on_every_broker(out, tmp_path, capsys):
     series = "redis-unbuffered,redis-buffered,redis,zeromq,memory"
-    status = measure(out, series, "--rate", "500", "--report", str(tmp_path / "report"))
+    status = measure(out, series, "--rate", str(RATE), "--report", str(tmp_path / "report"))
     assert (status, capsys.readouterr().err) == (0, "")
     points, troubles = points_of(out)
     assert list(points) == series.split(",") and not troubles
     for point in points.values():
         account = point["account"]
-        assert account["sent"] == pytest.approx(550, abs=20)
         assert account["delivered"] == account["due"] == account["sent"]
-        assert point["per_client"] == pytest.approx(500, rel=0.3)
+        assert LEAST * DUE <= account["sent"] <= DUE
+        assert point["per_client"] == pytest.approx(RATE, rel=1 - LEAST)
         assert 0 < point["latency_ms"]["p50"] <= point["latency_ms"]["pmax"]
     assert points["redis"]["cpu"]["brokers"] is not None
     assert points["memory"]["cpu"]["brokers"] is None
@@ -100,9 +109,11 @@ def test_every_message_is_accounted_for_on_every_broker(out, tmp_path, capsys):
 
 
 def test_a_ring_shares_the_channels_and_loses_none(out):
-    assert measure(out, "redis-ring", "--rate", "500", "--message-size", "200") == 0
+    assert measure(out, "redis-ring", "--rate", str(RATE), "--message-size", "200") == 0
     points, _ = points_of(out)
-    assert points["redis-ring"]["account"]["delivered"] >= 530
+    account = points["redis-ring"]["account"]
+    assert account["delivered"] == account["due"] == account["sent"]
+    assert LEAST * DUE <= account["sent"] <= DUE
 
 
 @pytest.mark.alone
@@ -162,7 +173,7 @@ def test_a_broker_that_is_not_there_is_told(out, capsys):
 
 def test_a_running_forwarder_is_used_and_left_running(out):
     with forwarding() as forwarder:
-        assert measure(out, "zeromq", "--zeromq", forwarder.url, "--rate", "500") == 0
+        assert measure(out, "zeromq", "--zeromq", forwarder.url, "--rate", str(RATE)) == 0
         assert forwarder.process.poll() is None
     points, _ = points_of(out)
     assert points["zeromq"]["account"]["delivered"] > 0

@@ -3,12 +3,19 @@
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from needs import packages
 
 with packages("swarm"):
     from bench import floods, micro, whole
+    from loadtest.kit import signals
+    from loadtest.kit.page import write_json
+    from loadtest.kit.processes import Trouble
+    from loadtest.kit.signals import Interrupted
+    from loadtest.kit.terminal import Terminal
 
 RECORDED = Path(__file__).resolve().parent / "recorded.json"
 
@@ -50,36 +57,51 @@ def main() -> int:
     )  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all results there")
     given = parser.parse_args()
-    if given.floods:
-        rows = floods.measure(lambda text: print(text, flush=True))
-        if given.json is not None:
-            given.json.parent.mkdir(parents=True, exist_ok=True)
-            given.json.write_text(json.dumps(rows, indent=1) + "\n")
-        return 0
-    print("one move, one flush, one snapshot (bench/micro.py) ...", flush=True)
+    terminal = Terminal()
+    with signals.remembered():
+        try:
+            return (_floods if given.floods else _figures)(given, terminal.say)
+        except Trouble as trouble:
+            terminal.say(f"bench: {trouble}")
+            return 1
+        except Interrupted:
+            terminal.say("bench: interrupted")
+            return 130
+
+
+def _floods(given: argparse.Namespace, say: Callable[[str], None]) -> int:
+    _keep(given, floods.measure(say))
+    return 0
+
+
+def _figures(given: argparse.Namespace, say: Callable[[str], None]) -> int:
+    say("one move, one flush, one snapshot (bench/micro.py) ...")
     found = {f"{name}, us": figure for name, figure in micro.measure().items()}
-    print("the whole server (bench/whole.py) ...", flush=True)
-    results = whole.measure(lambda text: print(text, flush=True), given.full)
+    say("the whole server (bench/whole.py) ...")
+    results = whole.measure(say, given.full)
     found |= whole.figures(results)
-    if given.json is not None:
-        given.json.parent.mkdir(parents=True, exist_ok=True)
-        given.json.write_text(json.dumps({"figures": found, "results": results}, indent=1) + "\n")
+    _keep(given, {"figures": found, "results": results})
     before = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
-    print(f"\n{'':58}{'here':>10}{'target':>10}{'recorded':>10}")
+    say(f"\n{'':58}{'here':>10}{'target':>10}{'recorded':>10}")
     for name, figure in found.items():
         target = TARGETS.get(name, "")
         shown = target.replace("+", "≥ ") if "+" in target else target and f"≤ {target}"
         missed = "  missed" if target and not _met(figure, target) else ""
         old = f"{before[name]:.4g}" if name in before else "-"
-        print(f"{name:58}{figure:>10.4g}{shown:>10}{old:>10}{missed}")
+        say(f"{name:58}{figure:>10.4g}{shown:>10}{old:>10}{missed}")
     wrong = [name for name, runs in results.items() if not whole.good(runs)]
     if wrong:
-        print(f"\nwithout figures, for what is told above: {', '.join(wrong)}")
+        say(f"\nwithout figures, for what is told above: {', '.join(wrong)}")
         failed = any(result["faults"] for name in wrong for result in results[name])
         return 1 if failed else 3
     if given.record:
         RECORDED.write_text(json.dumps({k: round(v, 4) for k, v in found.items()}, indent=1) + "\n")
     return 0
+
+
+def _keep(given: argparse.Namespace, found: Any) -> None:
+    if given.json is not None:
+        write_json(given.json, found)
 
 
 def _met(figure: float, target: str) -> bool:

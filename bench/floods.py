@@ -383,7 +383,7 @@ def measure(say: Callable[[str], None]) -> list[dict[str, Any]]:
         f"{'':22}{'pong':>16}{'own move':>18}{'no pong at all':>18}\n"
         f"{'flood':22}{'before':>8}{'during':>8}{'before':>10}{'during':>8}{'for, ms':>18}"
     )
-    with target.started("", 1, SPREAD, ()) as server:
+    with target.started("", 1, SPREAD) as server:
         field = Field(server.address)
         try:
             field.run(3)

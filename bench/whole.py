@@ -3,19 +3,17 @@
 Each is one run of loadtest/bots.py, whose oracle must find nothing.
 """
 
-import json
 import statistics
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+from loadtest.swarm.results import run_apart
 
 #: Seconds measured in each run, and in those of a full measurement, of which there are so many.
 SECONDS, FULL_SECONDS, FULL_TIMES = 6, 8, 3
+
+#: Seconds that a run may take besides.
+BESIDES = 180
 
 _2000 = ("--scenario", "mill", "--bots", "2000", "--squares", "88", "--joins", "1000")
 
@@ -43,26 +41,16 @@ MORE = {
 Results = list[dict[str, Any]]
 
 
-def run(options: tuple[str, ...], seconds: int, times: int) -> Results:
-    """Return what bots.py keeps. Raises RuntimeError where it has not run."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "runs.json"
-        command = [sys.executable, "loadtest/bots.py", *options]
-        more = ["--seconds", str(seconds), "--repeat", str(times), "--json", str(path)]
-        done = subprocess.run([*command, *more], cwd=ROOT, capture_output=True, text=True)
-        if not path.exists():
-            raise RuntimeError(f"{' '.join(command)}: {done.stdout}{done.stderr}")
-        return list(json.loads(path.read_text())["runs"])
-
-
 def measure(say: Callable[[str], None], full: bool) -> dict[str, Results]:
     """Return the results of all runs by name; `say` is told of each as it begins, and what its
-    oracle found. A run that went wrong is in it without its figures: see `good`."""
+    oracle found. A run that went wrong is in it without its figures: see `good`. Raises Trouble and
+    Interrupted."""
     results = {}
     seconds, times = (FULL_SECONDS, FULL_TIMES) if full else (SECONDS, 1)
     for name, options in (RUNS | MORE if full else RUNS).items():
         say(f"  bots.py {' '.join(options)} ...")
-        results[name] = run(options, seconds, times)
+        told = (*options, "--seconds", str(seconds), "--repeat", str(times))
+        results[name] = run_apart(told, times * (seconds + BESIDES))
         for result in results[name]:
             for fault in (*result["faults"], *result["invalid"]):
                 say(f"    ! {fault}")

@@ -1,30 +1,25 @@
 """Real servers as child processes, and a proxy that can cut or stall what goes through it."""
 
-import os
-import re
 import resource
 import signal
 import socket
-import subprocess
 import sys
-import tempfile
 import threading
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-from server import settings
+from loadtest.kit.processes import ROOT, Program, Trouble, clean_environment
 
-ROOT = Path(__file__).resolve().parent.parent
+__all__ = ["PATIENCE", "ROOT", "Proxy", "ServerProcess", "clean_environment", "limited", "serving"]
 
 #: Seconds that a server may take to start or to stop: as many as a machine that is busy with other
 #: things may ever need.
 PATIENCE = 60
 
 
-class ServerProcess:
+class ServerProcess(Program):
     """`python -m server` with some options; the port is free unless told.
 
     `module` is another one to run, and `before` what it is told before the options. `descriptors`
@@ -35,26 +30,16 @@ class ServerProcess:
         self, *options: str, port: int = 0, module: str = "server", before: Sequence[str] = (),
         descriptors: int | tuple[int, int] | None = None, **environment: str,
     ) -> None:  # fmt: skip
-        own = ["-m", module, *before, "--port", str(port)]
-        # Not a pipe: what nobody reads would stop it in the end.
-        self._errors = tempfile.TemporaryFile("a+")
-        self.process = subprocess.Popen(
-            [sys.executable, "-W", "error", *own, *options],
-            cwd=ROOT,
-            env={**clean_environment(), **environment},
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            text=True,
-            preexec_fn=limited(descriptors),
-        )
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        told = re.search(r"http://\S+:(\d+)", line)
-        if told is None:
-            self.process.wait(PATIENCE)
-            errors = self.errors()
+        own = ["-W", "error", "-m", module, *before, "--port", str(port)]
+        super().__init__(
+            [sys.executable, *own, *options], "the server", environment=environment,
+            prepare=limited(descriptors),
+        )  # fmt: skip
+        try:
+            told = self.ready(r"http://\S+:(\d+)", PATIENCE)
+        except Trouble:
             self.close()
-            raise AssertionError(f"no server: {line!r} {errors}")
+            raise
         self.shown = told[0]
         self.port = int(told[1])
         self.url = f"http://localhost:{self.port}/"
@@ -69,11 +54,6 @@ class ServerProcess:
         self.process.kill()
         self.process.wait(PATIENCE)
 
-    def errors(self) -> str:
-        """Return what it has written to standard error."""
-        self._errors.seek(0)
-        return self._errors.read()
-
     def stop(self) -> None:
         """End it as an operator would, and check that it had nothing to complain about."""
         if self.process.poll() is None:
@@ -84,12 +64,7 @@ class ServerProcess:
 
     def close(self) -> None:
         """Let go of it, whatever state it is in."""
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait(PATIENCE)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
-        self._errors.close()
+        self.end(0)
 
 
 def limited(descriptors: int | tuple[int, int] | None) -> Callable[[], None] | None:
@@ -98,13 +73,6 @@ def limited(descriptors: int | tuple[int, int] | None) -> Callable[[], None] | N
         return None
     pair = descriptors if isinstance(descriptors, tuple) else (descriptors, descriptors)
     return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, pair)
-
-
-def clean_environment() -> dict[str, str]:
-    """Return this environment without any option of the server."""
-    return {
-        name: value for name, value in os.environ.items() if name not in settings.VARIABLES
-    }
 
 
 @contextmanager

@@ -9,7 +9,6 @@ its protocol.
 import argparse
 import contextlib
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -21,9 +20,12 @@ with packages("swarm"):
     from loadtest.chaos.faults import FAULTS, SHORT, Fault
     from loadtest.chaos.ground import Ground
     from loadtest.chaos.soak import soak
-    from loadtest.signals import like_ctrl_c
+    from loadtest.kit import signals
+    from loadtest.kit.options import whole
+    from loadtest.kit.processes import Trouble
+    from loadtest.kit.signals import Interrupted
     from loadtest.swarm import show
-    from loadtest.swarm.run import Field, Options, Result, TargetError, run
+    from loadtest.swarm.run import Field, Options, Result, run
 
 #: Seconds between the begin of the measured time and the fault, and from its end to that of the
 #: run, besides what is promised.
@@ -72,14 +74,13 @@ def try_fault(name: str, bots: int, display: show.Display) -> Outcome:
 
             def deed(there: Field, ground: Ground = ground, over: list[int] = over) -> None:
                 ground.field = there
-                time.sleep(BEFORE)
+                signals.sleep(BEFORE)
                 over.append(fault.deed(ground))
 
             with display.following(f"{name}: {fault.about}", options) as following:
                 result = run(options, following, deed, ground.target)
         outcome.result = result
-        if result.error == "interrupted":
-            raise KeyboardInterrupt
+        signals.check()
         if not result.invalid:
             judge(outcome, result, over)
             return outcome
@@ -107,23 +108,23 @@ def judge(outcome: Outcome, result: Result, over: Sequence[int]) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line says; return the exit code."""
-    like_ctrl_c()
     given = _parser().parse_args(arguments)
     display = show.Display()
     outcomes: list[Outcome] = []
     code = 0
-    try:
-        for name in given.faults or (SHORT if given.short else FAULTS):
-            outcomes.append(try_fault(name, given.bots, display))
-            display.say(_line(outcomes[-1]))
-        if given.soak:
-            code = _soaked(given.soak, given.bots, display)
-    except TargetError as error:
-        display.say(f"chaos: {error}")
-        code = 1
-    except KeyboardInterrupt:
-        display.say("chaos: interrupted")
-        code = 130
+    with signals.remembered():
+        try:
+            for name in given.faults or (SHORT if given.short else FAULTS):
+                outcomes.append(try_fault(name, given.bots, display))
+                display.say(_line(outcomes[-1]))
+            if given.soak:
+                code = _soaked(given.soak, given.bots, display)
+        except Trouble as trouble:
+            display.say(f"chaos: {trouble}")
+            code = 1
+        except Interrupted:
+            display.say("chaos: interrupted")
+            code = 130
     if outcomes:
         display.print(_table(outcomes))
     if any(outcome.broken for outcome in outcomes):
@@ -131,8 +132,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code or (3 if any(outcome.invalid for outcome in outcomes) else 0)
 
 
-def _soaked(seconds: float, bots: int, display: show.Display) -> int:
-    display.say(f"soak: {bots:,} bots for {seconds:.0f} s, who come and go, under faults")
+def _soaked(seconds: int, bots: int, display: show.Display) -> int:
+    display.say(f"soak: {bots:,} bots for {seconds} s, who come and go, under faults")
     found = soak(seconds, bots, display)
     for line in found.lines:
         display.say(f"  {line}")
@@ -180,24 +181,12 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("--bots", type=_bots, default=300, help="how many bots (300)")
+    add("--bots", type=whole(1, 100_000), default=300, help="how many bots (300)")
     add("--faults", nargs="+", choices=FAULTS, metavar="NAME", help="only these; see below")
     add("--short", action="store_true", help="a few faults only")
-    add("--soak", type=_seconds, default=0.0, metavar="SECONDS",
+    add("--soak", type=whole(1, 86_400), default=0, metavar="SECONDS",
         help="afterwards bots come and go for so long under faults: what is left?")  # fmt: skip
     return parser
-
-
-def _bots(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 100_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, 1 to 100000")
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    if not text.isdecimal() or not 1 <= int(text) <= 86_400:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds, 1 to 86400")
-    return float(text)
 
 
 if __name__ == "__main__":

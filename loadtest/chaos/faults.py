@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import psutil
 
 from loadtest.chaos.ground import RESTART_WITHIN, Ground, Visitor, connected
-from loadtest.swarm import target
+from loadtest.kit import signals
+from loadtest.kit.processes import PARTING
 
 #: Does the fault, and returns when it was over, by the run's clock: the promise counts from then.
 Deed = Callable[[Ground], int]
@@ -57,9 +58,9 @@ def _kill_supervisor(ground: Ground) -> int:
 
 
 def _terminate(ground: Ground) -> int:
-    assert ground.target.process is not None
+    assert ground.target.program is not None
     ground.server.terminate()
-    ground.target.process.wait(target.PATIENCE)
+    ground.target.program.wait(PARTING)
     ground.restart()
     return ground.now()
 
@@ -72,7 +73,7 @@ def _kill_forwarder(ground: Ground) -> int:
         with contextlib.suppress(ValueError, psutil.Error):
             if ground.forwarder() != before:
                 break
-        time.sleep(0.1)
+        signals.sleep(0.1)
     return ground.now()
 
 
@@ -87,7 +88,7 @@ def _restart_redis(ground: Ground) -> int:
 
 
 def _stop_redis(ground: Ground) -> int:
-    ground.stop(ground.target.broker[0], 5)
+    ground.stop(ground.target.brokers[0].process, 5)
     return ground.now()
 
 
@@ -101,11 +102,11 @@ def _hang_up(times: int) -> Deed:
         before = set(ground.workers())
         for turn in range(times):
             if turn:
-                time.sleep(0.7)
+                signals.sleep(0.7)
             ground.server.send_signal(signal.SIGHUP)
         until = time.monotonic() + RESTART_WITHIN
         while time.monotonic() < until and before & set(ground.workers()):
-            time.sleep(0.1)
+            signals.sleep(0.1)
         return ground.now()
 
     return deed
@@ -170,7 +171,7 @@ def _join_and_drop(ground: Ground) -> int:
     while time.monotonic() < until:
         with contextlib.suppress(OSError), Visitor(ground.target) as visitor:
             visitor.reset()
-        time.sleep(1 / 60)
+        signals.sleep(1 / 60)
     return ground.now()
 
 
@@ -183,7 +184,7 @@ def _close_and_stay(ground: Ground) -> int:
                     visitor.close(1012)
                 staying.enter_context(Visitor(ground.target, token)).reset()
         # Longer than a player stays who does not come back.
-        time.sleep(12)
+        signals.sleep(12)
     return ground.now()
 
 
@@ -191,7 +192,7 @@ def _close_codes(ground: Ground) -> int:
     assert ground.field is not None
     for code in (1001, 1012, 1002, 3000, 1012, 4999):
         ground.field.close(code, 0.15)
-        time.sleep(1.5)
+        signals.sleep(1.5)
     return ground.now()
 
 

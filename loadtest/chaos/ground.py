@@ -10,8 +10,10 @@ from collections.abc import Iterator
 import msgpack
 import psutil
 
+from loadtest.kit import signals
+from loadtest.kit.processes import Program, Trouble
 from loadtest.swarm import target, wire
-from loadtest.swarm.run import Field, TargetError
+from loadtest.swarm.run import Field
 from loadtest.swarm.target import Target
 
 #: Seconds that a new server may take to find the port free, and to start.
@@ -27,7 +29,7 @@ class Ground:
         self._stack, self._workers, self._squares = stack, workers, squares
         self._secret = {"SECRET_KEY": secrets.token_hex()}
         self.target = stack.enter_context(
-            target.started(broker, workers, squares, (), environment=self._secret)
+            target.started(broker, workers, squares, environment=self._secret)
         )
         self.field: Field | None = None
 
@@ -39,7 +41,8 @@ class Ground:
     @property
     def server(self) -> psutil.Process:
         """The process that was started: the supervisor, where there are workers."""
-        return self.target.server[0]
+        assert self.target.program is not None
+        return self.target.program.process
 
     def workers(self) -> list[psutil.Process]:
         """The workers, the eldest first."""
@@ -62,7 +65,7 @@ class Ground:
     def stop(self, process: psutil.Process, seconds: float) -> None:
         """Let a process stand still for a while."""
         process.suspend()
-        time.sleep(seconds)
+        signals.sleep(seconds)
         with contextlib.suppress(psutil.NoSuchProcess):
             process.resume()
 
@@ -75,23 +78,23 @@ class Ground:
             try:
                 self.target = self._stack.enter_context(
                     target.started(
-                        broker, self._workers, self._squares, (), port, self._secret
+                        broker, self._workers, self._squares, port=port, environment=self._secret
                     )
                 )
                 return
-            except TargetError:
+            except Trouble:
                 if time.monotonic() > until:
                     raise
-                time.sleep(0.5)
+                signals.sleep(0.5)
 
     def restart_broker(self, which: int, seconds: float) -> None:
         """Kill one of the brokers; start it again after a while."""
-        process = self.target.broker[which]
-        command = target.COMMANDS[process.pid]
-        process.kill()
-        time.sleep(seconds)
-        started = target.run_program(self._stack, command)
-        self.target.broker[which] = psutil.Process(started.pid)
+        broker = self.target.brokers[which]
+        broker.process.kill()
+        signals.sleep(seconds)
+        self.target.brokers[which] = self._stack.enter_context(
+            Program(broker.command, broker.name)
+        )
 
 
 @contextlib.contextmanager

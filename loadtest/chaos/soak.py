@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from loadtest.chaos.faults import FAULTS, SOAKING
 from loadtest.chaos.ground import Ground
+from loadtest.kit import signals
 from loadtest.swarm import show
 from loadtest.swarm.run import Field, Options, run
 
@@ -42,10 +43,10 @@ def soak(seconds: float, bots: int, display: show.Display) -> Soaked:
         ground = Ground(stack, "redis://", 2, max(bots // 20, 1))
         # Whatever is only made once is made now.
         _play(ground, bots, 5.0, display, found, faults=False)
-        time.sleep(REST)
+        signals.sleep(REST)
         before = _measure(ground)
         _play(ground, bots, seconds, display, found, faults=True)
-        time.sleep(REST)
+        signals.sleep(REST)
         after = _measure(ground)
     _compare(before, after, found)
     return found
@@ -69,7 +70,7 @@ def _play(
                 if left > PAUSE + FAULTS[name].seconds:
                     FAULTS[name].deed(ground)
                     done.append(name)
-                    time.sleep(PAUSE)
+                    signals.sleep(PAUSE)
             if left <= PAUSE * 3:
                 return
 

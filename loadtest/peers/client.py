@@ -18,9 +18,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from loadtest.kit import signals
+from loadtest.kit.histogram import Histogram
 from loadtest.peers.dialects import Address, Dialect, Lines, Refused, Square
 from loadtest.peers.marker import Tally, marker
-from loadtest.swarm.histogram import Histogram
 from loadtest.swarm.wire import CLOSE, WS_PING, WS_PONG, client_frame
 
 SECOND = 1_000_000
@@ -211,7 +212,9 @@ class Client:
         self._tally.count()
 
     def _turn(self, end: int) -> None:
-        """Send what is due and read what has come; wait for either until `end`."""
+        """Send what is due and read what has come; wait for either until `end`. Raises
+        Interrupted."""
+        signals.check()
         self._send_due()
         wait = (min(self._due(), end) if self._moving else end) - self.now()
         # epoll waits for whole milliseconds, which would stand in every latency; select does not.

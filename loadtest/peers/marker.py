@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from loadtest.swarm.histogram import Histogram
+from loadtest.kit.histogram import Histogram
 
 DIGITS = 12
 

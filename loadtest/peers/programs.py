@@ -1,38 +1,21 @@
 """The peers: what each is, how it is started and stopped, and why one cannot take part."""
 
 import contextlib
-import os
-import select
 import shutil
-import signal
-import subprocess
-import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
-import psutil
-
-from loadtest import guard
+from loadtest.kit.processes import ROOT, Program, Trouble, cost
 from loadtest.peers.dialects import Address, Colyseus, Dialect, PlainJson, SocketIo
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 SERVERS = Path(__file__).resolve().parent / "servers"
 
 #: Of the peers in Python: an environment of their own, so that ours stays what it is.
 PYTHON = ROOT / ".venv-peers" / "bin" / "python"
 
-#: Seconds that a program may take to start, and to end.
-PATIENCE, PARTING = 20.0, 3.0
-
 #: Seconds between a program's last connection and its end.
 DYING = 0.3
-
-
-class Trouble(Exception):
-    """A peer cannot be measured; the text is one sentence for people."""
 
 
 @dataclass(frozen=True)
@@ -69,33 +52,19 @@ class Server:
     """A peer that runs and listens at `address`."""
 
     address: Address
-    process: "subprocess.Popen[str]"
-    errors: IO[str]
+    program: Program
 
     def cost(self) -> tuple[float, float]:
         """Return its CPU seconds (user and system) and its memory in MB (resident). Raises
         Trouble if it has ended."""
-        if self.process.poll() is not None:
-            raise Trouble(f"the server has died: {self.last_words()}")
-        process = psutil.Process(self.process.pid)
-        times = process.cpu_times()
-        return times.user + times.system, process.memory_info().rss / 2**20
+        if death := self.program.death():
+            raise Trouble(death)
+        return cost([self.program.process])
 
-    @property
-    def died(self) -> str | None:
-        """Say how it has ended, if it has. One whose connections just broke is given a moment."""
-        try:
-            self.process.wait(DYING)
-        except subprocess.TimeoutExpired:
-            return None
-        return f"the server has died: {self.last_words()}"
-
-    def last_words(self) -> str:
-        """Return the line of its standard error that tells most: that of an error, or the last."""
-        self.errors.seek(0)
-        lines = [line.strip() for line in self.errors.read().splitlines() if line.strip()]
-        telling = [line for line in lines if "Error" in line]
-        return (telling or lines or [f"it ended with code {self.process.poll()}"])[-1]
+    def death(self) -> str:
+        """Return a sentence if it has ended. One whose connections just broke is given a moment."""
+        self.program.wait(DYING)
+        return self.program.death()
 
 
 def absent(peers: Sequence[Peer]) -> dict[str, str]:
@@ -116,60 +85,16 @@ def absent(peers: Sequence[Peer]) -> dict[str, str]:
 
 @contextlib.contextmanager
 def started(command: Sequence[str], cpus: Sequence[int] = ()) -> Iterator[Server]:
-    """Run a server that prints its port, on these cores or on all. Raises Trouble."""
-    with tempfile.TemporaryFile("w+") as errors:
-        process = subprocess.Popen(
-            command,
-            env={**os.environ, "NODE_ENV": "production"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            # Ctrl-C is for us: we end it.
-            start_new_session=True,
-        )
-        guard.watch(process.pid)
-        try:
-            if cpus:
-                # At once, before it has threads, which inherit it.
-                os.sched_setaffinity(process.pid, cpus)
-            server = Server(("127.0.0.1", 0), process, errors)
-            server.address = ("127.0.0.1", _port(server))
-            yield server
-        finally:
-            end(process)
-            guard.forget(process.pid)
+    """Run a server that prints its port, on these cores or on all. Raises Trouble and
+    Interrupted."""
+    with Program(
+        command, "the server", cpus=cpus, environment={"NODE_ENV": "production"}
+    ) as program:
+        port = int(program.ready(r"^\d+$")[0])
+        yield Server(("127.0.0.1", port), program)
 
 
 def command(peer: Peer) -> list[str]:
     """Return what starts a peer."""
     program = str(SERVERS / peer.program)
     return ["node" if peer.in_node else str(PYTHON), program, *peer.options]
-
-
-def _port(server: Server) -> int:
-    stdout = server.process.stdout
-    assert stdout is not None
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        if select.select([stdout], [], [], 0.2)[0]:
-            line = stdout.readline().strip()
-            if line.isdecimal():
-                return int(line)
-            server.process.wait(PARTING)
-            break
-    raise Trouble(f"the server does not start: {server.last_words()}")
-
-
-def end(process: "subprocess.Popen[str]") -> None:
-    """End a program, and whatever it started; one that is too busy to listen at once."""
-    if process.poll() is None:
-        process.send_signal(signal.SIGTERM)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(PARTING)
-    with contextlib.suppress(ProcessLookupError):
-        # None of it is left, mostly.
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    if process.stdout is not None:
-        process.stdout.close()

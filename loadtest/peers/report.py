@@ -107,7 +107,7 @@ def line(row: Row) -> str:
 def draw(rows: Sequence[Row], folder: Path) -> None:
     """Write a chart for each number of players, as SVG and PNG."""
     # Only here: drawing takes a second to load.
-    from loadtest import charts
+    from loadtest.kit import charts
 
     folder.mkdir(parents=True, exist_ok=True)
     by_players: dict[int, list[Row]] = {}
@@ -127,8 +127,7 @@ def draw(rows: Sequence[Row], folder: Path) -> None:
             figure = charts.bar_chart(
                 bars, f"{players:,} players, 20 a square", "deliveries per CPU second of the server"
             )
-            (folder / f"peers-{players}.svg").write_text(charts.svg(figure))
-            charts.save_png(figure, folder / f"peers-{players}.png")
+            charts.save(figure, folder, f"peers-{players}")
 
 
 def _percent(share: float | None) -> str:

@@ -1,20 +1,18 @@
 """One row of the comparison: a server, measured with so many players."""
 
 import contextlib
-import json
 import os
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
+from loadtest.kit.machine import shared_out
+from loadtest.kit.processes import Trouble
 from loadtest.peers import programs
 from loadtest.peers.client import Client, Measured, block
 from loadtest.peers.dialects import Refused
-from loadtest.peers.programs import Peer, Trouble
+from loadtest.peers.programs import Peer
+from loadtest.swarm.results import run_apart
 
 FLATLANDS = "flatlands"
 
@@ -52,7 +50,7 @@ class Row:
 def measure_peer(peer: Peer, players: int, seconds: float) -> Row:
     """Start a peer, measure it, stop it."""
     row = Row(peer.name, peer.title, players)
-    server_cpus, client_cpus = cores()
+    server_cpus, client_cpus = shared_out()
     try:
         with programs.started(programs.command(peer), server_cpus) as server:
             with _on(client_cpus), contextlib.closing(Client(server.address, peer.dialect())) as c:
@@ -60,9 +58,9 @@ def measure_peer(peer: Peer, players: int, seconds: float) -> Row:
                     c.join(block(players, SHARE))
                     found = c.measure(seconds, server.cost)
                 except Refused as error:
-                    raise Trouble(server.died or str(error)) from error
-                if server.died:
-                    row.notes.append(server.died)
+                    raise Trouble(server.death() or str(error)) from error
+                if death := server.death():
+                    row.notes.append(death)
         _fill(row, found)
     except (Trouble, OSError) as error:
         row.trouble = str(error)
@@ -88,33 +86,15 @@ def _fill(row: Row, found: Measured) -> None:
 def measure_flatlands(players: int, seconds: float) -> Row:
     """Measure Flatlands by its own swarm."""
     row = Row(FLATLANDS, "Flatlands", players)
-    with tempfile.TemporaryDirectory(prefix="flatlands-peers-") as folder:
-        path = Path(folder) / "run.json"
-        command = [
-            *(sys.executable, "loadtest/bots.py", "--scenario", "mill", "--viewport", "24x24"),
-            *("--bots", str(players), "--seconds", str(seconds), "--json", str(path)),
-        ]
-        process = subprocess.Popen(
-            command,
-            cwd=programs.ROOT,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-        try:
-            said, _ = process.communicate(timeout=seconds + SWARM_EXTRA)
-        except subprocess.TimeoutExpired:
-            row.trouble = "its swarm has not ended in time"
-            return row
-        finally:
-            _end_swarm(process)
-        if not path.exists():
-            lines = said.strip().splitlines()
-            row.trouble = lines[-1] if lines else f"its swarm ended with {process.returncode}"
-            return row
-        run = json.loads(path.read_text())["runs"][0]
+    options = (
+        *("--scenario", "mill", "--viewport", "24x24"),
+        *("--bots", str(players), "--seconds", str(seconds)),
+    )
+    try:
+        [run] = run_apart(options, seconds + SWARM_EXTRA)
+    except Trouble as trouble:
+        row.trouble = str(trouble)
+        return row
     figures, verdict = run["figures"], run["verdict"]
     row.notes = [f"the swarm's oracle found {fault}" for fault in run["faults"]] + run["invalid"]
     row.raw = {"figures": figures, "verdict": verdict, "totals": run["totals"]}
@@ -123,21 +103,6 @@ def measure_flatlands(players: int, seconds: float) -> Row:
     row.per_second, row.per_cpu_second = figures["deliveries/s"], figures["per CPU s"]
     row.core, row.mb, row.latency = figures["server"], figures["MB"], run["latency"]
     return row
-
-
-def _end_swarm(process: "subprocess.Popen[str]") -> None:
-    if process.poll() is None:
-        # It ends its own server when it is told to; nobody else can.
-        process.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(programs.PATIENCE * 2)
-    programs.end(process)
-
-
-def cores() -> tuple[Sequence[int], Sequence[int]]:
-    """Return the server's cores and the client's: none where there is nothing to share out."""
-    all = sorted(os.sched_getaffinity(0))
-    return (all[:1], all[1:]) if len(all) > 1 else ((), ())
 
 
 @contextlib.contextmanager

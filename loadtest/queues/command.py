@@ -5,7 +5,6 @@ options that make no sense, 130 after Ctrl-C. Whatever was measured is reported 
 """
 
 import argparse
-import json
 import os
 import sys
 import tempfile
@@ -14,13 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from brokers.base import PAYLOAD_LIMIT, bare
-from loadtest.machine import machine, said
+from loadtest.kit import signals
+from loadtest.kit.machine import machine, said
+from loadtest.kit.options import amount, whole
+from loadtest.kit.page import write_json
+from loadtest.kit.processes import Trouble
+from loadtest.kit.signals import Interrupted
 from loadtest.queues import golang, report
-from loadtest.queues.children import Trouble
 from loadtest.queues.measure import Options, measure
 from loadtest.queues.series import SERIES
 from loadtest.queues.stamp import STAMP
-from loadtest.signals import Interrupted, Signals
 
 #: Clients that one run may have: a publisher's number is part of each message, in 16 bits.
 CLIENTS_LIMIT = 1000
@@ -52,25 +54,6 @@ def _series(text: str) -> list[str]:
                 f"no series is called {name!r}: there are {', '.join(SERIES)}"
             )
     return names
-
-
-def _number(least: int, most: int) -> Any:
-    def number(text: str) -> int:
-        if not text.isdecimal() or not least <= int(text) <= most:
-            raise argparse.ArgumentTypeError(f"{text!r} is no number from {least} to {most}")
-        return int(text)
-
-    return number
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds <= 3600:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time from 0 to 3600 seconds")
-    return seconds
 
 
 def _url(scheme: str) -> Any:
@@ -106,26 +89,26 @@ def parser() -> argparse.ArgumentParser:
         metavar="N,...",
         help=f"clients: 4, 1-4 or 1,2,8 (1-{2 * cores}, which is to twice the cores)",
     )
-    add("--num-seconds", type=_number(1, 3600), default=10, metavar="N",
+    add("--num-seconds", type=whole(1, 3600), default=10, metavar="N",
         help="seconds that are counted, of each point (%(default)s)")  # fmt: skip
     add(
         "--warm-up",
-        type=_seconds,
+        type=amount(0, 3600),
         default=1.0,
         metavar="SECONDS",
         help="published before, not counted (%(default)s)",
     )
-    add("--num-channels", type=_number(1, 65536), default=50, metavar="N", help="(%(default)s)")
+    add("--num-channels", type=whole(1, 65536), default=50, metavar="N", help="(%(default)s)")
     add(
         "--message-size",
-        type=_number(STAMP.size, PAYLOAD_LIMIT),
+        type=whole(STAMP.size, PAYLOAD_LIMIT),
         default=20,
         metavar="BYTES",
         help="of each message (%(default)s)",
     )
     add(
         "--rate",
-        type=_number(1, 10**6),
+        type=whole(1, 10**6),
         default=0,
         metavar="N",
         help="messages a second of each publisher (full throttle)",
@@ -188,10 +171,10 @@ def main(arguments: list[str] | None = None) -> int:
         "points": [],
         "troubles": [],
     }
-    with Signals() as signals, tempfile.TemporaryDirectory(prefix="two-queues-") as folder:
-        status = _measure_all(told.series, told.num_clients, options, run, signals, Path(folder))
+    with signals.remembered(), tempfile.TemporaryDirectory(prefix="two-queues-") as folder:
+        status = _measure_all(told.series, told.num_clients, options, run, Path(folder))
     if told.json:
-        told.json.write_text(json.dumps(run, indent=1) + "\n")
+        write_json(told.json, run)
     if told.report:
         report.write(run, told.report)
         print(f"The report is {told.report / 'index.html'}.")
@@ -203,7 +186,6 @@ def _measure_all(
     clients: list[int],
     options: Options,
     run: dict[str, Any],
-    signals: Signals,
     folder: Path,
 ) -> int:
     """Measure series after series into `run`; one in trouble does not keep the others from it."""
@@ -212,17 +194,17 @@ def _measure_all(
         for name in names:
             try:
                 if SERIES[name].client == "go" and not worker:
-                    worker = golang.build(folder, signals)
+                    worker = golang.build(folder)
                 for number in clients:
-                    point = measure(SERIES[name], number, options, signals, worker)
+                    point = measure(SERIES[name], number, options, worker)
                     run["points"].append(point)
                     print(_line(point), flush=True)
                     _check(point)
             except Trouble as trouble:
                 run["troubles"].append({"series": name, "trouble": str(trouble)})
                 print(f"{name}: {trouble}.", file=sys.stderr, flush=True)
-    except Interrupted:
+    except Interrupted as interrupted:
         run["troubles"].append({"series": "", "trouble": "it was stopped before its end"})
         print("Stopped. What was measured is reported.", file=sys.stderr)
-        return 128 + signals.number
+        return 128 + interrupted.number
     return 1 if run["troubles"] else 0

@@ -9,12 +9,12 @@ from typing import Any
 
 import psutil
 
-from loadtest.queues.children import START_S, Child, Children, Trouble
+from loadtest.kit.processes import START, Program, Trouble
+from loadtest.queues.children import Children
 from loadtest.queues.figures import figures
 from loadtest.queues.series import Series
 from loadtest.queues.stamp import SECOND
 from loadtest.queues.worker import DRAIN_S
-from loadtest.signals import Signals
 
 #: Seconds between the word to start and the start.
 LEAD_S = 0.15
@@ -65,7 +65,7 @@ def jobs_of(series: Series, clients: int, go: str) -> list[Job]:
     return publishers + [Job(command, series.client, [], [n]) for n in everybody]
 
 
-def open_brokers(series: Series, options: Options, children: Children) -> tuple[str, list[Child]]:
+def open_brokers(series: Series, options: Options, children: Children) -> tuple[str, list[Program]]:
     """Start the brokers of a series, or take the user's; return the URL, and those started."""
     if series.broker == "memory":
         return "memory://two-queues", []
@@ -74,23 +74,19 @@ def open_brokers(series: Series, options: Options, children: Children) -> tuple[
         if series.brokers > 1:
             raise Trouble(f"{series.name} is measured with brokers of its own only")
         return given, []
-    start = {"redis": children.start_redis, "zeromq": children.start_forwarder}[series.broker]
-    started = [start() for _ in range(series.brokers)]
-    return ",".join(url for url, _ in started), [child for _, child in started]
+    return children.broker(",".join([f"{series.broker}://"] * series.brokers))
 
 
-def measure(
-    series: Series, clients: int, options: Options, signals: Signals, go: str = ""
-) -> dict[str, Any]:
+def measure(series: Series, clients: int, options: Options, go: str = "") -> dict[str, Any]:
     """Measure one point; raises Trouble or Interrupted, and leaves no process."""
-    with Children(signals) as children:
+    with Children() as children:
         url, brokers = open_brokers(series, options, children)
         point = run(jobs_of(series, clients, go), url, options, children, brokers)
         return {"series": series.name, "clients": clients, **point}
 
 
 def run(
-    jobs: list[Job], url: str, options: Options, children: Children, brokers: list[Child]
+    jobs: list[Job], url: str, options: Options, children: Children, brokers: list[Program]
 ) -> dict[str, Any]:
     """Let workers publish and hear; return the figures of their common seconds."""
     told = {
@@ -102,7 +98,7 @@ def run(
         "rate": options.rate,
     }
     workers = [_start(job, told, children) for job in jobs]
-    children.answers(workers, START_S)
+    children.answers(workers, START)
     begin = time.monotonic_ns() + int(LEAD_S * SECOND)
     start = begin + int(options.warm_up * SECOND)
     stop = start + options.seconds * SECOND
@@ -128,17 +124,17 @@ def run(
     return {**figures(sending, since, heard, options.seconds), "cpu": used}
 
 
-def _start(job: Job, told: dict[str, Any], children: Children) -> Child:
+def _start(job: Job, told: dict[str, Any], children: Children) -> Program:
     name = {"publishers": "a publisher", "subscribers": "a subscriber"}.get(job.kind, "a worker")
     own = {"client": job.client, "publishers": job.publishers, "subscribers": job.subscribers}
-    return children.start(name, [*job.command, json.dumps({**told, **own})])
+    return children.worker(name, [*job.command, json.dumps({**told, **own})])
 
 
 def _cpu(
     children: Children,
     jobs: list[Job],
-    workers: list[Child],
-    brokers: list[Child],
+    workers: list[Program],
+    brokers: list[Program],
     window: tuple[int, int],
 ) -> dict[str, float | None]:
     """Wait for the end of the window; return by kind how many cores were busy in it.
@@ -148,9 +144,9 @@ def _cpu(
     """
     kinds: dict[str, list[psutil.Process]] = {}
     for worker, job in zip(workers, jobs, strict=True):
-        kinds.setdefault(job.kind, []).append(psutil.Process(worker.process.pid))
+        kinds.setdefault(job.kind, []).append(worker.process)
     for broker in brokers:
-        kinds.setdefault("brokers", []).append(psutil.Process(broker.process.pid))
+        kinds.setdefault("brokers", []).append(broker.process)
     first = _sample(children, kinds, window[0])
     last = _sample(children, kinds, window[1])
     seconds = last[""] - first[""]

@@ -7,8 +7,9 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from loadtest import charts
-from loadtest.charts import COLOURS, Bar, Line, tint
+from loadtest.kit import charts
+from loadtest.kit.charts import COLOURS, Bar, Line, tint
+from loadtest.kit.page import page, table
 from loadtest.queues.series import CHARTS, PAST, PAST_CLIENTS, SERIES
 
 #: How each series is drawn: variants of one backend are tints of its colour.
@@ -29,17 +30,6 @@ PER_CLIENT = "messages a second, per client"
 
 #: The share of messages not delivered from which on a point is drawn hollow.
 LOSSY = 0.01
-
-_CSS = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #2b2b28; background: #fdfcf9;
-       max-width: 62rem; margin: 2rem auto; padding: 0 1rem }
-h1 { font-size: 1.6rem; margin-bottom: 0 } h2 { font-size: 1.1rem; margin-top: 2.5rem }
-svg { width: 100%; height: auto } .trouble { color: #a8321f; font-weight: 600 }
-table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums }
-th, td { padding: .2rem .55rem; text-align: right; border-bottom: 1px solid #e7e5de }
-th { vertical-align: bottom; font-weight: 600 } td:first-child, th:first-child { text-align: left }
-.wide { overflow-x: auto } code, pre { font-size: 13px } p.note { color: #6d6d66 }
-"""
 
 
 def _lines(run: dict[str, Any], names: Iterable[str], figure: str) -> list[Line]:
@@ -110,41 +100,23 @@ def draw(run: dict[str, Any]) -> dict[str, Figure]:
 
 def write(run: dict[str, Any], folder: Path) -> None:
     """Write index.html, which needs no other file, and each chart as SVG and PNG."""
-    inline = []
-    for name, figure in draw(run).items():
-        text = charts.svg(figure)
-        inline.append(text)
-        (folder / f"{name}.svg").write_text(text)
-        charts.save_png(figure, folder / f"{name}.png")
-    (folder / "index.html").write_text(_page(run, inline))
+    parts = [f"<p class=note>{escape(run['when'])}</p>"]
+    for one in run["troubles"]:
+        text = f"{one['series'] or 'all'}: {one['trouble']}."
+        parts.append(f"<p class=bad>{escape(text)}</p>")
+    parts += [charts.save(figure, folder, name) for name, figure in draw(run).items()]
+    parts += [_PAST_NOTE, "<h2>Figures</h2>", _table(run), _FIGURES_NOTE]
+    command = " ".join(run["command"])
+    (folder / "index.html").write_text(page("Two queues, again", command, parts, run["machine"]))
 
 
-def _page(run: dict[str, Any], inline: list[str]) -> str:
-    troubles = "".join(
-        f"<p class=trouble>{escape(one['series'] or 'all')}: {escape(one['trouble'])}.</p>"
-        for one in run["troubles"]
-    )
-    machine = "".join(
-        f"<tr><td>{escape(name)}<td>{escape(str(value))}" for name, value in run["machine"].items()
-    )
-    return f"""<!doctype html>
-<html lang=en><meta charset=utf-8><title>Two queues, again</title><style>{_CSS}</style>
-<h1>Two queues, again</h1>
-<p class=note>{escape(run["when"])} &middot; <code>{escape(" ".join(run["command"]))}</code></p>
-{troubles}
-{"".join(f"<section>{text}</section>" for text in inline)}
-<p class=note>Dashed: the article of 2013, read from its charts (8 hardware threads; its clients
-reported over the broker, and losses were not counted). Hollow: more than 1 % was not delivered.</p>
-<h2>Figures</h2>
-<div class=wide>{_table(run)}</div>
-<p class=note>Rates are messages a second. Sent &times; clients = delivered + dropped (which a
-broker counted) + lost. At full throttle latency is the length of queues: for that of a broker which
-is not full, give a rate. CPU is in cores.</p>
-<h2>Machine</h2>
-<table>{machine}</table>
-</html>
-"""
+_PAST_NOTE = """<p class=note>Dashed: the article of 2013, read from its charts (8 hardware threads;
+its clients reported over the broker, and losses were not counted). Hollow: more than 1 % was not
+delivered.</p>"""
 
+_FIGURES_NOTE = """<p class=note>Rates are messages a second. Sent &times; clients = delivered +
+dropped (which a broker counted) + lost. At full throttle latency is the length of queues: for that
+of a broker which is not full, give a rate. CPU is in cores.</p>"""
 
 _COLUMNS = (
     "series",
@@ -192,9 +164,7 @@ def _table(run: dict[str, Any]) -> str:
                 _number(cpu["brokers"], ".2f"),
             )
         )
-    head = "".join(f"<th>{name}" for name in _COLUMNS)
-    body = "".join("<tr>" + "".join(f"<td>{cell}" for cell in row) for row in rows)
-    return f"<table><tr>{head}{body}</table>"
+    return table(_COLUMNS, rows)
 
 
 def _number(value: float | None, form: str) -> str:

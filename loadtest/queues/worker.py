@@ -31,7 +31,7 @@ import redis
 
 from brokers import BrokerClosed
 from brokers.base import bare
-from loadtest.queues.children import Trouble
+from loadtest.kit.processes import Trouble
 from loadtest.queues.clients import PUBLISHERS, BrokerClient, Publisher
 from loadtest.queues.stamp import HELLO, SECOND, STAMP, Tally
 

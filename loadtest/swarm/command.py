@@ -2,18 +2,19 @@
 
 import argparse
 import os
-import resource
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from loadtest.signals import like_ctrl_c
+from loadtest.kit import signals
+from loadtest.kit.options import amount, whole
+from loadtest.kit.page import write_json
+from loadtest.kit.processes import SPARE_DESCRIPTORS, Trouble, raise_descriptor_limit
+from loadtest.kit.signals import Interrupted
 from loadtest.swarm import results, show
-from loadtest.swarm.run import LATE, Options, Result, TargetError, run
+from loadtest.swarm.run import LATE, Options, Result, run
 from loadtest.swarm.scenarios import SCENARIOS
-
-#: Descriptors of a process of the swarm that are no bots' sockets.
-SPARE_DESCRIPTORS = 64
+from loadtest.swarm.target import there
 
 EPILOG = """scenarios:
 {}
@@ -25,8 +26,6 @@ oracle or the run failed, 2 for bad options, 3 if the swarm itself was too slow 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what the command line says; return the exit code."""
-    # Each ends it with a report, and nothing left behind.
-    like_ctrl_c()
     parser = _parser()
     given = parser.parse_args(arguments)
     try:
@@ -35,30 +34,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(str(error))
     done: list[Result] = []
     display = show.Display()
-    try:
-        for number, options in enumerate(plans, 1):
-            title = show.title(options, number, len(plans))
-            with display.following(title, options) as following:
-                done.append(run(options, following))
-            if done[-1].error == "interrupted":
-                break
-    except TargetError as error:
-        display.say(f"bots: {error}")
-        return 1
-    except KeyboardInterrupt:
-        display.say("bots: interrupted before anything was measured")
-        return 130
-    finally:
-        if done:
-            display.table(done)
-            _keep(given, done)
+    with signals.remembered():
+        try:
+            target = there(given.url, given.insecure) if given.url else None
+            for number, options in enumerate(plans, 1):
+                title = show.title(options, number, len(plans))
+                with display.following(title, options) as following:
+                    done.append(run(options, following, target=target))
+                if done[-1].error == "interrupted":
+                    break
+        except Trouble as trouble:
+            display.say(f"bots: {trouble}")
+            return 1
+        except Interrupted:
+            display.say("bots: interrupted before anything was measured")
+            return 130
+        finally:
+            if done:
+                display.table(done)
+                _keep(given, done)
     return _judge(done, display)
 
 
 def _keep(given: argparse.Namespace, done: list[Result]) -> None:
     if given.json is not None:
-        given.json.parent.mkdir(parents=True, exist_ok=True)
-        given.json.write_text(results.as_json(done))
+        write_json(given.json, results.kept(done))
     if given.report is not None:
         results.write_report(given.report, done)
 
@@ -107,7 +107,7 @@ def _plans(given: argparse.Namespace) -> list[Options]:
         late=given.late,
     )
     counts = given.ramp or [given.bots]
-    _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit = raise_descriptor_limit()
     room = (limit - SPARE_DESCRIPTORS) * given.processes
     if max(counts) > room:
         raise ValueError(
@@ -135,51 +135,29 @@ def _parser() -> argparse.ArgumentParser:
     add("--url", help="a server that runs: ws://HOST:PORT/ws or wss://; else one is started")
     add("--insecure", action="store_true", help="take any certificate of a wss:// server")
     add("--broker", default="", metavar="URL", help="the broker of the server that is started")
-    add("--workers", type=_count(1, 64), default=1, help="its processes (1)")
-    add("--bots", type=_count(1, 100_000), default=1000, help="how many bots (1000)")
-    add("--seconds", type=_amount(1, 86_400), default=30.0, help="how long to measure (30)")
+    add("--workers", type=whole(1, 64), default=1, help="its processes (1)")
+    add("--bots", type=whole(1, 100_000), default=1000, help="how many bots (1000)")
+    add("--seconds", type=amount(1, 86_400), default=30.0, help="how long to measure (30)")
     add("--scenario", choices=SCENARIOS, default="wander", metavar="NAME", help="see below")
     add("--compare", nargs="+", metavar="URL", help="run with each of these brokers in turn")
     add("--ramp", type=_ramp, metavar="A..B[/N]", help="A to B bots in N steps (6), each a run")
-    add("--repeat", type=_count(1, 100), default=1, help="runs of each kind (1); medians are told")
-    add("--rate", type=_amount(0, 1000), help="moves a second and bot, if not the scenario's")
-    add("--squares", type=_count(1, 1_000_000), help="squares that bots begin in, if not its own")
+    add("--repeat", type=whole(1, 100), default=1, help="runs of each kind (1); medians are told")
+    add("--rate", type=amount(0, 1000), help="moves a second and bot, if not the scenario's")
+    add("--squares", type=whole(1, 1_000_000), help="squares that bots begin in, if not its own")
     add("--viewport", type=_size, metavar="WxH", help="tiles that a screen shows, if not its own")
-    add("--processes", type=_count(1, 256), default=max((os.cpu_count() or 1) // 2, 1),
+    add("--processes", type=whole(1, 256), default=max((os.cpu_count() or 1) // 2, 1),
         help="processes of the swarm (half the cores)")  # fmt: skip
-    add("--sample", type=_count(1, 100_000), default=40, help="bots that the oracle looks at (40)")
-    add("--joins", type=_amount(1, 100_000), default=500.0, help="joins a second (500)")
+    add("--sample", type=whole(1, 100_000), default=40, help="bots that the oracle looks at (40)")
+    add("--joins", type=amount(1, 100_000), default=500.0, help="joins a second (500)")
     add("--no-pin", dest="pin", action="store_false",
         help="let the server use the swarm's cores too")  # fmt: skip
     add("--no-return", dest="returns", action="store_false",
         help="bots that are cut off stay away, instead of coming back as themselves")  # fmt: skip
-    add("--late", type=_amount(1, 500), default=LATE, metavar="MS",
+    add("--late", type=amount(1, 500), default=LATE, metavar="MS",
         help=f"a run with one move in a hundred sent later is not valid ({LATE:g})")  # fmt: skip
     add("--json", type=Path, metavar="FILE", help="write all results there")
     add("--report", type=Path, metavar="DIR", help="write a page with charts there")
     return parser
-
-
-def _count(low: int, high: int) -> Callable[[str], int]:
-    def convert(text: str) -> int:
-        if not text.isdecimal() or not low <= int(text) <= high:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, {low} to {high}")
-        return int(text)
-
-    return convert
-
-
-def _amount(low: float, high: float) -> Callable[[str], float]:
-    def convert(text: str) -> float:
-        try:
-            amount = float(text)
-        except ValueError:
-            amount = low - 1
-        if not low <= amount <= high:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {low} to {high}")
-        return amount
-
-    return convert
 
 
 def _ramp(text: str) -> list[int]:

@@ -9,9 +9,7 @@ import gc
 import heapq
 import os
 import random
-import resource
 import select
-import ssl
 import time
 from collections import Counter, deque
 from dataclasses import dataclass, replace
@@ -20,7 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from loadtest.signals import leave_to_parent
+from loadtest.kit.histogram import Histogram
+from loadtest.kit.processes import raise_descriptor_limit
+from loadtest.kit.signals import leave_to_parent
 from loadtest.swarm import wire
 from loadtest.swarm.bot import (
     CLOSED,
@@ -33,7 +33,6 @@ from loadtest.swarm.bot import (
     SECURING,
     Bot,
 )
-from loadtest.swarm.histogram import Histogram
 from loadtest.swarm.lockstep import Lockstep
 from loadtest.swarm.rude import offend
 from loadtest.swarm.scenarios import JOIN_WITHIN, SCENARIOS
@@ -80,22 +79,10 @@ class Plan:
     returns: bool
 
 
-def _context(plan: Plan) -> ssl.SSLContext | None:
-    """Return how the server's certificate is looked at; None where there is no TLS."""
-    if not plan.tls:
-        return None
-    context = ssl.create_default_context()
-    if plan.tls == "unchecked":
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context
-
-
 def main(pipe: Any, plan: Plan) -> None:
     """Run one process of the swarm, as its pipe's other end says, to the end."""
     leave_to_parent()
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    raise_descriptor_limit()
     if plan.cpus:
         os.sched_setaffinity(0, plan.cpus)
     generator = Generator(pipe, plan)
@@ -113,7 +100,7 @@ class Generator:
         self.plan = plan
         self.address, self.path, self.viewport = plan.address, plan.path, plan.viewport
         self.family = AF_INET6 if ":" in plan.address[0] else AF_INET
-        self.tls = _context(plan)
+        self.tls = wire.tls(plan.tls) if plan.tls else None
         self.host, self.name = wire.host(plan.name, plan.address[1], bool(plan.tls)), plan.name
         self.span = self.drop = 0
         self.reader = wire.Reader(self._learn)

@@ -9,8 +9,9 @@ from matplotlib import rc_context
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from loadtest import charts
-from loadtest.charts import Bar, Line
+from loadtest.kit import charts
+from loadtest.kit import page as kit
+from loadtest.kit.charts import Bar, Line
 from loadtest.swarm.oracle import Verdict
 from loadtest.swarm.run import Result
 from loadtest.swarm.show import (
@@ -33,28 +34,6 @@ SHADES = ("#8fb8cf", "#4f93b8", "#1d70a2", "#7d5ba6", "#c8442f")
 #: Between two steps of a ramp a percentile may not grow by this factor without being marked.
 JUMP = 10
 
-_HEAD = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<style>
- body {{ font: 16px/1.5 system-ui, sans-serif; color: #2b2b28; background: #fdfcf9;
-        max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }}
- h1 {{ font-size: 1.6rem; }} h2 {{ font-size: 1.2rem; margin-top: 3rem; }}
- code {{ background: #f1efe8; padding: .1rem .3rem; border-radius: 3px;
-        overflow-wrap: anywhere; }}
- svg {{ max-width: 100%; height: auto; display: block; margin: 1rem 0; }}
- .wide {{ overflow-x: auto; }}
- table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
- th, td {{ padding: .15rem .8rem; text-align: right; border-bottom: 1px solid #e7e5de;
-          white-space: nowrap; }}
- th:first-child, td:first-child {{ text-align: left; padding-left: 0; }}
- .bad {{ color: #b3261e; font-weight: 600; }} .good {{ color: #3f6b26; font-weight: 600; }}
- dl {{ display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; }}
- dd {{ margin: 0; }}
-</style></head><body>
-"""
-
-
 #: Takes a chart, and returns what stands for it in the page.
 Draw = Callable[[Figure], str]
 
@@ -62,13 +41,7 @@ Draw = Callable[[Figure], str]
 def page(done: Sequence[Result], machine: dict[str, Any], command: str, draw: Draw) -> str:
     """Return the page as HTML."""
     groups = grouped(done)
-    title = "Flatlands under a swarm"
-    parts = [
-        _HEAD.format(title=title),
-        f"<h1>{title}</h1>",
-        f"<p><code>{escape(command)}</code></p>",
-        _judgement(done),
-    ]
+    parts = [_judgement(done)]
     counts = {runs[0].options.bots for runs in groups.values()}
     brokers = {target(runs[0].options) for runs in groups.values()}
     if len(counts) > 1:
@@ -83,10 +56,7 @@ def page(done: Sequence[Result], machine: dict[str, Any], command: str, draw: Dr
         for kind, runs in groups.items():
             if len(runs[0].series) > 1:
                 parts.append(_over_time(kind, runs[0], draw))
-    parts.append("<h2>Made on</h2><dl>")
-    parts += [f"<dt>{escape(key)}</dt><dd>{escape(str(n))}</dd>" for key, n in machine.items()]
-    parts.append("</dl></body></html>\n")
-    return "\n".join(parts)
+    return kit.page("Flatlands under a swarm", command, parts, machine)
 
 
 def _judgement(done: Sequence[Result]) -> str:
@@ -107,18 +77,17 @@ def _judgement(done: Sequence[Result]) -> str:
 
 def _table(groups: dict[str, list[Result]]) -> str:
     headings = (escape(heading(runs)).replace("\n", "<br>") for runs in groups.values())
-    rows = ["<tr><th></th>" + "".join(f"<th>{text}</th>" for text in headings) + "</tr>"]
     found = [medians(runs) for runs in groups.values()]
-    for what, key, form in FIGURES:
-        rows.append(_row(what, (form.format(row[key]) if row[key] else "–" for row in found)))
     verdicts = [_verdict(runs) for runs in groups.values()]
-    for what, key in (*HEARD, *FAULTS):
-        rows.append(_row(what, (f"{getattr(v, key):,}" if v else "–" for v in verdicts)))
-    return f'<div class="wide"><table>{"".join(rows)}</table></div>'
-
-
-def _row(what: str, cells: Any) -> str:
-    return f"<tr><td>{escape(what)}</td>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+    rows = [
+        (what, *(form.format(row[key]) if row[key] else "–" for row in found))
+        for what, key, form in FIGURES
+    ]
+    rows += [
+        (what, *(f"{getattr(v, key):,}" if v else "–" for v in verdicts))
+        for what, key in (*HEARD, *FAULTS)
+    ]
+    return kit.table(("", *headings), rows)
 
 
 def _verdict(runs: Sequence[Result]) -> Verdict | None:

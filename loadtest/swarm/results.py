@@ -1,15 +1,19 @@
-"""What is kept of runs: a JSON file with everything, and a page with charts."""
+"""What is kept of runs: a JSON file with everything, and a page with charts; and how others get at
+it."""
 
 import json
 import shlex
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-from loadtest.machine import machine
+from loadtest.kit.machine import machine
+from loadtest.kit.page import write_json
+from loadtest.kit.processes import PARTING, Program, Trouble
 from loadtest.swarm.run import Result
 from loadtest.swarm.show import figures
 
@@ -38,29 +42,45 @@ def _command() -> str:
     return shlex.join(["python", *sys.argv])
 
 
-def as_json(done: Sequence[Result]) -> str:
-    """Return all runs as JSON, with the command, the machine and the versions."""
-    whole = {
+def kept(done: Sequence[Result]) -> dict[str, Any]:
+    """Return all runs as JSON takes them, with the command, the machine and the versions."""
+    return {
         "command": _command(),
         "machine": machine(),
         "runs": [as_dict(result) for result in done],
     }
-    return json.dumps(whole, indent=1) + "\n"
 
 
 def write_report(folder: Path, done: Sequence[Result]) -> None:
     """Write into a folder: `index.html`, a page that needs nothing else; its charts, numbered, as
-    PNG; and `runs.json`."""
+    SVG and PNG; and `runs.json`."""
     # Only here: drawing takes a second to load.
-    from loadtest import charts
+    from loadtest.kit import charts
     from loadtest.swarm.page import page
 
-    folder.mkdir(parents=True, exist_ok=True)
+    found = kept(done)
+    write_json(folder / "runs.json", found)
     drawn = count(1)
 
     def draw(figure: Any) -> str:
-        charts.save_png(figure, folder / f"{next(drawn):02}.png")
-        return charts.svg(figure)
+        return charts.save(figure, folder, f"{next(drawn):02}")
 
-    (folder / "runs.json").write_text(as_json(done))
-    (folder / "index.html").write_text(page(done, machine(), _command(), draw))
+    (folder / "index.html").write_text(page(done, found["machine"], found["command"], draw))
+
+
+def run_apart(options: Sequence[str], seconds: float) -> list[dict[str, Any]]:
+    """Run bots.py with these options, within so many seconds; return its runs as it keeps them.
+    Raises Trouble where it has measured nothing, and Interrupted."""
+    with tempfile.TemporaryDirectory(prefix="flatlands-swarm-") as folder:
+        path = Path(folder) / "runs.json"
+        command = [sys.executable, "loadtest/bots.py", *options, "--json", str(path)]
+        program = Program(command, "the swarm")
+        try:
+            if not program.wait(seconds):
+                raise Trouble("the swarm has not ended in time")
+            if not path.exists():
+                raise Trouble(f"the swarm has measured nothing: {program.last_words()}")
+            return list(json.loads(path.read_text())["runs"])
+        finally:
+            # It ends its own server first: nobody else can.
+            program.end(4 * PARTING)

@@ -5,11 +5,10 @@ and what is under way arrives; then the oracle judges. It prints nothing.
 """
 
 import multiprocessing
-import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
@@ -17,15 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from loadtest.signals import Interrupted, Signals
+from loadtest.kit import signals
+from loadtest.kit.histogram import CLASSES, Histogram
+from loadtest.kit.machine import shared_out
+from loadtest.kit.signals import Interrupted
 from loadtest.swarm import target as targets
 from loadtest.swarm.generator import HOUSEKEEPING, Plan
 from loadtest.swarm.generator import main as generate
-from loadtest.swarm.histogram import CLASSES, Histogram
 from loadtest.swarm.oracle import Verdict, World, judge_world
 from loadtest.swarm.scenarios import SCENARIOS
 from loadtest.swarm.screens import Returns, Screens, look, returns
-from loadtest.swarm.target import Target, TargetError, Watch
+from loadtest.swarm.target import Target, Watch
 from loadtest.swarm.wire import FIRST_NUMBER
 
 SECOND = 1_000_000
@@ -53,10 +54,11 @@ BUSY, LATE = 0.9, 50.0
 
 @dataclass
 class Options:
-    """What a run is told. `url` names a server that runs; else one is started with `broker` and
-    `workers`. `sample` bots observe (all of a small swarm). `pin` keeps server and swarm apart;
-    `returns` says that who is cut off comes back; `insecure` that any certificate will do; `late`
-    is how late, in ms, one move in a hundred may be sent by a swarm that is believed."""
+    """What a run is told. `url` names a server that runs, and is the target's; else one is started
+    with `broker` and `workers`. `sample` bots observe (all of a small swarm). `pin` keeps server
+    and swarm apart; `returns` says that who is cut off comes back; `insecure` that any certificate
+    will do; `late` is how late, in ms, one move in a hundred may be sent by a swarm that is
+    believed."""
 
     bots: int = 1000
     seconds: float = 30.0
@@ -173,30 +175,28 @@ Deed = Callable[[Field], None]
 def run(
     options: Options, show: Show, deed: Deed | None = None, target: Target | None = None
 ) -> Result:
-    """Do one run. Raises TargetError where there is nothing to be measured; what goes wrong later
-    is told in the result, with all that was measured before it.
+    """Do one run. Raises Trouble where there is nothing to be measured, and Interrupted until then;
+    what goes wrong later is told in the result, with all that was measured before it.
 
     `deed` is done meanwhile, and may end and start the server; `target` is one that runs.
     """
     with ExitStack() as stack:
-        cores = sorted(os.sched_getaffinity(0))
-        apart = options.pin and options.url is None and options.workers == 1 and len(cores) > 1
-        if options.url is not None:
-            target = targets.there(options.url, options.insecure)
-        elif target is None:
+        swarm_cpus: Sequence[int] = ()
+        if target is None:
+            server_cpus: Sequence[int] = ()
+            if options.pin and options.workers == 1:
+                server_cpus, swarm_cpus = shared_out()
             scenario = SCENARIOS[options.scenario]
             squares = options.squares or scenario.squares(options.bots)
             target = stack.enter_context(
-                targets.started(
-                    options.broker, options.workers, squares, tuple(cores[:1]) if apart else (),
-                )
-            )  # fmt: skip
-        return _Run(options, target, tuple(cores[1:]) if apart else (), show, stack, deed).do()
+                targets.started(options.broker, options.workers, squares, server_cpus)
+            )
+        return _Run(options, target, swarm_cpus, show, stack, deed).do()
 
 
 class _Run:
     def __init__(
-        self, options: Options, target: Target, cpus: tuple[int, ...], show: Show,
+        self, options: Options, target: Target, cpus: Sequence[int], show: Show,
         stack: ExitStack, deed: Deed | None,
     ) -> None:  # fmt: skip
         self._options, self._target, self._show, self._deed = options, target, show, deed
@@ -205,7 +205,6 @@ class _Run:
         self._latest: dict[int, dict[str, Any]] = {}
         self._reports: list[dict[str, Any]] = []
         self._result = Result(options, broker=target.url)
-        self._signals = Signals()
         self._shown = 0.0
         self._phase_began: tuple[str, float] = ("", 0.0)
         self._alone_since: float | None = None
@@ -230,7 +229,7 @@ class _Run:
                 sample=max(options.bots // max(options.sample, 1), 1),
                 joins=options.joins / options.processes,
                 epoch=self._epoch,
-                cpus=cpus,
+                cpus=tuple(cpus),
                 returns=options.returns,
             )
             process = context.Process(target=generate, args=(theirs, plan), daemon=True)
@@ -246,7 +245,7 @@ class _Run:
         """Go through the phases."""
         began = time.monotonic()
         try:
-            with self._signals, Watch(self._target, self._now) as watch:
+            with Watch(self._target, self._now) as watch:
                 self._phases(watch)
         except _Ended as ended:
             self._result.error, self._result.certain = str(ended), ended.certain
@@ -330,7 +329,7 @@ class _Run:
         if phase != self._phase_began[0]:
             self._phase_began = phase, started
         while (left := started + seconds - time.monotonic()) > 0:
-            self._signals.check()
+            signals.check()
             for pipe in wait(self._pipes, min(left, 0.25)):
                 assert isinstance(pipe, Connection)
                 try:
@@ -497,6 +496,3 @@ def _end(process: Any, pipe: Connection) -> None:
     if process.is_alive():
         process.kill()
         process.join()
-
-
-__all__ = ["Deed", "Field", "Options", "Progress", "Result", "TargetError", "run"]

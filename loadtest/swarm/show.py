@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from loadtest.kit.terminal import Terminal
 from loadtest.swarm.run import Options, Progress, Result, Show
 
 #: Off a terminal, a line each so many seconds.
@@ -129,31 +129,17 @@ def heading(runs: Sequence[Result]) -> str:
     return "\n".join(lines)
 
 
-class Display:
-    """Writes to the terminal, or lines to whatever standard output is."""
-
-    def __init__(self) -> None:
-        self._console = Console(highlight=False)
-        if not self._console.is_terminal:
-            # A file is as wide as it needs to be.
-            self._console.width = 250
-
-    def say(self, text: str) -> None:
-        """Print one line."""
-        self._console.print(text, markup=False)
-
-    def print(self, table: Table) -> None:
-        """Print a table."""
-        self._console.print(table)
+class Display(Terminal):
+    """A terminal in which a run is followed, and in which its results are told."""
 
     @contextlib.contextmanager
     def following(self, title: str, options: Options) -> Iterator[Show]:
         """Show a run while it goes on."""
         self.say(title)
-        if not self._console.is_terminal:
+        if not self.console.is_terminal:
             yield self._lines(options)
             return
-        with Live(console=self._console, transient=True, auto_refresh=False) as live:
+        with Live(console=self.console, transient=True, auto_refresh=False) as live:
             yield lambda progress: live.update(_board(progress, options), refresh=True)
 
     def _lines(self, options: Options) -> Show:
@@ -198,7 +184,7 @@ class Display:
         if any(run.returns and run.returns.cuts for runs in groups.values() for run in runs):
             for what, key in RETURNS:
                 table.add_row(what, *(_returned(runs, key) for runs in groups.values()))
-        self._console.print(table)
+        self.print(table)
 
 
 def _returned(runs: Sequence[Result], key: str) -> str:

@@ -7,6 +7,7 @@ bytes: a flush is the same for all who hold the same squares. It knows nothing o
 import base64
 import os
 import re
+import ssl
 from random import getrandbits
 from typing import Any
 
@@ -34,6 +35,15 @@ def host(name: str, port: int, secure: bool) -> str:
     """Return what a request calls its server: without the port that goes without saying."""
     shown = f"[{name}]" if ":" in name else name
     return shown if port == (443 if secure else 80) else f"{shown}:{port}"
+
+
+def tls(kind: str) -> ssl.SSLContext:
+    """Return how the certificate of a server is looked at: "checked" or "unchecked"."""
+    context = ssl.create_default_context()
+    if kind == "unchecked":
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 def handshake(host: str, path: str) -> bytes:

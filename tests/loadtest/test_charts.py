@@ -4,14 +4,14 @@ from itertools import pairwise
 
 import pytest
 
-from loadtest.charts import (
+from loadtest.kit.charts import (
     LABEL_GAP,
     Bar,
     Line,
     apart,
     bar_chart,
     line_chart,
-    save_png,
+    save,
     short,
     svg,
     tint,
@@ -35,10 +35,11 @@ def test_the_same_data_give_the_same_svg():
     assert one == other
 
 
-def test_a_png_is_written(tmp_path):
+def test_a_png_and_an_svg_are_written(tmp_path):
     bars = [Bar("redis", "#c8442f", 3.0, "3 s"), Bar("zeromq", "#1d70a2", 1.0, "1 s")]
-    save_png(bar_chart(bars, "Bars", "seconds"), tmp_path / "bars.png")
+    text = save(bar_chart(bars, "Bars", "seconds"), tmp_path, "bars")
     assert (tmp_path / "bars.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "bars.svg").read_text() == text
 
 
 @pytest.mark.parametrize("heights", [[0, 0, 0], [0, 5, 50, 51, 52, 53], [20, 21, 100], [7]])

@@ -8,30 +8,27 @@ from loadtest.queues import golang
 from loadtest.queues.children import Children
 from loadtest.queues.measure import PYTHON, Job, Options, jobs_of, run
 from loadtest.queues.series import SERIES
-from loadtest.signals import Signals
 
 RATE = 500
 
 
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory):
-    with Signals() as signals:
-        return golang.build(tmp_path_factory.mktemp("go"), signals)
+    return golang.build(tmp_path_factory.mktemp("go"))
 
 
 @pytest.fixture(params=["redis", "zeromq"])
 def broker(request):
     """The processes of a test, with a broker among them, and its URL."""
-    with Signals() as signals, Children(signals) as children:
-        start = {"redis": children.start_redis, "zeromq": children.start_forwarder}[request.param]
-        url, child = start()
-        yield children, url, child
+    with Children() as children:
+        url, [program] = children.broker(f"{request.param}://")
+        yield children, url, program
 
 
 def carried(jobs, broker):
-    children, url, child = broker
+    children, url, program = broker
     options = Options(seconds=1, rate=RATE, warm_up=0.5)
-    return run(jobs, url, options, children, [child])
+    return run(jobs, url, options, children, [program])
 
 
 def test_each_language_hears_both(worker, broker):

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from loadtest import charts
+from loadtest.kit import charts
 from loadtest.swarm.command import _judge
 from loadtest.swarm.oracle import Verdict
 from loadtest.swarm.page import page

@@ -12,6 +12,7 @@ from loadtest.peers.dialects import Colyseus, PlainJson, Refused, SocketIo
 from loadtest.peers.marker import SIZE, Tally, find, marker
 from loadtest.peers.programs import PEERS, Peer, absent
 from loadtest.peers.rows import FLATLANDS, Row, measure_peer
+from loadtest.swarm import results
 
 TINY = Path(__file__).parent / "tiny_peer.py"
 TINY_PEER = Peer("tiny", "Tiny", "tiny.py", PlainJson)
@@ -141,7 +142,7 @@ def test_what_a_server_withholds_is_missing(quick, monkeypatch):
 
 def test_a_server_that_dies_leaves_a_sentence(quick, monkeypatch):
     row = tiny(monkeypatch, "--die-after", "10")
-    assert row.trouble == "the server has died: Error: too many moves"
+    assert row.trouble == "the server ended with exit status 1: Error: too many moves"
     assert row.per_second is None
 
 
@@ -155,7 +156,7 @@ def test_a_server_that_does_not_start_leaves_a_sentence(monkeypatch):
 def test_a_server_is_gone_when_it_was_measured():
     with programs.started([sys.executable, str(TINY)]) as server:
         assert server.cost()[1] > 1
-    assert server.process.poll() is not None
+    assert server.program.process.poll() is not None
 
 
 def test_who_speaks_no_websocket_is_refused():
@@ -210,5 +211,6 @@ def test_a_chart_is_written_for_each_number_of_players(tmp_path):
 
 
 def test_the_swarm_that_fails_leaves_a_sentence(monkeypatch):
-    monkeypatch.setattr(rows.sys, "executable", "/bin/false")
-    assert "ended with 1" in rows.measure_flatlands(20, 1.0).trouble
+    monkeypatch.setattr(results.sys, "executable", "/bin/false")
+    trouble = rows.measure_flatlands(20, 1.0).trouble
+    assert trouble == "the swarm has measured nothing: it ended with exit status 1"

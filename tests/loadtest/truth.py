@@ -6,7 +6,6 @@ message in ten thousand is thrown away on its way to the clients, a run that is 
 
 import argparse
 import contextlib
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -14,8 +13,10 @@ from collections.abc import Iterator
 from needs import packages
 
 with packages("test"):
+    from loadtest.kit.options import whole
+    from loadtest.kit.processes import Program, Trouble
     from loadtest.swarm import target
-    from loadtest.swarm.run import Options, Result, TargetError, run
+    from loadtest.swarm.run import Options, Result, run
     from loadtest.swarm.scenarios import SCENARIOS
 
 BROKERS = ("memory://", "redis://", "zeromq://", "redis://,redis://", "rediscluster://")
@@ -31,12 +32,8 @@ LOSING_FOR = 10.0
 @contextlib.contextmanager
 def busy_core() -> Iterator[None]:
     """Let a process take all it gets of a core."""
-    process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
-    try:
+    with Program([sys.executable, "-c", "while True: pass"], "a busy process"):
         yield
-    finally:
-        process.kill()
-        process.wait()
 
 
 def said(result: Result) -> str:
@@ -57,15 +54,16 @@ def losing(broker: str, bots: int = 100, late: float = 400.0) -> Result:
     options = Options(bots=bots, seconds=LOSING_FOR, broker=broker, sample=bots, late=late)
     module = ("tests.loadtest.faulty_server", f'{{"lose": {ONE_IN}}}')
     squares = SCENARIOS["wander"].squares(bots)
-    with target.started(broker, 1, squares, (), module=module) as server:
+    with target.started(broker, 1, squares, module=module) as server:
         return run(options, lambda _: None, target=server)
 
 
 def main() -> int:
     """Do as many runs as the command line says; return 1 if any was not told truly."""
     parser = argparse.ArgumentParser(prog="python -m tests.loadtest.truth", description=__doc__)
-    parser.add_argument("--runs", type=int, default=100, help="of each kind on each broker (100)")
-    parser.add_argument("--brokers", nargs="+", default=BROKERS, metavar="URL")
+    add = parser.add_argument
+    add("--runs", type=whole(1, 100_000), default=100, help="of each kind on each broker (100)")
+    add("--brokers", nargs="+", default=BROKERS, metavar="URL")
     given = parser.parse_args()
     code = 0
     for broker in given.brokers:
@@ -77,8 +75,8 @@ def main() -> int:
             for _ in range(given.runs):
                 try:
                     result = do(broker)
-                except TargetError as error:
-                    print(f"truth: {error}")
+                except Trouble as trouble:
+                    print(f"truth: {trouble}")
                     return 2
                 word = said(result)
                 found[word] += 1

@@ -1,10 +1,11 @@
-"""What a run was made on, and with: it stands in every report."""
+"""What a run is made on, and with: it stands in every report."""
 
 import os
 import platform
 import shutil
 import subprocess
 import time
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -48,3 +49,10 @@ def said(program: str, option: str) -> str:
     if shutil.which(program) is None:
         return "not installed"
     return subprocess.run([program, option], capture_output=True, text=True).stdout.strip()
+
+
+def shared_out() -> tuple[Sequence[int], Sequence[int]]:
+    """Return the cores for a server and those for its clients: none, which is all, where there is
+    nothing to share out."""
+    cores = sorted(os.sched_getaffinity(0))
+    return (cores[:1], cores[1:]) if len(cores) > 1 else ((), ())

@@ -1,7 +1,7 @@
 """The look of every chart in loadtest/: one colour per backend, labels beside what they name.
 
 Functions return matplotlib figures without touching its global state; `svg` makes of one a string
-to be put into a page, with its text as text, and `save_png` a file. Nothing here knows what is
+to be put into a page, with its text as text, and `save` files. Nothing here knows what is
 drawn, and nothing is fetched: fonts are the reader's own, with a fallback.
 """
 
@@ -171,10 +171,13 @@ def svg(figure: Figure) -> str:
     return text[text.index("<svg") :]
 
 
-def save_png(figure: Figure, path: Path) -> None:
-    """Write a figure as a PNG."""
+def save(figure: Figure, folder: Path, name: str) -> str:
+    """Write a figure into a folder, as SVG and as PNG; return the former."""
+    text = svg(figure)
+    (folder / f"{name}.svg").write_text(text)
     with matplotlib.rc_context(STYLE):
-        figure.savefig(path, dpi=DPI, metadata={"Software": None})
+        figure.savefig(folder / f"{name}.png", dpi=DPI, metadata={"Software": None})
+    return text
 
 
 def blank(title: str, y: str, height: float = SIZE[1]) -> tuple[Figure, Axes]:

@@ -1,0 +1,122 @@
+"""Brokers that are started for what is measured: real programs on free ports of loopback.
+
+A broker is one entry in STARTERS. Nothing here speaks to a broker but to see that it runs.
+"""
+
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from loadtest.kit import signals
+from loadtest.kit.processes import START, Program, Trouble, find
+
+#: A broker's URL, and the programs behind it.
+Started = tuple[str, list[Program]]
+
+
+def start(stack: ExitStack, url: str) -> Started:
+    """Return a broker's URL, and what was started for it: nothing where the URL has a host.
+
+    Several URLs with commas between are a ring. What is started ends with the stack. Raises
+    Trouble and Interrupted.
+    """
+    urls, programs = [], []
+    for one in re.split(r",(?=[a-z+]+://)", url):
+        scheme, separator, rest = one.strip().partition("://")
+        made, started = one.strip(), []
+        if separator and not rest and scheme in STARTERS:
+            made, started = STARTERS[scheme](stack)
+        elif separator and not rest and scheme not in ("memory", "null"):
+            names = ", ".join(f"{name}://" for name in STARTERS)
+            raise Trouble(
+                f"{one} names no broker: give it a host, or one of {names} to have it started"
+            )
+        urls.append(made)
+        programs += started
+    return ",".join(urls), programs
+
+
+def free_ports(number: int) -> list[int]:
+    """Return ports of loopback on which nobody listens."""
+    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
+    ports = [int(listener.getsockname()[1]) for listener in listeners]
+    for listener in listeners:
+        listener.close()
+    return ports
+
+
+def redis(stack: ExitStack, *options: str, port: int | None = None) -> Started:
+    """Start a redis-server with its own defaults, but nothing on disk."""
+    port = port or free_ports(1)[0]
+    command = [
+        *(find("redis-server", "redis-server"), "--bind", "127.0.0.1", "--port", str(port)),
+        *("--dir", _folder(stack), "--save", "", "--appendonly", "no", "--logfile", ""),
+        *options,
+    ]
+    program = stack.enter_context(Program(command, "redis-server"))
+    program.ready("Ready to accept connections")
+    return f"redis://127.0.0.1:{port}", [program]
+
+
+def redis_cluster(stack: ExitStack) -> Started:
+    """Start a Redis Cluster: three masters that share the slots."""
+    client = find("redis-cli", "redis-tools")
+    ports, programs = [], []
+    for bus in free_ports(3):
+        enabled = ("--cluster-enabled", "yes", "--cluster-port", str(bus))
+        url, [program] = redis(stack, *enabled)
+        ports.append(url.rpartition(":")[2])
+        programs.append(program)
+    hosts = [f"127.0.0.1:{port}" for port in ports]
+
+    def ask(*words: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run([client, *words], capture_output=True, text=True)
+
+    def is_whole(port: str) -> bool:
+        return "cluster_state:ok" in ask("-p", port, "CLUSTER", "INFO").stdout
+
+    made = ask("--cluster", "create", *hosts, "--cluster-yes")
+    deadline = time.monotonic() + START
+    while not all(is_whole(port) for port in ports):
+        if made.returncode or time.monotonic() > deadline:
+            raise Trouble(f"the Redis Cluster does not start: {made.stdout.strip()[-200:]}")
+        signals.sleep(0.05)
+    return "rediscluster://" + ",".join(hosts), programs
+
+
+def forwarder(stack: ExitStack, ports: tuple[int, int] | None = None) -> Started:
+    """Start a forwarder of zeromq://."""
+    pull, pub = ports or free_ports(2)
+    where = ("--pull", str(pull), "--pub", str(pub))
+    return f"zeromq://127.0.0.1:{pull}?pub={pub}", [_forwarder(stack, *where)]
+
+
+def local_forwarder(stack: ExitStack) -> Started:
+    """Start a forwarder of zeromq+ipc://."""
+    path = f"{_folder(stack)}/forwarder"
+    return f"zeromq+ipc://{path}", [_forwarder(stack, "--ipc", path)]
+
+
+def _forwarder(stack: ExitStack, *where: str) -> Program:
+    command = [sys.executable, "-m", "brokers.zeromq", *where]
+    program = stack.enter_context(Program(command, "the ZeroMQ forwarder"))
+    program.ready("^ready")
+    return program
+
+
+def _folder(stack: ExitStack) -> str:
+    return stack.enter_context(tempfile.TemporaryDirectory(prefix="flatlands-broker-"))
+
+
+#: What is started for a URL without a host, by its scheme.
+STARTERS: dict[str, Callable[[ExitStack], Started]] = {
+    "redis": redis,
+    "rediscluster": redis_cluster,
+    "zeromq": forwarder,
+    "zeromq+ipc": local_forwarder,
+}

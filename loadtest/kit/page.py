@@ -1,0 +1,62 @@
+"""What is kept of a measurement: JSON with all of it, and a page that needs no other file.
+
+Headings, cells and parts of a page are HTML already; names and values of facts are not.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<style>
+ body {{ font: 16px/1.5 system-ui, sans-serif; color: #2b2b28; background: #fdfcf9;
+        max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }}
+ h1 {{ font-size: 1.6rem; }} h2 {{ font-size: 1.2rem; margin-top: 3rem; }}
+ code {{ background: #f1efe8; padding: .1rem .3rem; border-radius: 3px;
+        overflow-wrap: anywhere; }}
+ svg {{ max-width: 100%; height: auto; display: block; margin: 1rem 0; }}
+ .wide {{ overflow-x: auto; }} .note {{ color: #6d6d66; }}
+ table {{ border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }}
+ th, td {{ padding: .15rem .6rem; text-align: right; border-bottom: 1px solid #e7e5de;
+          vertical-align: bottom; }}
+ td {{ white-space: nowrap; }}
+ th:first-child, td:first-child {{ text-align: left; padding-left: 0; }}
+ .bad {{ color: #b3261e; font-weight: 600; }} .good {{ color: #3f6b26; font-weight: 600; }}
+ dl {{ display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; }}
+ dd {{ margin: 0; }}
+</style></head><body>
+<h1>{title}</h1>
+{parts}
+</body></html>
+"""
+
+
+def page(title: str, command: str, parts: Iterable[str], machine: Mapping[str, Any]) -> str:
+    """Return a page as HTML: the command that made it, its parts, and what it was made on."""
+    said = [f"<p><code>{escape(command)}</code></p>", *parts, "<h2>Made on</h2>", facts(machine)]
+    return _PAGE.format(title=escape(title), parts="\n".join(said))
+
+
+def facts(found: Mapping[str, Any]) -> str:
+    """Return a list of names and values."""
+    rows = (f"<dt>{escape(name)}</dt><dd>{escape(str(n))}</dd>" for name, n in found.items())
+    return f"<dl>{''.join(rows)}</dl>"
+
+
+def table(headings: Iterable[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table, of which all columns but the first are numbers."""
+    head = "".join(f"<th>{heading}</th>" for heading in headings)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>\n" for row in rows
+    )
+    return f'<div class="wide"><table><tr>{head}</tr>\n{body}</table></div>'
+
+
+def write_json(path: Path, found: Any) -> None:
+    """Write a file, and the folder that it is in."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(found, indent=1) + "\n")

@@ -1,0 +1,146 @@
+"""What all programs of loadtest/ share: programs that are started and ended, options, signals."""
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from loadtest.kit import signals
+from loadtest.kit.options import amount, whole
+from loadtest.kit.processes import ROOT, Program, Trouble
+from loadtest.kit.signals import Interrupted
+
+#: Seconds that anything here may take on a busy machine.
+PATIENCE = 30
+
+#: Obeys no SIGTERM, and neither does its child.
+STUBBORN = """
+import signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child = subprocess.Popen([sys.executable, "-c",
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(99)"])
+print("ready", child.pid, flush=True)
+time.sleep(99)
+"""
+
+
+def python(code, **more):
+    return Program([sys.executable, "-c", code], "the program", **more)
+
+
+def test_a_line_is_waited_for_and_the_rest_is_kept():
+    with python("print('one', flush=True); print('listens at 42'); print('last')") as program:
+        assert program.ready(r"listens at (\d+)")[1] == "42"
+        assert program.line(PATIENCE) == "last"
+        assert program.line(PATIENCE) is None
+
+
+def test_what_is_told_is_heard():
+    with python("print(input())", hears=True) as program:
+        program.tell({"number": 7})
+        assert program.line(PATIENCE) == '{"number": 7}'
+        assert program.wait(PATIENCE)
+        # It is not there any more: no matter.
+        program.tell({"number": 8})
+
+
+def test_a_program_that_does_not_start_says_why():
+    with (
+        python("print('so far'); raise ValueError('no port today')") as program,
+        pytest.raises(Trouble, match="^the program does not start: ValueError: no port today$"),
+    ):
+        program.ready("ready")
+    with (
+        python("import time; time.sleep(99)") as program,
+        pytest.raises(Trouble, match="^the program does not start: it says nothing$"),
+    ):
+        program.ready("ready", 0.1)
+    with pytest.raises(Trouble, match="^the program cannot be started: .*No such file"):
+        Program(["/nowhere/at/all"], "the program")
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("pass", "the program ended with exit status 0"),
+        ("raise SystemExit('sorry')", "the program ended with exit status 1: sorry"),
+        ("import os; os.kill(os.getpid(), 9)", "the program ended by signal 9"),
+    ],
+)
+def test_an_end_is_told_in_a_sentence(code, sentence):
+    with python(code) as program:
+        assert program.wait(PATIENCE)
+        assert program.death() == sentence
+
+
+def test_who_does_not_obey_is_ended_by_force_with_what_it_has_started():
+    with python(STUBBORN) as program:
+        child = psutil.Process(int(program.ready(r"ready (\d+)")[1]))
+        assert program.death() == ""
+        program.end(0.2)
+        assert program.process.poll() == -signal.SIGKILL
+    assert psutil.wait_procs([child], timeout=PATIENCE)[1] == []
+
+
+def test_who_stands_still_is_ended_as_well():
+    with python("import time; print('ready', flush=True); time.sleep(99)") as program:
+        program.ready("ready")
+        program.process.suspend()
+        program.end(PATIENCE)
+    assert program.process.poll() == -signal.SIGTERM
+
+
+def test_what_a_killed_starter_has_started_ends():
+    code = (
+        "import sys, time; from loadtest.kit.processes import Program\n"
+        "program = Program([sys.executable, '-c', 'import time; time.sleep(99)'], 'a child')\n"
+        "print(program.process.pid, flush=True); time.sleep(99)"
+    )
+    starter = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    with starter:
+        child = psutil.Process(int(starter.stdout.readline()))
+        starter.kill()
+    assert psutil.wait_procs([child], timeout=PATIENCE)[1] == []
+
+
+def test_a_program_gets_no_variable_that_is_not_meant_for_it(monkeypatch):
+    monkeypatch.setenv("WORKERS", "9")
+    show = "import os; print(os.environ.get('WORKERS'), os.environ['WALKERS'])"
+    with python(show, environment={"WALKERS": "3"}) as program:
+        assert program.line(PATIENCE) == "None 3"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_whoever_waits_is_told_of_a_signal(number):
+    with signals.remembered(), python("import time; time.sleep(99)") as program:
+        signals.check()
+        os.kill(os.getpid(), number)
+        started = time.monotonic()
+        for wait in (
+            lambda: signals.sleep(99), lambda: program.wait(99), lambda: program.line(99),
+            lambda: program.ready("ready"),
+        ):  # fmt: skip
+            with pytest.raises(Interrupted) as interrupted:
+                wait()
+            assert interrupted.value.number == number
+        assert time.monotonic() - started < PATIENCE
+    signals.check()
+
+
+@pytest.mark.parametrize("text", ["0", "11", "x", "-1", "1.5", ""])
+def test_what_is_no_whole_number_in_range_is_refused(text):
+    with pytest.raises(argparse.ArgumentTypeError, match=" is not a whole number, 1 to 10$"):
+        whole(1, 10)(text)
+
+
+@pytest.mark.parametrize("text", ["0.9", "10.1", "x", "nan", ""])
+def test_what_is_no_number_in_range_is_refused(text):
+    with pytest.raises(argparse.ArgumentTypeError, match=" is not a number from 1 to 10$"):
+        amount(1, 10)(text)

@@ -15,7 +15,9 @@ MAY_IMPORT = {
     "brokers": {"brokers"},
     "server": {"world", "brokers", "server"},
     "loadtest": {"loadtest"},
+    "loadtest/kit": {"loadtest"},
     "loadtest/swarm": {"loadtest"},
+    "loadtest/chaos": {"loadtest"},
     "loadtest/peers": {"loadtest"},
     "loadtest/queues": {"brokers", "loadtest"},
 }
@@ -28,13 +30,18 @@ PURE_MODULES = ["protocol", "msgpack", "terrain", "track", "state", "walk", "nam
 PAGE = re.compile(r"\b(document|window|canvas|WebSocket|localStorage|sessionStorage)\b")
 
 
-def imported(path):
+def imported_modules(path):
+    """Yield what a file imports, also for its types only: what a module may be, with its dots."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            yield from (alias.name.split(".")[0] for alias in node.names)
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute here"
-            yield (node.module or "").split(".")[0]
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def imported(path):
+    return {name.split(".")[0] for name in imported_modules(path)}
 
 
 @pytest.mark.parametrize("folder", MAY_IMPORT)
@@ -42,7 +49,7 @@ def test_a_folder_imports_only_what_it_may(folder):
     paths = list((ROOT / folder).glob("**/*.py" if folder == "server" else "*.py"))
     assert paths
     for path in paths:
-        foreign = set(imported(path)) & OURS - MAY_IMPORT[folder]
+        foreign = imported(path) & OURS - MAY_IMPORT[folder]
         assert not foreign, f"{path.name} imports {foreign}"
 
 
@@ -52,9 +59,32 @@ def test_nothing_else_in_loadtest_gets_at_the_brokers_by_way_of_their_benchmark(
             assert "loadtest.queues" not in path.read_text(), path
 
 
+def test_what_all_of_loadtest_shares_knows_nothing_of_what_is_measured():
+    for path in (ROOT / "loadtest" / "kit").glob("*.py"):
+        ours = [name for name in imported_modules(path) if name.startswith("loadtest.")]
+        assert all(name.startswith("loadtest.kit") for name in ours), path.name
+
+
+def test_no_import_of_loadtest_leads_back_to_where_it_began():
+    files = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): path
+        for path in (ROOT / "loadtest").rglob("*.py")
+    }
+    left = {}
+    for name, path in files.items():
+        # Of a module, or of what it has in it.
+        found = {n if n in files else n.rpartition(".")[0] for n in imported_modules(path)}
+        left[name] = found & files.keys()
+    assert len(left) > 40 and left["loadtest.swarm.bot"]
+    while free := {name for name, found in left.items() if not found & left.keys()}:
+        for name in free:
+            del left[name]
+    assert not left, "in a circle, or above one"
+
+
 def test_the_world_is_pure():
     for path in (ROOT / "world").glob("*.py"):
-        assert not set(imported(path)) & IMPURE, path.name
+        assert not imported(path) & IMPURE, path.name
 
 
 def test_only_the_start_opens_a_broker():

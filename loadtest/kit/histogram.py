@@ -38,6 +38,18 @@ class Histogram:
         """Return another one with the same counts."""
         return Histogram(self.counts.copy())
 
+    def sparse(self) -> tuple[Any, Any]:
+        """Return the classes that have counts, and these: arrays of one length."""
+        found = np.flatnonzero(self.counts)
+        return found, self.counts[found]
+
+    @classmethod
+    def of(cls, classes: Any, counts: Any) -> "Histogram":
+        """Return what `sparse` was made of."""
+        found = cls()
+        found.counts[classes] = counts
+        return found
+
     @property
     def total(self) -> int:
         """How many values were counted."""
@@ -56,11 +68,6 @@ class Histogram:
         """The largest value, in ms."""
         found = np.flatnonzero(self.counts)
         return _upper(int(found[-1])) / 1000 if len(found) else 0.0
-
-    def over(self, ms: float) -> int:
-        """Return how many values are above so many ms."""
-        first = int(np.array([ms * 1000], dtype=np.float32).view(np.int32)[0] >> 16) + 1
-        return int(self.counts[first:].sum())
 
     def summary(self) -> dict[str, float]:
         """Return percentiles and the maximum, in ms."""

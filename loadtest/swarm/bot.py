@@ -1,25 +1,18 @@
-"""One bot: a WebSocket client that plays as docs/protocol.md tells, without a thread of its own.
+"""One bot: a WebSocket client that plays as docs/protocol.md tells.
 
-The generator calls it when its socket can be read, and when something of it is due. It decides
-nothing: loadtest/swarm/scenarios.py does.
+It is called when something has come for it, and when something of it is due. It decides nothing:
+loadtest/swarm/scenarios.py does.
 """
 
-import os
-import select
-import socket
-import ssl
 from array import array
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import msgpack
 
 from loadtest.swarm import wire
+from loadtest.swarm.connection import CLOSED, GREETING, PLAYING, SHAKING, Connection, Door, Sockets
 from loadtest.swarm.observer import Observer
-
-if TYPE_CHECKING:
-    from loadtest.swarm.generator import Generator
-
-READ_SIZE = 32 * 1024
+from loadtest.swarm.tally import Tally
 
 #: A flush is acknowledged after so many us, or so many bytes; a quiet connection pings so often.
 PING_AFTER, PING_BYTES, PING_ANYWAY = 850_000, 90_000, 10_000_000
@@ -34,22 +27,52 @@ DEAD_AFTER, MADE_WITHIN = 8_000_000, 30_000_000
 #: A move that is sent so many us after it was due was not where it says: it is not judged.
 TOO_LATE = 500_000
 
-#: What a socket says that would have to wait.
-WAITS = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+#: Bytes that wait for a bot which does not read. A machine far away has not the megabytes of room
+#: that loopback has.
+DEAF_BUFFER = 16 * 1024
 
-CONNECTING, SECURING, SHAKING, GREETING, PLAYING, CLOSED = range(6)
+
+class World(Protocol):
+    """What a bot needs of its process, and tells it. Moments are us of the run's clock."""
+
+    door: Door
+    sockets: Sockets
+    tally: Tally
+    #: Tiles that a screen shows, and units across a square.
+    viewport: tuple[int, int]
+    span: int
+
+    def now(self) -> int:
+        """The run's clock."""
+
+    def rules(self, side: int, drop: int) -> None:
+        """The world's square side in tiles, and its outer margin."""
+
+    def welcomed(self, bot: "Bot") -> None:
+        """A bot has become a player."""
+
+    def ready(self, bot: "Bot", now: int) -> None:
+        """A bot has been told all that it holds."""
+
+    def ping_after(self, bot: "Bot", now: int) -> None:
+        """A bot has a flush to acknowledge."""
+
+    def lost(self, bot: "Bot", why: str, code: int, played: bool) -> None:
+        """A bot's connection has ended without its will; `played`: it had been welcomed."""
+
+    def forget(self, bot: "Bot") -> None:
+        """A bot is no player any more."""
 
 
-class Bot:
+class Bot(Connection):
     """See the module. Times are us of the run's clock but for tracks, which begin in ms of the
     clock of the bot's node: `offset` is that clock less ours, in ms, by the quickest pong yet."""
 
-    def __init__(self, world: "Generator", index: int, *, observes: bool) -> None:
-        self.world = world
+    def __init__(self, world: World, index: int, *, observes: bool) -> None:
+        super().__init__(world.door, world.sockets)
+        self.world, self._tally = world, world.tally
         self.index = index
         self.observer = Observer() if observes else None
-        self.state = CLOSED
-        self.fd = -1
         self.id = 0
         #: What the scenario keeps of it.
         self.home = (0, 0)
@@ -57,7 +80,6 @@ class Bot:
         self.turn = 0
         #: Whether it takes nothing more once it has joined, and whether it breaks the rules.
         self.deaf = self.rude = False
-        self.reads = True
         self.lives: list[dict[str, Any]] = []
         self.asked = 0
         #: What it would come back with, as whom, and its last seq; how often it has tried to.
@@ -70,17 +92,7 @@ class Bot:
 
     def connect(self, now: int) -> None:
         """Begin to connect: as who it was, where it was cut off, else as a new player."""
-        self.socket: socket.socket = socket.socket(self.world.family)
-        self.socket.setblocking(False)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.reads = True
-        if self.deaf:
-            # A machine far away has not the megabytes of room that loopback has.
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 * 1024)
-        self.fd = self.socket.fileno()
-        self._rest = self._unsent = b""
-        self._why = "the server hung up"
-        self.state = CONNECTING
+        self._rest = b""
         self.asked = now
         self._former_seq = self._timeline[-1][0] if self.former and self._timeline else 0
         self.id = 0
@@ -107,107 +119,37 @@ class Bot:
         self.held_changes = 0
         if self.observer is not None:
             self.observer = Observer()
-        self.world.register(self, select.EPOLLOUT)
-        try:
-            self.socket.connect(self.world.address)
-        except BlockingIOError:
-            pass
-        except OSError as error:
-            self.lose(f"cannot connect: {error.strerror}")
+        self.dial(DEAF_BUFFER if self.deaf else 0)
 
-    def writable(self) -> None:
-        """The socket can be written."""
-        if self.state == CONNECTING:
-            error = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-            if error:
-                self.lose(f"cannot connect: {os.strerror(error)}")
-            elif self.world.tls is None:
-                self._connected()
-            else:
-                self.socket = self.world.tls.wrap_socket(
-                    self.socket, do_handshake_on_connect=False, server_hostname=self.world.name
-                )
-                self.state = SECURING
-                self.secure()
-        elif self._unsent:
-            data, self._unsent = self._unsent, b""
-            self.world.modify(self, select.EPOLLIN if self.reads else 0)
-            self.write(data)
-
-    def secure(self) -> None:
-        """Go on with the handshake of TLS."""
-        assert isinstance(self.socket, ssl.SSLSocket)
-        try:
-            self.socket.do_handshake()
-        except ssl.SSLWantReadError:
-            self.world.modify(self, select.EPOLLIN)
-        except ssl.SSLWantWriteError:
-            self.world.modify(self, select.EPOLLOUT)
-        except OSError as error:
-            self.lose(f"cannot connect: {_why(error)}")
-        else:
-            self._connected()
-
-    def _connected(self) -> None:
-        self.state = SHAKING
-        self.world.modify(self, select.EPOLLIN)
-        self.write(wire.handshake(self.world.host, self.world.path))
-
-    def write(self, data: bytes) -> None:
-        """Send bytes; what the kernel does not take waits."""
-        if self._unsent:
-            self._unsent += data
-            return
-        try:
-            sent = self.socket.send(data)
-        except WAITS:
-            sent = 0
-        except OSError as error:
-            self.lose(_why(error))
-            return
-        if sent != len(data):
-            self._unsent = data[sent:]
-            both = select.EPOLLOUT | (select.EPOLLIN if self.reads else 0)
-            self.world.modify(self, both)
-
-    def read(self) -> bytes | None:
-        """Take what the socket has: b"" is its end, None nothing."""
-        try:
-            data = self.socket.recv(READ_SIZE)
-        except WAITS:
-            return None
-        except OSError as error:
-            self._why = _why(error)
-            data = b""
-        if not data:
-            self.reads = False
-        return data
+    def opened(self) -> None:
+        """Begin the WebSocket."""
+        self.write(wire.handshake(self._door.host, self._door.path))
 
     def received(self, data: bytes, now: int) -> None:
-        """Look at what was read at a moment."""
+        """Look at what was read at a moment: b"" is the end."""
         if not data:
             self.lose(self._why)
             return
-        world = self.world
-        world.bytes += len(data)
+        tally = self._tally
+        tally.bytes += len(data)
         if self.state == SHAKING:
             self._shake(self._rest + data)
             return
         try:
-            parts, self._rest = world.reader.take(self._rest + data if self._rest else data)
+            parts, self._rest = tally.reader.take(self._rest + data if self._rest else data)
             for part in parts:
                 if not isinstance(part, wire.Chunk):
                     self._other(part, now)
                     continue
                 part.arrivals.append(now)
-                world.events += part.events
+                tally.events += part.events
                 if self.observer is not None:
                     for batch in part.batches:
                         self.observer.batch(batch, now)
                 self._unread += part.size
                 if part.flush and self.state == PLAYING:
                     if not self.ping_due:
-                        world.ping_after(self, now)
+                        self.world.ping_after(self, now)
                     self.flush = part.flush
                     if self._unread > PING_BYTES:
                         self.ping(now)
@@ -254,9 +196,7 @@ class Bot:
         if self.id:
             self.lives.append(self.life(self.world.now(), why))
             self.former = self.id
-        self.world.unregister(self)
-        self.socket.close()
-        self.state, self.fd = CLOSED, -1
+        self.hang_up()
 
     def life(self, left: int, why: str = "") -> dict[str, Any]:
         """Return what this bot did since it joined, and, if it observes, what it was told.
@@ -347,7 +287,7 @@ class Bot:
             return
         kind = payload[1]
         if kind == wire.SNAPSHOT:
-            self.world.snapshots += 1
+            self._tally.snapshots += 1
             if self.missing:
                 unpacker = msgpack.Unpacker()
                 unpacker.feed(payload)
@@ -362,7 +302,7 @@ class Bot:
         elif kind == wire.PONG:
             self._pong(*msgpack.unpackb(payload)[1:3], now)
         elif kind == wire.RESYNC:
-            self.world.resyncs += 1
+            self._tally.resyncs += 1
             if self.observer is not None:
                 self.observer.resync(now)
         elif kind == wire.TOKEN:
@@ -376,7 +316,7 @@ class Bot:
         elif kind == wire.WELCOME:
             self._welcome(msgpack.unpackb(payload), now)
         elif kind == wire.ERROR:
-            self.world.complain(self, *msgpack.unpackb(payload)[1:3])
+            self._tally.refused(self.rude, *msgpack.unpackb(payload)[1:3])
 
     def _welcome(self, fields: list[Any], now: int) -> None:
         _, _, self.id, node_now, _, x, y, side, _, _, _, drop = fields[:12]
@@ -404,7 +344,7 @@ class Bot:
             self.offset = node_now - (then + now) / 2000
         self.awaited = 0 if then >= self.pinged else self.pinged
         if now - then > SLOW:
-            self.world.slow.append((then, now))
+            self._tally.slow.append((then, now))
 
     def _hold(self, rect: tuple[int, int, int, int], now: int) -> None:
         if self.held is not None and rect != self.held:
@@ -421,7 +361,3 @@ class Bot:
         if not self.missing and not self.ready_at:
             self.ready_at = now
             self.world.ready(self, now)
-
-
-def _why(error: OSError) -> str:
-    return error.strerror or str(error) or type(error).__name__

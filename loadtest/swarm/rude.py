@@ -3,15 +3,12 @@
 import math
 import os
 import random
-from typing import TYPE_CHECKING
 
 from loadtest.swarm import wire
-
-if TYPE_CHECKING:
-    from loadtest.swarm.bot import Bot
+from loadtest.swarm.bot import Bot
 
 
-def offend(bot: "Bot") -> None:
+def offend(bot: Bot) -> None:
     """Break one rule, any of them."""
     way = random.randrange(7)
     if way == 0:

@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 
 from loadtest.kit import signals
-from loadtest.kit.histogram import CLASSES, Histogram
+from loadtest.kit.histogram import Histogram
 from loadtest.kit.machine import shared_out
 from loadtest.kit.signals import Interrupted
 from loadtest.swarm import target as targets
-from loadtest.swarm.generator import HOUSEKEEPING, Plan
+from loadtest.swarm.generator import HOUSEKEEPING
 from loadtest.swarm.generator import main as generate
 from loadtest.swarm.oracle import Verdict, World, judge_world
+from loadtest.swarm.plan import Plan
 from loadtest.swarm.scenarios import SCENARIOS
 from loadtest.swarm.screens import Returns, Screens, look, returns
 from loadtest.swarm.target import Target, Watch
@@ -402,10 +403,7 @@ class _Run:
         pair = Histogram(), Histogram()
         for told in self._latest.values():
             for histogram, name in zip(pair, ("latency", "late"), strict=True):
-                found, counts = told[name]
-                dense = np.zeros(CLASSES, dtype=np.int64)
-                dense[found] = counts
-                histogram += Histogram(dense)
+                histogram += Histogram.of(*told[name])
         return pair
 
     # What is shown, and what is kept.

@@ -7,12 +7,9 @@ import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from loadtest.swarm import wire
-
-if TYPE_CHECKING:
-    from loadtest.swarm.bot import Bot
+from loadtest.swarm.bot import Bot
 
 TILE = 1024
 
@@ -22,7 +19,7 @@ AROUND = [(1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1)]
 Move = tuple[int, ...]
 
 
-def wander(bot: "Bot", now: int) -> Move:
+def wander(bot: Bot, now: int) -> Move:
     """Walk about within a few tiles of where one began."""
     back = _homewards(bot, now, 6 * TILE)
     if back is not None:
@@ -32,7 +29,7 @@ def wander(bot: "Bot", now: int) -> Move:
     return wire.WALK, *random.choice(AROUND)
 
 
-def mill(bot: "Bot", now: int) -> Move:
+def mill(bot: Bot, now: int) -> Move:
     """Go to and fro within one's square, and never out of it."""
     span = bot.world.span
     place = []
@@ -42,7 +39,7 @@ def mill(bot: "Bot", now: int) -> Move:
     return wire.GO, *place
 
 
-def march(bot: "Bot", now: int) -> Move:
+def march(bot: Bot, now: int) -> Move:
     """Walk on across borders, and turn where the way is blocked or home is far."""
     x, y = bot.at(now)
     back = _homewards(bot, now, 96 * TILE)
@@ -63,7 +60,7 @@ def march(bot: "Bot", now: int) -> Move:
     return wire.WALK, dx, dy
 
 
-def border(bot: "Bot", now: int) -> Move:
+def border(bot: Bot, now: int) -> Move:
     """Walk to the nearest border of a column, then cross it at every move."""
     span = bot.world.span
     x, y = bot.at(now)
@@ -71,13 +68,13 @@ def border(bot: "Bot", now: int) -> Move:
     return wire.WALK, 1 if x < line else -1, 0
 
 
-def circle(bot: "Bot", now: int) -> Move:
+def circle(bot: Bot, now: int) -> Move:
     """Walk in a circle, an eighth of a turn a move."""
     bot.turn += 1
     return wire.WALK, *AROUND[bot.turn % 8]
 
 
-def hop(bot: "Bot", now: int) -> Move:
+def hop(bot: Bot, now: int) -> Move:
     """Click on a spot some tiles away, rather towards home when far from it."""
     x, y = bot.at(now)
     back = _homewards(bot, now, 24 * TILE) or (0, 0)
@@ -89,7 +86,7 @@ def hop(bot: "Bot", now: int) -> Move:
     )
 
 
-def step(bot: "Bot", now: int) -> Move:
+def step(bot: Bot, now: int) -> Move:
     """A small step about one's place: for life, where only that it is heard matters."""
     bot.turn += 1
     x, y = bot.home
@@ -98,7 +95,7 @@ def step(bot: "Bot", now: int) -> Move:
     return wire.GO, x + bot.turn % 2 * inwards * TILE // 2, y
 
 
-def _homewards(bot: "Bot", now: int, within: int) -> tuple[int, int] | None:
+def _homewards(bot: Bot, now: int, within: int) -> tuple[int, int] | None:
     """Return the direction home for who is farther from it than that along an axis."""
     x, y = bot.at(now)
     dx, dy = bot.home[0] - x, bot.home[1] - y
@@ -120,7 +117,7 @@ class Scenario:
     """
 
     about: str
-    move: "Callable[[Bot, int], Move]"
+    move: Callable[[Bot, int], Move]
     rate: float = 2.0
     share: int = 20
     stay: float = 0.0

@@ -4,8 +4,9 @@ import multiprocessing
 import select
 import socket
 
-from loadtest.swarm.bot import CLOSED, PLAYING
-from loadtest.swarm.generator import Generator, Plan
+from loadtest.swarm.connection import CLOSED, PLAYING
+from loadtest.swarm.generator import Generator
+from loadtest.swarm.plan import Plan
 
 PLAN = Plan(
     address=("127.0.0.1", 1), name="", tls="", path="/ws", scenario="slow", rate=1.0,
@@ -16,7 +17,7 @@ PLAN = Plan(
 def test_who_stands_from_a_moment_that_is_yet_to_come_is_where_it_stands():
     ours, theirs = multiprocessing.Pipe()
     with ours, theirs:
-        bot = Generator(theirs, PLAN)._bots[0]
+        bot = Generator(theirs, PLAN).play.bots[0]
         bot.offset, bot.position = 0.0, (7, 8, 0, 0, 5000, 0)
         assert bot.at(4_999_000) == bot.at(5_001_000) == (7, 8)
         bot.position = 7, 8, 100, 0, 5000, 10
@@ -27,19 +28,19 @@ def test_a_bot_that_never_reads_and_is_hung_up_on_keeps_nobody_awake():
     ours, theirs = multiprocessing.Pipe()
     with ours, theirs:
         generator = Generator(theirs, PLAN)
-        bot = generator._bots[1]
+        bot = generator.play.bots[1]
         near, far = socket.socketpair()
         bot.socket, bot.fd, bot.state, bot.id = near, near.fileno(), PLAYING, 7
         bot.deaf, bot.reads = True, False
         bot.observer = None
         bot.offset = bot.held_changes = bot.ready_at = bot._welcomed = 0
         bot._intents, bot._late, bot._heard, bot._unsent = [], [], [], b""
-        generator.register(bot, 0)
+        generator.sockets.register(bot, 0)
         far.close()
         # It would be told at once, again and again, for as long as it is registered.
-        [(fd, mask)] = generator._epoll.poll(1)
+        [(fd, mask)] = generator.sockets.epoll.poll(1)
         assert fd == bot.fd and mask & select.EPOLLHUP
-        generator._serve(bot, mask)
-        assert bot.state == CLOSED and generator.counted["deaf_closed"] == 1
-        assert generator._epoll.poll(0) == []
-        generator._epoll.close()
+        generator.serve(bot, mask)
+        assert bot.state == CLOSED and generator.tally.counted["deaf_closed"] == 1
+        assert generator.sockets.epoll.poll(0) == []
+        generator.sockets.epoll.close()

@@ -1,0 +1,190 @@
+"""A bot's connection: TCP, TLS where it is wanted, and bytes both ways, none of which blocks.
+
+Whoever waits for sockets calls it when its own can be read or written.
+"""
+
+import os
+import select
+import socket
+import ssl
+from dataclasses import dataclass
+from typing import Any
+
+from loadtest.swarm import wire
+
+READ_SIZE = 32 * 1024
+
+#: What a socket says that would have to wait.
+WAITS = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+
+CONNECTING, SECURING, SHAKING, GREETING, PLAYING, CLOSED = range(6)
+
+
+@dataclass(frozen=True)
+class Door:
+    """Where a server is: a number and a port, what it calls itself, how its certificate is looked
+    at, if at all, and the path of the WebSocket."""
+
+    address: tuple[str, int]
+    name: str
+    tls: ssl.SSLContext | None
+    path: str
+
+    @property
+    def host(self) -> str:
+        """What a request calls the server."""
+        return wire.host(self.name, self.address[1], self.tls is not None)
+
+
+class Connection:
+    """See the module. What is said and heard is the subclass': `opened`, `received`, `lose`."""
+
+    def __init__(self, door: Door, sockets: "Sockets") -> None:
+        self._door, self._sockets = door, sockets
+        self.socket: socket.socket
+        self.state = CLOSED
+        self.fd = -1
+        #: Whether anything more is to be read.
+        self.reads = False
+
+    def opened(self) -> None:
+        """It can be written to."""
+        raise NotImplementedError
+
+    def received(self, data: bytes, now: int) -> None:
+        """Look at what was read at a moment: b"" is the end."""
+        raise NotImplementedError
+
+    def lose(self, why: str, code: int = 0) -> None:
+        """It is over, and not by our will; `code` is that of a close frame."""
+        raise NotImplementedError
+
+    def dial(self, receive_buffer: int) -> None:
+        """Begin to connect. A receive buffer of 0 is the system's own."""
+        family = socket.AF_INET6 if ":" in self._door.address[0] else socket.AF_INET
+        self.socket = socket.socket(family)
+        self.socket.setblocking(False)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if receive_buffer:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.fd = self.socket.fileno()
+        self.reads = True
+        self._unsent = b""
+        self._why = "the server hung up"
+        self.state = CONNECTING
+        self._sockets.register(self, select.EPOLLOUT)
+        try:
+            self.socket.connect(self._door.address)
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            self.lose(f"cannot connect: {error.strerror}")
+
+    def writable(self) -> None:
+        """The socket can be written."""
+        if self.state == CONNECTING:
+            error = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if error:
+                self.lose(f"cannot connect: {os.strerror(error)}")
+            elif self._door.tls is None:
+                self._connected()
+            else:
+                self.socket = self._door.tls.wrap_socket(
+                    self.socket, do_handshake_on_connect=False, server_hostname=self._door.name
+                )
+                self.state = SECURING
+                self.secure()
+        elif self._unsent:
+            data, self._unsent = self._unsent, b""
+            self._sockets.modify(self, select.EPOLLIN if self.reads else 0)
+            self.write(data)
+
+    def secure(self) -> None:
+        """Go on with the handshake of TLS."""
+        assert isinstance(self.socket, ssl.SSLSocket)
+        try:
+            self.socket.do_handshake()
+        except ssl.SSLWantReadError:
+            self._sockets.modify(self, select.EPOLLIN)
+        except ssl.SSLWantWriteError:
+            self._sockets.modify(self, select.EPOLLOUT)
+        except OSError as error:
+            self.lose(f"cannot connect: {_why(error)}")
+        else:
+            self._connected()
+
+    def _connected(self) -> None:
+        self.state = SHAKING
+        self._sockets.modify(self, select.EPOLLIN)
+        self.opened()
+
+    def write(self, data: bytes) -> None:
+        """Send bytes; what the kernel does not take waits."""
+        if self._unsent:
+            self._unsent += data
+            return
+        try:
+            sent = self.socket.send(data)
+        except WAITS:
+            sent = 0
+        except OSError as error:
+            self.lose(_why(error))
+            return
+        if sent != len(data):
+            self._unsent = data[sent:]
+            both = select.EPOLLOUT | (select.EPOLLIN if self.reads else 0)
+            self._sockets.modify(self, both)
+
+    def read(self) -> bytes | None:
+        """Take what the socket has: b"" is its end, None nothing."""
+        try:
+            data = self.socket.recv(READ_SIZE)
+        except WAITS:
+            return None
+        except OSError as error:
+            self._why = _why(error)
+            data = b""
+        if not data:
+            self.reads = False
+        return data
+
+    def read_nothing_more(self) -> None:
+        """Leave in the socket whatever comes."""
+        self.reads = False
+        self._sockets.modify(self, 0)
+
+    def hang_up(self) -> None:
+        """Close the socket."""
+        self._sockets.unregister(self)
+        self.socket.close()
+        self.state, self.fd = CLOSED, -1
+
+
+class Sockets:
+    """Those of a process, and what it waits for of each."""
+
+    def __init__(self) -> None:
+        self.epoll = select.epoll()
+        self._by_fd: dict[int, Connection] = {}
+
+    def of(self, fd: int) -> Any:
+        """Return whose socket this is, if it is a connection's."""
+        return self._by_fd.get(fd)
+
+    def register(self, connection: Connection, mask: int) -> None:
+        """A connection has a socket."""
+        self._by_fd[connection.fd] = connection
+        self.epoll.register(connection.fd, mask)
+
+    def modify(self, connection: Connection, mask: int) -> None:
+        """A connection waits for something else."""
+        self.epoll.modify(connection.fd, mask)
+
+    def unregister(self, connection: Connection) -> None:
+        """A connection's socket is about to be closed."""
+        self._by_fd.pop(connection.fd, None)
+        self.epoll.unregister(connection.fd)
+
+
+def _why(error: OSError) -> str:
+    return error.strerror or str(error) or type(error).__name__

@@ -1,0 +1,219 @@
+"""What the bots of a process do: join, move as their scenario says, part, and come back.
+
+Times are us of the run's clock.
+"""
+
+import random
+from typing import Any
+
+from loadtest.swarm import wire
+from loadtest.swarm.agenda import Agenda
+from loadtest.swarm.bot import PING_AFTER, Bot
+from loadtest.swarm.connection import CLOSED, PLAYING, Door, Sockets
+from loadtest.swarm.lockstep import Lockstep
+from loadtest.swarm.plan import Plan
+from loadtest.swarm.rude import offend
+from loadtest.swarm.scenarios import JOIN_WITHIN, SCENARIOS
+from loadtest.swarm.tally import Tally
+
+SECOND = 1_000_000
+
+#: A bot that leaves comes again after so many us.
+AWAY = SECOND // 2
+
+#: A bot that was cut off tries again after so many us, twice as many each time up to the latter,
+#: half of it at random; not after these close codes.
+BACK_AFTER, BACK_AFTER_MOST = 400_000, 8 * SECOND
+NEVER_BACK = (1002, 1003, 1007, 1008, 1009, 4001)
+
+#: The server restarts, says this close code.
+RESTART = 1012
+
+
+class Play:
+    """See the module. It is the bots' `World`."""
+
+    def __init__(self, plan: Plan, sockets: Sockets, agenda: Agenda, tally: Tally) -> None:
+        self._plan, self._agenda = plan, agenda
+        self.sockets, self.tally = sockets, tally
+        self.door = Door(
+            plan.address, plan.name, wire.tls(plan.tls) if plan.tls else None, plan.path
+        )
+        self.viewport = plan.viewport
+        self.span = self.drop = 0
+        self.now = plan.now
+        self._scenario = SCENARIOS[plan.scenario]
+        self.bots = [self._make(index) for index in plan.indices]
+        self.lockstep = Lockstep(plan, agenda, tally.counted)
+        #: Whether bots move; and whether who is cut off comes back.
+        self._moving, self._returns = False, plan.returns
+        #: The bots on their way back.
+        self.away: set[Bot] = set()
+
+    def _make(self, index: int) -> Bot:
+        scenario = self._scenario
+        observes = scenario.lockstep or index % self._plan.sample == 0
+        bot = Bot(self, index, observes=observes)
+        # Evenly among the others; the first observes, and behaves.
+        kind = (index * 0.6180339887498949) % 1
+        if not observes:
+            bot.deaf = 0 < kind < scenario.deaf
+            bot.rude = 0 < kind < scenario.rude
+        return bot
+
+    # What is ordered.
+
+    def join(self, *, early: bool) -> None:
+        """Let those join who come early, or those who come late."""
+        now, late = self.now(), self._scenario.late
+        bots = [bot for bot in self.bots if (bot.index % 100 >= late * 100) == early]
+        pause = 1 / self._plan.joins if early or not late else JOIN_WITHIN / max(len(bots), 1)
+        for turn, bot in enumerate(bots):
+            self._agenda.put(now + round(turn * pause * SECOND), self._join, bot)
+
+    def move(self) -> None:
+        """Let all who are ready move, and others as soon as they are."""
+        self._moving = True
+        now = self.now()
+        for bot in self.bots:
+            if bot.state == PLAYING and bot.ready_at:
+                self._begin(bot, now)
+
+    def stop(self) -> None:
+        """Let all stand, so that what is believed in the end can be compared."""
+        self._moving = False
+        now = self.now()
+        self.lockstep.stop(now)
+        for bot in self.bots:
+            if bot.state == PLAYING and bot.ready_at and not bot.rude:
+                bot.intend(wire.WALK, now, 0, 0)
+
+    def close(self, code: int, share: float) -> None:
+        """Let some bots close their connections with a code, and come back."""
+        for bot in self.bots:
+            if bot.state == PLAYING and random.random() < share:
+                bot.leave(code)
+                self._come_back(bot)
+
+    def end(self) -> None:
+        """Let all leave for good."""
+        self._returns = False
+        for bot in self.bots:
+            bot.leave()
+
+    # What bots tell.
+
+    def rules(self, side: int, drop: int) -> None:
+        """See World."""
+        self.span, self.drop = side * 1024, drop
+
+    def welcomed(self, bot: Bot) -> None:
+        """See World."""
+        self.tally.players[bot.id] = bot
+        if bot.former and bot.former != bot.id:
+            self.tally.players.pop(bot.former, None)
+        self.tally.counted["joins"] += 1
+
+    def forget(self, bot: Bot) -> None:
+        """See World."""
+        self.tally.players.pop(bot.former or bot.id, None)
+
+    def ready(self, bot: Bot, now: int) -> None:
+        """See World."""
+        bot.tries = 0
+        self.away.discard(bot)
+        if bot.deaf:
+            bot.read_nothing_more()
+        if self._scenario.stay:
+            stay = random.uniform(0.5, 1.5) * self._scenario.stay * SECOND
+            self._agenda.put(now + round(stay), self._part, bot, bot.asked)
+        if self._moving:
+            self._begin(bot, now)
+
+    def lost(self, bot: Bot, why: str, code: int, played: bool) -> None:
+        """See World."""
+        counted = self.tally.counted
+        if bot.rude:
+            counted["rude_closed"] += 1
+            bot.begin_anew()
+            self._agenda.put(self.now() + SECOND, self._join, bot)
+            return
+        if bot.deaf and bot.id:
+            # Who never reads is let go in the end: it was to be so.
+            counted["deaf_closed"] += 1
+            return
+        self.tally.cuts[why] += 1
+        if played or not bot.former:
+            # Else it is on its way back, and was counted.
+            counted["sent_away" if code == RESTART and played else "lost"] += 1
+        if self._returns and code not in NEVER_BACK:
+            self._come_back(bot)
+        else:
+            self.away.discard(bot)
+
+    def _come_back(self, bot: Bot) -> None:
+        pause = min(BACK_AFTER << min(bot.tries, 8), BACK_AFTER_MOST)
+        bot.tries += 1
+        self.away.add(bot)
+        self._agenda.put(
+            self.now() + round(pause * (0.5 + random.random() / 2)), self._join, bot
+        )
+
+    def ping_after(self, bot: Bot, now: int) -> None:
+        """See World."""
+        bot.ping_due = True
+        if bot.flush:
+            self._agenda.append(now + PING_AFTER, self._ping, bot)
+        else:
+            # The first one reaches all at once: they would go on to ping at once, as no people do.
+            self._agenda.put(now + random.randrange(PING_AFTER), self._ping, bot)
+
+    # What is due. Who comes back begins anew: what is due for it is told apart by when it asked to
+    # join, its `life`.
+
+    def _join(self, bot: Bot, due: int, _: Any) -> None:
+        if bot.state == CLOSED:
+            bot.connect(self.now())
+
+    def _ping(self, bot: Bot, due: int, _: Any) -> None:
+        if bot.ping_due and bot.state == PLAYING:
+            bot.ping(self.now())
+
+    def _moves(self, bot: Bot, life: int) -> bool:
+        return self._moving and bot.asked == life and bot.state == PLAYING
+
+    def _part(self, bot: Bot, due: int, life: int) -> None:
+        if self._moves(bot, life):
+            bot.leave()
+            self._agenda.put(self.now() + AWAY, self._join, bot)
+
+    def _begin(self, bot: Bot, now: int) -> None:
+        if bot.rude:
+            self._agenda.put(now + SECOND // 2, self._offend, bot, bot.asked)
+        elif self._scenario.lockstep:
+            self.lockstep.begin(bot, now)
+        elif self._plan.rate > 0:
+            pause = SECOND / self._plan.rate
+            first = now + random.random() * pause
+            self._agenda.put(round(first), self._move, bot, (bot.asked, first))
+
+    def _move(self, bot: Bot, due: int, state: tuple[int, float]) -> None:
+        life, exactly = state
+        if not self._moves(bot, life):
+            return
+        kind, *fields = self._scenario.move(bot, due)
+        bot.intend(kind, due, *fields)
+        self.tally.counted["moves"] += 1
+        self.tally.lateness.append(self.now() - due)
+        exactly += SECOND / self._plan.rate
+        if bot.state == PLAYING:
+            self._agenda.put(round(exactly), self._move, bot, (life, exactly))
+
+    def _offend(self, bot: Bot, due: int, life: int) -> None:
+        """Break the rules, in one of many ways."""
+        if not self._moves(bot, life):
+            return
+        self.tally.counted["offences"] += 1
+        offend(bot)
+        if bot.state == PLAYING:
+            self._agenda.put(self.now() + SECOND // 5, self._offend, bot, life)

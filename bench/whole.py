@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Callable
 from typing import Any
 
-from loadtest.swarm.results import run_apart
+from loadtest.swarm.kept import run_apart
 
 #: Seconds measured in each run, and in those of a full measurement, of which there are so many.
 SECONDS, FULL_SECONDS, FULL_TIMES = 6, 8, 3

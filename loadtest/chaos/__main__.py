@@ -25,7 +25,8 @@ with packages("swarm"):
     from loadtest.kit.processes import Trouble
     from loadtest.kit.signals import Interrupted
     from loadtest.swarm import show
-    from loadtest.swarm.run import Field, Options, Result, run
+    from loadtest.swarm.result import Options, Result
+    from loadtest.swarm.run import Field, run
 
 #: Seconds between the begin of the measured time and the fault, and from its end to that of the
 #: run, besides what is promised.

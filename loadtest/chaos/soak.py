@@ -10,7 +10,8 @@ from loadtest.chaos.faults import FAULTS, SOAKING
 from loadtest.chaos.ground import Ground
 from loadtest.kit import signals
 from loadtest.swarm import show
-from loadtest.swarm.run import Field, Options, run
+from loadtest.swarm.result import Options
+from loadtest.swarm.run import Field, run
 
 #: Seconds between two faults, and after which nothing of those who left is left: a lost player
 #: stays for ten.

@@ -12,7 +12,7 @@ from loadtest.peers import programs
 from loadtest.peers.client import Client, Measured, block
 from loadtest.peers.dialects import Refused
 from loadtest.peers.programs import Peer
-from loadtest.swarm.results import run_apart
+from loadtest.swarm.kept import run_apart
 
 FLATLANDS = "flatlands"
 

@@ -11,8 +11,9 @@ from loadtest.kit.options import amount, whole
 from loadtest.kit.page import write_json
 from loadtest.kit.processes import SPARE_DESCRIPTORS, Trouble, raise_descriptor_limit
 from loadtest.kit.signals import Interrupted
-from loadtest.swarm import results, show
-from loadtest.swarm.run import LATE, Options, Result, run
+from loadtest.swarm import kept, show
+from loadtest.swarm.result import LATE, Options, Result
+from loadtest.swarm.run import run
 from loadtest.swarm.scenarios import SCENARIOS
 from loadtest.swarm.target import there
 
@@ -58,9 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _keep(given: argparse.Namespace, done: list[Result]) -> None:
     if given.json is not None:
-        write_json(given.json, results.kept(done))
+        write_json(given.json, kept.as_json(done))
     if given.report is not None:
-        results.write_report(given.report, done)
+        kept.write_report(given.report, done)
 
 
 def _judge(done: list[Result], display: show.Display) -> int:

@@ -13,7 +13,7 @@ from loadtest.kit import charts
 from loadtest.kit import page as kit
 from loadtest.kit.charts import Bar, Line
 from loadtest.swarm.oracle import Verdict
-from loadtest.swarm.run import Result
+from loadtest.swarm.result import Result
 from loadtest.swarm.show import (
     FAULTS,
     FIGURES,

@@ -7,10 +7,8 @@ and what is under way arrives; then the oracle judges. It prints nothing.
 import multiprocessing
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -23,11 +21,13 @@ from loadtest.kit.signals import Interrupted
 from loadtest.swarm import target as targets
 from loadtest.swarm.generator import HOUSEKEEPING
 from loadtest.swarm.generator import main as generate
-from loadtest.swarm.oracle import Verdict, World, judge_world
+from loadtest.swarm.oracle import World, judge
 from loadtest.swarm.plan import Plan
+from loadtest.swarm.result import Options, Progress, Result, Show
 from loadtest.swarm.scenarios import SCENARIOS
-from loadtest.swarm.screens import Returns, Screens, look, returns
+from loadtest.swarm.screens import look, returns
 from loadtest.swarm.target import Target, Watch
+from loadtest.swarm.window import Told, Window
 from loadtest.swarm.wire import FIRST_NUMBER
 
 SECOND = 1_000_000
@@ -47,102 +47,6 @@ ALONE = 30.0
 
 #: Seconds within which who was cut off must be back.
 BACK_WITHIN = 20.0
-
-#: A run is not valid if a process of the swarm used more than this share of a core, or sent one
-#: move in a hundred later than so many ms after it was due, unless told otherwise.
-BUSY, LATE = 0.9, 50.0
-
-
-@dataclass
-class Options:
-    """What a run is told. `url` names a server that runs, and is the target's; else one is started
-    with `broker` and `workers`. `sample` bots observe (all of a small swarm). `pin` keeps server
-    and swarm apart; `returns` says that who is cut off comes back; `insecure` that any certificate
-    will do; `late` is how late, in ms, one move in a hundred may be sent by a swarm that is
-    believed."""
-
-    bots: int = 1000
-    seconds: float = 30.0
-    scenario: str = "wander"
-    url: str | None = None
-    broker: str = ""
-    workers: int = 1
-    rate: float | None = None
-    squares: int | None = None
-    viewport: tuple[int, int] | None = None
-    processes: int = 1
-    sample: int = 40
-    joins: float = 500.0
-    pin: bool = True
-    returns: bool = True
-    insecure: bool = False
-    late: float = LATE
-
-
-@dataclass
-class Result:
-    """What came of a run. Latencies are ms, from the moment a move was due to a bot's receiving it;
-    `series` has one row for each second of the measured time."""
-
-    options: Options
-    broker: str = ""
-    error: str | None = None
-    verdict: Verdict | None = None
-    measured: float = 0.0
-    totals: dict[str, float] = field(default_factory=dict)
-    latency: dict[str, float] = field(default_factory=dict)
-    joining: dict[str, float] = field(default_factory=dict)
-    series: list[dict[str, float]] = field(default_factory=list)
-    server: dict[str, Any] = field(default_factory=dict)
-    complaints: dict[str, int] = field(default_factory=dict)
-    cuts: dict[str, int] = field(default_factory=dict)
-    screens: Screens | None = None
-    returns: Returns | None = None
-    #: Why the swarm is not to be believed: then nothing is judged.
-    invalid: list[str] = field(default_factory=list)
-    #: The error is one whatever the swarm was like.
-    certain: bool = False
-
-    @property
-    def faults(self) -> list[str]:
-        """What makes the run fail, in words."""
-        found = [self.error] if self.error else []
-        if self.invalid:
-            return found if self.certain else []
-        if self.verdict is not None:
-            found += [f"{count} {name}" for name, count in self.verdict.faults.items()]
-            if not self.verdict.adds_up:
-                found.append("what was expected is not accounted for")
-        if self.totals.get("lost"):
-            found.append(f"{self.totals['lost']:g} times a bot lost its connection")
-            found += [f"{count} times: {why}" for why, count in self.cuts.items()]
-        if self.returns is not None:
-            found += [f"{count} bots {what}" for what, count in self.returns.faults.items()]
-        if self.screens is not None:
-            found += [
-                f"{count} times {kind} on a screen for too long"
-                for kind, count in self.screens.lasting.items()
-            ]
-        found += [f"{count} times: {why}" for why, count in self.complaints.items()]
-        return found
-
-
-@dataclass
-class Progress:
-    """What is shown while it runs; rates are those of the last second or so."""
-
-    phase: str
-    seconds: float
-    bots: int
-    moves: float = 0.0
-    deliveries: float = 0.0
-    p99: float = 0.0
-    server: float = 0.0
-    broker: float = 0.0
-    swarm: float = 0.0
-
-
-Show = Callable[[Progress], None]
 
 
 class _Ended(Exception):
@@ -203,7 +107,7 @@ class _Run:
         self._options, self._target, self._show, self._deed = options, target, show, deed
         self._epoch = time.monotonic_ns() // 1000 - FIRST_NUMBER
         self._pipes: list[Connection] = []
-        self._latest: dict[int, dict[str, Any]] = {}
+        self._told = Told(options.processes)
         self._reports: list[dict[str, Any]] = []
         self._result = Result(options, broker=target.url)
         self._shown = 0.0
@@ -251,7 +155,9 @@ class _Run:
         except _Ended as ended:
             self._result.error, self._result.certain = str(ended), ended.certain
             if not self._result.measured:
-                self._check_busy(self._sum()["cpu"], time.monotonic() - began)
+                self._told.check_busy(
+                    self._result, self._told.total()["cpu"], time.monotonic() - began
+                )
         except Interrupted:
             self._result.error, self._result.certain = "interrupted", True
         return self._result
@@ -264,25 +170,23 @@ class _Run:
         self._order("move")
         self._wait("warming up", WARM_UP)
         stats = self._target.stats()
-        begin = self._fresh("warming up")
-        cost, before = self._target.cost(), self._sum()
-        latency, late = self._histograms()
+        self._fresh("warming up")
+        window = Window(self._told, self._target, stats, result)
         if scenario.late:
             self._order("storm")
         deed = threading.Thread(target=self._do_deed, daemon=True)
         if self._deed is not None:
             deed.start()
-        row: dict[str, Any] = {**cost, **before, "histogram": latency.copy(), "at": begin}
         try:
             while (
-                left := options.seconds - (self._now() - begin) / SECOND
+                left := options.seconds - (self._now() - window.begin) / SECOND
             ) > 0 or deed.is_alive():
                 self._wait("measuring", min(1.0 - HOUSEKEEPING / SECOND, max(left, 0.1)))
-                row = self._add_row(row, begin)
+                self._fresh("measuring")
+                window.add_row()
         finally:
             # Also where it ends here: what was measured until now is told.
-            self._sum_up(begin, stats, cost, before, latency, late)
-        end = int(row["at"])
+            window.sum_up()
         self._order("stop")
         self._wait("settling", SETTLE)
         self._wait(
@@ -293,13 +197,13 @@ class _Run:
         watch.look()
         self._tell_joining()
         if not result.invalid:
-            self._judge((begin, end), watch)
+            self._judge((window.begin, window.end), watch)
         self._order("end")
 
     def _judge(self, measured: tuple[int, int], watch: Watch) -> None:
         result = self._result
         world = World(self._reports, measured, watch.losses, self._viewport)
-        result.verdict = judge_world(world)
+        result.verdict = judge(world)
         result.returns = returns(world, until=world.ended - round(BACK_WITHIN * SECOND))
         result.screens = look(world, strangers=self._options.url is not None)
 
@@ -340,12 +244,12 @@ class _Run:
                 if kind == "report":
                     self._reports.append(told)
                 else:
-                    self._latest[self._pipes.index(pipe)] = told
+                    self._told.take(self._pipes.index(pipe), told)
             if self._target.died and self._deed is None:
                 raise _Ended(f"{self._target.died} in the middle of the run", certain=True)
             if self._deed_failed:
                 raise _Ended(f"what was to be done has failed: {self._deed_failed}", certain=True)
-            total = self._sum()
+            total = self._told.total()
             self._progress(phase, time.monotonic() - self._phase_began[1], total)
             self._check_alone(total)
             if until is not None and until(total):
@@ -363,48 +267,13 @@ class _Run:
             self._alone_since = now
         patience = ALONE if total["joins"] and self._options.returns else 0.0
         if now - self._alone_since >= patience:
-            why = max(self._told("cuts").items(), key=lambda item: item[1])[0]
+            why = max(self._told.words("cuts").items(), key=lambda item: item[1])[0]
             raise _Ended(f"all bots have lost their connection: {why}")
 
-    def _fresh(self, phase: str) -> int:
-        """Wait until all processes have told how far they are; return the moment they mean."""
+    def _fresh(self, phase: str) -> None:
+        """Wait until all processes have told how far they are."""
         now = self._now()
-        self._wait(
-            phase, REPORTING, lambda _: all(told["at"] >= now for told in self._latest.values())
-        )
-        return self._told_at()
-
-    def _told_at(self) -> int:
-        """Return the moment, on average, at which the processes told what is known."""
-        return sum(told["at"] for told in self._latest.values()) // len(self._latest)
-
-    def _sum(self) -> dict[str, Any]:
-        names = (
-            "playing", "ready", "moves", "joins", "deliveries", "events", "bytes", "snapshots",
-            "resyncs", "steps", "cpu", "unanswered", "away",
-        )  # fmt: skip
-        total: dict[str, Any] = dict.fromkeys(names, 0)
-        counted: Counter[str] = Counter()
-        for told in self._latest.values():
-            for name in names:
-                total[name] += told[name]
-            counted.update(told["counted"])
-        return {**total, **{name: counted[name] for name in ("lost", "sent_away", "offences")}}
-
-    def _told(self, what: str) -> dict[str, int]:
-        """Return the sum of what all processes tell with their words."""
-        total: Counter[str] = Counter()
-        for told in self._latest.values():
-            total.update(told[what])
-        return dict(total)
-
-    def _histograms(self) -> tuple[Histogram, Histogram]:
-        """Return the latencies and the latenesses so far."""
-        pair = Histogram(), Histogram()
-        for told in self._latest.values():
-            for histogram, name in zip(pair, ("latency", "late"), strict=True):
-                histogram += Histogram.of(*told[name])
-        return pair
+        self._wait(phase, REPORTING, lambda _: self._told.all_since(now))
 
     # What is shown, and what is kept.
 
@@ -414,7 +283,7 @@ class _Run:
             return
         self._shown = now
         total = {**total, **self._target.cost()}
-        latency, _ = self._histograms()
+        latency, _ = self._told.histograms()
         shown = Progress(phase, seconds, total["playing"])
         if self._last is not None:
             then, before, histogram = self._last
@@ -427,56 +296,6 @@ class _Run:
             shown.swarm = (total["cpu"] - before["cpu"]) / past / len(self._pipes)
         self._last = now, total, latency
         self._show(shown)
-
-    def _add_row(self, before: dict[str, Any], begin: int) -> dict[str, Any]:
-        """Add a row to the series, of what happened since the row before."""
-        at = self._fresh("measuring")
-        latency, _ = self._histograms()
-        row = {**self._target.cost(), **self._sum(), "histogram": latency, "at": at}
-        past = (row["at"] - before["at"]) / SECOND
-        rates = ("moves", "deliveries", "bytes", "server_cpu", "broker_cpu", "cpu")
-        self._result.series.append(
-            {
-                "second": round((row["at"] - begin) / SECOND, 2),
-                "bots": row["playing"],
-                **{name: round((row[name] - before[name]) / past, 4) for name in rates},
-                "server_mb": round(row["server_mb"], 1),
-                **(latency - before["histogram"]).summary(),
-            }
-        )
-        return row
-
-    def _sum_up(
-        self, begin: int, stats: dict[str, Any], cost: dict[str, float], before: dict[str, Any],
-        latency: Histogram, late: Histogram,
-    ) -> None:  # fmt: skip
-        result = self._result
-        after, cost_after = self._sum(), self._target.cost()
-        latency_after, late_after = self._histograms()
-        past = result.measured = max((self._told_at() - begin) / SECOND, 0.001)
-        total = {name: after[name] - before[name] for name in after}
-        del total["unanswered"], total["away"]
-        total["lost"], total["sent_away"] = after["lost"], after["sent_away"]
-        total["playing"] = after["playing"]
-        for name in ("server_cpu", "broker_cpu"):
-            total[name] = max(cost_after[name] - cost[name], 0.0)
-        total["server_mb"], total["broker_mb"] = cost_after["server_mb"], cost_after["broker_mb"]
-        total["swarm_cpu"] = total.pop("cpu")
-        result.totals = {name: round(value, 3) for name, value in total.items()}
-        result.latency = (latency_after - latency).summary()
-        lateness = (late_after - late).summary()
-        result.totals["late_p99"] = lateness["p99"]
-        result.complaints, result.cuts = self._told("complaints"), self._told("cuts")
-        now = self._target.stats()
-        result.server = {name: n - stats.get(name, 0) for name, n in sorted(now.items())}
-        self._check_busy(total["swarm_cpu"], past)
-        if lateness["p99"] > self._options.late:
-            result.invalid.append(f"one move in a hundred was sent {lateness['p99']:.0f} ms late")
-
-    def _check_busy(self, cpu: float, seconds: float) -> None:
-        busy = cpu / max(seconds, 1.0) / len(self._pipes)
-        if busy > BUSY:
-            self._result.invalid.append(f"the swarm itself used {busy:.0%} of its cores")
 
     def _tell_joining(self) -> None:
         lives = [life for report in self._reports for life in report["lives"] if life["ready"]]

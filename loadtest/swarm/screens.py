@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from loadtest.swarm.oracle import DIMMED, SECOND, SLACK, Interest, World
+from loadtest.swarm.oracle import DIMMED
+from loadtest.swarm.world import SECOND, SLACK, Interest, World
 
 #: In us: who has just come may not be seen yet; who left may be seen so long; what a player was
 #: told of itself is on all screens by then.

@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.table import Table
 
 from loadtest.kit.terminal import Terminal
-from loadtest.swarm.run import Options, Progress, Result, Show
+from loadtest.swarm.result import Options, Progress, Result, Show
 
 #: Off a terminal, a line each so many seconds.
 LINE_EVERY = 5.0

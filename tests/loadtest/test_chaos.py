@@ -8,9 +8,10 @@ import pytest
 
 from loadtest.chaos.__main__ import END, Outcome, judge
 from loadtest.chaos.faults import FAULTS, SHORT, SOAKING
-from loadtest.swarm.oracle import SECOND, Verdict
-from loadtest.swarm.run import Options, Result
+from loadtest.swarm.oracle import Verdict
+from loadtest.swarm.result import Options, Result
 from loadtest.swarm.screens import Returns, Screens
+from loadtest.swarm.world import SECOND
 from tests.processes import ROOT
 
 #: Seconds that the short form may take on a busy machine, and tries until its swarm is believed.

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from loadtest.swarm.observer import SHOWN
-from loadtest.swarm.oracle import SECOND, TILE, judge
+from loadtest.swarm.oracle import judge
 from loadtest.swarm.wire import ENTER, GONE, LEAVE, TRACK
+from loadtest.swarm.world import SECOND, TILE, World
 
 SPAN = 16 * TILE
 BEGIN, END = 10 * SECOND, 20 * SECOND
@@ -46,7 +47,7 @@ def belief(player):
 def verdict(*lives, losses=(), slow=()):
     report = {"lives": lives, "at": 24 * SECOND, "rules": (SPAN, SPAN // 2),
               "stalled": [], "slow": list(slow)}  # fmt: skip
-    return judge([report], (BEGIN, END), losses, VIEWPORT)
+    return judge(World([report], (BEGIN, END), losses, VIEWPORT))
 
 
 MOVES = [12 * SECOND, 13 * SECOND, 14 * SECOND]

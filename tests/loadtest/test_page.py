@@ -8,7 +8,7 @@ from loadtest.kit import charts
 from loadtest.swarm.command import _judge
 from loadtest.swarm.oracle import Verdict
 from loadtest.swarm.page import page
-from loadtest.swarm.run import Options, Result
+from loadtest.swarm.result import Options, Result
 
 
 def result(bots=100, broker="memory://", p99=10.0, **verdict):

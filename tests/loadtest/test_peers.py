@@ -12,7 +12,7 @@ from loadtest.peers.dialects import Colyseus, PlainJson, Refused, SocketIo
 from loadtest.peers.marker import SIZE, Tally, find, marker
 from loadtest.peers.programs import PEERS, Peer, absent
 from loadtest.peers.rows import FLATLANDS, Row, measure_peer
-from loadtest.swarm import results
+from loadtest.swarm import kept
 
 TINY = Path(__file__).parent / "tiny_peer.py"
 TINY_PEER = Peer("tiny", "Tiny", "tiny.py", PlainJson)
@@ -211,6 +211,6 @@ def test_a_chart_is_written_for_each_number_of_players(tmp_path):
 
 
 def test_the_swarm_that_fails_leaves_a_sentence(monkeypatch):
-    monkeypatch.setattr(results.sys, "executable", "/bin/false")
+    monkeypatch.setattr(kept.sys, "executable", "/bin/false")
     trouble = rows.measure_flatlands(20, 1.0).trouble
     assert trouble == "the swarm has measured nothing: it ended with exit status 1"

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from loadtest.swarm.oracle import SECOND, TILE, World
 from loadtest.swarm.screens import look, returns
+from loadtest.swarm.world import SECOND, TILE, World
 from tests.loadtest.test_oracle import SPAN, VIEWPORT, life, observed
 
 END = 40 * SECOND

@@ -16,7 +16,8 @@ with packages("test"):
     from loadtest.kit.options import whole
     from loadtest.kit.processes import Program, Trouble
     from loadtest.swarm import target
-    from loadtest.swarm.run import Options, Result, run
+    from loadtest.swarm.result import Options, Result
+    from loadtest.swarm.run import run
     from loadtest.swarm.scenarios import SCENARIOS
 
 BROKERS = ("memory://", "redis://", "zeromq://", "redis://,redis://", "rediscluster://")

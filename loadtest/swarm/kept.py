@@ -14,7 +14,7 @@ from typing import Any
 from loadtest.kit.machine import machine
 from loadtest.kit.page import write_json
 from loadtest.kit.processes import PARTING, Program, Trouble
-from loadtest.swarm.run import Result
+from loadtest.swarm.result import Result
 from loadtest.swarm.show import figures
 
 
@@ -23,8 +23,7 @@ def as_dict(result: Result) -> dict[str, Any]:
     verdict = result.verdict
     return {
         **asdict(result),
-        "verdict": verdict.as_dict() if verdict else None,
-        "screens": _screens(result),
+                "screens": _screens(result),
         "adds_up": verdict.adds_up if verdict else None,
         "faults": result.faults,
         "figures": {key: round(value, 4) for key, value in figures(result).items()},
@@ -42,8 +41,8 @@ def _command() -> str:
     return shlex.join(["python", *sys.argv])
 
 
-def kept(done: Sequence[Result]) -> dict[str, Any]:
-    """Return all runs as JSON takes them, with the command, the machine and the versions."""
+def as_json(done: Sequence[Result]) -> dict[str, Any]:
+    """Return what JSON takes of all runs, with the command, the machine and the versions."""
     return {
         "command": _command(),
         "machine": machine(),
@@ -58,7 +57,7 @@ def write_report(folder: Path, done: Sequence[Result]) -> None:
     from loadtest.kit import charts
     from loadtest.swarm.page import page
 
-    found = kept(done)
+    found = as_json(done)
     write_json(folder / "runs.json", found)
     drawn = count(1)
 

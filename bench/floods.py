@@ -10,7 +10,6 @@ import math
 import multiprocessing
 import selectors
 import socket
-import struct
 import sys
 import threading
 import time
@@ -20,6 +19,7 @@ from typing import Any
 import msgpack
 
 from loadtest.swarm import target, wire
+from loadtest.swarm.visitor import Address, Visitor, connected
 
 #: Who is measured; moves and pings of each, a second; squares over which they begin.
 PLAYERS, MOVES, PINGS, SPREAD = 200, 1.0, 4.0, 8
@@ -32,50 +32,8 @@ TARGET = 50
 
 GET = b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
-Address = tuple[str, int]
-
 
 # Floods. Each gets the server's address, and goes on until its process is ended.
-
-
-def _connect(to: Address) -> socket.socket:
-    return socket.create_connection(to, timeout=10)
-
-
-def _websocket(to: Address) -> socket.socket:
-    """Return a connection after its handshake."""
-    sock = _connect(to)
-    sock.sendall(wire.handshake("localhost", "/ws"))
-    answer = b""
-    while b"\r\n\r\n" not in answer:
-        data = sock.recv(4096)
-        if not data:
-            raise ConnectionError("no handshake")
-        answer += data
-    return sock
-
-
-def _player(to: Address, token: str | None = None) -> tuple[socket.socket, str | None]:
-    """Return a connection in play and the newest token."""
-    sock = _websocket(to)
-    sock.sendall(wire.message(wire.HELLO, wire.VERSION, "Flood", 40, 25, token, None))
-    heard = b""
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline:
-        data = sock.recv(65536)
-        if not data:
-            raise ConnectionError("sent away")
-        heard += data
-        parts, _ = _cut(heard)
-        for payload in parts:
-            if payload[:2] == bytes((0x92, wire.TOKEN)):
-                return sock, msgpack.unpackb(payload)[1]
-    raise ConnectionError("no token")
-
-
-def _reset(sock: socket.socket) -> None:
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    sock.close()
 
 
 def _again(work: Callable[[], None]) -> None:
@@ -91,7 +49,7 @@ def pipelined(to: Address) -> None:
     """One connection after the other asks without waiting for answers."""
 
     def work() -> None:
-        with _connect(to) as sock:
+        with connected(to) as sock:
             sock.setblocking(False)
             with selectors.DefaultSelector() as ready:
                 ready.register(sock, selectors.EVENT_READ | selectors.EVENT_WRITE)
@@ -109,7 +67,7 @@ def keep_alive(to: Address) -> None:
     """One client asks as soon as it is answered."""
 
     def work() -> None:
-        with _connect(to) as sock:
+        with connected(to) as sock:
             while True:
                 sock.sendall(GET % b"/main.js")
                 answer = b""
@@ -135,7 +93,7 @@ def thirty_clients(to: Address) -> None:
 
 def _body(to: Address, head: bytes, body: bytes) -> None:
     def work() -> None:
-        with _connect(to) as sock:
+        with connected(to) as sock:
             sock.sendall(b"POST / HTTP/1.1\r\nHost: localhost\r\n" + head + b"\r\n\r\n")
             while True:
                 sock.sendall(body)
@@ -155,7 +113,7 @@ def long_body(to: Address) -> None:
 
 def slow_heads(to: Address) -> None:
     """Three hundred requests, a byte at a time."""
-    sockets = [_connect(to) for _ in range(300)]
+    sockets = [connected(to) for _ in range(300)]
     while True:
         for at, sock in enumerate(sockets):
             try:
@@ -163,7 +121,7 @@ def slow_heads(to: Address) -> None:
             except OSError:
                 sock.close()
                 with contextlib.suppress(OSError):
-                    sockets[at] = _connect(to)
+                    sockets[at] = connected(to)
         time.sleep(0.02)
 
 
@@ -172,7 +130,7 @@ def silent_sockets(to: Address) -> None:
     sockets: list[socket.socket] = []
 
     def work() -> None:
-        sockets.append(_connect(to))
+        sockets.append(connected(to))
         if len(sockets) > 500:
             sockets.pop(0).close()
 
@@ -181,18 +139,26 @@ def silent_sockets(to: Address) -> None:
 
 def join_and_drop(to: Address) -> None:
     """Newcomers who are gone at once."""
-    _again(lambda: _reset(_player(to)[0]))
+
+    def work() -> None:
+        with Visitor(to) as visitor:
+            visitor.hello().token()
+            visitor.reset()
+
+    _again(work)
 
 
 def chat_by_coming_back(to: Address) -> None:
     """One player who says five things, and comes back to say five more."""
-    token: list[str | None] = [None]
+    token: str | None = None
 
     def work() -> None:
-        sock, token[0] = _player(to, token[0])
-        sock.sendall(b"".join(wire.message(wire.SAY, "x" * 120) for _ in range(5)))
-        time.sleep(0.01)
-        _reset(sock)
+        nonlocal token
+        with Visitor(to) as visitor:
+            token = visitor.hello(token).token()
+            visitor.socket.sendall(wire.message(wire.SAY, "x" * 120) * 5)
+            time.sleep(0.01)
+            visitor.reset()
 
     _again(work)
 
@@ -201,10 +167,10 @@ def _frames(to: Address, opcode: int) -> None:
     flood = wire.client_frame(b"", opcode) * 2000
 
     def work() -> None:
-        sock, _ = _player(to)
-        with sock:
+        with Visitor(to) as visitor:
+            visitor.hello().token()
             while True:
-                sock.sendall(flood)
+                visitor.socket.sendall(flood)
 
     _again(work)
 
@@ -221,7 +187,12 @@ def pongs(to: Address) -> None:
 
 def handshakes(to: Address) -> None:
     """WebSockets that are opened and closed."""
-    _again(lambda: _reset(_websocket(to)))
+
+    def work() -> None:
+        with Visitor(to) as visitor:
+            visitor.reset()
+
+    _again(work)
 
 
 FLOODS = (
@@ -233,30 +204,12 @@ FLOODS = (
 # Players.
 
 
-def _cut(data: bytes) -> tuple[list[bytes], bytes]:
-    """Return the payloads of whole frames, and the rest."""
-    payloads, at = [], 0
-    while at + 2 <= len(data):
-        size, start = data[at + 1], at + 2
-        if size >= 126:
-            start += 2 if size == 126 else 8
-            size = int.from_bytes(data[at + 2 : start], "big")
-        if start + size > len(data):
-            break
-        payloads.append(data[start : start + size])
-        at = start + size
-    return payloads, data[at:]
-
-
-class Player:
+class Player(Visitor):
     """One who walks to and fro, and is measured."""
 
     def __init__(self, to: Address, number: int) -> None:
-        self.socket = _websocket(to)
-        self.socket.sendall(
-            wire.message(wire.HELLO, wire.VERSION, f"P{number}", 40, 25, None, None)
-        )
-        self.rest = b""
+        super().__init__(to)
+        self.hello(name=f"P{number}")
         self.id = self.flush = self.walks = 0
         #: How far node time is ahead of ours, in ms.
         self.ahead = 0
@@ -277,7 +230,7 @@ class Field:
         #: The longest time in which nobody got a pong.
         self.gap = 0.0
         self.lost = 0
-        self._decoded: dict[bytes, dict[int, int]] = {}
+        self._reader = wire.Reader(lambda _batch: None)
         self._ready = selectors.DefaultSelector()
         self._players = [Player(to, number) for number in range(PLAYERS)]
         for player in self._players:
@@ -287,6 +240,7 @@ class Field:
     def run(self, seconds: float) -> None:
         """Let them play, and forget what was measured before."""
         self.pongs, self.moves, self.gap = [], [], 0.0
+        self._reader.turn()
         self.heard = time.monotonic()
         until = self.heard + seconds
         while (now := time.monotonic()) < until:
@@ -313,33 +267,28 @@ class Field:
             player.socket.close()
             return
         now = time.monotonic()
-        payloads, player.rest = _cut(player.rest + data)
-        for payload in payloads:
-            kind = payload[1] if len(payload) > 1 else 0
-            if kind == wire.BATCH:
-                acknowledged = self._decode(payload).get(player.id)
-                for number in [n for n in player.moves if n <= (acknowledged or 0)]:
-                    self.moves.append(now - player.moves.pop(number))
-            elif kind == wire.FLUSH:
-                player.flush = msgpack.unpackb(payload)[1]
-            elif kind == wire.PONG:
-                self.pongs.append(now - msgpack.unpackb(payload)[1] / 1e6)
+        parts, player.rest = self._reader.take(player.rest + data)
+        for part in parts:
+            if isinstance(part, wire.Chunk):
+                player.flush = part.flush or player.flush
+                for batch in part.batches:
+                    self._told(player, batch, now)
+                continue
+            kind = part[1] if len(part) > 1 else 0
+            if kind == wire.PONG:
+                self.pongs.append(now - msgpack.unpackb(part)[1] / 1e6)
                 self.gap = max(self.gap, now - self.heard)
                 self.heard = now
             elif kind == wire.WELCOME:
-                fields = msgpack.unpackb(payload)
+                fields = msgpack.unpackb(part)
                 player.id, player.ahead = fields[2], fields[3] - int(now * 1000)
 
-    def _decode(self, payload: bytes) -> dict[int, int]:
-        """Return the acknowledged intents of a batch by player; all get the same bytes."""
-        found = self._decoded.get(payload)
-        if found is None:
-            if len(self._decoded) > 5000:
-                self._decoded.clear()
-            events = msgpack.unpackb(payload)[8]
-            found = {e[1]: e[3] for e in events if e[0] in (wire.ENTER, wire.TRACK)}
-            self._decoded[payload] = found
-        return found
+    def _told(self, player: Player, batch: wire.Batch, now: float) -> None:
+        """See which of a player's own moves a batch answers."""
+        for event in batch.events:
+            if event[0] <= wire.TRACK and event[1] == player.id:
+                for number in [n for n in player.moves if n <= event[3]]:
+                    self.moves.append(now - player.moves.pop(number))
 
     def _act(self, player: Player, now: float) -> None:
         if not player.id:

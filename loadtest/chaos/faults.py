@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 import psutil
 
-from loadtest.chaos.ground import RESTART_WITHIN, Ground, Visitor, connected
+from loadtest.chaos.ground import RESTART_WITHIN, Ground
 from loadtest.kit import signals
 from loadtest.kit.processes import PARTING
+from loadtest.swarm.visitor import Visitor, connected
 
 #: Does the fault, and returns when it was over, by the run's clock: the promise counts from then.
 Deed = Callable[[Ground], int]
@@ -120,7 +121,7 @@ def _http(make: Callable[[], Iterator[bytes]]) -> Deed:
         begin = ground.now()
         until = time.monotonic() + 6
         while time.monotonic() < until:
-            with contextlib.suppress(OSError), connected(ground.target) as flood:
+            with contextlib.suppress(OSError), connected(ground.target.address) as flood:
                 answers = threading.Thread(target=_swallow, args=(flood,))
                 answers.start()
                 try:
@@ -157,20 +158,20 @@ def _chunked() -> Iterator[bytes]:
 def _hang_up_before_grant(ground: Ground) -> int:
     for _ in range(30):
         with contextlib.suppress(OSError):
-            with Visitor(ground.target) as visitor:
-                token = visitor.token()
+            with Visitor(ground.target.address) as visitor:
+                token = visitor.hello().token()
             # Whichever worker takes it: half of them are the other one.
             for _ in range(3):
-                with Visitor(ground.target, token) as visitor:
-                    visitor.reset()
+                with Visitor(ground.target.address) as visitor:
+                    visitor.hello(token).reset()
     return ground.now()
 
 
 def _join_and_drop(ground: Ground) -> int:
     until = time.monotonic() + 4
     while time.monotonic() < until:
-        with contextlib.suppress(OSError), Visitor(ground.target) as visitor:
-            visitor.reset()
+        with contextlib.suppress(OSError), Visitor(ground.target.address) as visitor:
+            visitor.hello().reset()
         signals.sleep(1 / 60)
     return ground.now()
 
@@ -179,10 +180,10 @@ def _close_and_stay(ground: Ground) -> int:
     with contextlib.ExitStack() as staying:
         for _ in range(10):
             with contextlib.suppress(OSError):
-                with Visitor(ground.target) as visitor:
-                    token = visitor.token()
+                with Visitor(ground.target.address) as visitor:
+                    token = visitor.hello().token()
                     visitor.close(1012)
-                staying.enter_context(Visitor(ground.target, token)).reset()
+                staying.enter_context(Visitor(ground.target.address)).hello(token).reset()
         # Longer than a player stays who does not come back.
         signals.sleep(12)
     return ground.now()

@@ -1,20 +1,15 @@
-"""What faults are done to: a server with its broker, and visitors that are no bots."""
+"""What faults are done to: a server with its broker."""
 
 import contextlib
 import secrets
-import socket
-import struct
 import time
-from collections.abc import Iterator
 
-import msgpack
 import psutil
 
 from loadtest.kit import signals
 from loadtest.kit.processes import Program, Trouble
-from loadtest.swarm import target, wire
+from loadtest.swarm import target
 from loadtest.swarm.run import Field
-from loadtest.swarm.target import Target
 
 #: Seconds that a new server may take to find the port free, and to start.
 RESTART_WITHIN = 60.0
@@ -95,57 +90,3 @@ class Ground:
         self.target.brokers[which] = self._stack.enter_context(
             Program(broker.command, broker.name)
         )
-
-
-@contextlib.contextmanager
-def connected(to: Target) -> Iterator[socket.socket]:
-    """Connect to a server for as long as the block lasts."""
-    with socket.create_connection(to.address, timeout=5) as connection:
-        yield connection
-
-
-class Visitor:
-    """A client that is no bot: it has said hello, and hangs up without a word at the end of the
-    block. Raises OSError."""
-
-    def __init__(self, to: Target, token: str | None = None) -> None:
-        self._socket = socket.create_connection(to.address, timeout=5)
-        self._socket.sendall(wire.handshake(wire.host(to.name, to.address[1], False), to.path))
-        self._rest = b""
-        while b"\r\n\r\n" not in self._rest:
-            self._rest += _more(self._socket)
-        self._rest = self._rest.split(b"\r\n\r\n", 1)[1]
-        hello = wire.HELLO, wire.VERSION, "visitor", 24, 24, token, None
-        self._socket.sendall(wire.message(*hello))
-
-    def __enter__(self) -> "Visitor":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._socket.close()
-
-    def token(self) -> str:
-        """Wait until it is welcome; return the token that it could come back with."""
-        reader = wire.Reader(lambda _batch: None)
-        while True:
-            parts, self._rest = reader.take(self._rest)
-            for part in parts:
-                if isinstance(part, bytes) and part[1:2] == bytes((wire.TOKEN,)):
-                    return str(msgpack.unpackb(part)[1])
-            self._rest += _more(self._socket)
-
-    def close(self, code: int) -> None:
-        """Close with a code."""
-        self._socket.sendall(wire.client_frame(code.to_bytes(2, "big"), wire.CLOSE))
-
-    def reset(self) -> None:
-        """Let the end of the block be a reset of the connection."""
-        linger = struct.pack("ii", 1, 0)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-
-
-def _more(client: socket.socket) -> bytes:
-    data = client.recv(65536)
-    if not data:
-        raise ConnectionError("the server hung up")
-    return data

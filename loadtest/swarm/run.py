@@ -21,7 +21,7 @@ from loadtest.kit.signals import Interrupted
 from loadtest.swarm import target as targets
 from loadtest.swarm.generator import HOUSEKEEPING
 from loadtest.swarm.generator import main as generate
-from loadtest.swarm.oracle import World, judge
+from loadtest.swarm.oracle import judge
 from loadtest.swarm.plan import Plan
 from loadtest.swarm.result import Options, Progress, Result, Show
 from loadtest.swarm.scenarios import SCENARIOS
@@ -29,6 +29,7 @@ from loadtest.swarm.screens import look, returns
 from loadtest.swarm.target import Target, Watch
 from loadtest.swarm.window import Told, Window
 from loadtest.swarm.wire import FIRST_NUMBER
+from loadtest.swarm.world import World
 
 SECOND = 1_000_000
 

@@ -3,9 +3,6 @@
 Ends with 1 where something broke, with what was given last and how to give it again.
 """
 
-import argparse
-import logging
-import os
 import random
 import sys
 import time
@@ -15,6 +12,7 @@ from collections.abc import Callable
 from needs import packages
 
 with packages("test"):
+    from tests import seeds
     from tests.fuzz import readers, worlds
     from tests.fuzz.inputs import Inputs
 
@@ -44,17 +42,11 @@ def counts(given: dict[str, Inputs]) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60, help="how long (default 60)")
-    parser.add_argument("--first", type=int, help="the first seed (default: by chance)")
-    parser.add_argument("--seed", type=int, help="play only the round of this seed")
-    arguments = parser.parse_args()
-    logging.disable(logging.CRITICAL)
-    shown = started = time.monotonic()
-    first = arguments.first if arguments.seed is None else arguments.seed
-    seed = first if first is not None else random.SystemRandom().randrange(10**9)
+    """Play rounds for as long as the command line says; return 1 where one breaks."""
+    chosen = seeds.read("tests.fuzz", __doc__)
+    started, seed = time.monotonic(), 0
     given = {name: Inputs() for name in TARGETS}
-    while True:
+    for seed in seeds.rounds(chosen, lambda: counts(given)):
         for name, inputs in given.items():
             try:
                 play(name, seed, inputs)
@@ -66,20 +58,9 @@ def main() -> int:
                 print(inputs.last.hex())
                 print(f"Play it again: make fuzz SEED={seed}")
                 return 1
-        now = time.monotonic()
-        if now - started >= arguments.seconds or arguments.seed is not None:
-            break
-        if now - shown >= 10:
-            shown = now
-            print(f"{now - started:.0f} s: {counts(given)}", flush=True)
-        seed += 1
     print(f"all right: {counts(given)}, seeds up to {seed}")
     return 0
 
 
 if __name__ == "__main__":
-    if os.environ.get("PYTHONHASHSEED") != "0":
-        # The order of sets must not differ when a round is played again.
-        os.environ["PYTHONHASHSEED"] = "0"
-        os.execv(sys.executable, [sys.executable, "-m", "tests.fuzz", *sys.argv[1:]])
     sys.exit(main())

@@ -3,10 +3,6 @@
 Ends with 1 where a world breaks the rule of docs/nodes.md, and says how to play it again.
 """
 
-import argparse
-import logging
-import os
-import random
 import sys
 import time
 import traceback
@@ -14,6 +10,7 @@ import traceback
 from needs import packages
 
 with packages("test"):
+    from tests import seeds
     from tests.simulate.deeds import Deed, Plan, World, plan
     from tests.simulate.rule import check_end
 
@@ -98,18 +95,11 @@ def show(plan: Plan, why: str) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.simulate", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60, help="how long (default 60)")
-    parser.add_argument("--first", type=int, help="the first seed (default: by chance)")
-    parser.add_argument("--seed", type=int, help="play only the world of this seed")
-    given = parser.parse_args()
-    logging.disable(logging.CRITICAL)
-    started = time.monotonic()
-    first = given.first if given.seed is None else given.seed
-    seed = first if first is not None else random.SystemRandom().randrange(10**9)
+    """Play worlds for as long as the command line says; return 1 where one breaks the rule."""
+    given = seeds.read("tests.simulate", __doc__)
+    started, seed = time.monotonic(), 0
     worlds = player_ms = 0
-    shown = started
-    while True:
+    for seed in seeds.rounds(given, lambda: f"{worlds} worlds"):
         world = plan(seed)
         try:
             player_ms += play(world)
@@ -122,21 +112,10 @@ def main() -> int:
             print(f"Play it again: make simulate SEED={seed}")
             return 1
         worlds += 1
-        now = time.monotonic()
-        if now - started >= given.seconds or given.seed is not None:
-            break
-        if now - shown >= 10:
-            shown = now
-            print(f"{now - started:.0f} s: {worlds} worlds", flush=True)
-        seed += 1
     hours = player_ms / 3_600_000
     print(f"all right: {worlds} worlds, {hours:.1f} player-hours, seeds up to {seed}")
     return 0
 
 
 if __name__ == "__main__":
-    if os.environ.get("PYTHONHASHSEED") != "0":
-        # The order of sets must not differ when a world is played again.
-        os.environ["PYTHONHASHSEED"] = "0"
-        os.execv(sys.executable, [sys.executable, "-m", "tests.simulate", *sys.argv[1:]])
     sys.exit(main())

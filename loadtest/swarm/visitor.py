@@ -1,0 +1,77 @@
+"""A client that is no bot: one blocking socket, for who does something to a server on this machine.
+
+Whatever the server thinks of it is an OSError.
+"""
+
+import socket
+import struct
+
+import msgpack
+
+from loadtest.swarm import wire
+
+#: Seconds that it waits for the server.
+PATIENCE = 5
+
+#: Tiles that its screen shows.
+VIEWPORT = 40, 25
+
+Address = tuple[str, int]
+
+
+def connected(to: Address) -> socket.socket:
+    """Return a connection."""
+    return socket.create_connection(to, timeout=PATIENCE)
+
+
+class Visitor:
+    """A client that has its WebSocket; at the end of the block it hangs up without a word."""
+
+    def __init__(self, to: Address) -> None:
+        self.socket = connected(to)
+        try:
+            self.socket.sendall(wire.handshake(wire.host(*to, secure=False), "/ws"))
+            self.rest = b""
+            while b"\r\n\r\n" not in self.rest:
+                self._receive()
+        except OSError:
+            self.socket.close()
+            raise
+        self.rest = self.rest.split(b"\r\n\r\n", 1)[1]
+
+    def __enter__(self) -> "Visitor":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
+
+    def _receive(self) -> None:
+        data = self.socket.recv(65536)
+        if not data:
+            raise ConnectionError("the server hung up")
+        self.rest += data
+
+    def hello(self, token: str | None = None, name: str = "visitor") -> "Visitor":
+        """Join, with a token as who it was; return itself."""
+        hello = wire.HELLO, wire.VERSION, name, *VIEWPORT, token, None
+        self.socket.sendall(wire.message(*hello))
+        return self
+
+    def token(self) -> str:
+        """Wait until it is welcome; return the token that it could come back with."""
+        reader = wire.Reader(lambda _batch: None)
+        while True:
+            parts, self.rest = reader.take(self.rest)
+            for part in parts:
+                if isinstance(part, bytes) and part[1:2] == bytes((wire.TOKEN,)):
+                    return str(msgpack.unpackb(part)[1])
+            self._receive()
+
+    def close(self, code: int) -> None:
+        """Close with a code."""
+        self.socket.sendall(wire.client_frame(code.to_bytes(2, "big"), wire.CLOSE))
+
+    def reset(self) -> None:
+        """Let the end of the block be a reset of the connection."""
+        linger = struct.pack("ii", 1, 0)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)

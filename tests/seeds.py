@@ -32,17 +32,20 @@ def read(program: str, description: str | None) -> argparse.Namespace:
     return parser.parse_args()
 
 
-def rounds(given: argparse.Namespace, told: Callable[[], str]) -> Iterator[int]:
-    """Yield seeds for as long as the command line says; `told` says how far it is."""
+def rounds(given: argparse.Namespace, told: Callable[[int], str]) -> Iterator[int]:
+    """Yield seeds for as long as the command line says; `told` says how far it
+    is after so many rounds."""
     shown = started = time.monotonic()
     first = given.first if given.seed is None else given.seed
     seed = first if first is not None else random.SystemRandom().randrange(10**9)
+    count = 0
     while True:
         yield seed
+        count += 1
         now = time.monotonic()
         if now - started >= given.seconds or given.seed is not None:
             return
         if now - shown >= SHOWN_EVERY:
             shown = now
-            print(f"{now - started:.0f} s: {told()}", flush=True)
+            print(f"{now - started:.0f} s: {told(count)}", flush=True)
         seed += 1

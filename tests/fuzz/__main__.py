@@ -46,7 +46,7 @@ def main() -> int:
     chosen = seeds.read("tests.fuzz", __doc__)
     started, seed = time.monotonic(), 0
     given = {name: Inputs() for name in TARGETS}
-    for seed in seeds.rounds(chosen, lambda: counts(given)):
+    for seed in seeds.rounds(chosen, lambda _: counts(given)):
         for name, inputs in given.items():
             try:
                 play(name, seed, inputs)

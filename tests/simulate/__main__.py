@@ -99,7 +99,7 @@ def main() -> int:
     given = seeds.read("tests.simulate", __doc__)
     started, seed = time.monotonic(), 0
     worlds = player_ms = 0
-    for seed in seeds.rounds(given, lambda: f"{worlds} worlds"):
+    for seed in seeds.rounds(given, lambda played: f"{played} worlds"):
         world = plan(seed)
         try:
             player_ms += play(world)

@@ -25,17 +25,24 @@ __all__ = [
 #: those who name it.
 BACKENDS = {
     "memory": "brokers.memory:MemoryBroker",
+    "mqtt": "brokers.mqtt:MqttBroker",
+    "mqtts": "brokers.mqtt:MqttBroker",
+    "nats": "brokers.nats:NatsBroker",
     "null": "brokers.null:NullBroker",
-    "redis": "brokers.redis_broker:RedisBroker",
-    "rediss": "brokers.redis_broker:RedisBroker",
-    "rediscluster": "brokers.redis_cluster:RedisClusterBroker",
-    "redisclusters": "brokers.redis_cluster:RedisClusterBroker",
-    "zeromq": "brokers.zeromq:ZeroMQBroker",
-    "zeromq+ipc": "brokers.zeromq:ZeroMQBroker",
+    "redis": "brokers.redis.broker:RedisBroker",
+    "rediss": "brokers.redis.broker:RedisBroker",
+    "rediscluster": "brokers.redis.cluster:RedisClusterBroker",
+    "redisclusters": "brokers.redis.cluster:RedisClusterBroker",
+    "tls": "brokers.nats:NatsBroker",
+    "zeromq": "brokers.zeromq.broker:ZeroMQBroker",
+    "zeromq+ipc": "brokers.zeromq.broker:ZeroMQBroker",
 }
 
 #: Those schemes whose connections have certificates.
-OVER_TLS = ("rediss", "redisclusters")
+OVER_TLS = ("mqtts", "rediss", "redisclusters", "tls")
+
+#: Other names of a scheme. Nodes that write them differently have the same broker.
+ALIASES = {"valkey": "redis", "valkeys": "rediss"}
 
 #: The comma between the members of a ring. One between hosts is the backend's own.
 _NEXT_MEMBER = re.compile(r",(?=[a-z+]+://)")
@@ -49,18 +56,24 @@ def open_broker(url: str, tls: str = VERIFIED, secret: str | None = None) -> Bro
     they stay in this process. Raises ValueError, with a sentence for the user, when the URL names
     none, or the file is none.
     """
-    members = _NEXT_MEMBER.split(url)
+    members = [_usual(member) for member in _NEXT_MEMBER.split(url)]
     if len(members) > 1:
-        broker: Broker = Ring(url, members, partial(_open, tls=tls))
+        broker: Broker = Ring(",".join(members), members, partial(_open, tls=tls))
     else:
-        broker = _open(url, tls)
+        broker = _open(members[0], tls)
     return Sealed(broker, secret) if secret and broker.links() else broker
+
+
+def _usual(url: str) -> str:
+    """Return a URL with the usual name of its scheme."""
+    scheme, separator, rest = url.partition("://")
+    return ALIASES.get(scheme, scheme) + separator + rest
 
 
 def _open(url: str, tls: str) -> Broker:
     scheme = urlsplit(url).scheme
     if scheme not in BACKENDS:
-        known = ", ".join(f"{name}://" for name in sorted(BACKENDS))
+        known = ", ".join(f"{name}://" for name in sorted([*BACKENDS, *ALIASES]))
         raise ValueError(
             f"no broker is called {bare(url)!r}: a broker's URL begins with one of {known}"
         )

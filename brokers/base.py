@@ -12,6 +12,9 @@ from typing import Any, NamedTuple
 #: The largest payload, in bytes.
 PAYLOAD_LIMIT = 64 * 1024
 
+#: Channels of which something is remembered: what a node publishes to and holds fits.
+REMEMBERED = 65536
+
 #: How certificates of servers are checked: against those that the system trusts, or not at all.
 VERIFIED, UNVERIFIED = "verified", "unverified"
 

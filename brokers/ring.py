@@ -16,14 +16,21 @@ from functools import lru_cache, partial
 
 from gevent.queue import Empty, Full, Queue
 
-from brokers.base import Broker, BrokerClosed, LinkAge, Message, Reset, Sums, bare, short_hash
+from brokers.base import (
+    REMEMBERED,
+    Broker,
+    BrokerClosed,
+    LinkAge,
+    Message,
+    Reset,
+    Sums,
+    bare,
+    short_hash,
+)
 from brokers.guard import keep_running
 
 #: Points of one member: enough that of three each has 31 to 36 % of the channels.
 POINTS = 512
-
-#: Channels of which it is remembered where they live. What a node publishes to and holds fits.
-REMEMBERED = 65536
 
 #: What may wait between the members and the one who receives. Few: what waits is better off with
 #: the members, which are bounded too, and count and tell what they drop.

@@ -13,6 +13,8 @@ has_chromium() {
 has_redis() {
   command -v redis-cli && redis-server --version | grep -E ' v=([7-9]|[1-9][0-9])'
 }
+has_mosquitto() { command -v mosquitto && command -v mosquitto_passwd && command -v mosquitto_sub; }
+has_nats() { nats-server --version | grep -E ' v([2-9]|[1-9][0-9])'; }
 has_go() { go version | grep -E ' go1\.(19|[2-9][0-9])'; }
 has_nginx() { command -v nginx; }
 has_openssl() { command -v openssl; }
@@ -22,6 +24,8 @@ look() {
   missing='' packages=''
   need chromium chromium "Chromium, or its program's path in CHROMIUM"
   need redis redis-server "redis-server and redis-cli, version 7 or newer"
+  need mosquitto "mosquitto mosquitto-clients" "mosquitto, with mosquitto_sub and mosquitto_pub"
+  need nats nats-server "nats-server, version 2 or newer"
   need go "golang-go ca-certificates" "Go, version 1.19 or newer"
   need nginx nginx "nginx"
   need openssl openssl "openssl"

@@ -13,6 +13,8 @@ OURS = {"world", "brokers", "server", "loadtest", "tests"}
 MAY_IMPORT = {
     "world": {"world"},
     "brokers": {"brokers"},
+    "brokers/redis": {"brokers"},
+    "brokers/zeromq": {"brokers"},
     "server": {"world", "brokers", "server"},
     "loadtest": {"loadtest"},
     "loadtest/kit": {"loadtest"},

@@ -18,7 +18,7 @@ import (
 	"github.com/go-zeromq/zmq4"
 )
 
-// What passes between brokers and forwarder is written down in brokers/zeromq_wire.py: one frame
+// What passes between brokers and forwarder is written down in brokers/zeromq/wire.py: one frame
 // of kind, channel, NUL, payload, trailer. A frame that ends with its NUL is the mark of a loss.
 const (
 	message     = '='

@@ -1,98 +1,53 @@
 """Real Redis servers and clusters as child processes on loopback, for as long as a block lasts."""
 
-import atexit
 import os
-import shutil
-import signal
-import socket
 import subprocess
-import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from functools import cache, partial
+from functools import partial
 from itertools import combinations
-from pathlib import Path
 
-#: Seconds that a server may take to start, or a cluster to agree.
-PATIENCE = 20
-
-PASSWORD = "pa:ss@word"
-#: The same as it stands in a URL.
-QUOTED = "pa%3Ass%40word"
+from tests.brokers.servers import (
+    PASSWORD,
+    PATIENCE,
+    QUOTED,
+    Server,
+    certify,
+    eventually,
+    free_port,
+    run,
+)
 
 SLOTS = 16384
 
 
-def free_port() -> int:
-    """Return a port of loopback on which nobody listens."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
+class Redis(Server):
+    """A redis-server; its options are those of its command line."""
 
+    scheme, tls_scheme, program = "redis", "rediss", "redis-server"
 
-def eventually(condition, what: str) -> None:
-    """Return once `condition()` is true."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
-
-
-@cache
-def certify() -> tuple[Path, Path]:
-    """Return a key, and a certificate for this machine that is signed by nobody else."""
-    folder = Path(tempfile.mkdtemp(prefix="flatlands-certificate-"))
-    atexit.register(shutil.rmtree, folder)
-    key, certificate = folder / "key.pem", folder / "certificate.pem"
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-nodes", "-days", "1", "-subj", "/CN=localhost"),
-            *("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"),
-            *("-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"),
-            *("-keyout", str(key), "-out", str(certificate)),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    return key, certificate
-
-
-class Redis:
-    """A redis-server that can be killed, stalled and started again where it was."""
-
-    def __init__(self, *options: str, tls: bool = False) -> None:
-        self.port = free_port()
-        self.folder = Path(tempfile.mkdtemp(prefix="flatlands-redis-"))
-        self._tls = tls
-        self._login = {"REDISCLI_AUTH": PASSWORD} if "--requirepass" in options else {}
+    def configured(self, *options):
         listen = ["--port", str(self.port)]
-        if tls:
+        if self.tls:
             key, certificate = certify()
             listen = [
                 *("--port", "0", "--tls-port", str(self.port), "--tls-auth-clients", "no"),
                 *("--tls-key-file", str(key), "--tls-cert-file", str(certificate)),
                 *("--tls-ca-cert-file", str(certificate)),
             ]
-        self._command = [
-            "redis-server",
-            *("--bind", "127.0.0.1", "--dir", str(self.folder), "--save", "", "--appendonly", "no"),
-            *listen,
-            *options,
-        ]
-        self.process: subprocess.Popen[bytes] | None = None
+        secret = ["--requirepass", PASSWORD] if self.login else []
+        kept = ["--dir", str(self.folder), "--save", "", "--appendonly", "no"]
+        return ["--bind", "127.0.0.1", *kept, *listen, *secret, *options]
 
-    def start(self) -> None:
-        """Start it, as the first time."""
-        with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(self._command, stdout=log, stderr=log)
-        eventually(lambda: self.ask("PING") == "PONG", "redis-server does not start")
+    def answers(self):
+        return self.ask("PING") == "PONG"
 
     def ask(self, *command: str, check: bool = False) -> str:
         """Return what it answers to a command, as redis-cli shows it."""
-        secure = ["--tls", "--insecure"] if self._tls else []
+        secure = ["--tls", "--insecure"] if self.tls else []
         answer = subprocess.run(
             ["redis-cli", "-p", str(self.port), *secure, *command],
-            env={**os.environ, **self._login},
+            env={**os.environ, **({"REDISCLI_AUTH": PASSWORD} if self.login else {})},
             capture_output=True,
             text=True,
             timeout=PATIENCE,
@@ -100,35 +55,12 @@ class Redis:
         assert not check or answer.stdout.strip() == "OK", (command, answer)
         return answer.stdout.strip()
 
-    def kill(self) -> None:
-        """End it as a crash would."""
-        self.process.kill()
-        self.process.wait(PATIENCE)
-
-    def stall(self) -> None:
-        """Let it keep its connections and do nothing."""
-        self.process.send_signal(signal.SIGSTOP)
-
-    def resume(self) -> None:
-        """Let it go on after `stall`."""
-        self.process.send_signal(signal.SIGCONT)
-
-    def close(self) -> None:
-        """End it, whatever state it is in."""
-        if self.process:
-            self.kill()
-        shutil.rmtree(self.folder)
-
 
 @contextmanager
-def running(*options: str, tls: bool = False) -> Iterator[Redis]:
+def running(*options: str, tls: bool = False, login: bool = False) -> Iterator[Redis]:
     """Run a server."""
-    server = Redis(*options, tls=tls)
-    try:
-        server.start()
+    with run(Redis(*options, tls=tls, login=f":{QUOTED}@" if login else "")) as server:
         yield server
-    finally:
-        server.close()
 
 
 class Cluster:
@@ -226,14 +158,14 @@ def running_cluster(masters: int = 3, replicas: int = 0, tls: bool = False) -> I
 
 @contextmanager
 def redis_url() -> Iterator[str]:
-    with running("--requirepass", PASSWORD) as server:
-        yield f"redis://:{QUOTED}@127.0.0.1:{server.port}/0"
+    with running(login=True) as server:
+        yield server.url
 
 
 @contextmanager
 def rediss_url() -> Iterator[str]:
-    with running("--requirepass", PASSWORD, tls=True) as server:
-        yield f"rediss://:{QUOTED}@localhost:{server.port}?ssl_cert_reqs=none"
+    with running(tls=True, login=True) as server:
+        yield server.url
 
 
 @contextmanager

@@ -12,7 +12,8 @@ import gevent
 import pytest
 
 from brokers import BrokerClosed, Message, open_broker
-from tests.brokers import redis_servers, zeromq_forwarders
+from tests.brokers import mosquitto_servers, nats_servers, redis_servers, zeromq_forwarders
+from tests.brokers.servers import PASSWORD, QUOTED
 
 
 @contextmanager
@@ -28,6 +29,10 @@ BACKENDS = {
     "redis": redis_servers.redis_url,
     "rediss": redis_servers.rediss_url,
     "rediscluster": redis_servers.rediscluster_url,
+    "nats": nats_servers.nats_url,
+    "tls": nats_servers.nats_tls_url,
+    "mqtt": mosquitto_servers.mqtt_url,
+    "mqtts": mosquitto_servers.mqtts_url,
     "zeromq": zeromq_forwarders.zeromq_url,
     "zeromq+ipc": zeromq_forwarders.zeromq_ipc_url,
     "ring of memory": lambda: nullcontext("memory://one,memory://two,memory://three"),
@@ -124,6 +129,21 @@ def test_channels_whose_names_begin_alike_are_different(brokers):
             publisher.publish(other, other.encode())
         assert heard(subscriber, 1) == [Message(name, name.encode())]
         subscriber.unsubscribe(name)
+        settle(subscriber)
+
+
+def test_what_is_a_wildcard_or_a_separator_elsewhere_is_a_name_like_any_other(brokers):
+    publisher, subscriber = brokers(), brokers()
+    names = ["a/b", "a/+", "a/#", "#", "+/b", "a.b", "a.*", "a.>", ">", "*", "a//b", "/a/b", "a/b/"]
+    names += ["$SYS/a", "a%2Fb", "a b", "a\tb", "é", "{a}b", "[a]?"]
+    for some in names[::2], names[1::2]:
+        subscriber.subscribe(*some)
+        settle(subscriber)
+        for name in names:
+            publisher.publish(name, name.encode())
+        expected = [Message(name, name.encode()) for name in some]
+        assert sorted(heard(subscriber, len(some))) == sorted(expected)
+        subscriber.unsubscribe(*some)
         settle(subscriber)
 
 
@@ -258,7 +278,7 @@ def test_a_link_that_works_is_young(brokers):
     settle(broker)
     for name, seconds in broker.links():
         assert 0 <= seconds < 3
-        assert redis_servers.QUOTED not in name and redis_servers.PASSWORD not in name
+        assert QUOTED not in name and PASSWORD not in name
 
 
 def test_no_backend_starts_a_thread_for_each_subscription(brokers):

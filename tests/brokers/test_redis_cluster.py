@@ -3,8 +3,9 @@ import time
 import gevent
 import pytest
 
-from brokers import Message, Reset, open_broker, redis_link
-from brokers.redis_cluster import slot_of
+from brokers import Message, Reset, open_broker
+from brokers.link import Link
+from brokers.redis.cluster import slot_of
 from tests.brokers.faults import (
     PATIENCE,
     STALL_S,
@@ -83,7 +84,7 @@ def test_a_dead_master_costs_only_its_own_channels(cluster, opened):
 
 
 def test_a_stalled_master_costs_only_its_own_channels(cluster, opened, monkeypatch):
-    monkeypatch.setattr(redis_link, "PROBES_LIMIT", 2)
+    monkeypatch.setattr(Link, "probes_limit", 2)
     broker = opened(cluster.url)
     first, stalled, third = (names[0] for names in channels_of(cluster))
     make_live(broker, first, stalled, third)

@@ -69,7 +69,7 @@ def test_rings_agree_whatever_the_order_and_the_passwords():
     "url, why",
     [
         ("memory://a,memory://a", "once"),
-        ("nats://a,nats://b", "no broker is called 'nats://a'"),
+        ("amqp://a,amqp://b", "no broker is called 'amqp://a'"),
         ("redis://a,zeromq://b", "one kind: redis://a,zeromq://b$"),
         ("redis://:secret@a,rediss://:secret@b", "one kind: redis://a,rediss://b$"),
         ("zeromq://user:secret@a,zeromq://a", r"once: zeromq://a,zeromq://a$"),
@@ -80,7 +80,7 @@ def test_a_ring_that_is_none_is_refused_in_words(url, why):
         open_broker(url)
 
 
-@pytest.mark.parametrize("scheme", ["nats", "zeromq", "zeromq+ipc"])
+@pytest.mark.parametrize("scheme", ["amqp", "zeromq", "zeromq+ipc"])
 def test_a_url_is_refused_without_telling_the_password(scheme):
     with pytest.raises(ValueError, match="://host'") as refusal:
         open_broker(f"{scheme}://me:se@cret@host")

@@ -9,7 +9,7 @@ import msgpack
 import pytest
 
 from brokers import ring
-from brokers.redis_cluster import slot_of
+from brokers.redis.cluster import slot_of
 from server.messages.channels import WORLD, Channels
 from server.squares.peers import DEAF, UNREADABLE
 from tests.brokers import redis_servers
@@ -92,7 +92,7 @@ def test_a_dead_master_of_a_cluster_is_told_by_name_and_a_banner():
 @pytest.fixture(scope="module")
 def addon():
     """What a host with such an add-on puts into the environment."""
-    with running("--requirepass", PASSWORD, tls=True) as redis:
+    with running(tls=True, login=True) as redis:
         yield {"REDIS_URL": f"rediss://:{QUOTED}@localhost:{redis.port}"}, redis.port
 
 

@@ -1,4 +1,4 @@
-"""One link of a zeromq:// broker to its forwarder: two plain sockets, watched by the loop.
+"""One connection of a zeromq:// broker to its forwarder: two plain sockets, watched by the loop.
 
 ZeroMQ's descriptors are read as they are meant: a socket is emptied until it has no more, and only
 then waited for. Nothing here waits or switches.
@@ -16,9 +16,9 @@ import zmq
 from gevent.event import Event
 from zmq.utils.monitor import parse_monitor_message
 
-from brokers.base import NEVER, Counters, Message
+from brokers.base import Counters, Message
 from brokers.inbox import Inbox
-from brokers.zeromq_wire import (
+from brokers.zeromq.wire import (
     END,
     FRAME_LIMIT,
     OVERFLOW,
@@ -64,11 +64,12 @@ def _context() -> "zmq.Context[_Socket]":
     return _contexts[0]
 
 
-class Link:
-    """One pair of connections to the forwarder, from its opening to its first trouble.
+class Pair:
+    """A connection to publish and one to hear, from their opening to their first trouble.
 
-    It never mends. `up` says that it is proven and in use, `failed` that its owner must replace
-    it; `news` is set whenever the owner should look.
+    It never mends. `echoed` is called with the time at which a probe was sent that has come back,
+    `failed` with the reason why its owner must replace it. Nothing is put into the inbox but while
+    the owner has set `in_use`. `news` is set whenever the owner may want to look.
     """
 
     def __init__(
@@ -78,18 +79,17 @@ class Link:
         topics: dict[bytes, str],
         inbox: Inbox,
         counters: Counters,
-        on_proven: Callable[[], None],
+        echoed: Callable[[float], None],
+        failed: Callable[[Exception], None],
     ) -> None:
-        self.up = False
-        self.failed = False
+        self.in_use = self.is_proven = self.has_failed = False
         self.news = Event()
-        #: When the newest probe was sent, and when the newest that came back had been sent.
-        self.probed, self.answered = 0.0, NEVER
         self._trailer = partial(TRAILER.pack, *sender)
         self._topics = topics
         self._inbox = inbox
         self._counters = counters
-        self._on_proven = on_proven
+        self._echoed = echoed
+        self._failed = failed
         self._probe_topic = b"%b%b %d%b" % (PROBE, sender[0].hex().encode(), sender[1], END)
         self._probe_due = False
         self._overflows: int | None = None
@@ -141,20 +141,21 @@ class Link:
         self._loop.run_callback(self._guarded, callback)
 
     def _guarded(self, callback: Callable[[], None]) -> None:
-        """Run a callback of the loop; if it fails, so does the link, and its owner mends that."""
+        """Run a callback of the loop; if it fails, so do both connections."""
         if self._closed:
             return
         try:
             callback()
-        except Exception:
+        except Exception as error:
             log.exception("a ZeroMQ link failed")
             self._counters.errors += 1
-            self._fail()
+            self._fail(error)
 
-    def _fail(self) -> None:
-        self.up = False
-        self.failed = True
+    def _fail(self, reason: Exception) -> None:
+        self.in_use = False
+        self.has_failed = True
         self.news.set()
+        self._failed(reason)
 
     def _look_at(self, monitor: _Socket) -> None:
         while True:
@@ -163,7 +164,7 @@ class Link:
             except zmq.Again:
                 return
             if event & _DOWN:
-                self._fail()
+                self._fail(ConnectionResetError("the forwarder's connection has ended"))
             elif event & _UP:
                 self.news.set()
 
@@ -183,7 +184,7 @@ class Link:
                     self._echo(frame)
                 elif topic == OVERFLOW:
                     self._hear_of_overflow(frame)
-            elif self.up:
+            elif self.in_use:
                 if len(frame) > end:
                     inbox.put(Message(channel, frame[end : -TRAILER.size]))
                 else:
@@ -195,16 +196,14 @@ class Link:
         self._loop.run_callback(self._guarded, self._drain)
 
     def _echo(self, frame: bytes) -> None:
-        self.answered = max(self.answered, TRAILER.unpack_from(frame, len(frame) - TRAILER.size)[2])
-        if not self.up and not self.failed:
-            self.up = True
-            self._on_proven()
-            self.news.set()
+        self.is_proven = True
+        self.news.set()
+        self._echoed(TRAILER.unpack_from(frame, len(frame) - TRAILER.size)[2])
 
     def _hear_of_overflow(self, frame: bytes) -> None:
         is_new, number = OVERFLOW_NUMBER.unpack_from(frame, len(OVERFLOW))
         known = number - 1 if is_new else number
-        if self.up and self._overflows not in (None, known):
+        if self.in_use and self._overflows not in (None, known):
             # That number passed by this broker: then so did messages, nobody knows how many.
             self._counters.dropped += 1
             self._inbox.reset(None)
@@ -212,7 +211,6 @@ class Link:
 
     def probe(self) -> None:
         """Send a probe, now or before the next message that can be sent."""
-        self.probed = time.monotonic()
         self._probe_due = not self._send(self._probe_topic)
 
     def send(self, topic: bytes, payload: bytes) -> bool:
@@ -225,7 +223,7 @@ class Link:
 
     def _send(self, frame: bytes) -> bool:
         if self._closed:
-            # Whoever keeps the link may be one turn of the loop behind whoever closed it.
+            # Whoever keeps this may be one turn of the loop behind whoever closed it.
             return False
         try:
             self._push.send(frame + self._trailer(time.monotonic()), zmq.NOBLOCK)
@@ -253,7 +251,7 @@ class Link:
     def close(self) -> None:
         """Let go of the connections, and of all that waits in them. Again is no error."""
         self._closed = True
-        self.up = False
+        self.in_use = False
         for watcher in self._watchers:
             watcher.stop()
             watcher.close()

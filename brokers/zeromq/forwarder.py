@@ -21,7 +21,7 @@ from typing import NoReturn
 
 import zmq
 
-from brokers.zeromq_wire import (
+from brokers.zeromq.wire import (
     END,
     FRAME_LIMIT,
     OVERFLOW,

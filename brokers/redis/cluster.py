@@ -2,7 +2,7 @@
 Redis Cluster, for worlds that outgrow one server; `redisclusters://` is the same over TLS.
 
 Every channel belongs to a slot, every slot to a master. The hosts of the URL are only asked where
-the others are; Certificates are checked as in redis_broker.
+the others are. Certificates are checked as in broker.py.
 """
 
 import logging
@@ -11,22 +11,26 @@ import time
 from binascii import crc_hqx
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import Any
 
 import gevent
 from gevent.event import Event
 
-from brokers.base import NEVER, VERIFIED, Broker, Counters, LinkAge, Message, Reset, check_payload
+from brokers.base import NEVER, Counters, LinkAge
 from brokers.guard import keep_running
 from brokers.inbox import Inbox
-from brokers.redis_connection import CONNECT_WITHIN, Connection, Endpoint, endpoints
-from brokers.redis_link import PROBE_EVERY, PublishLink, SubscribeLink, Words, await_links
+from brokers.link import Link, LinkedBroker, await_links
+from brokers.redis import wire
+from brokers.redis.links import PublishLink, SubscribeLink, Words
+from brokers.redis.wire import KIND, PORT
+from brokers.stream import CONNECT_WITHIN, Connection, Endpoint, endpoints
 
 log = logging.getLogger("flatlands")
 
 SLOTS = 16384
 
 #: Seconds after which the cluster is asked who has what, also when nothing seems to have moved.
-REFRESH_EVERY = 10.0
+REFRESH_EVERY = 10
 
 #: Seconds between two such questions, at least.
 REFRESH_PAUSE = 0.1
@@ -50,8 +54,8 @@ class _ShardSubscriber(SubscribeLink):
     def __init__(
         self, endpoint: Endpoint, counters: Counters, inbox: Inbox, moved: Callable[[], None]
     ) -> None:
-        self._moved = moved
         super().__init__(endpoint, counters, inbox, SHARDED)
+        self._moved = moved
 
     def _dropped(self) -> None:
         self._moved()
@@ -70,11 +74,12 @@ class _ShardPublisher(PublishLink):
         self,
         endpoint: Endpoint,
         counters: Counters,
+        inbox: Inbox,
         restored: Callable[[], None],
         moved: Callable[[], None],
     ) -> None:
+        super().__init__(endpoint, counters, inbox, restored, b"SPUBLISH")
         self._moved = moved
-        super().__init__(endpoint, counters, restored, b"SPUBLISH")
 
     def _refused(self, error: str) -> None:
         if error.startswith(("MOVED", "CLUSTERDOWN")):
@@ -90,12 +95,8 @@ class _Node:
         self, endpoint: Endpoint, counters: Counters, inbox: Inbox, moved: Callable[[], None]
     ) -> None:
         self.subscriber = _ShardSubscriber(endpoint, counters, inbox, moved)
-        self.publisher = _ShardPublisher(endpoint, counters, self.subscriber.reset, moved)
+        self.publisher = _ShardPublisher(endpoint, counters, inbox, self.subscriber.reset, moved)
         self.links = (self.subscriber, self.publisher)
-
-    @property
-    def connected(self) -> bool:
-        return all(link.connected for link in self.links)
 
     @property
     def proven(self) -> float:
@@ -106,17 +107,16 @@ class _Node:
             link.close()
 
 
-class RedisClusterBroker(Broker):
+class RedisClusterBroker(LinkedBroker):
     """A node's links for each master, and a table of which slot is whose.
 
     Nothing here waits for a master: one that is dead costs its own channels, and no others.
     """
 
-    def __init__(self, url: str, tls: str = VERIFIED) -> None:
+    def __init__(self, url: str, tls: str | None = None) -> None:
         """Return once a cluster that answers has answered; it need not be there."""
         super().__init__(url)
-        self._seeds = endpoints(url, "redisclusters", tls)
-        self._inbox = Inbox(self.counters)
+        self._seeds = endpoints(url, KIND, PORT, tls)
         #: Channel -> its slot: the desired state.
         self._channels: dict[str, int] = {}
         self._nodes: dict[Endpoint, _Node] = {}
@@ -128,14 +128,15 @@ class RedisClusterBroker(Broker):
         self._trouble = ""
         self._stale = Event()
         self._attempted = Event()
-        self._greenlets = [
-            keep_running("the probe of a redis cluster", self.counters, self._probe),
-            keep_running("the topology of a redis cluster", self.counters, self._follow),
-        ]
+        self._greenlet = keep_running(
+            "the topology of a redis cluster", self.counters, self._follow
+        )
         until = time.monotonic() + CONNECT_WITHIN
         self._attempted.wait(CONNECT_WITHIN)
-        links = [link for node in self._nodes.values() for link in node.links]
-        await_links(links, until - time.monotonic())
+        await_links(self._links(), until - time.monotonic())
+
+    def _links(self) -> list[Link]:
+        return [link for node in self._nodes.values() for link in node.links]
 
     def subscribe(self, *channels: str) -> None:
         self._inbox.check_open()
@@ -153,18 +154,9 @@ class RedisClusterBroker(Broker):
             if slot is not None and (owner := self._owner(slot)):
                 owner.subscriber.remove((channel,))
 
-    def publish(self, channel: str, payload: bytes) -> bool:
-        self._inbox.check_open()
-        check_payload(payload)
-        self.counters.published += 1
+    def _put(self, channel: str, payload: bytes) -> bool:
         owner = self._owner(slot_of(channel.encode()))
-        if owner and owner.publisher.put(channel, payload):
-            return True
-        self.counters.dropped += 1
-        return False
-
-    def receive(self, timeout: float | None = None) -> Message | Reset | None:
-        return self._inbox.get(timeout)
+        return owner is not None and owner.publisher.put(channel, payload)
 
     def links(self) -> list[LinkAge]:
         now = time.monotonic()
@@ -173,26 +165,14 @@ class RedisClusterBroker(Broker):
         return [LinkAge(str(at), now - node.proven) for at, node in self._nodes.items()]
 
     def close(self) -> None:
-        self._inbox.close()
-        for greenlet in self._greenlets:
-            greenlet.kill(block=False)
+        self._greenlet.kill(block=False)
         if self._asking is not None:
             self._asking.close()
-        for node in self._nodes.values():
-            node.close()
+        super().close()
 
     def _owner(self, slot: int) -> _Node | None:
         endpoint = self._table[slot]
         return None if endpoint is None else self._nodes[endpoint]
-
-    def _probe(self) -> None:
-        while True:
-            gevent.sleep(PROBE_EVERY)
-            for node in self._nodes.values():
-                for link in node.links:
-                    link.probe()
-            if None in self._table or not all(node.connected for node in self._nodes.values()):
-                self._stale.set()
 
     def _moved(self, informed: Endpoint) -> None:
         self._informed = informed
@@ -206,7 +186,13 @@ class RedisClusterBroker(Broker):
             self._attempted.set()
             # Slots move one after the other; what they tell meanwhile is asked for at once.
             gevent.sleep(REFRESH_PAUSE)
-            self._stale.wait(REFRESH_EVERY)
+            for _ in range(REFRESH_EVERY):
+                if self._stale.wait(1.0) or not self._is_whole():
+                    break
+
+    def _is_whole(self) -> bool:
+        """Say whether every slot has a master, and every master both of its links."""
+        return None not in self._table and all(link.connected for link in self._links())
 
     def _refresh(self) -> None:
         """Ask somebody who has which slot, and follow the first who knows."""
@@ -237,11 +223,7 @@ class RedisClusterBroker(Broker):
         """Return the table that a node has. Raises OSError."""
         self._asking = connection = Connection(endpoint)
         try:
-            connection.open()
-            with gevent.Timeout(CONNECT_WITHIN):
-                answer = connection.call("CLUSTER", "SLOTS")
-        except gevent.Timeout:
-            raise TimeoutError("no answer") from None
+            answer = connection.open(partial(self._slots, connection))
         finally:
             connection.close()
         if not answer:
@@ -252,6 +234,11 @@ class RedisClusterBroker(Broker):
             owner = endpoint._replace(host=host.decode() if host else endpoint.host, port=port)
             table[first : last + 1] = [owner] * (last + 1 - first)
         return table
+
+    def _slots(self, connection: Connection) -> Any:
+        replies = wire.parse(connection.chunks())
+        wire.enter(connection, replies)
+        return wire.call(connection, replies, "CLUSTER", "SLOTS")
 
     def _adopt(self, table: list[Endpoint | None]) -> None:
         """Make the links fit a table, and move the channels whose owner is another now."""

@@ -1,0 +1,61 @@
+"""Real NATS servers as child processes on loopback, for as long as a block lasts."""
+
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.brokers.servers import (
+    PASSWORD,
+    QUOTED,
+    QUOTED_USER,
+    USER,
+    Server,
+    certify,
+    run,
+)
+
+
+class Nats(Server):
+    """A nats-server; its options are lines of its configuration."""
+
+    scheme, tls_scheme, program = "nats", "tls", "nats-server"
+
+    def configured(self, *options):
+        lines = [f"listen: 127.0.0.1:{self.port}", *options]
+        if self.tls:
+            key, certificate = certify()
+            lines.append(f"tls: {{cert_file: {json.dumps(str(certificate))}, key_file: "
+                         f"{json.dumps(str(key))}}}")  # fmt: skip
+        if self.login:
+            who = {"user": USER, "password": PASSWORD}
+            lines.append(f"authorization: {json.dumps(who)}")
+        path = self.folder / "server.conf"
+        path.write_text("\n".join(lines) + "\n")
+        return ["--config", str(path)]
+
+    def answers(self):
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
+                return connection.recv(4) == b"INFO"
+        except OSError:
+            return False
+
+
+@contextmanager
+def running(*options: str, tls: bool = False, login: bool = False) -> Iterator[Nats]:
+    """Run a server."""
+    with run(Nats(*options, tls=tls, login=f"{QUOTED_USER}:{QUOTED}@" if login else "")) as server:
+        yield server
+
+
+@contextmanager
+def nats_url() -> Iterator[str]:
+    with running(login=True) as server:
+        yield server.url
+
+
+@contextmanager
+def nats_tls_url() -> Iterator[str]:
+    with running(tls=True) as server:
+        yield server.url

@@ -1,0 +1,129 @@
+"""What the real servers of all brokers have in common, as child processes on loopback."""
+
+import atexit
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+#: Seconds that a server may take to start, or a cluster to agree.
+PATIENCE = 20
+
+USER, PASSWORD = "us@r", "pa:ss@word"
+#: The same as they stand in a URL.
+QUOTED_USER, QUOTED = "us%40r", "pa%3Ass%40word"
+
+
+def free_port() -> int:
+    """Return a port of loopback on which nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def eventually(condition: Callable[[], bool], what: str) -> None:
+    """Return once `condition()` is true."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+
+
+@cache
+def certify() -> tuple[Path, Path]:
+    """Return a key, and a certificate for this machine that is signed by nobody else."""
+    folder = Path(tempfile.mkdtemp(prefix="flatlands-certificate-"))
+    atexit.register(shutil.rmtree, folder)
+    key, certificate = folder / "key.pem", folder / "certificate.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-nodes", "-days", "1", "-subj", "/CN=localhost"),
+            *("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"),
+            *("-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"),
+            *("-keyout", str(key), "-out", str(certificate)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    return key, certificate
+
+
+class Server:
+    """A server that can be killed, stalled and started again where it was."""
+
+    #: The schemes of its URLs, without and with TLS, and its program.
+    scheme, tls_scheme, program = "", "", ""
+
+    def __init__(self, *options: str, tls: bool = False, login: str = "") -> None:
+        self.port = free_port()
+        self.folder = Path(tempfile.mkdtemp(prefix=f"flatlands-{self.program}-"))
+        self.tls = tls
+        self.login = login
+        self._command = [self.program, *self.configured(*options)]
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def configured(self, *options: str) -> list[str]:
+        """Return what the program is told, so that it listens on `port`, and asks for a password
+        where there is a login. May write files into `folder`."""
+        raise NotImplementedError
+
+    def answers(self) -> bool:
+        """Say whether it can be used."""
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=1):
+                return True
+        except OSError:
+            return False
+
+    @property
+    def address(self) -> str:
+        """Return its URL, without what it takes to get in."""
+        if self.tls:
+            return f"{self.tls_scheme}://localhost:{self.port}"
+        return f"{self.scheme}://127.0.0.1:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """Return its URL, with its password, and with any certificate accepted."""
+        scheme, _, rest = self.address.partition("://")
+        return f"{scheme}://{self.login}{rest}" + ("?ssl_cert_reqs=none" if self.tls else "")
+
+    def start(self) -> None:
+        """Start it, as the first time."""
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(self._command, stdout=log, stderr=log)
+        eventually(self.answers, f"{self.program} does not start")
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        self.process.kill()
+        self.process.wait(PATIENCE)
+
+    def stall(self) -> None:
+        """Let it keep its connections and do nothing."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on after `stall`."""
+        self.process.send_signal(signal.SIGCONT)
+
+    def close(self) -> None:
+        """End it, whatever state it is in."""
+        if self.process:
+            self.kill()
+        shutil.rmtree(self.folder)
+
+
+@contextmanager
+def run(server: Server) -> Iterator[Server]:
+    """Run a server."""
+    try:
+        server.start()
+        yield server
+    finally:
+        server.close()

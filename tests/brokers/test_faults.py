@@ -1,0 +1,371 @@
+"""What every broker of one server does when that server is in trouble, held against real ones.
+
+A new backend over TCP is one more line in KINDS.
+"""
+
+import logging
+import re
+import subprocess
+import sys
+
+import gevent
+import pytest
+
+from brokers import Message, Reset, open_broker, stream
+from tests.brokers import mosquitto_servers, nats_servers, redis_servers
+from tests.brokers.faults import (
+    STALL_S,
+    Ledger,
+    await_log,
+    await_publish,
+    await_reset,
+    drain,
+    exchange,
+    little_work,
+    make_live,
+    oldest,
+)
+from tests.brokers.servers import certify, free_port
+from tests.processes import ROOT, Proxy
+
+#: Starts a server of each kind: `running(tls=True)` is one over TLS.
+KINDS = {
+    "redis": redis_servers.running,
+    "nats": nats_servers.running,
+    "mqtt": mosquitto_servers.running,
+}
+
+#: More channels than any backend names in one packet.
+MANY = 1536
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def running(request):
+    return KINDS[request.param]
+
+
+@pytest.fixture(scope="module")
+def server(running):
+    """One for the tests that do it no harm."""
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def opened():
+    brokers = []
+
+    def open_one(url, tls="verified"):
+        brokers.append(open_broker(url, tls))
+        return brokers[-1]
+
+    yield open_one
+    for broker in brokers:
+        broker.close()
+        assert broker.counters.errors == 0
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
+def test_a_server_that_was_killed_is_found_again(running, opened, tls):
+    with running(tls=tls) as server:
+        broker = opened(server.url)
+        names = [f"sq {n}" for n in range(MANY)]
+        make_live(broker, *names)
+        ledger = Ledger(broker)
+        before = broker.counters.reconnects
+        server.kill()
+        with little_work():
+            assert drain(broker, 1.5) == []
+            assert [broker.publish(name, b"lost") for name in names[:9]] == [False] * 9
+        assert oldest(broker) > 1
+        server.start()
+        assert await_reset(broker, *names) == set(names)
+        exchange(broker, *names)
+        assert oldest(broker) < 3
+        assert broker.counters.reconnects > before
+        assert ledger.missing() == 0
+
+
+def test_servers_that_stall_are_noticed_and_found_again(running, opened):
+    with running() as plain, running(tls=True) as secure:
+        servers = {server: opened(server.url) for server in (plain, secure)}
+        ledgers = []
+        for server, broker in servers.items():
+            make_live(broker, "a", "b")
+            ledgers.append(Ledger(broker))
+            server.stall()
+        with little_work():
+            gevent.sleep(0.1)
+            for broker in servers.values():
+                # Nobody can know yet; it must not be sent when nobody wants it any more.
+                assert broker.publish("a", b"under way") is True
+            gevent.sleep(STALL_S - 0.1)
+        for server, broker in servers.items():
+            assert oldest(broker) > STALL_S - 2
+            assert broker.publish("a", b"lost") is False
+            server.resume()
+        for broker, ledger in zip(servers.values(), ledgers, strict=True):
+            assert await_reset(broker, "a", "b") == {"a", "b"}
+            exchange(broker, "a", "b")
+            assert oldest(broker) < 3
+            assert ledger.missing() == 0
+
+
+def test_connections_that_are_cut_come_back_with_a_reset(server, opened):
+    proxy = Proxy(server.port)
+    try:
+        broker = opened(f"{server.scheme}://127.0.0.1:{proxy.port}")
+        make_live(broker, "a", "b")
+        proxy.cut()
+        assert await_reset(broker, "a", "b") == {"a", "b"}
+        exchange(broker, "a", "b")
+        assert broker.counters.reconnects > 0
+    finally:
+        proxy.close()
+
+
+def test_what_was_under_way_when_the_link_broke_is_counted(running, opened):
+    with running() as server:
+        broker = opened(server.url)
+        make_live(broker, "a")
+        ledger = Ledger(broker)
+        server.kill()
+        # The link does not know yet: nothing has run since.
+        assert all(broker.publish("a", b"%d" % n) for n in range(1000))
+        assert drain(broker, 0.2) == []
+        assert broker.counters.dropped >= 1000
+        server.start()
+        await_reset(broker, "a")
+        await_publish(broker, "a", b"after")
+        assert [m.payload for m in drain(broker, 0.5)] == [b"after"]
+        assert ledger.missing() == 0
+
+
+def test_a_server_may_come_later_than_its_nodes(running, opened):
+    with running() as server:
+        server.kill()
+        broker = opened(server.url)
+        broker.subscribe("a", "gone")
+        broker.unsubscribe("gone")
+        assert broker.publish("a", b"early") is False
+        server.start()
+        assert await_reset(broker, "a") == {"a"}
+        exchange(broker, "a")
+
+
+@pytest.mark.parametrize(
+    "limit, room, payload", [("QUEUE_LIMIT", 10, b"x"), ("QUEUE_BYTES", 12_000, b"x" * 1000)]
+)
+def test_a_full_queue_refuses_and_counts(server, opened, monkeypatch, limit, room, payload):
+    broker = opened(server.url)
+    make_live(broker, "a")
+    monkeypatch.setattr(stream, limit, room)
+    ledger = Ledger(broker)
+    taken = [broker.publish("a", payload) for _ in range(30)]
+    assert 0 < sum(taken) < 30 and taken == sorted(taken, reverse=True)
+    assert drain(broker, 0.3) == [Message("a", payload)] * sum(taken)
+    assert ledger.missing() == 0
+
+
+def test_a_hundred_thousand_at_once_neither_block_nor_vanish(server, opened):
+    broker = opened(server.url)
+    make_live(broker, "a")
+    ledger = Ledger(broker)
+    before = broker.counters.dropped
+    accepted = sum(broker.publish("a", b"x" * 60) for _ in range(100_000))
+    assert accepted + broker.counters.dropped - before == 100_000
+    while broker.receive(0.5) is not None:
+        pass
+    assert ledger.missing() == 0
+    assert broker.counters.reconnects == 0
+
+
+def test_subscribing_while_the_link_is_down_is_made_good(running, opened):
+    with running() as server:
+        broker = opened(server.url)
+        make_live(broker, "old", "left")
+        server.kill()
+        drain(broker, 0.2)
+        broker.subscribe("new")
+        broker.unsubscribe("left")
+        server.start()
+        assert await_reset(broker, "old", "new") >= {"old", "new"}
+        exchange(broker, "old", "new")
+        assert broker.publish("left", b"") and drain(broker, 0.2) == []
+
+
+def test_a_first_subscription_is_no_loss(server, opened):
+    broker = opened(server.url)
+    broker.subscribe("a")
+    broker.unsubscribe("a")
+    broker.subscribe("a")
+    gevent.sleep(0)
+    broker.unsubscribe("a")
+    gevent.sleep(0)
+    broker.subscribe("a")
+    assert broker.receive(0.2) is None
+
+
+def test_a_wrong_password_is_told_once_without_telling_it(running, opened, caplog):
+    with running(login=True) as server:
+        with little_work():
+            broker = opened(f"{server.scheme}://wr0ng:wr0ng@127.0.0.1:{server.port}")
+            assert broker.publish("a", b"") is False
+            await_log(caplog, "no link to ")
+            assert drain(broker, 0.5) == []
+        assert "wr0ng" not in caplog.text
+        told = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
+        # Redis has two links, and each of them tells it.
+        assert len(told) <= 2 and len(set(told)) == 1, told
+        assert re.search("WRONGPASS|Authorization Violation|not authorized", told[0])
+
+
+def test_a_certificate_that_nobody_signed_is_refused_with_advice_unless_told(
+    running, opened, caplog, monkeypatch
+):
+    with running(tls=True) as server:
+        at = server.address
+        refused = ((at, "verified"), (f"{at}?ssl_cert_reqs=required", "unverified"))
+        for url, option in refused:
+            caplog.clear()
+            broker = opened(url, option)
+            assert broker.publish("a", b"") is False
+            await_log(caplog, "certificate verify failed")
+            assert "set BROKER_TLS to 'unverified'" in caplog.text
+            [(name, seconds)] = broker.links()
+            assert (name.split()[1], seconds) == (f"localhost:{server.port}", float("inf"))
+        _key, certificate = certify()
+        accepted = (
+            (at, "unverified"),
+            (at, str(certificate)),
+            (f"{at}?ssl_cert_reqs=none", "verified"),
+            (f"{at}?ssl_ca_certs={certificate}", "verified"),
+        )
+        for url, option in accepted:
+            make_live(opened(url, option), "a")
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        make_live(opened(at), "a")
+
+
+def test_a_server_that_is_not_there_was_never_heard(server, opened):
+    port = free_port()
+    broker = opened(f"{server.scheme}://:secret@127.0.0.1:{port}")
+    assert broker.links() == [(f"{server.scheme} 127.0.0.1:{port}", float("inf"))]
+
+
+def test_a_server_of_another_kind_is_told_of_once(running, server, opened, caplog):
+    for other in KINDS.values():
+        if other is running:
+            continue
+        with other() as stranger:
+            caplog.clear()
+            with little_work():
+                broker = opened(f"{server.scheme}://127.0.0.1:{stranger.port}")
+                assert broker.publish("a", b"") is False
+                await_log(caplog, "no link to ")
+                gevent.sleep(0.5)
+                broker.close()
+            told = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
+            assert len(told) <= 2 and len(set(told)) == 1 and "Traceback" not in caplog.text, told
+
+
+def test_an_idle_broker_hardly_works(server, opened):
+    broker = opened(server.url)
+    make_live(broker, "a")
+    with little_work():
+        assert broker.receive(2) is None
+    assert oldest(broker) < 2
+
+
+def test_close_returns_at_once_also_while_connecting(running):
+    with running() as server:
+        server.stall()
+        broker = open_broker(server.url)
+        broker.subscribe("a")
+        broker.close()
+        assert broker.counters.errors == 0
+
+
+def test_a_patched_process_works_as_well(running):
+    script = """
+from gevent import monkey; monkey.patch_all()
+import sys
+from brokers import Message, open_broker
+broker = open_broker(sys.argv[1])
+broker.subscribe("a")
+while broker.receive(0.05) is None:
+    assert broker.publish("a", b"x")
+broker.close()
+"""
+    with running() as plain, running(tls=True) as secure:
+        for server in (plain, secure):
+            command = [sys.executable, "-W", "error", "-c", script, server.url]
+            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=20)
+            assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_messages_of_a_channel_let_go_are_not_heard_late(server, opened):
+    broker = opened(server.url)
+    make_live(broker, "a", "b")
+    broker.publish("a", b"1")
+    broker.unsubscribe("a")
+    exchange(broker, "b")
+    assert broker.receive(0.1) is None
+
+
+def test_resets_of_one_outage_are_few(server, opened):
+    proxy = Proxy(server.port)
+    try:
+        broker = opened(f"{server.scheme}://127.0.0.1:{proxy.port}")
+        names = {f"sq {n}" for n in range(2000)}
+        make_live(broker, *names)
+        proxy.cut()
+        assert await_reset(broker, *names) == names
+        assert sum(isinstance(item, Reset) for item in drain_all(broker)) <= 1
+    finally:
+        proxy.close()
+
+
+def drain_all(broker):
+    """Return what still comes until nothing comes for a while."""
+    items = []
+    while (item := broker.receive(0.3)) is not None:
+        items.append(item)
+    return items
+
+
+# What a URL says
+
+
+@pytest.mark.parametrize("scheme", ["redis", "nats", "mqtt"])
+@pytest.mark.parametrize(
+    "rest, why",
+    [
+        ("", "no host:port"),
+        (":secret@host:port", "no host:port"),
+        (":secret@a:1,b:2", "names one host"),
+        (":secret@a?ssl_cert_reqs=maybe", "'required' or 'none'"),
+        (":secret@a?retry=1", "two options"),
+    ],
+)
+def test_a_url_that_makes_no_sense_is_refused_in_words(scheme, rest, why):
+    with pytest.raises(ValueError, match=why) as refusal:
+        open_broker(f"{scheme}://{rest}")
+    assert "secret" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("scheme", ["rediss", "valkeys", "tls", "mqtts"])
+def test_a_file_without_certificates_is_refused_in_words(tmp_path, scheme):
+    (tmp_path / "empty").write_text("nothing")
+    for path in (tmp_path / "empty", "/nowhere"):
+        with pytest.raises(ValueError, match="nor a file with the certificates to trust"):
+            open_broker(f"{scheme}://a?ssl_ca_certs={path}")
+
+
+def test_a_url_says_where_and_who():
+    [one] = stream.endpoints("redis://me:a%3Ab%40c@[::1]:7000/3", "redis", 6379, None)
+    assert (one.host, one.port, one.username, one.password) == ("::1", 7000, "me", "a:b@c")
+    assert one.tls is None
+    [first, second] = stream.endpoints("rediscluster://:p@a,b:2", "redis", 6379, None)
+    assert (first.host, first.port, first.username, first.password) == ("a", 6379, "", "p")
+    assert (second.host, second.port) == ("b", 2)

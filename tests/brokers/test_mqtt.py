@@ -1,0 +1,116 @@
+"""What only MQTT does; test_faults.py has what all brokers do."""
+
+import subprocess
+
+import gevent
+import pytest
+from gevent.event import Event
+
+from brokers import Message, Reset, open_broker
+from brokers.base import PAYLOAD_LIMIT
+from brokers.mqtt import PACKET_LIMIT, PUBLISH, packet, parse, topic_of
+from tests.brokers.faults import await_log, drain, exchange, make_live
+from tests.brokers.mosquitto_servers import running
+from tests.brokers.servers import PATIENCE
+
+
+@pytest.fixture
+def opened():
+    brokers = []
+
+    def open_one(url):
+        brokers.append(open_broker(url))
+        return brokers[-1]
+
+    yield open_one
+    for broker in brokers:
+        broker.close()
+        assert broker.counters.errors == 0
+
+
+def test_a_topic_is_the_channels_name_and_holds_no_wildcard():
+    square = "flatlands/7/1-16/-3:12"
+    assert topic_of(square) == b"\0" + bytes([len(square)]) + square.encode()
+    for channel in ("a/+", "#", "$SYS/a", "a\0b"):
+        assert not {*b"+#$\0"} & set(topic_of(channel)[2:])
+
+
+@pytest.mark.parametrize("size", [0, 1, 127, 128, 16383, 16384, PACKET_LIMIT])
+def test_packets_of_all_sizes_are_found_however_the_stream_is_cut(size):
+    bodies = [bytes(size), b"x" * size, b""]
+    stream = b"".join(packet(PUBLISH, body) for body in bodies)
+    for cut in {1 if len(stream) < 1000 else 999, 3 if len(stream) < 1000 else 997, len(stream)}:
+        chunks = (stream[at : at + cut] for at in range(0, len(stream), cut))
+        assert list(parse(chunks)) == [(PUBLISH, body) for body in bodies]
+
+
+def test_mosquitto_sub_watches_a_square_and_mosquitto_pub_is_heard(opened):
+    with running() as server:
+        broker = opened(server.url)
+        make_live(broker, "flatlands/7/1-16/-3:12")
+        where = ["-p", str(server.port), "-h", "127.0.0.1", "-t", "flatlands/7/1-16/-3:12"]
+        watching = subprocess.Popen(
+            ["mosquitto_sub", *where, "-C", "1", "-W", str(PATIENCE)], stdout=subprocess.PIPE
+        )
+        while watching.poll() is None:
+            broker.publish("flatlands/7/1-16/-3:12", b"a batch")
+            gevent.sleep(0.05)
+        assert watching.communicate()[0] == b"a batch\n"
+        drain(broker, 0.2)
+        subprocess.run(["mosquitto_pub", *where, "-m", "hello"], check=True, timeout=PATIENCE)
+        assert broker.receive(PATIENCE) == Message("flatlands/7/1-16/-3:12", b"hello")
+        too_large = b"x" * (PACKET_LIMIT + 1)
+        subprocess.run(["mosquitto_pub", *where, "-s"], input=too_large, check=True, timeout=9)
+        exchange(broker, "flatlands/7/1-16/-3:12")
+        assert broker.counters.reconnects == 0
+
+
+def slow_reader(server, opened, monkeypatch, count):
+    """Publish large messages to a broker that does not read for a while; return it, and what came.
+
+    It goes on to send meanwhile, numbers too.
+    """
+    slow, publisher = opened(server.url), opened(server.url)
+    make_live(slow, "a", "b")
+    reads, take = Event(), slow._subscriber._take
+
+    def wait_first(item):
+        reads.wait()
+        take(item)
+
+    monkeypatch.setattr(slow._subscriber, "_take", wait_first)
+    for n in range(count):
+        assert publisher.publish("a", n.to_bytes(4) + bytes(PAYLOAD_LIMIT - 4)) is True
+        gevent.sleep(0.002)
+    # Long enough for some numbers, and too short for the link to be given up.
+    gevent.sleep(2.5)
+    reads.set()
+    items = []
+    while (item := slow.receive(3)) is not None:
+        items.append(item)
+    exchange(slow, "a", "b")
+    return slow, items
+
+
+def test_what_a_server_drops_for_a_node_is_noticed_by_the_numbers(opened, monkeypatch):
+    with running("max_queued_messages 20") as server:
+        slow, items = slow_reader(server, opened, monkeypatch, 400)
+    assert any(isinstance(item, Reset) for item in items)
+    assert sum(isinstance(item, Message) for item in items) < 400
+    assert slow.counters.dropped > 0
+
+
+def test_a_server_that_drops_nothing_keeps_all_for_a_slow_node(opened, monkeypatch):
+    with running() as server:
+        slow, items = slow_reader(server, opened, monkeypatch, 400)
+    assert [int.from_bytes(item.payload[:4]) for item in items] == list(range(400))
+    assert slow.counters.dropped == slow.counters.reconnects == 0
+
+
+def test_a_user_who_may_not_hear_is_told_so(opened, caplog, tmp_path):
+    (tmp_path / "acl").write_text("topic write flatlands/#\n")
+    with running(f"acl_file {tmp_path}/acl") as server:
+        broker = opened(server.url)
+        assert broker.publish("flatlands/a", b"") is False
+        await_log(caplog, "no link to mqtt")
+    assert "does not come back" in caplog.text or "refuses a subscription" in caplog.text

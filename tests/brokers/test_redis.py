@@ -1,0 +1,67 @@
+"""What only Redis does; test_faults.py has what all brokers do."""
+
+import gevent
+import pytest
+
+from brokers import Reset, open_broker
+from brokers.base import PAYLOAD_LIMIT
+from tests.brokers.faults import await_reset, exchange, make_live
+from tests.brokers.redis_servers import running
+
+
+@pytest.fixture
+def opened():
+    brokers = []
+
+    def open_one(url):
+        brokers.append(open_broker(url))
+        return brokers[-1]
+
+    yield open_one
+    for broker in brokers:
+        broker.close()
+        assert broker.counters.errors == 0
+
+
+@pytest.fixture(scope="module")
+def server():
+    with running() as server:
+        yield server
+
+
+def test_a_subscriber_that_redis_kills_is_told_so(opened):
+    with running("--client-output-buffer-limit", "pubsub 32kb 0 0") as server:
+        broker = opened(server.url)
+        make_live(broker, "a", "b")
+        assert broker.publish("a", b"x" * PAYLOAD_LIMIT)
+        assert await_reset(broker, "a", "b") == {"a", "b"}
+        exchange(broker, "a", "b")
+        assert broker.counters.reconnects == 1
+
+
+@pytest.mark.parametrize("link", ["pubsub", "normal"])
+def test_each_of_the_two_links_comes_back_with_a_reset(server, opened, link):
+    broker = opened(server.url)
+    make_live(broker, "a", "b")
+    server.ask("CLIENT", "KILL", "TYPE", link)
+    assert await_reset(broker, "a", "b") == {"a", "b"}
+    exchange(broker, "a", "b")
+    assert broker.counters.reconnects == 1
+
+
+def test_a_reset_of_one_of_two_links_is_one_reset(server, opened):
+    broker = opened(server.url)
+    make_live(broker, *(f"sq {n}" for n in range(2000)))
+    server.ask("CLIENT", "KILL", "TYPE", "pubsub")
+    gevent.sleep(0.5)
+    item = broker.receive(5)
+    assert isinstance(item, Reset) and item.channels is not None and len(item.channels) == 2000
+    assert broker.receive(0.1) is None
+
+
+@pytest.mark.parametrize("scheme", ["valkey", "valkeys"])
+def test_valkey_is_another_name_of_redis(opened, scheme):
+    with running(tls=scheme == "valkeys") as server:
+        broker = opened(server.url.replace("redis", "valkey", 1))
+        make_live(broker, "a")
+        assert broker.ring_hash == opened(server.url).ring_hash

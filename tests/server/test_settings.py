@@ -88,9 +88,9 @@ def test_help_lists_every_option_with_its_variable():
 
 
 def test_an_unknown_broker_is_refused_in_words():
-    ended = run("--broker", "nats://x", "--port", "0")
+    ended = run("--broker", "amqp://x", "--port", "0")
     assert ended.returncode == 2
-    assert ended.stderr.startswith("flatlands: no broker is called 'nats://x'")
+    assert ended.stderr.startswith("flatlands: no broker is called 'amqp://x'")
     assert "Traceback" not in ended.stderr
 
 

@@ -7,8 +7,6 @@ import (
 )
 
 const (
-	// bucketsADoubling is how fine a latency histogram is; as in loadtest/queues/stamp.py.
-	bucketsADoubling = 32
 	// numberLimit is where numbers begin that no publisher of ours has.
 	numberLimit = 1_000_000_000
 )
@@ -66,8 +64,9 @@ func (t *Tally) add(payload []byte, at int64) {
 	}
 	if at >= t.start && at < t.stop {
 		t.perSecond[(at-t.start)/second]++
-		took := math.Max(1, float64(at-int64(binary.LittleEndian.Uint64(payload))))
-		t.latency[int(math.Log2(took)*bucketsADoubling)]++
+		// Microseconds, in the classes of loadtest/kit/histogram.py.
+		took := math.Max(0, float64(at-int64(binary.LittleEndian.Uint64(payload)))/1000)
+		t.latency[int(math.Float32bits(float32(took))>>16)]++
 	}
 }
 

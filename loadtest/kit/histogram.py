@@ -47,7 +47,7 @@ class Histogram:
     def of(cls, classes: Any, counts: Any) -> "Histogram":
         """Return what `sparse` was made of."""
         found = cls()
-        found.counts[classes] = counts
+        found.counts[np.array(classes, dtype=np.int64)] = counts
         return found
 
     @property

@@ -11,27 +11,22 @@ tells of the gap by a Reset: `silent` says that a subscriber lost messages and w
 there were.
 """
 
-from collections import Counter
+from collections.abc import Iterable
 from statistics import median
 from typing import Any
 
-from loadtest.queues.stamp import bucket_value
-
-PERCENTILES = (50, 90, 99, 99.9)
+from loadtest.kit.histogram import Histogram
 
 
-def percentiles(buckets: dict[int, int]) -> dict[str, float | None]:
-    """Return percentile -> milliseconds, of a histogram bucket -> messages; None if it is empty."""
-    total = sum(buckets.values())
-    found: dict[str, float | None] = {f"p{n}": None for n in (*PERCENTILES, "max")}
-    reached = 0
-    for bucket in sorted(buckets):
-        reached += buckets[bucket]
-        for n in PERCENTILES:
-            if found[f"p{n}"] is None and reached >= total * n / 100:
-                found[f"p{n}"] = bucket_value(bucket) / 1e6
-        found["pmax"] = bucket_value(bucket) / 1e6
-    return found
+def percentiles(latencies: Iterable[dict[Any, int]]) -> dict[str, float | None]:
+    """Return percentile -> milliseconds, of what several workers counted: class -> messages; None
+    if they counted nothing."""
+    found = Histogram()
+    for latency in latencies:
+        found += Histogram.of([int(name) for name in latency], list(latency.values()))
+    shown: dict[str, float | None] = {**found.summary()}
+    shown["pmax"] = shown.pop("max")
+    return shown if found.total else dict.fromkeys(shown)
 
 
 def account(
@@ -78,9 +73,6 @@ def figures(
 ) -> dict[str, Any]:
     """Return all figures of a point but its CPU; rates are messages a second."""
     samples = [count for one in heard for count in one["per_second"]]
-    buckets: Counter[int] = Counter()
-    for one in heard:
-        buckets.update({int(bucket): n for bucket, n in one["latency"].items()})
     each = [sum(one["per_second"]) / seconds for one in heard]
     return {
         "per_client": median(samples),
@@ -89,6 +81,6 @@ def figures(
         "deliveries": sum(each),
         "publishes": sum(one["counted"] for one in sending) / seconds,
         "account": account(sending, since, heard),
-        "latency_ms": percentiles(buckets),
+        "latency_ms": percentiles(one["latency"] for one in heard),
         "samples": [one["per_second"] for one in heard],
     }

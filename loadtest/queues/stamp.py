@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from loadtest.kit.histogram import Histogram
+
 #: When it was sent, by which publisher, in which run, and its number there, from 0.
 STAMP = struct.Struct("<QHHQ")
 _STAMPS = np.dtype([("sent", "<u8"), ("publisher", "<u2"), ("run", "<u2"), ("number", "<u8")])
@@ -21,15 +23,6 @@ NUMBER_LIMIT = 10**9
 
 SECOND = 10**9
 
-#: Buckets of a latency histogram for each doubling: a percentile is off by 1.1 % at most.
-BUCKETS_A_DOUBLING = 32
-BUCKETS = 64 * BUCKETS_A_DOUBLING
-
-
-def bucket_value(bucket: float) -> float:
-    """Return the nanoseconds for which a bucket stands."""
-    return 2 ** ((bucket + 0.5) / BUCKETS_A_DOUBLING)
-
 
 class Tally:
     """What one subscriber got of the messages of one run: each message is counted by its number."""
@@ -39,7 +32,7 @@ class Tally:
         self._run, self._size = run, size
         self._start, self._stop = start, stop
         self._seen = [np.zeros(1 << 16, dtype=bool) for _ in range(publishers)]
-        self._latency = np.zeros(BUCKETS, dtype=np.int64)
+        self._latency = Histogram()
         self._seconds = np.zeros(max(0, -(-(stop - start) // SECOND)), dtype=np.int64)
         self.received = 0
         self.foreign = 0
@@ -80,9 +73,7 @@ class Tally:
         self._seconds += np.bincount(
             (came - self._start) // SECOND, minlength=len(self._seconds)
         ).astype(np.int64)
-        took = np.maximum(came - stamps["sent"][inside].astype(np.int64), 1)
-        buckets = (np.log2(took) * BUCKETS_A_DOUBLING).astype(np.int64)
-        self._latency += np.bincount(buckets, minlength=BUCKETS)
+        self._latency.add((came - stamps["sent"][inside].astype(np.int64)) / 1000)
 
     def missing(self, sent: list[int]) -> int:
         """Return how many of the messages that were sent have not come."""
@@ -99,9 +90,10 @@ class Tally:
 
         `delivered` is a number for each publisher, each message counted once; `duplicates` came
         again; `impossible` bear numbers that nobody sent; `foreign` are not of this run.
-        `per_second` and `latency` (bucket -> messages) are of the window only.
+        `per_second` and `latency` (class of kit/histogram.py -> messages) are of the window only.
         """
         delivered = self._delivered(sent)
+        classes, counts = self._latency.sparse()
         distinct = sum(int(np.count_nonzero(seen)) for seen in self._seen)
         return {
             "received": self.received,
@@ -110,5 +102,5 @@ class Tally:
             "impossible": distinct - sum(delivered),
             "foreign": self.foreign,
             "per_second": self._seconds.tolist(),
-            "latency": {int(n): int(self._latency[n]) for n in np.flatnonzero(self._latency)},
+            "latency": dict(zip(classes.tolist(), counts.tolist(), strict=True)),
         }

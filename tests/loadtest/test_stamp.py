@@ -69,13 +69,13 @@ def test_rates_and_latencies_are_of_the_window_only():
 def test_percentiles_are_within_two_hundredths():
     arrivals = [n * 1000 for n in range(1, 10_001)]
     report = tally([message(n) for n in range(10_000)], arrivals).report([10_000, 0])
-    found = percentiles(report["latency"])
+    found = percentiles([report["latency"]])
     for name, milliseconds in (("p50", 5.0), ("p90", 9.0), ("p99", 9.9), ("pmax", 10.0)):
         assert found[name] == pytest.approx(milliseconds, rel=0.02)
 
 
 def test_without_messages_there_are_no_percentiles():
-    assert set(percentiles({}).values()) == {None}
+    assert set(percentiles([{}, {}]).values()) == {None}
 
 
 def publisher(sent, refused=0, dropped=0):

@@ -59,7 +59,7 @@ export function decode(buffer) {
   try {
     value = reader.take();
   } catch (error) {
-    throw new RangeError(`not the protocol's MessagePack: ${error.message}`);
+    throw new RangeError(`not the protocol's MessagePack: ${error}`);
   }
   if (reader.at !== buffer.byteLength) throw new RangeError('more than one value');
   return value;

@@ -19,6 +19,9 @@ const RETRY_FULL = 10000;                 // ms before a full world is tried aga
 const REFUSED = new Set([1002, 1003, 1007, 1008, 1009]);   // close codes: again would be no better
 const TOKEN_KEY = 'flatlands.token';
 
+/** @typedef {{ name: string, width: number, height: number, near: string | number | null }} Hello  Who
+ * comes, the viewport in tiles, an invitation. */
+
 export class Net {
   /** `clock` is set by pings. `on` has { welcome(message), message(message), error(code, sentence),
    * quiet(is): no answer comes, or one did; lost(why): a sentence or null; waiting(ms) until the
@@ -27,16 +30,32 @@ export class Net {
     this.url = url;
     this.clock = clock;
     this.on = on;
+    /** @type {WebSocket | null} */
     this.socket = null;
     this.playing = false;                 // welcomed, and not lost since
     this.quiet = false;                   // an answer is overdue
     this.lost = false;                    // and not back since
-    this.restarts = null;                 // what the server said as it stopped, if it did
+    /** @type {string | null} What the server said as it stopped, if it did. */
+    this.restarts = null;
+    /** @type {{ code: string, sentence: string } | null} The last error that it told. */
+    this.refusal = null;
     this.retry = RETRY_FIRST;
     this.received = { messages: 0, bytes: 0 };
-    this.hello = null;
-    this.retryAt = null;                  // performance time of the next try, if one is to come
+    /** @type {Hello} */
+    this.hello = { name: '', width: 0, height: 0, near: null };
+    /** @type {number | null} Performance time of the next try, if one is to come. */
+    this.retryAt = null;
+    /** @type {number | undefined} */
+    this.retryTimer = undefined;
+    this.flush = 0;                       // number of the last flush
+    this.acknowledged = 0;                // and of the last one that a ping acknowledged
+    // Performance times, in ms.
     this.tickedAt = 0;
+    this.pingedAt = 0;
+    this.busyAt = 0;                      // of the last flush or deed
+    this.pingedBytes = 0;                 // received before the last ping
+    this.asked = false;                   // a ping, or hello, waits for its answer
+    this.waited = 0;                      // ms that it waits
     setInterval(() => this.#tick(), TICK);
     document.addEventListener('visibilitychange', () => {
       this.waited = 0;
@@ -44,7 +63,8 @@ export class Net {
     });
   }
 
-  /** Connect with what hello tells: { name, width, height, near }. Again whenever it is lost. */
+  /** Connect, and again whenever the connection is lost.
+   * @param {Hello} hello */
   open(hello) {
     this.hello = hello;
     this.connect();

@@ -3,6 +3,8 @@
 export const SUBPROTOCOL = 'flatlands';
 export const VERSION = 1;
 
+export const NAME_LIMIT = 20, TEXT_LIMIT = 120;     // characters
+
 export const HELLO = 1, WALK = 2, GO = 3, HOME = 4, VIEWPORT = 5, SAY = 6, PING = 7,
   INVITE = 8;
 

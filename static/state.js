@@ -1,186 +1,124 @@
-// What this client knows: the squares it holds and the players in them. It applies the server's
-// messages by the rules of docs/protocol.md ("What a client keeps"), and never touches the page.
+// The state: all that the page is drawn from, in one place. session.js, controls.js and scene.js
+// change it, view/ and hud/ only read it. It never touches the page, and sends nothing.
 
-import * as P from './protocol.js';
+import { Clock } from './clock.js';
+import { Replica } from './replica.js';
+import { Terrain } from './terrain.js';
+import { Walk } from './walk.js';
 
-const REMEMBERED = 10000;                 // ms that a removed player's seq is remembered
-const IN_TRANSIT = 2000;                  // ms that one between two held squares is drawn on
-const DROPPED_SHOWN = 2000;               // ms that a dropped square is told of
-const RATE_OVER = 3000;                   // ms over which messages of a square are counted
+const TITLE_SEED = 2013;                  // the ground behind the title, until the server tells
+
+/**
+ * @typedef {{ x: number, y: number }} Place  In tiles; the tile (0, 0) reaches as far as (1, 1).
+ */
+
+/**
+ * A player as it is drawn in this frame.
+ * @typedef {object} Walker
+ * @property {number} id
+ * @property {number} x            tiles, of the feet
+ * @property {number} y
+ * @property {number} dx           where it looks: -1, 0 or 1
+ * @property {number} dy
+ * @property {boolean} walking
+ * @property {number} alpha        0 (not to be seen) to 1: it fades in and out
+ * @property {string} name         as shown: players of one name are told apart
+ * @property {boolean} own         it is oneself
+ * @property {boolean} dimmed      its connection is lost; it may come back
+ * @property {boolean} muted       by the one who plays here
+ * @property {{ text: string, at: number, until: number } | null} saying  what its bubble says,
+ *                                 from when until when: performance times, ms
+ * @property {number} seenAt       performance time, ms, at which it was last in the replica
+ * @property {number} fadedAt      performance time, ms, of its `alpha`
+ */
+
+/**
+ * A mark at the screen's edge towards what is out of sight.
+ * @typedef {object} Arrow
+ * @property {number} x            tiles, of what it points to
+ * @property {number} y
+ * @property {string} label
+ * @property {number | null} id    of the player that it points to; null for the plaza
+ */
+
+/**
+ * What the grid overlay shows.
+ * @typedef {object} Overlay
+ * @property {import('./replica.js').Held} held
+ * @property {{ col: number, row: number, age: number }[]} dropped  squares let go; ms ago
+ * @property {Map<string, import('./replica.js').Census>} squares   by 'col:row'
+ * @property {{ col: number, row: number }} mine                    the square one is in
+ */
+
+/**
+ * A box of the page, in css px from the screen's upper left corner.
+ * @typedef {{ left: number, top: number, right: number, bottom: number }} Box
+ */
 
 export class State {
   constructor() {
-    this.side = 16;                       // tiles a side of a square
-    this.onSay = () => {};                // (player, text)
-    this.names = 0;                       // grows whenever a name comes or goes
-    this.clocks = new Map();              // node -> ms to add to its times
-    this.clear();
+    // What is known.
+    /** Node time. */
+    this.clock = new Clock();
+    /** The squares that are held and the players in them, as the server tells them. */
+    this.replica = new Replica();
+    /** The ground: another one where the server's world has another seed. */
+    this.terrain = new Terrain(TITLE_SEED);
+    /** One's own walk, predicted. */
+    this.walk = new Walk((col, row) => this.terrain.blocked(col, row));
+    /** @type {number | null} One's own id; null while nobody plays here. */
+    this.ownId = null;
+    /** Tiles around the viewport in which squares are held, and beyond which they are let go. */
+    this.margins = { lead: 4, drop: 8 };
+    /** Whether the server hears the others. */
+    this.linked = true;
+
+    // What the page is like, and what its player chose.
+    /** Tiles that the screen shows. */
+    this.viewport = { w: 40, h: 25 };
+    /** @type {Box[]} What marks on the canvas must keep clear of. */
+    this.panels = [];
+    /** Nothing moves but what has to: the player's system asks for that. */
+    this.still = false;
+    /** Whether the grid is to be seen. */
+    this.gridShown = false;
+    /** @type {Set<number>} Ids of the players whom nobody wants to hear here. */
+    this.muted = new Set();
+    /** @type {Place & { at: number } | null} Where a click leads; performance time of it, ms. */
+    this.goal = null;
+
+    // What this frame shows: made by scene.js.
+    /** Performance time, ms. */
+    this.now = 0;
+    /** @type {Place} Where one is oneself; the plaza while nobody plays. */
+    this.here = { x: 0.5, y: 0.5 };
+    /** @type {Place} The middle of the screen. */
+    this.camera = { x: 0.5, y: 0.5 };
+    /** @type {Walker[]} Who is seen, and who fades. */
+    this.walkers = [];
+    /** @type {Map<number, string>} Names as shown, by the player's id. */
+    this.names = new Map();
+    /** @type {Arrow[]} */
+    this.arrows = [];
+    /** @type {Overlay | null} Null while the grid is not to be seen. */
+    this.overlay = null;
+
+    // What goes on from frame to frame: scene.js alone uses it.
+    /** @type {Map<number, Walker>} By the player's id. */
+    this.drawn = new Map();
+    /** Others are drawn this many ms in the past, so that what they do is known in time. */
+    this.delay = 50;
+    /** The most ms that an event was late, of late; performance time, ms, of that figure. */
+    this.late = 0;
+    this.lateAt = 0;
+    /** Performance time, ms, of the camera's place; 0 where it is to cut to oneself. */
+    this.cameraAt = 0;
+    /** The replica's `nameChanges` that `names` was made from. */
+    this.namesOf = -1;
   }
 
-  /** Forget everything, as on a new connection or a resync. */
-  clear() {
-    this.players = new Map();             // id -> { id, seq, ack, name, dimmed, track, square, ... }
-    this.removed = new Map();             // id -> { seq, until }
-    this.held = null;                     // { c0, r0, c1, r1 } squares, both ends included
-    this.squares = new Map();             // 'col:row' -> { messages: [ms ...], last: ms }
-    this.dropped = [];                    // { col, row, at: ms }
-    this.names++;
-  }
-
-  holds(col, row) {
-    const held = this.held;
-    return held !== null && col >= held.c0 && col <= held.c1 && row >= held.r0 && row <= held.r1;
-  }
-
-  /** Take a message of the kinds HELD, SNAPSHOT, BATCH, RESYNC and CLOCKS; `now` is node time, ms. */
-  apply(message, now) {
-    if (message[0] === P.BATCH) this.#batch(message, now);
-    else if (message[0] === P.SNAPSHOT) this.#snapshot(message, now);
-    else if (message[0] === P.HELD) this.#hold(message, now);
-    else if (message[0] === P.RESYNC) this.clear();
-    else if (message[0] === P.CLOCKS) this.clocks = new Map(message[1]);
-  }
-
-  #hold([, c0, r0, c1, r1], now) {
-    const before = this.held;
-    this.held = { c0, r0, c1, r1 };
-    if (before !== null) {
-      for (let row = before.r0; row <= before.r1; row++) {
-        for (let col = before.c0; col <= before.c1; col++) {
-          if (!this.holds(col, row)) this.dropped.push({ col, row, at: now });
-        }
-      }
-    }
-    for (const key of this.squares.keys()) {
-      const [col, row] = key.split(':').map(Number);
-      if (!this.holds(col, row)) this.squares.delete(key);
-    }
-    for (const player of this.players.values()) {
-      const [col, row] = player.square;
-      if (!this.holds(col, row)) this.#forget(player);
-    }
-  }
-
-  #snapshot([, col, row, sent, entries], now) {
-    if (!this.holds(col, row)) return;
-    const present = new Set();
-    for (const entry of entries) {
-      present.add(entry[1]);
-      this.#enter(col, row, sent, entry, now, true);
-    }
-    for (const player of this.players.values()) {
-      const here = player.square[0] === col && player.square[1] === row;
-      if (here && player.transitUntil === null && !present.has(player.id)) this.#forget(player);
-    }
-  }
-
-  #batch([, col, row, node, , , told, , events], now) {
-    if (!this.holds(col, row)) return;
-    this.#count(col, row, now);
-    const sent = told + (this.clocks.get(node) ?? 0);
-    for (const event of events) {
-      const [kind, id] = event;
-      const known = this.players.get(id);
-      if (kind === P.EVENT_TRACK) {
-        // Where its enter was lost, this seq would keep it out when it is told again.
-        if (!known || known.square[0] !== col || known.square[1] !== row) continue;
-        if (known.transitUntil !== null || event[2] <= known.seq) continue;
-        [, , known.seq, known.ack] = event;
-        known.track = this.#track(col, row, sent, event);
-      } else if (kind === P.EVENT_ENTER) this.#enter(col, row, sent, event, now);
-      else if (kind === P.EVENT_SAY) {
-        if (known !== undefined) this.onSay(known, event[2]);
-      } else if (known === undefined || event[2] > known.seq) {
-        this.#leave(known, event, now);
-      }
-    }
-  }
-
-  #leave(known, [kind, id, seq, toCol, toRow], now) {
-    if (kind === P.EVENT_LEAVE && known !== undefined && this.holds(toCol, toRow)) {
-      known.seq = seq;
-      known.square = [toCol, toRow];
-      known.transitUntil = now + IN_TRANSIT;
-      return;
-    }
-    const before = this.removed.get(id);
-    this.removed.delete(id);
-    this.removed.set(id, { seq: Math.max(seq, before?.seq ?? 0), until: now + REMEMBERED });
-    if (known !== undefined) this.#forget(known);
-  }
-
-  #enter(col, row, sent, entry, now, again = false) {
-    const [, id, seq, ack, name, dimmed] = entry;
-    const known = this.players.get(id), removed = this.removed.get(id);
-    if (removed !== undefined && removed.until > now && seq <= removed.seq) return;
-    // A snapshot is all there is: it is taken also at the seq that is known.
-    if (known !== undefined && (seq < known.seq || (seq === known.seq && !again))) return;
-    const track = this.#track(col, row, sent, entry);
-    const fresh = { id, seq, ack, name, dimmed, track, square: [col, row], transitUntil: null };
-    if (known === undefined) this.players.set(id, fresh);
-    else Object.assign(known, fresh);
-    if (known?.name !== name) this.names++;
-  }
-
-  #track(col, row, sent, event) {
-    const span = this.side * 1024;
-    const [x, y, dx, dy, age, duration] = event.slice(-6);
-    return { x: x + col * span, y: y + row * span, dx, dy, start: sent - age, duration };
-  }
-
-  #forget(player) {
-    this.players.delete(player.id);
-    this.names++;
-  }
-
-  #count(col, row, now) {
-    const key = `${col}:${row}`;
-    let square = this.squares.get(key);
-    if (square === undefined) {
-      square = { messages: [], last: now };
-      this.squares.set(key, square);
-    }
-    square.messages.push(now);
-    square.last = now;
-  }
-
-  /** Let go of what has had its time; `now` is node time in ms. */
-  expire(now) {
-    for (const player of this.players.values()) {
-      if (player.transitUntil !== null && player.transitUntil <= now) this.#forget(player);
-    }
-    for (const [id, { until }] of this.removed) {
-      if (until > now) break;
-      this.removed.delete(id);
-    }
-    while (this.dropped.length > 0 && now - this.dropped[0].at > DROPPED_SHOWN) {
-      this.dropped.shift();
-    }
-    for (const square of this.squares.values()) {
-      while (square.messages.length > 0 && now - square.messages[0] > RATE_OVER) {
-        square.messages.shift();
-      }
-    }
-  }
-
-  /** What the grid overlay shows of each held square: Map 'col:row' -> { people, rate, flash }. */
-  census(now) {
-    const census = new Map();
-    if (this.held === null) return census;
-    for (let row = this.held.r0; row <= this.held.r1; row++) {
-      for (let col = this.held.c0; col <= this.held.c1; col++) {
-        const key = `${col}:${row}`, square = this.squares.get(key);
-        census.set(key, {
-          people: 0,
-          rate: square === undefined ? 0 : square.messages.length * 1000 / RATE_OVER,
-          flash: square === undefined ? Infinity : now - square.last,
-        });
-      }
-    }
-    for (const { square } of this.players.values()) {
-      const entry = census.get(`${square[0]}:${square[1]}`);
-      if (entry !== undefined) entry.people++;
-    }
-    return census;
+  /** Oneself as the server tells it; undefined until it has. */
+  get own() {
+    return this.ownId === null ? undefined : this.replica.players.get(this.ownId);
   }
 }

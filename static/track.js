@@ -3,16 +3,34 @@
 // numbers only, Math.floor(a / b), no product over 2^53. It never touches the page.
 
 export const UNIT = 1024;                 // positions are whole numbers of 1/UNIT tile
-export const REACH = 32 * UNIT;           // the longest leg along one axis
+const REACH = 32 * UNIT;                  // the longest leg along one axis
 const GOAL_REACH = 256 * UNIT;            // a goal counts as no farther than this along each axis
 const SPEED = 5120, DIAGONAL = 3620;      // units a second, straight and along each diagonal axis
 
-/** The track { x, y, dx, dy, start, duration } of somebody who stands at (x, y) from t (ms) on. */
+/**
+ * A straight walk at an even speed.
+ * @typedef {object} Track
+ * @property {number} x         where it begins, in units
+ * @property {number} y
+ * @property {number} dx        how far it leads, in units
+ * @property {number} dy
+ * @property {number} start     node time, ms
+ * @property {number} duration  ms; 0 where somebody stands
+ */
+
+/** @typedef {[number, number]} Pair */
+
+/** @typedef {{ heading: Pair } | { goal: Pair } | null} Intent  What somebody wants: to walk in a direction
+ * ([-1..1, -1..1]), to a place ([x, y] in units), or nothing. */
+
+/** The track of somebody who stands at (x, y) from t (ms) on.
+ * @returns {Track} */
 export function stand(x, y, t) {
   return { x, y, dx: 0, dy: 0, start: t, duration: 0 };
 }
 
-/** The position [x, y], in whole units, at a whole millisecond. */
+/** The position [x, y], in whole units, at a whole millisecond.
+ * @param {Track} track @returns {Pair} */
 export function positionAt(track, t) {
   const passed = t - track.start;
   if (passed >= track.duration) return [track.x + track.dx, track.y + track.dy];
@@ -21,16 +39,12 @@ export function positionAt(track, t) {
     track.y + Math.floor(track.dy * passed / track.duration)];
 }
 
-/** The position [x, y] in tiles at any time, not rounded: for drawing only. */
+/** The position [x, y] in tiles at any time, not rounded: for drawing only.
+ * @param {Track} track @returns {Pair} */
 export function drawnAt(track, t) {
-  const part = track.duration === 0 ? 1
+  const done = track.duration === 0 ? 1
     : Math.min(Math.max((t - track.start) / track.duration, 0), 1);
-  return [(track.x + track.dx * part) / UNIT, (track.y + track.dy * part) / UNIT];
-}
-
-/** Whether it ends because a leg may be no longer, not because of an obstacle or goal. */
-export function renewable(track) {
-  return Math.abs(track.dx) >= REACH || Math.abs(track.dy) >= REACH;
+  return [(track.x + track.dx * done) / UNIT, (track.y + track.dy * done) / UNIT];
 }
 
 /** After how many ms a track has first passed a border along one axis, else null: see passing()
@@ -45,12 +59,13 @@ export function passing(x, dx, duration, border) {
 }
 
 /** The next track of somebody at (x, y) with an intent, from time `start`; null when there is
- * nowhere to go. `intent` is null, { heading: [-1..1, -1..1] } or { goal: [x, y] } in units;
- * `blocked(column, row)` says whether nobody can stand on a tile. */
+ * nowhere to go. `blocked(column, row)` says whether nobody can stand on a tile.
+ * @param {Intent} intent
+ * @returns {Track | null} */
 export function leg(blocked, x, y, intent, start) {
   if (intent === null) return null;
   let farX, farY;
-  if (intent.goal) {
+  if ('goal' in intent) {
     farX = clamp(intent.goal[0] - x, GOAL_REACH);
     farY = clamp(intent.goal[1] - y, GOAL_REACH);
   } else {
@@ -107,6 +122,8 @@ function straight(blocked, x, y, dx, dy) {
   return [dx, dy, barred];
 }
 
+/** The axis along which a way is barred first, and the tile before the obstacle, else null.
+ * @returns {['x' | 'y', number] | null} */
 function firstBlock(blocked, x, y, dx, dy) {
   const duration = durationOf(dx, dy);
   let col = Math.floor(x / UNIT), row = Math.floor(y / UNIT);

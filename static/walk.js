@@ -11,10 +11,12 @@ export class Walk {
   constructor(blocked) {
     this.blocked = blocked;
     this.number = 0;                      // of the last intent sent
+    /** @type {import('./track.js').Intent} */
     this.intent = null;
     this.arrived = true;                  // the intent leads no further
     this.track = stand(0, 0, 0);
-    this.error = [0, 0];                  // tiles by which the drawing differs from the track
+    /** @type {import('./track.js').Pair} Tiles by which the drawing differs from the track. */
+    this.error = [0, 0];
     this.errorAt = 0;                     // performance time of that, in ms
     this.frozenAt = Infinity;             // node time beyond which nothing is known to go on
     this.ended = false;                   // by the server, though its way led on
@@ -31,7 +33,8 @@ export class Walk {
     this.ended = false;
   }
 
-  /** Follow a new intent (see track.js) from node time `t`, a whole ms; returns its number. */
+  /** Follow a new intent from node time `t`, a whole ms; returns its number.
+   * @param {import('./track.js').Intent} intent */
   follow(intent, t) {
     this.advance(t);
     const start = Math.max(t, this.track.start);
@@ -55,7 +58,8 @@ export class Walk {
     }
   }
 
-  /** Take what the server says of this player. Returns true where that was a jump. */
+  /** Take what the server says of this player. Returns true where that was a jump.
+   * @param {{ ack: number, track: import('./track.js').Track }} player */
   reconcile(player, now) {
     if (player.ack !== this.number) return false;   // an intent is still under way
     const before = this.drawn(now);
@@ -70,8 +74,10 @@ export class Walk {
     return this.#ease(before, now);
   }
 
-  /** Let the drawing come from where it was. Returns true where it is a jump. */
-  #ease([x, y], now) {
+  /** Let the drawing come from where it was. Returns true where it is a jump.
+   * @param {import('./track.js').Pair} before */
+  #ease(before, now) {
+    const [x, y] = before;
     const [trueX, trueY] = drawnAt(this.track, this.time(now));
     const jump = Math.hypot(x - trueX, y - trueY) > JUMP;
     this.error = jump ? [0, 0] : [x - trueX, y - trueY];
@@ -114,7 +120,8 @@ export class Walk {
     this.track = stand(...positionAt(this.track, t), t);
   }
 
-  /** Where to draw oneself at node time `now`, in tiles. */
+  /** Where to draw oneself at node time `now`, in tiles.
+   * @returns {import('./track.js').Pair} */
   drawn(now) {
     const [x, y] = drawnAt(this.track, this.time(now));
     const left = Math.exp((this.errorAt - performance.now()) / EASE);

@@ -1,21 +1,22 @@
 // What is said: the last few lines, and the field to say something oneself.
 
 import { faceOf } from '../faces.js';
+import { TEXT_LIMIT } from '../protocol.js';
 import { element } from './element.js';
 
 const LINES = 5;
-const LENGTH = 120, COUNTS_FROM = 90;     // letters
+const COUNTS_FROM = 90;                   // letters
 const FADES_AFTER = 14000;                // ms
 
 export class Chat {
-  /** `on` has { say(text), open(is) }; `giveFocusBack` puts the focus where keys walk. */
+  /** `on` has { say(text), chatOpens() }; `giveFocusBack` puts the focus where keys walk. */
   constructor(on, giveFocusBack) {
     this.on = on;
     this.isOpen = false;
     this.giveFocusBack = giveFocusBack;
     this.log = element('ol', { class: 'log', role: 'log', 'aria-live': 'polite',
       'aria-label': 'What was said' });
-    this.field = element('input', { type: 'text', maxlength: LENGTH, autocomplete: 'off',
+    this.field = element('input', { type: 'text', maxlength: TEXT_LIMIT, autocomplete: 'off',
       enterkeyhint: 'send', 'aria-label': 'Say something',
       placeholder: 'Say something…  (Enter)' });
     this.counter = element('span', { class: 'counter', 'aria-live': 'polite' });
@@ -54,12 +55,12 @@ export class Chat {
     if (open === this.isOpen) return;
     this.isOpen = open;
     this.#count();
-    this.on.open(open);
+    if (open) this.on.chatOpens();
   }
 
   #count() {
-    const left = LENGTH - this.field.value.length;
-    this.counter.textContent = left <= LENGTH - COUNTS_FROM ? String(left) : '';
+    const { length } = this.field.value;
+    this.counter.textContent = length >= COUNTS_FROM ? String(TEXT_LIMIT - length) : '';
   }
 
   add(name, colourId, text) {

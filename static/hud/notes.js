@@ -16,19 +16,20 @@ export class Notes {
       'aria-live': 'polite' });
     this.toastNote = note('toast');
     this.hintNote = note('hint');
-    this.button.addEventListener('click', () => this.onClick());
+    this.button.addEventListener('click', () => this.onClick?.());
   }
 
-  tell(text, kind, { button, onClick } = {}) {
+  /** Show the banner: see Hud.banner.
+   * @param {string | null} text @param {{ label: string, onClick: () => void } | null} button */
+  tell(text, kind, button) {
     show(text !== null, this.banner);
     this.banner.className = 'banner panel ' + kind;
-    this.banner.setAttribute('aria-live', kind === 'error' ? 'assertive' : 'polite');
     // What is told once more is not to be read out once more.
     if (this.text.textContent !== text) this.text.textContent = text ?? '';
     this.count.textContent = '';
-    this.button.textContent = button ?? '';
-    show(button !== undefined, this.button);
-    this.onClick = onClick;
+    this.button.textContent = button?.label ?? '';
+    show(button !== null, this.button);
+    this.onClick = button?.onClick;
   }
 
   /** Show beside the banner's text how long something takes. */

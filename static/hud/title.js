@@ -1,13 +1,12 @@
 // The title screen: choose a name and walk in.
 
+import { NAME_LIMIT } from '../protocol.js';
 import { element, show } from './element.js';
-
-const NAME_LENGTH = 20;                   // letters
 
 export class Title {
   constructor(onStart) {
     this.invited = element('p', { class: 'invited', hidden: true });
-    this.field = element('input', { id: 'name', type: 'text', maxlength: NAME_LENGTH,
+    this.field = element('input', { id: 'name', type: 'text', maxlength: NAME_LIMIT,
       required: true, autocomplete: 'nickname', autocapitalize: 'words', spellcheck: 'false',
       enterkeyhint: 'go' });
     this.error = element('p', { class: 'error', role: 'alert' });
@@ -38,9 +37,9 @@ export class Title {
 
   open(suggestedName, invitedBy) {
     this.field.value = suggestedName;
-    this.invited.textContent = invitedBy === undefined ? ''
+    this.invited.textContent = invitedBy === null ? ''
       : `You were invited by ${invitedBy}: you start beside them, or where they were.`;
-    show(invitedBy !== undefined, this.invited);
+    show(invitedBy !== null, this.invited);
     this.button.disabled = false;
     show(true, this.root);
     // On a touch screen the focus would raise the keyboard before anyone has read a word.

@@ -11,7 +11,7 @@ const LEGEND = [['held', 'held square: a channel you hear'], ['flash', 'a messag
   ['lead', 'lead margin: held before it is seen'], ['drop', 'drop margin: let go beyond it']];
 
 export class Tools {
-  /** `on` has { grid(), home(), invite(), chat() }. */
+  /** `on` has { grid(), home(), invite(), chat(), help() }. */
   constructor(on) {
     this.help = helpDialog();
     this.link = new LinkDialog();
@@ -22,7 +22,7 @@ export class Tools {
       button('home', 'Home', 'Home to the plaza (H)', on.home),
       button('invite', 'Invite', 'Copy an invite link (I)', on.invite),
       button('chat', 'Chat', 'Say something (Enter)', on.chat),
-      button('help', 'Help', 'Help', () => this.help.showModal()));
+      button('help', 'Help', 'Help', on.help));
     const key = (name) => element('kbd', {}, name);
     this.keys = element('aside', { class: 'keys panel', 'aria-label': 'Keys' },
       ...'WASD'.split('').map(key), 'walk', key('Enter'), 'chat', key('G'), 'grid');
@@ -54,9 +54,9 @@ class LinkDialog {
         element('button', { type: 'submit', class: 'play' }, 'Back to the world')));
   }
 
-  open(link) {
+  /** Offer a link in the open dialog. */
+  offer(link) {
     this.field.value = link;
-    this.root.showModal();
     this.field.focus();
     this.field.select();
   }

@@ -1,7 +1,7 @@
 // The pictures that walkers are put together from: feet with their shadow, a body with ears or a
 // hat, and eyes. In tiles with the origin between the feet.
 
-import { canvasOf, Lru, oval, spriteOf } from './sprite.js';
+import { canvasOf, contextOf, Lru, oval, spriteOf } from './sprite.js';
 
 export const BODY_TOP = 1.06;             // tiles from the feet to the top of the head
 export const XRAY = 0.34;                 // how much of a walker shows through what covers it
@@ -179,7 +179,7 @@ function paintFeet(ctx, step) {
 
 /** A copy that shows through what stands before it: made once, since fading costs at each copy. */
 function faded(canvas) {
-  const copy = canvasOf(canvas.width, canvas.height), ctx = copy.getContext('2d');
+  const copy = canvasOf(canvas.width, canvas.height), ctx = contextOf(copy);
   ctx.globalAlpha = XRAY;
   ctx.drawImage(canvas, 0, 0);
   return copy;
@@ -201,11 +201,12 @@ export class Bodies {
     this.box = { left: -0.55, top: -1.5, right: 0.55, bottom: 0 };
   }
 
-  /** The body of a face, grey when `dimmed`: a sprite that also knows what of it is not empty. */
+  /** The body of a face, grey when `dimmed`: a sprite with a copy that shows through, and what of it
+   * is not empty in device px. */
   body(face, dimmed) {
     const key = dimmed ? 'grey:' + face.key : face.key, known = this.bodies.get(key);
     if (known !== undefined) return known;
-    const body = spriteOf(this.tile, this.box, (ctx) => {
+    const sprite = spriteOf(this.tile, this.box, (ctx) => {
       paintBody(ctx, face, dimmed ? GREY : face);
       if (!face.cheeks) return;
       for (const side of [-1, 1]) {
@@ -213,9 +214,11 @@ export class Bodies {
       }
     });
     const bare = face.ears === 'none' && (face.hat === 'none' || face.hat === 'flower');
-    body.ghost = faded(body.canvas);
-    body.halfWidth = Math.ceil((face.hat === 'straw' ? 0.52 : 0.4) * this.tile);
-    body.height = Math.ceil((bare ? 1.2 : 1.55) * this.tile);
-    return this.bodies.set(key, body);
+    return this.bodies.set(key, {
+      ...sprite,
+      ghost: faded(sprite.canvas),
+      halfWidth: Math.ceil((face.hat === 'straw' ? 0.52 : 0.4) * this.tile),
+      height: Math.ceil((bare ? 1.2 : 1.55) * this.tile),
+    });
   }
 }

@@ -16,6 +16,9 @@ const MET = 0.9;                          // tiles: nearer, two middle lines are
 const EDGE = 27;                          // 1/16 tile of path distance at a plank's end
 export const WIDEST = 2.7;                // tiles from the middle; more is another deck
 
+/** @typedef {{ xs: number[], ys: number[], lefts: number[], rights: number[] }} Line  Points of a
+ * bridge's middle line in tiles, and tiles from there to the deck's edges. */
+
 /** Knows the bridges that were looked at. */
 export class Bridges {
   constructor(terrain) {
@@ -23,8 +26,8 @@ export class Bridges {
     this.byTile = new Lru(20000);
   }
 
-  /** The bridge that covers a tile of kind BRIDGE: { lines }, each the points of a middle line
-   * { xs, ys, lefts, rights }: world tiles, and tiles from there to the deck's edges. */
+  /** The bridge that covers a tile of kind BRIDGE.
+   * @returns {{ lines: Line[] }} */
   at(x, y) {
     const known = this.byTile.get(x + ',' + y);
     if (known !== undefined) return known;
@@ -35,7 +38,9 @@ export class Bridges {
   }
 
   #tilesAround(x, y) {
-    const seen = new Set([x + ',' + y]), tiles = [[x, y]];
+    /** @type {[number, number][]} */
+    const tiles = [[x, y]];
+    const seen = new Set([x + ',' + y]);
     for (let i = 0; i < tiles.length && tiles.length < MOST_TILES; i++) {
       const [cx, cy] = tiles[i];
       for (let dy = -1; dy <= 1; dy++) {
@@ -78,6 +83,7 @@ export class Bridges {
     const forth = this.#follow(x, y, turn, others);
     back.xs.reverse();
     back.ys.reverse();
+    /** @type {Line} */
     const line = { xs: [...back.xs, x, ...forth.xs], ys: [...back.ys, y, ...forth.ys],
       lefts: [], rights: [] };
     for (const values of [line.xs, line.ys]) relax(values, 8);
@@ -168,6 +174,7 @@ export function directionAt({ xs, ys }, i) {
   return { cos: dx / length, sin: dy / length };
 }
 
+/** @returns {[number, number]} */
 const middle = ([x, y]) => [x + 0.5, y + 0.5];
 
 export function nearTo(line, x, y, within) {

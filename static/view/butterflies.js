@@ -39,10 +39,10 @@ export class Butterflies {
     this.visit = (piece, x, y) => this.#drawPiece(piece, x, y);
   }
 
-  draw(ctx, scene, screen, ground) {
-    if (scene.still) return;
+  draw(ctx, state, screen, ground) {
+    if (state.still) return;
     this.ctx = ctx;
-    this.now = scene.now;
+    this.now = state.now;
     this.tile = screen.tile;
     ground.eachPiece(screen, this.visit);
   }

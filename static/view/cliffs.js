@@ -3,8 +3,8 @@
 
 import { ROCK } from '../terrain.js';
 import { part, rollAt } from './dice.js';
+import { clipOutline, fillOutline, strokeOutline } from './outline.js';
 import { ROCK_TONES, SHADOW } from './palette.js';
-import { clipOutline, fillOutline, strokeOutline } from './paint.js';
 
 const CLIFF = 0.72;                       // tiles of face
 const LEDGE = 0.4;                        // tiles below the top where the face darkens

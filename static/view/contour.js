@@ -6,10 +6,13 @@ const MAX_SMOOTHING = 0.16;               // tiles that smoothing may move a cor
 let ring = new Float32Array(0), nexts = new Int32Array(0);
 let xs = new Float32Array(1024), ys = new Float32Array(1024);
 
+/** @typedef {Path2D | 'all' | null} Outline  In tiles; everywhere; nowhere. */
+
 /** The outline of where `values` (side x side samples, the first at tile `first` + 0.5 both ways)
- * are positive: a Path2D in tiles, null if nowhere, or 'all' if everywhere. A corner between an
- * inside and an outside sample lies where the values cross zero, kept between the fractions
- * `near` and `far` of the way out, so that the curve agrees with the tiles. */
+ * are positive. A corner between an inside and an outside sample lies where the values cross
+ * zero, kept between the fractions `near` and `far` of the way out, so that the curve agrees
+ * with the tiles.
+ * @returns {Outline} */
 export function outline(values, side, first, near, far) {
   let inside = 0;
   const size = side * side;

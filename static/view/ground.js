@@ -4,14 +4,17 @@
 import { Bridges } from './bridges.js';
 import { paintPiece } from './piece.js';
 import { MAP_COLOURS } from './palette.js';
-import { canvasOf, Lru, spriteOf } from './sprite.js';
-import { SPRITES } from './trees.js';
+import { canvasOf, contextOf, Lru, spriteOf } from './sprite.js';
+import { THINGS } from './things.js';
 import { Window } from './window.js';
 
 const MEMORY = 96 * 2 ** 20;              // bytes of pieces kept at the least
 const PIECE_PX = 320;                     // device px: pieces wider than this have fewer tiles
 const REACH = 3;                          // tiles that what stands may cover beyond its own tile
 const NO_PIECE = null;
+
+/** @typedef {{ footY: number, sprite: import('./sprite.js').Sprite, x: number, y: number }} Cover  The feet
+ * and the upper left corner of what stands, in device px. */
 
 export class Ground {
   /** `tile` is in whole device px a tile. */
@@ -20,7 +23,7 @@ export class Ground {
     this.tile = tile;
     this.tiles = tile * 16 <= PIECE_PX ? 16 : 8;
     this.side = this.tiles * tile;
-    this.window = new Window(terrain);
+    this.window = new Window(terrain, this.tiles);
     this.bridges = new Bridges(terrain);
     this.sprites = [];
     this.spare = [];
@@ -32,14 +35,15 @@ export class Ground {
     this.grid = [];
     this.heading = { x: 0, y: 0, cameraX: 0, cameraY: 0 };
     this.missing = 0;
-    this.covers = { piece: [], at: [], count: 0 };
+    /** @type {{ at: Cover[], count: number }} What covers one walker: the first `count`. */
+    this.covers = { at: [], count: 0 };
   }
 
-  /** The picture of a thing that stands, by its number (index into SPRITES plus 1). */
+  /** The picture of a thing that stands, by its number (index into THINGS plus 1). */
   sprite(number) {
     let sprite = this.sprites[number];
     if (sprite === undefined) {
-      const { box, paint } = SPRITES[number - 1];
+      const { box, paint } = THINGS[number - 1];
       sprite = this.sprites[number] = spriteOf(this.tile, box, paint);
     }
     return sprite;
@@ -105,7 +109,7 @@ export class Ground {
   #keepCover(footY, sprite, x, y) {
     const { at } = this.covers;
     let i = this.covers.count++;
-    if (at.length <= i) at.push({ footY: 0, sprite: null, x: 0, y: 0 });
+    if (at.length <= i) at.push({ footY, sprite, x, y });
     const own = at[i];
     for (; i > 0 && at[i - 1].footY > footY; i--) at[i] = at[i - 1];
     at[i] = own;
@@ -190,7 +194,7 @@ export class Ground {
     const row = Math.floor(index / this.gridCols), col = index - row * this.gridCols;
     const x0 = (this.gridLeft + col) * this.tiles, y0 = (this.gridTop + row) * this.tiles;
     const canvas = this.spare.pop() || canvasOf(this.side, this.side);
-    this.window.look(x0, y0, this.tiles);
+    this.window.look(x0, y0);
     const piece = paintPiece(canvas, this, this.window, this.bridges);
     this.pieces.set((this.gridLeft + col) + ':' + (this.gridTop + row), piece, this.bytes);
     this.grid[index] = piece;
@@ -200,7 +204,7 @@ export class Ground {
   #preview(col, row) {
     const key = col + ':' + row, known = this.previews.get(key);
     if (known !== undefined) return known;
-    const { tiles } = this, canvas = canvasOf(tiles, tiles), ctx = canvas.getContext('2d');
+    const { tiles } = this, canvas = canvasOf(tiles, tiles), ctx = contextOf(canvas);
     const image = ctx.createImageData(tiles, tiles);
     for (let i = 0; i < tiles * tiles; i++) {
       const y = Math.floor(i / tiles);

@@ -11,14 +11,17 @@ const HOME_COLOUR = '#ffd166';
 const SLIDES = 60, SLIDE = 12;            // steps along the edge to give way by; css px each
 const TAU = Math.PI * 2;
 
-const taken = { at: [], count: 0 };       // of this frame's arrows
+/** @type {{ at: { x: number, y: number, halfW: number, halfH: number }[], count: number }} The places of
+ * this frame's arrows, in device px: the first `count`. */
+const taken = { at: [], count: 0 };
 
 /** Rings that close in on the spot one walks to. */
-export function drawGoal(ctx, scene, screen) {
-  const { goal } = scene, { tile } = screen;
+export function drawGoal(ctx, state, screen) {
+  const { goal } = state, { tile } = screen;
   const x = screen.x(goal.x), y = screen.y(goal.y);
-  const pulse = scene.still ? 0.5 : (goal.age / GOAL_MS) % 1;
-  for (const [style, width] of [['rgba(20, 26, 36, 0.4)', 0.16], ['#ffffff', 0.08]]) {
+  const pulse = state.still ? 0.5 : ((state.now - goal.at) / GOAL_MS) % 1;
+  for (const { style, width } of [{ style: 'rgba(20, 26, 36, 0.4)', width: 0.16 },
+    { style: '#ffffff', width: 0.08 }]) {
     ctx.strokeStyle = style;
     ctx.lineWidth = width * tile;
     ctx.beginPath();
@@ -33,15 +36,15 @@ export function drawGoal(ctx, scene, screen) {
   }
 }
 
-/** Arrows for all of scene.arrows that lie out of sight. Device px a css px: `dpr` for words,
- * `pageDpr` for the page's panels. */
-export function drawArrows(ctx, scene, screen, dpr, pageDpr) {
-  const insets = scene.insets || { top: 0, right: 0, bottom: 0, left: 0 }, edge = EDGE * dpr;
-  const area = { left: insets.left * pageDpr + edge, top: insets.top * pageDpr + edge,
-    right: screen.width - insets.right * pageDpr - edge,
-    bottom: screen.height - insets.bottom * pageDpr - edge, panels: insets.panels ?? [], pageDpr };
+/** Arrows for all of state.arrows that lie out of sight. Device px a css px: `dpr` for words,
+ * `pageDpr` for the page's panels.
+ * @param {import('../state.js').State} state */
+export function drawArrows(ctx, state, screen, dpr, pageDpr) {
+  const edge = EDGE * dpr;
+  const area = { left: edge, top: edge, right: screen.width - edge, bottom: screen.height - edge,
+    panels: state.panels, pageDpr };
   taken.count = 0;
-  for (const arrow of scene.arrows) drawArrow(ctx, scene, screen, arrow, area, dpr);
+  for (const arrow of state.arrows) drawArrow(ctx, state, screen, arrow, area, dpr);
 }
 
 /** The middle of an arrow's pill on the edge of the area, as near to its direction as panels and
@@ -103,12 +106,12 @@ function keepClear(x, y, halfW, halfH) {
   Object.assign(at[taken.count++], { x, y, halfW, halfH });
 }
 
-function drawArrow(ctx, scene, screen, arrow, area, dpr) {
-  const dx = arrow.x - scene.camera.x, dy = arrow.y - scene.camera.y;
+function drawArrow(ctx, state, screen, arrow, area, dpr) {
+  const dx = arrow.x - state.camera.x, dy = arrow.y - state.camera.y;
   const px = screen.width / 2 + dx * screen.tile, py = screen.height / 2 + dy * screen.tile;
   if (px > 0 && py > 0 && px < screen.width && py < screen.height) return;
-  const distance = Math.hypot(dx, dy), home = arrow.kind === 'home';
-  const colour = home ? HOME_COLOUR : faceOf(arrow.id ?? arrow.colour).colour;
+  const distance = Math.hypot(dx, dy), home = arrow.id === null;
+  const colour = home ? HOME_COLOUR : faceOf(arrow.id).colour;
   const label = textOf(arrow.label, { size: 13, dpr, colour: '#ffffff', widest: LABEL });
   const far = textOf(' · ' + distanceOf(distance), { size: 13, dpr, colour: '#ffffff' });
   const pill = PILL * dpr, tip = ARROW * dpr, sign = 18 * dpr;

@@ -3,7 +3,7 @@
 import { faceOf } from '../faces.js';
 import { CHUNK } from '../terrain.js';
 import { MAP_COLOURS } from './palette.js';
-import { canvasOf } from './sprite.js';
+import { canvasOf, contextOf } from './sprite.js';
 
 const SHOWN = 160;                        // tiles across
 const KEPT = 16;                          // chunks across that the cached ground holds
@@ -13,15 +13,19 @@ const HOME = 0.5;                         // tiles, both ways
 const TAU = Math.PI * 2;
 
 export class Minimap {
-  constructor(canvas, terrain) {
+  constructor(canvas) {
     this.canvas = canvas;
-    this.terrain = terrain;
-    this.ctx = canvas.getContext('2d');
+    /** @type {import('../terrain.js').Terrain | null} The ground that is drawn. */
+    this.terrain = null;
+    this.ctx = contextOf(canvas);
     this.ground = canvasOf(KEPT * CHUNK, KEPT * CHUNK);
-    this.groundCtx = this.ground.getContext('2d');
+    this.groundCtx = contextOf(this.ground);
     this.image = this.groundCtx.createImageData(CHUNK, CHUNK);
     this.known = new Map();               // place in the ring -> 'cx:cy' drawn there
-    this.missing = true;
+    this.missing = true;                  // not all in sight is known yet
+    this.c0 = this.r0 = NaN;              // chunk in the upper left corner
+    this.size = 0;                        // device px a side
+    this.dpr = 1;
     this.resize(160, 1);
   }
 
@@ -33,17 +37,22 @@ export class Minimap {
     this.canvas.style.width = this.canvas.style.height = cssSize + 'px';
   }
 
-  /** `viewport` is in tiles, as are the dots ({ x, y, id, own }). */
-  render({ x, y }, viewport, dots, now) {
+  /** @param {import('../state.js').State} state */
+  render({ terrain, here: { x, y }, viewport, walkers, now }) {
     const { ctx, size } = this, scale = size / SHOWN;
-    this.#drawGround(x, y, scale);
+    if (terrain !== this.terrain) {
+      this.terrain = terrain;
+      this.known.clear();
+      this.missing = true;
+    }
+    this.#drawGround(terrain, x, y, scale);
     const toX = (tile) => size / 2 + (tile - x) * scale;
     const toY = (tile) => size / 2 + (tile - y) * scale;
     this.#drawPlaza(toX(HOME), toY(HOME), scale, now);
-    for (const dot of dots) {
-      const px = toX(dot.x), py = toY(dot.y);
-      if (dot.own || px < 0 || py < 0 || px > size || py > size) continue;
-      this.#dot(px, py, 2.4 * this.dpr, faceOf(dot.id).colour);
+    for (const walker of walkers) {
+      const px = toX(walker.x), py = toY(walker.y);
+      if (walker.own || px < 0 || py < 0 || px > size || py > size) continue;
+      this.#dot(px, py, 2.4 * this.dpr, faceOf(walker.id).colour);
     }
     ctx.strokeStyle = 'rgba(20, 26, 36, 0.6)';
     ctx.lineWidth = 3 * this.dpr;
@@ -52,15 +61,15 @@ export class Minimap {
     ctx.strokeStyle = '#ffffff';
     ctx.lineWidth = 1.4 * this.dpr;
     ctx.strokeRect(size / 2 - w / 2, size / 2 - h / 2, w, h);
-    for (const dot of dots) {
-      if (dot.own) this.#dot(size / 2, size / 2, 3.4 * this.dpr, faceOf(dot.id).colour, '#ffffff');
+    for (const { own, id } of walkers) {
+      if (own) this.#dot(size / 2, size / 2, 3.4 * this.dpr, faceOf(id).colour, '#ffffff');
     }
   }
 
   /** The cached ground is a ring both ways: a chunk's place in it never moves. */
-  #drawGround(x, y, scale) {
+  #drawGround(terrain, x, y, scale) {
     const { ctx, size } = this, half = SHOWN / 2;
-    this.#readChunks(x - half, y - half);
+    this.#readChunks(terrain, x - half, y - half);
     const side = KEPT * CHUNK;
     const left = Math.floor(x - half), top = Math.floor(y - half);
     const atX = mod(left, side), atY = mod(top, side);
@@ -81,7 +90,7 @@ export class Minimap {
   }
 
   /** Colour the chunks in sight that are new, from the middle outwards, within the time given. */
-  #readChunks(left, top) {
+  #readChunks(terrain, left, top) {
     const c0 = Math.floor(left / CHUNK), r0 = Math.floor(top / CHUNK);
     const count = Math.ceil(SHOWN / CHUNK) + 1;
     const until = performance.now() + (this.known.size === 0 ? FIRST_BUILD_MS : BUILD_MS);
@@ -98,18 +107,18 @@ export class Minimap {
             this.missing = true;
             return;
           }
-          this.#readChunk(c0 + col, r0 + row);
+          this.#readChunk(terrain, c0 + col, r0 + row);
         }
       }
     }
   }
 
-  #readChunk(cx, cy) {
+  #readChunk(terrain, cx, cy) {
     const px = mod(cx, KEPT) * CHUNK, py = mod(cy, KEPT) * CHUNK, place = px + ':' + py;
     const key = cx + ':' + cy;
     if (this.known.get(place) === key) return;
     this.known.set(place, key);
-    const { kinds } = this.terrain.chunk(cx, cy), { data } = this.image;
+    const { kinds } = terrain.chunk(cx, cy), { data } = this.image;
     for (let i = 0; i < kinds.length; i++) {
       const [red, green, blue] = MAP_COLOURS[kinds[i]];
       data[4 * i] = red;

@@ -4,24 +4,28 @@
 import { AMBER } from './palette.js';
 import { textOf } from './text.js';
 
-export const FLASH_MS = 600, DROPPED_MS = 2000;
-export const VIEWPORT_COLOUR = '#ffffff', LEAD_COLOUR = '#3ff0c0', DROP_COLOUR = '#ff7d9c',
+/** @typedef {import('../state.js').Overlay} Overlay */
+/** @typedef {import('../state.js').State} State */
+
+const FLASH_MS = 600, DROPPED_MS = 2000;
+const VIEWPORT_COLOUR = '#ffffff', LEAD_COLOUR = '#3ff0c0', DROP_COLOUR = '#ff7d9c',
   HELD_COLOUR = '#ffd166';
 const UNDER = 'rgba(16, 22, 32, 0.55)';   // beneath every line, so that it shows on any ground
 const UNHELD = 'rgba(16, 22, 32, 0.42)';
 const SURROUND = 3;                       // tiles shown beyond the drop margin
 
-/** Device px a tile at which the whole drop margin is in view; at most `tile`. */
-export function overlayTile(overlay, tile, width, height) {
-  const beyond = 2 * (overlay.drop + SURROUND);
-  const fits = Math.min(width / (overlay.viewport.w + beyond),
-    height / (overlay.viewport.h + beyond));
+/** Device px a tile at which the whole drop margin is in view; at most `tile`.
+ * @param {State} state */
+export function overlayTile({ viewport, margins }, tile, width, height) {
+  const beyond = 2 * (margins.drop + SURROUND);
+  const fits = Math.min(width / (viewport.w + beyond), height / (viewport.h + beyond));
   return Math.max(6, Math.min(tile, Math.floor(fits)));
 }
 
-/** Squares, margins and flashes. `side` is a square's side in tiles. */
-export function drawOverlay(ctx, scene, screen, side, dpr) {
-  const { overlay } = scene, { held } = overlay;
+/** Squares, margins and flashes.
+ * @param {State} state @param {Overlay} overlay  the state's, which is to be seen */
+export function drawOverlay(ctx, state, overlay, screen, dpr) {
+  const { side } = state.replica, { held } = overlay;
   const x0 = screen.x(held.c0 * side), y0 = screen.y(held.r0 * side);
   const x1 = screen.x((held.c1 + 1) * side), y1 = screen.y((held.r1 + 1) * side);
   ctx.fillStyle = UNHELD;
@@ -40,7 +44,7 @@ export function drawOverlay(ctx, scene, screen, side, dpr) {
   }
   const mine = box(screen, side, overlay.mine.col, overlay.mine.row);
   outlineBox(ctx, mine.x, mine.y, mine.size, mine.size, HELD_COLOUR, 3.5 * dpr);
-  drawMargins(ctx, scene, screen, dpr);
+  drawMargins(ctx, state, screen, dpr);
 }
 
 function box(screen, side, col, row) {
@@ -116,12 +120,11 @@ function outlineBox(ctx, x, y, w, h, style, width) {
 }
 
 /** The viewport, and it grown by the lead and by the drop margin. */
-function drawMargins(ctx, scene, screen, dpr) {
-  const { viewport, lead, drop, centre = scene.camera } = scene.overlay;
-  for (const [grown, colour] of [[drop, DROP_COLOUR], [lead, LEAD_COLOUR],
+function drawMargins(ctx, { viewport, margins, here }, screen, dpr) {
+  for (const [grown, colour] of [[margins.drop, DROP_COLOUR], [margins.lead, LEAD_COLOUR],
     [0, VIEWPORT_COLOUR]]) {
-    const x = screen.x(centre.x - viewport.w / 2 - grown);
-    const y = screen.y(centre.y - viewport.h / 2 - grown);
+    const x = screen.x(here.x - viewport.w / 2 - grown);
+    const y = screen.y(here.y - viewport.h / 2 - grown);
     const w = Math.round((viewport.w + 2 * grown) * screen.tile);
     const h = Math.round((viewport.h + 2 * grown) * screen.tile);
     ctx.setLineDash([]);
@@ -136,9 +139,10 @@ function drawMargins(ctx, scene, screen, dpr) {
   ctx.setLineDash([]);
 }
 
-/** Channel names, people and messages a second of the held squares. */
-export function drawOverlayLabels(ctx, scene, screen, side, dpr) {
-  const { held, dropped, squares, mine } = scene.overlay;
+/** Channel names, people and messages a second of the held squares of `side` tiles.
+ * @param {Overlay} overlay */
+export function drawOverlayLabels(ctx, overlay, side, screen, dpr) {
+  const { held, dropped, squares, mine } = overlay;
   for (let row = held.r0; row <= held.r1; row++) {
     for (let col = held.c0; col <= held.c1; col++) {
       const name = col + ':' + row, own = col === mine.col && row === mine.row;

@@ -2,36 +2,16 @@
 
 import { paintCliffs } from './cliffs.js';
 import { paintFlatDetails, paintRaisedDetails } from './details.js';
+import { clipOutline, fillOutline, strokeOutline } from './outline.js';
 import { GRASS_TONES, PATH_TONES, SAND_TONES, WATER_TONES, WOOD_TONES } from './palette.js';
 import { paintBridges } from './planks.js';
 import { paintPlaza } from './plaza.js';
-import { PAD } from './window.js';
 
 const SLOPE_WIDTH = 0.9;                  // tiles of middle tone between deep and shallow water
 const SHALLOW_WIDTH = 0.62;               // tiles of light water along the shore
 const FOAM_OUT = 0.34, FOAM_WIDTH = 0.09; // tiles from the shore, tiles
 const BANK = 0.16;                        // tiles of bank seen below land that faces south
 const TURF = 0.09;                        // the same for the edge of the grass
-
-/** Fill where an outline says: a path, 'all' or null for nowhere. */
-export function fillOutline(ctx, outline, style, tiles) {
-  if (outline === null) return;
-  ctx.fillStyle = style;
-  if (outline === 'all') ctx.fillRect(-PAD, -PAD, tiles + 2 * PAD, tiles + 2 * PAD);
-  else ctx.fill(outline);
-}
-
-/** Clip to an outline that is not null. */
-export function clipOutline(ctx, outline) {
-  if (outline !== 'all') ctx.clip(outline);
-}
-
-export function strokeOutline(ctx, outline, style, width) {
-  if (outline === null || outline === 'all') return;
-  ctx.strokeStyle = style;
-  ctx.lineWidth = width;
-  ctx.stroke(outline);
-}
 
 /** Paint all that lies flat in the window's piece. */
 export function paintGround(ctx, window, bridges) {

@@ -6,9 +6,9 @@ import { butterfliesOf } from './butterflies.js';
 import { part, rollAt } from './dice.js';
 import { paintGround } from './paint.js';
 import { SHADOW } from './palette.js';
-import { oval } from './sprite.js';
+import { contextOf, oval } from './sprite.js';
 import { standingOn } from './standing.js';
-import { SPRITES } from './trees.js';
+import { THINGS } from './things.js';
 
 const SIDE_REACH = 2, DOWN_REACH = 4;     // tiles from which a neighbour's thing reaches in
 const SALT_GLINT = 0x9117;
@@ -17,7 +17,7 @@ const SALT_GLINT = 0x9117;
  * tile), xs, ys (px of their feet), glints (x, y, phase of each, px and 0..255), butterflies }. */
 export function paintPiece(canvas, ground, window, bridges) {
   const { tile } = ground, { tiles, x0, y0 } = window;
-  const ctx = canvas.getContext('2d', { alpha: false });
+  const ctx = contextOf(canvas, { alpha: false });
   ctx.setTransform(tile, 0, 0, tile, 0, 0);
   paintGround(ctx, window, bridges);
   const piece = {
@@ -27,7 +27,7 @@ export function paintPiece(canvas, ground, window, bridges) {
   };
   const near = thingsNear(window, tile);
   for (const { number, x, y } of near) {
-    const { shadow } = SPRITES[number - 1];
+    const { shadow } = THINGS[number - 1];
     if (shadow > 0) oval(ctx, x / tile + 0.06, y / tile + 0.02, shadow, shadow * 0.4, SHADOW);
   }
   ctx.setTransform(1, 0, 0, 1, 0, 0);

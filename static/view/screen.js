@@ -2,6 +2,13 @@
 // trembles far from the origin, and everything lands on whole pixels, so nothing blurs.
 
 export class Screen {
+  constructor() {
+    /** Device px a tile, and of the screen. */
+    this.tile = this.width = this.height = 0;
+    /** The tile that the camera is in, and the device px of its corner. */
+    this.baseX = this.baseY = this.left = this.top = 0;
+  }
+
   /** Look from `camera` (tiles) at `tile` device px a tile, on width x height device px. */
   look(camera, tile, width, height) {
     this.tile = tile;

@@ -1,6 +1,6 @@
 // What walkers say: white bubbles with a tail, above everything and inside the screen.
 
-import { canvasOf } from './sprite.js';
+import { canvasOf, contextOf } from './sprite.js';
 import { FONT, isRightToLeft, widthOf, wrap } from './text.js';
 
 const SIZE = 14, LINE = 19;               // css px
@@ -17,10 +17,11 @@ function bubbleOf(text, dpr) {
   const widest = rows.reduce((most, row) => Math.max(most, widthOf(row, font)), 12);
   const w = Math.ceil(Math.min(widest, WIDEST)) + 2 * PAD_X, h = rows.length * LINE + 2 * PAD_Y;
   const canvas = canvasOf((w + 2 * SHADE) * dpr, (h + 2 * SHADE) * dpr);
-  const ctx = canvas.getContext('2d');
+  const ctx = contextOf(canvas);
   ctx.scale(dpr, dpr);
   ctx.translate(SHADE, SHADE);
-  for (const [down, style] of [[2, 'rgba(20, 26, 36, 0.22)'], [0, PAPER]]) {
+  for (const { down, style } of [{ down: 2, style: 'rgba(20, 26, 36, 0.22)' },
+    { down: 0, style: PAPER }]) {
     ctx.fillStyle = style;
     ctx.beginPath();
     ctx.roundRect(0, down, w, h, ROUND);
@@ -43,21 +44,21 @@ export class Speech {
     this.count = 0;
   }
 
-  draw(ctx, scene, screen, order, dpr) {
+  draw(ctx, state, screen, order, dpr) {
     this.count = 0;
     // From the front to the back, so that the nearest keep their places.
     for (let i = order.length - 1; i >= 0; i--) {
-      const memory = order[i], { walker } = memory, { said } = walker;
-      if (said === null || said === undefined || walker.muted) {
+      const memory = order[i], { walker } = memory, { saying } = walker;
+      if (saying === null) {
         memory.bubble = null;
         continue;
       }
-      if (said.left <= 0 || walker.alpha < 0.05) continue;
-      if (memory.bubble === null || memory.bubble.text !== said.text
-        || memory.bubble.dpr !== dpr) memory.bubble = bubbleOf(said.text, dpr);
+      if (walker.alpha < 0.05) continue;
+      if (memory.bubble === null || memory.bubble.text !== saying.text
+        || memory.bubble.dpr !== dpr) memory.bubble = bubbleOf(saying.text, dpr);
       if (memory.bubble.empty) continue;
-      const pop = scene.still ? 1 : Math.min(1, said.age / POP_MS);
-      ctx.globalAlpha = Math.min(1, said.left / FADE_MS) * walker.alpha * pop;
+      const pop = state.still ? 1 : Math.min(1, (state.now - saying.at) / POP_MS);
+      ctx.globalAlpha = Math.min(1, (saying.until - state.now) / FADE_MS) * walker.alpha * pop;
       this.#drawBubble(ctx, screen, memory, dpr, Math.round((1 - pop) * 6 * dpr));
     }
     ctx.globalAlpha = 1;

@@ -8,12 +8,24 @@ export function canvasOf(width, height) {
   return canvas;
 }
 
+/** What one draws on a canvas with.
+ * @param {HTMLCanvasElement} canvas @param {CanvasRenderingContext2DSettings} settings */
+export function contextOf(canvas, settings = {}) {
+  const ctx = canvas.getContext('2d', settings);
+  if (ctx === null) throw new Error('this browser has no memory left to draw with');
+  return ctx;
+}
+
+/** @typedef {{ canvas: HTMLCanvasElement, ax: number, ay: number, w: number, h: number }} Sprite  A picture,
+ * where its feet are in it, and its size: device px. */
+
 /** Draw a sprite whose paint(ctx) works in tiles with the origin at the feet. The box is in
- * tiles around that origin; `tile` is device px a tile. Returns { canvas, ax, ay, w, h } in px. */
+ * tiles around that origin; `tile` is device px a tile.
+ * @returns {Sprite} */
 export function spriteOf(tile, { left, top, right, bottom }, paint) {
   const ax = Math.ceil(-left * tile) + 1, ay = Math.ceil(-top * tile) + 1;
   const canvas = canvasOf(ax + Math.ceil(right * tile) + 1, ay + Math.ceil(bottom * tile) + 1);
-  const ctx = canvas.getContext('2d');
+  const ctx = contextOf(canvas);
   ctx.translate(ax, ay);
   ctx.scale(tile, tile);
   paint(ctx);
@@ -30,6 +42,7 @@ export function oval(ctx, x, y, rx, ry, style, turn = 0) {
 
 /** A map that forgets what was used longest ago once its entries weigh more than `limit`. */
 export class Lru {
+  /** @param {number} limit @param {((value: any) => void) | null} forget  told what is forgotten */
   constructor(limit, forget = null) {
     this.limit = limit;
     this.weight = 0;
@@ -60,10 +73,5 @@ export class Lru {
       if (this.forget !== null) this.forget(entry.value);
     }
     return value;
-  }
-
-  clear() {
-    this.entries.clear();
-    this.weight = 0;
   }
 }

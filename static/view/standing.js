@@ -1,9 +1,13 @@
-// Which thing stands on which tile: trees, bushes, boulders, and what adorns the plaza. Only a
-// look: nothing here stops anyone.
+// Which thing of things.js stands on which tile: trees, bushes, boulders, and what adorns the plaza.
+// Only a look: nothing here stops anyone.
+//
+// A tile picks from a list by its roll modulo the list's length. So a list of another length
+// replants all woods, meadows or rocks of every world, while a thing put in another's place changes
+// only where that one stood. tests/vectors/standing.json shows it; `make vectors` makes it anew.
 
 import { GRASS, PLAZA_WITHIN, ROCK, SAND, WATER, WOOD } from '../terrain.js';
 import { part, rollAt } from './dice.js';
-import { SPRITES } from './trees.js';
+import { THINGS } from './things.js';
 
 const SALT = 0x7ee5;
 const CLEAR_OF_PATH = 36;                 // 1/16 tile from a path's middle: no tree nearer
@@ -18,8 +22,10 @@ for (const [x, y] of [[1, 1], [1, -1], [-1, 1], [-1, -1]]) {
   PLAZA_THINGS.set(5 * x + ',' + 5 * y, 'planter');
 }
 
-const NUMBERS = Object.fromEntries(SPRITES.map(({ name }, i) => [name, i + 1]));
+/** By a thing's name, its index into THINGS plus 1. */
+const NUMBERS = Object.fromEntries(THINGS.map(({ name }, i) => [name, i + 1]));
 const numbersOf = (...names) => names.map((name) => NUMBERS[name]);
+// What a tile picks from: see above before a list becomes longer or shorter.
 const LEAFY = numbersOf('round0', 'round1', 'round2', 'round0', 'round1', 'tall0', 'tall1',
   'small0', 'small1', 'small2', 'tall2');
 const PINES = numbersOf('pine0', 'pine1', 'pine0', 'pine1', 'small2', 'tall2');
@@ -30,7 +36,7 @@ const BOULDERS = numbersOf('boulder0', 'boulder1', 'boulder2', 'stone', 'boulder
   'pine1', 'fern');
 
 /** The number of what stands on a tile of the window's piece (0 for nothing, else an index into
- * SPRITES plus 1), and into `place` its feet: x and y in tiles from the tile's corner. */
+ * THINGS plus 1), and into `place` its feet: x and y in tiles from the tile's corner. */
 export function standingOn(window, x, y, place) {
   const kind = window.kind(x, y);
   const wx = window.x0 + x, wy = window.y0 + y;

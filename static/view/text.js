@@ -1,14 +1,14 @@
 // Words on the canvas: measured and drawn once into small pictures, then copied.
 
-import { canvasOf, Lru } from './sprite.js';
+import { canvasOf, contextOf, Lru } from './sprite.js';
 
 export const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
 const MEMORY = 8 * 2 ** 20;               // bytes
 const RIGHT_TO_LEFT = /^[^A-Za-z\u00c0-\u02b8]*[\u0591-\u07ff\ufb1d-\ufdfd\ufe70-\ufefc]/;
-const BREAKS = /[\s\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g;
+const BREAKS = /[\s\p{Cc}\u2028\u2029]+/gu;
 const graphemes = typeof Intl !== 'undefined' && Intl.Segmenter ? new Intl.Segmenter() : null;
 
-const ruler = canvasOf(1, 1).getContext('2d');
+const ruler = contextOf(canvasOf(1, 1));
 const lines = new Lru(MEMORY);
 
 /** The text without line breaks and control signs. */
@@ -60,9 +60,12 @@ export function wrap(text, font, width, most) {
   return rows;
 }
 
-/** A line of text as a picture: { canvas, w, h } in device px. `outline` is a colour or null;
- * `size` in css px. The text's middle is the picture's middle. What would be wider than `widest`
- * css px ends in dots. */
+/** A line of text as a picture of w x h device px. `outline` is a colour or null; `size` in css px.
+ * The text's middle is the picture's middle. What would be wider than `widest` css px ends in dots.
+ * @param {string} text
+ * @param {{ size: number, weight?: number, colour: string, outline?: string | null, dpr: number,
+ *   widest?: number }} look
+ * @returns {{ canvas: HTMLCanvasElement, w: number, h: number }} */
 export function textOf(text, { size, weight = 700, colour, outline = null, dpr,
   widest = Infinity }) {
   const key = size + '|' + weight + '|' + colour + '|' + outline + '|' + dpr + '|' + widest + '|'
@@ -75,7 +78,7 @@ export function textOf(text, { size, weight = 700, colour, outline = null, dpr,
   // One letter can be wider than all the room there is: it is cut off.
   const w = Math.ceil((Math.min(widthOf(text, font), widest) + 2 * edge) * dpr);
   const h = Math.ceil((size * 1.35 + 2 * edge) * dpr);
-  const canvas = canvasOf(w, h), ctx = canvas.getContext('2d');
+  const canvas = canvasOf(w, h), ctx = contextOf(canvas);
   ctx.scale(dpr, dpr);
   ctx.font = font;
   ctx.direction = isRightToLeft(text) ? 'rtl' : 'ltr';

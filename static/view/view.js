@@ -1,12 +1,13 @@
-// Draws the world as one frame: ground, then what lies on it, then walkers, then words.
+// Draws the state as one frame: ground, then what lies on it, then walkers, then words.
 
 import { Butterflies } from './butterflies.js';
 import { Ground } from './ground.js';
 import { drawArrows, drawGoal } from './marks.js';
-import { Names } from './names.js';
+import { NameTags } from './nametags.js';
 import { drawOverlay, drawOverlayLabels, overlayTile } from './overlay.js';
 import { Screen } from './screen.js';
 import { Speech } from './speech.js';
+import { contextOf } from './sprite.js';
 import { Walkers } from './walkers.js';
 import { Vignette } from './vignette.js';
 import { Water } from './water.js';
@@ -20,6 +21,7 @@ const FIRST_BUILD_MS = 40;                // ms, on the frame after a jump
 const ZOOM_MS = 260;
 const TOUCH_REACH = 14;                   // css px that a finger may miss a walker by
 const WORDS_GROW = 0.6;                   // share of a larger tile's growth that words take part in
+const LEAP = 8;                           // tiles that the camera does not move in a frame: a jump
 const OVERLAY_BODIES = 1.5;               // walkers are drawn larger than true in the overlay
 
 /** Css px a tile on a screen of that size. */
@@ -40,19 +42,22 @@ class Scale {
 }
 
 export class View {
-  /** `squareSide` is in tiles. */
-  constructor(canvas, terrain, squareSide) {
+  constructor(canvas, terrain) {
     this.canvas = canvas;
     this.terrain = terrain;
-    this.squareSide = squareSide;
-    this.ctx = canvas.getContext('2d', { alpha: false });
+    this.ctx = contextOf(canvas, { alpha: false });
     this.screen = new Screen();
-    this.names = new Names();
+    this.nameTags = new NameTags();
     this.speech = new Speech();
     this.last = { now: -Infinity, x: NaN, y: NaN };
+    this.dpr = 1;                         // device px a css px,
+    this.wordDpr = 1;                     // and for words
     this.zoom = 0;                        // 0 as usual .. 1 the overlay's distance
+    this.normal = new Scale(terrain, TILE, TILE);
+    /** @type {Scale | null} The overlay's, while that is to be seen. */
     this.wide = null;
-    this.resize(canvas.clientWidth || 1, canvas.clientHeight || 1, 1);
+    this.walkers = new Walkers(TILE);
+    this.vignette = new Vignette(canvas.width, canvas.height);
   }
 
   /** Css px, and device px a css px. */
@@ -64,13 +69,10 @@ export class View {
     this.wordDpr = this.dpr * (1 + Math.max(0, large - 1) * WORDS_GROW);
     this.canvas.width = Math.max(1, Math.round(cssWidth * this.dpr));
     this.canvas.height = Math.max(1, Math.round(cssHeight * this.dpr));
-    if (this.normal === undefined || this.normal.tile !== tile) {
-      this.normal = new Scale(this.terrain, tile, tile);
-      if (this.walkers === undefined) this.walkers = new Walkers(tile);
-    }
+    if (this.normal.tile !== tile) this.normal = new Scale(this.terrain, tile, tile);
     this.vignette = new Vignette(this.canvas.width, this.canvas.height);
     this.wide = null;
-    this.names.placed = -Infinity;
+    this.nameTags.placed = -Infinity;
   }
 
   /** Css px a tile as it is drawn now; the overlay looks from farther away. */
@@ -79,69 +81,77 @@ export class View {
   }
 
   /** The css px of a place in tiles. */
-  pointOf(scene, x, y) {
+  pointOf({ camera }, x, y) {
     const tile = this.tile;
-    return { x: (x - scene.camera.x) * tile + this.canvas.width / this.dpr / 2,
-      y: (y - scene.camera.y) * tile + this.canvas.height / this.dpr / 2 };
+    return { x: (x - camera.x) * tile + this.canvas.width / this.dpr / 2,
+      y: (y - camera.y) * tile + this.canvas.height / this.dpr / 2 };
   }
 
   /** The place in tiles under a css px. */
-  tileAt(scene, cssX, cssY) {
+  tileAt({ camera }, cssX, cssY) {
     const tile = this.tile;
-    return { x: scene.camera.x + (cssX - this.canvas.width / this.dpr / 2) / tile,
-      y: scene.camera.y + (cssY - this.canvas.height / this.dpr / 2) / tile };
+    return { x: camera.x + (cssX - this.canvas.width / this.dpr / 2) / tile,
+      y: camera.y + (cssY - this.canvas.height / this.dpr / 2) / tile };
   }
 
-  /** Draw one frame. */
-  render(scene) {
+  /** Draw one frame.
+   * @param {import('../state.js').State} state */
+  render(state) {
+    if (state.terrain !== this.terrain) this.#moveTo(state.terrain);
     const { ctx, screen, last, dpr, wordDpr } = this;
-    const elapsed = Math.min(Math.max(scene.now - last.now, 0), 100);
-    this.#moveZoom(scene, elapsed);
-    const scale = this.zoom > 0 ? this.wide : this.normal;
+    const elapsed = Math.min(Math.max(state.now - last.now, 0), 100);
+    this.#moveZoom(state, elapsed);
+    const scale = this.wide ?? this.normal;
     const stretch = this.#tileNow() / scale.tile;
     const width = this.canvas.width / stretch, height = this.canvas.height / stretch;
-    screen.look(scene.camera, scale.tile, Math.ceil(width), Math.ceil(height));
+    screen.look(state.camera, scale.tile, Math.ceil(width), Math.ceil(height));
     ctx.setTransform(stretch, 0, 0, stretch, 0, 0);
-    const jumped = !(Math.hypot(scene.camera.x - last.x, scene.camera.y - last.y) < 8);
+    const jumped = !(Math.hypot(state.camera.x - last.x, state.camera.y - last.y) < LEAP);
     scale.ground.draw(ctx, screen, jumped ? FIRST_BUILD_MS : BUILD_MS);
-    scale.water.draw(ctx, scene, screen, scale.ground);
-    const overlay = this.zoom > 0 ? scene.overlay : null;
-    if (overlay !== null) {
-      drawOverlay(ctx, scene, screen, this.squareSide, dpr);
-      drawOverlayLabels(ctx, scene, screen, this.squareSide, wordDpr);
+    scale.water.draw(ctx, state, screen, scale.ground);
+    if (this.zoom > 0 && state.overlay !== null) {
+      drawOverlay(ctx, state, state.overlay, screen, dpr);
+      drawOverlayLabels(ctx, state.overlay, state.replica.side, screen, wordDpr);
     }
-    this.#drawStanding(scene, scale, elapsed);
+    this.#drawStanding(state, scale, elapsed);
     ctx.setTransform(1, 0, 0, 1, 0, 0);
     this.vignette.draw(ctx);
     if (this.zoom === 0 || this.zoom === 1) {
-      this.speech.draw(ctx, scene, screen, this.walkers.order, wordDpr);
-      if (scene.arrows.length > 0) drawArrows(ctx, scene, screen, wordDpr, dpr);
+      this.speech.draw(ctx, state, screen, this.walkers.order, wordDpr);
+      if (state.arrows.length > 0) drawArrows(ctx, state, screen, wordDpr, dpr);
     }
-    last.now = scene.now;
-    last.x = scene.camera.x;
-    last.y = scene.camera.y;
+    last.now = state.now;
+    last.x = state.camera.x;
+    last.y = state.camera.y;
   }
 
-  #drawStanding(scene, scale, elapsed) {
+  /** Draw another ground from now on. */
+  #moveTo(terrain) {
+    this.terrain = terrain;
+    this.normal = new Scale(terrain, this.normal.tile, this.normal.tile);
+    this.wide = null;
+    this.last.x = NaN;
+  }
+
+  #drawStanding(state, scale, elapsed) {
     const { ctx, screen, walkers, wordDpr } = this;
     if (walkers.tile !== scale.bodyTile) walkers.resize(scale.bodyTile);
-    if (scene.goal !== null) drawGoal(ctx, scene, screen);
-    walkers.follow(scene, screen, elapsed);
-    walkers.draw(ctx, scene, screen, scale.ground);
-    scale.butterflies.draw(ctx, scene, screen, scale.ground);
-    this.names.draw(ctx, scene, screen, walkers.order, wordDpr, elapsed);
+    if (state.goal !== null) drawGoal(ctx, state, screen);
+    walkers.follow(state, screen, elapsed);
+    walkers.draw(ctx, state, screen, scale.ground);
+    scale.butterflies.draw(ctx, state, screen, scale.ground);
+    this.nameTags.draw(ctx, state, screen, walkers.order, wordDpr, elapsed);
   }
 
   /** Ease towards the overlay's distance and back. */
-  #moveZoom(scene, elapsed) {
-    const on = scene.overlay !== null;
+  #moveZoom(state, elapsed) {
+    const on = state.overlay !== null;
     if (on && this.wide === null) {
-      const tile = overlayTile(scene.overlay, this.normal.tile, this.canvas.width,
-        this.canvas.height);
+      const tile = overlayTile(state, this.normal.tile, this.canvas.width, this.canvas.height);
       this.wide = tile === this.normal.tile ? this.normal : new Scale(this.terrain, tile,
         Math.min(this.normal.tile, Math.round(tile * OVERLAY_BODIES)));
     }
-    const step = scene.still ? 1 : elapsed / ZOOM_MS;
+    const step = state.still ? 1 : elapsed / ZOOM_MS;
     this.zoom = on ? Math.min(1, this.zoom + step) : Math.max(0, this.zoom - step);
     if (this.zoom === 0) this.wide = null;
   }
@@ -153,7 +163,7 @@ export class View {
   }
 
   /** The id of the walker under a css px, or null. */
-  walkerAt(scene, cssX, cssY) {
+  walkerAt(cssX, cssY) {
     return this.walkers.at(cssX * this.dpr, cssY * this.dpr, TOUCH_REACH * this.dpr);
   }
 }

@@ -1,7 +1,7 @@
 // A faint darkening of the corners. On the canvas and not the page, where it would be blended over
 // every pixel of every frame: the middle is left alone.
 
-import { canvasOf } from './sprite.js';
+import { canvasOf, contextOf } from './sprite.js';
 
 const FROM = 0.72;                        // of the way from the middle to a corner
 const DARKEST = 0.24;
@@ -21,7 +21,7 @@ export class Vignette {
   }
 
   #paint(x, y) {
-    const canvas = canvasOf(this.w, this.h), ctx = canvas.getContext('2d');
+    const canvas = canvasOf(this.w, this.h), ctx = contextOf(canvas);
     const middleX = this.width / 2, middleY = this.height / 2, radius = Math.SQRT2;
     ctx.translate(middleX - x, middleY - y);
     ctx.scale(middleX, middleY);

@@ -12,21 +12,49 @@ const MARGIN = 2;                         // tiles beyond the screen where walke
 const FORGET_AFTER = 1000;                // ms unseen
 const TAU = Math.PI * 2;
 
-/** What the drawing remembers of one walker. */
+/**
+ * What the drawing remembers of one walker.
+ * @typedef {object} Memory
+ * @property {import('../state.js').Walker} walker
+ * @property {ReturnType<typeof faceOf>} face
+ * @property {number} x          tiles, in the last frame
+ * @property {number} y
+ * @property {number} stride     0 .. 1, of a double step
+ * @property {number} lookX      -1 .. 1, eased
+ * @property {number} lookY
+ * @property {number} pace       0 (standing) .. 1 (walking), eased
+ * @property {number} seen       performance time, ms
+ * @property {number} px         device px of its feet
+ * @property {number} py
+ * @property {number} rank       the lower, the sooner its name gets a place
+ * @property {boolean} named     its name has a place
+ * @property {number} nameAlpha  0 .. 1
+ * @property {{ canvas: HTMLCanvasElement, w: number, h: number } | null} name  its picture
+ * @property {string} nameText   what the picture was made from
+ * @property {number} nameDpr
+ * @property {string} nameColour
+ * @property {{ canvas: HTMLCanvasElement, text: string, dpr: number, empty: boolean } | null} bubble
+ */
+
+/** @param {import('../state.js').Walker} walker @returns {Memory} */
 function newMemory(walker) {
-  return { face: faceOf(walker.id), x: walker.x, y: walker.y, stride: 0, lookX: walker.dx,
-    lookY: walker.dy, pace: 0, seen: 0, walker, px: 0, py: 0, height: 0, nameAlpha: 0,
-    named: false, name: null, nameText: '',
-    nameDpr: 0, nameColour: '', rank: 0, bubble: null };
+  return {
+    walker, face: faceOf(walker.id), x: walker.x, y: walker.y, stride: 0, lookX: walker.dx,
+    lookY: walker.dy, pace: 0, seen: 0, px: 0, py: 0, rank: 0, named: false, nameAlpha: 0,
+    name: null, nameText: '', nameDpr: 0, nameColour: '', bubble: null,
+  };
 }
 
 export class Walkers {
   /** `tile` is in device px. */
   constructor(tile) {
+    /** @type {Map<number, Memory>} By the player's id. */
     this.memories = new Map();
+    /** @type {Memory[]} Who is in view, from the farthest to the nearest. */
     this.order = [];
     this.swept = 0;
-    this.resize(tile);
+    this.tile = tile;
+    this.bodies = new Bodies(tile);
   }
 
   resize(tile) {
@@ -35,14 +63,14 @@ export class Walkers {
   }
 
   /** Move on to this frame: who is in view, where on the screen, sorted by feet. */
-  follow(scene, screen, elapsed) {
-    const { order, memories } = this, turn = scene.still ? 1 : 1 - Math.exp(-elapsed / TURN_MS);
+  follow(state, screen, elapsed) {
+    const { order, memories } = this, turn = state.still ? 1 : 1 - Math.exp(-elapsed / TURN_MS);
     const margin = MARGIN * this.tile;
     order.length = 0;
-    for (const walker of scene.walkers) {
+    for (const walker of state.walkers) {
       let memory = memories.get(walker.id);
       if (memory === undefined) memories.set(walker.id, memory = newMemory(walker));
-      memory.seen = scene.now;
+      memory.seen = state.now;
       memory.walker = walker;
       const moved = Math.hypot(walker.x - memory.x, walker.y - memory.y);
       memory.x = walker.x;
@@ -51,22 +79,22 @@ export class Walkers {
       memory.lookX += (Math.sign(walker.dx) - memory.lookX) * turn;
       memory.lookY += (Math.sign(walker.dy) - memory.lookY) * turn;
       memory.pace += ((walker.walking ? 1 : 0) - memory.pace) * turn;
-      this.#place(memory, walker, scene, screen);
+      this.#place(memory, walker, state, screen);
       if (memory.px > -margin && memory.py > -margin && memory.px < screen.width + margin
         && memory.py < screen.height + margin && walker.alpha > 0.01) order.push(memory);
     }
     sortByFeet(order);
-    if (scene.now - this.swept > FORGET_AFTER) this.#sweep(scene.now);
+    if (state.now - this.swept > FORGET_AFTER) this.#sweep(state.now);
   }
 
   /** Walkers stand still against the ground to the pixel; one's own against the camera, since
    * both move together. */
-  #place(memory, walker, scene, screen) {
+  #place(memory, walker, state, screen) {
     if (walker.own) {
       memory.px = Math.floor(screen.width / 2)
-        + Math.round((walker.x - scene.camera.x) * screen.tile);
+        + Math.round((walker.x - state.camera.x) * screen.tile);
       memory.py = Math.floor(screen.height / 2)
-        + Math.round((walker.y - scene.camera.y) * screen.tile);
+        + Math.round((walker.y - state.camera.y) * screen.tile);
     } else {
       memory.px = screen.x(walker.x);
       memory.py = screen.y(walker.y);
@@ -81,37 +109,37 @@ export class Walkers {
   }
 
   /** Draw all in order; `ground` draws again what stands before them. */
-  draw(ctx, scene, screen, ground) {
+  draw(ctx, state, screen, ground) {
     for (const memory of this.order) {
       const { walker, px, py } = memory, { bodies } = this;
-      if (walker.own) drawRing(ctx, scene, px, py, this.tile);
+      if (walker.own) drawRing(ctx, state, px, py, this.tile);
       const body = bodies.body(memory.face, walker.dimmed);
       const alpha = walker.alpha * (walker.muted ? 0.6 : 1);
       if (alpha < 1) ctx.globalAlpha = alpha;
-      this.#drawWalker(ctx, scene, memory, body, alpha, false);
+      this.#drawWalker(ctx, state, memory, body, alpha, false);
       if (ground !== null && ground.cover(ctx, screen, px - body.halfWidth,
         py - body.height, px + body.halfWidth, py + Math.ceil(0.16 * this.tile), py)) {
-        this.#drawWalker(ctx, scene, memory, body, alpha, true);
+        this.#drawWalker(ctx, state, memory, body, alpha, true);
       }
       ctx.globalAlpha = 1;
-      if (walker.dimmed) drawSleep(ctx, scene, memory, this.tile);
+      if (walker.dimmed) drawSleep(ctx, state, memory, this.tile);
     }
   }
 
-  #drawWalker(ctx, scene, memory, body, alpha, asGhost) {
+  #drawWalker(ctx, state, memory, body, alpha, asGhost) {
     const { walker, px, py } = memory, { bodies, tile } = this, { pace } = memory;
-    const swing = scene.still ? 0 : Math.abs(Math.sin(memory.stride * TAU)) * pace;
+    const swing = state.still ? 0 : Math.abs(Math.sin(memory.stride * TAU)) * pace;
     const y = py - Math.round(swing * BOB * tile);
     if (!asGhost) {
-      const feet = pace > 0.3 && !scene.still
+      const feet = pace > 0.3 && !state.still
         ? bodies.steps[Math.floor(memory.stride * STEPS) % STEPS] : bodies.standing;
       ctx.drawImage(feet.canvas, px - feet.ax, py - feet.ay);
     }
     ctx.drawImage(asGhost ? body.ghost : body.canvas, px - body.ax, y - body.ay);
     if (asGhost) ctx.globalAlpha = alpha * XRAY;
     const { lookX, lookY } = memory;
-    const blinking = walker.dimmed || (!scene.still
-      && (scene.now + memory.face.roll % BLINK_EVERY) % BLINK_EVERY < BLINK_MS);
+    const blinking = walker.dimmed || (!state.still
+      && (state.now + memory.face.roll % BLINK_EVERY) % BLINK_EVERY < BLINK_MS);
     const eyes = blinking ? bodies.closed
       : bodies.eyes[Math.round(lookX) + 1 + 3 * (Math.round(lookY) + 1)];
     ctx.drawImage(eyes.canvas, px - eyes.ax + Math.round(lookX * 0.1 * tile),
@@ -150,9 +178,10 @@ function sortByFeet(order) {
   }
 }
 
-function drawRing(ctx, scene, px, py, tile) {
-  const turn = scene.still ? 0 : scene.now / 2400;
-  for (const [style, width] of [['rgba(20, 26, 36, 0.35)', 0.14], ['#ffffff', 0.07]]) {
+function drawRing(ctx, state, px, py, tile) {
+  const turn = state.still ? 0 : state.now / 2400;
+  for (const { style, width } of [{ style: 'rgba(20, 26, 36, 0.35)', width: 0.14 },
+    { style: '#ffffff', width: 0.07 }]) {
     ctx.strokeStyle = style;
     ctx.lineWidth = width * tile;
     ctx.beginPath();
@@ -166,16 +195,17 @@ function drawRing(ctx, scene, px, py, tile) {
 }
 
 /** The sign of someone whose connection is lost: z z, rising. */
-function drawSleep(ctx, scene, memory, tile) {
+function drawSleep(ctx, state, memory, tile) {
   const { px, py, walker } = memory;
   ctx.lineJoin = 'round';
   ctx.lineCap = 'round';
   for (let i = 0; i < 2; i++) {
-    const rise = scene.still ? 0.3 + 0.45 * i : (scene.now / 2200 + i / 2) % 1;
+    const rise = state.still ? 0.3 + 0.45 * i : (state.now / 2200 + i / 2) % 1;
     const size = (0.1 + 0.08 * rise) * tile, x = px + (0.34 + 0.26 * rise) * tile;
     const y = py - (1.05 + 0.55 * rise) * tile;
-    ctx.globalAlpha = walker.alpha * (scene.still ? 1 : Math.sin(Math.PI * rise));
-    for (const [style, width] of [['#27303c', 0.13], ['#ffffff', 0.06]]) {
+    ctx.globalAlpha = walker.alpha * (state.still ? 1 : Math.sin(Math.PI * rise));
+    for (const { style, width } of [{ style: '#27303c', width: 0.13 },
+      { style: '#ffffff', width: 0.06 }]) {
       ctx.strokeStyle = style;
       ctx.lineWidth = width * tile;
       ctx.beginPath();

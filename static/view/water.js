@@ -18,12 +18,14 @@ export class Water {
       ctx.quadraticCurveTo(half / 2, -0.14, half, 0);
       ctx.stroke();
     }));
+    this.now = 0;                         // of CYCLE
+    this.drift = 0;                       // device px
     this.visit = (piece, x, y) => this.#drawPiece(piece, x, y);
   }
 
-  draw(ctx, scene, screen, ground) {
+  draw(ctx, state, screen, ground) {
     this.ctx = ctx;
-    this.now = scene.still ? 0 : scene.now / CYCLE;
+    this.now = state.still ? 0 : state.now / CYCLE;
     this.drift = screen.tile * 0.5;
     ground.eachPiece(screen, this.visit);
     ctx.globalAlpha = 1;

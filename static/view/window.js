@@ -15,25 +15,25 @@ const MOSS_BELOW = 26000;                            // woods, on rock
 /** The tiles x0 - PAD .. x0 + tiles + PAD - 1 and the same way down. Reused from piece to piece:
  * read it before the next look(). */
 export class Window {
-  constructor(terrain) {
+  /** For pieces of `tiles` x `tiles` tiles. */
+  constructor(terrain, tiles) {
+    const side = tiles + 2 * PAD, size = side * side;
     this.terrain = terrain;
-    this.side = 0;
+    this.tiles = tiles;
+    this.side = side;                     // tiles of a row of each of the fields
+    this.x0 = this.y0 = 0;                // the piece's corner, in tiles
+    this.kinds = new Uint8Array(size);
+    this.heights = new Uint16Array(size);
+    this.woods = new Uint16Array(size);
+    this.paths = new Uint16Array(size);
+    this.values = new Float32Array(size);
   }
 
-  /** Read the ground of the piece of `tiles` x `tiles` tiles at tile (x0, y0). */
-  look(x0, y0, tiles) {
-    const side = tiles + 2 * PAD, size = side * side;
-    if (side !== this.side) {
-      this.side = side;
-      this.kinds = new Uint8Array(size);
-      this.heights = new Uint16Array(size);
-      this.woods = new Uint16Array(size);
-      this.paths = new Uint16Array(size);
-      this.values = new Float32Array(size);
-    }
+  /** Read the ground of the piece at tile (x0, y0). */
+  look(x0, y0) {
+    const { side } = this;
     this.x0 = x0;
     this.y0 = y0;
-    this.tiles = tiles;
     const left = x0 - PAD, top = y0 - PAD;
     for (let cy = Math.floor(top / CHUNK); cy * CHUNK < top + side; cy++) {
       for (let cx = Math.floor(left / CHUNK); cx * CHUNK < left + side; cx++) {

@@ -90,7 +90,7 @@ def play(open_page):
         page = open_page(url, **options)
         page.get_by_label("Your name").fill(name)
         page.keyboard.press("Enter")
-        wait_for(page, "flatlands.own() !== undefined")
+        wait_for(page, "flatlands.state.own !== undefined")
         return page
 
     return play_as

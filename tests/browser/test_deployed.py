@@ -151,7 +151,7 @@ def test_the_procfile_behind_a_proxy_with_tls(deployed, play):
     assert link.startswith(f"{deployed.url}games/flat/?near=")
     carl = enter("Carl", link)
     for page in (anna, ben, carl):
-        wait_for(page, "flatlands.scene.names.size === 3")
+        wait_for(page, "flatlands.state.names.size === 3")
 
     with pytest.raises(urllib.error.HTTPError) as moved:
         # The port of a site is 443, and of this one it is not: only the answer is looked at.

@@ -1,20 +1,22 @@
 """The game as people play it: two pages and more, keys, clicks and touches."""
 
+import io
 import json
 import math
 import os
 import time
 
 import pytest
+from PIL import Image
 
-from tests.browser.conftest import wait_for
+from tests.browser.conftest import PATIENCE, wait_for
 from tests.processes import Proxy, ServerProcess, serving
 
-SEES = "(name) => [...flatlands.state.players.values()].some((p) => p.name === name)"
-PLACE = "() => flatlands.walk.drawn(flatlands.clock.now())"
+SEES = "(name) => [...flatlands.state.replica.players.values()].some((p) => p.name === name)"
+PLACE = "() => flatlands.state.walk.drawn(flatlands.state.clock.now())"
 TRUE_PLACE = """(name) => {
-  const player = [...flatlands.state.players.values()].find((p) => p.name === name);
-  const t = flatlands.clock.now(), { x, y, dx, dy, start, duration } = player.track;
+  const player = [...flatlands.state.replica.players.values()].find((p) => p.name === name);
+  const t = flatlands.state.clock.now(), { x, y, dx, dy, start, duration } = player.track;
   const part = duration === 0 ? 1 : Math.min(Math.max((t - start) / duration, 0), 1);
   return [(x + dx * part) / 1024, (y + dy * part) / 1024];
 }"""
@@ -75,7 +77,7 @@ def test_people_leave_and_return_as_one_walks_through_squares(play):
     deadline = time.monotonic() + 40
     while far(place(walker), start) < 64 and time.monotonic() < deadline:
         time.sleep(0.2)
-        crossed.add(walker.evaluate("flatlands.own().square.join()"))
+        crossed.add(walker.evaluate("flatlands.state.own.square.join()"))
         if still(walker):
             # Something is in the way: round it.
             hold(walker, "s", 1.0)
@@ -93,7 +95,7 @@ def test_ones_own_walk_is_predicted_as_the_server_decides(play):
     page = play("Predictor")
     page.evaluate(
         """() => {
-          const walk = flatlands.walk, reconcile = walk.reconcile.bind(walk);
+          const { walk } = flatlands.state, reconcile = walk.reconcile.bind(walk);
           flatlands.errors = [];
           walk.reconcile = (player, now) => {
             const result = reconcile(player, now);
@@ -154,7 +156,7 @@ def test_a_touch_walks_to_the_spot_and_the_stick_steers(alone, play):
     time.sleep(1)
     assert place(page)[0] > x + 3
     send("touchCancel", 0)
-    wait_for(page, "flatlands.walk.arrived")
+    wait_for(page, "flatlands.state.walk.arrived")
     assert still(page)
 
 
@@ -173,7 +175,7 @@ def test_losing_the_focus_or_a_touch_stops_the_walk(play, event):
     page.evaluate(event)
     time.sleep(0.2)
     assert still(page)
-    track = page.evaluate("flatlands.own().track")
+    track = page.evaluate("flatlands.state.own.track")
     assert track["dx"] == track["dy"] == 0
 
 
@@ -194,46 +196,62 @@ def test_a_hidden_tab_stops_keeps_its_table_and_shows_the_present_afterwards(pla
     page.evaluate("() => { delete document.hidden; }")
 
 
-#: Notes the colours and words with which the world is drawn, frame by frame.
-NOTE_DRAWING = """
-  globalThis.drawn = { colours: new Set(), words: new Set() };
-  const { prototype } = CanvasRenderingContext2D, { stroke, strokeRect, fillText } = prototype;
-  prototype.stroke = function (...given) {
-    drawn.colours.add(String(this.strokeStyle));
-    return stroke.apply(this, given);
-  };
-  prototype.strokeRect = function (...given) {
-    drawn.colours.add(String(this.strokeStyle));
-    return strokeRect.apply(this, given);
-  };
-  prototype.fillText = function (text, ...given) {
-    drawn.words.add(text);
+#: Notes the words with which the world is drawn.
+NOTE_WORDS = """
+  globalThis.words = new Set();
+  const { fillText } = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.fillText = function (text, ...given) {
+    words.add(text);
     return fillText.call(this, text, ...given);
   };
 """
 
+#: The colours of the lines around what is held, which is that of the focus too, and of the lead and
+#: the drop margin.
+HELD, LEAD, DROP = (255, 209, 102), (63, 240, 192), (255, 125, 156)
+
+
+def count_colour(page, colour, clip=None):
+    """Return how many pixels of a page, or of a box of it, have a colour."""
+    picture = Image.open(io.BytesIO(page.screenshot(clip=clip))).convert("RGB")
+    return sum(count for count, other in picture.getcolors(10**7) if far(other, colour) < 8)
+
+
+def wait_for_colour(page, colour, least, most=math.inf):
+    """Return once so many pixels of a page have a colour."""
+    deadline = time.monotonic() + PATIENCE / 1000
+    while not least <= (count := count_colour(page, colour)) <= most:
+        assert time.monotonic() < deadline, f"{count} pixels are {colour}"
+
 
 def test_the_grid_can_be_seen_and_tells_what_is_held(alone, play):
-    page = play("Looker", url=alone.url, script=NOTE_DRAWING)
-    own = page.evaluate("flatlands.own().square")
-    label = f"sq {own[0]}:{own[1]}"
-    assert not page.evaluate("(label) => drawn.words.has(label)", label)
-    page.evaluate("() => drawn.colours.clear()")
+    page = play("Looker", url=alone.url, script=NOTE_WORDS)
+    square, held = page.evaluate("[flatlands.state.own.square, flatlands.state.replica.held]")
+    columns, rows = held["c1"] - held["c0"] + 1, held["r1"] - held["r0"] + 1
+    label = f"sq {square[0]}:{square[1]}"
+    assert not page.evaluate("(label) => words.has(label)", label)
+    before = count_colour(page, HELD)
+    assert count_colour(page, LEAD) == count_colour(page, DROP) == 0
     page.keyboard.press("g")
-    # The own square is named and framed; the legend says what the colours mean.
-    wait_for(page, "(label) => drawn.words.has(label)", label)
-    wait_for(page, "drawn.words.has('1 here · 0/s')")
-    wait_for(page, "() => ['#ffd166', '#3ff0c0', '#ff7d9c'].every((c) => drawn.colours.has(c))")
-    assert page.get_by_label("Legend").is_visible()
-    held = page.evaluate("flatlands.state.held")
-    census = page.evaluate("flatlands.state.census(flatlands.clock.now()).size")
-    assert census == (held["c1"] - held["c0"] + 1) * (held["r1"] - held["r0"] + 1)
+    page.get_by_role("button", name="Grid", pressed=True).wait_for()
+    # The own square tells its name and who is in it, and so does each that is held.
+    wait_for(page, "(label) => words.has(label)", label)
+    wait_for(page, "words.has('1 here · 0/s')")
+    names = "[...words].filter((word) => /^sq -?[0-9]+:-?[0-9]+$/.test(word)).length"
+    wait_for(page, f"{names} === {columns * rows}")
+    # Lines 2 px wide around all that is held; those of the margins are 3 px, and dashed.
+    wait_for_colour(page, HELD, before + 5000)
+    for margin in (LEAD, DROP):
+        wait_for_colour(page, margin, 2000)
+    legend = page.get_by_label("Legend")
+    for margin in (LEAD, DROP):
+        assert count_colour(page, margin, legend.bounding_box()) > 5
     page.keyboard.press("g")
-    page.get_by_label("Legend").wait_for(state="hidden")
-    time.sleep(0.5)
-    page.evaluate("() => drawn.colours.clear()")
-    time.sleep(0.5)
-    assert not page.evaluate("drawn.colours.has('#3ff0c0')")
+    legend.wait_for(state="hidden")
+    page.get_by_role("button", name="Grid", pressed=False).wait_for()
+    for margin in (LEAD, DROP):
+        wait_for_colour(page, margin, 0, 0)
+    wait_for_colour(page, HELD, 0, before + 500)
 
 
 def test_an_invitation_starts_a_guest_beside_its_sender(play, server):
@@ -283,8 +301,8 @@ def test_same_names_are_told_apart_and_anybody_can_be_muted(play):
     # A world of their own: the nearest walker must be the other one.
     with serving() as server:
         twin, other = play("Twin", url=server.url), play("Twin", url=server.url)
-        wait_for(twin, "flatlands.scene.names.size === 2")
-        names = twin.evaluate("[...flatlands.scene.names.values()]")
+        wait_for(twin, "flatlands.state.names.size === 2")
+        names = twin.evaluate("[...flatlands.state.names.values()]")
         assert len(set(names)) == 2
         twin.keyboard.press("m")
         twin.get_by_role("button", name="Mute").click()
@@ -322,7 +340,7 @@ def test_giant_letters_keep_their_bounds(alone, open_page, play, letter, size):
     )
     giant.keyboard.press("Enter")
     seen(page, letter * 20)
-    wait_for(giant, "flatlands.own() !== undefined")
+    wait_for(giant, "flatlands.state.own !== undefined")
     for _ in range(5):
         giant.keyboard.press("Enter")
         giant.keyboard.insert_text(letter * 60)
@@ -371,67 +389,98 @@ def test_a_bad_name_is_explained_and_can_be_mended(open_page):
     page.get_by_text("a name must have 1 to 20 characters that can be seen").wait_for()
     page.get_by_label("Your name").fill("Fine")
     page.keyboard.press("Enter")
-    wait_for(page, "flatlands.own()?.name === 'Fine'")
+    wait_for(page, "flatlands.state.own?.name === 'Fine'")
 
 
-def ring(page):
-    """Return the outline's style and width in css px of what has the focus."""
-    return page.evaluate(
-        """() => {
-          const { outlineStyle, outlineWidth, outlineColor } =
-            getComputedStyle(document.activeElement);
-          return [outlineStyle, parseFloat(outlineWidth), outlineColor];
-        }"""
-    )
+def tab_to(page, label):
+    """Press Tab until what has this label has the focus, which must be seen there."""
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.ariaLabel") == label:
+            break
+    focused = page.locator(":focus")
+    assert focused.get_attribute("aria-label") == label
+    box = focused.bounding_box()
+    around = {"x": box["x"] - 6, "y": box["y"] - 6}
+    around |= {"width": box["width"] + 12, "height": box["height"] + 12}
+    ringed = count_colour(page, HELD, around)
+    page.keyboard.press("Shift+Tab")
+    bare = count_colour(page, HELD, around)
+    assert ringed - bare > 2 * (box["width"] + box["height"]), label
+    page.keyboard.press("Tab")
 
 
 def test_everything_can_be_done_with_the_keyboard_and_focus_is_seen(alone, open_page):
-    page, other = open_page(alone.url), open_page(alone.url)
+    # The page may not copy: what an invitation shows is then a dialog.
+    closed = "Object.defineProperty(navigator, 'clipboard', { value: undefined });"
+    page, other = open_page(alone.url, script=closed), open_page(alone.url)
     for each, name in ((page, "Keys"), (other, "Other")):
         wait_for(each, "document.activeElement.id === 'name'")
         # What is offered is selected: one types over it.
         each.keyboard.type(name)
         each.keyboard.press("Enter")
-        wait_for(each, "flatlands.own() !== undefined")
+        wait_for(each, "flatlands.state.own !== undefined")
     seen(page, "Other")
-    reached = []
-    for _ in range(12):
-        page.keyboard.press("Tab")
-        focused = page.evaluate("document.activeElement.ariaLabel ?? document.activeElement.id")
-        reached.append(focused)
-        if page.evaluate("document.activeElement.matches('button, input')"):
-            style, width, colour = ring(page)
-            assert style != "none" and width >= 2 and colour == "rgb(255, 209, 102)", focused
-        if focused == "Grid":
-            page.keyboard.press("Enter")
-            page.get_by_label("Legend").wait_for()
-            page.keyboard.press("g")
-            page.get_by_label("Legend").wait_for(state="hidden")
-            # Pressing a button gave the keys back to the world: on to the next button from here.
-            page.get_by_role("button", name="Grid").focus()
-        if focused == "Help":
-            page.keyboard.press("Enter")
-            page.get_by_role("dialog", name="Help").wait_for()
-            page.keyboard.press("Escape")
-            page.get_by_role("dialog", name="Help").wait_for(state="hidden")
-            page.get_by_role("button", name="Help").focus()
-    assert {"Grid", "Home", "Invite", "Chat", "Help", "Say something"} <= set(reached)
-    page.keyboard.press("Escape")
-    page.evaluate("document.getElementById('world').focus()")
-    before = place(page)
-    for key in ("ArrowRight", "ArrowDown"):
+    wait_for(page, "flatlands.state.own.name === 'Keys'")
+
+    def walks(key):
+        before = place(page)
         hold(page, key, 0.5)
-    assert far(place(page), before) > 1
+        assert far(place(page), before) > 1, key
+
+    def opens(name):
+        page.get_by_role("dialog", name=name).wait_for()
+        page.keyboard.press("Escape")
+        page.get_by_role("dialog", name=name).wait_for(state="hidden")
+        wait_for(page, "document.activeElement.id === 'world'")
+
+    for key in ("ArrowRight", "ArrowDown", "w", "a"):
+        walks(key)
+    legend = page.get_by_label("Legend")
+    tab_to(page, "Grid")
     page.keyboard.press("Enter")
-    page.keyboard.type("said by keys")
-    page.keyboard.press("Enter")
-    other.get_by_text("said by keys").wait_for()
-    page.keyboard.press("m")
-    page.get_by_role("dialog", name="About Other").wait_for()
-    page.keyboard.press("Enter")
-    wait_for(page, "flatlands.scene.muted.size === 1")
+    legend.wait_for()
+    # Pressing a button gave the keys back to the world.
+    walks("ArrowRight")
+    page.keyboard.press("g")
+    legend.wait_for(state="hidden")
+    home = "() => Math.hypot(...flatlands.state.walk.drawn(flatlands.state.clock.now())) < 1.5"
+    tab_to(page, "Home")
+    page.keyboard.press("Space")
+    wait_for(page, home)
+    walks("s")
+    walks("s")
     page.keyboard.press("h")
-    wait_for(page, "() => Math.hypot(...flatlands.walk.drawn(flatlands.clock.now())) < 1.5")
+    wait_for(page, home)
+    tab_to(page, "Invite")
+    page.keyboard.press("Enter")
+    opens("Invite")
+    page.keyboard.press("i")
+    opens("Invite")
+    tab_to(page, "Help")
+    page.keyboard.press("Enter")
+    opens("Help")
+    tab_to(page, "Chat")
+    page.keyboard.press("Enter")
+    page.keyboard.type("never said")
+    page.keyboard.press("Escape")
+    walks("d")
+    tab_to(page, "Say something")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("said by button")
+    page.keyboard.press("Enter")
+    other.get_by_text("said by button").wait_for()
+    page.keyboard.press("Enter")
+    page.keyboard.type("said by key")
+    page.keyboard.press("Enter")
+    other.get_by_text("said by key").wait_for()
+    assert other.get_by_text("never said").count() == 0
+    for muted in ("true", "false"):
+        page.keyboard.press("m")
+        page.get_by_role("dialog", name="About Other").wait_for()
+        page.keyboard.press("Enter")
+        wait_for(page, f"(flatlands.state.muted.size === 1) === {muted}")
+    walks("w")
 
 
 @pytest.fixture
@@ -457,7 +506,7 @@ NOTE_ALARMS = """() => {
   const { on } = flatlands.net;
   flatlands.alarms = [];
   for (const name of ['quiet', 'lost']) {
-    const told = on[name];
+    const told = on[name].bind(on);
     on[name] = (what) => { flatlands.alarms.push([name, what]); told(what); };
   }
 }"""
@@ -466,15 +515,15 @@ NOTE_ALARMS = """() => {
 def test_a_page_that_loses_its_connection_comes_back_as_itself(alone, proxy, play):
     watcher = play("Watcher", url=alone.url)
     page = play("Loser", url=f"http://localhost:{proxy.port}/")
-    id = page.evaluate("flatlands.own().id")
+    id = page.evaluate("flatlands.state.own.id")
     seen(watcher, "Loser")
     watcher.evaluate(
         """(id) => {
-          const { state } = flatlands, apply = state.apply.bind(state);
+          const { replica } = flatlands.state, apply = replica.apply.bind(replica);
           flatlands.dimmed = [];
-          state.apply = (message, now) => {
+          replica.apply = (message, now) => {
             apply(message, now);
-            flatlands.dimmed.push(state.players.get(id)?.dimmed);
+            flatlands.dimmed.push(replica.players.get(id)?.dimmed);
           };
         }""",
         id,
@@ -485,11 +534,11 @@ def test_a_page_that_loses_its_connection_comes_back_as_itself(alone, proxy, pla
     proxy.cut()
     wait_for(page, "flatlands.alarms.some(([name]) => name === 'lost')")
     wait_for(page, "flatlands.net.playing")
-    wait_for(page, "flatlands.own() !== undefined")
+    wait_for(page, "flatlands.state.own !== undefined")
     assert page.get_by_text("Connection lost").is_hidden()
-    assert page.evaluate("flatlands.own().id") == id
+    assert page.evaluate("flatlands.state.own.id") == id
     assert far(place(page), before) < 0.3
-    wait_for(watcher, "(id) => flatlands.state.players.get(id)?.dimmed === false", id)
+    wait_for(watcher, "(id) => flatlands.state.replica.players.get(id)?.dimmed === false", id)
     # It was never gone from anybody's screen, only asleep.
     dimmed = watcher.evaluate("flatlands.dimmed")
     assert True in dimmed and None not in dimmed
@@ -501,7 +550,7 @@ def test_a_page_that_loses_its_connection_comes_back_as_itself(alone, proxy, pla
 def test_a_dead_link_is_told_and_given_up_and_the_player_can_try_again(alone, proxy, play):
     watcher = play("Watcher", url=alone.url)
     page = play("Lost", url=f"http://localhost:{proxy.port}/")
-    id = page.evaluate("flatlands.own().id")
+    id = page.evaluate("flatlands.state.own.id")
     seen(watcher, "Lost")
     page.keyboard.down("d")
     time.sleep(1)
@@ -518,7 +567,7 @@ def test_a_dead_link_is_told_and_given_up_and_the_player_can_try_again(alone, pr
     stands = watcher.evaluate(TRUE_PLACE, "Lost")
     time.sleep(0.5)
     assert watcher.evaluate(TRUE_PLACE, "Lost") == stands
-    assert not watcher.evaluate("(id) => flatlands.state.players.get(id).dimmed", id)
+    assert not watcher.evaluate("(id) => flatlands.state.replica.players.get(id).dimmed", id)
     page.keyboard.up("d")
     for _ in range(20):
         page.keyboard.press("Tab")
@@ -528,8 +577,8 @@ def test_a_dead_link_is_told_and_given_up_and_the_player_can_try_again(alone, pr
     page.keyboard.press("Enter")
     assert page.evaluate("flatlands.net.socket !== flatlands.before")
     proxy.flow()
-    wait_for(page, "flatlands.net.playing && flatlands.own() !== undefined")
-    assert page.evaluate("flatlands.own().id") == id
+    wait_for(page, "flatlands.net.playing && flatlands.state.own !== undefined")
+    assert page.evaluate("flatlands.state.own.id") == id
     assert far(place(page), stands) < 0.3
     assert page.locator(".banner").is_hidden()
     # The keys walk, though the button had them.
@@ -609,13 +658,13 @@ def test_a_page_that_stood_still_as_it_came_back_tries_again(alone, proxy, play)
     """
     page = play("Phone", url=f"http://localhost:{proxy.port}/", script=freeze)
     page.evaluate(NOTE_ALARMS)
-    id = page.evaluate("flatlands.own().id")
+    id = page.evaluate("flatlands.state.own.id")
     page.evaluate("() => { globalThis.freezes = true; }")
     proxy.cut()
     wait_for(page, "flatlands.alarms.filter(([name]) => name === 'lost').length >= 2")
-    wait_for(page, "flatlands.net.playing && flatlands.own() !== undefined")
+    wait_for(page, "flatlands.net.playing && flatlands.state.own !== undefined")
     assert page.get_by_label("Your name").is_hidden()
-    assert page.evaluate("flatlands.own().id") == id
+    assert page.evaluate("flatlands.state.own.id") == id
     assert json.loads(alone.get("stats"))["counted"]["refused_hello"] >= 1
     forgive(page)
 
@@ -649,7 +698,7 @@ def test_a_page_that_is_sent_away_says_why_and_does_not_come_again(play, nonsens
     assert said in page.locator(".error").inner_text()
     assert page.evaluate("[flatlands.net.socket, flatlands.net.retryAt]") == [None, None]
     page.keyboard.press("Enter")
-    wait_for(page, "flatlands.own() !== undefined")
+    wait_for(page, "flatlands.state.own !== undefined")
 
 
 def test_a_page_outlives_its_server(play):
@@ -658,12 +707,12 @@ def test_a_page_outlives_its_server(play):
         page = play("Survivor", url=server.url)
         hold(page, "d", 0.5)
         time.sleep(0.3)
-        id, before = page.evaluate("flatlands.own().id"), place(page)
+        id, before = page.evaluate("flatlands.state.own.id"), place(page)
         server.kill()
         page.get_by_text("Connection lost").wait_for()
         with serving(port=server.port, SECRET_KEY="kept"):
-            wait_for(page, "flatlands.net.playing && flatlands.own() !== undefined")
-            assert page.evaluate("flatlands.own().id") == id
+            wait_for(page, "flatlands.net.playing && flatlands.state.own !== undefined")
+            assert page.evaluate("flatlands.state.own.id") == id
             # Its token tells where it was when it got it.
             assert far(place(page), before) < 8
             hold(page, "d", 0.4)
@@ -698,7 +747,7 @@ def test_a_takeover_asks_before_it_comes_back(play, open_page):
     other.evaluate("(token) => sessionStorage.setItem('flatlands.token', token)", token)
     other.get_by_label("Your name").fill("Double")
     other.keyboard.press("Enter")
-    wait_for(other, "flatlands.own() !== undefined")
+    wait_for(other, "flatlands.state.own !== undefined")
     page.get_by_text("You went on playing").wait_for()
     time.sleep(1.5)
     assert not page.evaluate("flatlands.net.playing")

@@ -1,5 +1,6 @@
-// The pictures of things that stand, in tiles with the origin at the feet. Three flat shades
-// each; no outlines.
+// The pictures of all things that stand: trees, bushes, boulders, reeds, lamps. In tiles with the
+// origin at the feet; three flat shades each, no outlines. Which of them stands where is decided
+// in standing.js: a thing that is on none of its lists is never seen.
 
 import { BLOSSOM, LEAVES, ROCK_TONES, TRUNK, TRUNK_LIGHT } from './palette.js';
 import { oval } from './sprite.js';
@@ -122,9 +123,10 @@ const fern = {
   paint(ctx) {
     ctx.lineCap = 'round';
     ctx.lineWidth = 0.09;
-    for (const [x, y, style] of [[-0.4, -0.2, LEAVES[0].dark], [0.4, -0.2, LEAVES[0].dark],
-      [-0.22, -0.38, LEAVES[0].middle], [0.24, -0.38, LEAVES[0].middle], [0, -0.42,
-        LEAVES[0].light]]) {
+    const { dark, middle, light } = LEAVES[0];
+    for (const { x, y, style } of [{ x: -0.4, y: -0.2, style: dark }, { x: 0.4, y: -0.2, style: dark },
+      { x: -0.22, y: -0.38, style: middle }, { x: 0.24, y: -0.38, style: middle },
+      { x: 0, y: -0.42, style: light }]) {
       ctx.strokeStyle = style;
       ctx.beginPath();
       ctx.moveTo(0, 0);
@@ -246,7 +248,7 @@ const waymark = {
   },
 };
 
-export const SPRITES = [
+export const THINGS = [
   ...LEAVES.map((leaves, i) => tree('round' + i, ROUND, 0.24, 0.6, leaves, 0.72)),
   ...LEAVES.map((leaves, i) => tree('small' + i, SMALL, 0.18, 0.5, leaves, 0.46)),
   ...LEAVES.map((leaves, i) => tree('tall' + i, TALL, 0.2, 0.6, leaves, 0.54)),

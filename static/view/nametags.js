@@ -13,20 +13,22 @@ const KEEPS = 0.75;                       // a shown name counts as nearer by th
 const COLOUR = '#ffffff', OUTLINE = 'rgba(20, 26, 36, 0.92)';
 const OWN_COLOUR = '#fff3c4', MUTED_COLOUR = '#c6ccd4';
 
-export class Names {
+export class NameTags {
   constructor() {
     this.placed = -Infinity;
+    /** @type {import('./walkers.js').Memory[]} */
     this.queue = [];
     this.taken = new Uint8Array(0);
+    this.until = 0;                       // performance time, ms: no new pictures after it
   }
 
-  draw(ctx, scene, screen, order, dpr, elapsed) {
-    if (scene.now - this.placed > PLACE_EVERY || scene.now < this.placed) {
-      this.placed = scene.now;
-      this.#place(scene, screen, order, dpr);
+  draw(ctx, state, screen, order, dpr, elapsed) {
+    if (state.now - this.placed > PLACE_EVERY || state.now < this.placed) {
+      this.placed = state.now;
+      this.#place(state, screen, order, dpr);
     }
-    const fadeIn = scene.still ? 1 : elapsed / FADE_IN_MS;
-    const fadeOut = scene.still ? 1 : elapsed / FADE_OUT_MS;
+    const fadeIn = state.still ? 1 : elapsed / FADE_IN_MS;
+    const fadeOut = state.still ? 1 : elapsed / FADE_OUT_MS;
     for (const memory of order) {
       const { walker, name } = memory;
       const alpha = memory.nameAlpha = memory.named ? Math.min(1, memory.nameAlpha + fadeIn)
@@ -39,7 +41,7 @@ export class Names {
     ctx.globalAlpha = 1;
   }
 
-  #place(scene, screen, order, dpr) {
+  #place(state, screen, order, dpr) {
     const { queue } = this, cell = CELL * dpr;
     const cols = Math.ceil(screen.width / cell) + 1, rows = Math.ceil(screen.height / cell) + 1;
     if (this.taken.length < cols * rows) this.taken = new Uint8Array(cols * rows);
@@ -48,7 +50,7 @@ export class Names {
     this.until = performance.now() + BUILD_MS;
     for (const memory of order) {
       const { walker } = memory;
-      const dx = walker.x - scene.camera.x, dy = walker.y - scene.camera.y;
+      const dx = walker.x - state.camera.x, dy = walker.y - state.camera.y;
       memory.rank = walker.own ? -1 : (dx * dx + dy * dy) * (memory.named ? KEEPS : 1);
       queue.push(memory);
     }

@@ -1,39 +1,40 @@
 // The panels over the world. They know the page, not the game: what happens is told to callbacks.
 
-import { Chat } from './hud/chat.js';
-import { Menu } from './hud/menu.js';
-import { Notes } from './hud/notes.js';
-import { Readings } from './hud/readings.js';
-import { Stick } from './hud/stick.js';
-import { Title } from './hud/title.js';
-import { Tools } from './hud/tools.js';
-import { element } from './hud/element.js';
+import { Chat } from './chat.js';
+import { element } from './element.js';
+import { Menu } from './menu.js';
+import { Notes } from './notes.js';
+import { Readings } from './readings.js';
+import { Stick } from './stick.js';
+import { Title } from './title.js';
+import { Tools } from './tools.js';
 
-const NO_INSETS = { top: 0, right: 0, bottom: 0, left: 0, panels: [] };
 const SAMPLE_AFTER = 5000, PAUSE = 250;   // ms
 const SAMPLED = 150, SLOW = 18.5;         // frames; ms a frame
 const ROOM = 6;                           // css px between a panel and what must not touch it
 
 export class Hud {
-  /** `root` holds canvas#minimap; the panels are put around it. */
-  constructor(root, callbacks) {
-    const focusWorld = () => document.getElementById('world').focus({ preventScroll: true });
+  /** `root` holds canvas#minimap; the panels are put around it. `on` has { start(name), say(text),
+   * home(), grid(), invite(), mute(id, muted), stick(dx, dy), chatOpens() }. */
+  constructor(root, on) {
+    const focusWorld = () => this.focusWorld();
     this.root = root;
-    this.focusWorld = focusWorld;
-    this.titleScreen = new Title(callbacks.onStart);
+    /** @type {import('../state.js').Box[]} What marks on the canvas must keep clear of. Measured
+     * a few times a second, so asking costs nothing. */
+    this.panels = [];
+    this.titleScreen = new Title(on.start);
     this.readingsPanel = new Readings();
-    this.chat = new Chat({ say: callbacks.onSay, open: callbacks.onChatOpen }, focusWorld);
-    this.stick = new Stick(callbacks.onStick);
+    this.chat = new Chat(on, focusWorld);
+    this.stick = new Stick(on.stick);
     this.notes = new Notes();
-    this.menu = new Menu(callbacks.onMute, focusWorld);
-    this.onPlayHere = callbacks.onPlayHere;
+    this.menu = new Menu(on.mute, focusWorld);
     // After a click the keys must walk again, not press the button once more.
     const then = (act) => () => {
       act();
       focusWorld();
     };
-    this.tools = new Tools({ grid: then(callbacks.onGrid), home: then(callbacks.onHome),
-      invite: then(callbacks.onInvite), chat: () => this.openChat() });
+    this.tools = new Tools({ grid: then(on.grid), home: then(on.home), invite: then(on.invite),
+      chat: () => this.openChat(), help: () => this.#showDialog(this.tools.help) });
     this.map = element('section', { class: 'map panel', 'aria-label': 'Map' });
     const minimap = root.querySelector('#minimap');
     if (minimap !== null) this.map.append(minimap);
@@ -42,20 +43,18 @@ export class Hud {
       this.chat.root, this.stick.root, this.menu.root);
     root.append(this.playing, this.titleScreen.root, this.notes.hintNote, this.notes.toastNote,
       this.notes.banner, this.tools.help, this.tools.link.root);
-    for (const dialog of [this.tools.help, this.tools.link.root]) {
-      dialog.addEventListener('close', focusWorld);
-    }
-    this.known = NO_INSETS;
     addEventListener('resize', () => this.#measure());
     this.#keepAboveKeyboard();
   }
 
-  title(suggestedName, { invitedBy } = {}) {
+  /** Ask for a name; `invitedBy` says who invited, if somebody did.
+   * @param {string | null} invitedBy */
+  title(suggestedName, invitedBy = null) {
     this.playing.hidden = true;
     this.menu.close(false);
     this.stick.release();
     this.titleScreen.open(suggestedName, invitedBy);
-    this.known = NO_INSETS;
+    this.panels = [];
   }
 
   titleError(sentence) {
@@ -75,10 +74,18 @@ export class Hud {
     this.#measure();
   }
 
-  banner(text, kind = 'info', { button, onClick = this.onPlayHere } = {}) {
+  /** Give the focus to the world, where keys walk. */
+  focusWorld() {
+    document.getElementById('world')?.focus({ preventScroll: true });
+  }
+
+  /** Tell what lasts, of the kind 'info' or 'warn', with a button if there is something to do about
+   * it; null: nothing to tell.
+   * @param {string | null} text @param {{ label: string, onClick: () => void } | null} button */
+  banner(text, kind = 'info', button = null) {
     const focused = this.notes.banner.contains(document.activeElement);
-    this.notes.tell(text, kind, { button, onClick });
-    if (focused && button === undefined) this.focusWorld();
+    this.notes.tell(text, kind, button);
+    if (focused && button === null) this.focusWorld();
   }
 
   countdown(text) {
@@ -99,7 +106,15 @@ export class Hud {
 
   /** Show a link that could not be copied. */
   showLink(link) {
-    this.tools.link.open(link);
+    this.#showDialog(this.tools.link.root);
+    this.tools.link.offer(link);
+  }
+
+  /** Once it is closed the focus is where it was before: in the world, where keys walk.
+   * @param {HTMLDialogElement} dialog */
+  #showDialog(dialog) {
+    this.focusWorld();
+    dialog.showModal();
   }
 
   toast(text) {
@@ -115,25 +130,17 @@ export class Hud {
     this.#measure();
   }
 
-  /** What marks on the canvas must keep clear of, in css px: { top, right, bottom, left } of the
-   * screen's edges, and `panels` ({ left, top, right, bottom } each). Measured a few times a
-   * second, so asking costs nothing. */
-  insets() {
-    return this.known;
-  }
-
   #measure() {
     if (this.playing.hidden) return;
-    const panels = [];
+    this.panels = [];
     for (const { root } of [this.readingsPanel, { root: this.map }, this.tools,
       { root: this.tools.keys }, { root: this.tools.legend }, this.chat, this.stick]) {
       const { left, top, right, bottom } = root.getBoundingClientRect();
       if (right > left) {
-        panels.push({ left: left - ROOM, top: top - ROOM, right: right + ROOM,
+        this.panels.push({ left: left - ROOM, top: top - ROOM, right: right + ROOM,
           bottom: bottom + ROOM });
       }
     }
-    this.known = { ...NO_INSETS, panels };
   }
 
   /** Blurring what moves behind the panels is too dear for some machines: where frames come late

@@ -1,0 +1,132 @@
+// What the player does, by keys, clicks, the stick or the panels: done at once in the state, and
+// sent. What the server says to it is in session.js.
+
+import * as P from './protocol.js';
+import { UNIT } from './track.js';
+
+/** @typedef {import('./hud/hud.js').Hud} Hud */
+/** @typedef {import('./session.js').Session} Session */
+/** @typedef {import('./state.js').State} State */
+/** @typedef {import('./view/view.js').View} View */
+
+const HOME_WALKS = 40;                    // tiles: nearer to home one walks, from afar one returns
+// Joiners, which scripts and emoji need, are kept.
+const UNSAYABLE =
+  /(?!\u200c|\u200d|\ufe0e|\ufe0f)[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\p{Co}\p{Cs}]/gu;
+
+export class Controls {
+  /** @param {State} state @param {Session} session @param {Hud} hud @param {View} view */
+  constructor(state, session, hud, view) {
+    this.state = state;
+    this.session = session;
+    this.net = session.net;
+    this.hud = hud;
+    this.view = view;
+  }
+
+  // What the keys and the world tell: see Input.
+
+  heading(dx, dy) {
+    if (!this.net.playing) return;
+    this.hud.hint(null);
+    this.#walk(dx === 0 && dy === 0 ? null : { heading: [dx, dy] }, P.WALK, dx, dy);
+  }
+
+  tap(cssX, cssY) {
+    const { state, hud, view } = this;
+    if (!this.net.playing) return;
+    hud.focusWorld();
+    const id = view.walkerAt(cssX, cssY);
+    if (id !== null && id !== state.ownId) return this.#showMenu(id, cssX, cssY);
+    hud.hint(null);
+    const { x, y } = view.tileAt(state, cssX, cssY);
+    this.#goTo(x, y);
+  }
+
+  key(code, target) {
+    if (!this.net.playing || target.closest('dialog, .popover')) return false;
+    if (code === 'Enter' && target instanceof HTMLButtonElement) return false;
+    if (code === 'Enter') this.hud.openChat();
+    else if (code === 'KeyG') this.toggleGrid();
+    else if (code === 'KeyH') this.goHome();
+    else if (code === 'KeyI') this.invite();
+    else if (code === 'KeyM') this.#showMenuOfNearest();
+    else return false;
+    return true;
+  }
+
+  rest() {
+    if (this.net.playing && !this.state.walk.arrived) this.#walk(null, P.WALK, 0, 0);
+  }
+
+  // What the panels tell: see Hud.
+
+  /** Say something; what comes along unseen with pasted text, and nobody may say, is left out. */
+  say(text) {
+    const sayable = text.replace(UNSAYABLE, '').trim();
+    if (sayable !== '') this.net.act(P.SAY, sayable);
+  }
+
+  goHome() {
+    if (!this.net.playing) return;
+    const { walk, clock } = this.state, now = clock.now();
+    if (Math.hypot(...walk.drawn(now)) <= HOME_WALKS) return this.#goTo(0.5, 0.5);
+    walk.follow(null, Math.floor(now));
+    this.net.act(P.HOME, walk.number);
+  }
+
+  toggleGrid() {
+    const { state } = this;
+    state.gridShown = !state.gridShown;
+    this.hud.setGrid(state.gridShown);
+  }
+
+  /** Copy a link with an invitation, or show it where the page may not copy. */
+  async invite() {
+    if (!this.net.playing) return;
+    const link = this.session.invitation();
+    try {
+      // A page may copy only while a click is fresh: the clipboard takes what is still to come.
+      const blob = link.then((text) => new Blob([text], { type: 'text/plain' }));
+      await navigator.clipboard.write([new ClipboardItem({ 'text/plain': blob })]);
+      this.hud.toast('Invite link copied: whoever opens it starts beside you.');
+    } catch {
+      // Without https or permission the clipboard is closed.
+      this.hud.showLink(await link);
+    }
+  }
+
+  mute(id, muted) {
+    if (muted) this.state.muted.add(id);
+    else this.state.muted.delete(id);
+  }
+
+  #goTo(x, y) {
+    /** @type {import('./track.js').Pair} */
+    const goal = [Math.floor(x * UNIT), Math.floor(y * UNIT)];
+    this.#walk({ goal }, P.GO, ...goal);
+    this.state.goal = { x, y, at: performance.now() };
+  }
+
+  /** Follow an intent at once, and send it as a message of that kind.
+   * @param {import('./track.js').Intent} intent */
+  #walk(intent, kind, ...fields) {
+    const { state } = this, t = Math.floor(state.clock.now());
+    state.goal = null;
+    this.net.act(kind, state.walk.follow(intent, t), t, ...fields);
+  }
+
+  #showMenu(id, cssX, cssY) {
+    const name = this.state.names.get(id);
+    if (name !== undefined) this.hud.walkerMenu(id, name, this.state.muted.has(id), cssX, cssY);
+  }
+
+  #showMenuOfNearest() {
+    const { state } = this, { x, y } = state.here;
+    const others = state.walkers.filter((walker) => !walker.own);
+    others.sort((a, b) => Math.hypot(a.x - x, a.y - y) - Math.hypot(b.x - x, b.y - y));
+    if (others.length === 0) return this.hud.toast('Nobody is in sight.');
+    const at = this.view.pointOf(state, others[0].x, others[0].y);
+    this.#showMenu(others[0].id, at.x, at.y);
+  }
+}

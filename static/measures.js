@@ -1,0 +1,35 @@
+// What the page measures of itself, for the panel of readings.
+
+import { savedName } from './session.js';
+import { isInView } from './scene.js';
+
+const RATES_OVER = 2000;                  // ms over which messages and bytes a second are counted
+
+export class Measures {
+  /** @param {import('./state.js').State} state @param {import('./net.js').Net} net */
+  constructor(state, net) {
+    this.state = state;
+    this.net = net;
+    /** @type {{ at: number, messages: number, bytes: number }[]} Of the last RATES_OVER ms. */
+    this.counts = [];
+  }
+
+  /** What is measured now, as Readings shows it. */
+  take() {
+    const { state, net, counts } = this, { replica, here, own, walkers } = state;
+    const at = performance.now(), { messages, bytes } = net.received;
+    counts.push({ at, messages, bytes });
+    while (at - counts[0].at > RATES_OVER) counts.shift();
+    const passed = Math.max(at - counts[0].at, 1) / 1000, { held, side } = replica;
+    return {
+      name: (own && state.names.get(own.id)) ?? savedName(),
+      position: { x: Math.floor(here.x), y: Math.floor(here.y) },
+      square: { col: Math.floor(here.x / side), row: Math.floor(here.y / side) },
+      ping: net.playing && !net.quiet ? state.clock.ping : null,
+      walkers: walkers.filter((walker) => !walker.own && isInView(state, walker)).length,
+      held: held === null ? 0 : (held.c1 - held.c0 + 1) * (held.r1 - held.r0 + 1),
+      messages: (messages - counts[0].messages) / passed,
+      bytes: (bytes - counts[0].bytes) / passed,
+    };
+  }
+}

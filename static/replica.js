@@ -1,0 +1,224 @@
+// The replica: what this client knows of the squares that it holds and the players in them. It
+// applies the server's messages by the rules of docs/protocol.md ("What a client keeps"), and never
+// touches the page.
+
+import * as P from './protocol.js';
+
+/**
+ * A player as the server told of it.
+ * @typedef {object} Player
+ * @property {number} id
+ * @property {number} seq       of the newest event that is known of it
+ * @property {number} ack       number of the intent that this event obeys
+ * @property {string} name
+ * @property {boolean} dimmed   its connection is lost; it may come back
+ * @property {import('./track.js').Track} track
+ * @property {[number, number]} square  column and row
+ * @property {number | null} transitUntil  node time, ms, until which it is drawn on its way from
+ *                              one held square to another; null where it is in its square
+ */
+
+/** @typedef {{ c0: number, r0: number, c1: number, r1: number }} Held  Columns and rows of the
+ * squares that are held, both ends included. */
+
+/** @typedef {{ people: number, rate: number, flash: number }} Census  Of one square: players,
+ * messages a second, ms since the last message. */
+
+const REMEMBERED = 10000;                 // ms that a removed player's seq is remembered
+const IN_TRANSIT = 2000;                  // ms that one between two held squares is drawn on
+const DROPPED_SHOWN = 2000;               // ms that a dropped square is told of
+const RATE_OVER = 3000;                   // ms over which messages of a square are counted
+
+export class Replica {
+  constructor() {
+    /** Tiles a side of a square. */
+    this.side = 16;
+    /** Is told of what a player says. @type {(player: Player, text: string) => void} */
+    this.onSay = () => {};
+    /** Grows whenever a name comes or goes. */
+    this.nameChanges = 0;
+    /** @type {Map<number, number>} By node, ms to add to its times. */
+    this.clocks = new Map();
+    /** @type {Map<number, Player>} By id. */
+    this.players = new Map();
+    /** @type {Map<number, { seq: number, until: number }>} By id: of players who were removed,
+     * until which node time, ms. */
+    this.removed = new Map();
+    /** @type {Held | null} */
+    this.held = null;
+    /** @type {Map<string, { messages: number[], last: number }>} By 'col:row': node times, ms, of
+     * the messages of late and of the last one. */
+    this.squares = new Map();
+    /** @type {{ col: number, row: number, at: number }[]} Squares let go of late; node time, ms. */
+    this.dropped = [];
+  }
+
+  /** Forget all players and squares, as on a new connection or a resync. */
+  clear() {
+    this.players.clear();
+    this.removed.clear();
+    this.held = null;
+    this.squares.clear();
+    this.dropped.length = 0;
+    this.nameChanges++;
+  }
+
+  holds(col, row) {
+    const held = this.held;
+    return held !== null && col >= held.c0 && col <= held.c1 && row >= held.r0 && row <= held.r1;
+  }
+
+  /** Take a message of the kinds HELD, SNAPSHOT, BATCH, RESYNC and CLOCKS; `now` is node time, ms. */
+  apply(message, now) {
+    if (message[0] === P.BATCH) this.#batch(message, now);
+    else if (message[0] === P.SNAPSHOT) this.#snapshot(message, now);
+    else if (message[0] === P.HELD) this.#hold(message, now);
+    else if (message[0] === P.RESYNC) this.clear();
+    else if (message[0] === P.CLOCKS) this.clocks = new Map(message[1]);
+  }
+
+  #hold([, c0, r0, c1, r1], now) {
+    const before = this.held;
+    this.held = { c0, r0, c1, r1 };
+    if (before !== null) {
+      for (let row = before.r0; row <= before.r1; row++) {
+        for (let col = before.c0; col <= before.c1; col++) {
+          if (!this.holds(col, row)) this.dropped.push({ col, row, at: now });
+        }
+      }
+    }
+    for (const key of this.squares.keys()) {
+      const [col, row] = key.split(':').map(Number);
+      if (!this.holds(col, row)) this.squares.delete(key);
+    }
+    for (const player of this.players.values()) {
+      const [col, row] = player.square;
+      if (!this.holds(col, row)) this.#forget(player);
+    }
+  }
+
+  #snapshot([, col, row, sent, entries], now) {
+    if (!this.holds(col, row)) return;
+    const present = new Set();
+    for (const entry of entries) {
+      present.add(entry[1]);
+      this.#enter(col, row, sent, entry, now, true);
+    }
+    for (const player of this.players.values()) {
+      const here = player.square[0] === col && player.square[1] === row;
+      if (here && player.transitUntil === null && !present.has(player.id)) this.#forget(player);
+    }
+  }
+
+  #batch([, col, row, node, , , told, , events], now) {
+    if (!this.holds(col, row)) return;
+    this.#count(col, row, now);
+    const sent = told + (this.clocks.get(node) ?? 0);
+    for (const event of events) {
+      const [kind, id] = event;
+      const known = this.players.get(id);
+      if (kind === P.EVENT_TRACK) {
+        // Where its enter was lost, this seq would keep it out when it is told again.
+        if (!known || known.square[0] !== col || known.square[1] !== row) continue;
+        if (known.transitUntil !== null || event[2] <= known.seq) continue;
+        [, , known.seq, known.ack] = event;
+        known.track = this.#track(col, row, sent, event);
+      } else if (kind === P.EVENT_ENTER) this.#enter(col, row, sent, event, now);
+      else if (kind === P.EVENT_SAY) {
+        if (known !== undefined) this.onSay(known, event[2]);
+      } else if (known === undefined || event[2] > known.seq) {
+        this.#leave(known, event, now);
+      }
+    }
+  }
+
+  #leave(known, [kind, id, seq, toCol, toRow], now) {
+    if (kind === P.EVENT_LEAVE && known !== undefined && this.holds(toCol, toRow)) {
+      known.seq = seq;
+      known.square = [toCol, toRow];
+      known.transitUntil = now + IN_TRANSIT;
+      return;
+    }
+    const before = this.removed.get(id);
+    this.removed.delete(id);
+    this.removed.set(id, { seq: Math.max(seq, before?.seq ?? 0), until: now + REMEMBERED });
+    if (known !== undefined) this.#forget(known);
+  }
+
+  #enter(col, row, sent, entry, now, again = false) {
+    const [, id, seq, ack, name, dimmed] = entry;
+    const known = this.players.get(id), removed = this.removed.get(id);
+    if (removed !== undefined && removed.until > now && seq <= removed.seq) return;
+    // A snapshot is all there is: it is taken also at the seq that is known.
+    if (known !== undefined && (seq < known.seq || (seq === known.seq && !again))) return;
+    const track = this.#track(col, row, sent, entry);
+    /** @type {Player} */
+    const fresh = { id, seq, ack, name, dimmed, track, square: [col, row], transitUntil: null };
+    if (known === undefined) this.players.set(id, fresh);
+    else Object.assign(known, fresh);
+    if (known?.name !== name) this.nameChanges++;
+  }
+
+  #track(col, row, sent, event) {
+    const span = this.side * 1024;
+    const [x, y, dx, dy, age, duration] = event.slice(-6);
+    return { x: x + col * span, y: y + row * span, dx, dy, start: sent - age, duration };
+  }
+
+  #forget(player) {
+    this.players.delete(player.id);
+    this.nameChanges++;
+  }
+
+  #count(col, row, now) {
+    const key = `${col}:${row}`;
+    let square = this.squares.get(key);
+    if (square === undefined) {
+      square = { messages: [], last: now };
+      this.squares.set(key, square);
+    }
+    square.messages.push(now);
+    square.last = now;
+  }
+
+  /** Let go of what has had its time; `now` is node time in ms. */
+  expire(now) {
+    for (const player of this.players.values()) {
+      if (player.transitUntil !== null && player.transitUntil <= now) this.#forget(player);
+    }
+    for (const [id, { until }] of this.removed) {
+      if (until > now) break;
+      this.removed.delete(id);
+    }
+    while (this.dropped.length > 0 && now - this.dropped[0].at > DROPPED_SHOWN) {
+      this.dropped.shift();
+    }
+    for (const square of this.squares.values()) {
+      while (square.messages.length > 0 && now - square.messages[0] > RATE_OVER) {
+        square.messages.shift();
+      }
+    }
+  }
+
+  /** What the grid overlay shows of each held square, by 'col:row', at node time `now`, ms.
+   * @returns {Map<string, Census>} */
+  census(now) {
+    const census = new Map();
+    if (this.held === null) return census;
+    for (let row = this.held.r0; row <= this.held.r1; row++) {
+      for (let col = this.held.c0; col <= this.held.c1; col++) {
+        const key = `${col}:${row}`, square = this.squares.get(key);
+        census.set(key, {
+          people: 0,
+          rate: square === undefined ? 0 : square.messages.length * 1000 / RATE_OVER,
+          flash: square === undefined ? Infinity : now - square.last,
+        });
+      }
+    }
+    for (const { square } of this.players.values()) {
+      const entry = census.get(`${square[0]}:${square[1]}`);
+      if (entry !== undefined) entry.people++;
+    }
+    return census;
+  }
+}

@@ -1,0 +1,222 @@
+// One's own session: joining under a name, what the server tells meanwhile, and what the page says
+// when the connection is lost. What the player does is in controls.js.
+
+import { Net } from './net.js';
+import { suggestName } from './names.js';
+import * as P from './protocol.js';
+import { clearScene, cutCamera, noteLateness, showSaying } from './scene.js';
+import { Terrain } from './terrain.js';
+import { UNIT } from './track.js';
+
+/** @typedef {import('./hud/hud.js').Hud} Hud */
+/** @typedef {import('./state.js').State} State */
+
+const VIEWPORT_AFTER = 250;               // ms that a resize waits for the next one
+const NAME_KEY = 'flatlands.name';
+const INVITATION_LIMIT = 512;             // characters
+const TRACK_NEWS = 250;                   // ms: older tracks say nothing of how late news comes
+
+export class Session {
+  /** Show the title; `walkOn()` is called when what the player holds may lead on.
+   * @param {State} state @param {Hud} hud @param {() => void} walkOn */
+  constructor(state, hud, walkOn) {
+    this.state = state;
+    this.hud = hud;
+    this.walkOn = walkOn;
+    // Beside the page, wherever that is: a proxy may have put it into a folder.
+    this.net = new Net(new URL('ws', location.href.replace(/^http/, 'ws')).href, state.clock, this);
+    /** @type {string | number | null} The invitation in the page's address. */
+    this.near = invitedBy();
+    /** The seq of the last own event that the walk was held to. */
+    this.ownSeq = -1;
+    /** @type {(text: string) => void} Takes the invitation that was asked for. */
+    this.onInvitation = () => {};
+    state.replica.onSay = (player, text) => this.#said(player, text);
+    hud.title(savedName(), this.near === null ? null : 'a friend');
+  }
+
+  /** Join under a name. */
+  start(name) {
+    const trimmed = name.trim();
+    sessionStorage.setItem(NAME_KEY, trimmed);
+    localStorage.setItem(NAME_KEY, trimmed);
+    this.hud.banner('Connecting …', 'info');
+    this.net.open(this.#hello());
+  }
+
+  /** The viewport is another one: tell the server, once it stays so. */
+  viewportChanged() {
+    clearTimeout(this.viewportTimer);
+    this.viewportTimer = setTimeout(() => {
+      const { width, height } = this.#hello();
+      Object.assign(this.net.hello, { width, height });
+      if (this.net.playing) this.net.send(P.VIEWPORT, width, height);
+    }, VIEWPORT_AFTER);
+  }
+
+  /** Ask the server for an invitation; a link with it, once it comes.
+   * @returns {Promise<string>} */
+  invitation() {
+    const link = new Promise((resolve) => {
+      this.onInvitation = (text) => resolve(new URL(`?near=${text}`, location.href).href);
+    });
+    this.net.act(P.INVITE);
+    return link;
+  }
+
+  #hello() {
+    const { w, h } = this.state.viewport;
+    return { name: savedName(), width: Math.ceil(w), height: Math.ceil(h), near: this.near };
+  }
+
+  /** @param {import('./replica.js').Player} player */
+  #said({ id, name }, text) {
+    const { state } = this;
+    if (state.muted.has(id)) return;
+    showSaying(state, id, text, performance.now());
+    this.hud.log(state.names.get(id) ?? name, id, text);
+  }
+
+  // What the connection tells: see Net.
+
+  welcome([, , id, now, seed, x, y, side, , , lead, drop]) {
+    const { state, hud } = this;
+    if (seed !== state.terrain.seed) state.terrain = new Terrain(seed);
+    const first = state.ownId === null;
+    state.ownId = id;
+    state.linked = true;
+    state.margins = { lead: lead / UNIT, drop: drop / UNIT };
+    state.replica.side = side;
+    state.replica.clear();
+    state.replica.clocks.clear();
+    this.ownSeq = -1;
+    this.near = null;
+    clearScene(state);
+    cutCamera(state);
+    state.clock.sample(performance.now(), now, performance.now());
+    state.walk.begin(x, y, now);
+    history.replaceState(null, '', location.pathname);
+    hud.banner(null);
+    hud.play();
+    if (first) {
+      hud.hint(matchMedia('(pointer: coarse)').matches
+        ? 'Walk with the stick, or touch the place where you want to go.'
+        : 'Walk with the arrow keys or WASD, or click where you want to go.');
+      hud.focusWorld();
+    }
+    this.walkOn();
+  }
+
+  message(message) {
+    const { state } = this, now = state.clock.now();
+    state.replica.apply(message, now);
+    if (message[0] === P.BATCH) this.#noteLateness(message, now);
+    else if (message[0] === P.INVITATION) this.onInvitation(message[1]);
+    else if (message[0] === P.LINK) {
+      state.linked = message[1];
+      this.#tellLine();
+    }
+    this.#reconcile(now);
+  }
+
+  error(code, sentence) {
+    const { own, walk } = this.state;
+    if (code === 'flood' && own !== undefined) walk.refused(own);
+    if (['flood', 'say', 'crowded', 'muted', 'notice'].includes(code)) this.hud.toast(sentence);
+  }
+
+  quiet(is) {
+    const { clock, walk } = this.state;
+    if (is) walk.freeze(clock.now());
+    else if (walk.thaw(clock.now())) cutCamera(this.state);
+    this.#tellLine();
+  }
+
+  lost(why) {
+    this.#rest();
+    this.hud.banner(why === null ? 'Connection lost.' : sentenceOf(why), 'warn',
+      { label: 'Try now', onClick: () => this.net.connect() });
+  }
+
+  waiting(ms) {
+    this.hud.countdown(ms === 0 ? 'Trying …' : `Next try in ${Math.ceil(ms / 1000)} s`);
+  }
+
+  refused(code, sentence) {
+    const { state, hud } = this;
+    this.#rest();
+    state.ownId = null;
+    state.replica.clear();
+    clearScene(state);
+    hud.banner(null);
+    hud.title(savedName());
+    hud.titleError(sentence);
+  }
+
+  takenOver() {
+    this.#rest();
+    this.hud.banner('You went on playing in another window.', 'info', {
+      label: 'Play here',
+      onClick: () => {
+        this.hud.banner(null);
+        this.net.open(this.#hello());
+      },
+    });
+  }
+
+  /** How late the news of a batch comes, by what began a moment ago. */
+  #noteLateness([, , , node, , , sent, , events], now) {
+    const { clocks } = this.state.replica;
+    for (const event of events) {
+      const age = event[0] === P.EVENT_TRACK ? event.at(-2) : 0;
+      if (age < TRACK_NEWS) noteLateness(this.state, now - sent - (clocks.get(node) ?? 0) + age);
+    }
+  }
+
+  /** Hold one's own walk to what the server says of it, where that is new. */
+  #reconcile(now) {
+    const { state } = this, { own, walk } = state;
+    if (own === undefined || own.seq === this.ownSeq) return;
+    this.ownSeq = own.seq;
+    if (walk.reconcile(own, now)) cutCamera(state);
+    if (!walk.ended) return;
+    // The server heard nothing of us for a while. What is still held goes on.
+    walk.ended = false;
+    state.goal = null;
+    this.walkOn();
+  }
+
+  /** Tell what is wrong with the line, if anything is. */
+  #tellLine() {
+    const { hud } = this;
+    if (this.net.quiet) hud.banner('No answer from the server …', 'warn');
+    else if (!this.state.linked) {
+      hud.banner('This server has lost its link to the others: you see only some of the players.',
+        'warn');
+    } else hud.banner(null);
+  }
+
+  /** The connection is gone: nothing moves that nobody tells of. */
+  #rest() {
+    const { clock, walk } = this.state;
+    walk.halt(clock.now());
+    this.state.goal = null;
+  }
+}
+
+/** The name under which one joined last in this window, else in this browser, else a new one. */
+export function savedName() {
+  return sessionStorage.getItem(NAME_KEY) ?? localStorage.getItem(NAME_KEY) ?? suggestName();
+}
+
+/** The invitation in the page's address; in older links it is a player's id. */
+function invitedBy() {
+  const text = new URLSearchParams(location.search).get('near');
+  if (text === null || text.length > INVITATION_LIMIT) return null;
+  return /^\d{1,15}$/.test(text) ? Number(text) : text;
+}
+
+/** What the server gave as a reason, as a sentence. */
+function sentenceOf(reason) {
+  return reason.charAt(0).toUpperCase() + reason.slice(1) + '.';
+}

@@ -28,7 +28,8 @@ MAY_IMPORT = {
 IMPURE = {"gevent", "time", "datetime", "random", "os", "sys", "socket", "threading", "secrets"}
 
 # The browser's modules that know neither the page nor the network.
-PURE_MODULES = ["protocol", "msgpack", "terrain", "track", "state", "walk", "names", "clock"]
+PURE_MODULES = ["protocol", "msgpack", "terrain", "track", "replica", "walk", "names", "clock",
+                "state", "scene", "faces"]  # fmt: skip
 PAGE = re.compile(r"\b(document|window|canvas|WebSocket|localStorage|sessionStorage)\b")
 
 
@@ -99,6 +100,30 @@ def test_a_module_of_the_browsers_that_should_not_know_the_page_does_not(name):
     code = re.sub(r"//[^\n]*", "", (ROOT / f"static/{name}.js").read_text())
     code = re.sub(r"/\*.*?\*/", "", code, flags=re.S)
     assert not PAGE.search(code), PAGE.search(code)
+
+
+def scripts_imported(path):
+    """Return the files of static/ that a module of the page imports."""
+    names = re.findall(r"^(?:import|export)\b[^;]*? from '([^']+)';", path.read_text(), re.M)
+    return {(path.parent / name).resolve() for name in names}
+
+
+def test_the_pages_modules_import_each_other_without_a_circle():
+    floors = {path: scripts_imported(path) for path in (ROOT / "static").rglob("*.js")}
+    assert len(floors) > 40 and all(path.is_file() for found in floors.values() for path in found)
+    while ready := {path for path, found in floors.items() if not found & floors.keys()}:
+        floors = {path: found for path, found in floors.items() if path not in ready}
+    assert not floors, sorted(path.name for path in floors)
+
+
+@pytest.mark.parametrize("folder", ["view", "hud"])
+def test_what_draws_and_the_panels_know_only_what_is_pure_and_their_own_folder(folder):
+    pure = {(ROOT / f"static/{name}.js") for name in PURE_MODULES}
+    paths = list((ROOT / "static" / folder).glob("*.js"))
+    assert paths
+    for path in paths:
+        foreign = scripts_imported(path) - pure - set(paths)
+        assert not foreign, f"{path.name} imports {sorted(each.name for each in foreign)}"
 
 
 def test_nothing_is_loaded_from_another_host():

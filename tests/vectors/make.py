@@ -1,15 +1,20 @@
-"""Makes the golden vectors from the Python side: `python -m tests.vectors.make`.
+"""Makes the golden vectors: `make vectors`, or `python -m tests.vectors.make`.
 
-Python's own tests and the browser's read the same files, so that a change of either side shows.
+Python's own tests and those of the page, in node and in Chromium (tests/js/checks.js), read the
+same files, so that a change of either side shows. What stands where is known to the page alone.
 """
 
 import json
 import random
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgpack
 
+from tests.model import Model
 from world.terrain import LIMIT, Terrain
 from world.track import UNIT, Goal, Heading, leg
 
@@ -81,10 +86,91 @@ def codec() -> dict[str, Any]:
     return {"good": good, "bad": ["", *bad.split()]}
 
 
+def sequences(count: int) -> Iterator[list[tuple[int, list[Any]]]]:
+    """Yield messages with the node times at which they come: as a server could send them, in any
+    order, about few players and squares."""
+    chance = random.Random(5)
+    for _ in range(count):
+        messages: list[tuple[int, list[Any]]] = [(10_000, [18, 0, 0, 1, 1])]
+        now = 10_000
+        for _ in range(60):
+            now += chance.choice((0, 5, 300, 1500, 4000))
+            square = [chance.randint(0, 2), chance.randint(0, 1)]
+            events: list[list[Any]] = []
+            for _ in range(chance.randint(1, 3)):
+                id, seq = chance.randint(1, 4), chance.randint(1, 40)
+                track = [chance.randint(-9, 9) * 100 for _ in range(4)]
+                track += [chance.randint(-5, 99), 7]
+                events.append(
+                    chance.choice(
+                        [
+                            [0, id, seq, seq // 2, f"P{id}", seq % 3 == 0, *track],
+                            [1, id, seq, seq // 2, *track],
+                            [2, id, seq, chance.randint(0, 2), chance.randint(0, 1)],
+                            [3, id, seq],
+                            [4, id, "hello"],
+                        ]
+                    )
+                )
+            entries = [event for event in events if event[0] == 0]
+            message = chance.choices(
+                [
+                    [20, *square, 77, len(messages), len(messages) + 1, now - 9, 0, events],
+                    [19, *square, now - 9, entries],
+                    [18, chance.randint(0, 1), 0, chance.randint(1, 2), chance.randint(0, 1)],
+                    [22],
+                    [25, [[77, chance.randint(-900, 900)]]],
+                ],
+                [20, 3, 2, 0.3, 1],
+            )[0]
+            messages.append((now, message))
+            if message == [22]:
+                messages.append((now, [18, 0, 0, 1, 1]))
+        yield messages
+
+
+def replica() -> list[dict[str, Any]]:
+    """Messages, and the players that a client knows after them by the rules of docs/protocol.md."""
+    vectors = []
+    for messages in sequences(60):
+        model = Model()
+        for now, message in messages:
+            model.expire(now)
+            if message[0] != 19 or model.holds((message[1], message[2])):
+                model.take(message, now)
+        players = [
+            [p.id, p.seq, p.ack, p.name, p.dimmed, list(p.track), list(p.square)]
+            for _, p in sorted(model.players.items())
+        ]
+        vectors.append({"messages": messages, "players": players})
+    return vectors
+
+
+def standing() -> Any:
+    """What stands on the tiles of some chunks: [x, y, name, feet] of each thing."""
+    node = shutil.which("node")
+    if node is None:
+        raise SystemExit("The vectors of what stands where need Node.js: see tests/need.sh.")
+    script = "import('./tests/js/standing.js').then((m) => console.log(JSON.stringify(m.make())))"
+    command = [node, "--import", "./tests/js/modules.js", "--eval", script]
+    made = subprocess.run(command, cwd=HERE.parent.parent, check=True, stdout=subprocess.PIPE)
+    return json.loads(made.stdout)
+
+
+#: By the name of their file.
+VECTORS: dict[str, Callable[[], Any]] = {
+    "terrain": terrain,
+    "track": walks,
+    "msgpack": codec,
+    "replica": replica,
+    "standing": standing,
+}
+
+
 def main() -> None:
-    for name, vectors in (("terrain", terrain()), ("track", walks()), ("msgpack", codec())):
+    for name, make in VECTORS.items():
         path = HERE / f"{name}.json"
-        path.write_text(json.dumps(vectors, separators=(",", ":")) + "\n")
+        path.write_text(json.dumps(make(), separators=(",", ":")) + "\n")
         print(f"{path.name}: {path.stat().st_size} bytes")
 
 

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { Clock } from '../../static/clock.js';
+
+test('a clock never goes back but at a node whose clock is behind', () => {
+  const clock = new Clock();
+  clock.sample(0, 100000, 10);
+  const first = clock.now(10);
+  assert.equal(first, 100005);
+  clock.sample(20, 99000, 30);
+  assert.ok(clock.now(30) >= first);
+  clock.reset();
+  clock.sample(40, 40000, 40);
+  assert.equal(clock.now(40), 40000);
+  assert.equal(clock.now(1040), 41000);
+});
+
+test('the quickest of the last pings is believed, and reached a tenth as fast as time passes', () => {
+  const clock = new Clock();
+  clock.sample(0, 1050, 100);
+  assert.equal(clock.now(100), 1100);
+  // Its answer was 40 ms late on its way.
+  clock.sample(100, 1190, 280);
+  assert.equal(clock.now(280), 1280);
+  clock.sample(300, 1320, 310);
+  assert.equal(clock.ping, 10);
+  // 15 ms to catch up, and 10 of them in 100 ms.
+  assert.equal(clock.now(380), 1390);
+  assert.equal(clock.now(1000), 2015);
+});

@@ -1,0 +1,9 @@
+// For node's --import: the page's files are modules, as for a browser. Elsewhere a package.json says
+// so; one beside them would be served with them, and one above them would make hosts take the whole
+// for a project of Node's.
+
+import { register } from 'node:module';
+
+const hooks = `export const load = (url, context, next) =>
+  next(url, url.endsWith('.js') ? { ...context, format: 'module' } : context);`;
+register('data:text/javascript,' + encodeURIComponent(hooks));

@@ -1,0 +1,18 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { suggestName, tellApart } from '../../static/names.js';
+import { NAME_LIMIT } from '../../static/protocol.js';
+
+test('players of one name are told apart by their ids', () => {
+  const shown = tellApart([{ id: 5, name: 'Wren' }, { id: 1296 + 36, name: 'Wren' },
+    { id: 7, name: 'Lark' }]);
+  assert.deepEqual([...shown], [[5, 'Wren #05'], [1332, 'Wren #10'], [7, 'Lark']]);
+});
+
+test('a suggested name may be taken as it is', () => {
+  for (let i = 0; i < 200; i++) {
+    assert.match(suggestName(), /^[A-Z][a-z]+ [A-Z][a-z]+$/);
+    assert.ok(suggestName().length <= NAME_LIMIT);
+  }
+});

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { stand, UNIT } from '../../static/track.js';
+import { Walk } from '../../static/walk.js';
+
+const meadow = () => false;
+
+function walkEast(blocked = meadow) {
+  const walk = new Walk(blocked);
+  walk.begin(0, 0, 1000);
+  walk.follow({ heading: [1, 0] }, 1000);
+  return walk;
+}
+
+test('an answer to an older intent does not move the walk', () => {
+  const walk = walkEast(), { track } = walk;
+  assert.equal(walk.reconcile({ ack: 0, track: stand(9 * UNIT, 0, 1000) }, 1100), false);
+  assert.equal(walk.track, track);
+});
+
+test('a small error is eased away, a large one is a jump', () => {
+  const walk = walkEast();
+  const late = { ...walk.track, start: 1100 };
+  assert.equal(walk.reconcile({ ack: 1, track: late }, 2000), false);
+  // Five tiles a second, 100 ms late.
+  assert.ok(Math.abs(walk.error[0] - 0.5) < 0.001);
+  const far = { ...walk.track, y: 9 * UNIT };
+  assert.equal(walk.reconcile({ ack: 1, track: far }, 2000), true);
+  assert.deepEqual(walk.error, [0, 0]);
+});
+
+test('a walk that the server ended before its way did is told, and stands', () => {
+  const walk = walkEast();
+  walk.reconcile({ ack: 1, track: stand(5 * UNIT, 0, 2000) }, 2000);
+  assert.ok(walk.ended && walk.arrived);
+  assert.deepEqual(walk.drawn(9000).map(Math.round), [5, 0]);
+});
+
+test('a walk that ended at a wall is not told as ended by the server', () => {
+  const walk = walkEast((col) => col === 5);
+  walk.reconcile({ ack: 1, track: stand(5 * UNIT - 1, 0, 2000) }, 2000);
+  assert.ok(!walk.ended && walk.arrived);
+});
+
+test('a frozen walk stays, and is where it ought to be once an answer comes', () => {
+  const walk = walkEast();
+  walk.freeze(2000);
+  assert.equal(walk.time(9000), 2000);
+  assert.deepEqual(walk.drawn(9000), walk.drawn(2000));
+  assert.equal(walk.thaw(2200), false);
+  assert.ok(Math.abs(walk.track.x / UNIT + 5 * 1.2 - 6) < 0.01);
+  assert.equal(walk.time(2200), 2200);
+});
+
+test('a halted walk stands where it has come to', () => {
+  const walk = walkEast();
+  walk.halt(2000);
+  assert.ok(walk.arrived);
+  assert.deepEqual(walk.drawn(8000), [5, 0]);
+});

@@ -1,0 +1,25 @@
+"""The page's pure modules under node: in a second what tests/browser/ tries in Chromium."""
+
+import shutil
+import subprocess
+
+from tests.processes import ROOT, clean_environment
+from tests.vectors import load, make
+
+
+def test_the_pages_pure_modules_in_node():
+    node = shutil.which("node")
+    assert node, "node is not on this machine: make test installs it, or says what to install"
+    tests = sorted((ROOT / "tests/js").glob("*.test.js"))
+    assert tests
+    ended = subprocess.run(
+        [node, "--import", "./tests/js/modules.js", "--test", *tests],
+        cwd=ROOT, env=clean_environment(), capture_output=True, text=True,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def test_the_vectors_of_the_replica_are_what_the_model_makes():
+    made = make.replica()
+    assert sum(len(vector["players"]) for vector in made) > 60
+    assert [vector["players"] for vector in load("replica")] == [v["players"] for v in made]

@@ -18,6 +18,10 @@ SECONDS ?= 60
 AT_ONCE ?= 4
 BIN = .venv/bin
 NODE_PEERS = loadtest/peers/servers
+JS = tests/js
+# Runs a script of $(JS)/package.json over the page.
+javascript = @if command -v npm > /dev/null; then npm run --silent --prefix $(JS) $(1); \
+  else echo "The JavaScript in static/ is not looked at: npm is not on this machine."; fi
 
 .PHONY: play swarm chaos truth bench bench-peers test simulate fuzz lint types autobahn vectors lock clean
 
@@ -61,11 +65,13 @@ fuzz: .venv/testable
 	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) \
 	  $(if $(FIRST),--first $(FIRST)) $(if $(SEED),--seed $(SEED))
 
-lint: .venv/testable
+lint: .venv/testable $(JS)/node_modules/.package-lock.json
 	@$(BIN)/ruff check .
+	$(call javascript,lint)
 
-types: .venv/testable
+types: .venv/testable $(JS)/node_modules/.package-lock.json
 	@$(BIN)/mypy
+	$(call javascript,types)
 
 autobahn: .venv/testable
 	@$(BIN)/python tests/server/autobahn.py
@@ -83,7 +89,7 @@ lock:
 	@.venv-lock/bin/python -m pip freeze > requirements.lock && rm -rf .venv-lock
 
 clean:
-	rm -rf .venv .venv-lock .venv-peers $(NODE_PEERS)/node_modules .autobahn .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/output
+	rm -rf .venv .venv-lock .venv-peers $(NODE_PEERS)/node_modules $(JS)/node_modules .autobahn .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/output
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/created:
@@ -117,6 +123,6 @@ clean:
 	@touch $@
 
 # Without npm nothing is installed, and the command says what it leaves out.
-$(NODE_PEERS)/node_modules/.package-lock.json: $(NODE_PEERS)/package-lock.json
-	@! command -v npm > /dev/null || { echo "Installing the peers that are in Node (once) ..."; \
-	  npm ci --prefix $(NODE_PEERS) --loglevel error --no-audit --no-fund > /dev/null && touch $@; }
+%/node_modules/.package-lock.json: %/package-lock.json
+	@! command -v npm > /dev/null || { echo "Installing the packages of $* (once) ..."; \
+	  npm ci --prefix $* --loglevel error --no-audit --no-fund > /dev/null && touch $@; }

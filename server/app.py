@@ -134,7 +134,7 @@ class Server:
         self._reports = metrics.Reports(settings.reports, self._report)
         self._http = websocket_server(
             self._listener,
-            make_pages(self.health, operator_pages(self, settings.admin_token)),
+            make_pages(self.health, operator_pages(self, self.node.orders, settings.admin_token)),
             self.accept,
             protocol=protocol.SUBPROTOCOL,
             max_message=protocol.MESSAGE_LIMIT,
@@ -159,7 +159,7 @@ class Server:
         keep_running("the watch", self.stats, self._watch)
         keep_running("the round", self.stats, self._go_round)
         keep_running("the reports", self.stats, self._reports.keep_writing)
-        self.node.orders.on_notice = lambda text: gevent.spawn(self._tell_all, text)
+        self.node.orders.on_notice = self._spread
         self.node.peers.start()
         self._walkers = start_walkers(
             self.node.loop, self.node.residents, self.node.movement, self.settings.walkers
@@ -266,6 +266,9 @@ class Server:
             error=session.error, code=code, address=session.address, node=self.node.id,
         )  # fmt: skip
         session.player = session.error = None
+
+    def _spread(self, text: str) -> None:
+        gevent.spawn(self._tell_all, text)
 
     def _tell_all(self, text: str) -> None:
         """Tell all who play here what an operator has to say, some at a time."""

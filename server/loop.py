@@ -108,7 +108,7 @@ class Alarm:
     def __init__(self, loop: Loop, callback: Callable[[], None]) -> None:
         self._clock = loop
         self._callback = callback
-        self._timer = None
+        self._timer: Any = None
         self._at: int | None = None
 
     def set(self, at: int | None) -> None:
@@ -136,7 +136,9 @@ class Alarm:
         self._at = None
 
 
-def keep_running(name: str, stats: Counter[str], run: Callable[[], None]) -> gevent.Greenlet:
+def keep_running(
+    name: str, stats: Counter[str], run: Callable[[], None]
+) -> "gevent.Greenlet[[], None]":
     """Run a greenlet for as long as the process lives, again whenever it fails.
 
     It ends only when `run` returns. Each failure is logged and counted.

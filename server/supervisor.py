@@ -155,7 +155,7 @@ class Child:
         """Ask it to end well, and wait until it is gone."""
         if self.alive:
             self.process.terminate()
-        with gevent.Timeout(STOP_WITHIN, False):
+        with gevent.Timeout(STOP_WITHIN, False):  # type: ignore[arg-type]
             self.process.wait()
         if self.alive:
             log.error("%s did not end within %s s: it is killed", self.name, STOP_WITHIN)
@@ -320,20 +320,20 @@ class Supervisor:
     def _start(self, slot: int) -> Child:
         self._forget_the_dead()
         if slot == FORWARDER:
-            options = ("--ipc", self._prefix, "--parent", str(os.getpid()))
             child = Child(
-                "the ZeroMQ forwarder", "brokers.zeromq", *options, env=self._environment
-            )
+                "the ZeroMQ forwarder", "brokers.zeromq", "--ipc", self._prefix,
+                "--parent", str(os.getpid()), env=self._environment,
+            )  # fmt: skip
         else:
             fd = self._listener.fileno()
             # Of an option that is given twice the last one holds.
-            options = (*self._arguments, "--workers", "1", "--listen-fd", str(fd))
+            options = [*self._arguments, "--workers", "1", "--listen-fd", str(fd)]
             if slot:
                 # The computer players of one worker are enough for all.
-                options = (*options, "--walkers", "0")
+                options += ("--walkers", "0")
             if not self._sealed:
-                options = (*options, "--unsealed")
-            options = (*options, "--worker", str(slot + 1), "--reports", self._reports.name)
+                options.append("--unsealed")
+            options += ("--worker", str(slot + 1), "--reports", self._reports.name)
             child = Child(
                 f"worker {slot + 1}", "server", *options, env=self._environment, fds=[fd]
             )

@@ -5,7 +5,7 @@ broker; but all must make sense: what does not is refused as a whole, before any
 for a program with other plans may publish on these channels too.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import msgpack
@@ -52,7 +52,7 @@ _SEQ = 2**52
 _FAR = 2**42
 
 #: The types of a message's kind and fields, and of an event's.
-_MESSAGES = {
+_MESSAGES: dict[int, set[tuple[type, ...]]] = {
     BATCH: {(int,) * 8 + (list,)},
     FULL_STATE: {(int,) * 8 + (list,)},
     SYNC_REQUEST: {(int,) * 5},
@@ -66,7 +66,7 @@ _MESSAGES = {
     WHERE: {(int,) * 4},
     HERE: {(int,) * 6},
 }
-_EVENTS = {
+_EVENTS: dict[int, set[tuple[type, ...]]] = {
     ENTER: {(int, int, int, int, str, bool) + (int,) * 6},
     TRACK: {(int,) * 10},
     LEAVE: {(int,) * 5},
@@ -74,7 +74,7 @@ _EVENTS = {
     SAY: {(int, int, str)},
 }
 
-_pack = msgpack.Packer(autoreset=True).pack
+_pack: Callable[[Any], bytes] = msgpack.Packer(autoreset=True).pack
 
 
 class Nonsense(Exception):
@@ -86,7 +86,7 @@ def read(payload: bytes) -> list[Any]:
     if len(payload) > PAYLOAD_LIMIT:
         raise Nonsense("more bytes than nodes publish")
     try:
-        message = msgpack.unpackb(payload)
+        message: list[Any] = msgpack.unpackb(payload)
         kind = message[0]
         sound = _are(message, _MESSAGES[kind])
     except (ValueError, LookupError, TypeError, RecursionError, msgpack.UnpackException):

@@ -6,6 +6,7 @@ never acts on a message.
 
 import re
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,7 +64,7 @@ class _Field:
     is not 0, a text of up to so many characters instead of a number."""
 
     name: str
-    type: type
+    type: type[int | str]
     low: int
     high: int
     optional: bool = False
@@ -77,7 +78,8 @@ class _Field:
         # `type is`, for True is an int to isinstance.
         if type(value) is not self.type:
             return False
-        return self.low <= (value if self.type is int else len(value)) <= self.high
+        size: int = len(value) if isinstance(value, str) else value
+        return self.low <= size <= self.high
 
     def __str__(self) -> str:
         what = "a whole number" if self.type is int else "a text"
@@ -232,7 +234,7 @@ def clean(text: str, limit: int) -> str | None:
     return text if seen else None
 
 
-_pack = msgpack.Packer(autoreset=True).pack
+_pack: Callable[[Any], bytes] = msgpack.Packer(autoreset=True).pack
 
 
 def welcome(

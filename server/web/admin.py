@@ -8,7 +8,9 @@ decides who may ask and whether a question makes sense, and does nothing itself.
 import hmac
 import ipaddress
 import logging
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from flask import Blueprint, Response, abort, jsonify, make_response, request
@@ -16,12 +18,9 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
 from server.messages import protocol
 from server.messages.peer_protocol import BAR, DOOR, KICK, MUTE, NOTICE, ORDER_MOST
-from server.players.orders import network
+from server.players.orders import Orders, network
 from server.websocket.hosts import is_local
 from server.websocket.pace import TURN, Turn
-
-if TYPE_CHECKING:
-    from server.app import Server
 
 log = logging.getLogger("flatlands")
 
@@ -32,7 +31,23 @@ MINUTES, MINUTES_MOST = 10, ORDER_MOST // 60
 _FORWARDED = ("X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP", "Forwarded")
 
 
-def operator_pages(server: "Server", token: str | None) -> Blueprint:
+class Operated(Protocol):
+    """What the pages of operators show of a server. `sleep` waits for some seconds in which others
+    have their turn."""
+
+    stats: Counter[str]
+
+    def readiness(self) -> list[str]:
+        """Return why no more players should be sent here; nothing when they should."""
+
+    def show_stats(self, sleep: Callable[[float], object]) -> dict[str, Any]:
+        """Return what /stats shows."""
+
+    def show_metrics(self, sleep: Callable[[float], object]) -> bytes:
+        """Return what /metrics shows."""
+
+
+def operator_pages(server: Operated, orders: Orders, token: str | None) -> Blueprint:
     """Return /readyz, /stats, /metrics and /admin; `token` opens the latter three."""
     pages = Blueprint("operators", __name__)
 
@@ -54,11 +69,11 @@ def operator_pages(server: "Server", token: str | None) -> Blueprint:
     @pages.get("/readyz")
     def readyz() -> tuple[Response, int]:
         reasons = server.readiness()
-        shown = {"ready": not reasons}
+        shown: dict[str, Any] = {"ready": not reasons}
         if may_see():
             # They name brokers and nodes, which is nobody else's business.
             shown["reasons"] = reasons
-            if server.node.orders.seconds(DOOR):
+            if orders.seconds(DOOR):
                 # No reason to send players elsewhere: newcomers may come nowhere.
                 shown["door"] = "closed"
         return jsonify(shown), 503 if reasons else 200
@@ -82,7 +97,7 @@ def operator_pages(server: "Server", token: str | None) -> Blueprint:
         kind, who, seconds = _read(deed)
         log.warning("admin: %s %r for %d s, ordered from %s", deed, who, seconds,
                     request.remote_addr)  # fmt: skip
-        server.node.orders.give(kind, who, seconds)
+        orders.give(kind, who, seconds)
         return jsonify({"deed": deed, "who": who, "seconds": seconds})
 
     @pages.get("/admin/<deed>")

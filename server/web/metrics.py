@@ -155,7 +155,8 @@ class Reports:
         reports = _read_all(folder, besides=self._name)
         # After the files: one that is put there meanwhile is found in both.
         ended, names = _read_ended(folder)
-        living, dead = [], [ended]
+        living: list[Report] = []
+        dead = [ended]
         for name, report in reports.items():
             if name not in names:
                 (living if _lives(name) else dead).append(report)

@@ -81,15 +81,15 @@ class _File:
         if kind.startswith("text/"):
             kind += "; charset=utf-8"
         tag = hashlib.sha256(content).hexdigest()[:16]
-        headers = (
+        headers: tuple[tuple[str, str], ...] = (
             ("Content-Type", kind), ("Cache-Control", caching), ("Vary", "Accept-Encoding"),
             *PROTECTION,
         )  # fmt: skip
         self._plain = content, f'"{tag}"', headers
-        self._packed = self._plain
         packed = gzip.compress(content, mtime=0)
-        if len(packed) < len(content):
-            self._packed = packed, f'"{tag}-gzip"', (*headers, ("Content-Encoding", "gzip"))
+        smaller = len(packed) < len(content)
+        zipped = packed, f'"{tag}-gzip"', (*headers, ("Content-Encoding", "gzip"))
+        self._packed = zipped if smaller else self._plain
 
     def answer(self, environ: dict[str, Any], start: Start) -> list[bytes]:
         packed = _takes_gzip(environ.get("HTTP_ACCEPT_ENCODING", ""))

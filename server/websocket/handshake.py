@@ -88,7 +88,7 @@ class WebSocketServer(WSGIServer):
         self._accepting = Pace(ACCEPT_SHARE, Counter())
         self.logger = log  # gevent-websocket would make one with a handler of its own
 
-    def do_read(self) -> tuple[PacedSocket, Any] | None:
+    def do_read(self) -> tuple[PacedSocket, Any] | None:  # type: ignore[override]
         """Accept one connection, if there is one and it may stay; called by gevent.
 
         None lets gevent come again with the loop's next turn, or when accepting goes on.
@@ -126,7 +126,7 @@ class WebSocketServer(WSGIServer):
         self._accepting.pay(time.perf_counter() - begun)
         return paced, address
 
-    def do_close(self, sock: PacedSocket, *args: Any) -> None:
+    def do_close(self, sock: PacedSocket, *args: Any) -> None:  # type: ignore[override]
         """A connection that has not been handed on has ended; called by gevent."""
         super().do_close(sock, *args)
         if sock.guest is not None:
@@ -135,8 +135,8 @@ class WebSocketServer(WSGIServer):
 
     def _pause(self, seconds: float) -> None:
         self.stop_accepting()
-        self._timer = self.loop.timer(seconds)
-        self._timer.start(self._start_accepting_if_started)
+        self._timer: Any = self.loop.timer(seconds)
+        self._timer.start(self._start_accepting_if_started)  # type: ignore
 
 
 def websocket_server(
@@ -197,9 +197,10 @@ class _Head:
         return line
 
 
-class Handshake(WebSocketHandler):
+class Handshake(WebSocketHandler):  # type: ignore[misc]
     """The requests of one TCP connection, until one of them upgrades it."""
 
+    socket: Any
     requests = 0
 
     def handle(self) -> None:
@@ -251,7 +252,7 @@ class Handshake(WebSocketHandler):
         # pywsgi calls this once the head has been read, before the application runs.
         self.deadline.close()
         self.deadline = Timeout.start_new(ANSWER_TIMEOUT)
-        environ = super().get_environ()
+        environ: dict[str, Any] = super().get_environ()
         environ["REMOTE_ADDR"] = self.server.limits.proxies.client(
             environ.get("REMOTE_ADDR", ""), environ.get("HTTP_X_FORWARDED_FOR", "")
         )

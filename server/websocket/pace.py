@@ -153,6 +153,6 @@ class PacedSocket(Socket):
     def _wait(self, *arguments: Any, **more: Any) -> None:
         self.turn.end()
         try:
-            super()._wait(*arguments, **more)
+            super()._wait(*arguments, **more)  # type: ignore[misc]
         finally:
             self.turn.begin()

@@ -24,6 +24,16 @@ MAY_IMPORT = {
     "loadtest/queues": {"brokers", "loadtest"},
 }
 
+# The rooms of server/, and its files outside of rooms that they may import.
+ROOMS = {
+    "messages": set(),
+    "websocket": {"limits", "logs"},
+    "squares": {"messages", "websocket", "agenda", "loop"},
+    "players": {"messages", "squares", "agenda", "logs", "loop"},
+    "clients": {"messages", "websocket", "players", "node", "limits", "logs"},
+    "web": {"messages", "websocket", "players"},
+}
+
 # What would make the rules of the world depend on when, where or by what chance they run.
 IMPURE = {"gevent", "time", "datetime", "random", "os", "sys", "socket", "threading", "secrets"}
 
@@ -68,17 +78,36 @@ def test_what_all_of_loadtest_shares_knows_nothing_of_what_is_measured():
         assert all(name.startswith("loadtest.kit") for name in ours), path.name
 
 
-def test_no_import_of_loadtest_leads_back_to_where_it_began():
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_of_the_server_imports_only_those_below_it(room):
+    paths = list((ROOT / "server" / room).glob("*.py"))
+    assert len(paths) > 2
+    for path in paths:
+        parts = [name.split(".") for name in imported_modules(path)]
+        others = {part[1] for part in parts if part[0] == "server"} - {room}
+        assert others <= ROOMS[room], f"{path.name} imports {others - ROOMS[room]}"
+
+
+def test_no_client_is_known_below_the_rooms_of_clients():
+    for room in ("squares", "players"):
+        for path in (ROOT / "server" / room).glob("*.py"):
+            named = {name for name in imported_modules(path) if name.startswith("server.websocket")}
+            # What goes to screens is framed once for all of them.
+            assert named <= {"server.websocket.frames.frame"}, path.name
+
+
+@pytest.mark.parametrize(("folder", "one"), [("loadtest", "swarm.bot"), ("server", "node")])
+def test_no_import_leads_back_to_where_it_began(folder, one):
     files = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts): path
-        for path in (ROOT / "loadtest").rglob("*.py")
+        for path in (ROOT / folder).rglob("*.py")
     }
     left = {}
     for name, path in files.items():
         # Of a module, or of what it has in it.
         found = {n if n in files else n.rpartition(".")[0] for n in imported_modules(path)}
         left[name] = found & files.keys()
-    assert len(left) > 40 and left["loadtest.swarm.bot"]
+    assert len(left) > 40 and left[f"{folder}.{one}"]
     while free := {name for name, found in left.items() if not found & left.keys()}:
         for name in free:
             del left[name]

@@ -12,6 +12,7 @@ from needs import packages
 with packages("swarm"):
     from bench import floods, micro, whole
     from loadtest.kit import signals
+    from loadtest.kit.options import file
     from loadtest.kit.page import write_json
     from loadtest.kit.processes import Trouble
     from loadtest.kit.signals import Interrupted
@@ -55,7 +56,7 @@ def main() -> int:
         "--floods", action="store_true",
         help="instead: what players notice while strangers flood the server; takes two minutes",
     )  # fmt: skip
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all results there")
+    parser.add_argument("--json", type=file, metavar="FILE", help="write all results there")
     given = parser.parse_args()
     terminal = Terminal()
     with signals.remembered():

@@ -34,10 +34,6 @@ class Histogram:
     def __sub__(self, other: "Histogram") -> "Histogram":
         return Histogram(self.counts - other.counts)
 
-    def copy(self) -> "Histogram":
-        """Return another one with the same counts."""
-        return Histogram(self.counts.copy())
-
     def sparse(self) -> tuple[Any, Any]:
         """Return the classes that have counts, and these: arrays of one length."""
         found = np.flatnonzero(self.counts)

@@ -1,10 +1,12 @@
 """How command lines read their values: what makes no sense is refused in one sentence.
 
-Each function returns what argparse takes as the `type` of an option.
+Each function is what argparse takes as the `type` of an option, or returns it.
 """
 
+import os
 from argparse import ArgumentTypeError
 from collections.abc import Callable
+from pathlib import Path
 
 
 def whole(low: int, high: int) -> Callable[[str], int]:
@@ -31,3 +33,22 @@ def amount(low: float, high: float) -> Callable[[str], float]:
         return number
 
     return convert
+
+
+def folder(text: str) -> Path:
+    """Take a folder into which something is to be written, and make it."""
+    path = Path(text)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ArgumentTypeError(f"nothing can be written to {path}: {error.strerror}") from error
+    if not os.access(path, os.W_OK):
+        raise ArgumentTypeError(f"nothing can be written to {path}: it is not yours")
+    return path
+
+
+def file(text: str) -> Path:
+    """Take a file that is to be written, and make its folder."""
+    if os.path.isdir(text):
+        raise ArgumentTypeError(f"{text} is a folder, and no file")
+    return folder(os.path.dirname(text) or ".") / os.path.basename(text)

@@ -57,6 +57,5 @@ def table(headings: Iterable[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def write_json(path: Path, found: Any) -> None:
-    """Write a file, and the folder that it is in."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Write a file."""
     path.write_text(json.dumps(found, indent=1) + "\n")

@@ -5,12 +5,11 @@ import json
 import shutil
 import subprocess
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from loadtest.kit import signals
 from loadtest.kit.machine import machine, said
-from loadtest.kit.options import amount, whole
+from loadtest.kit.options import amount, file, folder, whole
 from loadtest.kit.page import write_json
 from loadtest.kit.processes import SPARE_DESCRIPTORS, raise_descriptor_limit
 from loadtest.kit.signals import Interrupted
@@ -112,6 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--repeat", type=whole(1, 100_000), default=1,
         help="how often each (1); the table shows medians")  # fmt: skip
     add("--only", nargs="+", choices=[FLATLANDS, *names], metavar="NAME", help="only these")
-    add("--json", type=Path, metavar="FILE", help="write all figures there")
-    add("--report", type=Path, metavar="DIR", help="write a chart for each number of players there")
+    add("--json", type=file, metavar="FILE", help="write all figures there")
+    add("--report", type=folder, metavar="DIR",
+        help="write a chart for each number of players there")  # fmt: skip
     return parser

@@ -109,7 +109,6 @@ def draw(rows: Sequence[Row], folder: Path) -> None:
     # Only here: drawing takes a second to load.
     from loadtest.kit import charts
 
-    folder.mkdir(parents=True, exist_ok=True)
     by_players: dict[int, list[Row]] = {}
     for (players, _), runs in grouped(rows).items():
         by_players.setdefault(players, []).append(median(runs))

@@ -15,7 +15,7 @@ from typing import Any
 from brokers.base import PAYLOAD_LIMIT, bare
 from loadtest.kit import signals
 from loadtest.kit.machine import machine, said
-from loadtest.kit.options import amount, whole
+from loadtest.kit.options import amount, file, folder, whole
 from loadtest.kit.page import write_json
 from loadtest.kit.processes import Trouble
 from loadtest.kit.signals import Interrupted
@@ -115,8 +115,8 @@ def parser() -> argparse.ArgumentParser:
     )
     add("--redis", type=_url("redis"), metavar="URL", help="use this running Redis")
     add("--zeromq", type=_url("zeromq"), metavar="URL", help="this running forwarder")
-    add("--json", type=Path, metavar="FILE", help="write all figures there")
-    add("--report", type=Path, metavar="DIR", help="write charts and a page there")
+    add("--json", type=file, metavar="FILE", help="write all figures there")
+    add("--report", type=folder, metavar="DIR", help="write charts and a page there")
     return found
 
 
@@ -145,13 +145,7 @@ def _check(point: dict[str, Any]) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Measure what the command line asks for; return the exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    given = parser()
-    told = given.parse_args(arguments)
-    for place in filter(None, (told.json and told.json.parent, told.report)):
-        try:
-            place.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            given.error(f"nothing can be written to {place}: {error.strerror}")
+    told = parser().parse_args(arguments)
     options = Options(
         seconds=told.num_seconds,
         channels=told.num_channels,

@@ -3,11 +3,10 @@
 import argparse
 import os
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import fields, replace
 
 from loadtest.kit import signals
-from loadtest.kit.options import amount, whole
+from loadtest.kit.options import amount, file, folder, whole
 from loadtest.kit.page import write_json
 from loadtest.kit.processes import SPARE_DESCRIPTORS, Trouble, raise_descriptor_limit
 from loadtest.kit.signals import Interrupted
@@ -90,23 +89,8 @@ def _plans(given: argparse.Namespace) -> list[Options]:
         raise ValueError("--compare names the brokers: leave --broker out")
     if given.insecure and not given.url:
         raise ValueError("--insecure is for a --url that begins with wss://")
-    options = Options(
-        seconds=given.seconds,
-        scenario=given.scenario,
-        url=given.url,
-        broker=given.broker,
-        workers=given.workers,
-        rate=given.rate,
-        squares=given.squares,
-        viewport=given.viewport,
-        processes=given.processes,
-        sample=given.sample,
-        joins=given.joins,
-        pin=given.pin,
-        returns=given.returns,
-        insecure=given.insecure,
-        late=given.late,
-    )
+    # Each field of Options is an option's value.
+    options = Options(**{field.name: getattr(given, field.name) for field in fields(Options)})
     counts = given.ramp or [given.bots]
     limit = raise_descriptor_limit()
     room = (limit - SPARE_DESCRIPTORS) * given.processes
@@ -156,8 +140,8 @@ def _parser() -> argparse.ArgumentParser:
         help="bots that are cut off stay away, instead of coming back as themselves")  # fmt: skip
     add("--late", type=amount(1, 500), default=LATE, metavar="MS",
         help=f"a run with one move in a hundred sent later is not valid ({LATE:g})")  # fmt: skip
-    add("--json", type=Path, metavar="FILE", help="write all results there")
-    add("--report", type=Path, metavar="DIR", help="write a page with charts there")
+    add("--json", type=file, metavar="FILE", help="write all results there")
+    add("--report", type=folder, metavar="DIR", help="write a page with charts there")
     return parser
 
 

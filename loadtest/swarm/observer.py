@@ -60,7 +60,7 @@ class Observer:
         # ... and for each batch: (when, column, row, events, replaced, whether one is missing
         # before it).
         self._rows: list[tuple[int, int, int, int, int, int]] = []
-        self.duplicate = self.reordered = self.resyncs = self.gaps = self.snapshots = 0
+        self.duplicate = self.reordered = 0
         #: Of each resync: when something was last received before, and when it came.
         self.behind: list[tuple[int, int]] = []
         self.last = 0
@@ -83,7 +83,6 @@ class Observer:
         gap = 0
         if not late:
             gap = int((square, node) in self._numbers and batch.previous not in (0, known))
-            self.gaps += gap
             self._numbers[square, node] = number
         row = len(self._rows)
         self._rows.append((now, *square, len(batch.events), batch.replaced, gap))
@@ -108,7 +107,6 @@ class Observer:
     def snapshot(self, payload: bytes, now: int) -> None:
         """Take in a snapshot's payload."""
         self.last = now
-        self.snapshots += 1
         kind, column, row, sent, entries = msgpack.unpackb(payload)
         assert kind == SNAPSHOT
         square = column, row
@@ -140,7 +138,6 @@ class Observer:
 
     def resync(self, now: int) -> None:
         """The server says that events were missed: everything follows anew."""
-        self.resyncs += 1
         self.behind.append((self.last, now))
         self.players.clear()
         self._removed.clear()
@@ -187,8 +184,6 @@ class Observer:
             "screens": np.array([np.array(column, dtype=np.int64) for column in screens]).T,
             "duplicate": self.duplicate,
             "reordered": self.reordered,
-            "gaps": self.gaps,
-            "snapshots": self.snapshots,
         }
 
     def _holds(self, square: Square) -> bool:

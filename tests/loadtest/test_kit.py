@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from loadtest.kit import signals
-from loadtest.kit.options import amount, whole
+from loadtest.kit.options import amount, file, folder, whole
 from loadtest.kit.processes import ROOT, Program, Trouble
 from loadtest.kit.signals import Interrupted
 
@@ -144,3 +144,14 @@ def test_what_is_no_whole_number_in_range_is_refused(text):
 def test_what_is_no_number_in_range_is_refused(text):
     with pytest.raises(argparse.ArgumentTypeError, match=" is not a number from 1 to 10$"):
         amount(1, 10)(text)
+
+
+def test_the_folder_of_what_is_to_be_written_is_made_or_refused(tmp_path):
+    assert file(str(tmp_path / "a" / "run.json")).parent.is_dir()
+    assert folder(str(tmp_path / "b" / "c")).is_dir()
+    (tmp_path / "full").touch()
+    for take, text in ((folder, "full/a"), (file, "full/run.json")):
+        with pytest.raises(argparse.ArgumentTypeError, match="^nothing can be written to .*full"):
+            take(str(tmp_path / text))
+    with pytest.raises(argparse.ArgumentTypeError, match=" is a folder, and no file$"):
+        file(str(tmp_path / "a"))

@@ -15,7 +15,6 @@ import psutil
 
 from loadtest.chaos.ground import RESTART_WITHIN, Ground
 from loadtest.kit import signals
-from loadtest.kit.processes import PARTING
 from loadtest.swarm.visitor import Visitor, connected
 
 #: Does the fault, and returns when it was over, by the run's clock: the promise counts from then.
@@ -61,7 +60,7 @@ def _kill_supervisor(ground: Ground) -> int:
 def _terminate(ground: Ground) -> int:
     assert ground.target.program is not None
     ground.server.terminate()
-    ground.target.program.wait(PARTING)
+    ground.target.program.wait(RESTART_WITHIN)
     ground.restart()
     return ground.now()
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import msgpack
 
+from loadtest.kit import signals
 from loadtest.swarm import target, wire
 from loadtest.swarm.visitor import Address, Visitor, connected
 
@@ -238,12 +239,13 @@ class Field:
             self._ready.register(player.socket, selectors.EVENT_READ, player)
 
     def run(self, seconds: float) -> None:
-        """Let them play, and forget what was measured before."""
+        """Let them play, and forget what was measured before. Raises Interrupted."""
         self.pongs, self.moves, self.gap = [], [], 0.0
         self._reader.turn()
         self.heard = time.monotonic()
         until = self.heard + seconds
         while (now := time.monotonic()) < until:
+            signals.check()
             for key, _ in self._ready.select(0.002):
                 self._read(key.data)
             for player in self._players:

@@ -17,6 +17,7 @@ import msgpack
 
 from brokers import open_broker
 from brokers.sealed import Sealed
+from loadtest.kit import signals
 from server.clients.admission import Admission
 from server.clients.session import Session
 from server.clients.tokens import Tokens
@@ -25,7 +26,6 @@ from server.loop import Loop
 from server.messages import protocol
 from server.node import Node
 from server.websocket.frames import BINARY
-from world.events import Corner
 from world.grid import Grid
 from world.terrain import Terrain
 
@@ -160,7 +160,7 @@ class Bench:
         for turn in range(count):
             square = squares[turn % len(squares)]
             now = self.loop.now()
-            entries = self.node.entries(square, Corner(square, self.node.grid.span, now))
+            entries = self.node.outbox.entries(square, now)
             protocol.snapshot(square, now, entries)
             players += len(entries)
         return (time.process_time() - before) / players * 1e6
@@ -183,13 +183,15 @@ def seals(count: int) -> float:
 
 
 def measure(players: int = PLAYERS, repeats: int = REPEATS) -> dict[str, float]:
-    """Return the medians of all figures, in us of CPU, of so many repeats with so many players."""
+    """Return the medians of all figures, in us of CPU, of so many repeats with so many players.
+    Raises Interrupted."""
     random.seed(1)
     bench = Bench(players)
     gc.collect()
     gc.freeze()
     found: dict[str, list[float]] = {}
     for _ in range(repeats):
+        signals.check()
         for name, measured in (
             ("a walk", bench.moves(players, "walk")),
             ("a click", bench.moves(players, "go")),

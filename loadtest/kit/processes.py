@@ -109,8 +109,7 @@ class Program:
         while True:
             # What it said before its end is there once it has ended.
             over = self.process.poll() is not None or time.monotonic() >= until
-            data = os.pread(self._output.fileno(), 1 << 16, self._at)
-            line, newline, _ = data.partition(b"\n")
+            line, newline, _ = _read(self._output, self._at).partition(b"\n")
             if newline:
                 self._at += len(line) + 1
                 return line.decode(errors="replace")
@@ -136,7 +135,8 @@ class Program:
             self.process.stdin.flush()
 
     def wait(self, seconds: float) -> bool:
-        """Say whether it ends within so many seconds, once it has. Raises Interrupted."""
+        """Wait for its end; return False where it does not come in so many seconds. Raises
+        Interrupted."""
         until = time.monotonic() + seconds
         while self.process.poll() is None:
             if time.monotonic() >= until:
@@ -146,7 +146,7 @@ class Program:
 
     def errors(self) -> str:
         """Return what it has written to standard error."""
-        return _read(self._errors)
+        return _read(self._errors).decode(errors="replace")
 
     def death(self) -> str:
         """Return a sentence about how it has ended, if it has."""
@@ -161,7 +161,7 @@ class Program:
         """Return the line that tells most of all it has written: an error, or the last one."""
         status = self.process.poll()
         ended = f"it ended with exit status {status}" if status is not None else "it says nothing"
-        return _telling(_read(self._output) + self.errors()) or ended
+        return _telling(_read(self._output).decode(errors="replace") + self.errors()) or ended
 
     def end(self, patience: float = PARTING) -> None:
         """End it, as an operator would, and after so many seconds by force; what it has started
@@ -186,10 +186,10 @@ class Program:
         self._errors.close()
 
 
-def _read(file: IO[bytes]) -> str:
-    # Not by its own position, which it shares with the program.
+def _read(file: IO[bytes], begin: int = 0) -> bytes:
+    """Return what a file has from there on; its own position is the program's too."""
     size = os.fstat(file.fileno()).st_size
-    return os.pread(file.fileno(), size, 0).decode(errors="replace")
+    return os.pread(file.fileno(), max(size - begin, 0), begin)
 
 
 def _telling(text: str) -> str:

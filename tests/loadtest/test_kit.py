@@ -40,6 +40,11 @@ def test_a_line_is_waited_for_and_the_rest_is_kept():
         assert program.line(PATIENCE) is None
 
 
+def test_a_line_may_be_long():
+    with python("print('x' * 300_000); print('last')") as program:
+        assert program.line(PATIENCE) == "x" * 300_000 and program.line(PATIENCE) == "last"
+
+
 def test_what_is_told_is_heard():
     with python("print(input())", hears=True) as program:
         program.tell({"number": 7})

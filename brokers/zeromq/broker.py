@@ -57,8 +57,8 @@ class ZeroMQLink(Link):
             self._pair.unsubscribe(gone)
 
     def put(self, channel: str, payload: bytes) -> bool:
-        pair = self._pair
-        return pair is not None and pair.in_use and pair.send(_topic(channel), payload)
+        topic, pair = _topic(channel), self._pair
+        return pair is not None and pair.in_use and pair.send(topic, payload)
 
     def _open(self) -> None:
         self._epoch += 1

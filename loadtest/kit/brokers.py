@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 
 from loadtest.kit import signals
 from loadtest.kit.processes import START, Program, Trouble, find
@@ -109,12 +110,47 @@ def _forwarder(stack: ExitStack, *where: str) -> Program:
     return program
 
 
+def nats(stack: ExitStack) -> Started:
+    """Start a nats-server."""
+    [port] = free_ports(1)
+    command = [find("nats-server", "nats-server"), "--addr", "127.0.0.1", "--port", str(port)]
+    program = stack.enter_context(Program([*command, "--log", "/dev/stdout"], "nats-server"))
+    program.ready("Server is ready")
+    return f"nats://127.0.0.1:{port}", [program]
+
+
+def mosquitto(stack: ExitStack) -> Started:
+    """Start a mosquitto as docs/operations.md advises: it drops nothing, and does not wait."""
+    [port] = free_ports(1)
+    configuration = Path(_folder(stack)) / "mosquitto.conf"
+    configuration.write_text(
+        "max_queued_messages 1000000\nset_tcp_nodelay true\nlog_type warning\n"
+        f"listener {port} 127.0.0.1\nallow_anonymous true\n"
+    )
+    command = [find("mosquitto", "mosquitto"), "-c", str(configuration)]
+    program = stack.enter_context(Program(command, "mosquitto"))
+    # What it says of itself it keeps until there is enough of it to write.
+    until = time.monotonic() + START
+    while not _listens(port):
+        if program.death() or time.monotonic() > until:
+            raise Trouble(f"mosquitto does not start: {program.last_words()}")
+        signals.sleep(0.05)
+    return f"mqtt://127.0.0.1:{port}", [program]
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 def _folder(stack: ExitStack) -> str:
     return stack.enter_context(tempfile.TemporaryDirectory(prefix="flatlands-broker-"))
 
 
 #: What is started for a URL without a host, by its scheme.
 STARTERS: dict[str, Callable[[ExitStack], Started]] = {
+    "mqtt": mosquitto,
+    "nats": nats,
     "redis": redis,
     "rediscluster": redis_cluster,
     "zeromq": forwarder,

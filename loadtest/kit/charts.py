@@ -20,6 +20,8 @@ from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 COLOURS = {
     "redis": "#c8442f",
     "zeromq": "#1d70a2",
+    "nats": "#2a9d8f",
+    "mqtt": "#b5832b",
     "memory": "#5c8a3c",
     "null": "#85857f",
     "ring": "#7d5ba6",

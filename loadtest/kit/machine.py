@@ -28,6 +28,8 @@ def machine() -> dict[str, Any]:
         "load_before": round(os.getloadavg()[0], 2),
         "python": platform.python_version(),
         "redis": said("redis-server", "--version"),
+        "mosquitto": said("mosquitto", "-h").partition("\n")[0],
+        "nats": said("nats-server", "--version"),
         "redis-py": version("redis"),
         "libzmq": zmq.zmq_version(),
         **{name: version(name) for name in PACKAGES},

@@ -50,7 +50,8 @@ def clean_environment() -> dict[str, str]:
 
 def find(program: str, package: str) -> str:
     """Return the path of a program. Raises Trouble, which names Debian's package."""
-    path = shutil.which(program)
+    # Servers are often where only root's PATH looks.
+    path = shutil.which(program) or shutil.which(program, path="/usr/sbin")
     if path is None:
         raise Trouble(f"{program} is not installed (Debian: apt-get install {package})")
     return path

@@ -69,7 +69,7 @@ def open_brokers(series: Series, options: Options, children: Children) -> tuple[
     """Start the brokers of a series, or take the user's; return the URL, and those started."""
     if series.broker == "memory":
         return "memory://two-queues", []
-    given = {"redis": options.redis, "zeromq": options.zeromq}[series.broker]
+    given = {"redis": options.redis, "zeromq": options.zeromq}.get(series.broker)
     if given:
         if series.brokers > 1:
             raise Trouble(f"{series.name} is measured with brokers of its own only")

@@ -20,6 +20,8 @@ LOOK = {
     "redis-ring": (tint(COLOURS["ring"], -0.2), "D"),
     "zeromq": (COLOURS["zeromq"], "o"),
     "zeromq-ring": (tint(COLOURS["ring"], 0.25), "D"),
+    "nats": (COLOURS["nats"], "o"),
+    "mqtt": (COLOURS["mqtt"], "o"),
     "memory": (COLOURS["memory"], "o"),
     "go-redis": (tint(COLOURS["redis"], -0.5), "^"),
     "go-zeromq": (tint(COLOURS["zeromq"], -0.45), "^"),

@@ -44,6 +44,8 @@ SERIES = {
         Series("redis-ring", f"Redis, a ring of {RING}", "redis", brokers=RING),
         Series("zeromq", "ZeroMQ", "zeromq", past="py_zmq"),
         Series("zeromq-ring", f"ZeroMQ, a ring of {RING}", "zeromq", brokers=RING),
+        Series("nats", "NATS", "nats"),
+        Series("mqtt", "MQTT", "mqtt"),
         Series("memory", "memory (one process)", "memory", together=True),
         Series("go-redis", "Redis, Go", "redis", client="go", past="go_redis"),
         Series("go-zeromq", "ZeroMQ, Go", "zeromq", client="go", past="go_zmq"),

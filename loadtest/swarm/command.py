@@ -19,9 +19,10 @@ from loadtest.swarm.target import there
 EPILOG = """scenarios:
 {}
 
-A URL of a broker without a host (redis://, rediscluster://, zeromq://, zeromq+ipc://) starts one
-for the run; several with commas between are a ring. The exit code is 0 if all was right, 1 if the
-oracle or the run failed, 2 for bad options, 3 if the swarm itself was too slow to be believed."""
+A URL of a broker without a host (redis://, rediscluster://, zeromq://, zeromq+ipc://, nats://,
+mqtt://) starts one for the run; several with commas between are a ring. The exit code is 0 if all
+was right, 1 if the oracle or the run failed, 2 for bad options, 3 if the swarm itself was too slow
+to be believed."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

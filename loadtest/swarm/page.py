@@ -99,7 +99,7 @@ def _verdict(runs: Sequence[Result]) -> Verdict | None:
 
 
 def _colour(broker: str) -> str:
-    kind = "ring" if ",redis" in broker or ",zeromq" in broker else broker.partition("://")[0]
+    kind = "ring" if broker.count("://") > 1 else broker.partition("://")[0]
     kind = {"zeromq+ipc": "zeromq", "its own forwarder": "zeromq"}.get(kind, kind)
     if kind == "rediscluster":
         return charts.tint(charts.COLOURS["redis"], 0.4)

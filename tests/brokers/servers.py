@@ -64,7 +64,9 @@ class Server:
         self.folder = Path(tempfile.mkdtemp(prefix=f"flatlands-{self.program}-"))
         self.tls = tls
         self.login = login
-        self._command = [self.program, *self.configured(*options)]
+        # Servers are often where only root's PATH looks.
+        program = shutil.which(self.program) or shutil.which(self.program, path="/usr/sbin")
+        self._command = [program or self.program, *self.configured(*options)]
         self.process: subprocess.Popen[bytes] | None = None
 
     def configured(self, *options: str) -> list[str]:

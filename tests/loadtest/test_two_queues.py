@@ -94,7 +94,7 @@ def children_at_work(process, number, busy):
 
 
 def test_every_message_is_accounted_for_on_every_broker(out, tmp_path, capsys):
-    series = "redis-unbuffered,redis-buffered,redis,zeromq,memory"
+    series = "redis-unbuffered,redis-buffered,redis,zeromq,nats,mqtt,memory"
     status = measure(out, series, "--rate", str(RATE), "--report", str(tmp_path / "report"))
     assert (status, capsys.readouterr().err) == (0, "")
     points, troubles = points_of(out)

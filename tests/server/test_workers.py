@@ -206,9 +206,9 @@ def test_a_start_that_is_slow_ends_nobody_else_and_is_tried_anew(tmp_path, monke
 
 
 def test_workers_that_end_by_themselves_at_the_first_start_end_the_server():
-    ended = run("--workers", "2", "--broker", "nats://x", "--port", "0")
+    ended = run("--workers", "2", "--broker", "amqp://x", "--port", "0")
     assert ended.returncode == 1 and "Traceback" not in ended.stderr
-    assert "no broker is called 'nats://x'" in ended.stderr
+    assert "no broker is called 'amqp://x'" in ended.stderr
     assert "nothing was started: worker 1 (process " in ended.stderr.splitlines()[-1]
 
 

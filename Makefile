@@ -1,5 +1,6 @@
 # make play   the game at http://localhost:8000 (PORT=... for another port)
 # make swarm  twenty seconds of a thousand bots: what the server does, and whether it is right
+# make check  in a minute: lint, types, and all tests that run in one process
 # make test   all tests; sets up what they need
 # make simulate  random worlds of several nodes in which everything goes wrong, for a minute:
 #             SECONDS=... for longer, FIRST=... from a seed on, SEED=... plays one of them again
@@ -23,7 +24,7 @@ JS = tests/js
 javascript = @if command -v npm > /dev/null; then npm run --silent --prefix $(JS) $(1); \
   else echo "The JavaScript in static/ is not looked at: npm is not on this machine."; fi
 
-.PHONY: play swarm chaos truth bench bench-peers test simulate fuzz lint types autobahn vectors lock clean
+.PHONY: play swarm chaos truth bench bench-peers check test simulate fuzz lint types autobahn vectors lock clean
 
 play: .venv/playable .flatlands-secret
 	@PORT=$(PORT) WALKERS=$(WALKERS) SECRET_KEY=$${SECRET_KEY:-$$(cat .flatlands-secret)} \
@@ -51,6 +52,9 @@ bench-floods: .venv/measurable
 
 bench-peers: .venv/measurable .venv-peers/installed $(NODE_PEERS)/node_modules/.package-lock.json
 	@$(BIN)/python -m loadtest.peers --report tests/output/peers --json tests/output/peers/run.json
+
+check: lint types
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not (process or browser or load)"
 
 test: .venv/testable
 	@sh tests/need.sh

@@ -1,5 +1,10 @@
 """What holds for all tests."""
 
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -10,6 +15,49 @@ settings.register_profile(
     "flatlands", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("flatlands")
+
+BROWSER = Path(__file__).parent / "browser"
+
+#: The markers of tests that start programs: `make check` leaves them out.
+STARTING = ("process", "browser", "load")
+
+#: What Python tells its audit hooks when a program is started.
+STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "os.exec"}
+
+
+class _Watched:
+    """The test that runs, if it is one that may start no program."""
+
+    name: str | None = None
+
+
+def _start_no_program(event: str, arguments: tuple[Any, ...]) -> None:
+    if event in STARTS and _Watched.name is not None:
+        pytest.fail(
+            f"{_Watched.name} starts a program ({event}): mark it with one of {', '.join(STARTING)}"
+        )
+
+
+sys.addaudithook(_start_no_program)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark all that needs a browser, before -m chooses."""
+    for item in items:
+        if BROWSER in item.path.parents:
+            item.add_marker("browser")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Let a test without a marker that says so start no program, nor any of its fixtures."""
+    marked = any(item.get_closest_marker(name) for name in STARTING)
+    _Watched.name = None if marked else item.nodeid
+    try:
+        return (yield)
+    finally:
+        _Watched.name = None
 
 
 @pytest.fixture(autouse=True)

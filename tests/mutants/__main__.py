@@ -1,0 +1,51 @@
+"""`python -m tests.mutants`: change the code in small ways, one at a time; does a test fail?
+
+Prints each change that no test notices, and the share of those that one does. Only tests that start
+no program are asked, and of them those that carry out the changed line.
+"""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from needs import packages
+
+with packages("test"):
+    import pytest
+    from hypothesis import settings
+
+    from tests.mutants.run import Mutants
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+#: What is changed, and the tests that are asked.
+TARGETS = {
+    "world": ["tests/world"],
+    "server/claims.py": ["tests/server/test_ghosts.py"],
+}
+
+
+def main() -> int:
+    """Do what the command line says; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=600, help="how long at most (default 600)")
+    parser.add_argument("targets", nargs="*", choices=[[], *TARGETS], help="default: all")
+    given = parser.parse_args()
+    # The same examples for each mutant.
+    settings.register_profile("mutants", derandomize=True, database=None, deadline=None)
+    for target in given.targets or TARGETS:
+        path = ROOT / target
+        paths = sorted(path.rglob("*.py")) if path.is_dir() else [path]
+        plugin = Mutants(paths, given.seconds, os.cpu_count() or 1)
+        options = ["-q", "-p", "no:cacheprovider", "--no-header", "--hypothesis-profile=mutants"]
+        options += ["-m", "not (process or browser or load)"]
+        pytest.main([*options, *TARGETS[target]], [plugin])
+        killed = plugin.tried - len(plugin.survivors)
+        share = killed / plugin.tried if plugin.tried else 0.0
+        print(f"{target}: {killed} of {plugin.tried} killed ({share:.0%}), of {plugin.of} in all")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

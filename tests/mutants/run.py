@@ -1,0 +1,136 @@
+"""A plugin of pytest: instead of running the tests once it runs those that can see a mutant, for
+each mutant, in a child process of its own.
+
+All tests are collected in one process that runs none of them, so nothing they leave behind (caches,
+say) hides a mutant. A first child runs all of them and tells which lines of the code each carries
+out and how long it takes. A mutant's child puts the changed code into the function, and runs the
+tests that carry out its line, the quickest first, until one fails.
+"""
+
+import gc
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType
+from typing import Any
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+from tests.mutants.changes import Mutant, mutants_of
+
+#: Seconds of tests that a mutant is given at most, by what they took without it.
+TESTS_S = 10.0
+
+#: A mutant has caught itself in a loop after so many times the seconds of its tests, and these.
+PATIENCE, PATIENCE_S = 5, 10
+
+#: What a child exits with.
+SURVIVED, KILLED = 0, 1
+
+
+class Mutants:
+    """The plugin; `survivors` and `tried` are known after the run."""
+
+    def __init__(self, paths: Sequence[Path], seconds: float, at_once: int) -> None:
+        self._mutants = [mutant for path in paths for mutant in mutants_of(path)]
+        # So that those that are tried in a short time are a fair sample of all.
+        random.Random(1).shuffle(self._mutants)
+        self._paths = {str(path) for path in paths}
+        self._seconds, self._at_once = seconds, at_once
+        self.of, self.tried = len(self._mutants), 0
+        self.survivors: list[Mutant] = []
+
+    @pytest.hookimpl
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        seen = self._first_run(session.items)
+        functions: dict[tuple[str, str, int], list[FunctionType]] = defaultdict(list)
+        for one in gc.get_objects():
+            if isinstance(one, FunctionType) and one.__code__.co_filename in self._paths:
+                functions[_key(one.__code__)].append(one)
+        running: dict[int, Mutant] = {}
+        until = time.monotonic() + self._seconds
+        for mutant in self._mutants:
+            if time.monotonic() > until:
+                break
+            self.tried += 1
+            items, costs = [], 0.0
+            for cost, at in seen[str(mutant.path), mutant.line]:
+                if costs < TESTS_S:
+                    items.append(session.items[at])
+                    costs += cost
+            if len(running) == self._at_once:
+                self._await_one(running)
+            pid = os.fork()
+            if not pid:
+                signal.alarm(int(costs * PATIENCE) + PATIENCE_S)
+                os._exit(_stands(items, functions[_key(mutant.code)], mutant.code))
+            running[pid] = mutant
+        while running:
+            self._await_one(running)
+        return True
+
+    def _await_one(self, running: dict[int, Mutant]) -> None:
+        pid, status = os.wait()
+        mutant = running.pop(pid)
+        if os.waitstatus_to_exitcode(status) == SURVIVED:
+            self.survivors.append(mutant)
+            print(f"{mutant.path}:{mutant.line}: {mutant.words}", flush=True)
+
+    def _first_run(self, items: list[pytest.Item]) -> dict[tuple[str, int], list[Any]]:
+        """Run all tests in a child; return (path, line) -> [(seconds, index of a test)], the
+        quickest first."""
+        reading, writing = os.pipe()
+        if not os.fork():
+            with open(writing, "w") as answer:
+                json.dump([_carried_out(item, self._paths) for item in items], answer)
+            os._exit(0)
+        os.close(writing)
+        with open(reading) as answer:
+            told = json.load(answer)
+        os.wait()
+        seen = defaultdict(list)
+        for at, (seconds, lines) in enumerate(told):
+            for path, line in lines:
+                seen[path, line].append((seconds, at))
+        return defaultdict(list, {where: sorted(tests) for where, tests in seen.items()})
+
+
+def _key(code: CodeType) -> tuple[str, str, int]:
+    return code.co_filename, code.co_name, code.co_firstlineno
+
+
+def _passes(item: pytest.Item) -> bool:
+    return not any(report.failed for report in runtestprotocol(item, log=False, nextitem=None))
+
+
+def _carried_out(item: pytest.Item, paths: set[str]) -> tuple[float, list[tuple[str, int]]]:
+    """Run a test; return how many seconds it takes and the lines that it carries out."""
+    lines: set[tuple[str, int]] = set()
+
+    def trace(frame: FrameType, event: str, _argument: object) -> Any:
+        if frame.f_code.co_filename not in paths:
+            return None
+        lines.add((frame.f_code.co_filename, frame.f_lineno))
+        return trace
+
+    sys.settrace(trace)
+    passes = _passes(item)
+    sys.settrace(None)
+    assert passes, f"{item.nodeid} fails without any mutant"
+    began = time.process_time()
+    assert _passes(item), f"{item.nodeid} fails when it runs once more"
+    return time.process_time() - began, sorted(lines)
+
+
+def _stands(items: list[pytest.Item], functions: list[FunctionType], code: CodeType) -> int:
+    """Run tests with a function's changed code; return SURVIVED or KILLED."""
+    for function in functions:
+        function.__code__ = code
+    return SURVIVED if all(map(_passes, items)) else KILLED

@@ -53,6 +53,5 @@ fi
 [ -z "$missing" ] && exit 0
 echo "The tests need these programs, which are not on this machine:$missing" >&2
 command -v apt-get >/dev/null 2>&1 && echo "Install them: sudo apt-get install$packages" >&2
-echo "The tests of the rules, and most of the server, run without them:" >&2
-echo "  .venv/bin/python -m pytest tests/world tests/server" >&2
+echo "All tests that start no program run without them: make check" >&2
 exit 1

@@ -57,6 +57,7 @@ def test_the_lock_has_every_package_that_is_asked_for_and_what_that_needs(name):
                 waiting.append(key)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("command", "target"),
     [
@@ -85,6 +86,7 @@ def test_a_command_without_its_packages_says_in_a_sentence_what_to_do(command, t
     ), ended.stderr
 
 
+@pytest.mark.process
 def test_what_the_dockerfile_copies_is_enough_to_serve(tmp_path):
     lines = (ROOT / "Dockerfile").read_text().splitlines()
     steps = [line.partition(" ")[::2] for line in lines if line and line[0] != "#"]
@@ -130,6 +132,7 @@ def test_what_the_dockerfile_copies_is_enough_to_serve(tmp_path):
         server.stdout.close()
 
 
+@pytest.mark.process
 def test_the_unit_serves_behind_its_proxy_with_the_variables_that_the_docs_give_it():
     text = (ROOT / "docs/operations.md").read_text()
     block = re.search(r"<<END\n(.*?)\n    END\n", text, re.S)[1]
@@ -158,6 +161,7 @@ def test_a_server_that_is_started_here_has_no_options_but_those_it_is_given():
     assert not set(PASSED_ON) & {*settings.VARIABLES, settings.HEROKU}
 
 
+@pytest.mark.process
 def test_all_programs_that_the_tests_lack_are_named_at_once(tmp_path):
     # A machine with next to nothing, where nothing can be installed.
     for program in ("grep", "id"):
@@ -168,9 +172,10 @@ def test_all_programs_that_the_tests_lack_are_named_at_once(tmp_path):
     assert ended.returncode == 1 and ended.stdout == ""
     for named in ("Chromium", "redis-server", "openssl"):
         assert named in ended.stderr
-    assert "pytest tests/world tests/server" in ended.stderr
+    assert "make check" in ended.stderr
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("command", "made_by"),
     [

@@ -51,7 +51,14 @@ EVERYWHERE = 32
 SEALED = ("redis", "zeromq", "ring of zeromq")
 
 
-@pytest.fixture(scope="module", params=[*BACKENDS, *(f"sealed {name}" for name in SEALED)])
+def marked(name):
+    """Return a parameter, marked unless all of its backend is in this process."""
+    return pytest.param(name, marks=() if "memory" in name else pytest.mark.process)
+
+
+@pytest.fixture(
+    scope="module", params=map(marked, [*BACKENDS, *(f"sealed {name}" for name in SEALED)])
+)
 def opening(request):
     """A function that opens a broker."""
     name = request.param.removeprefix("sealed ")

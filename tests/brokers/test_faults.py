@@ -28,6 +28,8 @@ from tests.brokers.faults import (
 from tests.brokers.servers import certify, free_port
 from tests.processes import ROOT, Proxy
 
+pytestmark = pytest.mark.process
+
 #: Starts a server of each kind: `running(tls=True)` is one over TLS.
 KINDS = {
     "redis": redis_servers.running,

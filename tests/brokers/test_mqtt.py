@@ -44,6 +44,7 @@ def test_packets_of_all_sizes_are_found_however_the_stream_is_cut(size):
         assert list(parse(chunks)) == [(PUBLISH, body) for body in bodies]
 
 
+@pytest.mark.process
 def test_mosquitto_sub_watches_a_square_and_mosquitto_pub_is_heard(opened):
     with running() as server:
         broker = opened(server.url)
@@ -92,6 +93,7 @@ def slow_reader(server, opened, monkeypatch, count):
     return slow, items
 
 
+@pytest.mark.process
 def test_what_a_server_drops_for_a_node_is_noticed_by_the_numbers(opened, monkeypatch):
     with running("max_queued_messages 20") as server:
         slow, items = slow_reader(server, opened, monkeypatch, 400)
@@ -100,6 +102,7 @@ def test_what_a_server_drops_for_a_node_is_noticed_by_the_numbers(opened, monkey
     assert slow.counters.dropped > 0
 
 
+@pytest.mark.process
 def test_a_server_that_drops_nothing_keeps_all_for_a_slow_node(opened, monkeypatch):
     with running() as server:
         slow, items = slow_reader(server, opened, monkeypatch, 400)
@@ -107,6 +110,7 @@ def test_a_server_that_drops_nothing_keeps_all_for_a_slow_node(opened, monkeypat
     assert slow.counters.dropped == slow.counters.reconnects == 0
 
 
+@pytest.mark.process
 def test_a_user_who_may_not_hear_is_told_so(opened, caplog, tmp_path):
     (tmp_path / "acl").write_text("topic write flatlands/#\n")
     with running(f"acl_file {tmp_path}/acl") as server:

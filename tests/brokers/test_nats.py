@@ -43,6 +43,7 @@ def test_messages_are_found_however_the_stream_is_cut():
         assert list(parse(chunks)) == expected, size
 
 
+@pytest.mark.process
 def test_a_subscriber_that_is_too_slow_is_cut_off_and_told_so(opened):
     with running("max_pending: 1MB", 'write_deadline: "1s"') as server:
         proxy = Proxy(server.port)
@@ -67,6 +68,7 @@ def test_a_subscriber_that_is_too_slow_is_cut_off_and_told_so(opened):
             proxy.close()
 
 
+@pytest.mark.process
 def test_what_a_user_may_not_publish_is_counted_and_told_once(opened, caplog):
     user = '{user: me, password: secret, permissions: {publish: "may.>", subscribe: ">"}}'
     with running(f"authorization: {{users: [{user}]}}") as server:
@@ -81,11 +83,13 @@ def test_what_a_user_may_not_publish_is_counted_and_told_once(opened, caplog):
         assert caplog.text.count("Permissions Violation") == 1 and "secret" not in caplog.text
 
 
+@pytest.mark.process
 def test_a_token_lets_in(opened):
     with running("authorization: {token: wise}") as server:
         make_live(opened(f"nats://wise@127.0.0.1:{server.port}"), "a")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "option, url, why",
     [
@@ -100,12 +104,14 @@ def test_a_server_that_will_not_do_is_told_of(opened, caplog, option, url, why):
         await_log(caplog, why)
 
 
+@pytest.mark.process
 def test_a_server_that_wants_tls_is_told_of(opened, caplog):
     with running(tls=True) as server:
         opened(f"nats://127.0.0.1:{server.port}")
         await_log(caplog, "begins with tls://")
 
 
+@pytest.mark.process
 def test_servers_of_a_cluster_are_one_broker(opened):
     route = free_port()
     joined = f'cluster: {{name: us, listen: "127.0.0.1:-1", routes: ["nats://127.0.0.1:{route}"]}}'

@@ -8,6 +8,8 @@ from brokers.base import PAYLOAD_LIMIT
 from tests.brokers.faults import await_reset, exchange, make_live
 from tests.brokers.redis_servers import running
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def opened():

@@ -19,6 +19,8 @@ from tests.brokers.faults import (
 )
 from tests.brokers.redis_servers import free_port, running, running_cluster
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture(scope="module")
 def cluster():

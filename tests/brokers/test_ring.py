@@ -161,6 +161,7 @@ def test_a_pump_that_fails_starts_again_and_is_counted(monkeypatch, caplog):
     whole.close()
 
 
+@pytest.mark.process
 def test_a_dead_member_harms_only_its_own_channels():
     with ExitStack() as stack:
         forwarders = [stack.enter_context(forwarding()) for _ in range(3)]

@@ -31,6 +31,8 @@ from tests.brokers.zeromq_forwarders import (
 )
 from tests.processes import Proxy
 
+pytestmark = pytest.mark.process
+
 BOTH = pytest.mark.parametrize("ipc", [False, True], ids=["tcp", "ipc"])
 
 

@@ -18,6 +18,7 @@ from tests.processes import ROOT
 PATIENCE, TRIES = 240, 3
 
 
+@pytest.mark.load
 @pytest.mark.alone
 def test_in_short_every_promise_is_kept():
     for _ in range(TRIES):

@@ -9,6 +9,8 @@ from loadtest.queues.children import Children
 from loadtest.queues.measure import PYTHON, Job, Options, jobs_of, run
 from loadtest.queues.series import SERIES
 
+pytestmark = pytest.mark.load
+
 RATE = 500
 
 

@@ -15,6 +15,8 @@ from loadtest.kit.options import amount, file, folder, whole
 from loadtest.kit.processes import ROOT, Program, Trouble
 from loadtest.kit.signals import Interrupted
 
+pytestmark = pytest.mark.process
+
 #: Seconds that anything here may take on a busy machine.
 PATIENCE = 30
 

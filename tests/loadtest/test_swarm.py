@@ -18,6 +18,8 @@ from tests.brokers.redis_servers import free_port
 from tests.loadtest import truth
 from tests.processes import ROOT, ServerProcess, serving
 
+pytestmark = pytest.mark.load
+
 #: Seconds that a run of the swarm may take besides what it measures.
 PATIENCE = 60
 

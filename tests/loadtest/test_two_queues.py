@@ -19,6 +19,8 @@ from loadtest.queues.command import main
 from tests.brokers.redis_servers import running
 from tests.brokers.zeromq_forwarders import forwarding
 
+pytestmark = pytest.mark.load
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 #: Seconds that a run may take to get somewhere.

@@ -13,6 +13,8 @@ import pytest
 from tests.processes import PATIENCE, serving
 from tests.socket_client import SocketClient
 
+pytestmark = pytest.mark.process
+
 ADMIN = "an-admin-token-of-tests"
 ERROR = 24
 

@@ -18,6 +18,8 @@ from server.websocket.handshake import websocket_server
 from tests.processes import serving
 from tests.socket_client import SocketClient
 
+pytestmark = pytest.mark.process
+
 GET = b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 

@@ -18,6 +18,8 @@ from tests.processes import ROOT, ServerProcess
 from tests.server.test_worlds import together
 from tests.socket_client import SocketClient
 
+pytestmark = pytest.mark.process
+
 NODES = Channels(WORLD, 2013, 16).nodes
 
 

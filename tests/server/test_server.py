@@ -15,6 +15,8 @@ from tests.processes import ROOT, Proxy, ServerProcess, serving
 from tests.socket_client import SocketClient
 from world.track import UNIT
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture(scope="module")
 def server():

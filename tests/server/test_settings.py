@@ -81,12 +81,14 @@ def run(*arguments, descriptors=None):
                           preexec_fn=limited(descriptors))  # fmt: skip
 
 
+@pytest.mark.process
 def test_help_lists_every_option_with_its_variable():
     shown = run("--help").stdout
     for option, variable, *_ in settings._OPTIONS:
         assert option in shown and f"${variable}" in shown
 
 
+@pytest.mark.process
 def test_an_unknown_broker_is_refused_in_words():
     ended = run("--broker", "amqp://x", "--port", "0")
     assert ended.returncode == 2
@@ -94,6 +96,7 @@ def test_an_unknown_broker_is_refused_in_words():
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.process
 def test_a_taken_port_is_refused_in_words():
     with serving() as server:
         ended = run("--port", str(server.port))
@@ -104,6 +107,7 @@ def test_a_taken_port_is_refused_in_words():
         )
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("host", "shown"),
     [("127.0.0.1", "localhost"), ("0.0.0.0", "localhost"), ("::", "localhost"), ("::1", "[::1]")],
@@ -115,6 +119,7 @@ def test_the_address_that_is_shown_is_one_for_a_browser_on_this_machine(host, sh
             assert b"<title>" in page.read()
 
 
+@pytest.mark.process
 def test_a_host_that_is_none_is_refused_in_words():
     ended = run("--host", "256.1.2.3", "--port", "0")
     assert ended.returncode == 1
@@ -122,6 +127,7 @@ def test_a_host_that_is_none_is_refused_in_words():
     assert ended.stderr.count("\n") == 1
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("signal", ["SIGTERM", "SIGINT"])
 def test_a_signal_ends_it_well(signal):
     import signal as signals

@@ -14,6 +14,8 @@ import pytest
 from tests.server.client_frames import client_close, client_frame
 from tests.server.violations import LIMIT, VIOLATIONS
 
+pytestmark = pytest.mark.process
+
 SENTENCE = re.compile(r"[A-Z].* .*\.")
 KEY_HEADER = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
 HANDSHAKE = [

@@ -22,6 +22,8 @@ from tests.processes import PATIENCE, ROOT, serving
 from tests.server.test_settings import run
 from tests.socket_client import SocketClient
 
+pytestmark = pytest.mark.process
+
 
 def children(server, what="listen-fd"):
     """Return the workers of a supervisor: its children that serve."""

@@ -14,6 +14,8 @@ from tests.processes import ROOT, ServerProcess
 from tests.socket_client import SocketClient
 from world.track import UNIT
 
+pytestmark = pytest.mark.process
+
 JOINING = [name for name in BACKENDS if not name.startswith(("memory", "ring of memory"))]
 
 

@@ -6,6 +6,8 @@ import subprocess
 from tests.processes import ROOT, clean_environment
 from tests.vectors import load, make
 
+pytestmark = pytest.mark.process
+
 
 def test_the_pages_pure_modules_in_node():
     node = shutil.which("node")

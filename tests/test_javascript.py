@@ -3,12 +3,13 @@
 import shutil
 import subprocess
 
+import pytest
+
 from tests.processes import ROOT, clean_environment
 from tests.vectors import load, make
 
-pytestmark = pytest.mark.process
 
-
+@pytest.mark.process
 def test_the_pages_pure_modules_in_node():
     node = shutil.which("node")
     assert node, "node is not on this machine: make test installs it, or says what to install"

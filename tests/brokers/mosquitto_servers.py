@@ -1,18 +1,9 @@
 """Real MQTT servers as child processes on loopback, for as long as a block lasts."""
 
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 
-from tests.brokers.servers import (
-    PASSWORD,
-    QUOTED,
-    QUOTED_USER,
-    USER,
-    Server,
-    certify,
-    run,
-)
+from tests.brokers.servers import PASSWORD, USER, Server, certify, run
 
 
 class Mosquitto(Server):
@@ -42,21 +33,4 @@ class Mosquitto(Server):
         return ["-c", str(path)]
 
 
-@contextmanager
-def running(*options: str, tls: bool = False, login: bool = False) -> Iterator[Mosquitto]:
-    """Run a server."""
-    who = f"{QUOTED_USER}:{QUOTED}@" if login else ""
-    with run(Mosquitto(*options, tls=tls, login=who)) as server:
-        yield server
-
-
-@contextmanager
-def mqtt_url() -> Iterator[str]:
-    with running(login=True) as server:
-        yield server.url
-
-
-@contextmanager
-def mqtts_url() -> Iterator[str]:
-    with running(tls=True) as server:
-        yield server.url
+running = partial(run, Mosquitto)

@@ -2,18 +2,9 @@
 
 import json
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 
-from tests.brokers.servers import (
-    PASSWORD,
-    QUOTED,
-    QUOTED_USER,
-    USER,
-    Server,
-    certify,
-    run,
-)
+from tests.brokers.servers import PASSWORD, USER, Server, certify, run
 
 
 class Nats(Server):
@@ -42,20 +33,4 @@ class Nats(Server):
             return False
 
 
-@contextmanager
-def running(*options: str, tls: bool = False, login: bool = False) -> Iterator[Nats]:
-    """Run a server."""
-    with run(Nats(*options, tls=tls, login=f"{QUOTED_USER}:{QUOTED}@" if login else "")) as server:
-        yield server
-
-
-@contextmanager
-def nats_url() -> Iterator[str]:
-    with running(login=True) as server:
-        yield server.url
-
-
-@contextmanager
-def nats_tls_url() -> Iterator[str]:
-    with running(tls=True) as server:
-        yield server.url
+running = partial(run, Nats)

@@ -25,6 +25,7 @@ class Redis(Server):
     """A redis-server; its options are those of its command line."""
 
     scheme, tls_scheme, program = "redis", "rediss", "redis-server"
+    who = f":{QUOTED}@"
 
     def configured(self, *options):
         listen = ["--port", str(self.port)]
@@ -56,11 +57,7 @@ class Redis(Server):
         return answer.stdout.strip()
 
 
-@contextmanager
-def running(*options: str, tls: bool = False, login: bool = False) -> Iterator[Redis]:
-    """Run a server."""
-    with run(Redis(*options, tls=tls, login=f":{QUOTED}@" if login else "")) as server:
-        yield server
+running = partial(run, Redis)
 
 
 class Cluster:
@@ -151,21 +148,6 @@ def running_cluster(masters: int = 3, replicas: int = 0, tls: bool = False) -> I
             node.bus = (str(node.port), bus)
             nodes.append(node)
         yield Cluster(nodes, masters, tls)
-
-
-# What the contract is held against: one context manager each, which yields a URL.
-
-
-@contextmanager
-def redis_url() -> Iterator[str]:
-    with running(login=True) as server:
-        yield server.url
-
-
-@contextmanager
-def rediss_url() -> Iterator[str]:
-    with running(tls=True, login=True) as server:
-        yield server.url
 
 
 @contextmanager

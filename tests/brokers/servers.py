@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 #: Seconds that a server may take to start, or a cluster to agree.
 PATIENCE = 20
@@ -53,13 +54,18 @@ def certify() -> tuple[Path, Path]:
     return key, certificate
 
 
+_S = TypeVar("_S", bound="Server")
+
+
 class Server:
     """A server that can be killed, stalled and started again where it was."""
 
     #: The schemes of its URLs, without and with TLS, and its program.
     scheme, tls_scheme, program = "", "", ""
+    #: What stands in its URL where it asks for a password.
+    who = f"{QUOTED_USER}:{QUOTED}@"
 
-    def __init__(self, *options: str, tls: bool = False, login: str = "") -> None:
+    def __init__(self, *options: str, tls: bool = False, login: bool = False) -> None:
         self.port = free_port()
         self.folder = Path(tempfile.mkdtemp(prefix=f"flatlands-{self.program}-"))
         self.tls = tls
@@ -93,7 +99,9 @@ class Server:
     def url(self) -> str:
         """Return its URL, with its password, and with any certificate accepted."""
         scheme, _, rest = self.address.partition("://")
-        return f"{scheme}://{self.login}{rest}" + ("?ssl_cert_reqs=none" if self.tls else "")
+        return f"{scheme}://{self.who if self.login else ''}{rest}" + (
+            "?ssl_cert_reqs=none" if self.tls else ""
+        )
 
     def start(self) -> None:
         """Start it, as the first time."""
@@ -122,10 +130,18 @@ class Server:
 
 
 @contextmanager
-def run(server: Server) -> Iterator[Server]:
-    """Run a server."""
+def run(kind: type[_S], *options: str, tls: bool = False, login: bool = False) -> Iterator[_S]:
+    """Run a server of a kind; with `login` it asks for a password."""
+    server = kind(*options, tls=tls, login=login)
     try:
         server.start()
         yield server
     finally:
         server.close()
+
+
+@contextmanager
+def run_url(kind: type[Server], tls: bool = False, login: bool = False) -> Iterator[str]:
+    """Run a server, and yield its URL."""
+    with run(kind, tls=tls, login=login) as server:
+        yield server.url

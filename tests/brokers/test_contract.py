@@ -12,8 +12,11 @@ import gevent
 import pytest
 
 from brokers import BrokerClosed, Message, open_broker
-from tests.brokers import mosquitto_servers, nats_servers, redis_servers, zeromq_forwarders
-from tests.brokers.servers import PASSWORD, QUOTED
+from tests.brokers import zeromq_forwarders
+from tests.brokers.mosquitto_servers import Mosquitto
+from tests.brokers.nats_servers import Nats
+from tests.brokers.redis_servers import Redis, rediscluster_url
+from tests.brokers.servers import PASSWORD, QUOTED, run_url
 
 
 @contextmanager
@@ -26,17 +29,17 @@ def three(url):
 #: What is started once, and yields a broker's URL for as long as its block lasts.
 BACKENDS = {
     "memory": lambda: nullcontext("memory://contract"),
-    "redis": redis_servers.redis_url,
-    "rediss": redis_servers.rediss_url,
-    "rediscluster": redis_servers.rediscluster_url,
-    "nats": nats_servers.nats_url,
-    "tls": nats_servers.nats_tls_url,
-    "mqtt": mosquitto_servers.mqtt_url,
-    "mqtts": mosquitto_servers.mqtts_url,
+    "redis": partial(run_url, Redis, login=True),
+    "rediss": partial(run_url, Redis, tls=True, login=True),
+    "rediscluster": rediscluster_url,
+    "nats": partial(run_url, Nats, login=True),
+    "tls": partial(run_url, Nats, tls=True),
+    "mqtt": partial(run_url, Mosquitto, login=True),
+    "mqtts": partial(run_url, Mosquitto, tls=True),
     "zeromq": zeromq_forwarders.zeromq_url,
     "zeromq+ipc": zeromq_forwarders.zeromq_ipc_url,
     "ring of memory": lambda: nullcontext("memory://one,memory://two,memory://three"),
-    "ring of redis": lambda: three(redis_servers.redis_url),
+    "ring of redis": lambda: three(partial(run_url, Redis)),
     "ring of zeromq": lambda: three(zeromq_forwarders.zeromq_url),
 }
 

@@ -53,20 +53,6 @@ def server(running):
         yield server
 
 
-@pytest.fixture
-def opened():
-    brokers = []
-
-    def open_one(url, tls="verified"):
-        brokers.append(open_broker(url, tls))
-        return brokers[-1]
-
-    yield open_one
-    for broker in brokers:
-        broker.close()
-        assert broker.counters.errors == 0
-
-
 @pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
 def test_a_server_that_was_killed_is_found_again(running, opened, tls):
     with running(tls=tls) as server:

@@ -6,26 +6,12 @@ import gevent
 import pytest
 from gevent.event import Event
 
-from brokers import Message, Reset, open_broker
+from brokers import Message, Reset
 from brokers.base import PAYLOAD_LIMIT
 from brokers.mqtt import PACKET_LIMIT, PUBLISH, packet, parse, topic_of
 from tests.brokers.faults import await_log, drain, exchange, make_live
 from tests.brokers.mosquitto_servers import running
 from tests.brokers.servers import PATIENCE
-
-
-@pytest.fixture
-def opened():
-    brokers = []
-
-    def open_one(url):
-        brokers.append(open_broker(url))
-        return brokers[-1]
-
-    yield open_one
-    for broker in brokers:
-        broker.close()
-        assert broker.counters.errors == 0
 
 
 def test_a_topic_is_the_channels_name_and_holds_no_wildcard():

@@ -5,27 +5,13 @@ import time
 import gevent
 import pytest
 
-from brokers import Message, Reset, open_broker
+from brokers import Message, Reset
 from brokers.base import PAYLOAD_LIMIT
 from brokers.nats import parse, subject_of
 from tests.brokers.faults import PATIENCE, Ledger, await_log, await_publish, exchange, make_live
 from tests.brokers.nats_servers import running
 from tests.brokers.servers import free_port
 from tests.processes import Proxy
-
-
-@pytest.fixture
-def opened():
-    brokers = []
-
-    def open_one(url):
-        brokers.append(open_broker(url))
-        return brokers[-1]
-
-    yield open_one
-    for broker in brokers:
-        broker.close()
-        assert broker.counters.errors == 0
 
 
 def test_a_subject_can_be_watched_and_holds_no_wildcard():

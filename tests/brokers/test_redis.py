@@ -3,26 +3,12 @@
 import gevent
 import pytest
 
-from brokers import Reset, open_broker
+from brokers import Reset
 from brokers.base import PAYLOAD_LIMIT
 from tests.brokers.faults import await_reset, exchange, make_live
 from tests.brokers.redis_servers import running
 
 pytestmark = pytest.mark.process
-
-
-@pytest.fixture
-def opened():
-    brokers = []
-
-    def open_one(url):
-        brokers.append(open_broker(url))
-        return brokers[-1]
-
-    yield open_one
-    for broker in brokers:
-        broker.close()
-        assert broker.counters.errors == 0
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@ import time
 import gevent
 import pytest
 
-from brokers import Message, Reset, open_broker
+from brokers import Message, Reset
 from brokers.link import Link
 from brokers.redis.cluster import slot_of
 from tests.brokers.faults import (
@@ -26,20 +26,6 @@ pytestmark = pytest.mark.process
 def cluster():
     with running_cluster() as cluster:
         yield cluster
-
-
-@pytest.fixture
-def opened():
-    brokers = []
-
-    def open_one(url):
-        brokers.append(open_broker(url))
-        return brokers[-1]
-
-    yield open_one
-    for broker in brokers:
-        broker.close()
-        assert broker.counters.errors == 0
 
 
 def channels_of(cluster, each=1):

@@ -2,7 +2,7 @@ import os
 import random
 import signal
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 
 import gevent
 import pytest
@@ -34,19 +34,6 @@ from tests.processes import Proxy
 pytestmark = pytest.mark.process
 
 BOTH = pytest.mark.parametrize("ipc", [False, True], ids=["tcp", "ipc"])
-
-
-@pytest.fixture
-def opened():
-    brokers = []
-
-    def open_one(url):
-        brokers.append(open_broker(url))
-        return brokers[-1]
-
-    yield open_one
-    for broker in brokers:
-        broker.close()
 
 
 @pytest.fixture(scope="module")
@@ -506,22 +493,22 @@ def test_a_forwarder_that_is_not_there_is_complained_of_once(opened, caplog):
     assert caplog.text.count("no forwarder answers") == 1
 
 
-def test_a_callback_that_fails_costs_a_link_and_is_counted(opened, forwarder, monkeypatch, caplog):
-    broker = opened(forwarder.url)
-    make_live(broker, "a")
-    put, fails = broker._inbox.put, iter([True])
+def test_a_callback_that_fails_costs_a_link_and_is_counted(forwarder, monkeypatch, caplog):
+    with closing(open_broker(forwarder.url)) as broker:
+        make_live(broker, "a")
+        put, fails = broker._inbox.put, iter([True])
 
-    def fail_once(message):
-        if next(fails, False):
-            raise RuntimeError("a test")
-        put(message)
+        def fail_once(message):
+            if next(fails, False):
+                raise RuntimeError("a test")
+            put(message)
 
-    monkeypatch.setattr(broker._inbox, "put", fail_once)
-    broker.publish("a", b"lost")
-    await_reset(broker, "a")
-    exchange(broker, "a")
-    assert (broker.counters.errors, broker.counters.reconnects) == (1, 1)
-    assert "a test" in caplog.text
+        monkeypatch.setattr(broker._inbox, "put", fail_once)
+        broker.publish("a", b"lost")
+        await_reset(broker, "a")
+        exchange(broker, "a")
+        assert (broker.counters.errors, broker.counters.reconnects) == (1, 1)
+        assert "a test" in caplog.text
 
 
 def test_closing_frees_the_descriptors(forwarder):

@@ -100,7 +100,7 @@ class Broker(ABC):
         self.counters = Counters()
 
     @property
-    def ring_hash(self) -> str:
+    def identity(self) -> str:
         """A short text that is the same for all nodes whose brokers are the same ones."""
         return short_hash(bare(self.url))
 

@@ -86,7 +86,7 @@ class Ring(Broker):
         ]
 
     @property
-    def ring_hash(self) -> str:
+    def identity(self) -> str:
         return short_hash(",".join(self._names))
 
     def subscribe(self, *channels: str) -> None:

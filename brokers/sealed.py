@@ -36,8 +36,8 @@ class Sealed(Broker):
         self._seldom = Seldom()
 
     @property
-    def ring_hash(self) -> str:
-        return self._broker.ring_hash
+    def identity(self) -> str:
+        return self._broker.identity
 
     def subscribe(self, *channels: str) -> None:
         self._broker.subscribe(*channels)

@@ -244,7 +244,7 @@ class Peers:
         squares = [n for square, number in self._squares().items() for n in (*square, number)]
         size = peer_protocol.SQUARES * 3
         pages = [squares[at : at + size] for at in range(0, len(squares), size)] or [[]]
-        sent, ring = self._loop.now(), self._broker.ring_hash
+        sent, ring = self._loop.now(), self._broker.identity
         for part, some in enumerate(pages):
             message = peer_protocol.heartbeat(
                 self._id, sent, ring, self._channels.ground, state, part, len(pages), some
@@ -268,7 +268,7 @@ class Peers:
         if ground != self._channels.ground:
             self._misfit(node, OTHER_GROUND)
             return
-        if ring != self._broker.ring_hash:
+        if ring != self._broker.identity:
             # Some of its squares may be on the same brokers, so it is a node like others, too.
             self._misfit(node, OTHER_BROKERS)
         peer = self._peer(node)

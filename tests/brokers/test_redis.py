@@ -52,4 +52,4 @@ def test_valkey_is_another_name_of_redis(opened, scheme):
     with running(tls=scheme == "valkeys") as server:
         broker = opened(server.url.replace("redis", "valkey", 1))
         make_live(broker, "a")
-        assert broker.ring_hash == opened(server.url).ring_hash
+        assert broker.identity == opened(server.url).identity

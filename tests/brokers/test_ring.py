@@ -59,7 +59,7 @@ def test_rings_agree_whatever_the_order_and_the_passwords():
         ring_of("memory://a", "memory://c"),
         open_broker("memory://a"),
     ]
-    hashes = [each.ring_hash for each in rings]
+    hashes = [each.identity for each in rings]
     assert hashes[0] == hashes[1] == hashes[2] and len(set(hashes)) == 3
     for each in rings:
         each.close()

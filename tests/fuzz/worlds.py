@@ -371,7 +371,7 @@ class Stranger:
                 for n in (*s, self._some(1, 30))
             ]
             parts = self._some(1, 2)
-            ring = self.crowd.harness.broker.ring_hash
+            ring = self.crowd.harness.broker.identity
             ground = chance.choice((self.crowd.harness.node.channels.ground,) * 9 + ("1-16",))
             some = [self._time(), chance.choice((ring, ring, "other")), ground]
             return [34, node, *some, chance.choice((0, 0, 0, 1, 2)), 0, parts, where]

@@ -258,15 +258,15 @@ class Link(Broker):
         self._count = 0
         #: When the last message of each other link comes: none overtakes it.
         self._last: dict[Link, int] = {}
-        self._hash = super().ring_hash
+        self._hash = super().identity
         network.links.append(self)
 
     @property
-    def ring_hash(self) -> str:
+    def identity(self) -> str:
         return self._hash
 
-    @ring_hash.setter
-    def ring_hash(self, text: str) -> None:
+    @identity.setter
+    def identity(self, text: str) -> None:
         self._hash = text
 
     def subscribe(self, *channels: str) -> None:

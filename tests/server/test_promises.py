@@ -157,7 +157,7 @@ def heartbeat(harness, squares, state=0, part=0, parts=1, sent=None):
     flat = [number for square, number in squares.items() for number in (*square, number)]
     sent = harness.loop.now() if sent is None else sent
     message = peer_protocol.heartbeat(
-        NODE, sent, node.broker.ring_hash, node.channels.ground, state, part, parts, flat
+        NODE, sent, node.broker.identity, node.channels.ground, state, part, parts, flat
     )
     heard(harness, message, node.channels.nodes)
 

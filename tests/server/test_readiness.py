@@ -33,7 +33,7 @@ def warned(caplog, sentence):
 def forge(host, node, ground="2013-16", squares=(), sent=None):
     """Publish somebody's heartbeat."""
     now = host.loop.now() if sent is None else sent
-    ring = host.broker.ring_hash
+    ring = host.broker.identity
     beat = peer_protocol.heartbeat(node, now, ring, ground, 0, 0, 1, list(squares))
     host.broker.publish(host.node.channels.nodes, beat)
 
@@ -121,7 +121,7 @@ def test_of_two_worlds_that_start_together_neither_is_ready_until_one_is_gone():
 
 def test_a_server_with_other_brokers_is_the_misfit(one):
     other = one.host()
-    other.broker.ring_hash = "another ring"
+    other.broker.identity = "another ring"
     one.run(5000)
     assert reasons(one.hosts[0]) == [] and reasons(other) == [OTHER_BROKERS]
 

@@ -1,0 +1,21 @@
+"""What all tests of brokers use."""
+
+import pytest
+
+from brokers import open_broker
+
+
+@pytest.fixture
+def opened():
+    """A function that opens brokers, which are closed in the end. None of their greenlets and
+    callbacks may have failed."""
+    brokers = []
+
+    def open_one(url, tls="verified"):
+        brokers.append(open_broker(url, tls))
+        return brokers[-1]
+
+    yield open_one
+    for broker in brokers:
+        broker.close()
+        assert broker.counters.errors == 0

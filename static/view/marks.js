@@ -8,7 +8,7 @@ const GOAL_MS = 900;                      // ms of one pulse
 const PILL = 30, ARROW = 9, EDGE = 12;    // css px
 const LABEL = 110;                        // css px that a name in a pill takes at the most
 const HOME_COLOUR = '#ffd166';
-const SLIDES = 60, SLIDE = 12;            // steps along the edge to give way by; css px each
+const SLIDES = 180, SLIDE = 4;            // steps along the edge to give way by; css px each
 const TAU = Math.PI * 2;
 
 /** @type {{ at: { x: number, y: number, halfW: number, halfH: number }[], count: number }} The places of
@@ -36,7 +36,7 @@ export function drawGoal(ctx, state, screen) {
   }
 }
 
-/** Arrows for all of state.arrows that lie out of sight. Device px a css px: `dpr` for words,
+/** Arrows for all of state.arrows that lie out of sight and find room. Device px a css px: `dpr` for words,
  * `pageDpr` for the page's panels.
  * @param {import('../state.js').State} state */
 export function drawArrows(ctx, state, screen, dpr, pageDpr) {
@@ -48,7 +48,7 @@ export function drawArrows(ctx, state, screen, dpr, pageDpr) {
 }
 
 /** The middle of an arrow's pill on the edge of the area, as near to its direction as panels and
- * other arrows allow: it slides along the edge, to either side in turn. */
+ * other arrows allow: it slides along the edge, to either side in turn. Null where all is taken. */
 function edgePlace(dx, dy, area, halfW, halfH) {
   const middleX = (area.left + area.right) / 2, middleY = (area.top + area.bottom) / 2;
   const reachX = Math.max((area.right - area.left) / 2 - halfW, 1);
@@ -64,7 +64,7 @@ function edgePlace(dx, dy, area, halfW, halfH) {
     place.y = Math.round(middleY + place.y);
     if (!blocked(area, place.x, place.y, halfW, halfH)) return place;
   }
-  return { x: Math.round(middleX + dx * share), y: Math.round(middleY + dy * share) };
+  return null;
 }
 
 /** How far round the rectangle, clockwise from its upper left corner, a place on its edge is. */
@@ -117,7 +117,9 @@ function drawArrow(ctx, state, screen, arrow, area, dpr) {
   const pill = PILL * dpr, tip = ARROW * dpr, sign = 18 * dpr;
   const width = label.w + far.w + sign + 18 * dpr;
   const halfW = width / 2 + tip, halfH = pill / 2 + tip;
-  const place = edgePlace(dx, dy, area, halfW, halfH), { x, y } = place;
+  const place = edgePlace(dx, dy, area, halfW, halfH);
+  if (place === null) return;
+  const { x, y } = place;
   keepClear(x, y, halfW, halfH);
   drawTip(ctx, x, y, dx, dy, width / 2, pill / 2, tip, colour);
   ctx.fillStyle = 'rgba(20, 26, 36, 0.86)';

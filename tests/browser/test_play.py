@@ -254,6 +254,52 @@ def test_the_grid_can_be_seen_and_tells_what_is_held(alone, play):
     wait_for_colour(page, HELD, 0, before + 500)
 
 
+#: Notes the boxes of the pills, 30 css px high, that the last frame drew at the edge of the world.
+NOTE_PILLS = """
+  globalThis.pills = [];
+  const { roundRect } = CanvasRenderingContext2D.prototype, request = requestAnimationFrame;
+  globalThis.requestAnimationFrame = (draw) => request((at) => {
+    pills.length = 0;
+    draw(at);
+  });
+  CanvasRenderingContext2D.prototype.roundRect = function (x, y, w, h, ...rest) {
+    if (this.canvas.id === 'world' && h === 30) {
+      pills.push({ left: x, top: y, right: x + w, bottom: y + h });
+    }
+    return roundRect.call(this, x, y, w, h, ...rest);
+  };
+"""
+
+#: Puts three players around a place so many tiles from one's own.
+CROWD = """([dx, dy]) => {
+  const { own, replica } = flatlands.state, { x, y } = own.track;
+  for (const [i, [gapX, gapY]] of [[0, 0], [0, 2], [2, 0]].entries()) {
+    const track = { ...own.track, x: x + 1024 * (dx + gapX), y: y + 1024 * (dy + gapY) };
+    replica.players.set(i, { ...own, id: i, name: `A friend far away ${i}`, track });
+  }
+  replica.nameChanges++;
+}"""
+
+
+@pytest.mark.parametrize("size", [(568, 320), (667, 375)], ids=str)
+@pytest.mark.parametrize("away", [(34, 0), (-34, 1), (-34, 14), (0, 24)], ids=str)
+def test_marks_at_the_edge_of_a_low_screen_cover_neither_each_other_nor_panels(
+    alone, play, size, away
+):
+    viewport = {"width": size[0], "height": size[1]}
+    page = play("Scout", url=alone.url, script=NOTE_PILLS, viewport=viewport)
+    wait_for(page, "flatlands.state.panels.length > 0")
+    page.evaluate(CROWD, away)
+    wait_for(page, "pills.length > 0")
+    time.sleep(0.5)
+    pills, panels = page.evaluate("[pills, flatlands.state.panels]")
+    assert pills
+    for i, pill in enumerate(pills):
+        for other in pills[:i] + panels:
+            apart_x = pill["right"] <= other["left"] or other["right"] <= pill["left"]
+            assert apart_x or pill["bottom"] <= other["top"] or other["bottom"] <= pill["top"]
+
+
 def test_an_invitation_starts_a_guest_beside_its_sender(play, server):
     # As on a page without https: it may not copy, so the link is shown and selected.
     closed = "Object.defineProperty(navigator, 'clipboard', { value: undefined });"

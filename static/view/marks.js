@@ -48,7 +48,8 @@ export function drawArrows(ctx, state, screen, dpr, pageDpr) {
 }
 
 /** The middle of an arrow's pill on the edge of the area, as near to its direction as panels and
- * other arrows allow: it slides along the edge, to either side in turn. Null where all is taken. */
+ * other arrows allow: it slides along the edge, to either side in turn. Where all is taken it lies
+ * under the panels that are in its way, but never on another arrow: it is null then. */
 function edgePlace(dx, dy, area, halfW, halfH) {
   const middleX = (area.left + area.right) / 2, middleY = (area.top + area.bottom) / 2;
   const reachX = Math.max((area.right - area.left) / 2 - halfW, 1);
@@ -62,9 +63,11 @@ function edgePlace(dx, dy, area, halfW, halfH) {
     const place = placeAround(mod(along, round), reachX, reachY);
     place.x = Math.round(middleX + place.x);
     place.y = Math.round(middleY + place.y);
-    if (!blocked(area, place.x, place.y, halfW, halfH)) return place;
+    if (!onPanel(area, place.x, place.y, halfW, halfH)
+      && !onArrow(place.x, place.y, halfW, halfH)) return place;
   }
-  return null;
+  const x = Math.round(middleX + dx * share), y = Math.round(middleY + dy * share);
+  return onArrow(x, y, halfW, halfH) ? null : { x, y };
 }
 
 /** How far round the rectangle, clockwise from its upper left corner, a place on its edge is. */
@@ -86,12 +89,17 @@ function placeAround(along, reachX, reachY) {
 
 const mod = (number, by) => number - by * Math.floor(number / by);
 
-/** Whether an arrow there would touch a panel or another arrow. */
-function blocked({ panels, pageDpr: dpr }, x, y, halfW, halfH) {
+/** Whether an arrow there would touch a panel. */
+function onPanel({ panels, pageDpr: dpr }, x, y, halfW, halfH) {
   for (const { left, top, right, bottom } of panels) {
     if (x + halfW > left * dpr && x - halfW < right * dpr && y + halfH > top * dpr
       && y - halfH < bottom * dpr) return true;
   }
+  return false;
+}
+
+/** Whether an arrow there would touch another one. */
+function onArrow(x, y, halfW, halfH) {
   for (let i = 0; i < taken.count; i++) {
     const other = taken.at[i];
     if (Math.abs(x - other.x) < halfW + other.halfW

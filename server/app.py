@@ -317,7 +317,7 @@ class Server:
     def _look_after(self, session: Session, now: int, heard_now: float) -> None:
         connection = session.connection
         silent = heard_now - connection.heard
-        stuck = session.behind_since is not None and now - session.behind_since > STUCK_AFTER
+        stuck = session.lagging_since is not None and now - session.lagging_since > STUCK_AFTER
         if silent > DEAD_AFTER or stuck:
             self.stats["given_up"] += 1
             connection.abort()

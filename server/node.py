@@ -14,7 +14,7 @@ from brokers import Broker, BrokerClosed, Message, Reset
 from server.loop import Loop
 from server.messages import peer_protocol
 from server.messages.channels import WORLD, Channels
-from server.messages.peer_protocol import Nonsense
+from server.messages.peer_protocol import Malformed
 from server.players.invitations import Invitations
 from server.players.movement import Movement
 from server.players.orders import Orders
@@ -109,11 +109,11 @@ class Node:
                 self._take_news(item.payload)
             else:
                 self.replicas.take(item.channel, item.payload)
-        except Nonsense as error:
+        except Malformed as error:
             # Once: whoever publishes it will go on.
-            if not self.stats["nonsense"]:
+            if not self.stats["malformed"]:
                 log.warning("somebody else uses this broker: on %r came %s", item.channel, error)
-            self.stats["nonsense"] += 1
+            self.stats["malformed"] += 1
             if item.channel == self.channels.nodes:
                 self.peers.unreadable()
 
@@ -122,7 +122,7 @@ class Node:
         kind, *fields = peer_protocol.read(payload)
         take = self._news.get(kind)
         if take is None:
-            raise Nonsense("what belongs to a square")
+            raise Malformed("what belongs to a square")
         # A node that serves another world is known by its heartbeats, and believed nothing else.
         if kind == peer_protocol.HEARTBEAT or self.peers.fits(fields[0]):
             take(*fields)

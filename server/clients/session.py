@@ -1,7 +1,7 @@
 """One player on one connection: what a client asks, and what it is told.
 
 It checks and obeys messages, and decides whether a client keeps up. It never waits, and keeps no
-queue: a client that falls behind misses events and is told everything anew when it has caught up.
+queue: a client that lags misses events, and is told everything anew when it has caught up.
 """
 
 import logging
@@ -24,13 +24,13 @@ from world.track import DIAGONAL, SPEED, UNIT, Goal, Heading
 log = logging.getLogger("flatlands")
 
 #: A client acknowledges flushes with its pings, at least once a second while there are any. One
-#: that has not for this many ms lags by a second or more: it is behind.
-BEHIND_AFTER = 2000
+#: that has not for this many ms is a second late or more: it lags.
+LAGGING_AFTER = 2000
 
 #: So is one that has not acknowledged this many bytes.
-BEHIND_BYTES = 256 * 1024
+LAGGING_BYTES = 256 * 1024
 
-#: Who stays behind for so many ms is let go.
+#: Who lags for so many ms is let go.
 STUCK_AFTER = 30_000
 
 #: What a connection is told whose player goes on at another one.
@@ -49,7 +49,7 @@ class Session:
     """
 
     __slots__ = (
-        "connection", "opened", "resident", "behind_since", "_node", "_admission", "_tokens",
+        "connection", "opened", "resident", "lagging_since", "_node", "_admission", "_tokens",
         "_limits", "_seat", "_intent", "_rates", "_rated", "_sent", "_mark", "_marked",
         "_marked_bytes", "_later_bytes", "_token_at", "_link_told", "_waiting", "_early", "_ended",
         "player", "error",
@@ -69,8 +69,8 @@ class Session:
         #: For the log: the id of who plays or has played here, and why it was sent away, if so.
         self.player: int | None = None
         self.error: str | None = None
-        #: Node time since when the client is behind, or None.
-        self.behind_since: int | None = None
+        #: Node time since when the client lags, or None.
+        self.lagging_since: int | None = None
         self._node = node
         self._admission = admission
         self._tokens = tokens
@@ -341,17 +341,17 @@ class Session:
     # What the client is told.
 
     def _write(self, data: bytes) -> bool:
-        """Send frames that the client must not miss; where it cannot take them, it is behind."""
-        if self.behind_since is not None:
+        """Send frames that the client must not miss; where it cannot take them, it lags."""
+        if self.lagging_since is not None:
             return False
         if self.connection.send(data):
             return True
-        self._fall_behind()
+        self._begin_to_lag()
         return False
 
     def hold(self, before: Rect | None, rect: Rect) -> None:
         """Tell the client which squares it holds now, and all of those that are new to it."""
-        if self.behind_since is None:
+        if self.lagging_since is None:
             self._write(self._holding(before, rect))
 
     def _holding(self, before: Rect | None, rect: Rect) -> bytes:
@@ -367,13 +367,13 @@ class Session:
             self._write(snapshot)
 
     def flush(self, data: bytes, number: int, now: int) -> None:
-        """Send one flush, unless the client is behind; see server/squares/hub.py."""
-        if self.behind_since is not None:
+        """Send one flush, unless the client lags; see server/squares/hub.py."""
+        if self.lagging_since is not None:
             self._node.stats["skipped"] += 1
             return
         if not self.connection.send(data):
             self._node.stats["skipped"] += 1
-            self._fall_behind()
+            self._begin_to_lag()
             return
         self._sent = number
         if not self._mark:
@@ -381,23 +381,23 @@ class Session:
             return
         self._later_bytes += len(data)
         if (
-            now - self._marked > BEHIND_AFTER
-            or self._marked_bytes + self._later_bytes > BEHIND_BYTES
+            now - self._marked > LAGGING_AFTER
+            or self._marked_bytes + self._later_bytes > LAGGING_BYTES
         ):
-            self._fall_behind()
+            self._begin_to_lag()
 
-    def _fall_behind(self) -> None:
-        self.behind_since = self._node.loop.now()
-        self._node.stats["fell_behind"] += 1
+    def _begin_to_lag(self) -> None:
+        self.lagging_since = self._node.loop.now()
+        self._node.stats["lagged"] += 1
 
     def _caught_up(self) -> None:
-        """If the client was behind and has taken all that was sent, tell it everything."""
-        if self.behind_since is None or self._mark or self.connection.backlogged:
+        """If the client lagged and has taken all that was sent, tell it everything."""
+        if self.lagging_since is None or self._mark or self.connection.backlogged:
             return
         resident = self.resident
         if resident is None or resident.held is None:
             return
-        self.behind_since = None
+        self.lagging_since = None
         self._node.stats["resyncs"] += 1
         # Before anything whose times they change.
         self.tell_clocks()

@@ -1,6 +1,6 @@
 """The names of one world's channels, which keep all else that uses the same broker apart.
 
-    WORLD/VERSION/nodes                          heartbeats, claims and grants
+    WORLD/VERSION/nodes                          heartbeats, and who goes where
     WORLD/VERSION/SEED-SIDE/COLUMN:ROW           a square
 
 So worlds of other names, and servers of another version, share a broker without hearing each other.

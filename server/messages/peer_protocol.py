@@ -77,20 +77,20 @@ _EVENTS: dict[int, set[tuple[type, ...]]] = {
 _pack: Callable[[Any], bytes] = msgpack.Packer(autoreset=True).pack
 
 
-class Nonsense(Exception):
+class Malformed(Exception):
     """What was heard is no message of nodes."""
 
 
 def read(payload: bytes) -> list[Any]:
-    """Return a message as [kind, field ...]. Events are still to be checked. Raises Nonsense."""
+    """Return a message as [kind, field ...]. Events are still to be checked. Raises Malformed."""
     if len(payload) > PAYLOAD_LIMIT:
-        raise Nonsense("more bytes than nodes publish")
+        raise Malformed("more bytes than nodes publish")
     try:
         message: list[Any] = msgpack.unpackb(payload)
         kind = message[0]
         sound = _are(message, _MESSAGES[kind])
     except (ValueError, LookupError, TypeError, RecursionError, msgpack.UnpackException):
-        raise Nonsense("no array that begins with a kind") from None
+        raise Malformed("no array that begins with a kind") from None
     if sound and kind == HEARTBEAT:
         squares = message[-1]
         sound = _is_page(*message[-3:-1]) and len(squares) % 3 == 0 and message[5] in _STATES
@@ -111,19 +111,19 @@ def read(payload: bytes) -> list[Any]:
     elif sound and kind == HERE:
         sound = _is_on_ground(*message[-2:])
     if not sound:
-        raise Nonsense(f"a message of kind {kind} with other fields")
+        raise Malformed(f"a message of kind {kind} with other fields")
     return message
 
 
 def check(events: list[Any], kinds: Collection[int] = tuple(_EVENTS)) -> None:
-    """Raise Nonsense unless all of these are events of these kinds."""
+    """Raise Malformed unless all of these are events of these kinds."""
     for event in events:
         if type(event) is not list or not event or event[0] not in kinds:
-            raise Nonsense("no event of a kind that belongs there")
+            raise Malformed("no event of a kind that belongs there")
         if not _are(event, _EVENTS[event[0]]):
-            raise Nonsense(f"an event of kind {event[0]} with other fields")
+            raise Malformed(f"an event of kind {event[0]} with other fields")
         if not _is_in_range(event):
-            raise Nonsense(f"an event of kind {event[0]} that is longer than any of ours")
+            raise Malformed(f"an event of kind {event[0]} that is longer than any of ours")
 
 
 def _is_in_range(event: Event) -> bool:

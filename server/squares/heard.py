@@ -15,7 +15,7 @@ from brokers import Broker
 from server.agenda import Agenda
 from server.loop import Loop
 from server.messages import peer_protocol, protocol
-from server.messages.peer_protocol import Nonsense
+from server.messages.peer_protocol import Malformed
 from server.squares.hub import Hub
 from server.squares.outbox import Outbox, OwnBatch
 from server.squares.peers import Peers
@@ -213,7 +213,7 @@ class HeardSquare:
                 self.square, around.node, number, now, page, len(pages), some
             )
             around.broker.publish(self.channel, message)
-        around.loop.stats["residents_batches"] += 1
+        around.loop.stats["full_states"] += 1
 
     def ask(self, node: int) -> None:
         """Something of a node is missing: ask for all there is, but not too often."""
@@ -227,14 +227,14 @@ class HeardSquare:
     # What is heard.
 
     def take(self, payload: bytes) -> None:
-        """Take in what came on its channel. Raises Nonsense."""
+        """Take in what came on its channel. Raises Malformed."""
         if self._unheard and payload == self._unheard[0].payload:
             # The usual echo of an own batch: nothing in it is news.
             self._take_own(self._unheard[0].number)
             return
         kind, *fields = peer_protocol.read(payload)
         if (fields[0], fields[1]) != self.square:
-            raise Nonsense("a message of another square")
+            raise Malformed("a message of another square")
         if kind == protocol.BATCH:
             _, _, node, previous, number, sent, replaced, events = fields
             if node == self._around.node:

@@ -14,7 +14,7 @@ from server.agenda import Agenda
 from server.loop import Loop
 from server.messages import peer_protocol
 from server.messages.channels import Channels
-from server.messages.peer_protocol import ALIVE, DRAINING, STARTING, Nonsense
+from server.messages.peer_protocol import ALIVE, DRAINING, STARTING, Malformed
 from world.grid import Square
 
 log = logging.getLogger("flatlands")
@@ -151,7 +151,7 @@ class Peers:
         self.state = STARTING
         #: Who does not fit to this node: its id, or where that is unknown the reason itself -> when
         #: it was heard, and the reason.
-        self.misfits: dict[int | str, tuple[int, str]] = {}
+        self.incompatible: dict[int | str, tuple[int, str]] = {}
         #: Those servers of the broker that do not answer.
         self.broken: list[str] = []
         self.linked = True
@@ -173,7 +173,7 @@ class Peers:
     def why_not_ready(self) -> list[str]:
         """Return why this node is not ready for players; nothing when it is.
 
-        Whoever comes later is the misfit: a node that was ready once stays so whoever comes. One
+        The one that comes later yields: a node that was ready once stays so whoever comes. One
         that never was waits until those that do not fit are gone, unless it hears another one of
         its own kind that was.
         """
@@ -185,9 +185,9 @@ class Peers:
         return reasons
 
     def _against_settling(self) -> list[str]:
-        if any(p.state != STARTING and id not in self.misfits for id, p in self.peers.items()):
+        if any(p.state != STARTING and id not in self.incompatible for id, p in self.peers.items()):
             return []
-        return sorted({reason for _, reason in self.misfits.values()})
+        return sorted({reason for _, reason in self.incompatible.values()})
 
     def _settle(self, now: int) -> None:
         """A node that has just started is ready, unless something stands against it."""
@@ -197,18 +197,18 @@ class Peers:
 
     def fits(self, node: int) -> bool:
         """Say whether what a node tells of players is for this one."""
-        return node in self.peers or node not in self.misfits
+        return node in self.peers or node not in self.incompatible
 
     def offset(self, node: int, sent: int) -> int:
         """Return what to add to a node's times; of one never heard of, as this message tells.
 
-        Raises Nonsense where there are too many nodes to be true.
+        Raises Malformed where there are too many nodes to be true.
         """
         if node == self._id:
             return 0
         peer = self._peer(node)
         if peer is None:
-            raise Nonsense("one more node than can be")
+            raise Malformed("one more node than can be")
         if node not in self.clocks:
             peer.sample(self._loop.now(), sent)
             self.clocks[node] = peer.offset
@@ -223,7 +223,7 @@ class Peers:
         return peer
 
     def _has_room(self) -> bool:
-        if len(self.peers) + len(self.misfits) < NODES_LIMIT:
+        if len(self.peers) + len(self.incompatible) < NODES_LIMIT:
             return True
         self._loop.stats["nodes_refused"] += 1
         self._warn(f"more than {NODES_LIMIT} servers are heard: the others are not listened to")
@@ -266,11 +266,11 @@ class Peers:
             self._check_link()
             return
         if ground != self._channels.ground:
-            self._misfit(node, OTHER_GROUND)
+            self._note_incompatible(node, OTHER_GROUND)
             return
         if ring != self._broker.identity:
             # Some of its squares may be on the same brokers, so it is a node like others, too.
-            self._misfit(node, OTHER_BROKERS)
+            self._note_incompatible(node, OTHER_BROKERS)
         peer = self._peer(node)
         if peer is None:
             return
@@ -281,12 +281,12 @@ class Peers:
 
     def unreadable(self) -> None:
         """Something was heard that no node of this world says."""
-        self._misfit(UNREADABLE, UNREADABLE)
+        self._note_incompatible(UNREADABLE, UNREADABLE)
 
-    def _misfit(self, who: int | str, reason: str) -> None:
-        self._loop.stats["misfits"] += 1
-        if who in self.misfits or self._has_room():
-            self.misfits[who] = self._loop.now(), reason
+    def _note_incompatible(self, who: int | str, reason: str) -> None:
+        self._loop.stats["incompatible"] += 1
+        if who in self.incompatible or self._has_room():
+            self.incompatible[who] = self._loop.now(), reason
         self._warn(reason)
 
     def _warn(self, sentence: str) -> None:
@@ -330,9 +330,9 @@ class Peers:
                 self.clocks.pop(id, None)
                 self._loop.stats["nodes_lost"] += 1
                 self.on_gone(id)
-        for who, (heard, _) in list(self.misfits.items()):
+        for who, (heard, _) in list(self.incompatible.items()):
             if now - heard > DEAD_AFTER:
-                del self.misfits[who]
+                del self.incompatible[who]
 
     def _check_link(self) -> None:
         now = self._loop.now()

@@ -127,7 +127,7 @@ class Replicas:
     # What comes in.
 
     def take(self, channel: str, payload: bytes) -> None:
-        """Take in what came on a square's channel. Raises Nonsense."""
+        """Take in what came on a square's channel. Raises Malformed."""
         heard = self._by_channel.get(channel)
         if heard is not None:
             heard.take(payload)

@@ -65,7 +65,7 @@ LABELLED = ("refused_", "closed_", "limited_")
 #: These are shown to Prometheus before they were ever counted: it tells of a rise from nothing only
 #: where it has seen the nothing.
 FROM_ZERO = (
-    "errors", "fell_behind", "gaps", "given_up", "joins", "leaves", "nodes_lost",
+    "errors", "lagged", "gaps", "given_up", "joins", "leaves", "nodes_lost",
     "refused_batches", "unheard_batches",
 )  # fmt: skip
 

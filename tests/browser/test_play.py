@@ -725,7 +725,7 @@ def test_a_full_world_is_told_and_tried_again(open_page, play):
 
 
 @pytest.mark.parametrize(
-    ("nonsense", "said"),
+    ("malformed", "said"),
     [
         ("'a text'", "messages must be binary frames"),
         ("new Uint8Array([0xc1])", "a message must be one MessagePack array"),

@@ -148,7 +148,7 @@ def _check_words(client: Client) -> None:
 # Clients that send anything.
 
 
-class Misfit:
+class Offender:
     """A player whose client sends anything; it comes back whenever it is closed."""
 
     def __init__(self, crowd: Crowd, inputs: Inputs, tokens: list[str]) -> None:
@@ -250,11 +250,11 @@ def sessions(chance: random.Random, inputs: Inputs) -> None:
     """Let some clients send anything to two nodes where others play."""
     crowd = Crowd(chance)
     tokens: list[str] = []
-    misfits = [Misfit(crowd, inputs, tokens) for _ in range(4)]
+    offenders = [Offender(crowd, inputs, tokens) for _ in range(4)]
     waits = chance.choice(((0, 1, 20), (0, 50, 300), (0, 300, 2000)))
     until = inputs.count + MESSAGES_EACH
     while inputs.count < until:
-        chance.choice(misfits).act()
+        chance.choice(offenders).act()
         if chance.random() < 0.3:
             crowd.stroll()
         if any(chance.choice(waits) for _ in range(2)):
@@ -263,8 +263,8 @@ def sessions(chance: random.Random, inputs: Inputs) -> None:
     for client in crowd.harness.clients:
         _check_words(client)
     # Those who take nothing, or are still closing, are no measure of what the others see.
-    for misfit in misfits:
-        misfit.client.connection.lose()
+    for offender in offenders:
+        offender.client.connection.lose()
     crowd.harness.clients = list(crowd.honest)
     crowd.run(CALM)
     crowd.check()

@@ -582,7 +582,7 @@ class Harness:
         compared = 0
         for client in self.clients:
             session = client.session
-            lags = session.behind_since is not None or client.connection.backlogged
+            lags = session.lagging_since is not None or client.connection.backlogged
             if session.resident is not None and not lags:
                 assert session.resident.held == client.model.held
                 assert self.belief(client) == self.truth(client)

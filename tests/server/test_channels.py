@@ -27,4 +27,4 @@ def test_two_worlds_on_one_broker_do_not_hear_each_other():
     harness.run(3000)
     assert not a.sees(b) and not b.sees(a) and b.model.heard == []
     for host in harness.hosts:
-        assert not host.node.peers.peers and host.loop.stats["nonsense"] == 0
+        assert not host.node.peers.peers and host.loop.stats["malformed"] == 0

@@ -151,13 +151,13 @@ def url_of(redis):
 
 
 @pytest.mark.parametrize("other", [{"SECRET_KEY": "another"}, {}], ids=["another key", "no key"])
-def test_a_server_with_another_key_is_the_misfit(redis, other):
+def test_a_server_with_another_key_is_incompatible(redis, other):
     with starting("--broker", url_of(redis), SECRET_KEY="one") as [server]:
         eventually(lambda: reasons(server) == [], "never ready")
-        with starting("--broker", url_of(redis), **other) as [misfit]:
-            eventually(lambda: reasons(misfit) == [UNREADABLE], "unnoticed")
+        with starting("--broker", url_of(redis), **other) as [stray]:
+            eventually(lambda: reasons(stray) == [UNREADABLE], "unnoticed")
             assert reasons(server) == []
-            assert stats(server)["nodes"] == stats(misfit)["nodes"] == 1
+            assert stats(server)["nodes"] == stats(stray)["nodes"] == 1
         assert "another server has another key or none" in server.errors()
 
 

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from server.messages import peer_protocol
-from server.messages.peer_protocol import BAR, DOOR, KICK, MUTE, NOTICE, Nonsense
+from server.messages.peer_protocol import BAR, DOOR, KICK, MUTE, NOTICE, Malformed
 from server.players.orders import LIMIT, network
 from tests.server.harness import Harness
 
@@ -235,5 +235,5 @@ def test_only_so_many_orders_are_remembered():
     ],
 )  # fmt: skip
 def test_an_order_that_makes_no_sense_is_none(fields):
-    with pytest.raises(Nonsense):
+    with pytest.raises(Malformed):
         peer_protocol.read(peer_protocol.order(1, *fields))

@@ -41,7 +41,7 @@ def changed(event, at, value):
     return [*event[:at], value, *event[at + 1 :]]
 
 
-NONSENSE = {
+MALFORMED = {
     "nothing": (SQUARE, b""),
     "bytes": (SQUARE, b"\xc1 hello"),
     "more than nodes publish": (SQUARE, batch(*[[4, 5, "a" * 120]] * 600)),
@@ -78,7 +78,7 @@ NONSENSE = {
     "residents that walk": (SQUARE, residents(ENTER, TRACK)),
     "a page beyond the last": (SQUARE, residents(ENTER, page=1)),
     "a million pages": (SQUARE, residents(ENTER, pages=1_000_000)),
-    "a hail among news": (NODES, peer_protocol.sync_request((0, 0), 77, 1)),
+    "a sync request among news": (NODES, peer_protocol.sync_request((0, 0), 77, 1)),
     "a heartbeat of another version": (NODES, heartbeat(more=[1])),
     "half a square": (NODES, heartbeat(squares=[0, 0])),
     "squares that are texts": (NODES, heartbeat(squares=["0", "0", "1"])),
@@ -104,16 +104,16 @@ NONSENSE = {
 }
 
 
-@pytest.mark.parametrize("what", NONSENSE)
-def test_nonsense_is_counted_and_changes_nothing(what, caplog):
+@pytest.mark.parametrize("what", MALFORMED)
+def test_what_is_malformed_is_counted_and_changes_nothing(what, caplog):
     harness = Harness()
     client = harness.place("A", (0, 0))
     harness.run(3000)
     before = len(client.connection.messages)
     for _ in range(3):
-        harness.node.take(Message(*NONSENSE[what]))
+        harness.node.take(Message(*MALFORMED[what]))
     harness.settle()
-    assert harness.loop.stats["nonsense"] == 3
+    assert harness.loop.stats["malformed"] == 3
     assert len([r for r in caplog.records if "somebody else uses this broker" in r.message]) == 1
     assert len(client.connection.messages) == before
     assert not harness.node.peers.peers and not harness.node.peers.clocks

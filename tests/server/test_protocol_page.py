@@ -72,8 +72,8 @@ NUMBERS = [
     ("protocol", f"not more than {movement.INTENT_AGE} ms ago"),
     ("protocol", f"(id, the highest seq) for {seconds(model.REMEMBERED)}"),
     ("protocol", f"changes by {peers.CLOCK_STEP} ms or more"),
-    ("protocol", f"is over {seconds(session.BEHIND_AFTER)} old when the next is due"),
-    ("protocol", f"leaves {session.BEHIND_BYTES // 1024} KiB unacknowledged"),
+    ("protocol", f"is over {seconds(session.LAGGING_AFTER)} old when the next is due"),
+    ("protocol", f"leaves {session.LAGGING_BYTES // 1024} KiB unacknowledged"),
     ("protocol", f"stays in the world for {seconds(residents.DIMMED_FOR)}"),
     ("protocol", f"if that is less than {tokens.PLACE_FOR} s old"),
     ("protocol", f"happens more than {session.PATIENCE} times ({session.PATIENCE_RATE:g} are"),
@@ -97,7 +97,7 @@ def test_numbers_on_the_pages_are_those_of_the_source(name, sentence):
 def test_how_long_a_client_may_be_silent_or_behind():
     text = " ".join(section(7).split())
     stuck = session.STUCK_AFTER // 1000
-    assert f"Behind for {stuck} to {stuck + app.ROUND} s" in text
+    assert f"Lagging for {stuck} to {stuck + app.ROUND} s" in text
     assert f"who is silent for {app.PING_AFTER} to {app.PING_AFTER + app.ROUND} s" in text
     assert f"who stays silent for {app.DEAD_AFTER} to {app.DEAD_AFTER + app.ROUND} s" in text
 

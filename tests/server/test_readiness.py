@@ -1,5 +1,5 @@
-"""When a node is ready for players, and what others can do about it: whoever comes later is the
-misfit."""
+"""When a node is ready for players, and what others can do about it: the one that comes later
+yields."""
 
 import logging
 
@@ -88,7 +88,7 @@ def test_a_node_that_was_ready_is_not_while_it_does_not_hear_itself(one):
 
 
 @pytest.mark.parametrize("other", [{"seed": 7}, {"side": 32}])
-def test_a_stray_server_is_the_misfit_and_nobody_else(one, other, caplog):
+def test_a_stray_server_is_incompatible_and_nobody_else_is(one, other, caplog):
     [host] = one.hosts
     a = one.place("A", (0, 0))
     stray = one.host(**other)
@@ -98,7 +98,7 @@ def test_a_stray_server_is_the_misfit_and_nobody_else(one, other, caplog):
     assert not a.sees(b) and not b.sees(a)
     assert not host.node.peers.peers and not host.node.peers.clocks
     assert warned(caplog, OTHER_GROUND) == 2
-    assert host.loop.stats["misfits"] >= 25
+    assert host.loop.stats["incompatible"] >= 25
     # Another one that fits to those who are ready belongs to them.
     late = one.host()
     one.run(3000)
@@ -119,7 +119,7 @@ def test_of_two_worlds_that_start_together_neither_is_ready_until_one_is_gone():
     assert reasons(harness.hosts[0]) == []
 
 
-def test_a_server_with_other_brokers_is_the_misfit(one):
+def test_a_server_with_other_brokers_is_incompatible(one):
     other = one.host()
     other.broker.identity = "another ring"
     one.run(5000)
@@ -190,13 +190,13 @@ def test_forged_heartbeats_flood_neither_the_log_nor_clients_nor_memory(one, cap
         forge(host, 10_000 + node, ground="2013-16" if node % 2 else "7-16")
     one.run(500)
     peers = host.node.peers
-    assert len(peers.peers) + len(peers.misfits) == NODES_LIMIT
+    assert len(peers.peers) + len(peers.incompatible) == NODES_LIMIT
     assert host.loop.stats["nodes_refused"] == 1000 - NODES_LIMIT
     one.run(HEARTBEAT_EVERY)
     assert [m[0] for m in client.connection.messages].count(25) <= clocks + 1
     assert len([r for r in caplog.records if r.levelno >= logging.WARNING]) == 2
     one.run(DEAD_AFTER + 2 * HEARTBEAT_EVERY)
-    assert not peers.peers and not peers.misfits and not peers.clocks
+    assert not peers.peers and not peers.incompatible and not peers.clocks
     assert reasons(host) == []
 
 
@@ -224,7 +224,7 @@ def test_pages_of_a_node_that_is_never_heard_again_are_not_kept(one):
     assert not heard._pages
 
 
-def test_a_misfits_claims_are_not_obeyed(one):
+def test_a_takeover_of_an_incompatible_node_is_not_obeyed(one):
     [host] = one.hosts
     a = one.place("A", (0, 0))
     stray = one.host(seed=7)

@@ -50,7 +50,7 @@ def _check_client(world: "World", client: Client) -> None:
     harness, session = world.harness, client.session
     if session.resident is None:
         raise Broken("a client said hello, and had no welcome and no refusal")
-    if session.behind_since is not None:
+    if session.lagging_since is not None:
         raise Broken("a client that takes everything is still behind")
     if session.resident.screen is not session:
         raise Broken("a client plays a player that another one plays too")

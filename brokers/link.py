@@ -10,7 +10,7 @@ import logging
 import random
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import gevent
 from gevent.event import AsyncResult, Event
@@ -130,12 +130,10 @@ class Link(ABC):
         if not self._ended.ready():
             self._ended.set(reason)
 
-    def _answered(self, when: float | None = None) -> None:
-        """The server has answered what was sent until `when`, or until now."""
-        when = time.monotonic() if when is None else when
-        self.proven = max(self.proven, when)
-        if self._unanswered:
-            self._unanswered = [sent for sent in self._unanswered if sent > when]
+    def _answered(self) -> None:
+        """The server has answered all that it was sent until now, or nearly."""
+        self.proven = time.monotonic()
+        self._unanswered.clear()
 
     def _run(self) -> None:
         backoff, complaint = Backoff(), ""
@@ -201,6 +199,8 @@ class LinkedBroker(Broker):
 
     _publisher: Link
     _subscriber: Link
+    #: What `Link.put` is, of the link that a channel belongs to.
+    _put: Callable[[str, bytes], bool]
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
@@ -209,15 +209,12 @@ class LinkedBroker(Broker):
     def _start(self, publisher: Link, subscriber: Link, within: float) -> None:
         """Use these links; return once a server that answers has answered, or after `within`
         seconds: it need not be there."""
-        self._publisher, self._subscriber = publisher, subscriber
+        self._publisher, self._subscriber, self._put = publisher, subscriber, publisher.put
         await_links(self._links(), within)
 
     def _links(self) -> Sequence[Link]:
         """Return all links that there are now."""
         return list(dict.fromkeys((self._publisher, self._subscriber)))
-
-    def _put(self, channel: str, payload: bytes) -> bool:
-        return self._publisher.put(channel, payload)
 
     def subscribe(self, *channels: str) -> None:
         self._inbox.check_open()

@@ -116,6 +116,7 @@ class RedisClusterBroker(LinkedBroker):
     def __init__(self, url: str, tls: str | None = None) -> None:
         """Return once a cluster that answers has answered; it need not be there."""
         super().__init__(url)
+        self._put = self._put_at_owner
         self._seeds = endpoints(url, KIND, PORT, tls)
         #: Channel -> its slot: the desired state.
         self._channels: dict[str, int] = {}
@@ -154,7 +155,7 @@ class RedisClusterBroker(LinkedBroker):
             if slot is not None and (owner := self._owner(slot)):
                 owner.subscriber.remove((channel,))
 
-    def _put(self, channel: str, payload: bytes) -> bool:
+    def _put_at_owner(self, channel: str, payload: bytes) -> bool:
         owner = self._owner(slot_of(channel.encode()))
         return owner is not None and owner.publisher.put(channel, payload)
 

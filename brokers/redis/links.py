@@ -64,13 +64,14 @@ class PublishLink(RedisLink):
             self._restored()
 
     def _take(self, item: Any) -> None:
-        self._answered()
         if item == b"PONG":
+            self._answered()
             return
         if self._in_flight == 0:
             raise ConnectionError(f"nothing was asked, the answer is {item!r}")
         self._in_flight -= 1
         if self._in_flight == 0:
+            self._answered()
             self._landed()
         if isinstance(item, ReplyError):
             self._counters.dropped += 1

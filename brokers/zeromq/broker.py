@@ -68,7 +68,7 @@ class ZeroMQLink(Link):
             self._topics,
             self._inbox,
             self._counters,
-            self._answered,
+            self._echoed,
             self.fail,
         )
         until, pause = time.monotonic() + PROVE_S, PROVE_PAUSE_S
@@ -79,6 +79,11 @@ class ZeroMQLink(Link):
             pair.probe()
             if not pair.news.wait(pause):
                 pause = min(2 * pause, PROBE_EVERY)
+
+    def _echoed(self, sent: float) -> None:
+        """A probe has come back, which was sent at this time: later ones may be lost."""
+        self.proven = max(self.proven, sent)
+        self._unanswered = [probe for probe in self._unanswered if probe > sent]
 
     def _disconnect(self) -> None:
         if self._pair is not None:

@@ -30,6 +30,10 @@ RECEIVE_BYTES = 65536
 QUEUE_LIMIT = 65536
 QUEUE_BYTES = 16 * 1024 * 1024
 
+#: Messages that are sent in one go. What is on its way is answered well within the time in which a
+#: link is given up, also by a server that is busy.
+BATCH_LIMIT = 2048
+
 _T = TypeVar("_T")
 
 
@@ -309,9 +313,10 @@ class StreamLink(Link):
             self._wake.clear()
             parts = [self._commands()]
             if self._queue and not self._in_flight:
-                parts += self._queue
-                self._in_flight = len(self._queue)
-                self._queue, self._queue_bytes = [], 0
+                batch, self._queue = self._queue[:BATCH_LIMIT], self._queue[BATCH_LIMIT:]
+                parts += batch
+                self._in_flight = len(batch)
+                self._queue_bytes -= sum(map(len, batch))
                 # Where messages are answered one by one, that proves as much as a ping would.
                 self._ping_due = self.batches_end_with_ping
                 self._awaited = self._pings + 1

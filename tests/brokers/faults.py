@@ -9,8 +9,8 @@ import gevent
 
 from brokers import Broker, Message, Reset
 
-#: Seconds that a recovery may take, and in which nothing more comes.
-PATIENCE, NOTHING = 20.0, 0.1
+#: Seconds that a recovery may take.
+PATIENCE = 20.0
 
 #: Seconds for which a connection that is stalled, not closed, stays so.
 STALL_S = 10.0
@@ -33,8 +33,15 @@ def make_live(broker: Broker, *channels: str) -> None:
         while (item := broker.receive(0.05)) is not None:
             if isinstance(item, Message):
                 silent.discard(item.channel)
-    while broker.receive(NOTHING) is not None:
-        pass
+    # Of each channel what was published before comes before.
+    silent = set(channels)
+    for channel in channels:
+        await_publish(broker, channel, b"the last one")
+    while silent:
+        assert time.monotonic() < deadline + PATIENCE, f"no more heard: {silent}"
+        item = broker.receive(0.05)
+        if isinstance(item, Message) and item.payload == b"the last one":
+            silent.discard(item.channel)
 
 
 def await_reset(broker: Broker, *channels: str) -> set[str]:

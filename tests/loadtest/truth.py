@@ -20,7 +20,10 @@ with packages("test"):
     from loadtest.swarm.run import run
     from loadtest.swarm.scenarios import SCENARIOS
 
-BROKERS = ("memory://", "redis://", "zeromq://", "redis://,redis://", "rediscluster://")
+BROKERS = (
+    "memory://", "redis://", "zeromq://", "nats://", "mqtt://", "redis://,redis://",
+    "rediscluster://",
+)  # fmt: skip
 
 #: One in so many messages to clients is thrown away.
 ONE_IN = 10_000

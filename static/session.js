@@ -27,8 +27,9 @@ export class Session {
     this.net = new Net(new URL('ws', location.href.replace(/^http/, 'ws')).href, state.clock, this);
     /** @type {string | number | null} The invitation in the page's address. */
     this.near = invitedBy();
-    /** The seq of the last own event that the walk was held to. */
-    this.ownSeq = -1;
+    this.ownSeq = -1;                     // of the last own event that the walk was held to
+    /** @type {number | undefined} */
+    this.viewportTimer = undefined;
     /** @type {(text: string) => void} Takes the invitation that was asked for. */
     this.onInvitation = () => {};
     state.replica.onSay = (player, text) => this.#said(player, text);
@@ -37,9 +38,8 @@ export class Session {
 
   /** Join under a name. */
   start(name) {
-    const trimmed = name.trim();
-    sessionStorage.setItem(NAME_KEY, trimmed);
-    localStorage.setItem(NAME_KEY, trimmed);
+    sessionStorage.setItem(NAME_KEY, name);
+    localStorage.setItem(NAME_KEY, name);
     this.hud.banner('Connecting …', 'info');
     this.net.open(this.#hello());
   }

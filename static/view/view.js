@@ -21,7 +21,7 @@ const FIRST_BUILD_MS = 40;                // ms, on the frame after a jump
 const ZOOM_MS = 260;
 const TOUCH_REACH = 14;                   // css px that a finger may miss a walker by
 const WORDS_GROW = 0.6;                   // share of a larger tile's growth that words take part in
-const LEAP = 8;                           // tiles that the camera does not move in a frame: a jump
+const LEAP = 8;                           // tiles: the camera that moves farther in a frame jumped
 const OVERLAY_BODIES = 1.5;               // walkers are drawn larger than true in the overlay
 
 /** Css px a tile on a screen of that size. */

@@ -1,4 +1,4 @@
-// ESLint's recommended rules, for the page and for its tests in node.
+// ESLint's recommended rules, and no shadowed names, for the page and for its tests in node.
 
 import js from '@eslint/js';
 import globals from 'globals';

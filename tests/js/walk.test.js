@@ -59,3 +59,10 @@ test('a halted walk stands where it has come to', () => {
   assert.ok(walk.arrived);
   assert.deepEqual(walk.drawn(8000), [5, 0]);
 });
+
+test('an intent begins no sooner than the track that it follows', () => {
+  const walk = walkEast();
+  walk.reconcile({ ack: 1, track: { ...walk.track, start: 1500 } }, 1400);
+  walk.follow({ heading: [0, 1] }, 1400);
+  assert.deepEqual([walk.track.start, walk.track.x, walk.track.y], [1500, 0, 0]);
+});

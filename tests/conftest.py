@@ -15,6 +15,10 @@ settings.register_profile(
     "flatlands", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("flatlands")
+# Of tests/mutants: the same examples for each mutant.
+settings.register_profile(
+    "mutants", settings.get_profile("flatlands"), derandomize=True, database=None
+)
 
 BROWSER = Path(__file__).parent / "browser"
 

@@ -9,6 +9,7 @@
 # make truth  whether the swarm's verdicts are right, many times over: takes hours
 # make bench  what a move, a flush and a snapshot cost, and the server under load, beside targets
 # make bench-peers  the same work on other realtime servers, beside ours: docs/peers.md
+# make mutants  which small changes of the code no test notices, for ten minutes: docs/mutants.md
 # make lint, make types, make autobahn, make vectors, make lock, make clean
 
 PYTHON ?= python3
@@ -16,7 +17,7 @@ PORT ?= 8000
 WALKERS ?= 20
 SECONDS ?= 60
 # Tests mostly wait, so more of them run at a time than there are cores.
-AT_ONCE ?= 4
+AT_ONCE ?= 6
 BIN = .venv/bin
 NODE_PEERS = loadtest/peers/servers
 JS = tests/js
@@ -24,7 +25,7 @@ JS = tests/js
 javascript = @if command -v npm > /dev/null; then npm run --silent --prefix $(JS) $(1); \
   else echo "The JavaScript in static/ is not looked at: npm is not on this machine."; fi
 
-.PHONY: play swarm chaos truth bench bench-peers check test simulate fuzz lint types autobahn vectors lock clean
+.PHONY: play swarm chaos truth bench bench-peers check test simulate mutants fuzz lint types autobahn vectors lock clean
 
 play: .venv/playable .flatlands-secret
 	@PORT=$(PORT) WALKERS=$(WALKERS) SECRET_KEY=$${SECRET_KEY:-$$(cat .flatlands-secret)} \
@@ -59,7 +60,7 @@ check: lint types
 test: .venv/testable
 	@sh tests/need.sh
 	@$(BIN)/python -m pytest -n $(AT_ONCE) --dist worksteal -m "not alone"
-	@$(BIN)/python -m pytest -m alone
+	@$(BIN)/python -m pytest -n 2 -m alone
 
 simulate: .venv/testable
 	@$(BIN)/python -m tests.simulate --seconds $(SECONDS) \
@@ -68,6 +69,9 @@ simulate: .venv/testable
 fuzz: .venv/testable
 	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) \
 	  $(if $(FIRST),--first $(FIRST)) $(if $(SEED),--seed $(SEED))
+
+mutants: .venv/testable
+	@$(BIN)/python -m tests.mutants $(if $(findstring command,$(origin SECONDS)),--seconds $(SECONDS))
 
 lint: .venv/testable $(JS)/node_modules/.package-lock.json
 	@$(BIN)/ruff check .

@@ -82,7 +82,7 @@ class Mutants:
         mutant = running.pop(pid)
         if os.waitstatus_to_exitcode(status) == SURVIVED:
             self.survivors.append(mutant)
-            print(f"{mutant.path}:{mutant.line}: {mutant.words}", flush=True)
+            print(f"{os.path.relpath(mutant.path)}:{mutant.line}: {mutant.words}", flush=True)
 
     def _first_run(self, items: list[pytest.Item]) -> dict[tuple[str, int], list[Any]]:
         """Run all tests in a child; return (path, line) -> [(seconds, index of a test)], the

@@ -588,3 +588,13 @@ class Harness:
                 assert self.belief(client) == self.truth(client)
                 compared += 1
         assert compared, "nobody is left who could believe anything"
+
+
+def two_nodes(skew: int = 0) -> tuple[Harness, Client, Client]:
+    """Return two nodes, whose clocks are `skew` ms apart, and a player on each, side by side."""
+    harness = Harness(nodes=2, skew=skew)
+    harness.run(1500)
+    a = harness.place("A", (0, 0), host=harness.hosts[0])
+    b = harness.place("B", (1, 0), host=harness.hosts[1])
+    harness.run(500)
+    return harness, a, b

@@ -8,7 +8,7 @@ import pytest
 from server.messages import protocol
 from server.players.residents import DIMMED_FOR
 from server.squares.peers import CLOCK_SET_BACK, RECENT, Peer
-from tests.server.harness import Harness, Link
+from tests.server.harness import Harness, Link, two_nodes
 from world.track import UNIT
 
 GONE, SAID = 3, 4
@@ -17,12 +17,7 @@ GONE, SAID = 3, 4
 @pytest.fixture
 def two():
     """Two nodes, with a player on each, side by side."""
-    harness = Harness(nodes=2)
-    harness.run(1500)
-    a = harness.place("A", (0, 0), host=harness.hosts[0])
-    b = harness.place("B", (1, 0), host=harness.hosts[1])
-    harness.run(500)
-    return harness, a, b
+    return two_nodes()
 
 
 # How a connection ends.

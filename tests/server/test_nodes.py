@@ -5,19 +5,14 @@ import pytest
 
 from server.players.residents import DIMMED_FOR
 from server.squares.peers import DEAD_AFTER, HEARTBEAT_EVERY
-from tests.server.harness import Harness
+from tests.server.harness import Harness, two_nodes
 from world.track import SPEED, UNIT
 
 
 @pytest.fixture
 def two():
     """Two nodes whose clocks are a minute apart, with a player on each, side by side."""
-    harness = Harness(nodes=2, skew=60_000)
-    harness.run(1500)
-    a = harness.place("A", (0, 0), host=harness.hosts[0])
-    b = harness.place("B", (1, 0), host=harness.hosts[1])
-    harness.run(500)
-    return harness, a, b
+    return two_nodes(skew=60_000)
 
 
 def test_players_of_two_nodes_see_each_other_walk_talk_and_go(two):
@@ -201,6 +196,25 @@ def test_a_takeover_across_nodes_tells_the_old_session_and_shows_no_leave(two):
     harness.run(6000)
     events = [e for m in a.connection.messages if m[0] == 20 for e in m[8]]
     assert not [event for event in events if event[0] in (2, 3) and event[1] == b.id]
+    assert a.sees(again)
+    harness.check()
+
+
+def test_who_has_left_another_node_begins_where_it_was_when_it_left(two):
+    harness, a, b = two
+    token, place = b.model.token, b.at()
+    b.walk(0, 1)
+    harness.run(2000)
+    b.walk(0, 0)
+    harness.run(100)
+    left = b.at()
+    b.connection.lose(1000)
+    harness.run(1000)
+    assert not a.sees(b) and left != place
+    # The token tells of the old place: only the node that it left knows better.
+    again = harness.client(harness.hosts[0]).hello("B", token=token)
+    harness.run(500)
+    assert again.id == b.id and again.at() == left
     assert a.sees(again)
     harness.check()
 

@@ -7,7 +7,7 @@ import pytest
 from server.messages import peer_protocol
 from server.messages.peer_protocol import BAR, DOOR, KICK, MUTE, NOTICE, Malformed
 from server.players.orders import LIMIT, network
-from tests.server.harness import Harness
+from tests.server.harness import Harness, two_nodes
 
 TOKEN, ERROR = 17, 24
 
@@ -15,12 +15,7 @@ TOKEN, ERROR = 17, 24
 @pytest.fixture
 def two():
     """Two nodes with a player on each, side by side."""
-    harness = Harness(nodes=2)
-    harness.run(1500)
-    a = harness.place("A", (0, 0), host=harness.hosts[0])
-    b = harness.place("B", (1, 0), host=harness.hosts[1])
-    harness.run(500)
-    return harness, a, b
+    return two_nodes()
 
 
 def errors(client):

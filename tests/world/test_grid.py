@@ -36,6 +36,19 @@ def test_squares_are_floored_below_zero_too():
     assert GRID.square(-SPAN, -SPAN - 1) == (-1, -2)
 
 
+def test_a_rectangle_holds_its_squares_and_no_others():
+    rect = Rect(-1, 2, 1, 3)
+    assert list(rect.squares()) == [(-1, 2), (0, 2), (1, 2), (-1, 3), (0, 3), (1, 3)]
+    near = {(column, row) for column in range(-3, 5) for row in range(-1, 6)}
+    assert {square for square in near if rect.holds(square)} == set(rect.squares())
+
+
+def test_a_square_is_so_many_tiles_wide_and_its_margins_are_parts_of_that():
+    grid = Grid(16)
+    assert grid.span == 16 * 1024
+    assert 0 < grid.lead < grid.drop <= grid.span
+
+
 @pytest.mark.parametrize("side", [7, 65, 0, -16])
 def test_a_side_out_of_range_is_refused(side):
     with pytest.raises(ValueError, match="8 to 64"):

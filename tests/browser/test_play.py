@@ -744,9 +744,9 @@ def test_a_full_world_is_told_and_tried_again(open_page, play):
     ],
     ids=["1003", "1007", "1008", "1009"],
 )
-def test_a_page_that_is_sent_away_says_why_and_does_not_come_again(play, nonsense, said):
+def test_a_page_that_is_sent_away_says_why_and_does_not_come_again(play, malformed, said):
     page = play("Rude")
-    page.evaluate(f"() => flatlands.net.socket.send({nonsense})")
+    page.evaluate(f"() => flatlands.net.socket.send({malformed})")
     page.get_by_label("Your name").wait_for()
     assert said in page.locator(".error").inner_text()
     assert page.evaluate("[flatlands.net.socket, flatlands.net.retryAt]") == [None, None]

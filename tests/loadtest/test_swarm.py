@@ -21,7 +21,7 @@ from tests.processes import ROOT, ServerProcess, serving
 pytestmark = pytest.mark.load
 
 #: Seconds that a run of the swarm may take besides what it measures.
-PATIENCE = 60
+PATIENCE = 240
 
 
 def swarm(*options):

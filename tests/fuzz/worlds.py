@@ -48,7 +48,7 @@ class Crowd:
         #: Where each resident was first seen since it came or went home, and last, and when.
         self._walks: dict[Resident, tuple[tuple[int, int, int], tuple[int, int, int]]] = {}
         for host in self.harness.hosts:
-            self._note_homes(host.node)
+            self._note_homes(host.node.movement)
         self.honest: list[Client] = []
         for n, host in enumerate(self.harness.hosts * 2):
             client = self.harness.client(host)
@@ -58,14 +58,14 @@ class Crowd:
         self._seen = [0] * len(self.honest)
         self.run(1000)
 
-    def _note_homes(self, node: Any) -> None:
-        go_home = node.home
+    def _note_homes(self, movement: Any) -> None:
+        go_home = movement.home
 
         def home(resident: Resident, number: int) -> None:
             self._walks.pop(resident, None)
             go_home(resident, number)
 
-        node.home = home
+        movement.home = home
 
     def run(self, ms: int) -> None:
         """Let time pass, and look at everybody."""

@@ -64,10 +64,15 @@ def believe_nobody_again(monkeypatch):
     monkeypatch.setattr(Takeovers, "_outlive", lambda self, id, seq: None)
 
 
-@pytest.mark.parametrize("fault", [forget_partings, let_go_for_nothing, believe_nobody_again])
-def test_a_fault_is_found_and_shrunk_to_a_short_story(fault, monkeypatch):
+#: Each fault, and a seed from which on a world that shows it is not far: to find the first of all
+#: may take a minute.
+FAULTS = [(forget_partings, 0), (let_go_for_nothing, 470), (believe_nobody_again, 0)]
+
+
+@pytest.mark.parametrize(("fault", "first"), FAULTS)
+def test_a_fault_is_found_and_shrunk_to_a_short_story(fault, first, monkeypatch):
     fault(monkeypatch)
-    seed = next(seed for seed in range(2000) if fails(plan(seed)))
+    seed = next(seed for seed in range(first, first + 2000) if fails(plan(seed)))
     short = shrink(plan(seed), time.monotonic() + 150)
     assert fails(short)
     assert len(short.deeds) <= SHORT

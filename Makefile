@@ -17,7 +17,7 @@ PORT ?= 8000
 WALKERS ?= 20
 SECONDS ?= 60
 # Tests mostly wait, so more of them run at a time than there are cores.
-AT_ONCE ?= 6
+AT_ONCE ?= 4
 BIN = .venv/bin
 NODE_PEERS = loadtest/peers/servers
 JS = tests/js
@@ -60,7 +60,7 @@ check: lint types
 test: .venv/testable
 	@sh tests/need.sh
 	@$(BIN)/python -m pytest -n $(AT_ONCE) --dist worksteal -m "not alone"
-	@$(BIN)/python -m pytest -n 2 -m alone
+	@$(BIN)/python -m pytest -m alone
 
 simulate: .venv/testable
 	@$(BIN)/python -m tests.simulate --seconds $(SECONDS) \

@@ -69,6 +69,7 @@ class Node:
         self.invitations = Invitations(*others)
         self.orders = Orders(*others)
 
+        self.hub.before_flush = self.replicas.show_changed
         self.outbox.on_published = self.replicas.published
         self.replicas.tell(self.takeovers)
         self.peers.on_squares = self.replicas.compare

@@ -5,7 +5,7 @@ same squares, and written to each with one call. No screen has a queue of its ow
 inside a batch.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from server.loop import Loop
@@ -71,11 +71,13 @@ class Group:
 
 
 class Hub:
-    """See the module."""
+    """See the module. `before_flush` is called before each flush: what screens are to be shown
+    first, so that none is told what happened in a square that it was not shown."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
         self.stats = loop.stats
+        self.before_flush: Callable[[], None] = lambda: None
         self._groups: dict[Rect, Group] = {}
         self._holding: dict[Square, set[Group]] = {}
         self._arrived: dict[Square, list[bytes]] = {}
@@ -146,6 +148,7 @@ class Hub:
 
     def flush(self) -> None:
         """Write all that has arrived: once per screen, the same bytes to all of a group."""
+        self.before_flush()
         started = self._loop.seconds()
         arrived, self._arrived = self._arrived, {}
         self._waiting = False

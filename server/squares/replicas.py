@@ -36,7 +36,7 @@ class Replicas:
         self._loop = loop
         self._hub = hub
         self._around = Surroundings(
-            node, grid.span, broker, loop, hub, outbox, peers, self._show
+            node, grid.span, broker, loop, hub, outbox, peers, self.show_changed
         )
         self.heard: dict[Square, HeardSquare] = {}
         self._by_channel: dict[str, HeardSquare] = {}
@@ -114,8 +114,10 @@ class Replicas:
         yet: they are shown as soon as they are."""
         return b"".join(self.heard[square].snapshot() or b"" for square in squares)
 
-    def _show(self) -> None:
+    def show_changed(self) -> None:
         """Show what has changed: once per screen, as many squares of its as there are."""
+        if not self._around.changed:
+            return
         changed, self._around.changed = self._around.changed, set()
         screens: dict[Screen, list[Square]] = {}
         for square in changed:

@@ -121,6 +121,7 @@ def test_a_ring_shares_the_channels_and_loses_none(out):
     assert LEAST * DUE <= account["sent"] <= DUE
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("series", ["redis", "go-redis"])
 def test_a_subscriber_that_the_broker_cuts_off_is_found_with_what_it_lost(series, out):
     with running("--client-output-buffer-limit", "pubsub 32kb 32kb 1") as redis:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from brokers import Reset
 from server.clients.tokens import PLACE_FOR
+from server.messages import protocol
 from server.players.movement import INTENT_AGE
 from server.players.residents import DIMMED_FOR
 from server.squares.replicas import LINGER
@@ -636,3 +637,20 @@ def test_a_player_who_is_back_walks_again_after_its_walk_was_ended(harness):
     client.connection.dead = True
     harness.run(4000)
     assert harness.loop.stats["walks_ended"] == 2
+
+
+def test_on_one_node_nobody_hears_of_a_square_before_it_was_shown(harness):
+    talker, walker = (harness.place(name, (9, 9), (8, 8)) for name in "AB")
+    harness.node.residents.say(talker.session.resident, "wait")
+    harness.node.outbox.publish()
+    # What was said is still under way when the squares of the plaza are asked for.
+    walker.connection.messages.clear()
+    walker.home()
+    shown, told = set(), 0
+    for kind, *fields in walker.connection.messages:
+        if kind == protocol.SNAPSHOT:
+            shown.add(tuple(fields[:2]))
+        elif kind == protocol.BATCH and tuple(fields[:2]) != (9, 9):
+            told += 1
+            assert tuple(fields[:2]) in shown
+    assert told

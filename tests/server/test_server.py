@@ -124,8 +124,7 @@ def test_who_never_reads_costs_nothing_and_harms_nobody(server):
         for client in walkers:
             client.walk(0, 0)
         for client in walkers:
-            client.pump(0.2)
-            assert client.model.players[client.model.id].ack == client.number
+            client.until(lambda c=client: c.model.players[c.model.id].ack == c.number)
             assert client.model.resyncs == 0
         # It reads at last: what it gets in the end is the present.
         idle.until(lambda: idle.model.resyncs > 0)

@@ -285,6 +285,8 @@ def test_a_server_whose_terminal_is_closed_ends(workers):
     if not pid:
         # In the child: a process with a terminal of its own.
         os.chdir(ROOT)
+        # Also where these tests run under nohup, which a server would obey.
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         command = ["-m", "server", "--port", "0", "--workers", workers, "--broker", "null://"]
         os.execv(sys.executable, [sys.executable, *command])
     told = b""

@@ -17,6 +17,9 @@ from loadtest.swarm.run import Field, run
 #: stays for ten.
 PAUSE, REST = 8.0, 25.0
 
+#: Seconds played before anything is measured: in as many each fault is done once.
+WARM_UP = 100.0
+
 #: Of a process' memory, so much may be more than before, as a share and in MB: what is freed is not
 #: given back page by page.
 MORE, MORE_MB = 0.10, 8.0
@@ -42,11 +45,11 @@ def soak(seconds: float, bots: int, display: show.Display) -> Soaked:
     found = Soaked()
     with contextlib.ExitStack() as stack:
         ground = Ground(stack, "redis://", 2, max(bots // 20, 1))
-        # Whatever is only made once is made now.
-        _play(ground, bots, 5.0, display, found, faults=False)
+        # Whatever is only made once is made now, and what faults let pile up is as high as it gets.
+        _play(ground, bots, min(WARM_UP, seconds), display, found)
         signals.sleep(REST)
         before = _measure(ground)
-        _play(ground, bots, seconds, display, found, faults=True)
+        _play(ground, bots, seconds, display, found)
         signals.sleep(REST)
         after = _measure(ground)
     _compare(before, after, found)
@@ -54,9 +57,8 @@ def soak(seconds: float, bots: int, display: show.Display) -> Soaked:
 
 
 def _play(
-    ground: Ground, bots: int, seconds: float, display: show.Display, found: Soaked, *,
-    faults: bool,
-) -> None:  # fmt: skip
+    ground: Ground, bots: int, seconds: float, display: show.Display, found: Soaked
+) -> None:
     options = Options(
         bots=bots, seconds=seconds, scenario="churn", sample=10, late=500.0, pin=False
     )
@@ -76,12 +78,11 @@ def _play(
                 return
 
     with display.following(f"soak: {seconds:.0f} s", options) as following:
-        result = run(options, following, deed if faults else None, ground.target)
+        result = run(options, following, deed, ground.target)
     if result.error:
         found.broken.append(result.error)
     found.invalid = bool(result.invalid)
-    if faults:
-        found.lines.append(f"{len(done)} faults were done, and {result.totals['joins']:,.0f} joins")
+    found.lines.append(f"{len(done)} faults were done, and {result.totals['joins']:,.0f} joins")
     if result.returns is not None:
         found.broken += [f"{count} bots {what}" for what, count in result.returns.faults.items()]
 

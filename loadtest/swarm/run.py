@@ -292,8 +292,9 @@ class _Run:
             shown.moves = (total["moves"] - before["moves"]) / past
             shown.deliveries = (total["deliveries"] - before["deliveries"]) / past
             shown.p99 = (latency - histogram).percentile(99)
-            shown.server = (total["server_cpu"] - before["server_cpu"]) / past
-            shown.broker = (total["broker_cpu"] - before["broker_cpu"]) / past
+            # A process that has ended takes with it what it had used.
+            shown.server = max(total["server_cpu"] - before["server_cpu"], 0.0) / past
+            shown.broker = max(total["broker_cpu"] - before["broker_cpu"], 0.0) / past
             shown.swarm = (total["cpu"] - before["cpu"]) / past / len(self._pipes)
         self._last = now, total, latency
         self._show(shown)

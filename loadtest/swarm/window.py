@@ -102,7 +102,8 @@ class Window:
             {
                 "second": round((row["at"] - self.begin) / SECOND, 2),
                 "bots": row["playing"],
-                **{name: round((row[name] - before[name]) / past, 4) for name in rates},
+                # A process that has ended takes with it what it had used.
+                **{name: round(max(row[name] - before[name], 0) / past, 4) for name in rates},
                 "server_mb": round(row["server_mb"], 1),
                 **(row["latency"] - before["latency"]).summary(),
             }

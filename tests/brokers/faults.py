@@ -42,6 +42,10 @@ def make_live(broker: Broker, *channels: str) -> None:
         item = broker.receive(0.05)
         if isinstance(item, Message) and item.payload == b"the last one":
             silent.discard(item.channel)
+    # Until the server has answered, what was sent last counts as under way, though it was heard.
+    while any(getattr(link, "_in_flight", 0) for link in getattr(broker, "_links", list)()):
+        assert time.monotonic() < deadline + PATIENCE, "what was sent last is never answered"
+        gevent.sleep(0.005)
 
 
 def await_reset(broker: Broker, *channels: str) -> set[str]:

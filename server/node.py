@@ -71,7 +71,7 @@ class Node:
 
         self.hub.before_flush = self.replicas.show_changed
         self.outbox.on_published = self.replicas.published
-        self.replicas.tell(self.takeovers)
+        self.replicas.report_to(self.takeovers)
         self.peers.on_squares = self.replicas.compare
         self.peers.on_gone = self.replicas.drop
         self.peers.on_clocks = self._tell_clocks

@@ -43,7 +43,7 @@ class Replicas:
         self._lingering = Agenda(loop, self._forget)
         self._getting_ready = Agenda(loop, self._get_ready)
 
-    def tell(self, news: PlayerNews) -> None:
+    def report_to(self, news: PlayerNews) -> None:
         """Tell from now on what comes in of other nodes' players."""
         self._around.news = news
 

@@ -188,8 +188,11 @@ class Replica:
             else:
                 self.remove(id, event[2], now)
 
-    def replace(self, node: int, sent: int, entries: list[Event], now: int) -> bool:
-        """Take in all that a node has in the square; say whether that changed anything."""
+    def replace(
+        self, node: int, sent: int, entries: list[Event], now: int
+    ) -> tuple[bool, list[int]]:
+        """Take in all that a node has in the square; return whether that changed anything, and who
+        was removed as by `drop`."""
         corner = Corner(self.square, self._span, sent)
         changed = False
         present = set()
@@ -199,17 +202,18 @@ class Replica:
             known = self.players.get(id)
             if known is None or entry[2] > known.seq:
                 changed |= self._enter(node, corner, entry, now)
-        return self.drop(node, present) or changed
+        gone = self.drop(node, present)
+        return changed or bool(gone), gone
 
-    def drop(self, node: int, but: Collection[int] = ()) -> bool:
-        """Remove the players that a node hosts, but for some; say whether there were any.
+    def drop(self, node: int, but: Collection[int] = ()) -> list[int]:
+        """Remove the players that a node hosts, but for some; return who was removed.
 
         Nobody said that they left, so they may be told of again with the same seq.
         """
         gone = [p.id for p in self.players.values() if p.node == node and p.id not in but]
         for id in gone:
             del self.players[id]
-        return bool(gone)
+        return gone
 
     def hosts(self, node: int) -> bool:
         """Say whether a node hosts any of the players."""

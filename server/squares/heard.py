@@ -67,7 +67,9 @@ class Surroundings:
         self.outbox = outbox
         self.peers = peers
         self.news: PlayerNews
-        self.changed: set[Square] = set()
+        self.changed: dict[Square, HeardSquare] = {}
+        #: All squares that are heard.
+        self.heard: dict[Square, HeardSquare] = {}
         self._show = show
         self.departed = Departed()
         self.due = Agenda(loop, lambda key, due: key[1](key[0], due))
@@ -76,7 +78,16 @@ class Surroundings:
         """Show a square anew at the end of this turn, with all others that are to be."""
         if not self.changed:
             self.loop.soon(self._show)
-        self.changed.add(heard.square)
+        # What is to be shown last is at the end.
+        self.changed.pop(heard.square, None)
+        self.changed[heard.square] = heard
+
+    def show_players(self, ids: list[int], but: "HeardSquare") -> None:
+        """Show all squares but one anew in which any of these players are."""
+        for heard in self.heard.values():
+            known = heard.replica.players
+            if heard is not but and heard.ready and any(id in known for id in ids):
+                self.show_anew(heard)
 
 
 class HeardSquare:
@@ -151,6 +162,12 @@ class HeardSquare:
         self._snapshot = None
         if self.ready:
             self._around.show_anew(self)
+
+    def _show_without(self, gone: list[int]) -> None:
+        """Show it anew without some players, and then the other squares in which they are: clients
+        may not have believed that, for they knew them here with higher seqs."""
+        self._show()
+        self._around.show_players(gone, self)
 
     def _check_ready(self) -> None:
         if self.live and not self._awaited:
@@ -266,12 +283,12 @@ class HeardSquare:
                 [event for event in events if event not in old],
             )  # fmt: skip
         # A first batch says that its node had nobody here before: whoever is believed to be is not.
-        base = previous == 0 and self.replica.drop(node, {event[1] for event in events})
+        gone = self.replica.drop(node, {event[1] for event in events}) if previous == 0 else []
         self.replica.apply(node, sent, events, now)
         self._snapshot = None
         around.hub.deliver(self.square, payload)
-        if base:
-            self._show()
+        if gone:
+            self._show_without(gone)
         if previous in (0, known):
             self._complete(node, number)
         else:
@@ -297,9 +314,11 @@ class HeardSquare:
         now = self._around.loop.now()
         everything = [entry for some in parts.values() for entry in some]
         self._pass_on(node, everything, now)
-        changed = self.replica.replace(node, sent, everything, now)
+        changed, gone = self.replica.replace(node, sent, everything, now)
         self._complete(node, number)
-        if changed:
+        if gone:
+            self._show_without(gone)
+        elif changed:
             self._show()
         self._awaited.discard(node)
         self._check_ready()
@@ -372,10 +391,10 @@ class HeardSquare:
 
     def _remove_all(self, node: int) -> None:
         """Remove a node's players, of which it said nothing itself."""
-        if self.replica.drop(node):
+        if gone := self.replica.drop(node):
             # Another node or this one may have told of one of them, and was not believed.
             self._enter_own()
-            self._show()
+            self._show_without(gone)
             for other in self._around.peers.listed(self.square):
                 self.ask(other)
 

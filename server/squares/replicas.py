@@ -38,7 +38,7 @@ class Replicas:
         self._around = Surroundings(
             node, grid.span, broker, loop, hub, outbox, peers, self.show_changed
         )
-        self.heard: dict[Square, HeardSquare] = {}
+        self.heard = self._around.heard
         self._by_channel: dict[str, HeardSquare] = {}
         self._lingering = Agenda(loop, self._forget)
         self._getting_ready = Agenda(loop, self._get_ready)
@@ -118,7 +118,7 @@ class Replicas:
         """Show what has changed: once per screen, as many squares of its as there are."""
         if not self._around.changed:
             return
-        changed, self._around.changed = self._around.changed, set()
+        changed, self._around.changed = self._around.changed, {}
         screens: dict[Screen, list[Square]] = {}
         for square in changed:
             for screen in self._hub.screens(square):

@@ -697,3 +697,22 @@ def test_a_quick_heartbeat_counts_for_a_minute(watched):
     seconds = CLOCK_WINDOW // HEARTBEAT_EVERY
     told = told_clocks(harness, watcher, [40] + [90] * (seconds + 3))
     assert told == [40] * (seconds + 1) + [90] * 3
+
+
+def test_who_was_believed_with_a_higher_seq_is_shown_where_another_node_has_it(watched):
+    harness, watcher = watched
+    column, row = SQUARE
+    beside, sent = (column + 1, row), harness.loop.now()
+    name = harness.node.channels.square
+
+    def tell(square, node, number, *entries):
+        message = peer_protocol.full_state(square, node, number, sent, 0, 1, list(entries))
+        heard(harness, message, name(square))
+        harness.run(50)
+
+    tell(SQUARE, NODE, 1, entry(1, seq=2**26))
+    # Another node has the player too, with a lower seq: clients do not believe that.
+    tell(beside, NODE + 1, 1, entry(1, seq=5))
+    assert watcher.model.players[1].square == SQUARE
+    tell(SQUARE, NODE, 2)
+    assert watcher.model.players[1].square == beside

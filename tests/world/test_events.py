@@ -132,10 +132,10 @@ def test_what_a_node_has_replaces_all_that_it_had_and_nothing_of_others():
     replica, corner = Replica(SQUARE, SPAN, Departed()), Corner(SQUARE, SPAN, 1000)
     replica.apply(1, 1000, [corner.enter(player(7)), corner.enter(player(8))], 0)
     replica.apply(2, 1000, [corner.enter(player(9))], 0)
-    assert not replica.replace(1, 1000, [corner.enter(player(7)), corner.enter(player(8))], 0)
-    assert replica.replace(1, 1000, [corner.enter(player(8)), corner.enter(player(10))], 0)
+    assert not replica.replace(1, 1000, [corner.enter(player(7)), corner.enter(player(8))], 0)[0]
+    assert replica.replace(1, 1000, [corner.enter(player(8)), corner.enter(player(10))], 0)[0]
     assert set(replica.players) == {8, 9, 10}
-    assert replica.drop(2) and not replica.drop(2)
+    assert replica.drop(2) == [9] and replica.drop(2) == []
     assert replica.hosts(1) and not replica.hosts(2)
 
 
@@ -151,7 +151,7 @@ def test_players_of_a_node_believed_dead_may_be_told_of_again():
     replica, corner = Replica(SQUARE, SPAN, Departed()), Corner(SQUARE, SPAN, 1000)
     replica.apply(1, 1000, [corner.enter(player(7))], 0)
     replica.drop(1)
-    assert replica.replace(1, 1000, [corner.enter(player(7))], 0)
+    assert replica.replace(1, 1000, [corner.enter(player(7))], 0)[0]
     assert set(replica.players) == {7}
 
 
@@ -160,7 +160,7 @@ def test_what_comes_late_does_not_raise_one_who_was_removed():
     replica.apply(1, 1000, [corner.enter(player(7, seq=5)), [GONE, 7, 6]], 0)
     late = [corner.enter(player(7, seq=4))]
     replica.apply(1, 1000, late, 5000)
-    assert not replica.replace(1, 1000, late, 5000)
+    assert not replica.replace(1, 1000, late, 5000)[0]
     assert replica.players == {}
     replica.apply(1, 1000, [corner.enter(player(7, seq=7))], 5000)
     assert set(replica.players) == {7}
@@ -198,8 +198,8 @@ def test_those_who_were_removed_long_ago_are_forgotten():
 def test_an_entry_that_is_known_changes_nothing_and_a_newer_one_does():
     replica, corner = Replica(SQUARE, SPAN, Departed()), Corner(SQUARE, SPAN, 1000)
     replica.apply(1, 1000, [corner.enter(player(7, seq=5))], 0)
-    assert not replica.replace(1, 1000, [corner.enter(player(7, seq=5, start=1))], 0)
-    assert not replica.replace(1, 1000, [corner.enter(player(7, seq=4, start=1))], 0)
+    assert not replica.replace(1, 1000, [corner.enter(player(7, seq=5, start=1))], 0)[0]
+    assert not replica.replace(1, 1000, [corner.enter(player(7, seq=4, start=1))], 0)[0]
     assert replica.players[7].track == player().track
-    assert replica.replace(1, 1000, [corner.enter(player(7, seq=6, start=1))], 0)
+    assert replica.replace(1, 1000, [corner.enter(player(7, seq=6, start=1))], 0)[0]
     assert replica.players[7].track == player(start=1).track

@@ -163,9 +163,15 @@ class HeardSquare:
         if self.ready:
             self._around.show_anew(self)
 
-    def _show_without(self, gone: list[int]) -> None:
-        """Show it anew without some players, and then the other squares in which they are: clients
-        may not have believed that, for they knew them here with higher seqs."""
+    def _go_without(self, gone: list[int], node: int) -> None:
+        """A node has some players no more, of which it did not tell that they went.
+
+        Another node or this one may have told of one of them, here or elsewhere, and was not
+        believed: by this node, or by clients, who know a player in one square only.
+        """
+        self._enter_own()
+        for other in self._around.peers.peers.keys() - {node}:
+            self.ask(other)
         self._show()
         self._around.show_players(gone, self)
 
@@ -288,7 +294,7 @@ class HeardSquare:
         self._snapshot = None
         around.hub.deliver(self.square, payload)
         if gone:
-            self._show_without(gone)
+            self._go_without(gone, node)
         if previous in (0, known):
             self._complete(node, number)
         else:
@@ -317,7 +323,7 @@ class HeardSquare:
         changed, gone = self.replica.replace(node, sent, everything, now)
         self._complete(node, number)
         if gone:
-            self._show_without(gone)
+            self._go_without(gone, node)
         elif changed:
             self._show()
         self._awaited.discard(node)
@@ -392,11 +398,7 @@ class HeardSquare:
     def _remove_all(self, node: int) -> None:
         """Remove a node's players, of which it said nothing itself."""
         if gone := self.replica.drop(node):
-            # Another node or this one may have told of one of them, and was not believed.
-            self._enter_own()
-            self._show_without(gone)
-            for other in self._around.peers.listed(self.square):
-                self.ask(other)
+            self._go_without(gone, node)
 
     def _forget_node(self, node: int) -> None:
         self.numbers.pop(node, None)

@@ -15,6 +15,7 @@ from server.loop import Loop
 from server.messages import peer_protocol
 from server.messages.channels import WORLD, Channels
 from server.messages.peer_protocol import Malformed
+from server.players.among_nodes import AmongNodes
 from server.players.invitations import Invitations
 from server.players.movement import Movement
 from server.players.orders import Orders
@@ -64,10 +65,10 @@ class Node:
             grid, terrain, spots, loop, self.hub, self.outbox, self.replicas
         )
         self.residents = Residents(id, grid, spots, loop, self.outbox, self.movement)
-        others = (id, loop, self._tell_nodes, self.residents, self.peers)
-        self.takeovers = Takeovers(*others)
-        self.invitations = Invitations(*others)
-        self.orders = Orders(*others)
+        among = AmongNodes(id, loop, self._tell_nodes, self.residents, self.peers)
+        self.takeovers = Takeovers(among)
+        self.invitations = Invitations(among)
+        self.orders = Orders(among)
 
         self.hub.before_flush = self.replicas.show_changed
         self.outbox.on_published = self.replicas.published

@@ -8,31 +8,22 @@ import itertools
 from collections.abc import Callable
 
 from server.agenda import Agenda
-from server.loop import Loop
 from server.messages import peer_protocol
-from server.players.residents import Residents
+from server.players.among_nodes import AmongNodes
 from server.players.spots import Place
-from server.squares.peers import Peers
 
 #: A question that nobody answers within so many ms has no answer.
 ANSWER_WITHIN = 300
 
 
 class Invitations:
-    """See the module. `publish` brings a message to all nodes."""
+    """See the module."""
 
-    def __init__(
-        self, node: int, loop: Loop, publish: Callable[[bytes], object], residents: Residents,
-        peers: Peers,
-    ) -> None:  # fmt: skip
-        self._node = node
-        self._loop = loop
-        self._publish = publish
-        self._residents = residents
-        self._peers = peers
+    def __init__(self, among: AmongNodes) -> None:
+        self._node, self._loop, self._publish, self._residents, self._peers = among
         self._nonces = itertools.count(1)
         self._asked: dict[int, Callable[[Place | None], None]] = {}
-        self._overdue = Agenda(loop, lambda nonce, _due: self._done(nonce, None))
+        self._overdue = Agenda(self._loop, lambda nonce, _due: self._done(nonce, None))
 
     def find(self, id: int, done: Callable[[Place | None], None]) -> None:
         """Call `done` with where a player is, or None if no node has it; perhaps at once."""

@@ -10,12 +10,11 @@ from collections.abc import Callable
 
 from server.agenda import Agenda
 from server.logs import tell
-from server.loop import Loop
 from server.messages import peer_protocol
 from server.messages.peer_protocol import BAR, DOOR, KICK, MUTE, NOTICE
 from server.messages.protocol import FULL, POLICY, Refused
-from server.players.residents import Residents
-from server.squares.peers import Peer, Peers
+from server.players.among_nodes import AmongNodes
+from server.squares.peers import Peer
 
 #: So many orders are in force at most; beyond that the one that ends first is forgotten.
 LIMIT = 1000
@@ -32,22 +31,15 @@ DEEDS = {KICK: "kick", BAR: "bar", MUTE: "mute", DOOR: "close the door", NOTICE:
 
 class Orders:
     """See the module. `who` is the text of a player's id, an address, nothing, or what is to be
-    said, as the deed needs it. `publish` brings a message to all nodes."""
+    said, as the deed needs it."""
 
-    def __init__(
-        self, node: int, loop: Loop, publish: Callable[[bytes], object], residents: Residents,
-        peers: Peers,
-    ) -> None:  # fmt: skip
-        self._node = node
-        self._loop = loop
-        self._publish = publish
-        self._residents = residents
-        self._peers = peers
+    def __init__(self, among: AmongNodes) -> None:
+        self._node, self._loop, self._publish, self._residents, self._peers = among
         #: (deed, who) -> the node time at which it ends.
         self._until: dict[tuple[int, str], int] = {}
         #: Other nodes that were told all that is in force, as they were known then.
         self._told: dict[int, Peer] = {}
-        self._repeats = Agenda(loop, self._repeat)
+        self._repeats = Agenda(self._loop, self._repeat)
         #: Called with a sentence that all clients are to be told.
         self.on_notice: Callable[[str], None] = lambda _text: None
 

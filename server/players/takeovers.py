@@ -11,13 +11,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from server.agenda import Agenda
-from server.loop import Loop
 from server.messages import peer_protocol
 from server.messages.peer_protocol import PAIRS
+from server.players.among_nodes import AmongNodes
 from server.players.resident import Resident, incarnation, next_incarnation
-from server.players.residents import Residents
 from server.players.spots import Place
-from server.squares.peers import Peers
 from world.grid import Square
 
 #: A player for whom nobody answers within so many ms is at no other node.
@@ -49,25 +47,18 @@ class _Question(NamedTuple):
 
 
 class Takeovers:
-    """See the module. `publish` brings a message to all nodes."""
+    """See the module."""
 
-    def __init__(
-        self, node: int, loop: Loop, publish: Callable[[bytes], object], residents: Residents,
-        peers: Peers,
-    ) -> None:  # fmt: skip
-        self._node = node
-        self._loop = loop
-        self._publish = publish
-        self._residents = residents
-        self._peers = peers
+    def __init__(self, among: AmongNodes) -> None:
+        self._node, self._loop, self._publish, self._residents, self._peers = among
         self._asked: dict[int, _Question] = {}
-        self._overdue = Agenda(loop, lambda id, _due: self._answer(id, None))
+        self._overdue = Agenda(self._loop, lambda id, _due: self._answer(id, None))
         #: Players who may be at another node too, until they are forgotten: a set for each turn.
         self._watched: list[set[int]] = [set() for _ in range(RETELL_TURNS)]
-        self._retelling = Agenda(loop, self._retell)
+        self._retelling = Agenda(self._loop, self._retell)
         #: Residents that were handed over, and that no other node has told of yet.
         self._released: dict[int, Resident] = {}
-        self._vanishing = Agenda(loop, self._vanish)
+        self._vanishing = Agenda(self._loop, self._vanish)
 
     def ask(
         self, id: int, done: Callable[[Elsewhere | None], None], withdrawn: Callable[[], None]

@@ -51,8 +51,9 @@ class PlayerNews(Protocol):
 class Surroundings:
     """What the squares of one node have in common.
 
-    `changed` are the squares that are to be shown anew, for which `show` is called at the end of
-    the turn; `due` has what squares are to do later, as (square, method).
+    At the end of the turn `show` is called: it shows the squares of `changed` anew, and after all
+    of these the squares of `again`, some of them for the second time. `due` holds what squares are
+    to do later, as (square, method).
     """
 
     def __init__(
@@ -67,27 +68,28 @@ class Surroundings:
         self.outbox = outbox
         self.peers = peers
         self.news: PlayerNews
-        self.changed: dict[Square, HeardSquare] = {}
+        self.changed: set[Square] = set()
+        self.again: set[Square] = set()
         #: All squares that are heard.
         self.heard: dict[Square, HeardSquare] = {}
         self._show = show
         self.departed = Departed()
         self.due = Agenda(loop, lambda key, due: key[1](key[0], due))
 
-    def show_anew(self, heard: "HeardSquare") -> None:
+    def show_anew(self, square: Square) -> None:
         """Show a square anew at the end of this turn, with all others that are to be."""
-        if not self.changed:
+        if not (self.changed or self.again):
             self.loop.soon(self._show)
-        # What is to be shown last is at the end.
-        self.changed.pop(heard.square, None)
-        self.changed[heard.square] = heard
+        self.changed.add(square)
 
-    def show_players(self, ids: list[int], but: "HeardSquare") -> None:
-        """Show all squares but one anew in which any of these players are."""
-        for heard in self.heard.values():
+    def show_again(self, ids: list[int], besides: Square) -> None:
+        """Show the other squares in which any of these players are, after all that are to be shown
+        anew: only when a client knows them nowhere else does it believe what has lower seqs."""
+        for square, heard in self.heard.items():
             known = heard.replica.players
-            if heard is not but and heard.ready and any(id in known for id in ids):
-                self.show_anew(heard)
+            if square != besides and heard.ready and any(id in known for id in ids):
+                self.show_anew(square)
+                self.again.add(square)
 
 
 class HeardSquare:
@@ -161,7 +163,7 @@ class HeardSquare:
         """Show it anew to all who hold it, once it may be seen."""
         self._snapshot = None
         if self.ready:
-            self._around.show_anew(self)
+            self._around.show_anew(self.square)
 
     def _go_without(self, gone: list[int], node: int) -> None:
         """A node has some players no more, of which it did not tell that they went.
@@ -173,7 +175,7 @@ class HeardSquare:
         for other in self._around.peers.peers.keys() - {node}:
             self.ask(other)
         self._show()
-        self._around.show_players(gone, self)
+        self._around.show_again(gone, self.square)
 
     def _check_ready(self) -> None:
         if self.live and not self._awaited:
@@ -189,6 +191,7 @@ class HeardSquare:
 
     def request_sync(self) -> None:
         """Ask the other nodes for their full state here, until the own request is heard."""
+        self.gaps.clear()
         self.live = False
         self._requested = self._around.loop.now()
         self._nonce = random.getrandbits(32)

@@ -148,7 +148,8 @@ class Hub:
 
     def flush(self) -> None:
         """Write all that has arrived: once per screen, the same bytes to all of a group."""
-        self.before_flush()
+        # Whatever fails in it, what has arrived is written.
+        self._loop.guarded(self.before_flush)
         started = self._loop.seconds()
         arrived, self._arrived = self._arrived, {}
         self._waiting = False

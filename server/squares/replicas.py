@@ -116,11 +116,13 @@ class Replicas:
 
     def show_changed(self) -> None:
         """Show what has changed: once per screen, as many squares of its as there are."""
-        if not self._around.changed:
+        around = self._around
+        if not around.changed:
             return
-        changed, self._around.changed = self._around.changed, {}
+        squares_in_turn = (*around.changed, *around.again)
+        around.changed, around.again = set(), set()
         screens: dict[Screen, list[Square]] = {}
-        for square in changed:
+        for square in squares_in_turn:
             for screen in self._hub.screens(square):
                 screens.setdefault(screen, []).append(square)
         for screen, squares in screens.items():

@@ -136,7 +136,7 @@ class WebSocketServer(WSGIServer):
     def _pause(self, seconds: float) -> None:
         self.stop_accepting()
         self._timer: Any = self.loop.timer(seconds)
-        self._timer.start(self._start_accepting_if_started)  # type: ignore
+        self._timer.start(self._start_accepting_if_started)  # type: ignore[call-arg, attr-defined]
 
 
 def websocket_server(

@@ -716,3 +716,62 @@ def test_who_was_believed_with_a_higher_seq_is_shown_where_another_node_has_it(w
     assert watcher.model.players[1].square == SQUARE
     tell(SQUARE, NODE, 2)
     assert watcher.model.players[1].square == beside
+
+
+def test_two_players_who_are_no_longer_told_of_where_they_were_are_both_shown(watched):
+    harness, watcher = watched
+    column, row = SQUARE
+    beside, sent = (column + 1, row), harness.loop.now()
+    name = harness.node.channels.square
+
+    def tell(square, node, number, *entries):
+        message = peer_protocol.full_state(square, node, number, sent, 0, 1, list(entries))
+        heard(harness, message, name(square))
+
+    new, old = 2**26, 5
+    tell(SQUARE, NODE, 1, entry(1, seq=new), entry(2, seq=old))
+    tell(beside, NODE + 1, 1, entry(1, seq=old), entry(2, seq=new))
+    harness.run(50)
+    assert [watcher.model.players[id].square for id in (1, 2)] == [SQUARE, beside]
+    tell(SQUARE, NODE, 2, entry(2, seq=old))
+    tell(beside, NODE + 1, 2, entry(1, seq=old))
+    harness.run(50)
+    assert [watcher.model.players[id].square for id in (1, 2)] == [beside, SQUARE]
+
+
+def test_a_player_that_a_node_no_longer_lists_is_asked_of_the_others(watched):
+    harness, watcher = watched
+    sent = harness.loop.now()
+    for node in (NODE, NODE + 1):
+        # The second is not believed: its seq is no higher.
+        heard(harness, peer_protocol.full_state(SQUARE, node, 1, sent, 0, 1, [entry(1, seq=5)]))
+    harness.run(3000)
+    said = published(harness)
+    heard(harness, peer_protocol.full_state(SQUARE, NODE, 2, sent, 0, 1, []))
+    harness.run(1000)
+    assert len(times(said, peer_protocol.SYNC_REQUEST)) == 1
+    heard(
+        harness, peer_protocol.full_state(SQUARE, NODE + 1, 1, sent, 0, 1, [entry(1, seq=5)])
+    )
+    harness.run(50)
+    assert watcher.model.players[1].square == SQUARE
+
+
+def test_who_was_asked_and_has_nobody_there_is_not_asked_again_for_another_gap(watched):
+    harness, watcher = watched
+    batch(harness, [entry(1)], 0, 1)
+    harness.run(1000)
+    # The other node is asked, has nobody here, and so does not answer.
+    heard(harness, peer_protocol.full_state(SQUARE, NODE + 1, 1, harness.loop.now(), 0, 1, []))
+    residents(harness, 2, [])
+    harness.run(1000)
+    said = published(harness)
+    # This request is what makes the next one wait, until after what was missing has come.
+    batch(harness, [entry(2, 4)], 3, 4)
+    harness.run(FULL_STATE_EVERY // 2)
+    assert len(times(said, peer_protocol.SYNC_REQUEST)) == 1
+    residents(harness, 4, [entry(2, 4)])
+    batch(harness, [entry(3, 6)], 5, 6)
+    residents(harness, 6, [entry(2, 4), entry(3, 6)])
+    harness.run(1000)
+    assert len(times(said, peer_protocol.SYNC_REQUEST)) == 1

@@ -171,73 +171,87 @@ def _whole(text: str, low: int, high: int) -> int:
     return number
 
 
-#: Option, environment variable, default, how it is read, what it says in the help.
+#: Option, environment variable, default, the function that reads it, its text in the help.
 _OPTIONS: tuple[tuple[str, str, str, Any, str], ...] = (
-    ("--host", "HOST", "127.0.0.1", str, "address to listen on; 0.0.0.0 is all of them"),
-    ("--port", "PORT", "8000", _port, "port to listen on; 0 takes a free one"),
+    ("--host", "HOST", "127.0.0.1", str, "address to listen on; 0.0.0.0 listens on all"),
+    ("--port", "PORT", "8000", _port, "port to listen on; 0 chooses a free one"),
     (
         "--broker", "BROKER_URL", "", str,
-        "URL of the link between nodes; without one, $REDIS_URL, or memory:// for one worker "
-        "and a ZeroMQ forwarder of its own for several",
+        "URL of the broker that connects the nodes of a world; without one, $REDIS_URL, or else "
+        "memory:// for one worker and a ZeroMQ forwarder of its own for several",
     ),
     (
         "--broker-tls", "BROKER_TLS", "", _certificates,
-        "which certificates of a broker over TLS are taken: 'verified', 'unverified' (any), or the "
-        "path of a file with those to trust; without it, 'verified', but any of Heroku's own Redis",
+        "which certificates to accept from a broker over TLS: 'verified' (those that the system "
+        "trusts), 'unverified' (any), or the path of a file with those to trust; without it, "
+        "'verified', but on Heroku 'unverified' for $REDIS_URL",
     ),
-    ("--workers", "WEB_CONCURRENCY", "1", _workers, "processes that serve one world on one port"),
+    (
+        "--workers", "WEB_CONCURRENCY", "1", _workers,
+        "number of processes that serve the world together on one port",
+    ),
     (
         "--world", "WORLD", WORLD, _world,
-        "the world's name: on one broker, servers of other names do not hear each other",
+        "name of the world: servers with different names on one broker do not hear each other",
     ),
-    ("--seed", "SEED", "2013", _seed, "the world's seed: another one, another world"),
-    ("--side", "SIDE", str(SIDE), _side, "tiles a side of a square"),
-    ("--walkers", "WALKERS", "0", _walkers, "computer players that wander near the plaza"),
+    (
+        "--seed", "SEED", "2013", _seed,
+        "number that the world is generated from: another seed makes another world",
+    ),
+    ("--side", "SIDE", str(SIDE), _side, "width and height of a square in tiles"),
+    (
+        "--walkers", "WALKERS", "0", _walkers,
+        "number of computer players that wander near the plaza",
+    ),
     (
         "--spread", "SPREAD", "0", _spread,
-        "squares around the origin over which newcomers are spread, for load tests; 0: the plaza",
+        "for load tests: number of squares around the origin over which newcomers are spread; 0 "
+        "puts them on the plaza",
     ),
     (
         "--max-players", "MAX_PLAYERS", "0", _players,
-        "players that this node takes; 0 is as many as it has file descriptors for",
+        "number of players that each worker accepts; 0 allows as many as it has file "
+        "descriptors for",
     ),
     (
         "--max-per-address", "MAX_PER_ADDRESS", str(PER_ADDRESS), _per_address,
-        "connections that one address may have; what else an address may do is in proportion to "
-        "it; 0 limits no address",
+        "number of connections that one address may have; the other limits of an address are in "
+        "proportion to it; 0 limits no address",
     ),
     (
         "--http-share", "HTTP_SHARE", "30", _percent,
-        "percent of each second that HTTP may take from the players, handshakes included",
+        "percentage of each second that HTTP requests, handshakes included, may take from "
+        "the players",
     ),
     (
         "--trusted-proxies", "TRUSTED_PROXIES", "", _proxies,
-        "addresses and networks of the proxies in front, whose X-Forwarded-For tells who the "
-        "client is; * is whoever connects",
+        "addresses and networks of the reverse proxies in front of this server: it believes what "
+        "their header X-Forwarded-For says of the client's address; * believes every peer",
     ),
     (
         "--allowed-origins", "ALLOWED_ORIGINS", "", _origins,
-        "origins whose pages may connect besides this server's own, such as https://example.org; "
-        "* is all of them",
+        "origins, such as https://example.org, whose pages may connect in addition to this "
+        "server's own; * allows all",
     ),
     (
         "--allowed-hosts", "ALLOWED_HOSTS", "", _hosts,
-        "names that requests may ask for, without ports; without any, every name, or where only "
-        "this machine can connect its own; * is every name",
+        "host names, without ports, that the server answers to; * allows all; without it, all, or "
+        "only this machine's own names if the server listens on a loopback address",
     ),
     (
         "--secret", "SECRET_KEY", "", str,
-        "signs the tokens of players who come back, and seals what servers tell each other: the "
-        "same for all of a world; without one, tokens are good for one run",
+        "key that signs the tokens of players and seals the messages between nodes, the same for "
+        "all servers of a world; without one, tokens are valid for one run; other users can see a "
+        "command line, so set the variable instead",
     ),
     (
         "--admin-token", "ADMIN_TOKEN", "", _admin_token,
-        "opens /admin, /metrics and /stats to whoever sends it; others see a command line, so set "
-        "the variable instead",
+        "token that opens /admin, /metrics and /stats to requests that carry it; other users can "
+        "see a command line, so set the variable instead",
     ),
     ("--log-level", "LOG_LEVEL", "INFO", str.upper, "DEBUG, INFO, WARNING or ERROR"),
-    ("--log-format", "LOG_FORMAT", "text", str.lower, "text, or json: one object a line"),
-    ("--access-log", "ACCESS_LOG", "0", _switch, "1 writes a line for every HTTP request"),
+    ("--log-format", "LOG_FORMAT", "text", str.lower, "text, or json for one object per line"),
+    ("--access-log", "ACCESS_LOG", "0", _switch, "1 logs a line for every HTTP request"),
 )  # fmt: skip
 
 #: Every environment variable that the server looks at.
@@ -254,7 +268,8 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
         # The list of all options would hide the sentence that tells what is wrong.
         usage="python -m server [--help] [OPTION ...]",
         description="Serve Flatlands: an endless world in which every square is a channel.",
-        epilog="Each option can be set by the environment variable named with it.",
+        epilog="Each option can also be set by the environment variable in brackets; the "
+        "command line takes precedence.",
     )
     for option, variable, default, convert, text in _OPTIONS:
         value = environment.get(variable, "").strip() or default
@@ -271,7 +286,7 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
             nargs="?" if convert is _switch else None,
             const="1" if convert is _switch else None,
             metavar=variable,
-            help=f"{text}{shown}; ${variable}",
+            help=f"{text}{shown} [${variable}]",
         )
     # For the workers of a server: the descriptor that their parent listens on.
     parser.add_argument("--listen-fd", type=int, help=argparse.SUPPRESS)

@@ -309,21 +309,35 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a forwarder as the command line says."""
     parser = argparse.ArgumentParser(
         prog="python -m brokers.zeromq",
-        description="Forward what the brokers of zeromq:// push to those that are subscribed.",
+        description="Join nodes whose broker is zeromq://: pass messages on to subscribers.",
     )
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen at (%(default)s)")
-    parser.add_argument("--pull", type=_port, default=PULL_PORT, help="port in (%(default)s)")
-    parser.add_argument("--pub", type=_port, help="port out (the one after --pull)")
-    parser.add_argument("--ipc", metavar="PREFIX", help="listen at PREFIX.pull and PREFIX.pub")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
+    parser.add_argument(
+        "--pull", type=_port, default=PULL_PORT, help="port that nodes publish to (%(default)s)"
+    )
+    parser.add_argument(
+        "--pub", type=_port, help="port that nodes subscribe at (the one after --pull)"
+    )
+    parser.add_argument(
+        "--ipc",
+        metavar="PREFIX",
+        help="listen on the Unix sockets PREFIX.pull and PREFIX.pub instead",
+    )
     parser.add_argument(
         "--hwm",
         type=int,
         default=SUBSCRIBER_LIMIT,
-        help="messages that may wait for one subscriber (%(default)s)",
+        help="number of messages that may wait for one subscriber (%(default)s)",
     )
     # For those who start one of their own: their process id, so that it does not outlive them.
     parser.add_argument("--parent", type=int, default=0, help=argparse.SUPPRESS)
-    parser.add_argument("--stats", type=float, default=0, help="print counts every so many seconds")
+    parser.add_argument(
+        "--stats",
+        type=float,
+        default=0,
+        metavar="SECONDS",
+        help="print counts every SECONDS seconds",
+    )
     told = parser.parse_args(arguments)
     if told.ipc:
         addresses = ipc_addresses(os.path.abspath(told.ipc))

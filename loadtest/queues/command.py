@@ -71,8 +71,9 @@ def parser() -> argparse.ArgumentParser:
     found = argparse.ArgumentParser(
         prog="two_queues.py",
         usage="python loadtest/two_queues.py [--help] [OPTION ...]",
-        description="Measure how many messages the brokers carry. A client is a process that "
-        "publishes to random channels at full throttle, and one that hears all channels.",
+        description="Measure how many messages per second the brokers carry. A client is two "
+        "processes: one publishes to random channels as fast as it can, the other one is "
+        "subscribed to all channels.",
     )
     add = found.add_argument
     add(
@@ -80,43 +81,46 @@ def parser() -> argparse.ArgumentParser:
         type=_series,
         default=list(SERIES),
         metavar="NAME,...",
-        help=f"all, or some of {', '.join(SERIES)}",
+        help=f"what to measure: all (the default), or some of {', '.join(SERIES)}",
     )
     add(
         "--num-clients",
         type=_clients,
         default=list(range(1, 2 * cores + 1)),
         metavar="N,...",
-        help=f"clients: 4, 1-4 or 1,2,8 (1-{2 * cores}, which is to twice the cores)",
+        help=f"numbers of clients to measure with, such as 4, 1-4 or 1,2,8 (1-{2 * cores}: up to "
+        "twice the cores)",
     )
     add("--num-seconds", type=whole(1, 3600), default=10, metavar="N",
-        help="seconds that are counted, of each point (%(default)s)")  # fmt: skip
+        help="number of seconds that are counted for each point (%(default)s)")  # fmt: skip
     add(
         "--warm-up",
         type=amount(0, 3600),
         default=1.0,
         metavar="SECONDS",
-        help="published before, not counted (%(default)s)",
+        help="time before that in which messages are not counted (%(default)s)",
     )
-    add("--num-channels", type=whole(1, 65536), default=50, metavar="N", help="(%(default)s)")
+    add("--num-channels", type=whole(1, 65536), default=50, metavar="N",
+        help="number of channels (%(default)s)")  # fmt: skip
     add(
         "--message-size",
         type=whole(STAMP.size, PAYLOAD_LIMIT),
         default=20,
         metavar="BYTES",
-        help="of each message (%(default)s)",
+        help="size of each message (%(default)s)",
     )
     add(
         "--rate",
         type=whole(1, 10**6),
         default=0,
         metavar="N",
-        help="messages a second of each publisher (full throttle)",
+        help="messages that each publisher sends per second (as many as it can)",
     )
-    add("--redis", type=_url("redis"), metavar="URL", help="use this running Redis")
-    add("--zeromq", type=_url("zeromq"), metavar="URL", help="this running forwarder")
-    add("--json", type=file, metavar="FILE", help="write all figures there")
-    add("--report", type=folder, metavar="DIR", help="write charts and a page there")
+    add("--redis", type=_url("redis"), metavar="URL",
+        help="use this running Redis instead of one that is started")  # fmt: skip
+    add("--zeromq", type=_url("zeromq"), metavar="URL", help="use this running forwarder likewise")
+    add("--json", type=file, metavar="FILE", help="write all figures to FILE")
+    add("--report", type=folder, metavar="DIR", help="write a page with charts into DIR")
     return found
 
 

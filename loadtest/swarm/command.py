@@ -19,10 +19,10 @@ from loadtest.swarm.target import there
 EPILOG = """scenarios:
 {}
 
-A URL of a broker without a host (redis://, rediscluster://, zeromq://, zeromq+ipc://, nats://,
-mqtt://) starts one for the run; several with commas between are a ring. The exit code is 0 if all
-was right, 1 if the oracle or the run failed, 2 for bad options, 3 if the swarm itself was too slow
-to be believed."""
+A broker URL without a host (redis://, rediscluster://, zeromq://, zeromq+ipc://, nats://, mqtt://)
+starts that broker for the run. Several URLs with commas between them make a ring. The exit code is
+0 if everything was right, 1 if the oracle or the run failed, 2 for bad options, 3 if the swarm
+itself was too slow for its figures to be believed, 130 after Ctrl-C."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -113,36 +113,75 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="bots.py",
         usage="python loadtest/bots.py [--help] [OPTION ...]",
-        description="Measure a Flatlands server with a swarm of clients, and judge what they hear.",
+        description="Measure a Flatlands server with a swarm of clients (bots), and check\nwhether "
+        "each was told what it had to be told.",
         epilog=EPILOG.format(scenarios),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("--url", help="a server that runs: ws://HOST:PORT/ws or wss://; else one is started")
-    add("--insecure", action="store_true", help="take any certificate of a wss:// server")
-    add("--broker", default="", metavar="URL", help="the broker of the server that is started")
-    add("--workers", type=whole(1, 64), default=1, help="its processes (1)")
-    add("--bots", type=whole(1, 100_000), default=1000, help="how many bots (1000)")
-    add("--seconds", type=amount(1, 86_400), default=30.0, help="how long to measure (30)")
-    add("--scenario", choices=SCENARIOS, default="wander", metavar="NAME", help="see below")
-    add("--compare", nargs="+", metavar="URL", help="run with each of these brokers in turn")
-    add("--ramp", type=_ramp, metavar="A..B[/N]", help="A to B bots in N steps (6), each a run")
-    add("--repeat", type=whole(1, 100), default=1, help="runs of each kind (1); medians are told")
-    add("--rate", type=amount(0, 1000), help="moves a second and bot, if not the scenario's")
-    add("--squares", type=whole(1, 1_000_000), help="squares that bots begin in, if not its own")
-    add("--viewport", type=_size, metavar="WxH", help="tiles that a screen shows, if not its own")
+    add(
+        "--url",
+        help="a running server to measure, ws://HOST:PORT/ws or wss://; without it, one is started",
+    )
+    add("--insecure", action="store_true", help="accept any certificate of a wss:// server")
+    add("--broker", default="", metavar="URL", help="broker of the server that is started")
+    add("--workers", type=whole(1, 64), default=1, help="number of its processes (1)")
+    add("--bots", type=whole(1, 100_000), default=1000, help="number of bots (1000)")
+    add("--seconds", type=amount(1, 86_400), default=30.0, help="number of seconds to measure (30)")
+    add(
+        "--scenario",
+        choices=SCENARIOS,
+        default="wander",
+        metavar="NAME",
+        help="what the bots do: one of those below (wander)",
+    )
+    add("--compare", nargs="+", metavar="URL", help="make a run with each of these brokers in turn")
+    add(
+        "--ramp",
+        type=_ramp,
+        metavar="A..B[/N]",
+        help="make N runs (6) with more bots each time, from A to B",
+    )
+    add(
+        "--repeat",
+        type=whole(1, 100),
+        default=1,
+        help="number of runs of each kind (1); the table shows medians",
+    )
+    add(
+        "--rate",
+        type=amount(0, 1000),
+        help="moves of each bot per second, instead of the scenario's",
+    )
+    add(
+        "--squares",
+        type=whole(1, 1_000_000),
+        help="number of squares that bots begin in, instead of the scenario's",
+    )
+    add(
+        "--viewport",
+        type=_size,
+        metavar="WxH",
+        help="tiles that a bot's screen shows, instead of the scenario's",
+    )
     add("--processes", type=whole(1, 256), default=max((os.cpu_count() or 1) // 2, 1),
-        help="processes of the swarm (half the cores)")  # fmt: skip
-    add("--sample", type=whole(1, 100_000), default=40, help="bots that the oracle looks at (40)")
-    add("--joins", type=amount(1, 100_000), default=500.0, help="joins a second (500)")
+        help="number of processes of the swarm (half the cores)")  # fmt: skip
+    add(
+        "--sample",
+        type=whole(1, 100_000),
+        default=40,
+        help="number of bots whose messages are checked (40)",
+    )
+    add("--joins", type=amount(1, 100_000), default=500.0, help="bots that join per second (500)")
     add("--no-pin", dest="pin", action="store_false",
-        help="let the server use the swarm's cores too")  # fmt: skip
+        help="let the server use the swarm's cores as well")  # fmt: skip
     add("--no-return", dest="returns", action="store_false",
-        help="bots that are cut off stay away, instead of coming back as themselves")  # fmt: skip
+        help="bots that are cut off stay away instead of coming back as themselves")  # fmt: skip
     add("--late", type=amount(1, 500), default=LATE, metavar="MS",
-        help=f"a run with one move in a hundred sent later is not valid ({LATE:g})")  # fmt: skip
-    add("--json", type=file, metavar="FILE", help="write all results there")
-    add("--report", type=folder, metavar="DIR", help="write a page with charts there")
+        help="a run is not valid if one move in a hundred was sent more than MS milliseconds late "
+             f"({LATE:g})")  # fmt: skip
+    add("--json", type=file, metavar="FILE", help="write all results to FILE")
+    add("--report", type=folder, metavar="DIR", help="write a page with charts into DIR")
     return parser
 
 
@@ -169,5 +208,3 @@ def _size(text: str) -> tuple[int, int]:
     if not (8 <= size[0] <= 96 and 8 <= size[1] <= 64):
         raise argparse.ArgumentTypeError(f"{text!r}: a screen shows 8 to 96 by 8 to 64 tiles")
     return size
-
-

@@ -136,19 +136,21 @@ class Scenario:
 JOIN_WITHIN = 5.0
 
 SCENARIOS = {
-    "wander": Scenario("20 bots a square walk about near where they began", wander),
-    "crowd": Scenario("all bots in one square", mill, share=0),
-    "mill": Scenario("20 bots a square go to and fro within it: march without crossings", mill),
-    "march": Scenario("20 bots a square walk on across borders", march),
-    "border": Scenario("bots step to and fro over a border", border, rate=15, share=10),
+    "wander": Scenario("20 bots in each square walk about near the place where they began", wander),
+    "crowd": Scenario("all bots are in one square", mill, share=0),
+    "mill": Scenario("20 bots in each square walk to and fro and never leave it", mill),
+    "march": Scenario("20 bots in each square walk on across borders", march),
+    "border": Scenario("bots step to and fro over a border between squares", border, 15, share=10),
     "storm": Scenario("nine bots in ten join within five seconds", wander, late=0.9),
-    "churn": Scenario("bots leave after some five seconds and come again", wander, stay=5),
+    "churn": Scenario("bots leave after some five seconds and join again", wander, stay=5),
     "slow": Scenario("one bot in ten never reads", wander, deaf=0.1),
-    "flood": Scenario("one bot in ten sends garbage and too much", wander, rude=0.1),
-    "browserquest": Scenario("clicks, one in two seconds, from one hot spot", hop, 0.5, share=0),
-    "workadventure": Scenario("all walk in circles, five moves a second", circle, 5, share=40),
+    "flood": Scenario("one bot in ten sends garbage and too many messages", wander, rude=0.1),
+    "browserquest": Scenario(
+        "all begin in one square, and each clicks every two seconds", hop, 0.5, share=0,
+    ),
+    "workadventure": Scenario("all bots walk in circles, five moves a second", circle, 5, share=40),
     "life": Scenario(
-        "one bot a square, none of which steps before it has heard all its neighbours",
+        "one bot in each square steps only when it has heard the last steps of its neighbours",
         step, rate=10, share=1, lockstep=True,
     ),
 }  # fmt: skip

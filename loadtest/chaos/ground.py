@@ -7,7 +7,7 @@ import time
 import psutil
 
 from loadtest.kit import signals
-from loadtest.kit.processes import Program, Trouble
+from loadtest.kit.processes import Program, Trouble, children
 from loadtest.swarm import target
 from loadtest.swarm.run import Field
 
@@ -49,13 +49,7 @@ class Ground:
         return found
 
     def _children(self, module: str) -> list[psutil.Process]:
-        found = []
-        for child in self.server.children():
-            # One that has just ended tells nothing any more.
-            with contextlib.suppress(psutil.Error):
-                if module in child.cmdline():
-                    found.append((child.create_time(), child))
-        return [child for _, child in sorted(found, key=lambda pair: pair[0])]
+        return [child for child, command in children(self.server).items() if module in command]
 
     def stop(self, process: psutil.Process, seconds: float) -> None:
         """Let a process stand still for a while."""

@@ -200,6 +200,17 @@ def _telling(text: str) -> str:
     return (telling or lines or [""])[-1]
 
 
+def children(process: psutil.Process) -> dict[psutil.Process, list[str]]:
+    """Return the command lines of all that a process has started, and that those have, the eldest
+    first. One that has just ended has none any more, and is left out."""
+    found = {}
+    with contextlib.suppress(psutil.NoSuchProcess):
+        for child in sorted(process.children(recursive=True), key=psutil.Process.create_time):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                found[child] = child.cmdline()
+    return found
+
+
 def cost(processes: Iterable[psutil.Process]) -> tuple[float, float]:
     """Return CPU seconds (user and system) and memory (MB, resident) of those that still run."""
     cpu = memory = 0.0

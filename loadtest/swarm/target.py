@@ -18,10 +18,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-import psutil
-
 from loadtest.kit import brokers, signals
-from loadtest.kit.processes import START, Program, Trouble, cost
+from loadtest.kit.processes import START, Program, Trouble, children, cost
 from loadtest.swarm import wire
 
 
@@ -51,9 +49,8 @@ class Target:
         servers, others = set(), {broker.process for broker in self.brokers}
         if self.program is not None:
             servers.add(self.program.process)
-            with contextlib.suppress(psutil.NoSuchProcess):
-                for child in self.program.process.children(recursive=True):
-                    (others if "brokers.zeromq" in child.cmdline() else servers).add(child)
+            for child, command in children(self.program.process).items():
+                (others if "brokers.zeromq" in command else servers).add(child)
         server_cpu, server_mb = cost(servers)
         broker_cpu, broker_mb = cost(others)
         return {

@@ -22,15 +22,23 @@ ARGUMENTS = [
 ]
 
 
+def eventually(condition, what, patience=PATIENCE / 1000):
+    """Return once `condition()` is true, which may take so many seconds."""
+    deadline = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < deadline, f"never: {what}"
+        time.sleep(0.03)
+
+
 def wait_for(page, expression, argument=None, expected=True):
     """Return once an expression is (or with expected=False is not) true in a page.
 
     Playwright's own wait evaluates text within the page, which the page's policy forbids.
     """
-    deadline = time.monotonic() + PATIENCE / 1000
-    while bool(page.evaluate(expression, argument)) != expected:
-        assert time.monotonic() < deadline, f"never {expected}: {expression} ({argument})"
-        time.sleep(0.03)
+    eventually(
+        lambda: bool(page.evaluate(expression, argument)) == expected,
+        f"{expression} ({argument}) is {expected}",
+    )
 
 
 @pytest.fixture(scope="session")
@@ -54,15 +62,17 @@ def server():
 def open_page(browser, server):
     """Open pages, each in a context of its own; none may have complained at the end.
 
-    `script` runs in a page before its own do.
+    `script` runs in a page before its own do. What the browser itself says of connections that are
+    lost is no complaint of one that is `cut_off`.
     """
     contexts, complaints = [], []
 
-    def listen(said):
-        if said.type in ("error", "warning"):
-            complaints.append(said.text)
+    def open_one(url=None, script=None, cut_off=False, **options):
+        def listen(said):
+            lost = "WebSocket" in said.text or "Failed to load resource" in said.text
+            if said.type in ("error", "warning") and not (cut_off and lost):
+                complaints.append(said.text)
 
-    def open_one(url=None, script=None, **options):
         options.setdefault("viewport", {"width": 1280, "height": 800})
         context = browser.new_context(**options)
         contexts.append(context)
@@ -72,7 +82,6 @@ def open_page(browser, server):
         page.set_default_timeout(PATIENCE)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("console", listen)
-        page.complaints = complaints
         page.goto(url or server.url)
         return page
 

@@ -9,7 +9,7 @@ import time
 import pytest
 from PIL import Image
 
-from tests.browser.conftest import PATIENCE, wait_for
+from tests.browser.conftest import PATIENCE, eventually, wait_for
 from tests.processes import Proxy, ServerProcess, serving
 
 SEES = "(name) => [...flatlands.state.replica.players.values()].some((p) => p.name === name)"
@@ -22,13 +22,19 @@ TRUE_PLACE = """(name) => {
 }"""
 
 
-def hold(page, key, seconds):
-    """Hold a key for so long; return for how long it can have been at the most."""
-    began = time.monotonic()
-    page.keyboard.down(key)
-    time.sleep(seconds)
-    page.keyboard.up(key)
-    return time.monotonic() - began
+#: Tiles a second that everybody walks.
+SPEED = 5
+
+#: Where keys lead to.
+WAYS = {
+    "w": (0, -1), "a": (-1, 0), "s": (0, 1), "d": (1, 0),
+    "ArrowRight": (1, 0), "ArrowDown": (0, 1),
+}  # fmt: skip
+
+ARRIVED = "flatlands.state.walk.arrived"
+
+#: That the server has heard of the end of a walk.
+STANDS = "flatlands.state.own.track.duration === 0"
 
 
 def seen(page, name, yes=True):
@@ -43,6 +49,30 @@ def far(a, b):
     return max(abs(p - q) for p, q in zip(a, b, strict=True))
 
 
+def set_out(page, key, tiles):
+    """Press a key, and return once the page's own walker has gone so many tiles where it leads."""
+    (x, y), (dx, dy) = place(page), WAYS[key]
+
+    def gone():
+        now_x, now_y = place(page)
+        return (now_x - x) * dx + (now_y - y) * dy > tiles
+
+    page.keyboard.down(key)
+    # How long a key is held tells nothing of how soon a busy page hears of it.
+    eventually(gone, f"{key} leads {tiles} tiles on", PATIENCE / 1000 + tiles / SPEED)
+
+
+def walk(page, key, tiles):
+    """Hold a key until the page's own walker has gone so many tiles, and stands, for the server as
+    well; return for how long it can have been held at the most."""
+    began = time.monotonic()
+    set_out(page, key, tiles)
+    page.keyboard.up(key)
+    held = time.monotonic() - began
+    wait_for(page, f"{ARRIVED} && {STANDS}")
+    return held
+
+
 def still(page):
     """Whether the page's own walker stands."""
     before = place(page)
@@ -50,17 +80,22 @@ def still(page):
     return far(place(page), before) < 0.02
 
 
+def stands(page):
+    """Return once the page's own walker is drawn where it stands: what is left of a misprediction
+    fades first, but it does not walk."""
+    before = place(page)
+    eventually(lambda: still(page), "the walker stands still")
+    assert far(place(page), before) < 1
+
+
 def test_two_pages_see_each_other_come_walk_talk_and_go(play):
     ada, bob = play("Ada"), play("Bob")
     seen(ada, "Bob")
     seen(bob, "Ada")
     before = ada.evaluate(TRUE_PLACE, "Bob")
-    held = hold(bob, "d", 1.5)
-    time.sleep(0.5)
-    after = ada.evaluate(TRUE_PLACE, "Bob")
-    # Five tiles a second.
-    assert 6 < after[0] - before[0] < 5 * held + 1
-    assert far(after, place(bob)) < 0.05
+    held = walk(bob, "d", 6)
+    eventually(lambda: far(ada.evaluate(TRUE_PLACE, "Bob"), place(bob)) < 0.05, "Ada sees the same")
+    assert 5.5 < ada.evaluate(TRUE_PLACE, "Bob")[0] - before[0] < SPEED * held + 1
     bob.keyboard.press("Enter")
     bob.keyboard.type("hello Ada <b>& all</b>")
     bob.keyboard.press("Enter")
@@ -70,9 +105,10 @@ def test_two_pages_see_each_other_come_walk_talk_and_go(play):
 
 
 def test_people_leave_and_return_as_one_walks_through_squares(play):
-    walker, stayer = play("Walker"), play("Stayer")
+    # Small pages: what is out of sight and let go of is not far away.
+    small = {"width": 480, "height": 320}
+    walker, stayer = play("Walker", viewport=small), play("Stayer", viewport=small)
     seen(walker, "Stayer")
-    start = place(walker)
     walker.evaluate(
         """() => {
           const { state } = flatlands, { replica } = state, apply = replica.apply.bind(replica);
@@ -83,14 +119,8 @@ def test_people_leave_and_return_as_one_walks_through_squares(play):
           };
         }"""
     )
-    walker.keyboard.down("d")
-    deadline = time.monotonic() + 40
-    while far(place(walker), start) < 64 and time.monotonic() < deadline:
-        time.sleep(0.2)
-        if still(walker):
-            # Something is in the way: round it.
-            hold(walker, "s", 1.0)
-    walker.keyboard.up("d")
+    # Nothing is in the way there; and from more than 40 tiles away one is put home, and walks not.
+    walk(walker, "a", 54)
     assert walker.evaluate("crossed.size") >= 4
     seen(walker, "Stayer", yes=False)
     seen(stayer, "Walker", yes=False)
@@ -114,13 +144,12 @@ def test_ones_own_walk_is_predicted_as_the_server_decides(play):
         }"""
     )
     for key in "dsawdsaw":
-        hold(page, key, 0.35)
+        walk(page, key, 1.5)
     page.keyboard.down("d")
-    page.keyboard.down("s")
-    time.sleep(0.6)
+    set_out(page, "s", 2)
     page.keyboard.up("d")
     page.keyboard.up("s")
-    time.sleep(0.5)
+    wait_for(page, f"{ARRIVED} && {STANDS}")
     errors = page.evaluate("flatlands.errors")
     assert len(errors) >= 8
     # Clocks differ by a millisecond or two; a tile in two hundred is not seen.
@@ -139,7 +168,7 @@ def test_a_click_walks_to_the_spot(alone, play):
     page = play("Clicker", url=alone.url)
     x, y = place(page)
     page.mouse.click(640 + 96, 400 + 64)
-    time.sleep(1.5)
+    wait_for(page, ARRIVED)
     assert far(place(page), [x + 3, y + 2]) < 0.7
 
 
@@ -148,8 +177,8 @@ def test_a_touch_walks_to_the_spot_and_the_stick_steers(alone, play):
     page = play("Toucher", url=alone.url, **phone)
     x, y = place(page)
     page.touchscreen.tap(195, 422 - 110)
-    time.sleep(1.5)
-    assert place(page)[1] < y - 2
+    eventually(lambda: place(page)[1] < y - 2, "it walks where it was touched")
+    wait_for(page, ARRIVED)
     stick = page.locator(".stick").bounding_box()
     middle = stick["x"] + stick["width"] / 2, stick["y"] + stick["height"] / 2
     touch = page.context.new_cdp_session(page)
@@ -162,11 +191,10 @@ def test_a_touch_walks_to_the_spot_and_the_stick_steers(alone, play):
     x, y = place(page)
     send("touchStart", 0)
     send("touchMove", 60)
-    time.sleep(1)
-    assert place(page)[0] > x + 3
+    eventually(lambda: place(page)[0] > x + 3, "the stick leads east")
     send("touchCancel", 0)
-    wait_for(page, "flatlands.state.walk.arrived")
-    assert still(page)
+    wait_for(page, ARRIVED)
+    stands(page)
 
 
 @pytest.mark.parametrize(
@@ -178,31 +206,26 @@ def test_a_touch_walks_to_the_spot_and_the_stick_steers(alone, play):
 )
 def test_losing_the_focus_or_a_touch_stops_the_walk(play, event):
     page = play("Sleeper")
-    page.keyboard.down("a")
-    time.sleep(0.4)
+    set_out(page, "a", 1)
     assert not still(page)
     page.evaluate(event)
-    assert page.evaluate("flatlands.state.walk.arrived")
-    wait_for(page, "flatlands.state.own.track.duration === 0")
-    # What is left of a misprediction fades.
-    time.sleep(1)
-    assert still(page)
+    assert page.evaluate(ARRIVED)
+    wait_for(page, STANDS)
+    stands(page)
 
 
 def test_a_hidden_tab_stops_keeps_its_table_and_shows_the_present_afterwards(play):
     page, other = play("Hidden"), play("Mover")
-    page.keyboard.down("a")
-    time.sleep(0.3)
+    set_out(page, "a", 1)
     page.evaluate(
         """() => {
           Object.defineProperty(document, 'hidden', { value: true, configurable: true });
           document.dispatchEvent(new Event('visibilitychange'));
         }"""
     )
-    hold(other, "d", 1)
-    time.sleep(0.3)
-    assert still(page)
-    assert far(page.evaluate(TRUE_PLACE, "Mover"), place(other)) < 0.1
+    walk(other, "d", 4)
+    stands(page)
+    eventually(lambda: far(page.evaluate(TRUE_PLACE, "Mover"), place(other)) < 0.1, "both agree")
     page.evaluate("() => { delete document.hidden; }")
 
 
@@ -311,8 +334,8 @@ def test_an_invitation_starts_a_guest_beside_its_sender(play, server):
     # As on a page without https: it may not copy, so the link is shown and selected.
     closed = "Object.defineProperty(navigator, 'clipboard', { value: undefined });"
     host = play("Host", script=closed)
-    hold(host, "w", 3)
-    time.sleep(0.3)
+    walk(host, "w", 12)
+    stands(host)
     host.keyboard.press("i")
     field = host.get_by_label("Invite link")
     field.wait_for()
@@ -326,16 +349,14 @@ def test_an_invitation_starts_a_guest_beside_its_sender(play, server):
     assert 1.1 <= away <= 2.6
     assert "near" not in guest.url
     # The keys walk again.
-    before = place(host)
-    hold(host, "s", 0.5)
-    assert far(place(host), before) > 1
+    walk(host, "s", 1)
 
 
 def test_an_invitation_is_copied_where_that_is_allowed_and_leads_to_another_worker(play):
     with serving("--workers", "2") as server:
         host = play("Host", url=server.url)
         host.context.grant_permissions(["clipboard-read", "clipboard-write"])
-        hold(host, "w", 2)
+        walk(host, "w", 8)
         host.keyboard.press("i")
         host.get_by_text("Invite link copied").wait_for()
         link = host.evaluate("navigator.clipboard.readText()")
@@ -476,11 +497,6 @@ def test_everything_can_be_done_with_the_keyboard_and_focus_is_seen(alone, open_
     seen(page, "Other")
     wait_for(page, "flatlands.state.own.name === 'Keys'")
 
-    def walks(key):
-        before = place(page)
-        hold(page, key, 0.5)
-        assert far(place(page), before) > 1, key
-
     def opens(name):
         page.get_by_role("dialog", name=name).wait_for()
         page.keyboard.press("Escape")
@@ -488,21 +504,21 @@ def test_everything_can_be_done_with_the_keyboard_and_focus_is_seen(alone, open_
         wait_for(page, "document.activeElement.id === 'world'")
 
     for key in ("ArrowRight", "ArrowDown", "w", "a"):
-        walks(key)
+        walk(page, key, 1)
     legend = page.get_by_label("Legend")
     tab_to(page, "Grid")
     page.keyboard.press("Enter")
     legend.wait_for()
     # Pressing a button gave the keys back to the world.
-    walks("ArrowRight")
+    walk(page, "ArrowRight", 1)
     page.keyboard.press("g")
     legend.wait_for(state="hidden")
     home = "() => Math.hypot(...flatlands.state.walk.drawn(flatlands.state.clock.now())) < 1.5"
     tab_to(page, "Home")
     page.keyboard.press("Space")
     wait_for(page, home)
-    walks("s")
-    walks("s")
+    walk(page, "s", 1)
+    walk(page, "s", 1)
     page.keyboard.press("h")
     wait_for(page, home)
     tab_to(page, "Invite")
@@ -517,7 +533,7 @@ def test_everything_can_be_done_with_the_keyboard_and_focus_is_seen(alone, open_
     page.keyboard.press("Enter")
     page.keyboard.type("never said")
     page.keyboard.press("Escape")
-    walks("d")
+    walk(page, "d", 1)
     tab_to(page, "Say something")
     page.keyboard.press("Control+a")
     page.keyboard.type("said by button")
@@ -533,25 +549,15 @@ def test_everything_can_be_done_with_the_keyboard_and_focus_is_seen(alone, open_
         page.get_by_role("dialog", name="About Other").wait_for()
         page.keyboard.press("Enter")
         wait_for(page, f"(flatlands.state.muted.size === 1) === {muted}")
-    walks("w")
+    walk(page, "w", 1)
 
 
 @pytest.fixture
 def proxy(alone):
-    """A proxy before a server of its own; being cut off is told in the console by the browser."""
+    """A proxy before a server of its own."""
     proxy = Proxy(alone.port)
     yield proxy
     proxy.close()
-
-
-def forgive(page):
-    """Forget what the browser itself said of connections that were lost."""
-    # What it says comes late: after a round trip all of it is here.
-    page.evaluate("1")
-    page.complaints[:] = [
-        text for text in page.complaints
-        if "WebSocket" not in text and "Failed to load resource" not in text
-    ]  # fmt: skip
 
 
 #: Notes all that is told of the connection.
@@ -567,7 +573,7 @@ NOTE_ALARMS = """() => {
 
 def test_a_page_that_loses_its_connection_comes_back_as_itself(alone, proxy, play):
     watcher = play("Watcher", url=alone.url)
-    page = play("Loser", url=f"http://localhost:{proxy.port}/")
+    page = play("Loser", url=f"http://localhost:{proxy.port}/", cut_off=True)
     id = page.evaluate("flatlands.state.own.id")
     seen(watcher, "Loser")
     watcher.evaluate(
@@ -582,7 +588,8 @@ def test_a_page_that_loses_its_connection_comes_back_as_itself(alone, proxy, pla
         id,
     )
     page.evaluate(NOTE_ALARMS)
-    hold(page, "d", 0.5)
+    walk(page, "d", 2)
+    stands(page)
     before = place(page)
     proxy.cut()
     wait_for(page, "flatlands.alarms.some(([name]) => name === 'lost')")
@@ -595,21 +602,18 @@ def test_a_page_that_loses_its_connection_comes_back_as_itself(alone, proxy, pla
     # It was never gone from anybody's screen, only asleep.
     dimmed = watcher.evaluate("flatlands.dimmed")
     assert True in dimmed and None not in dimmed
-    hold(page, "a", 0.5)
-    assert place(page)[0] < before[0] - 1
-    forgive(page)
+    walk(page, "a", 1)
 
 
 def test_a_dead_link_is_told_and_given_up_and_the_player_can_try_again(alone, proxy, play):
     watcher = play("Watcher", url=alone.url)
-    page = play("Lost", url=f"http://localhost:{proxy.port}/")
+    page = play("Lost", url=f"http://localhost:{proxy.port}/", cut_off=True)
     id = page.evaluate("flatlands.state.own.id")
     seen(watcher, "Lost")
-    page.keyboard.down("d")
-    time.sleep(1)
+    set_out(page, "d", 3)
     proxy.stall()
     page.get_by_text("No answer from the server").wait_for()
-    assert still(page)
+    stands(page)
     page.get_by_text("Connection lost.").wait_for()
     button = page.get_by_role("button", name="Try now")
     button.wait_for()
@@ -617,9 +621,9 @@ def test_a_dead_link_is_told_and_given_up_and_the_player_can_try_again(alone, pr
     wait_for(page, "() => /Next try in [0-9] s/.test(document.querySelector('.count').textContent)")
     assert page.locator(".count").get_attribute("aria-live") == "off"
     # Nobody held the walk: the others see the player stand, though no connection has ended.
-    stands = watcher.evaluate(TRUE_PLACE, "Lost")
+    stopped = watcher.evaluate(TRUE_PLACE, "Lost")
     time.sleep(0.5)
-    assert watcher.evaluate(TRUE_PLACE, "Lost") == stands
+    assert watcher.evaluate(TRUE_PLACE, "Lost") == stopped
     assert not watcher.evaluate("(id) => flatlands.state.replica.players.get(id).dimmed", id)
     page.keyboard.up("d")
     for _ in range(20):
@@ -632,12 +636,10 @@ def test_a_dead_link_is_told_and_given_up_and_the_player_can_try_again(alone, pr
     proxy.flow()
     wait_for(page, "flatlands.net.playing && flatlands.state.own !== undefined")
     assert page.evaluate("flatlands.state.own.id") == id
-    assert far(place(page), stands) < 0.3
+    assert far(place(page), stopped) < 0.3
     assert page.locator(".banner").is_hidden()
     # The keys walk, though the button had them.
-    hold(page, "a", 0.6)
-    assert place(page)[0] < stands[0] - 1
-    forgive(page)
+    walk(page, "a", 1)
 
 
 def test_a_walk_goes_on_after_a_link_was_dead_for_a_moment_only_where_its_key_is_held(
@@ -645,25 +647,25 @@ def test_a_walk_goes_on_after_a_link_was_dead_for_a_moment_only_where_its_key_is
 ):
     page = play("Tunnel", url=f"http://localhost:{proxy.port}/")
     page.evaluate(NOTE_ALARMS)
-    page.keyboard.down("d")
-    time.sleep(0.5)
+    set_out(page, "d", 2)
     proxy.stall()
     time.sleep(4.5)
     frozen = place(page)
+    began = time.monotonic()
     proxy.flow()
     wait_for(page, "flatlands.alarms.some(([name, is]) => name === 'quiet' && !is)")
-    time.sleep(1.5)
+    eventually(lambda: place(page)[0] > frozen[0] + 4, "it walks on")
     assert page.evaluate("flatlands.net.playing")
-    assert -2 < place(page)[0] - frozen[0] < 14 and not still(page)
+    assert place(page)[0] - frozen[0] < SPEED * (time.monotonic() - began) + 7 and not still(page)
     proxy.stall()
     time.sleep(4.5)
     page.keyboard.up("d")
     frozen = place(page)
     proxy.flow()
     wait_for(page, "flatlands.alarms.filter(([name, is]) => name === 'quiet' && !is).length === 2")
-    # What is left of a misprediction fades.
-    time.sleep(1.5)
-    assert still(page) and far(place(page), frozen) < 4
+    wait_for(page, f"{ARRIVED} && {STANDS}")
+    stands(page)
+    assert far(place(page), frozen) < 4
     assert page.locator(".banner").is_hidden()
     assert not page.evaluate("flatlands.alarms.some(([name]) => name === 'lost')")
 
@@ -709,7 +711,7 @@ def test_a_page_that_stood_still_as_it_came_back_tries_again(alone, proxy, play)
         }
       };
     """
-    page = play("Phone", url=f"http://localhost:{proxy.port}/", script=freeze)
+    page = play("Phone", url=f"http://localhost:{proxy.port}/", script=freeze, cut_off=True)
     page.evaluate(NOTE_ALARMS)
     id = page.evaluate("flatlands.state.own.id")
     page.evaluate("() => { globalThis.freezes = true; }")
@@ -719,7 +721,6 @@ def test_a_page_that_stood_still_as_it_came_back_tries_again(alone, proxy, play)
     assert page.get_by_label("Your name").is_hidden()
     assert page.evaluate("flatlands.state.own.id") == id
     assert json.loads(alone.get("stats"))["counted"]["refused_hello"] >= 1
-    forgive(page)
 
 
 def test_a_full_world_is_told_and_tried_again(open_page, play):
@@ -757,9 +758,8 @@ def test_a_page_that_is_sent_away_says_why_and_does_not_come_again(play, malform
 def test_a_page_outlives_its_server(play):
     server = ServerProcess(SECRET_KEY="kept")
     try:
-        page = play("Survivor", url=server.url)
-        hold(page, "d", 0.5)
-        time.sleep(0.3)
+        page = play("Survivor", url=server.url, cut_off=True)
+        walk(page, "d", 2)
         id, before = page.evaluate("flatlands.state.own.id"), place(page)
         server.kill()
         page.get_by_text("Connection lost").wait_for()
@@ -768,9 +768,7 @@ def test_a_page_outlives_its_server(play):
             assert page.evaluate("flatlands.state.own.id") == id
             # Its token tells where it was when it got it.
             assert far(place(page), before) < 8
-            hold(page, "d", 0.4)
-            assert page.evaluate("flatlands.net.playing")
-            forgive(page)
+            walk(page, "d", 1)
             page.context.close()
     finally:
         server.close()
@@ -779,7 +777,7 @@ def test_a_page_outlives_its_server(play):
 def test_a_page_says_that_its_server_restarts_until_it_is_back(play):
     server = ServerProcess(SECRET_KEY="kept")
     try:
-        page = play("Patient", url=server.url)
+        page = play("Patient", url=server.url, cut_off=True)
         server.stop()
         page.get_by_text("The server restarts.").wait_for()
         wait_for(page, "flatlands.net.retry > 1000")
@@ -787,7 +785,6 @@ def test_a_page_says_that_its_server_restarts_until_it_is_back(play):
         with serving(port=server.port, SECRET_KEY="kept"):
             wait_for(page, "flatlands.net.playing")
             assert page.locator(".banner").is_hidden()
-            forgive(page)
             page.context.close()
     finally:
         server.close()

@@ -12,7 +12,7 @@ import pytest
 
 from loadtest.kit import signals
 from loadtest.kit.options import amount, file, folder, whole
-from loadtest.kit.processes import ROOT, Program, Trouble
+from loadtest.kit.processes import ROOT, Program, Trouble, children
 from loadtest.kit.signals import Interrupted
 
 pytestmark = pytest.mark.process
@@ -92,6 +92,18 @@ def test_who_does_not_obey_is_ended_by_force_with_what_it_has_started():
         program.end(0.2)
         assert program.process.poll() == -signal.SIGKILL
     assert psutil.wait_procs([child], timeout=PATIENCE)[1] == []
+
+
+def test_children_that_have_ended_have_no_command_line_and_are_left_out():
+    # Nobody asks how they ended: they are kept as zombies.
+    with python(
+        "import os, subprocess, time; one = subprocess.Popen(['true'])\n"
+        "os.waitid(os.P_PID, one.pid, os.WEXITED | os.WNOWAIT)\n"
+        "two = subprocess.Popen(['sleep', '99']); print('ready', flush=True); time.sleep(99)"
+    ) as program:
+        program.ready("ready")
+        assert list(children(program.process).values()) == [["sleep", "99"]]
+    assert children(program.process) == {}
 
 
 def test_who_stands_still_is_ended_as_well():

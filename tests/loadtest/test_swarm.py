@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 import psutil
 import pytest
 
+from loadtest.kit.processes import children
 from tests.brokers.redis_servers import free_port
 from tests.loadtest import truth
 from tests.processes import ROOT, ServerProcess, serving
@@ -206,10 +207,7 @@ def test_a_server_that_dies_midway_leaves_a_partial_report(tmp_path):
     path = tmp_path / "runs.json"
     process = swarm("--bots", "20", "--seconds", "30", "--json", str(path))
     measuring(process)
-    [server] = [
-        child for child in psutil.Process(process.pid).children() if "server" in child.cmdline()
-    ]
-    server.kill()
+    child(psutil.Process(process.pid), "--spread").kill()
     said, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1 and "the server ended by signal 9" in said
     assert re.search(r"moves a second +│ +\d\d", said), said
@@ -256,7 +254,10 @@ def disturbed(tmp_path, disturb, *options):
 
 def child(process, word):
     """Return the child of a process that has a word in its command line."""
-    [found] = [c for c in process.children() if any(word in part for part in c.cmdline())]
+    [found] = [
+        child for child, command in children(process).items()
+        if any(word in part for part in command)
+    ]
     return found
 
 

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from loadtest.kit import brokers
-from loadtest.kit.processes import Trouble
+from loadtest.kit.processes import Trouble, children
 from loadtest.queues import golang
 from loadtest.queues.command import main
 from tests.brokers.redis_servers import running
@@ -86,8 +86,8 @@ def children_at_work(process, number, busy):
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline and process.poll() is None:
         found = [
-            child for child in psutil.Process(process.pid).children(recursive=True)
-            if not any("guard" in part for part in child.cmdline())
+            child for child, command in children(psutil.Process(process.pid)).items()
+            if not any("guard" in part for part in command)
         ]
         if len(found) == number and sum(found[1].cpu_times()[:2]) >= busy:
             return found

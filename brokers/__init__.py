@@ -1,6 +1,6 @@
-"""The link between nodes: channels and bytes, behind one small contract (brokers/base.py).
+"""Brokers carry messages between nodes: bytes on named channels (brokers/base.py is the contract).
 
-A broker knows nothing of squares or players, and a backend is one file and one line in BACKENDS.
+A broker knows nothing of squares or players. A new backend is one file and one line in BACKENDS.
 """
 
 import re
@@ -21,8 +21,8 @@ __all__ = [
     "open_broker",
 ]  # fmt: skip
 
-#: URL scheme -> where the class is. Imported on use, so a backend's packages are only needed by
-#: those who name it.
+#: URL scheme -> module and class. A module is imported when its scheme is used, so only those who
+#: use a backend need its packages.
 BACKENDS = {
     "memory": "brokers.memory:MemoryBroker",
     "mqtt": "brokers.mqtt:MqttBroker",
@@ -38,23 +38,24 @@ BACKENDS = {
     "zeromq+ipc": "brokers.zeromq.broker:ZeroMQBroker",
 }
 
-#: Those schemes whose connections have certificates.
+#: The schemes whose connections use TLS.
 OVER_TLS = ("mqtts", "rediss", "redisclusters", "tls")
 
-#: Other names of a scheme. Nodes that write them differently have the same broker.
+#: Alias of a scheme -> its usual name. Nodes whose URLs differ only in this have the same broker.
 ALIASES = {"valkey": "redis", "valkeys": "rediss"}
 
-#: The comma between the members of a ring. One between hosts is the backend's own.
+#: The comma between the members of a ring. A comma between hosts belongs to the backend.
 _NEXT_MEMBER = re.compile(r",(?=[a-z+]+://)")
 
 
 def open_broker(url: str, tls: str = VERIFIED, secret: str | None = None) -> Broker:
-    """Return the broker at `url`, connected or connecting; for several URLs, a ring of them.
+    """Return the broker at `url`, connected or still connecting.
 
-    `tls` says how certificates of servers over TLS are checked: VERIFIED, UNVERIFIED, or the path
-    of a file with those to trust. With a `secret` messages are sealed (brokers/sealed.py), unless
-    they stay in this process. Raises ValueError, with a sentence for the user, when the URL names
-    none, or the file is none.
+    Several URLs, separated by commas, make a ring (brokers/ring.py). `tls` says how the
+    certificates of servers are checked: VERIFIED, UNVERIFIED, or the path of a file with the
+    certificates to trust. With a `secret`, messages are sealed (brokers/sealed.py), unless they
+    never leave this process. Raises ValueError, with a sentence for the user, when the URL names no
+    broker or the file holds no certificates.
     """
     members = [_usual(member) for member in _NEXT_MEMBER.split(url)]
     if len(members) > 1:
@@ -65,7 +66,7 @@ def open_broker(url: str, tls: str = VERIFIED, secret: str | None = None) -> Bro
 
 
 def _usual(url: str) -> str:
-    """Return a URL with the usual name of its scheme."""
+    """Return a URL with the alias of its scheme replaced by the usual name."""
     scheme, separator, rest = url.partition("://")
     return ALIASES.get(scheme, scheme) + separator + rest
 

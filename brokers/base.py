@@ -1,6 +1,6 @@
-"""The contract that every backend keeps, and that tests/brokers/test_contract.py holds it to.
+"""The contract that every backend keeps; tests/brokers/test_contract.py tests all of them for it.
 
-It never looks inside a payload.
+A broker never looks inside a payload.
 """
 
 import hashlib
@@ -12,18 +12,18 @@ from typing import Any, NamedTuple
 #: The largest payload, in bytes.
 PAYLOAD_LIMIT = 64 * 1024
 
-#: Channels of which something is remembered: what a node publishes to and holds fits.
+#: Channels for which a backend caches something: more than a node publishes to and subscribes to.
 REMEMBERED = 65536
 
-#: How certificates of servers are checked: against those that the system trusts, or not at all.
+#: How a server's certificate is checked: against those that the system trusts, or not at all.
 VERIFIED, UNVERIFIED = "verified", "unverified"
 
-#: Monotonic time of what has never been.
+#: The monotonic time of something that has never happened.
 NEVER = float("-inf")
 
 
 class Message(NamedTuple):
-    """What was published: on a channel, some bytes, unchanged."""
+    """Bytes that somebody published on a channel, unchanged."""
 
     channel: str
     payload: bytes
@@ -31,18 +31,18 @@ class Message(NamedTuple):
 
 @dataclass(slots=True)
 class Reset:
-    """Messages of these channels (None: of all) may have been lost here.
+    """Says that messages of these channels (None: of all channels) may have been lost.
 
-    It comes in order: after every restored link or dropped subscription, and before any later
-    message of those channels.
+    It is received in order: after a link was restored or a subscription was dropped, and before any
+    later message of those channels.
     """
 
     channels: set[str] | None = field(default_factory=set)
 
 
 class LinkAge(NamedTuple):
-    """A server's name, fit for people and without a password; and the seconds for which it has not
-    proved to be alive, infinite where it never has."""
+    """The name of a server, for people and without a password, and the seconds since it last proved
+    to be alive; infinite if it never did."""
 
     name: str
     seconds: float
@@ -54,15 +54,18 @@ class BrokerClosed(Exception):
 
 @dataclass(slots=True)
 class Counters:
-    """What a broker has done since it was opened; each only ever grows."""
+    """What a broker has done since it was opened. No counter ever falls."""
 
     published: int = 0
     received: int = 0
     dropped: int = 0
     reconnects: int = 0
     errors: int = 0
-    #: Received, and dropped because its seal was not that of this broker's secret.
+    #: Messages received, and dropped because they were not sealed with this broker's secret.
     forged: int = 0
+
+    def count_error(self) -> None:
+        self.errors += 1
 
 
 def _sum(name: str) -> Any:
@@ -70,7 +73,7 @@ def _sum(name: str) -> Any:
 
 
 class Sums(Counters):
-    """What all of some have counted, added up whenever it is read."""
+    """Counters that are the sums of other counters, added up whenever they are read."""
 
     __slots__ = ("parts",)
 
@@ -86,13 +89,14 @@ class Sums(Counters):
 
 
 class Broker(ABC):
-    """Publish and subscribe, at most once, without history.
+    """Publishes and subscribes. A message is delivered at most once, and none is kept.
 
-    No method but `receive` ever waits. One greenlet calls `receive`; any may call the others.
-    Order is kept for one publisher on one channel; across channels none is promised.
+    Only `receive` waits; the other methods return at once. One greenlet calls `receive`; any
+    greenlet may call the others. The messages of one publisher on one channel arrive in order;
+    across channels, no order is promised.
     """
 
-    #: Bytes that a payload may have.
+    #: The largest payload that `publish` accepts, in bytes.
     payload_limit = PAYLOAD_LIMIT
 
     def __init__(self, url: str) -> None:
@@ -101,56 +105,57 @@ class Broker(ABC):
 
     @property
     def identity(self) -> str:
-        """A short text that is the same for all nodes whose brokers are the same ones."""
+        """A short text that is the same for all nodes that use the same broker."""
         return short_hash(bare(self.url))
 
     @abstractmethod
     def subscribe(self, *channels: str) -> None:
-        """Add exact channel names to those received; takes effect soon. A known one is no error."""
+        """Start receiving these channels, soon. To name a subscribed channel is no error."""
 
     @abstractmethod
     def unsubscribe(self, *channels: str) -> None:
-        """Take channel names out again. An unknown one is no error."""
+        """Stop receiving these channels. To name a channel that is not subscribed is no error."""
 
     @abstractmethod
     def publish(self, channel: str, payload: bytes) -> bool:
-        """Send 0 to `payload_limit` bytes to whoever is subscribed, oneself included.
+        """Send 0 to `payload_limit` bytes to all subscribers, this broker included.
 
-        Returns False, and counts a drop, where it cannot be sent now: nothing is ever sent late.
-        Raises TypeError for anything but bytes, ValueError for too many, BrokerClosed.
+        Returns False, and counts the message as dropped, if it cannot be sent now: nothing is ever
+        sent late. Raises TypeError if the payload is not bytes, ValueError if it is too large, and
+        BrokerClosed.
         """
 
     @abstractmethod
     def receive(self, timeout: float | None = None) -> Message | Reset | None:
-        """Return what comes next, or None after `timeout` seconds.
+        """Return the next message or Reset, or None if none comes within `timeout` seconds.
 
-        Raises BrokerClosed once the broker is closed, and never a connection's error.
+        Raises BrokerClosed once the broker is closed, and never an error of a connection.
         """
 
     @abstractmethod
     def links(self) -> list[LinkAge]:
-        """Return each server that this broker needs, and how old the news of it is.
+        """Return each server that this broker needs, with the age of its last sign of life.
 
-        A broker that leaves its process for nothing returns none.
+        The list is empty for a broker that needs no server.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """End the links and wake the receiver. Again is no error."""
+        """End the links and wake the receiver. To close it again is no error."""
 
 
 def bare(url: str) -> str:
-    """Return a URL without user and password: what all nodes write alike, and all may read."""
+    """Return a URL without user and password: it may be shown, and is the same for all nodes."""
     return re.sub(r"//[^/?#]*@", "//", url)
 
 
 def short_hash(text: str) -> str:
-    """Return a short text that differs where this one does."""
+    """Return a hash of 16 hexadecimal digits."""
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def check_payload(payload: bytes, limit: int = PAYLOAD_LIMIT) -> None:
-    """Raise what `Broker.publish` promises for a payload that is none."""
+    """Raise what `Broker.publish` promises for a payload that is no bytes, or too large."""
     if type(payload) is not bytes:
         raise TypeError(f"a payload is bytes, not {type(payload).__name__}")
     if len(payload) > limit:

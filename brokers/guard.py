@@ -1,27 +1,27 @@
-"""The guard of every greenlet that a broker starts, and of logs that others could flood."""
+"""Guards for greenlets, which must not die in silence, and for logs, which others could flood."""
 
 import logging
 from collections.abc import Callable
 
 import gevent
 
-from brokers.base import NEVER, Counters
+from brokers.base import NEVER
 
 log = logging.getLogger("flatlands")
 
 #: Seconds that a failed greenlet waits before it runs again.
 RESTART_AFTER = 0.5
 
-#: Seconds between two warnings about what others do, at least: they may do it all the time.
+#: Seconds between two equal warnings about what others do, since they may do it all the time.
 SELDOM = 60.0
 
 
 def keep_running(
-    name: str, counters: Counters, run: Callable[[], None]
+    name: str, count_error: Callable[[], None], run: Callable[[], None]
 ) -> "gevent.Greenlet[[], None]":
-    """Run a greenlet until `run` returns or it is killed, again whenever it fails.
+    """Call `run` in a new greenlet until it returns, and again whenever it raises an exception.
 
-    Each failure is logged and counted.
+    Each exception is logged, and counted by a call of `count_error`.
     """
 
     def guarded() -> None:
@@ -29,22 +29,38 @@ def keep_running(
             try:
                 return run()
             except Exception:
-                counters.errors += 1
+                count_error()
                 log.exception("%s failed; it starts again in %s s", name, RESTART_AFTER)
                 gevent.sleep(RESTART_AFTER)
 
     return gevent.spawn(guarded)
 
 
-class Seldom:
-    """Says when a warning is due again: at once, and then SELDOM seconds after the last."""
+class LogLimit:
+    """Bounds how often something is logged: `lines` times in each period of `seconds`.
 
-    def __init__(self) -> None:
-        self._next = NEVER
+    A period begins with its first line. Times are seconds on any clock that only rises.
+    """
 
-    def due(self, now: float) -> bool:
-        """Say whether to warn at time `now`, in seconds on any clock that only rises."""
-        if now < self._next:
+    def __init__(self, lines: int = 1, seconds: float = SELDOM) -> None:
+        self._lines, self._seconds = lines, seconds
+        self._ends = NEVER
+        self._written = self._left_out = 0
+
+    def allows(self, now: float) -> bool:
+        """Say whether one more line may be written at time `now`, and count it."""
+        if now >= self._ends:
+            self._ends = now + self._seconds
+            self._written = 0
+        if self._written >= self._lines:
+            self._left_out += 1
             return False
-        self._next = now + SELDOM
+        self._written += 1
         return True
+
+    def left_out(self, now: float) -> int:
+        """Return, once, how many lines were not allowed in periods that are over."""
+        if now < self._ends:
+            return 0
+        left_out, self._left_out = self._left_out, 0
+        return left_out

@@ -1,4 +1,7 @@
-"""What has come and was not received yet: bounded, in order, and honest about what it lost."""
+"""The queue of messages that have arrived and were not received yet.
+
+It is bounded and in order. It never loses a message without a Reset of its channel.
+"""
 
 from collections import deque
 from collections.abc import Iterable
@@ -7,12 +10,16 @@ from gevent.event import Event
 
 from brokers.base import BrokerClosed, Counters, Message, Reset
 
-#: Messages that may wait for one receiver; what comes on top is dropped and answered by a Reset.
+#: Messages and Resets that may wait for the receiver. Further messages are dropped, and a Reset
+#: says so.
 QUEUE_LIMIT = 65536
 
 
 class Inbox:
-    """Between those who bring messages, who never wait, and the one who receives them."""
+    """A queue into which any greenlet puts messages without waiting, and from which one receives.
+
+    `counters` are those of the broker.
+    """
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
@@ -21,7 +28,7 @@ class Inbox:
         self._closed = False
 
     def put(self, message: Message) -> None:
-        """Add a message; where there is no room, count it as dropped and say so by a Reset."""
+        """Add a message; if the queue is full, count it as dropped and add a Reset instead."""
         if len(self._queue) < QUEUE_LIMIT:
             self._queue.append(message)
             self._wake()
@@ -30,7 +37,7 @@ class Inbox:
             self.reset((message.channel,))
 
     def reset(self, channels: Iterable[str] | None) -> None:
-        """Add a Reset of these channels (None: of all). Two with no message between become one."""
+        """Add a Reset of these channels (None: of all); join it to a Reset at the queue's end."""
         last = self._queue[-1] if self._queue else None
         if not isinstance(last, Reset):
             last = Reset()
@@ -42,7 +49,7 @@ class Inbox:
         self._wake()
 
     def get(self, timeout: float | None) -> Message | Reset | None:
-        """Do what `Broker.receive` promises."""
+        """Return the next item as `Broker.receive` promises."""
         while not self._queue:
             self.check_open()
             self._arrived.clear()
@@ -55,12 +62,12 @@ class Inbox:
         return item
 
     def close(self) -> None:
-        """Wake the receiver, for good."""
+        """Wake the receiver; from now on it gets BrokerClosed."""
         self._closed = True
         self._arrived.set()
 
     def check_open(self) -> None:
-        """Raise BrokerClosed once it is closed."""
+        """Raise BrokerClosed if it was closed."""
         if self._closed:
             raise BrokerClosed("the broker was closed")
 

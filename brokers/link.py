@@ -1,9 +1,9 @@
-"""One link to a server, which comes back by itself: every broker beyond this process stands on it.
+"""A link to a server, which reconnects by itself; every broker that needs a server uses it.
 
-A link connects, proves that the server answers, probes it once a second, and when it is lost it
-says so once, waits a little longer each time, and connects again. What passes over it is the
-business of each kind of link: brokers/stream.py has what those over TCP share. A link never waits
-in its caller, and never raises a connection's error there.
+A link connects, proves that the server answers, and probes it once a second. When the connection is
+lost, the link logs the reason once, waits a little longer before each attempt, and connects again.
+What passes over it depends on the kind of link; brokers/stream.py has what the links over TCP
+share. A link never makes its caller wait, and never raises an error of the connection there.
 """
 
 import logging
@@ -24,37 +24,41 @@ log = logging.getLogger("flatlands")
 #: Seconds between two probes of a link.
 PROBE_EVERY = 1.0
 
-#: Seconds: the longest wait before the first attempt to connect again, and before any.
+#: Seconds: the longest wait before the first attempt to reconnect, and before any attempt.
 BACKOFF_FIRST, BACKOFF_MOST = 0.1, 1.0
 
 
 class Backoff:
-    """How long to wait before the next attempt: exponential with full jitter, so that nodes which
-    lost the same server do not come back in step."""
+    """Chooses how long to wait before the next attempt.
+
+    The waits grow exponentially and are drawn at random between 0 and their limit, so that nodes
+    which lost the same server do not all come back at once.
+    """
 
     def __init__(self) -> None:
         self._most = BACKOFF_FIRST
 
     def next(self) -> float:
-        """Return some seconds, and make the next ones longer."""
+        """Return the seconds to wait now, and let the next wait be longer."""
         most = self._most
         self._most = min(most * 2, BACKOFF_MOST)
         return random.uniform(0, most)
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Let the next wait be as short as the first one."""
         self._most = BACKOFF_FIRST
 
 
 class Link(ABC):
     """A connection that is made again whenever it is lost.
 
-    `connected` says that it is proven and in use. `attempted` is set once the first attempt to
-    connect has succeeded or failed. `proven` is the monotonic time of the server's last answer.
+    `connected` is true while a proven connection is in use. `attempted` is set once the first
+    attempt to connect has succeeded or failed. `proven` is the monotonic time, in seconds, of the
+    server's last answer.
     """
 
-    #: Probes that may go unanswered before the connection is given up. Probes are counted, not
-    #: seconds, so that a process which was itself stopped for a while does not blame its links.
+    #: Probes that may stay unanswered before the connection is given up. Probes are counted rather
+    #: than seconds, so that a process that was itself stopped for a while does not blame its links.
     probes_limit = 5
 
     def __init__(self, name: str, counters: Counters, inbox: Inbox) -> None:
@@ -66,14 +70,14 @@ class Link(ABC):
         self._inbox = inbox
         #: Whether an attempt has failed, or a connection was lost, since the link was opened.
         self._interrupted = False
-        #: When the probes were sent that are not answered.
+        #: The monotonic times at which the unanswered probes were sent.
         self._unanswered: list[float] = []
         self._ended: AsyncResult[Exception] = AsyncResult()
         self._closed = False
-        self._greenlet = keep_running(f"a link to {name}", counters, self._run)
+        self._greenlet = keep_running(f"a link to {name}", counters.count_error, self._run)
 
-    # What a broker asks of its links: one that publishes has `put`, one that is subscribed the
-    # other two.
+    # What a broker calls: `put` of the link that publishes, `add` and `remove` of the link that is
+    # subscribed.
 
     def put(self, channel: str, payload: bytes) -> bool:
         """Send a message, or leave it to be sent; False, and nothing else, where it cannot be."""
@@ -88,42 +92,42 @@ class Link(ABC):
         raise NotImplementedError
 
     def close(self) -> None:
-        """End it for good; returns at once."""
+        """End the link for good. Returns at once."""
         self._closed = True
         self.fail(ConnectionError("the link was closed"))
         self._disconnect()
         self._greenlet.kill(block=False)
 
-    # What a kind of link does.
+    # What each kind of link implements.
 
     @abstractmethod
     def _open(self) -> None:
-        """Connect, subscribe to what is wanted, and prove that the server answers.
+        """Connect, subscribe to the wanted channels, and prove that the server answers.
 
-        Raises OSError, with a text for the log, where it does not.
+        Raises OSError, with a text for the log, if this fails.
         """
 
     @abstractmethod
     def _disconnect(self) -> None:
-        """Let go of the connection at once, in whatever state it is. Again is no error."""
+        """Close the connection at once, whatever its state. To do it again is no error."""
 
     @abstractmethod
     def _probe(self) -> None:
-        """Ask the server for a sign of life, which calls `_answered`."""
+        """Ask the server for a sign of life; its answer is to call `_answered`."""
 
     def _begin(self, again: bool) -> None:
-        """Begin to use a proven connection; if it is made `again`, say that messages were lost."""
+        """Prepare to use a proven connection; if it is not the first, say what may be lost."""
         if again:
             self._inbox.reset(None)
 
     @abstractmethod
     def _lost(self) -> None:
-        """Use the connection no more, and count as dropped what was under way on it."""
+        """Stop using the connection, and count as dropped what was still to be sent on it."""
 
-    # What all kinds share.
+    # What all kinds of links share.
 
     def fail(self, reason: Exception) -> None:
-        """Give the connection up; another one is made. Only the first reason counts."""
+        """Give the connection up, so that a new one is made. Only the first reason counts."""
         if self.connected:
             self.connected = False
             self._lost()
@@ -131,7 +135,7 @@ class Link(ABC):
             self._ended.set(reason)
 
     def _answered(self) -> None:
-        """The server has answered all that it was sent until now, or nearly."""
+        """Note that the server has answered what it was sent until now, or nearly all of it."""
         self.proven = time.monotonic()
         self._unanswered.clear()
 
@@ -150,7 +154,8 @@ class Link(ABC):
             except OSError as error:
                 reason = error
             finally:
-                # Also after an error in here or close(): never two connections, never a deaf link.
+                # This must also happen after an error in this loop and after close(): otherwise
+                # there could be two connections, or a link that is never used again.
                 self._interrupted = True
                 self.fail(ConnectionError("the link failed"))
                 self._disconnect()
@@ -170,7 +175,7 @@ class Link(ABC):
         self.attempted.set()
 
     def _use(self) -> Exception:
-        """Probe the connection for as long as it lasts; return why it ended."""
+        """Probe the connection until it ends; return the reason for its end."""
         while not self._ended.wait(PROBE_EVERY):
             if len(self._unanswered) >= self.probes_limit:
                 self.fail(TimeoutError("the server does not answer"))
@@ -183,7 +188,10 @@ class Link(ABC):
 
 
 def await_links(links: Sequence[Link], seconds: float) -> None:
-    """Return once each of some new links has been tried; those that are not there never were."""
+    """Wait until each of some new links has tried to connect, for some seconds at most.
+
+    A link that is not connected then counts as one that was never proven.
+    """
     gevent.wait([link.attempted for link in links], timeout=max(seconds, 0))
     for link in links:
         if not link.connected:
@@ -191,15 +199,15 @@ def await_links(links: Sequence[Link], seconds: float) -> None:
 
 
 class LinkedBroker(Broker):
-    """What the brokers do alike that reach their servers by links.
+    """The base of all brokers that reach their servers over links.
 
-    A broker of one server has one link that publishes and one that is subscribed, which may be the
-    same; one of several servers chooses the link for each channel.
+    A broker of one server has a link that publishes and a link that is subscribed; they may be the
+    same one. A broker of several servers chooses the link for each channel.
     """
 
     _publisher: Link
     _subscriber: Link
-    #: What `Link.put` is, of the link that a channel belongs to.
+    #: `Link.put` of the link that the channel belongs to.
     _put: Callable[[str, bytes], bool]
 
     def __init__(self, url: str) -> None:
@@ -207,13 +215,12 @@ class LinkedBroker(Broker):
         self._inbox = Inbox(self.counters)
 
     def _start(self, publisher: Link, subscriber: Link, within: float) -> None:
-        """Use these links; return once a server that answers has answered, or after `within`
-        seconds: it need not be there."""
+        """Use these links; wait until they have tried to connect, for `within` seconds at most."""
         self._publisher, self._subscriber, self._put = publisher, subscriber, publisher.put
         await_links(self._links(), within)
 
     def _links(self) -> Sequence[Link]:
-        """Return all links that there are now."""
+        """Return all current links."""
         return list(dict.fromkeys((self._publisher, self._subscriber)))
 
     def subscribe(self, *channels: str) -> None:

@@ -1,7 +1,7 @@
-"""`memory://NAME`: a broker within one process, for one node or for tests of several.
+"""`memory://NAME`: a broker within one process, for a single node or for tests of several nodes.
 
-All brokers of one process that were opened with the same URL hear each other. It never leaves the
-process, so a server with several workers cannot use it.
+All brokers in one process that were opened with the same URL receive each other's messages. Nothing
+ever leaves the process, so a server with several workers cannot use this broker.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from brokers.inbox import Inbox
 
 _Subscribers = dict[str, list["MemoryBroker"]]
 
-#: URL -> channel -> the brokers subscribed to it, none of them twice.
+#: URL -> channel -> the brokers that are subscribed to it, each once.
 _buses: dict[str, _Subscribers] = {}
 
 
@@ -42,7 +42,7 @@ class MemoryBroker(Broker):
                 subscribers = self._bus[channel]
                 subscribers.remove(self)
                 if not subscribers:
-                    # The world has no end: a channel that nobody hears must cost nothing.
+                    # The world has no end, so a channel without subscribers must cost nothing.
                     del self._bus[channel]
 
     def publish(self, channel: str, payload: bytes) -> bool:

@@ -1,11 +1,11 @@
 """`mqtt://[[user]:password@]host[:port]`: MQTT 5 with QoS 0; `mqtts://` is the same over TLS.
 
 A channel's name is the topic, so `mosquitto_sub` can watch a square. Each link publishes numbers to
-itself, on a topic under PROBES: they prove that messages come back, and one that is missing tells
-that the server dropped messages for this node. A server may drop messages of QoS 0 for a client
-that reads too slowly, and a number is missed only if it was among them. So the server must be told
-to drop nothing (docs/operations.md); then a node that falls behind by the time of its probes cuts
-its link itself, and a Reset tells of every loss there is.
+itself, on a topic under PROBES. They prove that messages come back, and a missing number shows that
+the server dropped messages for this node. But an MQTT server may drop messages of QoS 0 for a
+client that reads too slowly, and a number is missing only if it was one of those. Therefore the
+server must be configured to drop nothing (docs/operations.md). Then a node that lags behind until
+its probes stay unanswered ends its link itself, and every loss is followed by a Reset.
 """
 
 import secrets
@@ -21,39 +21,40 @@ from brokers.base import PAYLOAD_LIMIT, REMEMBERED, Counters, Message
 from brokers.inbox import Inbox
 from brokers.stream import Endpoint, StreamBroker, StreamLink
 
-#: What the topics of all probes begin with.
+#: The beginning of the topics of all probes.
 PROBES = "flatlands/probe/"
 
-#: Bytes that a packet may have: twice a payload, for its topic is in it too. The server is told.
+#: Bytes that a packet may have: twice a payload, since it holds the topic too. CONNECT says so to
+#: the server.
 PACKET_LIMIT = 2 * PAYLOAD_LIMIT
 
-#: Seconds of silence, half as many again, after which the server gives a link up.
+#: Seconds: after one and a half times as many without a packet, the server ends the connection.
 KEEP_ALIVE = 10
 
-#: Topics in one packet.
+#: Topics that one packet names.
 TOPICS_A_PACKET = 512
 
 CONNECT, CONNACK, PUBLISH, SUBACK, DISCONNECT = 0x10, 0x20, 0x30, 0x90, 0xE0
 SUBSCRIBE, UNSUBSCRIBE = 0x82, 0xA2
 
-#: Options of a subscription: QoS 0, own messages too, and none that were retained.
+#: Options of a subscription: QoS 0, this client's own messages too, and no retained messages.
 OPTIONS = b"\x20"
 
 NO_MQTT = "it does not speak MQTT 5"
 
-#: Why a server refuses or ends something; other reasons are told by their numbers.
+#: Reason codes as sentences. Other codes are logged as numbers.
 REASONS = {1: NO_MQTT, 0x84: NO_MQTT, 0x86: "bad user name or password", 0x87: "not authorized",
            0x8B: "it is shutting down", 0x95: "a packet was too large for it"}  # fmt: skip
 
 
 @lru_cache(REMEMBERED)
 def topic_of(channel: str) -> bytes:
-    """Return a channel's topic, which holds no wildcard, with its length before it."""
+    """Return a channel's topic, with its length before it. It has no wildcard."""
     return _text(quote(channel, safe="/: "))
 
 
 def packet(kind: int, body: bytes) -> bytes:
-    """Return a packet: its kind, its length in groups of seven bits, and what it says."""
+    """Return a packet: its kind, its length in groups of seven bits, and its body."""
     length = len(body)
     if length < 128:
         return b"%c%c%b" % (kind, length, body)
@@ -63,12 +64,12 @@ def packet(kind: int, body: bytes) -> bytes:
 
 
 def parse(chunks: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Yield the packets that the server sends: kind and body."""
+    """Yield the packets that the server sends, as (kind, body)."""
     data = b""
     for chunk in chunks:
         data = data + chunk if data else chunk
         at = 0
-        # The largest packet's length has three bytes at most.
+        # The length of a packet within PACKET_LIMIT has three bytes at most.
         while len(data) >= at + 4 or (len(data) >= at + 2 and data[at + 1] < 128):
             length, body = _number(data, at + 1)
             if length > PACKET_LIMIT:
@@ -81,7 +82,7 @@ def parse(chunks: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
 
 
 class MqttLink(StreamLink):
-    """A link to a server, for both publishing and hearing."""
+    """A link to a server; it publishes and is subscribed."""
 
     _parse = staticmethod(parse)
 
@@ -90,7 +91,7 @@ class MqttLink(StreamLink):
         #: Topic -> channel.
         self._wanted: dict[bytes, str] = {}
         self._probe_topic = b""
-        #: The newest number that has come back.
+        #: The newest number of a probe that has come back.
         self._echoed = 0
 
     def put(self, channel: str, payload: bytes) -> bool:
@@ -100,44 +101,44 @@ class MqttLink(StreamLink):
         new = {topic_of(channel): channel for channel in channels}
         topics = [topic for topic in new if topic not in self._wanted]
         self._wanted.update(new)
-        self._order(b"".join(_asking(SUBSCRIBE, topics, OPTIONS)))
+        self._queue_command(b"".join(_asking(SUBSCRIBE, topics, OPTIONS)))
 
     def remove(self, channels: Iterable[str]) -> None:
         topics = [t for t in map(topic_of, channels) if self._wanted.pop(t, None) is not None]
-        self._order(b"".join(_asking(UNSUBSCRIBE, topics, b"")))
+        self._queue_command(b"".join(_asking(UNSUBSCRIBE, topics, b"")))
 
-    def _enter(self) -> None:
+    def _log_in(self) -> None:
         self._connection.secure()
         username, password = self._endpoint.username, self._endpoint.password
         flags = 0x02 | (0x80 if username else 0) | (0x40 if password else 0)
-        # One property, the largest packet; and no name: the server chooses one.
+        # One property, the largest packet. The client's id is empty: the server chooses one.
         fixed = struct.pack(">BBHBBIH", 5, flags, KEEP_ALIVE, 5, 0x27, PACKET_LIMIT, 0)
         login = b"".join(_text(text) for text in (username, password) if text)
         self._connection.send(packet(CONNECT, _text("MQTT") + fixed + login))
         kind, body = next(self._items)
         if kind != CONNACK or body[1:2] != b"\0":
             raise ConnectionError(_reason(body[1]) if kind == CONNACK and body[1:] else NO_MQTT)
-        # A new one each time: what is late on an old connection proves nothing of this one.
+        # Each connection has a topic of its own, since a late probe of an old one proves nothing.
         self._probe_topic, self._echoed = _text(PROBES + secrets.token_hex(8)), -1
-        # Taken as said: they are all in what follows.
-        self._orders.clear()
+        # They need not be sent: all wanted subscriptions are sent below.
+        self._waiting_commands.clear()
         asking = _asking(SUBSCRIBE, [self._probe_topic, *self._wanted], OPTIONS)
         self._connection.send(b"".join(asking) + self._ping(0))
         missing = len(asking) + 1
         try:
-            # Messages that come before were said before all subscriptions were in effect.
+            # Messages that come before were published before all subscriptions took effect.
             while missing:
                 kind, body = next(self._items)
                 if kind & 0xF0 != PUBLISH or _message(kind, body)[0] == self._probe_topic:
-                    self._take((kind, body))
+                    self._accept((kind, body))
                     missing -= 1
         except gevent.Timeout:
-            raise TimeoutError(f"what is published under {PROBES} does not come back") from None
+            raise TimeoutError(f"messages published under {PROBES} do not come back") from None
 
     def _ping(self, number: int) -> bytes:
         return packet(PUBLISH, self._probe_topic + b"\0" + number.to_bytes(8))
 
-    def _take(self, item: Any) -> None:
+    def _accept(self, item: Any) -> None:
         kind, body = item
         topic, payload = _message(kind, body)
         channel = self._wanted.get(topic)
@@ -146,7 +147,7 @@ class MqttLink(StreamLink):
         elif topic == self._probe_topic:
             number = int.from_bytes(payload)
             if number != self._echoed + 1:
-                # The server has dropped a number, and nobody knows what else.
+                # The server has dropped a probe, and nobody knows how many messages with it.
                 self._counters.dropped += 1
                 self._inbox.reset(None)
             self._echoed = number
@@ -171,7 +172,7 @@ def _text(text: str) -> bytes:
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:
-    """Return the number of up to three bytes that begins at a place, and the place after it."""
+    """Return the number of up to three bytes that begins at index `at`, and the index after it."""
     number = shift = 0
     for place in range(at, at + 3):
         number |= (data[place] & 127) << shift
@@ -182,13 +183,16 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _asking(kind: int, topics: Sequence[bytes], after: bytes) -> list[bytes]:
-    """Return the packets that ask for something of all these topics, and all with one number."""
+    """Return the packets of a kind for all these topics, with the bytes `after` behind each topic.
+
+    All packets have the identifier 1, for nobody waits for a certain answer.
+    """
     parts = (topics[at : at + TOPICS_A_PACKET] for at in range(0, len(topics), TOPICS_A_PACKET))
     return [packet(kind, b"\0\1\0" + after.join(part) + after) for part in parts]
 
 
 def _message(kind: int, body: bytes) -> tuple[bytes, bytes]:
-    """Return the topic, with its length, and the payload of a message; nothing of other packets."""
+    """Return the topic, with its length, and the payload of a message; both empty otherwise."""
     if kind & 0xF0 != PUBLISH:
         return b"", b""
     end = 2 + (body[0] << 8 | body[1])
@@ -197,4 +201,4 @@ def _message(kind: int, body: bytes) -> tuple[bytes, bytes]:
 
 
 def _reason(code: int) -> str:
-    return REASONS.get(code, f"it says MQTT's reason {code:#04x}")
+    return REASONS.get(code, f"it gives MQTT's reason code {code:#04x}")

@@ -1,12 +1,12 @@
 """`nats://[[user]:password@]host[:port]`: core NATS; `tls://` is the same over TLS.
 
-`nats://token@host` logs in with a token. A channel's name is the subject, with a dot for each slash
-(docs/operations.md tells how to watch one), so a user may be allowed `flatlands.>` and no more.
+`nats://token@host` logs in with a token. A channel's name becomes the subject, with a dot for each
+slash (docs/operations.md says how to watch one), so a user needs permission for `flatlands.>` only.
 
-A server that cannot get rid of what it has for a node cuts the node off, so a Reset tells of every
-loss there is. JetStream, queue groups and headers are not used. Of servers in a cluster a node is
-linked to one: what another node says on another server may miss it for as long as the servers need
-to tell each other of a new subscription.
+A NATS server disconnects a node that does not read its messages in time, so every loss is followed
+by a Reset. JetStream, queue groups and headers are never used. In a cluster of NATS servers, a node
+is linked to one of them. After it subscribes, it may miss messages that are published at another
+server until the servers have told each other of the subscription.
 """
 
 import json
@@ -23,19 +23,21 @@ from brokers.stream import Endpoint, StreamBroker, StreamLink
 
 log = logging.getLogger("flatlands")
 
-#: Bytes of a line that is not yet whole: more than a server's list of its whole cluster.
+#: Bytes that an unfinished line may have: more than a server needs to list its whole cluster.
 LINE_LIMIT = 1024 * 1024
+
+NO_NATS = "it does not speak NATS"
 
 
 @lru_cache(REMEMBERED)
 def subject_of(channel: str) -> bytes:
-    """Return a channel's subject, which holds neither a space nor a wildcard, nor an empty part."""
+    """Return a channel's subject: it has no space, no wildcard and no empty part."""
     parts = (quote(part, safe=":").replace(".", "%2E") or "%" for part in channel.split("/"))
     return ".".join(parts).encode()
 
 
 def parse(chunks: Iterator[bytes]) -> Iterator[Any]:
-    """Yield what the server says: a line of it, or of a message its subscription and payload."""
+    """Yield what the server sends: for a message (subscription's number, payload), else a line."""
     data = b""
     for chunk in chunks:
         data = data + chunk if data else chunk
@@ -54,17 +56,17 @@ def parse(chunks: Iterator[bytes]) -> Iterator[Any]:
                 at = past
         data = data[at:]
         if end < 0 and len(data) > LINE_LIMIT:
-            raise ConnectionError("it says what is no NATS")
+            raise ConnectionError(NO_NATS)
 
 
 class NatsLink(StreamLink):
-    """A link to a server, for both publishing and hearing."""
+    """A link to a server; it publishes and is subscribed."""
 
     _parse = staticmethod(parse)
 
     def __init__(self, endpoint: Endpoint, counters: Counters, inbox: Inbox) -> None:
         super().__init__(endpoint, counters, inbox)
-        #: Channel -> its subscription's number, and the other way round.
+        #: Channel -> the number of its subscription, in digits; and the reverse.
         self._numbers: dict[str, bytes] = {}
         self._channels: dict[bytes, str] = {}
         self._next = map(b"%d".__mod__, count(1))
@@ -79,38 +81,38 @@ class NatsLink(StreamLink):
             if channel not in self._numbers:
                 number = self._numbers[channel] = next(self._next)
                 self._channels[number] = channel
-                self._order(_subscribe(channel, number))
+                self._queue_command(_subscribe(channel, number))
 
     def remove(self, channels: Iterable[str]) -> None:
         for channel in channels:
             number = self._numbers.pop(channel, None)
             if number is not None:
                 del self._channels[number]
-                self._order(b"UNSUB %b\r\n" % number)
+                self._queue_command(b"UNSUB %b\r\n" % number)
 
-    def _enter(self) -> None:
-        told, tls = self._info(), self._endpoint.tls
-        if tls and not (told.get("tls_required") or told.get("tls_available")):
-            raise ConnectionError("it has no TLS: without it the URL begins with nats://")
-        if told.get("tls_required") and not tls:
-            raise ConnectionError("it wants TLS: with it the URL begins with tls://")
+    def _log_in(self) -> None:
+        info, tls = self._info(), self._endpoint.tls
+        if tls and not (info.get("tls_required") or info.get("tls_available")):
+            raise ConnectionError("it has no TLS: without TLS the URL begins with nats://")
+        if info.get("tls_required") and not tls:
+            raise ConnectionError("it requires TLS: with TLS the URL begins with tls://")
         self._connection.secure()
-        # Taken as said: they are all in what follows.
-        self._orders.clear()
+        # They need not be sent: all wanted subscriptions are sent below.
+        self._waiting_commands.clear()
         subscriptions = b"".join(_subscribe(*one) for one in self._numbers.items())
         self._connection.send(b"CONNECT %b\r\n%bPING\r\n" % (self._login(), subscriptions))
-        # What comes before the answer to the ping was said before all subscriptions were in effect.
+        # Messages that come before the pong were published before all subscriptions took effect.
         while (line := next(self._items)) != b"PONG":
             if type(line) is bytes and line.startswith(b"-ERR"):
                 raise ConnectionError(_text(line))
-        limit = told.get("max_payload", PAYLOAD_LIMIT)
+        limit = info.get("max_payload", PAYLOAD_LIMIT)
         if limit < PAYLOAD_LIMIT:
             raise ConnectionError(
                 f"its max_payload is {limit} bytes: it must be {PAYLOAD_LIMIT} or more"
             )
 
     def _info(self) -> dict[str, Any]:
-        """Return what the server tells of itself, first of all and without being asked."""
+        """Return the server's INFO, which it sends first and without being asked."""
         line = next(self._items)
         try:
             kind, _, text = line.partition(b" ")
@@ -118,7 +120,7 @@ class NatsLink(StreamLink):
                 return dict(json.loads(text))
         except (AttributeError, ValueError):
             pass
-        raise ConnectionError("it says what is no NATS")
+        raise ConnectionError(NO_NATS)
 
     def _login(self) -> bytes:
         username, password = self._endpoint.username, self._endpoint.password
@@ -134,7 +136,7 @@ class NatsLink(StreamLink):
     def _ping(self, number: int) -> bytes:
         return b"PING\r\n"
 
-    def _take(self, item: Any) -> None:
+    def _accept(self, item: Any) -> None:
         if type(item) is tuple:
             channel = self._channels.get(item[0])
             if channel is not None:
@@ -143,12 +145,13 @@ class NatsLink(StreamLink):
             self._pongs += 1
             self._ponged(self._pongs)
         elif item == b"PING":
-            self._order(b"PONG\r\n")
+            self._queue_command(b"PONG\r\n")
         elif item.startswith(b"-ERR"):
             self._refused(_text(item))
 
     def _refused(self, error: str) -> None:
-        """The server refuses something, and goes on only if it is this user who may not do it."""
+        """Log an error of the server, once. Raises ConnectionError unless it is a permission's,
+        after which alone the server keeps the connection."""
         if not error.startswith("Permissions Violation"):
             raise ConnectionError(error)
         if error.startswith("Permissions Violation for Publish"):

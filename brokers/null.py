@@ -1,6 +1,7 @@
-"""`null://`: a black hole. What is published is counted and gone; nothing is ever received.
+"""`null://`: a black hole. A published message is counted and discarded; nothing is ever received.
 
-It measures a server without a broker: with it nobody hears anybody, not even himself.
+It is for measuring a server without the cost of a broker. Players never see each other with it, nor
+their own steps, since these too come back through the broker.
 """
 
 from gevent.event import Event

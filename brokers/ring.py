@@ -2,11 +2,12 @@
 
     redis://a:6379,redis://b:6379      zeromq://a,zeromq://b,zeromq://c      memory://a,memory://b
 
-A member has POINTS points on a circle of 64 bits, at the hashes of its URL, a space and a number; a
-channel belongs to the member of the first point after its own hash. One more among n members so
-takes over about 1/(n + 1) of the channels, and no other channel moves. A hash is the first eight
-bytes of BLAKE2b, a URL is hashed as it is written but for user and password, and the order of
-members is of no account: nodes agree about every channel if they write the URLs alike.
+A member has POINTS points on a circle of 64 bits, at the hashes of its URL, a space and a number. A
+channel belongs to the member of the first point after the channel's own hash. A member that is
+added to n others therefore takes over about 1/(n + 1) of the channels, and no other channel moves.
+A hash is the first eight bytes of BLAKE2b. A URL is hashed as it is written, without user and
+password, and the order of the members does not matter: nodes that write the URLs alike agree about
+every channel.
 """
 
 import hashlib
@@ -32,18 +33,18 @@ from brokers.guard import keep_running
 #: Points of one member: enough that of three each has 31 to 36 % of the channels.
 POINTS = 512
 
-#: What may wait between the members and the one who receives. Few: what waits is better off with
-#: the members, which are bounded too, and count and tell what they drop.
+#: Messages and Resets that may wait between the members and the receiver. Few, because they had
+#: better wait at the members, whose queues are bounded too and which count and report drops.
 HANDOFF = 1024
 
 
 def point(text: str) -> int:
-    """Return where a text is on the circle."""
+    """Return the place of a text on the circle: its hash as a number of 64 bits."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
 
 
 class Circle:
-    """Which member has a channel."""
+    """Finds the member that a channel belongs to."""
 
     def __init__(self, members: Iterable[str]) -> None:
         points = sorted((point(f"{name} {n}"), name) for name in members for n in range(POINTS))
@@ -56,7 +57,7 @@ class Circle:
 
 
 class Ring(Broker):
-    """See the module. A member in trouble is in trouble with its own channels only."""
+    """See the module. A member that fails affects its own channels only."""
 
     def __init__(self, url: str, urls: list[str], open_member: Callable[[str], Broker]) -> None:
         super().__init__(url)
@@ -81,7 +82,7 @@ class Ring(Broker):
         self.counters = Sums([own, *(member.counters for member in self._held)])
         self._handoff: Queue[Message | Reset | None] = Queue(HANDOFF)
         self._pumps = [
-            keep_running(f"the ring's pump of {name}", own, partial(self._pump, member))
+            keep_running(f"the ring's pump of {name}", own.count_error, partial(self._pump, member))
             for name, member in self._members.items()
         ]
 
@@ -120,7 +121,7 @@ class Ring(Broker):
         return item
 
     def _pump(self, member: Broker) -> None:
-        """Bring what one member receives to the one who receives from all."""
+        """Hand what one member receives to the greenlet that receives from all."""
         while not self._closed:
             try:
                 item = member.receive()
@@ -143,7 +144,7 @@ class Ring(Broker):
             try:
                 self._handoff.put_nowait(None)
             except Full:
-                # Then nobody waits.
+                # A full queue means that no receiver is waiting for something to come.
                 pass
 
     def _close_members(self) -> None:

@@ -1,10 +1,10 @@
-"""A broker whose messages carry a keyed hash, so that only those who know a secret are heard.
+"""A broker whose messages carry a keyed hash, so that only those who know a secret are received.
 
 A seal is SEAL_SIZE bytes of BLAKE2b behind each payload, over the channel's name and the payload,
-with a key made of the secret. What comes with another seal, or none, is counted (`forged`), logged
-at most once a minute, and dropped. Nothing is encrypted, and whoever reaches the broker may publish
-again, or hold back, what was sealed: it keeps out who has no key, and tells of nodes that have
-another one.
+with a key made of the secret. A message with a wrong seal, or without one, is counted (`forged`),
+logged at most once a minute, and dropped. This keeps out those who do not know the secret, and
+shows that a node has another one. It does not encrypt, and it never prevents those who reach the
+broker from repeating sealed messages or holding them back.
 """
 
 import hashlib
@@ -13,16 +13,16 @@ import logging
 import time
 
 from brokers.base import Broker, Counters, LinkAge, Message, Reset, Sums, check_payload
-from brokers.guard import Seldom
+from brokers.guard import LogLimit
 
 log = logging.getLogger("flatlands")
 
-#: Bytes of a seal. Who guesses needs 2^63 messages, each of which is counted here.
+#: Bytes of a seal. To guess one takes 2^63 messages on average, and each wrong guess is counted.
 SEAL_SIZE = 8
 
 
 class Sealed(Broker):
-    """Another broker, with seals; see the module."""
+    """Another broker with seals; see the module."""
 
     def __init__(self, broker: Broker, secret: str) -> None:
         super().__init__(broker.url)
@@ -31,9 +31,9 @@ class Sealed(Broker):
         self.counters = Sums([self._own, broker.counters])
         self.payload_limit = broker.payload_limit - SEAL_SIZE
         key = hashlib.blake2b(secret.encode(), digest_size=32, person=b"flatlands broker").digest()
-        # Copied for each message: that costs less than taking the key in again.
+        # It is copied for each message, which costs less than making it again from the key.
         self._keyed = hashlib.blake2b(key=key, digest_size=SEAL_SIZE)
-        self._seldom = Seldom()
+        self._warnings = LogLimit()
 
     @property
     def identity(self) -> str:
@@ -77,9 +77,9 @@ class Sealed(Broker):
 
     def _refuse(self, channel: str) -> None:
         self._own.forged += 1
-        if self._seldom.due(time.monotonic()):
+        if self._warnings.allows(time.monotonic()):
             log.warning(
-                "a message on %r is not sealed with this server's SECRET_KEY, and is dropped: "
+                "a message on %r is not sealed with this server's SECRET_KEY and is dropped: "
                 "another server has another key or none, or somebody else uses this broker",
                 channel,
             )

@@ -1,7 +1,7 @@
-"""Links over TCP or TLS: where a server is, one connection to it, and the link that uses it.
+"""Links over TCP or TLS: the address of a server, one connection to it, and the link that uses it.
 
-It uses gevent's sockets by name, so that it works in a process that is not monkey-patched too. It
-knows no server's language: each backend parses and answers for itself.
+It names gevent's sockets, so that it also works in a process that is not monkey-patched. It never
+knows a server's protocol: each backend parses and answers for itself.
 """
 
 import logging
@@ -20,25 +20,25 @@ from brokers.link import Link, LinkedBroker
 
 log = logging.getLogger("flatlands")
 
-#: Seconds in which a connection must be made, secured and let in.
+#: Seconds in which a connection must be made, secured and logged in.
 CONNECT_WITHIN = 2.0
 
-#: Bytes that are taken from a socket at a time.
+#: Bytes that are read from a socket at a time.
 RECEIVE_BYTES = 65536
 
-#: What may wait to be sent on one link, in messages and in bytes; what comes on top is refused.
+#: Messages, and their bytes, that may wait to be sent on one link. Further messages are refused.
 QUEUE_LIMIT = 65536
 QUEUE_BYTES = 16 * 1024 * 1024
 
-#: Messages that are sent in one go. What is on its way is answered well within the time in which a
-#: link is given up, also by a server that is busy.
+#: Messages that are sent in one batch. Even a busy server answers so many well within the time
+#: after which a link is given up.
 BATCH_LIMIT = 2048
 
 _T = TypeVar("_T")
 
 
 class Endpoint(NamedTuple):
-    """A server, and what it takes to get in. `kind` is what people call such a server."""
+    """The address of a server, and the login. `kind` is what people call such a server: "redis"."""
 
     kind: str
     host: str
@@ -54,9 +54,9 @@ class Endpoint(NamedTuple):
 def endpoints(url: str, kind: str, port: int, tls: str | None) -> list[Endpoint]:
     """Return the servers that `scheme://[[user]:password@]host[:port][,host...][?options]` names.
 
-    `port` is that of a host without one. `tls` is as in `open_broker`, or None without TLS; what
-    the URL says counts for more. Raises ValueError, with a sentence for the user but without the
-    password.
+    `kind` is what people call such a server, and `port` the default port. `tls` is as in
+    `open_broker`, or None without TLS; options of the URL override it. Raises ValueError, with a
+    sentence for the user that does not contain the password.
     """
     parts = urlsplit(url)
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
@@ -67,7 +67,7 @@ def endpoints(url: str, kind: str, port: int, tls: str | None) -> list[Endpoint]
     certificates = options.pop("ssl_ca_certs", certificates)
     if options or not certificates:
         raise ValueError(
-            f"{parts.scheme}:// knows two options: ssl_cert_reqs, which is 'required' or 'none', "
+            f"{parts.scheme}:// has two options: ssl_cert_reqs, which is 'required' or 'none', "
             "and ssl_ca_certs, the path of a file with certificates to trust"
         )
     context = None if tls is None else _context(certificates)
@@ -90,13 +90,13 @@ def endpoints(url: str, kind: str, port: int, tls: str | None) -> list[Endpoint]
 
 
 def one_endpoint(url: str, kind: str, port: int, tls: str | None) -> Endpoint:
-    """Return the one server that a URL names, or raise ValueError as `endpoints` does."""
+    """Return the single server that a URL names, or raise ValueError as `endpoints` does."""
     [endpoint, *others] = endpoints(url, kind, port, tls)
     if others:
         scheme = url.partition("://")[0]
         raise ValueError(
-            f"{scheme}:// names one host; servers that share the channels are a ring: "
-            f"{scheme}://h1,{scheme}://h2"
+            f"{scheme}:// names one host; to share the channels among several servers, name a "
+            f"ring: {scheme}://h1,{scheme}://h2"
         )
     return endpoint
 
@@ -120,28 +120,30 @@ def _context(certificates: str) -> ssl.SSLContext:
 
 
 class Connection:
-    """One connection, to be closed also when it was not opened.
+    """One connection. It must be closed even if opening it failed.
 
-    Every trouble with it is an OSError; nothing is tried twice. One greenlet may send while another
-    one reads.
+    Every failure is an OSError, and nothing is tried twice. One greenlet may send while another one
+    reads.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
         self._socket: socket.socket | None = None
 
-    def open(self, enter: Callable[[], _T]) -> _T:
-        """Connect, and return what `enter` does, which says what it takes to be let in. Both
-        together take CONNECT_WITHIN at most."""
+    def open(self, prepare: Callable[[], _T]) -> _T:
+        """Connect, and return what `prepare` returns, which secures the connection and logs in.
+
+        Raises TimeoutError if both together take longer than CONNECT_WITHIN.
+        """
         try:
             with gevent.Timeout(CONNECT_WITHIN):
                 self._connect()
-                return enter()
+                return prepare()
         except gevent.Timeout:
             raise TimeoutError(f"no answer within {CONNECT_WITHIN} s") from None
 
     def _connect(self) -> None:
-        # socket.create_connection() would leave its socket open where a timeout ends it.
+        # socket.create_connection() would leave its socket open when a timeout interrupts it.
         trouble: OSError | None = None
         for family, kind, proto, _, address in socket.getaddrinfo(
             self.endpoint.host, self.endpoint.port, type=socket.SOCK_STREAM
@@ -155,10 +157,10 @@ class Connection:
                 continue
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return
-        raise trouble or ConnectionError("its name has no address")
+        raise trouble or ConnectionError("the host's name has no address")
 
     def secure(self) -> None:
-        """Go on with TLS, where the endpoint has it."""
+        """Start TLS, if the endpoint has it."""
         if self.endpoint.tls is None:
             return
         assert self._socket is not None
@@ -169,33 +171,34 @@ class Connection:
             secure.do_handshake()
         except ssl.SSLCertVerificationError as error:
             raise ConnectionError(
-                f"{error}; where the certificate is the host's own, set BROKER_TLS to "
-                "'unverified', or to the path of a file with it"
+                f"{error}; if the server signed its certificate itself, set BROKER_TLS to "
+                "'unverified', or to the path of a file with that certificate"
             ) from None
 
     def send(self, data: bytes) -> None:
-        """Send bytes; waits for as long as the server does not take them."""
+        """Send bytes; wait for as long as the server does not read them."""
         assert self._socket is not None
         if data:
             self._socket.sendall(data)
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield what the server sends, as it comes, until it closes the connection: an OSError."""
-        taken = 0
+        """Yield the bytes that the server sends, as they come. Raises OSError when it closes."""
+        received = 0
         while True:
             assert self._socket is not None
             data = self._socket.recv(RECEIVE_BYTES)
             if not data:
                 raise ConnectionResetError("the server closed the connection")
             yield data
-            # recv() gives up the greenlet only when nothing is there: in a flood, others must run.
-            taken += len(data)
-            if taken >= RECEIVE_BYTES:
-                taken = 0
+            # recv() switches to other greenlets only when there is nothing to read: in a flood of
+            # bytes they would never run.
+            received += len(data)
+            if received >= RECEIVE_BYTES:
+                received = 0
                 gevent.sleep(0)
 
     def close(self) -> None:
-        """End it at once; again is no error."""
+        """Close it at once. To close it again is no error."""
         if self._socket is not None:
             self._socket.close()
 
@@ -203,12 +206,12 @@ class Connection:
 class StreamLink(Link):
     """A link over one connection, with a greenlet that reads and one that writes.
 
-    Messages that wait are sent in one go, while the next ones gather: no timer, and one batch on
-    its way at a time, so little is ever sent that comes too late, and it is known how much of it
-    was not answered when the connection broke.
+    All waiting messages are sent as one batch, and further messages wait until that batch is
+    answered. There is no timer. Since only one batch is under way at a time, few messages arrive
+    late, and the link knows how many were unanswered when the connection broke.
     """
 
-    #: Whether only the ping behind a batch is answered, and not each message of it.
+    #: Whether the server answers only the ping behind a batch, and not each message of it.
     batches_end_with_ping = True
 
     def __init__(self, endpoint: Endpoint, counters: Counters, inbox: Inbox) -> None:
@@ -217,40 +220,47 @@ class StreamLink(Link):
         self._connection = Connection(endpoint)
         self._items: Iterator[Any] = iter(())
         self._wake = Event()
-        #: What is to be said besides messages, in its order.
-        self._orders: list[bytes] = []
+        #: Packed commands that are no messages, in the order in which they are to be sent.
+        self._waiting_commands: list[bytes] = []
         self._queue: list[bytes] = []
         self._queue_bytes = 0
-        #: Messages that were sent and not answered.
+        #: Number of messages that were sent and are not answered.
         self._in_flight = 0
         self._ping_due = False
-        #: The number of the newest ping, and of the one whose answer ends what is in flight.
+        #: The number of the newest ping, and of the ping whose answer ends the batch under way.
         self._pings = self._awaited = 0
 
-    # What a kind of server needs.
+    # What each backend implements.
 
     @abstractmethod
     def _parse(self, chunks: Iterator[bytes]) -> Iterator[Any]:
-        """Yield what the server says, one thing at a time. Raises ConnectionError where it speaks
-        another language."""
+        """Yield the server's messages and replies, parsed from the bytes that it sends.
+
+        Raises ConnectionError if they are not of the backend's protocol.
+        """
 
     @abstractmethod
-    def _enter(self) -> None:
-        """Secure the new connection, log in, and subscribe to what is wanted, by what is sent on
-        `_connection` and the next ones of `_items`. Raises OSError."""
+    def _log_in(self) -> None:
+        """Secure the new connection, log in, and subscribe to the wanted channels.
+
+        It sends on `_connection` and reads replies from `_items`. Raises OSError.
+        """
 
     @abstractmethod
-    def _take(self, item: Any) -> None:
-        """Take in what the server says once it has let us in."""
+    def _accept(self, item: Any) -> None:
+        """Accept one parsed item from the server, after the login. Raises OSError."""
 
     @abstractmethod
     def _ping(self, number: int) -> bytes:
-        """Return what the server answers at once. `_ponged` is to be called with the number."""
+        """Return a packed ping with this number; its answer is to call `_ponged` with the number.
 
-    # What all share.
+        A backend that answers each message (`batches_end_with_ping`) may leave the number out.
+        """
+
+    # What all backends share.
 
     def _queue_up(self, packed: bytes) -> bool:
-        """Leave a packed message to be sent; False, and nothing else, where it cannot be now."""
+        """Queue a packed message; return False, and do nothing, if it cannot be sent now."""
         if (
             not self.connected
             or len(self._queue) >= QUEUE_LIMIT
@@ -263,24 +273,24 @@ class StreamLink(Link):
             self._wake.set()
         return True
 
-    def _order(self, packed: bytes) -> None:
-        """Leave to be said what is no message, also while a batch is on its way."""
-        self._orders.append(packed)
+    def _queue_command(self, packed: bytes) -> None:
+        """Queue a packed command that is no message. It need not wait for the batch under way."""
+        self._waiting_commands.append(packed)
         self._wake.set()
 
-    def _commands(self) -> bytes:
-        """Return what is to be said besides messages, and take it as said."""
-        orders, self._orders = self._orders, []
-        return b"".join(orders)
+    def _next_commands(self) -> bytes:
+        """Return the waiting commands, packed, and empty their queue."""
+        commands, self._waiting_commands = self._waiting_commands, []
+        return b"".join(commands)
 
     def _open(self) -> None:
-        # Known before it is opened, so that close() need not wait for a turn of this greenlet.
+        # It is stored before it is opened, so that close() can close it at any time.
         self._connection = Connection(self._endpoint)
         self._items = self._parse(self._connection.chunks())
-        self._orders.clear()
+        self._waiting_commands.clear()
         self._ping_due = False
         self._pings = self._awaited = 0
-        self._connection.open(self._enter)
+        self._connection.open(self._log_in)
 
     def _disconnect(self) -> None:
         self._connection.close()
@@ -305,19 +315,19 @@ class StreamLink(Link):
 
     def _read(self) -> None:
         for item in self._items:
-            self._take(item)
+            self._accept(item)
 
     def _write(self) -> None:
         while True:
             self._wake.wait()
             self._wake.clear()
-            parts = [self._commands()]
+            parts = [self._next_commands()]
             if self._queue and not self._in_flight:
                 batch, self._queue = self._queue[:BATCH_LIMIT], self._queue[BATCH_LIMIT:]
                 parts += batch
                 self._in_flight = len(batch)
                 self._queue_bytes -= sum(map(len, batch))
-                # Where messages are answered one by one, that proves as much as a ping would.
+                # If each message is answered, the answers prove as much as a ping would.
                 self._ping_due = self.batches_end_with_ping
                 self._awaited = self._pings + 1
             if self._ping_due:
@@ -331,13 +341,13 @@ class StreamLink(Link):
         self._wake.set()
 
     def _ponged(self, number: int) -> None:
-        """The ping of this number is answered, and with it all that was sent before."""
+        """Note that the ping with this number is answered, and all that was sent before it."""
         self._answered()
         if self._in_flight and number >= self._awaited:
             self._landed()
 
     def _landed(self) -> None:
-        """The batch on its way has been answered: the next one may go."""
+        """Note that the batch under way is answered, so that the next one may be sent."""
         self._in_flight = 0
         if self._queue:
             self._wake.set()
@@ -350,17 +360,17 @@ class StreamLink(Link):
 
 
 class StreamBroker(LinkedBroker):
-    """A broker of one server, with one link that both publishes and hears."""
+    """A broker of one server, with one link that publishes and is subscribed."""
 
-    #: What people call such a server, and its usual ports, without and with TLS.
+    #: What people call such a server, and its default ports without and with TLS.
     kind: str
     port: int
     tls_port: int
-    #: Its link.
+    #: The class of its link.
     link: type[StreamLink]
 
     def __init__(self, url: str, tls: str | None = None) -> None:
-        """Return once a server that answers has answered; it need not be there."""
+        """Open the link; wait until the server has answered, for CONNECT_WITHIN at most."""
         super().__init__(url)
         port = self.port if tls is None else self.tls_port
         endpoint = one_endpoint(url, self.kind, port, tls)

@@ -17,7 +17,7 @@ from server.clients.admission import Admission
 from server.clients.session import STUCK_AFTER, Session
 from server.clients.tokens import Tokens
 from server.limits import Limits
-from server.loop import Loop, keep_running
+from server.loop import Loop
 from server.messages import protocol
 from server.messages.peer_protocol import DRAINING
 from server.messages.protocol import Refused
@@ -155,10 +155,11 @@ class Server:
 
     def start(self) -> None:
         """Begin to serve; returns at once. A worker lets newcomers in when it is told to."""
-        keep_running("the broker's receiver", self.stats, self.node.listen)
-        keep_running("the watch", self.stats, self._watch)
-        keep_running("the round", self.stats, self._go_round)
-        keep_running("the reports", self.stats, self._reports.keep_writing)
+        loop = self.node.loop
+        loop.keep_running("the broker's receiver", self.node.listen)
+        loop.keep_running("the watch", self._watch)
+        loop.keep_running("the round", self._go_round)
+        loop.keep_running("the reports", self._reports.keep_writing)
         self.node.orders.on_notice = self._spread
         self.node.peers.start()
         self._walkers = start_walkers(
@@ -261,7 +262,7 @@ class Server:
             how = "sent away"
         else:
             how = _HOW.get(code, "lost")
-        logs.tell(
+        logs.log_line(
             "refused" if session.player is None else "leave", player=session.player, how=how,
             error=session.error, code=code, address=session.address, node=self.node.id,
         )  # fmt: skip
@@ -287,7 +288,7 @@ class Server:
             gevent.sleep(1)
             self._lag = (time.monotonic() - before - 1) * 1000
             self.stats["late_ms"] += max(round(self._lag), 0)
-            logs.catch_up()
+            logs.log_left_out()
             self.node.loop.beat()
             # What they sent while we stood still is read after this.
             now = self.node.loop.now() - self.node.loop.late()

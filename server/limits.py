@@ -4,7 +4,6 @@ It keeps the counts and says yes or no. It never touches a socket, never refuses
 never waits.
 """
 
-import logging
 import re
 import time
 from collections import Counter
@@ -22,9 +21,6 @@ ADDRESS_SHARE = 0.5
 
 #: A classroom may play behind one address, however few players there may be.
 LEAST_SEATS = 60
-
-#: Lines about bad requests and the like that are logged: so many a second, so many bytes each.
-LINES, LINE_BYTES = 5, 200
 
 
 class Rate(NamedTuple):
@@ -361,20 +357,3 @@ class Limits:
                 del entries[key]
             self._sweep_at[id(entries)] = max(2 * len(entries), 1024)
 
-
-class Lines:
-    """A logger for what strangers do wrong: some lines a second, cut, and the rest only counted."""
-
-    def __init__(self, log: logging.Logger) -> None:
-        self._log = log
-        self._bucket = Bucket(LINES, LINES, node_ms())
-        self._left_out = 0
-
-    def write(self, level: int, text: str) -> None:
-        """Log a line, if there were not too many just now."""
-        if not self._bucket.take(node_ms()):
-            self._left_out += 1
-            return
-        more = f" ({self._left_out} such lines were left out)" if self._left_out else ""
-        self._left_out = 0
-        self._log.log(level, "%s%s", text[:LINE_BYTES], more)

@@ -1,8 +1,8 @@
-"""What the server writes to standard error: lines for people, or JSON objects for programs.
+"""What the server logs to standard error: lines for people, or JSON objects for programs.
 
-`tell` writes what players and strangers do, one line each, and no more than LINES a second of one
-sort, so that a crowd costs a sentence and not a disk. Warnings and errors are never left out. It
-never writes a broker's password or a token: nobody gives it one.
+`log_line` writes what players do, and a LimitedLog what strangers do wrong. Both bound the lines of
+a second, so that a crowd or an attack does not fill the disk. Other warnings and errors are always
+written. Nothing here ever gets a broker's password or a token to write.
 """
 
 import json
@@ -11,16 +11,22 @@ import sys
 import time
 from collections import defaultdict
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
+
+from brokers.guard import LogLimit
 
 log = logging.getLogger("flatlands")
 
-#: Lines of one sort that `tell` writes in a second; what comes on top is counted, and the number
-#: is told.
+#: Lines of one kind that `log_line` writes in a second. The others are counted, and their number is
+#: logged.
 LINES = 100
 
-#: Characters of one field in a line.
+#: Characters that a field of a line may have.
 FIELD_LIMIT = 200
+
+#: Lines that a LimitedLog writes in a second, and the characters that each may have.
+LIMITED_LINES, LIMITED_LENGTH = 5, 200
 
 
 def set_up(level: str, format: str, worker: int | None) -> None:
@@ -35,20 +41,28 @@ def set_up(level: str, format: str, worker: int | None) -> None:
     logging.basicConfig(level=level, handlers=[handler])
 
 
-def tell(what: str, **fields: Any) -> None:
-    """Write an INFO line of something that happened: a word, and its fields that are not None.
+def log_line(what: str, **fields: Any) -> None:
+    """Write an INFO line about something that happened: a word, and the fields that are not None.
 
-    Names and whatever else strangers choose are fields of type str: they are quoted, escaped and
-    cut to FIELD_LIMIT.
+    Fields of type str may come from strangers: they are quoted, escaped and cut to FIELD_LIMIT.
     """
-    if log.isEnabledFor(logging.INFO) and _lines[what].take(time.monotonic(), what):
+    if not log.isEnabledFor(logging.INFO):
+        return
+    now = time.monotonic()
+    _log_left_out(what, now)
+    if _limits[what].allows(now):
         log.info("%s", what, extra={"fields": _cut(fields)})
 
 
-def catch_up() -> None:
-    """Tell how many lines were left out, where the second in which they were is over."""
-    for what, lines in _lines.items():
-        lines.sum_up(time.monotonic(), what)
+def log_left_out() -> None:
+    """Log how many lines were left out in seconds that are over."""
+    for what in _limits:
+        _log_left_out(what, time.monotonic())
+
+
+def _log_left_out(what: str, now: float) -> None:
+    if left_out := _limits[what].left_out(now):
+        log.info("lines of %s left out: %d (%d a second are written)", what, left_out, LINES)
 
 
 def _cut(fields: dict[str, Any]) -> dict[str, Any]:
@@ -59,34 +73,27 @@ def _cut(fields: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-class _Lines:
-    """Counts the lines of each second, and those left out."""
-
-    def __init__(self) -> None:
-        self._second = 0
-        self._written = self._left_out = 0
-
-    def take(self, now: float, what: str) -> bool:
-        """Say whether one more line may be written."""
-        self.sum_up(now, what)
-        if self._written >= LINES:
-            self._left_out += 1
-            return False
-        self._written += 1
-        return True
-
-    def sum_up(self, now: float, what: str) -> None:
-        """Begin a new second, if it is one."""
-        if int(now) == self._second:
-            return
-        left_out, self._left_out = self._left_out, 0
-        self._second, self._written = int(now), 0
-        if left_out:
-            log.info("lines of %s left out: %d (%d a second are written)", what, left_out, LINES)
+#: The first word of lines -> their limit.
+_limits: dict[str, LogLimit] = defaultdict(partial(LogLimit, LINES, 1))
 
 
-#: By the word that they begin with.
-_lines: dict[str, _Lines] = defaultdict(_Lines)
+class LimitedLog:
+    """A logger for what strangers do wrong: it writes some lines a second, cut, and counts others.
+
+    The next line that is written says how many were left out before it.
+    """
+
+    def __init__(self, log: logging.Logger) -> None:
+        self._log = log
+        self._limit = LogLimit(LIMITED_LINES, 1)
+
+    def write(self, level: int, text: str) -> None:
+        """Log a line, unless there were too many in this second."""
+        now = time.monotonic()
+        left_out = self._limit.left_out(now)
+        if self._limit.allows(now):
+            more = f" ({left_out} such lines were left out)" if left_out else ""
+            self._log.log(level, "%s%s", text[:LIMITED_LENGTH], more)
 
 
 class _Text(logging.Formatter):
@@ -97,14 +104,14 @@ class _Text(logging.Formatter):
         super().__init__(f"%(asctime)s %(levelname)s{who} %(message)s")
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        # repr quotes texts, and escapes what is not printable: controls, and what turns text
-        # around.
+        # repr quotes texts and escapes what is not printable, such as control characters and those
+        # that reverse the direction of text.
         fields = getattr(record, "fields", {})
         return super().formatMessage(record) + "".join(f" {k}={v!r}" for k, v in fields.items())
 
 
 class _Json(logging.Formatter):
-    """One object a line: time, level, worker where there are several, message, and the fields."""
+    """One object a line: time, level, worker (if there are several), message, and the fields."""
 
     def __init__(self, worker: int | None) -> None:
         super().__init__()

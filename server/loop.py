@@ -1,6 +1,6 @@
-"""Time and turns: the node's clock, timers of the event loop, and the guard of every greenlet.
+"""The event loop: the node's clock, timers, and the guards of every callback and greenlet.
 
-It knows nothing of squares or players.
+It never knows anything of squares or players.
 """
 
 import logging
@@ -11,22 +11,20 @@ from typing import Any
 
 import gevent
 
+from brokers import guard
+
 log = logging.getLogger("flatlands")
 
-#: Seconds that a failed greenlet waits before it runs again.
-RESTART_AFTER = 0.5
-
-#: ms between two beats, by which a loop that stands still is known; it does where one comes more
-#: than STALL ms late. For FORGIVE_FOR ms afterwards its clients are not blamed for what has piled
-#: up meanwhile.
+#: ms between two beats. A beat that comes more than STALL ms late shows that the loop stood still.
+#: For FORGIVE_FOR ms afterwards clients are not blamed for what has piled up meanwhile.
 BEAT, STALL, FORGIVE_FOR = 1000, 500, 5000
 
 
 class Loop:
-    """The event loop as the rest of the server sees it.
+    """The event loop as the rest of the server uses it. `stats` are the counters of the server.
 
-    Node time is whole milliseconds: a monotonic clock plus what the wall clock said at the start.
-    It is never stepped.
+    Node time is in whole milliseconds. It is the wall clock's time at the start, continued by the
+    monotonic clock, and it never jumps.
     """
 
     def __init__(self, stats: Counter[str]) -> None:
@@ -42,11 +40,11 @@ class Loop:
         return int(time.monotonic() * 1000) + self._offset
 
     def at(self, monotonic: float) -> int:
-        """Return the node time of a reading of time.monotonic()."""
+        """Return the node time, in ms, of a reading of time.monotonic() in seconds."""
         return int(monotonic * 1000) + self._offset
 
     def beat(self) -> None:
-        """Note that the loop turns; to be called every BEAT ms from the first time on."""
+        """Note that the loop turns. From its first call on it must be called every BEAT ms."""
         now = self.now()
         stood = self._standing(now)
         if stood:
@@ -55,9 +53,10 @@ class Loop:
         self._beat = now
 
     def late(self) -> int:
-        """Return for how many ms the loop stood still until now, or just before; 0 if it did not.
+        """Return for how many ms the loop has just stood still, or 0.
 
-        What it stands still for less than a beat may not be seen.
+        The answer is the same for FORGIVE_FOR ms afterwards. A stall of less than a beat may go
+        unnoticed.
         """
         now = self.now()
         return self._standing(now) or (self._stood if now < self._forgiven else 0)
@@ -67,12 +66,14 @@ class Loop:
         return stood if stood > STALL else 0
 
     def seconds(self) -> float:
-        """Return a time in seconds to measure durations with."""
+        """Return a clock's time in seconds, for measuring durations only."""
         return time.perf_counter()
 
     def watchers(self) -> int:
-        """Return how many timers and sockets the loop waits for, those of sleeping greenlets too:
-        on an idle server it is always the same, or something leaks."""
+        """Return how many timers and sockets the loop watches, those of sleeping greenlets too.
+
+        On an idle server the number stays the same, unless something leaks.
+        """
         return int(self._loop.activecnt)
 
     def soon(self, callback: Callable[[], None]) -> None:
@@ -80,11 +81,11 @@ class Loop:
         self._loop.run_callback(self.guarded, callback)
 
     def alarm(self, callback: Callable[[], None]) -> "Alarm":
-        """Return a timer that calls back whenever it was set for."""
+        """Return a new timer, which is to be set, and then calls back."""
         return Alarm(self, callback)
 
     def guarded(self, callback: Callable[..., None], *arguments: Any) -> None:
-        """Call back; an exception neither ends the process nor passes in silence."""
+        """Call back. An exception does not end the process: it is logged and counted."""
         if self._ended:
             return
         try:
@@ -93,17 +94,27 @@ class Loop:
             self.failed()
 
     def failed(self) -> None:
-        """Note the exception that is being handled: what failed is over, all else goes on."""
-        self.stats["errors"] += 1
+        """Log and count the exception that is being handled."""
+        self._count_error()
         log.exception("a callback failed")
 
+    def keep_running(self, name: str, run: Callable[[], None]) -> "gevent.Greenlet[[], None]":
+        """Call `run` in a new greenlet until it returns, and again whenever it fails.
+
+        Each failure is logged and counted.
+        """
+        return guard.keep_running(name, self._count_error, run)
+
+    def _count_error(self) -> None:
+        self.stats["errors"] += 1
+
     def end(self) -> None:
-        """Do nothing any more of what is due, now or later: the server ends."""
+        """Call nobody back any more: the server ends."""
         self._ended = True
 
 
 class Alarm:
-    """A timer for one moment at a time."""
+    """A timer that is set for one moment at a time."""
 
     def __init__(self, loop: Loop, callback: Callable[[], None]) -> None:
         self._clock = loop
@@ -112,16 +123,16 @@ class Alarm:
         self._at: int | None = None
 
     def set(self, at: int | None) -> None:
-        """Go off at node time `at`, instead of when it was to; None is never."""
+        """Go off at node time `at` in ms, and at no earlier setting; None stops the timer."""
         if at == self._at:
             return
         self._cancel()
         self._at = at
         if at is not None:
-            # Half a millisecond more: to go off too early would mean to go off twice.
+            # With half a millisecond more it never goes off too early, and so twice.
             delay = max(at - self._clock.now() + 0.5, 0) / 1000
             self._timer = self._clock._loop.timer(delay)
-            # The loop's own idea of now may be as old as this turn.
+            # The loop's own time may be as old as the beginning of this turn.
             self._timer.start(self._ring, update=True)
 
     def _ring(self) -> None:
@@ -135,22 +146,3 @@ class Alarm:
             self._timer = None
         self._at = None
 
-
-def keep_running(
-    name: str, stats: Counter[str], run: Callable[[], None]
-) -> "gevent.Greenlet[[], None]":
-    """Run a greenlet for as long as the process lives, again whenever it fails.
-
-    It ends only when `run` returns. Each failure is logged and counted.
-    """
-
-    def guarded() -> None:
-        while True:
-            try:
-                return run()
-            except Exception:
-                stats["errors"] += 1
-                log.exception("%s failed; it starts again in %s s", name, RESTART_AFTER)
-                gevent.sleep(RESTART_AFTER)
-
-    return gevent.spawn(guarded)

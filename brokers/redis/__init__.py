@@ -1,5 +1,5 @@
 """Redis and Valkey: one server (broker.py), or a cluster (cluster.py).
 
-What they say is packed and parsed by hiredis, which is the server's dependency. The package
-`redis` (redis-py) is another one, which only the load tests and the tests need.
+hiredis packs the commands and parses the replies; the server depends on it. The package `redis`
+(redis-py) is another one, and only the load tests and the tests need it.
 """

@@ -1,9 +1,10 @@
 """`redis://[[user]:password@]host[:port][/db]`: Redis publish-subscribe; `rediss://` is the same
-over TLS; `valkey://` and `valkeys://` are other names of the two.
+over TLS; `valkey://` and `valkeys://` are aliases of the two.
 
-Certificates are checked as `open_broker` is told. `?ssl_cert_reqs=none` in the URL accepts any, and
-`?ssl_ca_certs=PATH` those that the file vouches for. In Redis a channel belongs to no db: whatever
-the URL says, brokers of one server hear each other.
+Certificates are checked as `open_broker` is told, unless the URL says otherwise:
+`?ssl_cert_reqs=none` accepts any certificate, and `?ssl_ca_certs=PATH` trusts those in the file. In
+Redis, channels do not belong to a db: brokers of one server receive each other's messages whatever
+`/db` their URLs name.
 """
 
 from brokers.link import LinkedBroker
@@ -13,14 +14,14 @@ from brokers.stream import CONNECT_WITHIN, endpoints
 
 
 class RedisBroker(LinkedBroker):
-    """Two links to one server: one publishes, the other is subscribed."""
+    """A broker with two links to one server: one publishes, the other is subscribed."""
 
     def __init__(self, url: str, tls: str | None = None) -> None:
-        """Return once a server that answers has answered; it need not be there."""
+        """Open the links; wait until the server has answered, for CONNECT_WITHIN at most."""
         super().__init__(url)
         [endpoint, *others] = endpoints(url, KIND, PORT, tls)
         if others:
-            raise ValueError("redis:// names one host; several of a cluster are rediscluster://")
+            raise ValueError("redis:// names one host; for a cluster write rediscluster://")
         subscriber = SubscribeLink(endpoint, self.counters, self._inbox)
         publisher = PublishLink(endpoint, self.counters, self._inbox, subscriber.reset)
         self._start(publisher, subscriber, CONNECT_WITHIN)

@@ -1,8 +1,8 @@
 """`rediscluster://[[user]:password@]host:port[,host:port...]`: sharded publish-subscribe over a
 Redis Cluster, for worlds that outgrow one server; `redisclusters://` is the same over TLS.
 
-Every channel belongs to a slot, every slot to a master. The hosts of the URL are only asked where
-the others are. Certificates are checked as in broker.py.
+Every channel belongs to a slot, and every slot to a master. The hosts of the URL are only asked
+which masters there are. Certificates are checked as in broker.py.
 """
 
 import logging
@@ -29,27 +29,27 @@ log = logging.getLogger("flatlands")
 
 SLOTS = 16384
 
-#: Seconds after which the cluster is asked who has what, also when nothing seems to have moved.
+#: Seconds between two questions to the cluster which master has which slot, if nothing has moved.
 REFRESH_EVERY = 10
 
-#: Seconds between two such questions, at least.
+#: The least seconds between two such questions.
 REFRESH_PAUSE = 0.1
 
-#: One channel a command, as those of one command would have to be of one slot.
+#: A command names one channel, since all channels of one command would have to be of one slot.
 SHARDED = Words(
     b"SSUBSCRIBE", b"SUNSUBSCRIBE", b"ssubscribe", b"sunsubscribe", b"smessage", channels=1
 )
 
 
 def slot_of(channel: bytes) -> int:
-    """Return a channel's slot: where it has `{...}`, what is between decides alone."""
+    """Return the slot of a channel. If its name holds `{...}`, only the text between is hashed."""
     before, _, rest = channel.partition(b"{")
     inside, closed, _ = rest.partition(b"}")
     return crc_hqx(inside if inside and closed else channel, 0) % SLOTS
 
 
 class _ShardSubscriber(SubscribeLink):
-    """Leaves it to the cluster where a dropped channel is to be had now."""
+    """The subscribed link to a master. It calls `moved` when channels have moved to another one."""
 
     def __init__(
         self, endpoint: Endpoint, counters: Counters, inbox: Inbox, moved: Callable[[], None]
@@ -68,7 +68,7 @@ class _ShardSubscriber(SubscribeLink):
 
 
 class _ShardPublisher(PublishLink):
-    """Tells the cluster when a channel is somebody else's."""
+    """The publishing link to a master. It calls `moved` when a channel belongs to another one."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class _ShardPublisher(PublishLink):
 
 
 class _Node:
-    """A master: one link to publish, one that is subscribed."""
+    """A master of the cluster, with a link that publishes and a link that is subscribed."""
 
     def __init__(
         self, endpoint: Endpoint, counters: Counters, inbox: Inbox, moved: Callable[[], None]
@@ -108,29 +108,29 @@ class _Node:
 
 
 class RedisClusterBroker(LinkedBroker):
-    """A node's links for each master, and a table of which slot is whose.
+    """A broker with links to each master, and a table of which master has which slot.
 
-    Nothing here waits for a master: one that is dead costs its own channels, and no others.
+    It never waits for a master: a dead master affects its own channels only.
     """
 
     def __init__(self, url: str, tls: str | None = None) -> None:
-        """Return once a cluster that answers has answered; it need not be there."""
+        """Open the links; wait until the cluster has answered, for CONNECT_WITHIN at most."""
         super().__init__(url)
         self._put = self._put_at_owner
         self._seeds = endpoints(url, KIND, PORT, tls)
         #: Channel -> its slot: the desired state.
         self._channels: dict[str, int] = {}
         self._nodes: dict[Endpoint, _Node] = {}
-        #: Slot -> who has it; None where nobody is known to.
+        #: Slot -> the master that has it, or None if none is known.
         self._table: list[Endpoint | None] = [None] * SLOTS
-        #: Whom to ask first: the last one that said that something has moved.
+        #: The master to ask first: the last one that said that a slot has moved.
         self._informed: Endpoint | None = None
         self._asking: Connection | None = None
         self._trouble = ""
         self._stale = Event()
         self._attempted = Event()
         self._greenlet = keep_running(
-            "the topology of a redis cluster", self.counters, self._follow
+            "the topology of a redis cluster", self.counters.count_error, self._follow
         )
         until = time.monotonic() + CONNECT_WITHIN
         self._attempted.wait(CONNECT_WITHIN)
@@ -180,23 +180,23 @@ class RedisClusterBroker(LinkedBroker):
         self._stale.set()
 
     def _follow(self) -> None:
-        """Keep the table right: ask when something has moved, and while somebody is missing."""
+        """Keep the table up to date: ask when a slot has moved, and while a master is missing."""
         while True:
             self._stale.clear()
             self._refresh()
             self._attempted.set()
-            # Slots move one after the other; what they tell meanwhile is asked for at once.
+            # Slots move one after the other: the pause gathers several moves into one question.
             gevent.sleep(REFRESH_PAUSE)
             for _ in range(REFRESH_EVERY):
                 if self._stale.wait(1.0) or not self._is_whole():
                     break
 
     def _is_whole(self) -> bool:
-        """Say whether every slot has a master, and every master both of its links."""
+        """Say whether every slot has a master, and all links are connected."""
         return None not in self._table and all(link.connected for link in self._links())
 
     def _refresh(self) -> None:
-        """Ask somebody who has which slot, and follow the first who knows."""
+        """Ask one node after the other for the table, and adopt the first answer."""
         trouble = ""
         for endpoint in self._whom_to_ask():
             try:
@@ -209,10 +209,10 @@ class RedisClusterBroker(LinkedBroker):
             return
         if trouble != self._trouble:
             self._trouble = trouble
-            log.warning("nobody knows the cluster; %s", trouble)
+            log.warning("no node of the redis cluster knows its slots; %s", trouble)
 
     def _whom_to_ask(self) -> Iterable[Endpoint]:
-        """Return who may know, the likeliest to answer first. The dead must not hold us up."""
+        """Return the nodes to ask, the likeliest to answer first, since dead ones cost time."""
         known = sorted(self._nodes, key=lambda endpoint: -self._nodes[endpoint].proven)
         if self._informed is not None:
             known.insert(0, self._informed)
@@ -221,7 +221,7 @@ class RedisClusterBroker(LinkedBroker):
         return dict.fromkeys(known + seeds)
 
     def _ask(self, endpoint: Endpoint) -> list[Endpoint | None]:
-        """Return the table that a node has. Raises OSError."""
+        """Return a node's table: for each slot the master that has it. Raises OSError."""
         self._asking = connection = Connection(endpoint)
         try:
             answer = connection.open(partial(self._slots, connection))
@@ -231,18 +231,18 @@ class RedisClusterBroker(LinkedBroker):
             raise ConnectionError("it belongs to no cluster")
         table: list[Endpoint | None] = [None] * SLOTS
         for first, last, (host, port, *_), *_replicas in answer:
-            # A node that does not know its own name says nothing: it is the one that was asked.
+            # An empty host stands for the node that was asked, which does not know its own name.
             owner = endpoint._replace(host=host.decode() if host else endpoint.host, port=port)
             table[first : last + 1] = [owner] * (last + 1 - first)
         return table
 
     def _slots(self, connection: Connection) -> Any:
         replies = wire.parse(connection.chunks())
-        wire.enter(connection, replies)
+        wire.log_in(connection, replies)
         return wire.call(connection, replies, "CLUSTER", "SLOTS")
 
     def _adopt(self, table: list[Endpoint | None]) -> None:
-        """Make the links fit a table, and move the channels whose owner is another now."""
+        """Make the links fit a new table, and move the channels that now have another master."""
         before, owners = self._table, set(table)
         for endpoint in owners - self._nodes.keys():
             if endpoint is not None:

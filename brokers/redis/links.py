@@ -1,4 +1,8 @@
-"""What a Redis broker does on its links: one link publishes, the other is subscribed."""
+"""The two links of a Redis broker: one publishes, the other is subscribed.
+
+In Redis, a connection that is subscribed cannot publish. Neither link knows whether its server is
+alone or in a cluster.
+"""
 
 import logging
 from collections import Counter
@@ -15,32 +19,32 @@ from brokers.stream import Endpoint, StreamLink
 
 log = logging.getLogger("flatlands")
 
-#: Channels in one command.
+#: Channels that one command names.
 CHANNELS_A_COMMAND = 512
 
 PING = pack((b"PING",))
 
 
 class RedisLink(StreamLink):
-    """The base of both."""
+    """The base of both links."""
 
-    #: Each command has its own reply.
+    #: Each command has a reply of its own.
     batches_end_with_ping = False
 
     _parse = staticmethod(wire.parse)
 
-    def _enter(self) -> None:
-        wire.enter(self._connection, self._items)
+    def _log_in(self) -> None:
+        wire.log_in(self._connection, self._items)
 
     def _ping(self, number: int) -> bytes:
         return PING
 
 
 class PublishLink(RedisLink):
-    """Publishes.
+    """The link that publishes.
 
-    `restored` is called whenever the link is back: only then can those repair what was lost who
-    were told by a Reset of the other link.
+    `restored` is called whenever the link is back. A Reset of the other link may have come earlier,
+    when its receivers could not yet publish what repairs the loss; so they get one more.
     """
 
     def __init__(
@@ -63,12 +67,12 @@ class PublishLink(RedisLink):
         if again:
             self._restored()
 
-    def _take(self, item: Any) -> None:
+    def _accept(self, item: Any) -> None:
         if item == b"PONG":
             self._answered()
             return
         if self._in_flight == 0:
-            raise ConnectionError(f"nothing was asked, the answer is {item!r}")
+            raise ConnectionError(f"a reply came to no command: {item!r}")
         self._in_flight -= 1
         if self._in_flight == 0:
             self._answered()
@@ -78,14 +82,14 @@ class PublishLink(RedisLink):
             self._refused(str(item))
 
     def _refused(self, error: str) -> None:
-        """The server did not take a message, which is lost."""
+        """Log, once, that the server refused a message, which is lost."""
         if not self._complained:
             self._complained = True
             log.warning("%s refuses messages: %s", self.name, error)
 
 
 class Words(NamedTuple):
-    """The names of the commands of subscribing, and of the replies to them."""
+    """The commands to subscribe and unsubscribe, and the kinds of replies to them."""
 
     subscribe: bytes
     unsubscribe: bytes
@@ -102,11 +106,11 @@ PLAIN = Words(
 
 
 class SubscribeLink(RedisLink):
-    """Holds the subscriptions that are wanted, and puts what comes into the inbox.
+    """The link that is subscribed: it asks for the wanted channels, and fills the inbox.
 
-    A channel that was lost, with the connection or because the server let go of it, is put into the
-    inbox as a Reset at the moment at which the server confirms it again: in the server's own order,
-    so no message of that channel can come between.
+    A subscription may be lost with the connection, or because the server dropped it. When the
+    server confirms such a channel again, a Reset of it goes into the inbox at once. Confirmations
+    come in order with messages, so no message of that channel can overtake its Reset.
     """
 
     def __init__(
@@ -114,19 +118,20 @@ class SubscribeLink(RedisLink):
     ) -> None:
         super().__init__(endpoint, counters, inbox)
         self._words = words
-        #: The desired state: channels as the server names them, and as their users do.
+        #: The desired state. Channel as bytes, as the server names it -> channel as text.
         self._wanted: dict[bytes, str] = {}
-        #: What the server was asked for on this connection, and has not let go.
+        #: Channels that were subscribed on this connection and that the server has not dropped.
         self._asked: set[bytes] = set()
-        #: Where the two may differ, in the order of asking.
+        #: Channels in which the two may differ, in the order of the changes.
         self._changed: dict[bytes, None] = {}
-        #: Wanted, with messages missed: a Reset is due when it is confirmed.
+        #: Wanted channels whose messages were missed: their confirmations bring a Reset.
         self._missed: set[bytes] = set()
-        #: How often the server was asked to let go of a channel and has not confirmed it.
+        #: Channel -> number of commands to unsubscribe from it that are not yet confirmed.
         self._leaving: Counter[bytes] = Counter()
 
     def add(self, channels: Iterable[str], missed: bool = False) -> None:
-        """Subscribe to these too, which were `missed` if another link was to bring them."""
+        """Subscribe to these channels too. `missed`: another link was subscribed to them before, so
+        messages may be lost."""
         for channel in channels:
             name = channel.encode()
             if name not in self._wanted:
@@ -145,13 +150,13 @@ class SubscribeLink(RedisLink):
         self._wake.set()
 
     def reset(self) -> None:
-        """Put a Reset into the inbox, of all but those whose own is still to come."""
+        """Put a Reset of all channels into the inbox, but for those whose own is still to come."""
         live = self._wanted.keys() - self._missed if self.connected else ()
         if live:
             self._inbox.reset(self._wanted[name] for name in live)
 
     def ask_again(self) -> None:
-        """Ask for what is wanted and the server has let go."""
+        """Subscribe again to the wanted channels that the server has dropped."""
         self._changed.update(dict.fromkeys(self._wanted.keys() - self._asked))
         self._wake.set()
 
@@ -162,14 +167,14 @@ class SubscribeLink(RedisLink):
         if again:
             self._missed.update(self._wanted)
 
-    def _commands(self) -> bytes:
+    def _next_commands(self) -> bytes:
         changed, self._changed = self._changed, {}
-        leave = [n for n in changed if n in self._asked and n not in self._wanted]
-        enter = [n for n in changed if n in self._wanted and n not in self._asked]
-        self._asked.difference_update(leave)
-        self._asked.update(enter)
-        self._leaving.update(leave)
-        return self._pack(self._words.unsubscribe, leave) + self._pack(self._words.subscribe, enter)
+        old = [n for n in changed if n in self._asked and n not in self._wanted]
+        new = [n for n in changed if n in self._wanted and n not in self._asked]
+        self._asked.difference_update(old)
+        self._asked.update(new)
+        self._leaving.update(old)
+        return self._pack(self._words.unsubscribe, old) + self._pack(self._words.subscribe, new)
 
     def _pack(self, command: bytes, names: list[bytes]) -> bytes:
         many = self._words.channels
@@ -177,9 +182,9 @@ class SubscribeLink(RedisLink):
             pack((command, *names[at : at + many])) for at in range(0, len(names), many)
         )
 
-    def _take(self, item: Any) -> None:
+    def _accept(self, item: Any) -> None:
         if type(item) is not list:
-            # A pong, while nothing is subscribed; or an error.
+            # It is an error, or the pong of a connection that is subscribed to nothing.
             if isinstance(item, ReplyError):
                 self._refused(str(item))
             self._answered()
@@ -205,13 +210,13 @@ class SubscribeLink(RedisLink):
         if not self._leaving[name]:
             self._drop([name])
         elif self._leaving[name] == 1:
-            # An entry for every channel ever left would be a leak.
+            # To keep an entry for every channel ever unsubscribed would be a leak.
             del self._leaving[name]
         else:
             self._leaving[name] -= 1
 
     def _drop(self, names: Iterable[bytes]) -> None:
-        """The server has let go of these without being asked to."""
+        """Note that the server has dropped these subscriptions without being asked to."""
         for name in names:
             self._asked.discard(name)
             if name in self._wanted:
@@ -219,9 +224,9 @@ class SubscribeLink(RedisLink):
         self._dropped()
 
     def _dropped(self) -> None:
-        """Some channels were dropped: ask for them again."""
+        """Do what is to be done after the server dropped subscriptions: subscribe again."""
         self.ask_again()
 
     def _refused(self, error: str) -> None:
-        """The server refuses a command, and does not say which: only a new beginning is safe."""
+        """Give the connection up: the server refused a command, but does not say which one."""
         raise ConnectionError(error)

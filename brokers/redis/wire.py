@@ -1,4 +1,4 @@
-"""RESP, the language of Redis: how a command is packed, and what comes back."""
+"""RESP, the protocol of Redis: packs commands, parses replies, and logs in."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -7,15 +7,15 @@ from hiredis import Reader, ReplyError, pack_command
 
 from brokers.stream import Connection
 
-#: Words -> the bytes of one command. (hiredis' own types allow it but one word.)
+#: The words of a command -> its bytes. (hiredis declares its type for a single word only.)
 pack: Callable[[tuple[str | bytes, ...]], bytes] = pack_command  # type: ignore[assignment]
 
-#: What people call such a server, and where it is unless the URL says so.
+#: What people call such a server, and its default port.
 KIND, PORT = "redis", 6379
 
 
 def parse(chunks: Iterator[bytes]) -> Iterator[Any]:
-    """Yield what the server sends, as it comes: bytes, int, list, None or ReplyError."""
+    """Yield the server's replies as they come: bytes, int, list, None or ReplyError."""
     reader = Reader(protocolError=ConnectionError)
     gets = reader.gets
     for data in chunks:
@@ -25,7 +25,7 @@ def parse(chunks: Iterator[bytes]) -> Iterator[Any]:
 
 
 def call(connection: Connection, replies: Iterator[Any], *command: str) -> Any:
-    """Send one command and return its reply. An error, too, is an OSError."""
+    """Send one command and return its reply. Raises OSError, also for a reply that is an error."""
     connection.send(pack(command))
     reply = next(replies)
     if isinstance(reply, ReplyError):
@@ -33,7 +33,7 @@ def call(connection: Connection, replies: Iterator[Any], *command: str) -> Any:
     return reply
 
 
-def enter(connection: Connection, replies: Iterator[Any]) -> None:
+def log_in(connection: Connection, replies: Iterator[Any]) -> None:
     """Secure a new connection, log in, and prove that the server answers. Raises OSError."""
     connection.secure()
     username, password = connection.endpoint.username, connection.endpoint.password

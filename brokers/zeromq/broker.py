@@ -1,9 +1,10 @@
 """The broker of zeromq://, and its link.
 
-ZeroMQ mends connections in silence, so nobody would learn what was lost meanwhile. Here it may
-not: a link is one connection to publish and one to hear, and when either ends, or when probes sent
-through both come back no more, both are replaced. They are proven by an echo on a channel that was
-subscribed after all others; only then, and after a Reset, is anything received.
+By itself ZeroMQ restores connections in silence, so nobody would know that messages were lost. Here
+it never does. A link is a pair of connections, one that publishes and one that is subscribed. When
+either ends, or when probes that are sent through both no longer come back, both are replaced. A new
+pair is proven by a probe on a topic that was subscribed after all others. Only then, and after a
+Reset, are messages received.
 """
 
 import secrets
@@ -20,7 +21,8 @@ from brokers.link import PROBE_EVERY, Link, LinkedBroker
 from brokers.zeromq.pair import Pair
 from brokers.zeromq.wire import END, MESSAGE, Addresses, addresses_of, tcp_addresses
 
-#: Seconds in which a new link must be proven; the first pause between its probes, which doubles.
+#: Seconds within which a new pair must be proven, and the first pause between its probes. Each
+#: further pause is twice as long.
 PROVE_S, PROVE_PAUSE_S = 3.0, 0.01
 
 #: The most seconds that the opening of a broker waits for its first link.
@@ -28,15 +30,16 @@ OPEN_S = 1.0
 
 
 class ZeroMQLink(Link):
-    """A link to a forwarder, for both publishing and hearing."""
+    """A link to a forwarder; it publishes and is subscribed."""
 
-    #: Three seconds without an echo: more than the forwarder's LATE_S, so that what was sent on a
-    #: dead link does not come after its end.
+    #: So a link ends after three seconds without an echo. That is more than the forwarder's LATE_S,
+    #: so messages that were sent on a dead link never arrive after its end.
     probes_limit = 2
 
     def __init__(self, url: str, counters: Counters, inbox: Inbox) -> None:
         self._addresses = addresses_of(url)
         super().__init__(url, counters, inbox)
+        #: Topic -> channel: the desired subscriptions.
         self._topics: dict[bytes, str] = {}
         self._id = secrets.token_bytes(8)
         self._epoch = 0
@@ -50,11 +53,9 @@ class ZeroMQLink(Link):
             self._pair.subscribe(added)
 
     def remove(self, channels: Iterable[str]) -> None:
-        gone = [
-            topic for topic in map(_topic, channels) if self._topics.pop(topic, None) is not None
-        ]
-        if gone and self._pair is not None:
-            self._pair.unsubscribe(gone)
+        removed = [t for t in map(_topic, channels) if self._topics.pop(t, None) is not None]
+        if removed and self._pair is not None:
+            self._pair.unsubscribe(removed)
 
     def put(self, channel: str, payload: bytes) -> bool:
         topic, pair = _topic(channel), self._pair
@@ -81,7 +82,7 @@ class ZeroMQLink(Link):
                 pause = min(2 * pause, PROBE_EVERY)
 
     def _echoed(self, sent: float) -> None:
-        """A probe has come back, which was sent at this time: later ones may be lost."""
+        """Note that the probe that was sent at this monotonic time has come back."""
         self.proven = max(self.proven, sent)
         self._unanswered = [probe for probe in self._unanswered if probe > sent]
 
@@ -100,22 +101,23 @@ class ZeroMQLink(Link):
             self._pair.in_use = True
 
     def _lost(self) -> None:
-        # What ZeroMQ holds back is not known here: the forwarder passes nothing on that is late.
+        # Nobody knows what ZeroMQ has not yet sent, so no drop is counted. The forwarder discards
+        # what arrives too late.
         if self._pair is not None:
             self._pair.in_use = False
 
     def _resolved(self) -> Addresses:
-        """Return the addresses with a number for the host's name.
+        """Return the addresses with an IP address instead of the host's name.
 
-        ZeroMQ would look it up in the thread that serves all links, and a name server that does
-        not answer would stop them all.
+        ZeroMQ would look the name up in the thread that serves all links, so a name server that
+        does not answer would stop all of them.
         """
         host = urlsplit(self._addresses.pull).hostname
         if host is None:
             return self._addresses
         found = gevent.socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
         hosts = sorted({(family, str(where[0])) for family, _, _, _, where in found})
-        # The older kind of address first, then each in its turn.
+        # IPv4 comes first; each new pair uses the next address.
         number = hosts[(self._epoch - 1) % len(hosts)][1]
         pull, pub = (int(address.rpartition(":")[2]) for address in self._addresses)
         return tcp_addresses(number, pull, pub)
@@ -125,14 +127,14 @@ class ZeroMQBroker(LinkedBroker):
     """See the module."""
 
     def __init__(self, url: str) -> None:
-        """Return once a forwarder that answers has answered; it need not be there."""
+        """Open the link; wait until the forwarder has answered, for OPEN_S at most."""
         super().__init__(url)
         link = ZeroMQLink(url, self.counters, self._inbox)
         self._start(link, link, OPEN_S)
 
 
 def _topic(channel: str) -> bytes:
-    """Return how frames of a channel begin."""
+    """Return the bytes with which all frames of a channel begin."""
     if "\0" in channel:
         raise ValueError(f"a channel's name holds no NUL: {channel!r}")
     return MESSAGE + channel.encode() + END

@@ -1,13 +1,14 @@
-"""The forwarder of zeromq://: what brokers push comes in, and goes out to those subscribed.
+"""The forwarder of zeromq://: it receives messages of all brokers and sends them to subscribers.
 
-It takes in by PULL and gives out by PUB. With XSUB and XPUB publishers would filter by
-subscriptions that reach each of them at its own time, and a broker's own echo would prove nothing
-of the others. It holds no state that matters: kill it, start it, and the brokers mend themselves.
+It receives on a PULL socket and sends on a PUB socket. With XSUB and XPUB the publishers would
+filter by subscriptions, which reach each of them at another time; then a probe that comes back to
+one broker would say nothing about the others. The forwarder holds no state that matters: it may be
+killed and started again, and the brokers reconnect.
 
-It passes nothing on that is late. A publisher's queue, the network and a stopped forwarder can all
-hold messages back for longer than the outage that their publisher has meanwhile seen; so each
-carries its link and its time, and of a message that is late, or of a link that its broker has
-given up, only the mark of its loss goes out.
+It never forwards a late message. A publisher's queue, the network or a stopped forwarder can all
+delay a message until its publisher has already reported it as lost. So each message carries its
+link and its time. Instead of a message that is late, or that comes from a link which its broker has
+given up, the forwarder sends a mark of loss.
 """
 
 import argparse
@@ -34,32 +35,33 @@ from brokers.zeromq.wire import (
     tcp_addresses,
 )
 
-#: Messages that may wait for one subscriber. What comes on top it can only be told of in general,
-#: so it is more than a broker falls behind by before its own inbox is full, which tells channels.
+#: Messages that may wait for one subscriber. An overflow resets all channels of a subscriber, while
+#: an overflow of a broker's inbox resets single ones; so this is more than an inbox holds.
 SUBSCRIBER_LIMIT = 100_000
 
-#: Seconds between two tellings of the number of overflows.
-TELL_S = 1.0
+#: Seconds between two frames with the number of overflows, and two signs of life to a parent.
+BEAT_S = 1.0
 
-#: Messages taken in that may wait for this process, a publisher. Few: what waits is better off
-#: with its publisher, which counts what it drops.
+#: Messages of one publisher that may wait for this process. Few, because they had better wait at
+#: the publisher, which counts what it drops.
 PUBLISHER_LIMIT = 1_000
 
-#: How late a message may be, in seconds, against the quickest of its link. Less than a broker
-#: waits before it gives a link up: what was sent on a dead link must not come after its end.
+#: Seconds by which a message may be later than the quickest one of its link. It is less than the
+#: time after which a broker gives a link up, so nothing that was sent on a dead link comes later.
 LATE_S = 2.0
 
-#: Seconds that a clock may lose against another's, a second: what was the quickest goes stale.
+#: Seconds that one clock may lose against another in each second: the quickest message is no
+#: measure for ever.
 DRIFT = 0.001
 
-#: Seconds after which a broker that probes no more is forgotten.
+#: Seconds without a probe after which a broker is forgotten.
 FORGET_S = 60.0
 
-#: Milliseconds between heartbeats, and until a peer that answers none is cut off: its machine is
-#: gone, or its reader is stuck, and it costs up to SUBSCRIBER_LIMIT messages of memory.
+#: Milliseconds between heartbeats, and after which a peer that answers none is disconnected. Its
+#: machine is gone, or it reads nothing, and it costs up to SUBSCRIBER_LIMIT messages of memory.
 HEARTBEAT_MS, HEARTBEAT_TIMEOUT_MS = 1000, 3000
 
-#: The longest wait for a message, in milliseconds, and so the grain of what is due otherwise.
+#: The longest wait for a message, in milliseconds; timed work may be late by as much.
 WAIT_MS = 250
 
 
@@ -70,13 +72,13 @@ class _Link:
 
     def __init__(self, epoch: int, offset: float, now: float) -> None:
         self.epoch = epoch
-        #: The least of "our time minus the sender's" seen: what came without waiting.
+        #: Seconds: our time minus the sender's, of the message that came quickest.
         self.offset = offset
         self.probed = now
 
 
 class Relay:
-    """Decides what goes out for what came in. It knows no sockets, and time is an argument."""
+    """Decides what is sent for each received frame. It knows no sockets; times are arguments."""
 
     def __init__(self) -> None:
         self._links: dict[bytes, _Link] = {}
@@ -85,7 +87,10 @@ class Relay:
         self.refused = 0
 
     def pass_on(self, frame: bytes, now: float) -> bytes | None:
-        """Return the frame, the mark of its loss, or None where nobody is to hear of it."""
+        """Return what to send: the frame, a mark of its loss, or None for nothing.
+
+        `now` is a monotonic time in seconds.
+        """
         trailer = len(frame) - TRAILER.size
         if trailer < 2:
             self.refused += 1
@@ -117,7 +122,7 @@ class Relay:
         return True
 
     def forget(self, now: float) -> None:
-        """Forget brokers that are gone."""
+        """Forget brokers that have sent no probe for FORGET_S."""
         gone = [broker for broker, link in self._links.items() if now - link.probed > FORGET_S]
         for broker in gone:
             del self._links[broker]
@@ -130,7 +135,7 @@ class Relay:
 
 
 class _Out:
-    """The PUB socket, which lets nobody miss a message without a chance to learn of it."""
+    """The PUB socket. A subscriber that missed messages can know it by the number of overflows."""
 
     def __init__(self, pub: "zmq.Socket[bytes]") -> None:
         self._pub = pub
@@ -138,19 +143,19 @@ class _Out:
         pub.setsockopt(zmq.XPUB_NODROP, 1)
 
     def send(self, frame: bytes) -> None:
-        """Send to all who are subscribed and have room."""
+        """Send to all subscribers whose queues are not full."""
         try:
             self._pub.send(frame, zmq.NOBLOCK)
         except zmq.Again:
-            # Of each subscriber that is full this is said once, until it has made room.
+            # ZeroMQ raises this once for each subscriber whose queue is full, until it has room.
             self.overflows += 1
             self._pub.setsockopt(zmq.XPUB_NODROP, 0)
             self._pub.send(self._mark(True), zmq.NOBLOCK)
             self._pub.send(frame, zmq.NOBLOCK)
             self._pub.setsockopt(zmq.XPUB_NODROP, 1)
 
-    def tell(self) -> None:
-        """Send the number of overflows."""
+    def send_overflows(self) -> None:
+        """Send the number of overflows to all subscribers."""
         self.send(self._mark(False))
 
     def _mark(self, is_new: bool) -> bytes:
@@ -166,10 +171,12 @@ def _stop(*_: object) -> NoReturn:
 
 
 def run(addresses: Addresses, limit: int, stats: float, parent: int = 0) -> int:
-    """Forward until a signal comes, or the parent ends; return the process's exit status.
+    """Forward until a signal comes or the parent ends; return the exit status of the process.
 
-    A parent is told every TELL_S seconds that it goes on. With the parent's end goes the folder of
-    the Unix sockets, which was the parent's own.
+    `limit` is the number of messages that may wait for one subscriber, `stats` the seconds between
+    two printed lines of counts (0: none). `parent` is the id of a process with which this one ends
+    (0: none). It gets a sign of life on standard output every BEAT_S seconds. When the parent has
+    ended, the folder of the Unix sockets, which was the parent's own, is removed.
     """
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _stop)
@@ -186,7 +193,7 @@ def run(addresses: Addresses, limit: int, stats: float, parent: int = 0) -> int:
         pull.rcvhwm = PUBLISHER_LIMIT
         pull.rcvtimeo = WAIT_MS
         pub.sndhwm = limit
-        # What a PUB socket receives is subscriptions. They must neither wait nor be lost.
+        # A PUB socket receives subscriptions. None of them must wait or be lost.
         pub.rcvhwm = 0
         for sock, address in ((pull, addresses.pull), (pub, addresses.pub)):
             if trouble := _bind(sock, address):
@@ -210,9 +217,9 @@ def run(addresses: Addresses, limit: int, stats: float, parent: int = 0) -> int:
 
 
 def _bind(sock: "zmq.Socket[bytes]", address: str) -> str:
-    """Listen at an address; return what stands against it, or nothing."""
+    """Listen at an address; return the reason why it is impossible, or an empty text."""
     path = address.removeprefix("ipc://")
-    # ZeroMQ takes a path over from whoever listens there, and the two would never know.
+    # ZeroMQ would take the path over from a forwarder that listens there, which would not notice.
     if path != address and _is_answered(path):
         return "it is in use"
     try:
@@ -237,12 +244,10 @@ def _counts(relay: Relay, out: _Out) -> str:
     return f"{relay}, overflows {out.overflows}"
 
 
-def _forward(
-    pull: "zmq.Socket[bytes]", out: _Out, relay: Relay, stats: float, parent: int
-) -> None:
-    """Forward until the parent ends, if there is one to end with."""
+def _forward(pull: "zmq.Socket[bytes]", out: _Out, relay: Relay, stats: float, parent: int) -> None:
+    """Forward until the parent ends; without a parent, for ever."""
     now = time.monotonic()
-    sweep, tell = now + FORGET_S, now + TELL_S
+    sweep, beat = now + FORGET_S, now + BEAT_S
     report = now + stats if stats else float("inf")
     receive, send, clock, pass_on = pull.recv, out.send, time.monotonic, relay.pass_on
     while True:
@@ -255,18 +260,18 @@ def _forward(
             try:
                 passed = pass_on(frame, now)
             except ValueError:
-                # Whoever sent this is no broker of ours.
+                # The frame does not come from a broker of this project.
                 relay.refused += 1
                 passed = None
             if passed is not None:
                 send(passed)
-        if now >= tell:
+        if now >= beat:
             if parent and os.getppid() != parent:
                 return
-            out.tell()
+            out.send_overflows()
             if parent:
-                _tell_parent()
-            tell = now + TELL_S
+                _write_sign_of_life()
+            beat = now + BEAT_S
         if now >= sweep:
             relay.forget(now)
             sweep = now + FORGET_S
@@ -276,18 +281,18 @@ def _forward(
 
 
 def _remove(addresses: Addresses) -> None:
-    """Remove Unix sockets, and the folder that held nothing else."""
+    """Remove the Unix sockets and their folder."""
     paths = [address.removeprefix("ipc://") for address in addresses]
     for path in paths:
         os.unlink(path)
     os.rmdir(os.path.dirname(paths[0]))
 
 
-def _tell_parent() -> None:
+def _write_sign_of_life() -> None:
     try:
         os.write(sys.stdout.fileno(), b".\n")
     except (BlockingIOError, BrokenPipeError):
-        # It stands still and reads nothing, or has just ended: nobody waits for it.
+        # The parent stands still, or has just ended.
         return
 
 
@@ -306,7 +311,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a forwarder as the command line says."""
+    """Run a forwarder with the options of the command line; return its exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m brokers.zeromq",
         description="Join nodes whose broker is zeromq://: pass messages on to subscribers.",
@@ -329,7 +334,7 @@ def main(arguments: list[str] | None = None) -> int:
         default=SUBSCRIBER_LIMIT,
         help="number of messages that may wait for one subscriber (%(default)s)",
     )
-    # For those who start one of their own: their process id, so that it does not outlive them.
+    # The id of the process that started this one, with which it is to end.
     parser.add_argument("--parent", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument(
         "--stats",
@@ -338,17 +343,17 @@ def main(arguments: list[str] | None = None) -> int:
         metavar="SECONDS",
         help="print counts every SECONDS seconds",
     )
-    told = parser.parse_args(arguments)
-    if told.ipc:
-        addresses = ipc_addresses(os.path.abspath(told.ipc))
+    options = parser.parse_args(arguments)
+    if options.ipc:
+        addresses = ipc_addresses(os.path.abspath(options.ipc))
     else:
-        addresses = tcp_addresses(told.host, told.pull, told.pub)
-        if not _is_loopback(told.host):
+        addresses = tcp_addresses(options.host, options.pull, options.pub)
+        if not _is_loopback(options.host):
             print(
-                f"The forwarder listens at {told.host}: whoever reaches its ports can read and "
-                "hold back all messages, and where servers have no SECRET_KEY forge them. "
+                f"The forwarder listens at {options.host}: whoever reaches its ports can read and "
+                "hold back all messages, and forge them if the servers have no SECRET_KEY. "
                 "Let a firewall or a private network keep others out.",
                 file=sys.stderr,
                 flush=True,
             )
-    return run(addresses, told.hwm, told.stats, told.parent)
+    return run(addresses, options.hwm, options.stats, options.parent)

@@ -1,7 +1,7 @@
-"""One connection of a zeromq:// broker to its forwarder: two plain sockets, watched by the loop.
+"""A pair of sockets that join a zeromq:// broker to its forwarder, watched by the event loop.
 
-ZeroMQ's descriptors are read as they are meant: a socket is emptied until it has no more, and only
-then waited for. Nothing here waits or switches.
+ZeroMQ signals on a socket's descriptor only after the socket was read until it was empty, so that
+is what happens here. Nothing here ever waits or switches to another greenlet.
 """
 
 import logging
@@ -30,16 +30,16 @@ from brokers.zeromq.wire import (
 
 log = logging.getLogger("flatlands")
 
-#: Messages that may wait to be sent. After a Reset a node sends a hail and its residents for each
-#: of its squares at once: some ten thousand must fit. What comes on top is a counted drop.
+#: Messages that may wait to be sent. After a Reset a node sends a sync request and a full state for
+#: each of its squares at once, so some ten thousand must fit. More are dropped, and counted.
 SEND_LIMIT = 65_536
 
-#: Messages that may wait in ZeroMQ to be received. It drops in silence, so this is far more than
-#: the inbox, which counts and tells, and into which all is moved each time the loop turns; but not
-#: endless, for a process whose loop is stuck.
+#: Messages that may wait in ZeroMQ to be received. ZeroMQ drops in silence, so this is far more
+#: than the inbox holds, which reports its drops and to which the messages are moved in each turn of
+#: the loop. It is bounded for a process whose loop is stuck.
 RECEIVE_LIMIT = 1_000_000
 
-#: Messages moved to the inbox in one go, before others have their turn.
+#: Messages that are moved to the inbox at a time, before other callbacks of the loop run.
 DRAIN_LIMIT = 1_000
 
 _UP = zmq.EVENT_HANDSHAKE_SUCCEEDED
@@ -58,18 +58,20 @@ _contexts: list["zmq.Context[_Socket]"] = []
 
 
 def _context() -> "zmq.Context[_Socket]":
-    """Return the one context of this process; it is made late, for its thread survives no fork."""
+    """Return this process's only context. It is made late, since its thread survives no fork."""
     if not _contexts:
         _contexts.append(zmq.Context())
     return _contexts[0]
 
 
 class Pair:
-    """A connection to publish and one to hear, from their opening to their first trouble.
+    """A connection that publishes and one that is subscribed, from their opening to their failure.
 
-    It never mends. `echoed` is called with the time at which a probe was sent that has come back,
-    `failed` with the reason why its owner must replace it. Nothing is put into the inbox but while
-    the owner has set `in_use`. `news` is set whenever the owner may want to look.
+    It never reconnects. `sender` is the broker's id and the number of its link, `topics` maps the
+    topics to their channels. `echoed` is called when a probe has come back, with the monotonic time
+    at which it was sent; `failed` is called with the reason why the owner must replace the pair.
+    Messages are put into the inbox only while the owner has set `in_use`. `news` is set whenever
+    `is_proven` or `has_failed` may have changed.
     """
 
     def __init__(
@@ -100,12 +102,12 @@ class Pair:
         try:
             self._push = self._open(zmq.PUSH, addresses.pull)
             self._push.sndhwm = SEND_LIMIT
-            # No queue before there is a connection.
+            # Nothing is queued before there is a connection.
             self._push.immediate = True
             self._sub = self._open(zmq.SUB, addresses.pub)
             self._sub.rcvhwm = RECEIVE_LIMIT
             self._sub.maxmsgsize = FRAME_LIMIT
-            # What a SUB socket sends is subscriptions, and over its limit they would be lost.
+            # A SUB socket sends its subscriptions; those above a limit would be lost.
             self._sub.sndhwm = 0
             for topic in topics:
                 self._sub.subscribe(topic)
@@ -119,11 +121,11 @@ class Pair:
             raise
 
     def _open(self, kind: int, to: str) -> _Socket:
-        """Return a socket that never waits, never reconnects, and tells what becomes of it."""
+        """Return a socket that never reconnects, and whose connection is monitored."""
         sock, monitor = _context().socket(kind), _context().socket(zmq.PAIR)
         self._monitored.append((sock, monitor))
         sock.linger = monitor.linger = 0
-        # Not for others: a name that has both kinds of address would resolve to the newer only.
+        # With it on, a name that has addresses of both kinds would resolve to IPv6 only.
         sock.ipv6 = "[" in to
         sock.setsockopt(zmq.RECONNECT_IVL, -1)
         address = f"inproc://brokers.zeromq.{next(_monitors)}"
@@ -133,15 +135,15 @@ class Pair:
         return sock
 
     def _watch(self, sock: _Socket, callback: Callable[[], None]) -> None:
-        """Call back whenever the socket has something: once, so all of it must be taken."""
+        """Call back when the socket has something. The callback must read all that is there."""
         watcher = self._loop.io(sock.FD, 1)
         watcher.start(self._guarded, callback)
         self._watchers.append(watcher)
-        # ZeroMQ only signals to those who have looked and found nothing.
+        # ZeroMQ signals only after a read that found nothing.
         self._loop.run_callback(self._guarded, callback)
 
     def _guarded(self, callback: Callable[[], None]) -> None:
-        """Run a callback of the loop; if it fails, so do both connections."""
+        """Run a callback of the loop; if it raises an exception, the pair has failed."""
         if self._closed:
             return
         try:
@@ -169,7 +171,7 @@ class Pair:
                 self.news.set()
 
     def _drain(self) -> None:
-        """Move what has come to the inbox, up to the EAGAIN after which the loop calls again."""
+        """Move received messages to the inbox, until none is left or others must have a turn."""
         receive, topics, inbox = self._sub.recv, self._topics, self._inbox
         for _ in range(DRAIN_LIMIT):
             try:
@@ -183,7 +185,7 @@ class Pair:
                 if topic == self._probe_topic:
                     self._echo(frame)
                 elif topic == OVERFLOW:
-                    self._hear_of_overflow(frame)
+                    self._note_overflow(frame)
             elif self.in_use:
                 if len(frame) > end:
                     inbox.put(Message(channel, frame[end : -TRAILER.size]))
@@ -200,30 +202,30 @@ class Pair:
         self.news.set()
         self._echoed(TRAILER.unpack_from(frame, len(frame) - TRAILER.size)[2])
 
-    def _hear_of_overflow(self, frame: bytes) -> None:
+    def _note_overflow(self, frame: bytes) -> None:
         is_new, number = OVERFLOW_NUMBER.unpack_from(frame, len(OVERFLOW))
         known = number - 1 if is_new else number
         if self.in_use and self._overflows not in (None, known):
-            # That number passed by this broker: then so did messages, nobody knows how many.
+            # This broker missed a number, so it missed messages too, and nobody knows how many.
             self._counters.dropped += 1
             self._inbox.reset(None)
         self._overflows = number
 
     def probe(self) -> None:
-        """Send a probe, now or before the next message that can be sent."""
+        """Send a probe, now or just before the next message that can be sent."""
         self._probe_due = not self._send(self._probe_topic)
 
     def send(self, topic: bytes, payload: bytes) -> bool:
-        """Send a message, or return False."""
-        # Where the queue is always full the probe would find no room by itself, and busy is not
-        # dead.
+        """Send a message; return False if it cannot be sent now."""
+        # If the queue is always full, a probe would never find room by itself, and a busy link
+        # would be taken for a dead one.
         if self._probe_due:
             self._probe_due = not self._send(self._probe_topic)
         return self._send(topic + payload)
 
     def _send(self, frame: bytes) -> bool:
         if self._closed:
-            # Whoever keeps this may be one turn of the loop behind whoever closed it.
+            # The caller may learn only in the next turn of the loop that this was closed.
             return False
         try:
             self._push.send(frame + self._trailer(time.monotonic()), zmq.NOBLOCK)
@@ -232,24 +234,24 @@ class Pair:
         return True
 
     def subscribe(self, topics: list[bytes]) -> None:
-        """Ask for these topics too."""
+        """Subscribe to these topics too."""
         for topic in topics:
             self._sub.subscribe(topic)
         self._rearm()
 
     def unsubscribe(self, topics: list[bytes]) -> None:
-        """Ask for these topics no more."""
+        """Unsubscribe from these topics."""
         for topic in topics:
             self._sub.unsubscribe(topic)
         self._rearm()
 
     def _rearm(self) -> None:
-        # Any call on a socket may swallow the signal that the loop waits for.
+        # Any call on a socket may consume the signal that the loop waits for.
         if int(self._sub.get(zmq.EVENTS)) & zmq.POLLIN:
             self._drain_soon()
 
     def close(self) -> None:
-        """Let go of the connections, and of all that waits in them. Again is no error."""
+        """Close the connections and discard what waits in them. To do it again is no error."""
         self._closed = True
         self.in_use = False
         for watcher in self._watchers:
@@ -257,7 +259,7 @@ class Pair:
             watcher.close()
         self._watchers.clear()
         for sock, monitor in self._monitored:
-            # In this order: ZeroMQ waits for ever to tell a monitor that is gone.
+            # The order matters: ZeroMQ would wait for ever to report to a closed monitor.
             sock.disable_monitor()
             sock.close()
             monitor.close()

@@ -1,17 +1,18 @@
-"""What passes between the brokers of zeromq:// and their forwarder, and at which addresses.
+"""The frames between the brokers of zeromq:// and their forwarder, and the addresses of both.
 
-A message is one frame (two frames cost twice the time at 60 bytes and none less at 1 KiB):
+A message is one frame (two frames cost twice the time at 60 bytes and no less at 1 KiB):
 
     kind  channel  NUL  payload  trailer
 
-ZeroMQ matches the beginnings of frames. With the NUL, which no channel may hold, a subscription
-to kind + channel + NUL hears that channel only. The trailer says which broker sent it, on which of
-its links, and when by its own clock. A frame that ends with its NUL is a mark of loss: the
-forwarder held back a message of that channel.
+ZeroMQ compares a subscription with the beginning of a frame. No channel's name may hold a NUL, so
+a subscription to kind + channel + NUL receives that channel only. The trailer says which broker
+sent the message, on which of its links, and when by its own clock. A frame that ends with its NUL
+is a mark of loss: the forwarder discarded a message of that channel.
 
-Where a subscriber has not room enough ZeroMQ drops in silence, so the forwarder numbers such
-overflows: it sends a frame of their own with the new number just before it lets go, which is lost
-to those, and only to those, who are full; and the newest number each second, by which they learn.
+ZeroMQ drops messages for a subscriber whose queue is full, and says nothing. So the forwarder
+numbers such overflows. Just before messages are dropped, it sends a frame with the new number; only
+the subscribers whose queues are full miss it. Once a second it sends the newest number to all, and
+those who missed a number know that they missed messages.
 """
 
 import struct
@@ -25,33 +26,33 @@ MESSAGE, PROBE, END = b"=", b"?", b"\0"
 #: The broker's id, the number of its link, and the sender's seconds on a clock that only rises.
 TRAILER = struct.Struct("<8sId")
 
-#: The topic of overflows, and what follows it: whether it happens now, and its number.
+#: The topic of overflows, and what follows it: whether the overflow is new, and its number.
 OVERFLOW = b"!" + END
 OVERFLOW_NUMBER = struct.Struct("<?Q")
 
-#: Bytes that a frame may have at either end: whoever sends more is cut off. It is twice a payload,
-#: for a channel's name and a seal are in it too.
+#: Bytes that a frame may have: who sends a larger one is disconnected. It is twice a payload,
+#: since a frame also holds the channel's name and a seal.
 FRAME_LIMIT = 2 * PAYLOAD_LIMIT
 
-#: Ports where nothing else is said.
+#: The default ports of a forwarder.
 PULL_PORT, PUB_PORT = 5561, 5562
 
 
 class Addresses(NamedTuple):
-    """Where a forwarder takes in (`pull`) and gives out (`pub`)."""
+    """Where a forwarder receives messages (`pull`) and where it publishes them (`pub`)."""
 
     pull: str
     pub: str
 
 
 def tcp_addresses(host: str, pull: int = PULL_PORT, pub: int | None = None) -> Addresses:
-    """Return the addresses on a host; `pub` is the port after `pull` unless told."""
+    """Return the addresses on a host; the default of `pub` is the port after `pull`."""
     name = f"[{host}]" if ":" in host else host
     return Addresses(f"tcp://{name}:{pull}", f"tcp://{name}:{pull + 1 if pub is None else pub}")
 
 
 def ipc_addresses(prefix: str) -> Addresses:
-    """Return the addresses of two sockets in the file system whose paths begin alike."""
+    """Return the addresses of two Unix sockets whose paths begin with `prefix`."""
     return Addresses(f"ipc://{prefix}.pull", f"ipc://{prefix}.pub")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from server.clients.admission import Admission, Hello
 from server.clients.tokens import Tokens
 from server.limits import SAYINGS, Bucket, Limits, Rates
-from server.logs import tell
+from server.logs import log_line
 from server.messages import protocol
 from server.messages.protocol import MESSAGES, Refused
 from server.node import Node
@@ -240,7 +240,7 @@ class Session:
         self.resident = resident
         self._seat = self._limits.take_seat(self.address)
         self.player = resident.id
-        tell(
+        log_line(
             "join", player=resident.id, name=resident.name, how="back" if back else "new",
             address=self.address, node=node.id,
         )  # fmt: skip

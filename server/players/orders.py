@@ -9,7 +9,7 @@ import ipaddress
 from collections.abc import Callable
 
 from server.agenda import Agenda
-from server.logs import tell
+from server.logs import log_line
 from server.messages import peer_protocol
 from server.messages.peer_protocol import BAR, DOOR, KICK, MUTE, NOTICE
 from server.messages.protocol import FULL, POLICY, Refused
@@ -59,7 +59,7 @@ class Orders:
             # Every node tells everything again to each that is new: a line for each would be
             # many. What is in force here until the same moment is no news.
             if deed == NOTICE or abs(seconds - self.seconds(deed, who)) > SAME:
-                tell("order", deed=DEEDS[deed], who=who, seconds=seconds, node=node)
+                log_line("order", deed=DEEDS[deed], who=who, seconds=seconds, node=node)
             self._obey(deed, who, seconds)
 
     def greet(self, node: int) -> None:

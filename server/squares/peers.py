@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 
 from brokers import Broker
-from brokers.guard import Seldom
+from brokers.guard import LogLimit
 from server.agenda import Agenda
 from server.loop import Loop
 from server.messages import peer_protocol
@@ -162,7 +162,7 @@ class Peers:
         self._forged = broker.counters.forged
         # Where nothing leaves the process there is nobody to listen to.
         self._listen_for = LISTEN_FOR if broker.links() else 0
-        self._warned: dict[str, Seldom] = {}
+        self._warned: dict[str, LogLimit] = {}
         self._beats = Agenda(loop, self._beat)
 
     def start(self) -> None:
@@ -291,7 +291,7 @@ class Peers:
 
     def _warn(self, sentence: str) -> None:
         """Log a warning, but not again and again."""
-        if self._warned.setdefault(sentence, Seldom()).due(self._loop.now() / 1000):
+        if self._warned.setdefault(sentence, LogLimit()).allows(self._loop.now() / 1000):
             log.warning("%s", sentence)
 
     def _tell_clocks(self) -> None:

@@ -23,8 +23,8 @@ from gevent import Timeout
 from gevent.pywsgi import WSGIServer
 from geventwebsocket.handler import WebSocketHandler
 
-from server.limits import HANDSHAKES, REQUESTS, Guest, Limits, Lines
-from server.logs import tell
+from server.limits import HANDSHAKES, REQUESTS, Guest, Limits
+from server.logs import LimitedLog, log_line
 from server.websocket import frames
 from server.websocket.connection import Connection
 from server.websocket.hosts import Hosts
@@ -84,7 +84,7 @@ class WebSocketServer(WSGIServer):
         self.stats = limits.stats
         self.hosts = hosts
         self.pace = Pace(share, self.stats)
-        self.lines = Lines(log)
+        self.limited_log = LimitedLog(log)
         self._accepting = Pace(ACCEPT_SHARE, Counter())
         self.logger = log  # gevent-websocket would make one with a handler of its own
 
@@ -108,7 +108,7 @@ class WebSocketServer(WSGIServer):
                 return None
             # Most likely there are no descriptors left: somebody who plays nothing goes.
             self.stats["accept_failed"] += 1
-            self.lines.write(logging.WARNING, f"A connection could not be accepted: {error}.")
+            self.limited_log.write(logging.WARNING, f"A connection could not be accepted: {error}.")
             self.limits.make_room()
             self._pause(ACCEPT_AGAIN)
             return None
@@ -351,7 +351,9 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
 
     def refuse(self, status: str, sentence: str, *headers: tuple[str, str]) -> list[bytes]:
         """Start a plain-text answer that ends the connection, and return its body."""
-        tell("refused", how="http", error=sentence, code=int(status[:3]), address=self._address())
+        log_line(
+            "refused", how="http", error=sentence, code=int(status[:3]), address=self._address()
+        )
         body = f"{sentence}\n".encode()
         self.start_response(status, [*headers, *_plain_headers(body)])
         return [] if self.command == "HEAD" else [body]
@@ -396,7 +398,7 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
 
     def log_request(self) -> None:
         if self.server.access_log:
-            tell(
+            log_line(
                 "request", request=self.requestline, status=int((self.status or "0").split()[0]),
                 ms=round((self.time_finish - self.time_start) * 1000, 1), address=self._address(),
             )  # fmt: skip
@@ -420,7 +422,7 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
     def log_error(self, msg: str, *args: object) -> None:
         # Only what clients do wrong comes this way, and strangers do it all day.
         self.server.stats["bad_requests"] += 1
-        self.server.lines.write(logging.INFO, msg % args if args else msg)
+        self.server.limited_log.write(logging.INFO, msg % args if args else msg)
 
     def _handle_client_error(self, ex: Exception) -> tuple[str, bytes] | None:
         """pywsgi's hook for a request that it cannot parse; its own prints some as tracebacks."""

@@ -1,4 +1,4 @@
-"""What all tests of brokers use."""
+"""Fixtures for all tests of brokers."""
 
 import pytest
 
@@ -7,8 +7,8 @@ from brokers import open_broker
 
 @pytest.fixture
 def opened():
-    """A function that opens brokers, which are closed in the end. None of their greenlets and
-    callbacks may have failed."""
+    """A function that opens brokers. They are closed after the test, and none of their greenlets
+    and callbacks may have failed."""
     brokers = []
 
     def open_one(url, tls="verified"):

@@ -1,4 +1,4 @@
-"""What is said of a broker in trouble, whatever the backend."""
+"""Checks of brokers in trouble, for tests of any backend."""
 
 import time
 from collections.abc import Iterator
@@ -12,65 +12,68 @@ from brokers import Broker, Message, Reset
 #: Seconds that a recovery may take.
 PATIENCE = 20.0
 
-#: Seconds for which a connection that is stalled, not closed, stays so.
+#: Seconds for which a connection is stalled without being closed.
 STALL_S = 10.0
 
-#: Seconds of this process's CPU that an outage may cost, of each second that it lasts.
+#: Seconds of CPU time that this process may use in each second of an outage.
 SPIN = 0.1
 
-#: Seconds of work that are no spinning at all: what mending a link takes.
+#: Seconds of CPU time that it may use besides, to reconnect.
 SOME_WORK_S = 0.1
 
 
 def make_live(broker: Broker, *channels: str) -> None:
-    """Subscribe, and return when every channel has brought something, and nothing is under way."""
+    """Subscribe, and wait until every channel delivers messages and none is under way."""
     broker.subscribe(*channels)
     silent, deadline = set(channels), time.monotonic() + PATIENCE
     while silent:
-        assert time.monotonic() < deadline, f"never heard: {silent}"
+        assert time.monotonic() < deadline, f"nothing ever comes on {silent}"
         for channel in silent:
             broker.publish(channel, b"?")
         while (item := broker.receive(0.05)) is not None:
             if isinstance(item, Message):
                 silent.discard(item.channel)
-    # Of each channel what was published before comes before.
+    # When the last message of a channel has come, so have all those published before it.
     silent = set(channels)
     for channel in channels:
         await_publish(broker, channel, b"the last one")
     while silent:
-        assert time.monotonic() < deadline + PATIENCE, f"no more heard: {silent}"
+        assert time.monotonic() < deadline + PATIENCE, f"nothing more comes on {silent}"
         item = broker.receive(0.05)
         if isinstance(item, Message) and item.payload == b"the last one":
             silent.discard(item.channel)
-    # Until the server has answered, what was sent last counts as under way, though it was heard.
+    # A message counts as under way until the server has answered it, though it may have come back.
     while any(getattr(link, "_in_flight", 0) for link in getattr(broker, "_links", list)()):
         assert time.monotonic() < deadline + PATIENCE, "what was sent last is never answered"
         gevent.sleep(0.005)
 
 
 def await_reset(broker: Broker, *channels: str) -> set[str]:
-    """Return all channels of the Resets that come until these are covered; no message may be."""
-    told: set[str] = set()
+    """Wait until all these channels are reset; return them, and the others that were reset too.
+
+    No message of a channel may come before its Reset.
+    """
+    reset: set[str] = set()
     deadline = time.monotonic() + PATIENCE
-    while not told.issuperset(channels):
-        assert time.monotonic() < deadline, f"no Reset of {set(channels) - told}"
+    while not reset.issuperset(channels):
+        assert time.monotonic() < deadline, f"no Reset of {set(channels) - reset}"
         item = broker.receive(0.1)
-        assert not isinstance(item, Message) or item.channel not in set(channels) - told
+        assert not isinstance(item, Message) or item.channel not in set(channels) - reset
         if isinstance(item, Reset):
-            told |= set(channels) if item.channels is None else item.channels
-    return told
+            reset |= set(channels) if item.channels is None else item.channels
+    return reset
 
 
 def await_publish(broker: Broker, channel: str, payload: bytes) -> None:
-    """Publish as soon as it can be."""
+    """Publish a message as soon as the broker accepts it."""
     deadline = time.monotonic() + PATIENCE
     while not broker.publish(channel, payload):
-        assert time.monotonic() < deadline, f"{channel} is never published to again"
+        assert time.monotonic() < deadline, f"the broker accepts no message for {channel}"
         gevent.sleep(0.02)
 
 
 def await_log(caplog: Any, text: str, times: int = 1) -> None:
-    """Return when something was logged so many times."""
+    """Wait until so many log records contain the text."""
     deadline = time.monotonic() + PATIENCE
     while sum(text in record.getMessage() for record in caplog.records) < times:
         assert time.monotonic() < deadline, f"not logged: {text}"
@@ -78,7 +81,7 @@ def await_log(caplog: Any, text: str, times: int = 1) -> None:
 
 
 def exchange(broker: Broker, *channels: str) -> None:
-    """Check that each channel brings what is published on it, once."""
+    """Check that each channel delivers a message published on it, exactly once."""
     for channel in channels:
         await_publish(broker, channel, channel.encode())
     got = []
@@ -91,12 +94,12 @@ def exchange(broker: Broker, *channels: str) -> None:
 
 
 def oldest(broker: Broker) -> float:
-    """Return for how many seconds the oldest link has not proved to be alive."""
+    """Return the seconds since the least recent sign of life of any link."""
     return max(seconds for _, seconds in broker.links())
 
 
 def drain(broker: Broker, seconds: float) -> list[Message]:
-    """Return the messages that come in some time."""
+    """Return the messages that come within some seconds."""
     messages, until = [], time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:
         item = broker.receive(left)
@@ -107,7 +110,7 @@ def drain(broker: Broker, seconds: float) -> list[Message]:
 
 @contextmanager
 def little_work() -> Iterator[None]:
-    """Check that this process did nearly nothing, however short the time was."""
+    """Check that this process used nearly no CPU time while the block ran."""
     began, worked = time.monotonic(), time.process_time()
     yield
     lasted, worked = time.monotonic() - began, time.process_time() - worked
@@ -115,7 +118,7 @@ def little_work() -> Iterator[None]:
 
 
 class Ledger:
-    """What a lone broker published, received and dropped since this was made."""
+    """Counts what a lone broker publishes, receives and drops from now on."""
 
     def __init__(self, broker: Broker) -> None:
         self._counters = broker.counters
@@ -126,8 +129,21 @@ class Ledger:
         return [counters.published, counters.received, counters.dropped]
 
     def missing(self) -> int:
-        """Return how many were published, and neither received nor counted as dropped."""
+        """Return how many messages were published, and neither received nor counted as dropped."""
         published, received, dropped = (
             now - before for now, before in zip(self._now(), self._before, strict=True)
         )
         return published - received - dropped
+
+
+def publish_a_hundred_thousand(broker: Broker) -> None:
+    """Publish 100,000 messages at once; check that each is received, or counted as dropped."""
+    make_live(broker, "a")
+    ledger = Ledger(broker)
+    before = broker.counters.dropped
+    accepted = sum(broker.publish("a", b"x" * 60) for _ in range(100_000))
+    assert accepted + broker.counters.dropped - before == 100_000
+    while broker.receive(0.5) is not None:
+        pass
+    assert ledger.missing() == 0
+    assert (broker.counters.reconnects, broker.counters.errors) == (0, 0)

@@ -1,4 +1,4 @@
-"""Real MQTT servers as child processes on loopback, for as long as a block lasts."""
+"""Real MQTT servers as child processes on loopback, which end with a `with` block."""
 
 import subprocess
 from functools import partial
@@ -12,7 +12,7 @@ class Mosquitto(Server):
     scheme, tls_scheme, program = "mqtt", "mqtts", "mosquitto"
 
     def configured(self, *options):
-        # Of lines of one kind the last counts.
+        # Of several lines with the same setting, the last counts.
         lines = ["max_queued_messages 1000000", "set_tcp_nodelay true", "user root", *options]
         lines.append(f"listener {self.port} 127.0.0.1")
         if self.tls:

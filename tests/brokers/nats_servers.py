@@ -1,4 +1,4 @@
-"""Real NATS servers as child processes on loopback, for as long as a block lasts."""
+"""Real NATS servers as child processes on loopback, which end with a `with` block."""
 
 import json
 import socket

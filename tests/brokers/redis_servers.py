@@ -1,4 +1,4 @@
-"""Real Redis servers and clusters as child processes on loopback, for as long as a block lasts."""
+"""Real Redis servers and clusters as child processes on loopback, which end with a `with` block."""
 
 import os
 import subprocess
@@ -44,7 +44,7 @@ class Redis(Server):
         return self.ask("PING") == "PONG"
 
     def ask(self, *command: str, check: bool = False) -> str:
-        """Return what it answers to a command, as redis-cli shows it."""
+        """Return its answer to a command, as redis-cli prints it. `check`: it must be OK."""
         secure = ["--tls", "--insecure"] if self.tls else []
         answer = subprocess.run(
             ["redis-cli", "-p", str(self.port), *secure, *command],
@@ -61,7 +61,7 @@ running = partial(run, Redis)
 
 
 class Cluster:
-    """Masters with a third of the slots each, say, and as many replicas as wanted."""
+    """A cluster of `masters` that share the slots equally; the other nodes are their replicas."""
 
     def __init__(self, nodes: list[Redis], masters: int, tls: bool) -> None:
         self.tls = tls
@@ -75,7 +75,7 @@ class Cluster:
             one.ask("CLUSTER", "MEET", "127.0.0.1", *other.bus, check=True)
         eventually(self._all_known, "the nodes of a cluster do not meet")
         for number, replica in enumerate(nodes[masters:]):
-            # To be known is not yet to be known by name.
+            # A replica may know its master's address before it knows the master's id.
             master = self.masters[number % masters].ask("CLUSTER", "MYID")
             eventually(
                 partial(self._follows, replica, master), "a replica does not find its master"
@@ -97,7 +97,7 @@ class Cluster:
         return "master_link_status:up" in replica.ask("INFO", "replication")
 
     def agreed(self) -> bool:
-        """Return whether all nodes that run find the cluster whole."""
+        """Say whether all running nodes consider the cluster complete."""
         return all(
             "cluster_state:ok" in node.ask("CLUSTER", "INFO")
             for node in self.nodes
@@ -105,7 +105,7 @@ class Cluster:
         )
 
     def master_of(self, slot: int) -> Redis:
-        """Return the node that had this slot at the start."""
+        """Return the node that had this slot when the cluster was made."""
         return self.masters[slot * len(self.masters) // SLOTS]
 
     def move(self, slot: int, source: Redis, target: Redis) -> None:

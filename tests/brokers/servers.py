@@ -1,4 +1,4 @@
-"""What the real servers of all brokers have in common, as child processes on loopback."""
+"""The base of the real servers that the tests of brokers start as child processes on loopback."""
 
 import atexit
 import shutil
@@ -13,11 +13,11 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-#: Seconds that a server may take to start, or a cluster to agree.
+#: Seconds that a server may take to start, or the nodes of a cluster to agree.
 PATIENCE = 20
 
 USER, PASSWORD = "us@r", "pa:ss@word"
-#: The same as they stand in a URL.
+#: The same two, quoted for a URL.
 QUOTED_USER, QUOTED = "us%40r", "pa%3Ass%40word"
 
 
@@ -28,7 +28,7 @@ def free_port() -> int:
 
 
 def eventually(condition: Callable[[], bool], what: str) -> None:
-    """Return once `condition()` is true."""
+    """Wait until `condition()` is true; after PATIENCE seconds fail with the sentence `what`."""
     deadline = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < deadline, what
@@ -37,7 +37,7 @@ def eventually(condition: Callable[[], bool], what: str) -> None:
 
 @cache
 def certify() -> tuple[Path, Path]:
-    """Return a key, and a certificate for this machine that is signed by nobody else."""
+    """Return the paths of a key and of a self-signed certificate for this machine."""
     folder = Path(tempfile.mkdtemp(prefix="flatlands-certificate-"))
     atexit.register(shutil.rmtree, folder)
     key, certificate = folder / "key.pem", folder / "certificate.pem"
@@ -58,11 +58,11 @@ _S = TypeVar("_S", bound="Server")
 
 
 class Server:
-    """A server that can be killed, stalled and started again where it was."""
+    """A server that can be killed, stalled and started again on the same port."""
 
     #: The schemes of its URLs, without and with TLS, and its program.
     scheme, tls_scheme, program = "", "", ""
-    #: What stands in its URL where it asks for a password.
+    #: User and password as they stand in its URL, if it requires a login.
     who = f"{QUOTED_USER}:{QUOTED}@"
 
     def __init__(self, *options: str, tls: bool = False, login: bool = False) -> None:
@@ -70,18 +70,20 @@ class Server:
         self.folder = Path(tempfile.mkdtemp(prefix=f"flatlands-{self.program}-"))
         self.tls = tls
         self.login = login
-        # Servers are often where only root's PATH looks.
+        # Servers are often in a folder that is only on root's PATH.
         program = shutil.which(self.program) or shutil.which(self.program, path="/usr/sbin")
         self._command = [program or self.program, *self.configured(*options)]
         self.process: subprocess.Popen[bytes] | None = None
 
     def configured(self, *options: str) -> list[str]:
-        """Return what the program is told, so that it listens on `port`, and asks for a password
-        where there is a login. May write files into `folder`."""
+        """Return the program's arguments, for listening on `port`, with a password if `login`.
+
+        May write files into `folder`.
+        """
         raise NotImplementedError
 
     def answers(self) -> bool:
-        """Say whether it can be used."""
+        """Say whether the server is ready."""
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=1):
                 return True
@@ -90,21 +92,21 @@ class Server:
 
     @property
     def address(self) -> str:
-        """Return its URL, without what it takes to get in."""
+        """Return its URL without the login."""
         if self.tls:
             return f"{self.tls_scheme}://localhost:{self.port}"
         return f"{self.scheme}://127.0.0.1:{self.port}"
 
     @property
     def url(self) -> str:
-        """Return its URL, with its password, and with any certificate accepted."""
+        """Return its URL with the login, and with an option that accepts any certificate."""
         scheme, _, rest = self.address.partition("://")
         return f"{scheme}://{self.who if self.login else ''}{rest}" + (
             "?ssl_cert_reqs=none" if self.tls else ""
         )
 
     def start(self) -> None:
-        """Start it, as the first time."""
+        """Start it, for the first time or again."""
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(self._command, stdout=log, stderr=log)
         eventually(self.answers, f"{self.program} does not start")
@@ -115,15 +117,15 @@ class Server:
         self.process.wait(PATIENCE)
 
     def stall(self) -> None:
-        """Let it keep its connections and do nothing."""
+        """Stop it from doing anything; its connections stay open."""
         self.process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it go on after `stall`."""
+        """Let it continue after `stall`."""
         self.process.send_signal(signal.SIGCONT)
 
     def close(self) -> None:
-        """End it, whatever state it is in."""
+        """End it, whatever its state, and remove its files."""
         if self.process:
             self.kill()
         shutil.rmtree(self.folder)
@@ -131,7 +133,7 @@ class Server:
 
 @contextmanager
 def run(kind: type[_S], *options: str, tls: bool = False, login: bool = False) -> Iterator[_S]:
-    """Run a server of a kind; with `login` it asks for a password."""
+    """Run a server of a kind; with `login` it requires a password."""
     server = kind(*options, tls=tls, login=login)
     try:
         server.start()
@@ -142,6 +144,6 @@ def run(kind: type[_S], *options: str, tls: bool = False, login: bool = False) -
 
 @contextmanager
 def run_url(kind: type[Server], tls: bool = False, login: bool = False) -> Iterator[str]:
-    """Run a server, and yield its URL."""
+    """Run a server and yield its URL."""
     with run(kind, tls=tls, login=login) as server:
         yield server.url

@@ -59,13 +59,13 @@ def slow_reader(server, opened, monkeypatch, count):
     """
     slow, publisher = opened(server.url), opened(server.url)
     make_live(slow, "a", "b")
-    reads, take = Event(), slow._subscriber._take
+    reads, accept = Event(), slow._subscriber._accept
 
     def wait_first(item):
         reads.wait()
-        take(item)
+        accept(item)
 
-    monkeypatch.setattr(slow._subscriber, "_take", wait_first)
+    monkeypatch.setattr(slow._subscriber, "_accept", wait_first)
     for n in range(count):
         assert publisher.publish("a", n.to_bytes(4) + bytes(PAYLOAD_LIMIT - 4)) is True
         gevent.sleep(0.002)
@@ -103,4 +103,4 @@ def test_a_user_who_may_not_hear_is_told_so(opened, caplog, tmp_path):
         broker = opened(server.url)
         assert broker.publish("flatlands/a", b"") is False
         await_log(caplog, "no link to mqtt")
-    assert "does not come back" in caplog.text or "refuses a subscription" in caplog.text
+    assert "do not come back" in caplog.text or "refuses a subscription" in caplog.text

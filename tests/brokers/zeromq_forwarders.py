@@ -1,4 +1,4 @@
-"""Real forwarders of zeromq:// as child processes, on free ports or on paths of their own."""
+"""Real forwarders of zeromq:// as child processes, on free ports or on Unix sockets."""
 
 import os
 import shutil
@@ -27,7 +27,7 @@ def free_ports() -> tuple[int, int]:
 
 
 class Forwarder:
-    """`python -m brokers.zeromq`; it can be killed, stalled and started again where it was."""
+    """`python -m brokers.zeromq`. It can be killed, stalled and started again at its addresses."""
 
     def __init__(self, *options: str, ipc: bool = False) -> None:
         self._options = options
@@ -43,7 +43,7 @@ class Forwarder:
         self.start()
 
     def start(self) -> None:
-        """Start it and return when it is ready."""
+        """Start it and wait until it is ready."""
         self.process = start_forwarder(*self.where, *self._options)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
@@ -55,29 +55,29 @@ class Forwarder:
         self.process.communicate(timeout=PATIENCE)
 
     def stall(self) -> None:
-        """Let it keep its connections and do nothing."""
+        """Stop it from doing anything; its connections stay open."""
         self.process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it go on after `stall`."""
+        """Let it continue after `stall`."""
         self.process.send_signal(signal.SIGCONT)
 
     def stop(self) -> str:
-        """End it as an operator would; return what it said last."""
+        """End it as an operator would; return the rest of its output."""
         self.process.terminate()
-        said, errors = self.process.communicate(timeout=PATIENCE)
+        output, errors = self.process.communicate(timeout=PATIENCE)
         assert (self.process.returncode, errors) == (0, "")
-        return said
+        return output
 
     def close(self) -> None:
-        """End it, whatever state it is in."""
+        """End it, whatever its state, and remove its files."""
         if self.process.returncode is None:
             self.kill()
         shutil.rmtree(self._folder)
 
 
 def start_forwarder(*options: str) -> subprocess.Popen[str]:
-    """Start a forwarder, ready or not."""
+    """Start a forwarder without waiting until it is ready."""
     return subprocess.Popen(
         [sys.executable, "-W", "error", "-m", "brokers.zeromq", *options],
         cwd=ROOT,
@@ -98,7 +98,7 @@ def forwarding(*options: str, ipc: bool = False) -> Iterator[Forwarder]:
         forwarder.close()
 
 
-# What the contract is held against: one context manager each, which yields a URL.
+# Context managers for the tests of the contract: each yields a URL.
 
 
 @contextmanager

@@ -1,11 +1,10 @@
 """Who somebody is behind proxies, and how often anybody may do anything."""
 
-import logging
 from collections import Counter
 
 import pytest
 
-from server.limits import JOINS, PER_ADDRESS, Bucket, Limits, Lines, Proxies
+from server.limits import JOINS, PER_ADDRESS, Bucket, Limits, Proxies
 
 
 @pytest.mark.parametrize(
@@ -168,14 +167,3 @@ def test_a_bucket_gives_what_was_missed_while_we_stood_still_and_only_once():
     assert [bucket.take(105_000) for _ in range(10)].count(True) == 4
     assert bucket.take(105_500) and not bucket.take(105_500)
 
-
-def test_lines_are_cut_and_left_out_and_counted(monkeypatch, caplog, clock):
-    monkeypatch.setattr("server.limits.node_ms", clock)
-    lines = Lines(logging.getLogger("test"))
-    for _ in range(100):
-        lines.write(logging.WARNING, "x" * 5000)
-    assert len(caplog.messages) == 5
-    assert {len(message) for message in caplog.messages} == {200}
-    clock.now += 1000
-    lines.write(logging.WARNING, "again")
-    assert caplog.messages[-1] == "again (95 such lines were left out)"

@@ -13,7 +13,7 @@ def clock(monkeypatch):
     """A time in seconds that the test sets; nothing was written in it yet."""
     now = [1000.0]
     monkeypatch.setattr(logs.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(logs, "_lines", type(logs._lines)(logs._Lines))
+    monkeypatch.setattr(logs, "_limits", logs._limits.__class__(logs._limits.default_factory))
     return now
 
 
@@ -31,42 +31,53 @@ def told(caplog):
 def test_so_many_lines_a_second_are_written_and_the_rest_is_counted(caplog, clock):
     caplog.set_level(logging.INFO)
     for player in range(logs.LINES + 40):
-        logs.tell("join", player=player)
-    logs.tell("leave", player=1)
+        logs.log_line("join", player=player)
+    logs.log_line("leave", player=1)
     assert len(caplog.records) == logs.LINES + 1, "each sort has lines of its own"
-    logs.catch_up()
+    logs.log_left_out()
     assert len(caplog.records) == logs.LINES + 1
     clock[0] += 1
-    logs.tell("join", player=7)
+    logs.log_line("join", player=7)
     assert told(caplog)[-2:] == [
         ("lines of join left out: 40 (100 a second are written)", None), ("join", {"player": 7}),
     ]  # fmt: skip
     clock[0] += 1
-    logs.catch_up()
+    logs.log_left_out()
     assert len(caplog.records) == logs.LINES + 3
 
 
 def test_what_was_left_out_last_is_told_though_nothing_comes_any_more(caplog, clock):
     caplog.set_level(logging.INFO)
     for player in range(logs.LINES + 1):
-        logs.tell("join", player=player)
+        logs.log_line("join", player=player)
     clock[0] += 1
-    logs.catch_up()
+    logs.log_left_out()
     assert told(caplog)[-1][0] == "lines of join left out: 1 (100 a second are written)"
+
+
+def test_lines_about_strangers_are_cut_and_left_out_and_counted(caplog, clock):
+    lines = logs.LimitedLog(logging.getLogger("test"))
+    for _ in range(100):
+        lines.write(logging.WARNING, "x" * 5000)
+    assert len(caplog.messages) == 5
+    assert {len(message) for message in caplog.messages} == {200}
+    clock[0] += 1
+    lines.write(logging.WARNING, "again")
+    assert caplog.messages[-1] == "again (95 such lines were left out)"
 
 
 def test_nothing_is_counted_where_nothing_is_wanted(caplog, clock):
     caplog.set_level(logging.WARNING)
     for player in range(2 * logs.LINES):
-        logs.tell("join", player=player)
+        logs.log_line("join", player=player)
     caplog.set_level(logging.INFO)
-    logs.tell("join", player=1, name=None)
+    logs.log_line("join", player=1, name=None)
     assert told(caplog) == [("join", {"player": 1})]
 
 
 def test_a_field_is_cut(caplog, clock):
     caplog.set_level(logging.INFO)
-    logs.tell("request", request="x" * 5000)
+    logs.log_line("request", request="x" * 5000)
     assert told(caplog) == [("request", {"request": "x" * logs.FIELD_LIMIT})]
 
 

@@ -7,7 +7,7 @@ import gevent
 import pytest
 
 from server.agenda import Agenda
-from server.loop import Loop, keep_running
+from server.loop import Loop
 
 
 @pytest.fixture
@@ -85,16 +85,16 @@ def test_an_agenda_goes_on_after_one_of_its_deeds_failed(loop, caplog):
 
 
 def test_a_greenlet_that_fails_runs_again_until_it_returns(monkeypatch, caplog):
-    monkeypatch.setattr("server.loop.RESTART_AFTER", 0.01)
-    stats, runs = Counter(), []
+    monkeypatch.setattr("brokers.guard.RESTART_AFTER", 0.01)
+    loop, runs = Loop(Counter()), []
 
     def run():
         runs.append(1)
         if len(runs) < 3:
             raise RuntimeError("as arranged")
 
-    keep_running("a test", stats, run).join(timeout=5)
-    assert len(runs) == 3 and stats["errors"] == 2
+    loop.keep_running("a test", run).join(timeout=5)
+    assert len(runs) == 3 and loop.stats["errors"] == 2
     assert "a test failed" in caplog.text
 
 

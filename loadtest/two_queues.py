@@ -1,4 +1,4 @@
-"""How much the brokers carry, without the game: the command that docs/two-queues.md explains."""
+"""Measure how much the brokers carry without the game; docs/two-queues.md explains the command."""
 
 import sys
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""Faults done to a server under a swarm, and what is promised of each."""
+"""Does faults to a server under a swarm, and checks what docs/operations.md promises of each."""

@@ -1,9 +1,9 @@
-"""python -m loadtest.chaos: faults under a few hundred bots, one after the other, and a soak.
+"""python -m loadtest.chaos: does faults to servers under a few hundred bots, and soaks one.
 
-Each fault is done to a server of its own while bots walk about. The oracle says from when on every
-screen was right again, who came back as whom, and what was wrong in the end; that is compared with
-what docs/operations.md promises. It knows nothing of the server but its processes, its pages and
-its protocol.
+Each fault is done to a server of its own while bots walk about. The oracle finds out when all
+screens were right again, which bots came back as which players, and what was wrong at the end. This
+is compared with what docs/operations.md promises. Of the server it uses only the processes, the
+pages and the protocol, never the code.
 """
 
 import argparse
@@ -28,17 +28,16 @@ with packages("swarm"):
     from loadtest.swarm.result import Options, Result
     from loadtest.swarm.run import Field, run
 
-#: Seconds between the begin of the measured time and the fault, and from its end to that of the
-#: run, besides what is promised.
+#: Seconds of measured time before the fault, and after the promised time.
 BEFORE, AFTER = 3.0, 3.0
 
-#: A run that is not to be believed is made again, so often in all.
+#: How often a fault is tried at most: a run that is not valid is repeated.
 TRIES = 3
 
-#: Squares of newcomers for so many bots.
+#: Bots for each square in which newcomers begin.
 SHARE = 20
 
-#: Faults that the end of a run must not show, whatever was done before.
+#: Faults of the oracle that the end of a run must not show, whatever happened before.
 END = ("ghosts", "unseen", "wrong", "misplaced", "foreign", "duplicate")
 
 EPILOG = """faults:
@@ -50,7 +49,11 @@ was too slow to tell, 130 after Ctrl-C."""
 
 @dataclass
 class Outcome:
-    """What came of a fault. `right` is after how many seconds every screen was right again."""
+    """The result of a fault. `right`: seconds after its end when all screens were right again.
+
+    `broken` are the promises that were not kept, and `invalid` the reasons why the run does not
+    count.
+    """
 
     name: str
     fault: Fault
@@ -61,7 +64,7 @@ class Outcome:
 
 
 def try_fault(name: str, bots: int, display: show.Display) -> Outcome:
-    """Do one fault to a server of its own."""
+    """Do one fault to a server of its own, under so many bots."""
     fault = FAULTS[name]
     seconds = BEFORE + fault.seconds + fault.promise + AFTER
     options = Options(bots=bots, seconds=seconds, sample=30, late=500.0, pin=False)
@@ -90,7 +93,10 @@ def try_fault(name: str, bots: int, display: show.Display) -> Outcome:
 
 
 def judge(outcome: Outcome, result: Result, over: Sequence[int]) -> None:
-    """Compare what came of a fault with what is promised."""
+    """Compare a result with the promises, and note in `outcome` what is broken.
+
+    `over` holds the time in us, by the run's clock, at which the fault was over.
+    """
     fault, broken = outcome.fault, outcome.broken
     if result.error:
         broken.append(result.error)
@@ -108,7 +114,7 @@ def judge(outcome: Outcome, result: Result, over: Sequence[int]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the command line says; return the exit code."""
+    """Run the command line; return the exit code."""
     given = _parser().parse_args(arguments)
     display = show.Display()
     outcomes: list[Outcome] = []

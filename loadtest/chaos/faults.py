@@ -1,6 +1,6 @@
-"""The faults: how each is done, and within how long every screen must be right again.
+"""The faults: how each is done, and how soon afterwards all screens must be right again.
 
-docs/operations.md promises the same.
+docs/operations.md promises the same times.
 """
 
 import contextlib
@@ -17,14 +17,20 @@ from loadtest.chaos.ground import RESTART_WITHIN, Ground
 from loadtest.kit import signals
 from loadtest.swarm.visitor import Visitor, connected
 
-#: Does the fault, and returns when it was over, by the run's clock: the promise counts from then.
+#: A function that does a fault, and returns the time in us, by the run's clock, from which the
+#: promise counts.
 Deed = Callable[[Ground], int]
 
 
 @dataclass(frozen=True)
 class Fault:
-    """`promise` is within how many seconds after its end every screen is right again; `cuts` says
-    whether clients may lose their connection at all, `seconds` how long it takes, about."""
+    """A fault, and what is promised of it.
+
+    `about` describes it in a few words. After its end all screens are right again within `promise`
+    seconds. `seconds` is about how long it takes, and `cuts` says whether clients may lose their
+    connections. `broker` is the broker's URL (empty: the server's own), and `workers` how many
+    there are.
+    """
 
     about: str
     deed: Deed
@@ -44,7 +50,7 @@ def _stop_worker(seconds: float) -> Deed:
     def deed(ground: Ground) -> int:
         begin = ground.now()
         ground.stop(ground.workers()[0], seconds)
-        # One that stands still for long is not waited for.
+        # A worker that stands still for long is replaced, so the promise counts from the beginning.
         return ground.now() if seconds < 10 else begin
 
     return deed
@@ -113,8 +119,10 @@ def _hang_up(times: int) -> Deed:
 
 
 def _http(make: Callable[[], Iterator[bytes]]) -> Deed:
-    """Return a flood of HTTP on one connection, over and over, for six seconds. Nobody is to notice
-    it, so the promise counts from its begin."""
+    """Return a deed that floods the server with HTTP for six seconds, on one connection at a time.
+
+    Nobody may notice it, so the promise counts from its beginning.
+    """
 
     def deed(ground: Ground) -> int:
         begin = ground.now()
@@ -154,12 +162,12 @@ def _chunked() -> Iterator[bytes]:
         yield b"1\r\nx\r\n" * 200
 
 
-def _hang_up_before_grant(ground: Ground) -> int:
+def _hang_up_before_handover(ground: Ground) -> int:
     for _ in range(30):
         with contextlib.suppress(OSError):
             with Visitor(ground.target.address) as visitor:
                 token = visitor.hello().token()
-            # Whichever worker takes it: half of them are the other one.
+            # Any worker may accept it: about half of these are not the one that has the player.
             for _ in range(3):
                 with Visitor(ground.target.address) as visitor:
                     visitor.hello(token).reset()
@@ -183,7 +191,7 @@ def _close_and_stay(ground: Ground) -> int:
                     token = visitor.hello().token()
                     visitor.close(1012)
                 staying.enter_context(Visitor(ground.target.address)).hello(token).reset()
-        # Longer than a player stays who does not come back.
+        # This is longer than players stay in the world after their connections were lost.
         signals.sleep(12)
     return ground.now()
 
@@ -217,7 +225,7 @@ FAULTS = {
     "hangup-twice": Fault("kill -HUP, twice", _hang_up(2), 5, 20, cuts=True),
     "pipelined": Fault("6 s of pipelined HTTP", _http(_pipelined), 3, 6),
     "chunked": Fault("6 s of bodies in chunks of a byte", _http(_chunked), 3, 6),
-    "no-grant": Fault("tokens shown by who hangs up at once", _hang_up_before_grant, 16, 5),
+    "no-grant": Fault("tokens shown by who hangs up at once", _hang_up_before_handover, 16, 5),
     "join-and-drop": Fault("joins that are reset, 60 a second", _join_and_drop, 16, 4),
     "close-and-stay": Fault(
         "clients close with 1012, come back, stay, and are cut off", _close_and_stay, 16, 13,
@@ -226,10 +234,10 @@ FAULTS = {
     "close-codes": Fault("clients close with all kinds of codes", _close_codes, 5, 9, cuts=True),
 }  # fmt: skip
 
-#: Those that leave all processes as they are: a soak goes through them again and again.
+#: The faults that end no process. A soak does them again and again.
 SOAKING = (
     "stall", "restart-redis", "pipelined", "chunked", "no-grant", "join-and-drop", "close-codes",
 )  # fmt: skip
 
-#: Those that a short form is content with.
+#: The faults of a short run (--short).
 SHORT = ("stall", "close-codes")

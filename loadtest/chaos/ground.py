@@ -1,4 +1,4 @@
-"""What faults are done to: a server with its broker."""
+"""The server and broker that faults are done to, and the ways of harming them."""
 
 import contextlib
 import secrets
@@ -11,12 +11,16 @@ from loadtest.kit.processes import Program, Trouble, children
 from loadtest.swarm import target
 from loadtest.swarm.run import Field
 
-#: Seconds that a new server may take to find the port free, and to start.
+#: Seconds within which a new server must find the port free, and start.
 RESTART_WITHIN = 60.0
 
 
 class Ground:
-    """A server with its broker, and what can be done to it. `field` is there while bots play."""
+    """A server with its broker, for faults. `field` is set while bots play.
+
+    `broker` is the broker's URL, or empty for the server's own; newcomers begin in so many
+    `squares`.
+    """
 
     def __init__(
         self, stack: contextlib.ExitStack, broker: str, workers: int, squares: int
@@ -29,22 +33,22 @@ class Ground:
         self.field: Field | None = None
 
     def now(self) -> int:
-        """The run's clock, in us."""
+        """Return the time by the run's clock, in us."""
         assert self.field is not None
         return self.field.now()
 
     @property
     def server(self) -> psutil.Process:
-        """The process that was started: the supervisor, where there are workers."""
+        """The server's first process: with several workers, the supervisor."""
         assert self.target.program is not None
         return self.target.program.process
 
     def workers(self) -> list[psutil.Process]:
-        """The workers, the eldest first."""
+        """Return the workers, the oldest first."""
         return self._children("server")
 
     def forwarder(self) -> psutil.Process:
-        """The forwarder that the workers share. Raises ValueError while there is none."""
+        """Return the forwarder that the workers share. Raises ValueError while there is none."""
         [found] = self._children("brokers.zeromq")
         return found
 
@@ -52,14 +56,14 @@ class Ground:
         return [child for child, command in children(self.server).items() if module in command]
 
     def stop(self, process: psutil.Process, seconds: float) -> None:
-        """Let a process stand still for a while."""
+        """Suspend a process for some seconds."""
         process.suspend()
         signals.sleep(seconds)
         with contextlib.suppress(psutil.NoSuchProcess):
             process.resume()
 
     def restart(self) -> None:
-        """Start another server in the place of one that has ended, as a service manager does."""
+        """Start another server in place of one that has ended, as a service manager would."""
         port, url = self.target.address[1], self.target.url
         broker = "" if url == "its own" else url
         until = time.monotonic() + RESTART_WITHIN
@@ -77,7 +81,7 @@ class Ground:
                 signals.sleep(0.5)
 
     def restart_broker(self, which: int, seconds: float) -> None:
-        """Kill one of the brokers; start it again after a while."""
+        """Kill the broker with this index; start it again after some seconds."""
         broker = self.target.brokers[which]
         broker.process.kill()
         signals.sleep(seconds)

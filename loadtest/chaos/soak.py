@@ -1,5 +1,7 @@
-"""A soak: bots come and go for a while, under faults that leave all processes as they are; then
-everything must be as it was before."""
+"""A soak: bots come and go for a long time under faults that end no process.
+
+Afterwards the server must need no more memory, descriptors and entries than before.
+"""
 
 import contextlib
 import json
@@ -13,27 +15,30 @@ from loadtest.swarm import show
 from loadtest.swarm.result import Options
 from loadtest.swarm.run import Field, run
 
-#: Seconds between two faults, and after which nothing of those who left is left: a lost player
-#: stays for ten.
+#: Seconds between two faults, and seconds to wait at the end until all players are gone: a lost
+#: player stays for ten.
 PAUSE, REST = 8.0, 25.0
 
-#: Seconds played before anything is measured: in as many each fault is done once.
+#: Seconds of play before the first measurement. Each fault is done about once in them.
 WARM_UP = 100.0
 
-#: Of a process' memory, so much may be more than before, as a share and in MB: what is freed is not
-#: given back page by page.
+#: How much a process's memory may grow, as a share and in MB: freed memory does not all go back to
+#: the system.
 MORE, MORE_MB = 0.10, 8.0
 
-#: Descriptors that may be more than before: a connection of the broker's that was made anew.
+#: How many descriptors a process may have gained: a connection to the broker may be made anew.
 MORE_FDS = 2
 
-#: What of /stats must not have grown by more than so much: what a node does by itself varies.
+#: Numbers of /stats, and by how much each may grow, since a node's own activity varies.
 GROWN = {"connections": 0, "residents": 0, "squares": 0, "watchers": 8}
 
 
 @dataclass
 class Soaked:
-    """What a soak has shown, in lines, and what was not as before."""
+    """The result of a soak: lines to print, and what was not as before.
+
+    `invalid`: the swarm was too slow, so nothing is proven.
+    """
 
     lines: list[str] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
@@ -41,11 +46,11 @@ class Soaked:
 
 
 def soak(seconds: float, bots: int, display: show.Display) -> Soaked:
-    """Let bots come and go for so long, and compare."""
+    """Let bots come and go for so many seconds; compare the server before and after."""
     found = Soaked()
     with contextlib.ExitStack() as stack:
         ground = Ground(stack, "redis://", 2, max(bots // 20, 1))
-        # Whatever is only made once is made now, and what faults let pile up is as high as it gets.
+        # Afterwards everything that is made only once exists, and queues have had their peaks.
         _play(ground, bots, min(WARM_UP, seconds), display, found)
         signals.sleep(REST)
         before = _measure(ground)
@@ -88,7 +93,7 @@ def _play(
 
 
 def _measure(ground: Ground) -> dict[str, dict[str, float]]:
-    """Return what each process has, and the workers together."""
+    """Return memory and descriptors of each process, and GROWN's numbers of all workers."""
     found: dict[str, dict[str, float]] = {}
     for process in (ground.server, *ground.server.children()):
         with process.oneshot():

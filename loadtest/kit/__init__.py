@@ -1,5 +1,5 @@
-"""What every program of loadtest/ needs, tests and bench/ too: nothing here knows what is measured.
+"""Modules that all programs of loadtest/ share, and tests/ and bench/ too.
 
-It starts and ends programs and brokers, reads options, obeys signals, counts latencies, describes
-the machine, and draws charts and pages.
+They start and end programs and brokers, read options, obey signals, count latencies, describe the
+machine, and draw charts and pages. They never know what is measured.
 """

@@ -1,6 +1,6 @@
-"""Brokers that are started for what is measured: real programs on free ports of loopback.
+"""Starts brokers for a measurement: real programs on free ports of loopback.
 
-A broker is one entry in STARTERS. Nothing here speaks to a broker but to see that it runs.
+Each broker is one entry in STARTERS. Nothing here uses a broker, except to see that it runs.
 """
 
 import re
@@ -16,15 +16,15 @@ from pathlib import Path
 from loadtest.kit import signals
 from loadtest.kit.processes import START, Program, Trouble, find
 
-#: A broker's URL, and the programs behind it.
+#: A broker's URL, and the programs that were started for it.
 Started = tuple[str, list[Program]]
 
 
 def start(stack: ExitStack, url: str) -> Started:
-    """Return a broker's URL, and what was started for it: nothing where the URL has a host.
+    """Start the broker that a URL without a host names; return its URL and the programs.
 
-    Several URLs with commas between are a ring. What is started ends with the stack. Raises
-    Trouble and Interrupted.
+    A URL with a host is returned as it is, without programs. Several URLs, separated by commas, are
+    a ring. The programs end with the stack. Raises Trouble and Interrupted.
     """
     urls, programs = [], []
     for one in re.split(r",(?=[a-z+]+://)", url):
@@ -52,7 +52,7 @@ def free_ports(number: int) -> list[int]:
 
 
 def redis(stack: ExitStack, *options: str, port: int | None = None) -> Started:
-    """Start a redis-server with its own defaults, but nothing on disk."""
+    """Start a redis-server with its default configuration, but without persistence."""
     port = port or free_ports(1)[0]
     command = [
         *(find("redis-server", "redis-server"), "--bind", "127.0.0.1", "--port", str(port)),
@@ -65,7 +65,7 @@ def redis(stack: ExitStack, *options: str, port: int | None = None) -> Started:
 
 
 def redis_cluster(stack: ExitStack) -> Started:
-    """Start a Redis Cluster: three masters that share the slots."""
+    """Start a Redis Cluster of three masters that share the slots."""
     client = find("redis-cli", "redis-tools")
     ports, programs = [], []
     for bus in free_ports(3):
@@ -120,7 +120,7 @@ def nats(stack: ExitStack) -> Started:
 
 
 def mosquitto(stack: ExitStack) -> Started:
-    """Start a mosquitto as docs/operations.md advises: it drops nothing, and does not wait."""
+    """Start a mosquitto as docs/operations.md advises: it drops nothing and sends at once."""
     [port] = free_ports(1)
     configuration = Path(_folder(stack)) / "mosquitto.conf"
     configuration.write_text(
@@ -129,7 +129,7 @@ def mosquitto(stack: ExitStack) -> Started:
     )
     command = [find("mosquitto", "mosquitto"), "-c", str(configuration)]
     program = stack.enter_context(Program(command, "mosquitto"))
-    # What it says of itself it keeps until there is enough of it to write.
+    # It buffers its log lines, so a line that says it is ready would come late.
     until = time.monotonic() + START
     while not _listens(port):
         if program.death() or time.monotonic() > until:
@@ -147,7 +147,7 @@ def _folder(stack: ExitStack) -> str:
     return stack.enter_context(tempfile.TemporaryDirectory(prefix="flatlands-broker-"))
 
 
-#: What is started for a URL without a host, by its scheme.
+#: Scheme -> the function that starts a broker for a URL without a host.
 STARTERS: dict[str, Callable[[ExitStack], Started]] = {
     "mqtt": mosquitto,
     "nats": nats,

@@ -1,8 +1,8 @@
-"""The look of every chart in loadtest/: one colour per backend, labels beside what they name.
+"""Draws every chart in loadtest/: one colour per backend, and labels beside the curves.
 
-Functions return matplotlib figures without touching its global state; `svg` makes of one a string
-to be put into a page, with its text as text, and `save` files. Nothing here knows what is
-drawn, and nothing is fetched: fonts are the reader's own, with a fallback.
+The functions return matplotlib figures and leave its global state alone. `svg` turns a figure into
+a string for a page, in which text stays text; `save` writes files. Nothing here knows what the
+numbers mean, and nothing is ever fetched: the fonts are the reader's own.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 
-#: One colour per backend; whoever draws variants of one takes a `tint`.
+#: One colour per backend; variants of a backend have a `tint` of it.
 COLOURS = {
     "redis": "#c8442f",
     "zeromq": "#1d70a2",
@@ -31,16 +31,16 @@ FAINT = "#8b8b84"
 GRID = "#e7e5de"
 PAPER = "#fdfcf9"
 
-#: Inches.
+#: Width and height of a figure in inches.
 SIZE = (8.0, 4.5)
 
 #: Dots per inch of a PNG.
 DPI = 150
 
-#: Points between the lines of two labels.
+#: The least distance between two labels, in points.
 LABEL_GAP = 12.5
 
-#: Behind a label, so that what runs under it does not cross it out.
+#: The background of a label, which hides the curves behind it.
 _BEHIND = {"facecolor": PAPER, "alpha": 0.8, "linewidth": 0, "pad": 0.8}
 
 STYLE = {
@@ -63,10 +63,10 @@ STYLE = {
 
 @dataclass(frozen=True)
 class Line:
-    """A curve; `xs`, `ys` and, if given, `hollow` are of one length.
+    """A curve. `xs`, `ys` and, if given, `hollow` have the same length.
 
-    The points that are `hollow` are drawn so: their value needs a reserve, which the text must
-    name. One that `is_past` is drawn behind the others, thin and dashed.
+    Points that are `hollow` are drawn as outlines: their values need an explanation in the text. A
+    curve that `is_past` is drawn behind the others, thin and dashed.
     """
 
     label: str
@@ -80,7 +80,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar with its name at its left and its value, as a text, at its end."""
+    """A bar with `label` at its left and `text`, its value for people, at its end."""
 
     label: str
     colour: str
@@ -96,7 +96,7 @@ def tint(colour: str, amount: float) -> str:
 
 
 def short(number: float) -> str:
-    """Return a number as an axis shows it: 950, 12k, 1.5M."""
+    """Return a number in the short form of an axis: 950, 12k, 1.5M."""
     for unit, name in ((1e6, "M"), (1e3, "k")):
         if abs(number) >= unit:
             return f"{number / unit:.3g}{name}"
@@ -111,7 +111,10 @@ def line_chart(
     ticks: Sequence[float] = (),
     doubling: bool = False,
 ) -> Figure:
-    """Return curves over `ticks`; where `doubling`, each doubling of x takes the same width."""
+    """Return a chart of curves. `x` and `y` are the labels of the axes, `ticks` the marks on x.
+
+    With `doubling` the x axis is logarithmic with base 2.
+    """
     with matplotlib.rc_context(STYLE):
         figure, axes = blank(title, y)
         for line in lines:
@@ -140,7 +143,7 @@ def line_chart(
 
 
 def bar_chart(bars: Sequence[Bar], title: str, x: str) -> Figure:
-    """Return horizontal bars, the first one on top."""
+    """Return a chart of horizontal bars, the first one on top. `x` is the label of their axis."""
     with matplotlib.rc_context(STYLE):
         figure, axes = blank(title, "", height=1.3 + 0.34 * len(bars))
         names = [bar.label for bar in bars]
@@ -164,7 +167,7 @@ def bar_chart(bars: Sequence[Bar], title: str, x: str) -> Figure:
 
 
 def svg(figure: Figure) -> str:
-    """Return a figure as an <svg> element, the same for the same data."""
+    """Return a figure as an <svg> element. Equal figures give equal texts."""
     out = StringIO()
     title = figure.get_suptitle()
     with matplotlib.rc_context({**STYLE, "svg.hashsalt": title}):
@@ -174,7 +177,7 @@ def svg(figure: Figure) -> str:
 
 
 def save(figure: Figure, folder: Path, name: str) -> str:
-    """Write a figure into a folder, as SVG and as PNG; return the former."""
+    """Write a figure into a folder, as SVG and as PNG; return the text of the SVG."""
     text = svg(figure)
     (folder / f"{name}.svg").write_text(text)
     with matplotlib.rc_context(STYLE):
@@ -183,7 +186,7 @@ def save(figure: Figure, folder: Path, name: str) -> str:
 
 
 def blank(title: str, y: str, height: float = SIZE[1]) -> tuple[Figure, Axes]:
-    """Return a figure with its title, and what the other axis says above it, where it is read."""
+    """Return an empty figure and its axes. `y`, the label of the vertical axis, is above it."""
     figure = Figure(figsize=(SIZE[0], height), layout="constrained")
     figure.suptitle(title, x=0.012, ha="left", fontsize=12.5, fontweight="bold")
     axes = figure.add_subplot()
@@ -195,7 +198,7 @@ def blank(title: str, y: str, height: float = SIZE[1]) -> tuple[Figure, Axes]:
 
 
 def _label_ends(figure: Figure, axes: Axes, lines: Sequence[Line]) -> None:
-    """Write each curve's name beside its last point; names that would overlap move apart."""
+    """Write each curve's label beside its last point; labels that would overlap move apart."""
     figure.draw_without_rendering()
     points_a_pixel = 72 / figure.dpi
     ends: dict[float, list[tuple[float, Line]]] = {}
@@ -223,11 +226,14 @@ def _label_ends(figure: Figure, axes: Axes, lines: Sequence[Line]) -> None:
 
 
 def apart(heights: list[float], floor: float) -> list[float]:
-    """Return rising heights, in points, moved until each gap is LABEL_GAP and none is too low."""
+    """Return heights in points, given in rising order, moved until they are LABEL_GAP apart.
+
+    No height is moved below `floor`.
+    """
     groups: list[list[float]] = []
     for height in heights:
         groups.append([height, 1])
-        # A group is its middle and its size; two that touch become one about their common middle.
+        # A group is [its middle, its size]. Two groups that overlap become one around their mean.
         while len(groups) > 1:
             (below, many), (above, few) = groups[-2:]
             if above - below >= LABEL_GAP * (many + few) / 2:

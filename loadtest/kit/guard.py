@@ -1,7 +1,8 @@
-"""Ends programs whose starter is gone, however that went: also when it was killed.
+"""Ends programs whose starter has ended, even if the starter was killed.
 
-A process of its own, that is told of each program by a line on its standard input, "+ PID" or
-"- PID", and ends those that are left when that is closed. It starts nothing.
+It runs as a process of its own. The starter writes "+ PID" to its standard input for each program
+that it starts, and "- PID" when that program has ended. When its input is closed, it ends the
+programs that are left. It never starts a program.
 """
 
 import atexit
@@ -13,25 +14,25 @@ import sys
 import time
 from pathlib import Path
 
-#: Seconds that programs may take to end well.
+#: Seconds that programs may take to end after SIGTERM, before they are killed.
 PATIENCE = 10.0
 
 
-#: The process that watches, made with the first program that it is told of.
+#: The watching process. It is started with the first program.
 _watcher: "subprocess.Popen[str] | None" = None
 
 
 def watch(pid: int) -> None:
-    """End a program when this process is gone. It must lead a process group of its own."""
-    _say(f"+ {pid}")
+    """Have a program ended when this process ends. It must lead a process group of its own."""
+    _write(f"+ {pid}")
 
 
 def forget(pid: int) -> None:
-    """A program has ended: its number may be another one's soon."""
-    _say(f"- {pid}")
+    """Stop watching a program that has ended: its process id may be another one's soon."""
+    _write(f"- {pid}")
 
 
-def _say(line: str) -> None:
+def _write(line: str) -> None:
     global _watcher
     if _watcher is None:
         _watcher = subprocess.Popen(
@@ -51,7 +52,7 @@ def _close(watcher: "subprocess.Popen[str]") -> None:
 
 
 def main() -> None:
-    """Watch until standard input ends."""
+    """Watch until standard input is closed, then end all programs that are left."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     pids = set()

@@ -1,28 +1,28 @@
-"""Latencies in logarithmic classes: 128 of each power of two, so within 0.8 % anywhere.
+"""Counts latencies in logarithmic classes: 128 for each power of two, so within 0.8 % of the value.
 
-The layout of a high dynamic range histogram (Gil Tene's HdrHistogram), which the sign, exponent and
-leading bits of a 32-bit float are already: so whole arrays are sorted in at once. It holds no
-moments of time.
+This is the layout of a high dynamic range histogram (Gil Tene's HdrHistogram). The sign, exponent
+and leading bits of a 32-bit float are such a class already, so whole arrays are counted at once. It
+never knows when a value was measured.
 """
 
 from typing import Any
 
 import numpy as np
 
-#: Classes: floats from 0 up to 2^31.
+#: Number of classes, for floats from 0 up to 2^31.
 CLASSES = (127 + 31) * 128
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)
 
 
 class Histogram:
-    """Counts of values in us. Negative ones count as 0."""
+    """Counts of values in us. A negative value counts as 0."""
 
     def __init__(self, counts: Any = None) -> None:
         self.counts = np.zeros(CLASSES, dtype=np.int64) if counts is None else counts
 
     def add(self, values: Any) -> None:
-        """Count an array of values, whatever its shape."""
+        """Count an array of values in us, of any shape."""
         floats = np.maximum(values, 0).astype(np.float32).reshape(-1)
         classes = floats.view(np.int32) >> 16
         self.counts += np.bincount(classes, minlength=CLASSES)
@@ -35,13 +35,13 @@ class Histogram:
         return Histogram(self.counts - other.counts)
 
     def sparse(self) -> tuple[Any, Any]:
-        """Return the classes that have counts, and these: arrays of one length."""
+        """Return the classes that are not empty, and their counts: two arrays of one length."""
         found = np.flatnonzero(self.counts)
         return found, self.counts[found]
 
     @classmethod
     def of(cls, classes: Any, counts: Any) -> "Histogram":
-        """Return what `sparse` was made of."""
+        """Return the histogram with these classes and counts, as `sparse` returns them."""
         found = cls()
         found.counts[np.array(classes, dtype=np.int64)] = counts
         return found
@@ -52,7 +52,7 @@ class Histogram:
         return int(self.counts.sum())
 
     def percentile(self, percent: float) -> float:
-        """Return the value, in ms, that so many percent of all do not exceed; 0 without any."""
+        """Return the value in ms that so many percent of the values do not exceed; 0 if empty."""
         total = self.total
         if not total:
             return 0.0
@@ -61,16 +61,16 @@ class Histogram:
 
     @property
     def most(self) -> float:
-        """The largest value, in ms."""
+        """The largest value in ms."""
         found = np.flatnonzero(self.counts)
         return _upper(int(found[-1])) / 1000 if len(found) else 0.0
 
     def summary(self) -> dict[str, float]:
-        """Return percentiles and the maximum, in ms."""
+        """Return percentiles and the maximum in ms, by their names: p50, ..., max."""
         found = {f"p{percent:g}": round(self.percentile(percent), 3) for percent in PERCENTILES}
         return {**found, "max": round(self.most, 3)}
 
 
 def _upper(index: int) -> float:
-    """Return the largest value of a class."""
+    """Return the largest value, in us, of a class."""
     return float(np.array([((index + 1) << 16) - 1], dtype=np.int32).view(np.float32)[0])

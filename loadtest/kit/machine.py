@@ -1,4 +1,4 @@
-"""What a run is made on, and with: it stands in every report."""
+"""Describes the machine and the programs of a run, for its report."""
 
 import os
 import platform
@@ -13,12 +13,12 @@ from typing import Any
 import psutil
 import zmq
 
-#: Packages whose version may matter to a figure.
+#: Packages whose version may matter for a figure.
 PACKAGES = ("gevent", "gevent-websocket", "msgpack", "hiredis", "pyzmq", "flask")
 
 
 def machine() -> dict[str, Any]:
-    """Return the day, cores, model, memory and load, and the versions of what takes part."""
+    """Return the day, cores, processor, memory and load, and the versions of all programs used."""
     return {
         "date": time.strftime("%Y-%m-%d"),
         "cores": os.cpu_count(),
@@ -27,9 +27,9 @@ def machine() -> dict[str, Any]:
         "system": f"{platform.system()} {platform.release()}",
         "load_before": round(os.getloadavg()[0], 2),
         "python": platform.python_version(),
-        "redis": said("redis-server", "--version"),
-        "mosquitto": said("mosquitto", "-h").partition("\n")[0],
-        "nats": said("nats-server", "--version"),
+        "redis": output_of("redis-server", "--version"),
+        "mosquitto": output_of("mosquitto", "-h").partition("\n")[0],
+        "nats": output_of("nats-server", "--version"),
         "redis-py": version("redis"),
         "libzmq": zmq.zmq_version(),
         **{name: version(name) for name in PACKAGES},
@@ -37,7 +37,7 @@ def machine() -> dict[str, Any]:
 
 
 def _model() -> str:
-    """Return what the processor calls itself, where the system tells."""
+    """Return the processor's name, as far as the system knows it."""
     path = Path("/proc/cpuinfo")
     if path.exists():
         for line in path.read_text().splitlines():
@@ -46,15 +46,17 @@ def _model() -> str:
     return platform.processor() or platform.machine()
 
 
-def said(program: str, option: str) -> str:
-    """Return what a program answers, or that it is not here."""
+def output_of(program: str, option: str) -> str:
+    """Return what a program prints with an option, or "not installed"."""
     if shutil.which(program) is None:
         return "not installed"
     return subprocess.run([program, option], capture_output=True, text=True).stdout.strip()
 
 
 def shared_out() -> tuple[Sequence[int], Sequence[int]]:
-    """Return the cores for a server and those for its clients: none, which is all, where there is
-    nothing to share out."""
+    """Return the cores for a server and those for its clients.
+
+    Both are empty, which stands for all cores, on a machine with a single core.
+    """
     cores = sorted(os.sched_getaffinity(0))
     return (cores[:1], cores[1:]) if len(cores) > 1 else ((), ())

@@ -1,6 +1,6 @@
-"""How command lines read their values: what makes no sense is refused in one sentence.
+"""Reads the values of command line options, and refuses bad ones in one sentence.
 
-Each function is what argparse takes as the `type` of an option, or returns it.
+Each function is an argument for `type` of argparse's add_argument, or returns one.
 """
 
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def whole(low: int, high: int) -> Callable[[str], int]:
-    """Take whole numbers from `low` to `high`."""
+    """Return a type of option: whole numbers from `low` to `high`."""
 
     def convert(text: str) -> int:
         if not text.isdecimal() or not low <= int(text) <= high:
@@ -21,7 +21,7 @@ def whole(low: int, high: int) -> Callable[[str], int]:
 
 
 def amount(low: float, high: float) -> Callable[[str], float]:
-    """Take numbers from `low` to `high`."""
+    """Return a type of option: numbers from `low` to `high`."""
 
     def convert(text: str) -> float:
         try:
@@ -36,7 +36,7 @@ def amount(low: float, high: float) -> Callable[[str], float]:
 
 
 def folder(text: str) -> Path:
-    """Take a folder into which something is to be written, and make it."""
+    """Return the folder with this path, made if it does not exist. It must be writable."""
     path = Path(text)
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -48,7 +48,7 @@ def folder(text: str) -> Path:
 
 
 def file(text: str) -> Path:
-    """Take a file that is to be written, and make its folder."""
+    """Return the path of a file to be written, and make its folder."""
     if os.path.isdir(text):
         raise ArgumentTypeError(f"{text} is a folder, and no file")
     return folder(os.path.dirname(text) or ".") / os.path.basename(text)

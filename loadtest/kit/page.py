@@ -1,6 +1,6 @@
-"""What is kept of a measurement: JSON with all of it, and a page that needs no other file.
+"""Writes the results of a measurement: as JSON, and as a page that needs no other file.
 
-Headings, cells and parts of a page are HTML already; names and values of facts are not.
+Headings, cells and parts of a page are given as HTML; names and values of facts as plain text.
 """
 
 import json
@@ -36,19 +36,19 @@ _PAGE = """<!doctype html>
 
 
 def page(title: str, command: str, parts: Iterable[str], machine: Mapping[str, Any]) -> str:
-    """Return a page as HTML: the command that made it, its parts, and what it was made on."""
-    said = [f"<p><code>{escape(command)}</code></p>", *parts, "<h2>Made on</h2>", facts(machine)]
-    return _PAGE.format(title=escape(title), parts="\n".join(said))
+    """Return a page as HTML: the command that made it, its parts, and the machine."""
+    all_parts = [f"<p><code>{escape(command)}</code></p>", *parts, "<h2>Made on</h2>"]
+    return _PAGE.format(title=escape(title), parts="\n".join([*all_parts, facts(machine)]))
 
 
 def facts(found: Mapping[str, Any]) -> str:
-    """Return a list of names and values."""
+    """Return names and values as an HTML list."""
     rows = (f"<dt>{escape(name)}</dt><dd>{escape(str(n))}</dd>" for name, n in found.items())
     return f"<dl>{''.join(rows)}</dl>"
 
 
 def table(headings: Iterable[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a table, of which all columns but the first are numbers."""
+    """Return an HTML table. All columns except the first hold numbers."""
     head = "".join(f"<th>{heading}</th>" for heading in headings)
     body = "".join(
         "<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>\n" for row in rows
@@ -57,5 +57,5 @@ def table(headings: Iterable[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def write_json(path: Path, found: Any) -> None:
-    """Write a file."""
+    """Write a value to a file as JSON."""
     path.write_text(json.dumps(found, indent=1) + "\n")

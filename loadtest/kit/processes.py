@@ -1,7 +1,7 @@
-"""Programs that are started here: the one way to start, to hear, to watch and to end them.
+"""Starts programs, reads their output, watches and ends them. All programs are started here.
 
-No program outlives this process, however that ends (guard.py); and none gets an option by an
-environment variable that nobody meant for it.
+No program outlives this process, whatever ends it (guard.py). And no program inherits an
+environment variable that would be an option for it.
 """
 
 import contextlib
@@ -24,14 +24,14 @@ from loadtest.kit import guard, signals
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
-#: Seconds that a program may take to start and to end well, on a machine that is busy.
+#: Seconds that a program may take to start and to end, on a busy machine.
 START, PARTING = 30.0, 10.0
 
-#: Descriptors of a process that are no sockets of its clients.
+#: File descriptors that a process needs besides the sockets of its clients.
 SPARE_DESCRIPTORS = 64
 
-#: All that a program gets of this environment. None of the server's options is among them, nor
-#: will be one that it gets later: tests/test_files.py holds this.
+#: The environment variables that a program inherits. No option of the server may be among them:
+#: tests/test_files.py checks this.
 PASSED_ON = (
     "PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH",
     "PYTHONDONTWRITEBYTECODE",
@@ -39,18 +39,20 @@ PASSED_ON = (
 
 
 class Trouble(Exception):
-    """Something cannot be measured, as a program does not start or has ended. The text is one
-    sentence for people, without a full stop."""
+    """Something cannot be measured, for example because a program has ended.
+
+    The text is a sentence for people, without its full stop.
+    """
 
 
 def clean_environment() -> dict[str, str]:
-    """Return what a program gets of this environment."""
+    """Return the environment variables that a program inherits."""
     return {name: os.environ[name] for name in PASSED_ON if name in os.environ}
 
 
 def find(program: str, package: str) -> str:
-    """Return the path of a program. Raises Trouble, which names Debian's package."""
-    # Servers are often where only root's PATH looks.
+    """Return the path of a program. Raises Trouble with the name of its Debian package."""
+    # Servers are often in a folder that is only on root's PATH.
     path = shutil.which(program) or shutil.which(program, path="/usr/sbin")
     if path is None:
         raise Trouble(f"{program} is not installed (Debian: apt-get install {package})")
@@ -58,33 +60,33 @@ def find(program: str, package: str) -> str:
 
 
 class Program:
-    """A program that runs; as a context manager it ends with the block.
+    """A running program; as a context manager it ends with the block.
 
-    `process` is it, for who looks at it or does things to it; `name` is what sentences call it. It
-    runs on `cpus`, or on all; `environment` is added to the clean one; with `hears` it has a
-    standard input, see `tell`; `prepare` is called in the new process. Raises Trouble where there
-    is no such program.
+    `process` is its process, and `name` its name in sentences for people. `cpus` are the cores it
+    may run on (none given: all). `environment` is added to the inherited variables. `with_input`
+    gives it a standard input, see `send`. `prepare` is called in the new process before the program
+    starts. Raises Trouble if there is no such program.
     """
 
     def __init__(
         self, command: Sequence[str], name: str, *, cpus: Sequence[int] = (),
-        environment: Mapping[str, str] | None = None, hears: bool = False,
+        environment: Mapping[str, str] | None = None, with_input: bool = False,
         prepare: Callable[[], None] | None = None, folder: Path = ROOT,
     ) -> None:  # fmt: skip
         self.command, self.name = list(command), name
-        # Files and not pipes: what nobody reads would stop it in the end.
+        # They are files, since a pipe that nobody reads would stop the program when it is full.
         self._output, self._errors = tempfile.TemporaryFile("a+b"), tempfile.TemporaryFile("a+b")
-        #: How much of its output was read.
+        #: Number of bytes of its output that were read.
         self._at = 0
         try:
             self.process = psutil.Popen(
                 self.command,
                 cwd=folder,
                 env={**clean_environment(), **(environment or {})},
-                stdin=subprocess.PIPE if hears else subprocess.DEVNULL,
+                stdin=subprocess.PIPE if with_input else subprocess.DEVNULL,
                 stdout=self._output,
                 stderr=self._errors,
-                # Ctrl-C is for us, who end it in good order.
+                # Ctrl-C must reach this process only, which then ends the program.
                 start_new_session=True,
                 preexec_fn=prepare,
             )
@@ -94,7 +96,7 @@ class Program:
             raise Trouble(f"{name} cannot be started: {error}") from error
         guard.watch(self.process.pid)
         if cpus:
-            # At once, before it has threads or children, which inherit it.
+            # This must happen before it has threads or children, which inherit it.
             os.sched_setaffinity(self.process.pid, cpus)
 
     def __enter__(self) -> "Program":
@@ -104,11 +106,14 @@ class Program:
         self.end()
 
     def line(self, seconds: float = 0.0) -> str | None:
-        """Return the next line of its standard output, or None where none comes in so many
-        seconds, or any more. Raises Interrupted."""
+        """Return the next line of its standard output.
+
+        Returns None if no line comes within so many seconds, or the program has ended. Raises
+        Interrupted.
+        """
         until = time.monotonic() + seconds
         while True:
-            # What it said before its end is there once it has ended.
+            # This is asked before the output is read, so that its last lines are not missed.
             over = self.process.poll() is not None or time.monotonic() >= until
             line, newline, _ = _read(self._output, self._at).partition(b"\n")
             if newline:
@@ -119,25 +124,29 @@ class Program:
             signals.sleep(signals.LOOK)
 
     def ready(self, pattern: str, seconds: float = START) -> re.Match[str]:
-        """Return the first line of its standard output with a pattern in it. Raises Trouble where
-        none comes, and Interrupted."""
+        """Wait for a line of its standard output that matches a pattern; return the match.
+
+        Raises Trouble if no such line comes within so many seconds, and Interrupted.
+        """
         until = time.monotonic() + seconds
         while (line := self.line(until - time.monotonic())) is not None:
             if found := re.search(pattern, line):
                 return found
         raise Trouble(f"{self.name} does not start: {self.last_words()}")
 
-    def tell(self, what: dict[str, Any]) -> None:
-        """Send it a line of JSON; to one that has ended it makes no difference."""
+    def send(self, what: dict[str, Any]) -> None:
+        """Write a line of JSON to its standard input. Does nothing if it has ended."""
         assert self.process.stdin is not None
-        # Its end is noticed, and told, where its answer is waited for.
+        # Its end is noticed and reported by whoever waits for its answer.
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.write(json.dumps(what).encode() + b"\n")
             self.process.stdin.flush()
 
     def wait(self, seconds: float) -> bool:
-        """Wait for its end; return False where it does not come in so many seconds. Raises
-        Interrupted."""
+        """Wait for its end; return False if it does not end within so many seconds.
+
+        Raises Interrupted.
+        """
         until = time.monotonic() + seconds
         while self.process.poll() is None:
             if time.monotonic() >= until:
@@ -146,27 +155,29 @@ class Program:
         return True
 
     def errors(self) -> str:
-        """Return what it has written to standard error."""
+        """Return all that it has written to standard error."""
         return _read(self._errors).decode(errors="replace")
 
     def death(self) -> str:
-        """Return a sentence about how it has ended, if it has."""
+        """Return a sentence that says how it has ended, or an empty text while it runs."""
         status = self.process.poll()
         if status is None:
             return ""
         how = f"by signal {-status}" if status < 0 else f"with exit status {status}"
-        said = _telling(self.errors())
-        return f"{self.name} ended {how}" + (f": {said}" if said else "")
+        error = _best_line(self.errors())
+        return f"{self.name} ended {how}" + (f": {error}" if error else "")
 
     def last_words(self) -> str:
-        """Return the line that tells most of all it has written: an error, or the last one."""
+        """Return the most useful line of its output: its last error, or else the last line."""
         status = self.process.poll()
         ended = f"it ended with exit status {status}" if status is not None else "it says nothing"
-        return _telling(_read(self._output).decode(errors="replace") + self.errors()) or ended
+        return _best_line(_read(self._output).decode(errors="replace") + self.errors()) or ended
 
     def end(self, patience: float = PARTING) -> None:
-        """End it, as an operator would, and after so many seconds by force; what it has started
-        and left behind too."""
+        """End it with SIGTERM, and after `patience` seconds by force.
+
+        Processes that it has started and left behind are killed too.
+        """
         if self._output.closed:
             return
         if self.process.poll() is None:
@@ -175,12 +186,12 @@ class Program:
             with contextlib.suppress(psutil.TimeoutExpired):
                 self.process.wait(patience)
         with contextlib.suppress(ProcessLookupError):
-            # Mostly there is nobody left.
+            # Usually no process of its group is left.
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         guard.forget(self.process.pid)
         if self.process.stdin is not None:
-            # What it was still to be told is told to nobody.
+            # Lines that it has not read are lost.
             with contextlib.suppress(BrokenPipeError):
                 self.process.stdin.close()
         self._output.close()
@@ -188,16 +199,17 @@ class Program:
 
 
 def _read(file: IO[bytes], begin: int = 0) -> bytes:
-    """Return what a file has from there on; its own position is the program's too."""
+    """Return a file's bytes from an offset. The file's position is left alone: the program
+    shares it."""
     size = os.fstat(file.fileno()).st_size
     return os.pread(file.fileno(), max(size - begin, 0), begin)
 
 
-def _telling(text: str) -> str:
-    """Return the last line that is about an error, or the last one, if there is any."""
+def _best_line(text: str) -> str:
+    """Return the last line about an error, or else the last line, or an empty text."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    telling = [line for line in lines if "Error" in line or "in use" in line]
-    return (telling or lines or [""])[-1]
+    errors = [line for line in lines if "Error" in line or "in use" in line]
+    return (errors or lines or [""])[-1]
 
 
 def children(process: psutil.Process) -> dict[psutil.Process, list[str]]:
@@ -212,7 +224,10 @@ def children(process: psutil.Process) -> dict[psutil.Process, list[str]]:
 
 
 def cost(processes: Iterable[psutil.Process]) -> tuple[float, float]:
-    """Return CPU seconds (user and system) and memory (MB, resident) of those that still run."""
+    """Return the CPU seconds (user and system) and the MB of resident memory of processes.
+
+    Processes that have ended count as nothing.
+    """
     cpu = memory = 0.0
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
@@ -223,8 +238,10 @@ def cost(processes: Iterable[psutil.Process]) -> tuple[float, float]:
 
 
 def raise_descriptor_limit() -> int:
-    """Allow this process, and those that it starts, as many descriptors as may be; return the
-    number."""
+    """Raise this process's limit of file descriptors as far as it goes, and return the limit.
+
+    Programs that it starts inherit the limit.
+    """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return hard

@@ -1,7 +1,7 @@
-"""Ctrl-C and its kin: SIGINT, SIGTERM and SIGHUP mean the same to every program here.
+"""Ctrl-C: SIGINT, SIGTERM and SIGHUP mean the same to every program here.
 
-An exception out of nowhere would leave files, programs and sums half done. So a signal is only
-remembered, and raised as Interrupted by `check`, which everybody calls who waits for something.
+An exception at an arbitrary place would leave files, programs and sums in a bad state. So a signal
+is only remembered; `check`, which all loops that wait must call, raises it as Interrupted.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ class Interrupted(Exception):
 
 @contextlib.contextmanager
 def remembered() -> Iterator[None]:
-    """Let signals do nothing within the block but to be remembered. For the main thread."""
+    """Only remember signals while the block runs. To be used in the main thread."""
     global _came
     _came = 0
     before = {number: signal.signal(number, _note) for number in _ALL}
@@ -52,7 +52,7 @@ def check() -> None:
 
 
 def sleep(seconds: float) -> None:
-    """Wait. Raises Interrupted."""
+    """Wait for some seconds. Raises Interrupted."""
     until = time.monotonic() + seconds
     check()
     while (left := until - time.monotonic()) > 0:
@@ -61,6 +61,6 @@ def sleep(seconds: float) -> None:
 
 
 def leave_to_parent() -> None:
-    """Let what a terminal sends to all its processes not end this one: its parent does."""
+    """Ignore the signals that a terminal sends to all its processes: the parent ends this one."""
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)

@@ -1,14 +1,14 @@
-"""What is said in a terminal, or in whatever standard output is."""
+"""Prints sentences and tables to standard output, which may be a terminal."""
 
 from rich.console import Console
 from rich.table import Table
 
-#: Characters of a line, off a terminal: a file is as wide as it needs to be.
+#: Characters that a line may have if standard output is no terminal.
 WIDTH = 250
 
 
 class Terminal:
-    """Standard output."""
+    """Standard output, as wide as the terminal; see WIDTH."""
 
     def __init__(self) -> None:
         self.console = Console(highlight=False)

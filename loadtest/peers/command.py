@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from loadtest.kit import signals
-from loadtest.kit.machine import machine, said
+from loadtest.kit.machine import machine, output_of
 from loadtest.kit.options import amount, file, folder, whole
 from loadtest.kit.page import write_json
 from loadtest.kit.processes import SPARE_DESCRIPTORS, raise_descriptor_limit
@@ -87,7 +87,7 @@ def _versions() -> dict[str, str]:
     """Return the versions of what the peers are made of."""
     found = json.loads((SERVERS / "package.json").read_text())["dependencies"]
     if shutil.which("node"):
-        found["node"] = said("node", "--version")
+        found["node"] = output_of("node", "--version")
     if PYTHON.exists():
         listed = [str(PYTHON), "-m", "pip", "list", "--format=json", "--disable-pip-version-check"]
         for package in json.loads(subprocess.run(listed, capture_output=True).stdout):

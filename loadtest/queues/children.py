@@ -1,4 +1,7 @@
-"""The programs of one point, brokers and workers: who waits for one notices the end of any."""
+"""The programs of one point, brokers and workers. While one is waited for, the end of any is seen.
+
+A point is one series measured with one number of clients.
+"""
 
 import json
 import time
@@ -9,12 +12,12 @@ from typing import Any
 from loadtest.kit import brokers, signals
 from loadtest.kit.processes import Program, Trouble
 
-#: Seconds between two looks at everything.
+#: Seconds between two looks at all programs.
 LOOK_S = 0.05
 
 
 class Children:
-    """All programs of one point; they end with the block."""
+    """All programs of one point. They end with the block."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()
@@ -27,21 +30,21 @@ class Children:
         self._stack.close()
 
     def broker(self, url: str) -> brokers.Started:
-        """Start the brokers that a URL without hosts names."""
+        """Start the brokers that a URL without hosts names; return their URL and the programs."""
         url, programs = brokers.start(self._stack, url)
         self._all += programs
         return url, programs
 
     def worker(self, name: str, command: list[str]) -> Program:
         """Start a worker. Raises Trouble."""
-        program = self._stack.enter_context(Program(command, name, hears=True))
+        program = self._stack.enter_context(Program(command, name, with_input=True))
         self._all.append(program)
         return program
 
     def wait(self, done: Callable[[], bool], seconds: float, missing: str) -> None:
-        """Return once `done()` is true; raise Trouble(missing) if it is not within `seconds`.
+        """Wait until `done()` is true. After so many seconds raise Trouble with the text `missing`.
 
-        Raises Trouble also where a program ends, and Interrupted.
+        Raises Trouble also when a program ends, and Interrupted.
         """
         deadline = time.monotonic() + seconds
         while not done():
@@ -51,7 +54,7 @@ class Children:
             signals.sleep(LOOK_S)
 
     def sleep(self, seconds: float) -> None:
-        """Wait, but raise what `wait` does."""
+        """Wait for some seconds. Raises Trouble when a program ends, and Interrupted."""
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
             self._look()
@@ -60,10 +63,13 @@ class Children:
     def _look(self, besides: Program | None = None) -> None:
         for child in self._all:
             if child is not besides and (death := child.death()):
-                raise Trouble(_told(child) or death)
+                raise Trouble(_reported_trouble(child) or death)
 
     def answers(self, workers: list[Program], seconds: float) -> list[dict[str, Any]]:
-        """Return the next line of JSON of each worker."""
+        """Wait for a line of JSON from each worker, and return what they say, in their order.
+
+        Raises Trouble after so many seconds, and when a worker reports trouble.
+        """
         found: dict[Program, dict[str, Any]] = {}
 
         def all_there() -> bool:
@@ -71,7 +77,7 @@ class Children:
                 if worker not in found and (line := worker.line()):
                     found[worker] = json.loads(line)
                     if trouble := found[worker].get("trouble"):
-                        # Where a broker of ours has died, that is the cause, and told instead.
+                        # If another program has died, that is the cause, and is raised instead.
                         signals.sleep(LOOK_S)
                         self._look(besides=worker)
                         raise Trouble(trouble)
@@ -81,8 +87,8 @@ class Children:
         return [found[worker] for worker in workers]
 
 
-def _told(child: Program) -> str:
-    """Return the trouble that a worker told of before its end, if it did."""
+def _reported_trouble(child: Program) -> str:
+    """Return the trouble that a worker reported before it ended, or an empty text."""
     while line := child.line():
         if line.startswith('{"trouble"'):
             return str(json.loads(line)["trouble"])

@@ -1,7 +1,7 @@
-"""Those who publish and hear for the benchmark: the game's own brokers, and redis-py twice.
+"""The benchmark's publishers and subscribers: the game's own brokers, and redis-py in two ways.
 
-They count nothing and know nothing of stamps. A connection's error is raised by redis-py; the
-game's brokers mend themselves, and tell by `dropped`, `cuts` and `trouble`.
+They never count messages and never read stamps. redis-py raises errors of its connection. The
+game's brokers reconnect by themselves; `dropped`, `cuts` and `trouble` say what it cost.
 """
 
 import time
@@ -12,54 +12,54 @@ import redis
 
 from brokers import Message, open_broker
 
-#: What the buffered publisher sends in one go: so many messages, or those of so many seconds.
+#: The buffered publisher sends after so many messages, or after so many seconds.
 BUFFER_MESSAGES = 1000
 BUFFER_S = 0.2
 
-#: Seconds in which a broker of the game must take a message again, or it counts as gone.
+#: Seconds within which a broker of the game must accept a message, or it counts as gone.
 GONE_S = 3.0
 
 
 class Publisher:
-    """What a publishing process needs of a broker."""
+    """A connection that publishes."""
 
-    #: Sends a payload on a channel, or leaves it to be sent; returns False where that cannot be.
+    #: Sends or queues a payload on a channel; returns False if that is impossible now.
     publish: Callable[[str, bytes], bool]
 
     def dropped(self) -> int:
-        """Return how many messages it knows to be lost, those refused included."""
+        """Return how many messages it knows to be lost, including those that it refused."""
         return 0
 
     def cuts(self) -> int:
-        """Return how often its link was lost and came back."""
+        """Return how often its connection was lost and made again."""
         return 0
 
     def sleep(self, seconds: float) -> None:
-        """Wait, and do meanwhile what else is to be done."""
+        """Wait for some seconds, and send what is buffered for long enough."""
         time.sleep(seconds)
 
     def trouble(self) -> str:
-        """Return why it does not work any more, if so."""
+        """Return a sentence that says why it no longer works, or an empty text."""
         return ""
 
 
 class BrokerClient(Publisher):
-    """A broker of the game, used as a node would use it; it can also hear."""
+    """A broker of the game, used as a node uses it. It can also subscribe."""
 
     def __init__(self, url: str) -> None:
         self._broker = open_broker(url)
-        # What is called for every message is the broker's own, so that nothing of ours is measured.
+        # These methods are called for each message, so no function of this module is in between.
         self.publish = self._broker.publish
         self._receive = self._broker.receive
-        #: How often it told of a gap.
+        #: Number of Resets received.
         self.resets = 0
 
     def subscribe(self, channels: Iterable[str]) -> None:
-        """Ask for the messages of these channels too."""
+        """Subscribe to these channels too."""
         self._broker.subscribe(*channels)
 
     def receive(self, timeout: float) -> bytes | None:
-        """Return the next payload, or None after `timeout` seconds or at a Reset."""
+        """Return the next payload; None after `timeout` seconds, or for a Reset."""
         item = self._receive(timeout)
         if isinstance(item, Message):
             return item.payload
@@ -77,7 +77,7 @@ class BrokerClient(Publisher):
         return self._broker.counters.reconnects
 
     def trouble(self) -> str:
-        # It never raises a connection's error, but it refuses what it cannot send.
+        # It never raises errors of its connection, but refuses messages that it cannot send.
         deadline = time.monotonic() + GONE_S
         while not self._broker.publish("two-queues:end", b""):
             if time.monotonic() > deadline:
@@ -87,7 +87,7 @@ class BrokerClient(Publisher):
 
 
 class RedisPublisher(Publisher):
-    """redis-py, one round trip a message."""
+    """redis-py with one round trip for each message."""
 
     def __init__(self, url: str) -> None:
         self._redis = redis.Redis.from_url(url)
@@ -99,7 +99,7 @@ class RedisPublisher(Publisher):
 
 
 class BufferedRedisPublisher(Publisher):
-    """redis-py with a pipeline: one round trip for BUFFER_MESSAGES, or for those of BUFFER_S."""
+    """redis-py with a pipeline: one round trip after BUFFER_MESSAGES, or after BUFFER_S."""
 
     def __init__(self, url: str) -> None:
         client = redis.Redis.from_url(url)
@@ -122,7 +122,7 @@ class BufferedRedisPublisher(Publisher):
         super().sleep(seconds)
 
 
-#: What a worker may be told to use -> what it is.
+#: Name in a worker's configuration -> class of its publishers.
 PUBLISHERS: dict[str, type[Publisher]] = {
     "broker": BrokerClient,
     "redis-py": RedisPublisher,

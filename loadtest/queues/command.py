@@ -1,7 +1,7 @@
-"""The command line: which points are measured, what is printed, and how it ends.
+"""The command line: chooses the points to measure, prints them, and decides the exit status.
 
-Exit status 0 where everything asked for was measured and adds up, 1 where something was not, 2 for
-options that make no sense, 130 after Ctrl-C. Whatever was measured is reported in any case.
+The exit status is 0 if everything was measured and adds up, 1 if something did not, 2 for bad
+options, 130 after Ctrl-C. Whatever was measured is reported in any case.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from typing import Any
 
 from brokers.base import PAYLOAD_LIMIT, bare
 from loadtest.kit import signals
-from loadtest.kit.machine import machine, said
+from loadtest.kit.machine import machine, output_of
 from loadtest.kit.options import amount, file, folder, whole
 from loadtest.kit.page import write_json
 from loadtest.kit.processes import Trouble
@@ -24,12 +24,12 @@ from loadtest.queues.measure import Options, measure
 from loadtest.queues.series import SERIES
 from loadtest.queues.stamp import STAMP
 
-#: Clients that one run may have: a publisher's number is part of each message, in 16 bits.
+#: Clients that a run may have: a publisher's number has 16 bits in each message.
 CLIENTS_LIMIT = 1000
 
 
 def _clients(text: str) -> list[int]:
-    """Return the numbers that "4", "1-4" or "1,2,8" names."""
+    """Return the numbers that a text such as "4", "1-4" or "1,2,8" names, in order."""
     found: set[int] = set()
     for part in text.split(","):
         first, dash, last = part.partition("-")
@@ -46,7 +46,7 @@ def _clients(text: str) -> list[int]:
 
 
 def _series(text: str) -> list[str]:
-    """Return the names of series in a list with commas."""
+    """Return the names of series in a text with commas; "all" names all of them."""
     names = list(SERIES) if text == "all" else text.split(",")
     for name in names:
         if name not in SERIES:
@@ -136,12 +136,12 @@ def _line(point: dict[str, Any]) -> str:
 
 
 def _check(point: dict[str, Any]) -> None:
-    """Raise Trouble for a point whose account is not one."""
+    """Raise Trouble if the account of a point's messages shows a fault."""
     account, where = point["account"], f"{point['series']} with {point['clients']} clients"
     if not account["adds_up"]:
         raise Trouble(f"{where}: the account does not add up: {account}")
     if account["silent"]:
-        raise Trouble(f"{where}: {account['lost']} messages were lost and nobody was told")
+        raise Trouble(f"{where}: {account['lost']} messages were lost without a Reset")
     if not account["delivered"]:
         raise Trouble(f"{where}: nothing was delivered")
 
@@ -149,15 +149,15 @@ def _check(point: dict[str, Any]) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Measure what the command line asks for; return the exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    told = parser().parse_args(arguments)
+    given = parser().parse_args(arguments)
     options = Options(
-        seconds=told.num_seconds,
-        channels=told.num_channels,
-        size=told.message_size,
-        warm_up=told.warm_up,
-        rate=told.rate,
-        redis=told.redis or "",
-        zeromq=told.zeromq or "",
+        seconds=given.num_seconds,
+        channels=given.num_channels,
+        size=given.message_size,
+        warm_up=given.warm_up,
+        rate=given.rate,
+        redis=given.redis or "",
+        zeromq=given.zeromq or "",
     )
     run: dict[str, Any] = {
         "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -165,17 +165,17 @@ def main(arguments: list[str] | None = None) -> int:
         "options": {
             name: value for name, value in vars(options).items() if name not in ("redis", "zeromq")
         },
-        "machine": {**machine(), "go": said(golang.find_go(), "version")},
+        "machine": {**machine(), "go": output_of(golang.find_go(), "version")},
         "points": [],
         "troubles": [],
     }
     with signals.remembered(), tempfile.TemporaryDirectory(prefix="two-queues-") as folder:
-        status = _measure_all(told.series, told.num_clients, options, run, Path(folder))
-    if told.json:
-        write_json(told.json, run)
-    if told.report:
-        report.write(run, told.report)
-        print(f"The report is {told.report / 'index.html'}.")
+        status = _measure_all(given.series, given.num_clients, options, run, Path(folder))
+    if given.json:
+        write_json(given.json, run)
+    if given.report:
+        report.write(run, given.report)
+        print(f"The report is {given.report / 'index.html'}.")
     return status
 
 
@@ -186,7 +186,10 @@ def _measure_all(
     run: dict[str, Any],
     folder: Path,
 ) -> int:
-    """Measure series after series into `run`; one in trouble does not keep the others from it."""
+    """Measure one series after the other into `run`, and return the exit status.
+
+    A series in trouble ends early, and the next one is measured.
+    """
     try:
         worker = ""
         for name in names:

@@ -1,14 +1,13 @@
-"""What the reports of all workers of a point come to: rates, losses, latencies.
+"""Computes the figures of a point from the reports of its workers: rates, losses, latencies.
 
-Pure arithmetic. Of the messages accepted, each is due at each subscriber; so
+It is pure arithmetic. Each message that a broker accepted is due at each subscriber:
 
-    sent x subscribers = delivered + counted drops + lost
+    sent x subscribers = delivered + dropped + lost
 
-where `delivered` counts each message once by its number, `counted drops` are those that a broker
-itself counted, and what neither explains is `lost`. A broker that cannot count what a gap cost
-tells of the gap by a Reset: `silent` says that a subscriber lost messages and was told of none.
-`adds_up` says that no number came that nobody sent, and that no broker counted more drops than
-there were.
+`delivered` counts each message once, by its number; `dropped` are the drops that the brokers
+counted; the rest is `lost`. A broker that cannot count the messages of a gap reports the gap by a
+Reset: `silent` says that a subscriber lost messages and got no Reset. `adds_up` says that no
+message came which nobody sent, and that no broker counted more drops than there were.
 """
 
 from collections.abc import Iterable
@@ -19,8 +18,10 @@ from loadtest.kit.histogram import Histogram
 
 
 def percentiles(latencies: Iterable[dict[Any, int]]) -> dict[str, float | None]:
-    """Return percentile -> milliseconds, of what several workers counted: class -> messages; None
-    if they counted nothing."""
+    """Return percentile -> milliseconds; None for each percentile if nothing was counted.
+
+    `latencies` holds for each subscriber: class of a Histogram -> messages.
+    """
     found = Histogram()
     for latency in latencies:
         found += Histogram.of([int(name) for name in latency], list(latency.values()))
@@ -30,20 +31,20 @@ def percentiles(latencies: Iterable[dict[Any, int]]) -> dict[str, float | None]:
 
 
 def account(
-    sending: list[dict[str, int]], since: list[dict[str, int]], heard: list[dict[str, Any]]
+    sending: list[dict[str, int]], since: list[dict[str, int]], received: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Return where every message has gone.
+    """Return what became of all messages.
 
-    `sending` and `since` are of each publisher: what it said when it stopped, and after the end;
-    `heard` is of each subscriber.
+    `sending` and `since` have a report of each publisher: when it stopped, and after the end.
+    `received` has a report of each subscriber.
     """
-    subscribers = len(heard)
+    subscribers = len(received)
     sent = sum(one["sent"] for one in sending)
     due = sent * subscribers
-    delivered = sum(sum(one["delivered"]) for one in heard)
+    delivered = sum(sum(one["delivered"]) for one in received)
     dropped_before = sum(one["dropped"] for one in since)
-    dropped = sum(one["dropped"] for one in heard) + subscribers * dropped_before
-    impossible = sum(one["impossible"] for one in heard)
+    dropped = sum(one["dropped"] for one in received) + subscribers * dropped_before
+    impossible = sum(one["impossible"] for one in received)
     lost = due - delivered - dropped
     return {
         "sent": sent,
@@ -52,14 +53,14 @@ def account(
         "delivered": delivered,
         "dropped": dropped,
         "lost": lost,
-        "duplicates": sum(one["duplicates"] for one in heard),
-        "foreign": sum(one["foreign"] for one in heard),
+        "duplicates": sum(one["duplicates"] for one in received),
+        "foreign": sum(one["foreign"] for one in received),
         "impossible": impossible,
-        "cuts": sum(one["cuts"] for one in (*since, *heard)),
-        "resets": sum(one["resets"] for one in heard),
+        "cuts": sum(one["cuts"] for one in (*since, *received)),
+        "resets": sum(one["resets"] for one in received),
         "silent": any(
             sum(one["delivered"]) + one["dropped"] + dropped_before < sent and not one["resets"]
-            for one in heard
+            for one in received
         ),
         "adds_up": lost >= 0 and impossible == 0,
     }
@@ -68,19 +69,22 @@ def account(
 def figures(
     sending: list[dict[str, int]],
     since: list[dict[str, int]],
-    heard: list[dict[str, Any]],
+    received: list[dict[str, Any]],
     seconds: int,
 ) -> dict[str, Any]:
-    """Return all figures of a point but its CPU; rates are messages a second."""
-    samples = [count for one in heard for count in one["per_second"]]
-    each = [sum(one["per_second"]) / seconds for one in heard]
+    """Return all figures of a point except its CPU. Rates are in messages a second.
+
+    The first three arguments are those of `account`; `seconds` is the length of the window.
+    """
+    samples = [count for one in received for count in one["per_second"]]
+    each = [sum(one["per_second"]) / seconds for one in received]
     return {
         "per_client": median(samples),
         "per_client_least": min(each),
         "per_client_most": max(each),
         "deliveries": sum(each),
         "publishes": sum(one["counted"] for one in sending) / seconds,
-        "account": account(sending, since, heard),
-        "latency_ms": percentiles(one["latency"] for one in heard),
-        "samples": [one["per_second"] for one in heard],
+        "account": account(sending, since, received),
+        "latency_ms": percentiles(one["latency"] for one in received),
+        "samples": [one["per_second"] for one in received],
     }

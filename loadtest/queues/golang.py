@@ -7,22 +7,22 @@ from pathlib import Path
 
 from loadtest.kit.processes import ROOT, Program, Trouble
 
-#: Where Go's own installer puts it, which is not on every PATH.
+#: Where Go's own installer puts the program, which is not on every PATH.
 USUAL = "/usr/local/go/bin/go"
 
 
 def find_go() -> str:
-    """Return the program, or just its name where there is none."""
+    """Return the path of the program `go`, or its name if it is not found."""
     return shutil.which("go") or (USUAL if os.access(USUAL, os.X_OK) else "go")
 
 
 def build(folder: Path) -> str:
-    """Return the worker's program, built into a folder. Raises Trouble and Interrupted."""
+    """Build the worker into a folder; return its path. Raises Trouble and Interrupted."""
     worker = folder / "worker"
-    # Without cgo no C compiler is needed, and without the version control's stamp no git.
+    # So it needs neither a C compiler nor git.
     command = [find_go(), "build", "-buildvcs=false", "-o", str(worker), "."]
     try:
-        # Where Go has its caches, and whom it asks for packages, stands in the environment.
+        # The environment says where Go has its caches, and where it gets packages.
         building = Program(
             command, "go build", environment={**os.environ, "CGO_ENABLED": "0"},
             folder=ROOT / "loadtest" / "go",

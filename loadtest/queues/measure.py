@@ -1,4 +1,4 @@
-"""One point of one series: its processes, its seconds, its figures."""
+"""Measures one point: one series with one number of clients."""
 
 import json
 import random
@@ -16,10 +16,10 @@ from loadtest.queues.series import Series
 from loadtest.queues.stamp import SECOND
 from loadtest.queues.worker import DRAIN_S
 
-#: Seconds between the word to start and the start.
+#: Seconds between the message to the workers when to begin, and the beginning.
 LEAD_S = 0.15
 
-#: Seconds that a worker may be late with an answer, on a machine with more of them than cores.
+#: Seconds by which a worker's answer may be late on a machine with fewer cores than workers.
 LATE_S = 30.0
 
 PYTHON = (sys.executable, "-m", "loadtest.queues.worker")
@@ -27,7 +27,12 @@ PYTHON = (sys.executable, "-m", "loadtest.queues.worker")
 
 @dataclass(frozen=True)
 class Options:
-    """What the user chose for all points; `rate` is messages a second per publisher, 0 for all."""
+    """What the user chose for all points.
+
+    `seconds` are measured after `warm_up` seconds, `size` is the bytes of a message, and `rate` the
+    messages a second of each publisher (0: as many as it can). `redis` and `zeromq` are the URLs of
+    running brokers, or empty.
+    """
 
     seconds: int = 10
     channels: int = 50
@@ -40,7 +45,11 @@ class Options:
 
 @dataclass(frozen=True)
 class Job:
-    """A worker to be: its program, what it publishes by, who lives in it."""
+    """A worker that is to be started.
+
+    `command` is its program, `client` a key of clients.PUBLISHERS or "go"; `publishers` and
+    `subscribers` are the numbers of those that it runs.
+    """
 
     command: tuple[str, ...]
     client: str
@@ -49,14 +58,14 @@ class Job:
 
     @property
     def kind(self) -> str:
-        """Return under which name its processor time is reported."""
+        """The name under which its processor time is reported."""
         if self.publishers and self.subscribers:
             return "both"
         return "publishers" if self.publishers else "subscribers"
 
 
 def jobs_of(series: Series, clients: int, go: str) -> list[Job]:
-    """Return the workers of a series; `go` is the program of those that are written in Go."""
+    """Return the workers of a series. `go` is the path of the worker that is written in Go."""
     command = (go,) if series.client == "go" else PYTHON
     everybody = list(range(clients))
     if series.together:
@@ -66,7 +75,7 @@ def jobs_of(series: Series, clients: int, go: str) -> list[Job]:
 
 
 def open_brokers(series: Series, options: Options, children: Children) -> tuple[str, list[Program]]:
-    """Start the brokers of a series, or take the user's; return the URL, and those started."""
+    """Start the brokers of a series, unless the user has named one; return the URL and programs."""
     if series.broker == "memory":
         return "memory://two-queues", []
     given = {"redis": options.redis, "zeromq": options.zeromq}.get(series.broker)
@@ -78,7 +87,10 @@ def open_brokers(series: Series, options: Options, children: Children) -> tuple[
 
 
 def measure(series: Series, clients: int, options: Options, go: str = "") -> dict[str, Any]:
-    """Measure one point; raises Trouble or Interrupted, and leaves no process."""
+    """Measure one point and return its figures. Raises Trouble and Interrupted.
+
+    All processes have ended when it returns or raises.
+    """
     with Children() as children:
         url, brokers = open_brokers(series, options, children)
         point = run(jobs_of(series, clients, go), url, options, children, brokers)
@@ -88,8 +100,8 @@ def measure(series: Series, clients: int, options: Options, go: str = "") -> dic
 def run(
     jobs: list[Job], url: str, options: Options, children: Children, brokers: list[Program]
 ) -> dict[str, Any]:
-    """Let workers publish and hear; return the figures of their common seconds."""
-    told = {
+    """Let workers publish and receive; return the figures of the window that all have measured."""
+    config = {
         "url": url,
         "clients": sum(len(job.publishers) for job in jobs),
         "run": random.randrange(1 << 16),
@@ -97,37 +109,37 @@ def run(
         "size": options.size,
         "rate": options.rate,
     }
-    workers = [_start(job, told, children) for job in jobs]
+    workers = [_start(job, config, children) for job in jobs]
     children.answers(workers, START)
     begin = time.monotonic_ns() + int(LEAD_S * SECOND)
     start = begin + int(options.warm_up * SECOND)
     stop = start + options.seconds * SECOND
     for worker in workers:
-        worker.tell({"begin": begin, "start": start, "stop": stop})
+        worker.send({"begin": begin, "start": start, "stop": stop})
     used = _cpu(children, jobs, workers, brokers, (start, stop))
     senders = [worker for worker, job in zip(workers, jobs, strict=True) if job.publishers]
     answers = children.answers(senders, LATE_S)
     sending = [one for answer in answers for one in answer["publishers"]]
-    # In the order of their numbers, which is that of the jobs.
+    # The jobs, and so these reports, are in the order of the publishers' numbers.
     sent = {"sent": [one["sent"] for one in sending]}
-    hearers = [worker for worker, job in zip(workers, jobs, strict=True) if job.subscribers]
-    for worker in hearers:
-        worker.tell(sent)
-    reports = dict(zip(hearers, children.answers(hearers, DRAIN_S + LATE_S), strict=True))
-    # Only now: what a publisher knows to be lost may still grow while others hear.
+    receivers = [worker for worker, job in zip(workers, jobs, strict=True) if job.subscribers]
+    for worker in receivers:
+        worker.send(sent)
+    reports = dict(zip(receivers, children.answers(receivers, DRAIN_S + LATE_S), strict=True))
+    # They are asked last, since their counts of losses may grow while others receive.
     others = [worker for worker in senders if worker not in reports]
     for worker in others:
-        worker.tell(sent)
+        worker.send(sent)
     reports.update(zip(others, children.answers(others, LATE_S), strict=True))
     since = [one for worker in senders for one in reports[worker]["publishers"]]
-    heard = [one for worker in hearers for one in reports[worker]["subscribers"]]
-    return {**figures(sending, since, heard, options.seconds), "cpu": used}
+    received = [one for worker in receivers for one in reports[worker]["subscribers"]]
+    return {**figures(sending, since, received, options.seconds), "cpu": used}
 
 
-def _start(job: Job, told: dict[str, Any], children: Children) -> Program:
+def _start(job: Job, config: dict[str, Any], children: Children) -> Program:
     name = {"publishers": "a publisher", "subscribers": "a subscriber"}.get(job.kind, "a worker")
     own = {"client": job.client, "publishers": job.publishers, "subscribers": job.subscribers}
-    return children.worker(name, [*job.command, json.dumps({**told, **own})])
+    return children.worker(name, [*job.command, json.dumps({**config, **own})])
 
 
 def _cpu(
@@ -137,10 +149,10 @@ def _cpu(
     brokers: list[Program],
     window: tuple[int, int],
 ) -> dict[str, float | None]:
-    """Wait for the end of the window; return by kind how many cores were busy in it.
+    """Wait for the end of the window; return for each kind of process how many cores it used.
 
-    None for what no process of ours did; a process that both publishes and hears is a kind of its
-    own.
+    A kind without a process here has None. `window` is (start, stop) in nanoseconds of
+    CLOCK_MONOTONIC.
     """
     kinds: dict[str, list[psutil.Process]] = {}
     for worker, job in zip(workers, jobs, strict=True):
@@ -159,9 +171,9 @@ def _cpu(
 def _sample(
     children: Children, kinds: dict[str, list[psutil.Process]], at: int
 ) -> dict[str, float]:
-    """Return the seconds of user and system time that each kind has used at a time, and the time.
+    """Wait until a time in ns; return the CPU seconds that each kind has used until then.
 
-    It is under "" on the clock of the window: we too may be late.
+    The entry "" is the real time in seconds, since this process may be late too.
     """
     children.sleep((at - time.monotonic_ns()) / SECOND)
     used = {"": time.monotonic_ns() / SECOND}
@@ -171,7 +183,7 @@ def _sample(
             try:
                 times = process.cpu_times()
             except psutil.NoSuchProcess:
-                # Its end is told by whoever waits for it next.
+                # Its end is reported when it is next waited for.
                 continue
             used[kind] += times.user + times.system
     return used

@@ -1,4 +1,4 @@
-"""Makes charts and a page of a run: of its JSON and of nothing else. It measures nothing."""
+"""Makes charts and a page from the JSON of a run. It never measures anything."""
 
 from collections.abc import Iterable
 from html import escape
@@ -12,7 +12,7 @@ from loadtest.kit.charts import COLOURS, Bar, Line, tint
 from loadtest.kit.page import page, table
 from loadtest.queues.series import CHARTS, PAST, PAST_CLIENTS, SERIES
 
-#: How each series is drawn: variants of one backend are tints of its colour.
+#: Series -> its colour and marker. Variants of one backend have tints of its colour.
 LOOK = {
     "redis-unbuffered": (tint(COLOURS["redis"], 0.45), "s"),
     "redis-buffered": (tint(COLOURS["redis"], 0.15), "o"),
@@ -30,12 +30,12 @@ LOOK = {
 CLIENTS = "clients: one process publishes, one hears all channels"
 PER_CLIENT = "messages a second, per client"
 
-#: The share of messages not delivered from which on a point is drawn hollow.
+#: A point is drawn hollow if a larger share of its messages was not delivered.
 LOSSY = 0.01
 
 
 def _lines(run: dict[str, Any], names: Iterable[str], figure: str) -> list[Line]:
-    """Return a line for each series that has points."""
+    """Return a line of some figure for each of these series that has points."""
     lines = []
     for name in names:
         points = [point for point in run["points"] if point["series"] == name]
@@ -49,12 +49,12 @@ def _lines(run: dict[str, Any], names: Iterable[str], figure: str) -> list[Line]
 
 
 def _missing(point: dict[str, Any]) -> float:
-    """Return the share of messages that were not delivered."""
+    """Return the share of a point's messages that were not delivered."""
     return 1 - point["account"]["delivered"] / point["account"]["due"]
 
 
 def _latencies(run: dict[str, Any]) -> list[Bar]:
-    """Return a bar for each series that was measured with the most clients."""
+    """Return a bar for each point that has the largest number of clients."""
     bars = []
     clients = max((point["clients"] for point in run["points"]), default=0)
     for point in run["points"]:
@@ -76,10 +76,10 @@ def _past(names: Iterable[str]) -> list[Line]:
 
 
 def draw(run: dict[str, Any]) -> dict[str, Figure]:
-    """Return the charts of a run by the names of their files.
+    """Return the charts of a run: name of the file -> figure.
 
-    At full throttle they are the article's three and one of all series; at a given rate there is
-    nothing to see but latencies.
+    Without a rate, they are the three of the article and one of all series. With a rate, there is
+    only a chart of latencies.
     """
     if run["options"]["rate"]:
         bars = _latencies(run)
@@ -101,7 +101,7 @@ def draw(run: dict[str, Any]) -> dict[str, Figure]:
 
 
 def write(run: dict[str, Any], folder: Path) -> None:
-    """Write index.html, which needs no other file, and each chart as SVG and PNG."""
+    """Write index.html, which needs no other file, and each chart as SVG and PNG, into a folder."""
     parts = [f"<p class=note>{escape(run['when'])}</p>"]
     for one in run["troubles"]:
         text = f"{one['series'] or 'all'}: {one['trouble']}."

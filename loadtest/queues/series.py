@@ -1,23 +1,23 @@
-"""The series: what is compared with what."""
+"""The series that are compared, and the figures of the article of 2013."""
 
 from dataclasses import dataclass
 
-#: Members of a ring.
+#: Brokers in a ring.
 RING = 2
 
 
 @dataclass(frozen=True)
 class Series:
-    """One curve."""
+    """One curve of the charts."""
 
     name: str
     label: str
-    #: The broker that carries it, and how many of them.
+    #: The broker's scheme, and how many brokers there are.
     broker: str
     brokers: int = 1
     #: How it publishes: a key of clients.PUBLISHERS, or "go" for the worker that is written in Go.
     client: str = "broker"
-    #: Whether all clients live in one process.
+    #: Whether all clients run in one process.
     together: bool = False
     #: Its name in the article of 2013.
     past: str = ""
@@ -52,7 +52,8 @@ SERIES = {
     )
 }
 
-#: Messages a second per client that the article shows, in thousands, read from its charts.
+#: Numbers of clients in the article, and for each series the thousands of messages a second per
+#: client, read from its charts.
 PAST_CLIENTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16)
 PAST = {
     "py_redis": (10.5, 15.8, 18.5, 18.5, 18.9, 19.6, 20.0, 20.0, 18.5, 17.0, 17.7),
@@ -62,7 +63,7 @@ PAST = {
     "go_zmq": (287, 212, 200, 139, 80, 59.5, 38.6, 26.2, 12.9, 7.1, 6.2),
 }
 
-#: What each of the article's three charts shows.
+#: Title and series of each of the article's three charts.
 CHARTS = (
     ("Python, as it comes", ("zeromq", "redis-unbuffered")),
     ("Python, with Redis buffered", ("zeromq", "redis-unbuffered", "redis-buffered")),

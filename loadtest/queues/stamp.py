@@ -1,7 +1,7 @@
-"""What a message of the benchmark holds, and what a subscriber makes of those it got.
+"""The stamp that each message of the benchmark holds, and the counts of a subscriber.
 
-Pure: no sockets and no clock; times are arguments, in nanoseconds of CLOCK_MONOTONIC, which all
-processes of one machine share.
+It has neither sockets nor a clock. Times are arguments, in nanoseconds of CLOCK_MONOTONIC, which
+all processes of a machine share.
 """
 
 import struct
@@ -11,34 +11,38 @@ import numpy as np
 
 from loadtest.kit.histogram import Histogram
 
-#: When it was sent, by which publisher, in which run, and its number there, from 0.
+#: The time of sending, the publisher, the run, and the message's number, from 0 for each publisher.
 STAMP = struct.Struct("<QHHQ")
 _STAMPS = np.dtype([("sent", "<u8"), ("publisher", "<u2"), ("run", "<u2"), ("number", "<u8")])
 
-#: The publisher of those messages by which a subscriber proves that it hears a channel.
+#: The publisher in messages by which a subscriber proves that it receives a channel.
 HELLO = 0xFFFF
 
-#: Numbers from here on are no publisher's of ours: a billion messages are hours.
+#: No publisher reaches this number: a billion messages take hours.
 NUMBER_LIMIT = 10**9
 
 SECOND = 10**9
 
 
 class Tally:
-    """What one subscriber got of the messages of one run: each message is counted by its number."""
+    """Counts the messages of one run that a subscriber received, each by its number."""
 
     def __init__(self, run: int, publishers: int, size: int, start: int, stop: int) -> None:
-        """Count for the window from `start` to `stop`; a message has `size` bytes."""
+        """Count messages of `size` bytes in the window from `start` to `stop`, in ns.
+
+        `run` is the run's number, and `publishers` how many there are.
+        """
         self._run, self._size = run, size
         self._start, self._stop = start, stop
-        self._seen = [np.zeros(1 << 16, dtype=bool) for _ in range(publishers)]
+        #: For each publisher: number of a message -> whether it has come.
+        self._flags = [np.zeros(1 << 16, dtype=bool) for _ in range(publishers)]
         self._latency = Histogram()
         self._seconds = np.zeros(max(0, -(-(stop - start) // SECOND)), dtype=np.int64)
         self.received = 0
         self.foreign = 0
 
     def add(self, payloads: list[bytes], arrivals: list[int]) -> None:
-        """Count messages that came at these times."""
+        """Count messages; `arrivals` are the times, in ns, at which they came."""
         size = self._size
         data = b"".join(payloads)
         if any(len(payload) != size for payload in payloads):
@@ -53,21 +57,21 @@ class Tally:
         came = np.array(arrivals, dtype=np.int64)
         known = stamps["run"] == self._run
         hello = known & (stamps["publisher"] == HELLO)
-        known &= (stamps["publisher"] < len(self._seen)) & (stamps["number"] < NUMBER_LIMIT)
+        known &= (stamps["publisher"] < len(self._flags)) & (stamps["number"] < NUMBER_LIMIT)
         self.foreign += int(np.count_nonzero(~known & ~hello))
         self._count(stamps[known], came[known])
 
     def _count(self, stamps: Any, came: Any) -> None:
         self.received += len(stamps)
-        for publisher, seen in enumerate(self._seen):
+        for publisher, flags in enumerate(self._flags):
             numbers = stamps["number"][stamps["publisher"] == publisher]
             if len(numbers):
                 most = int(numbers.max())
-                if most >= len(seen):
+                if most >= len(flags):
                     wider = np.zeros(2 * (most + 1), dtype=bool)
-                    wider[: len(seen)] = seen
-                    self._seen[publisher] = seen = wider
-                seen[numbers] = True
+                    wider[: len(flags)] = flags
+                    self._flags[publisher] = flags = wider
+                flags[numbers] = True
         inside = (came >= self._start) & (came < self._stop)
         came = came[inside]
         self._seconds += np.bincount(
@@ -76,25 +80,25 @@ class Tally:
         self._latency.add((came - stamps["sent"][inside].astype(np.int64)) / 1000)
 
     def missing(self, sent: list[int]) -> int:
-        """Return how many of the messages that were sent have not come."""
+        """Return how many messages have not come; `sent` is how many each publisher has sent."""
         return sum(sent) - sum(self._delivered(sent))
 
     def _delivered(self, sent: list[int]) -> list[int]:
         return [
-            int(np.count_nonzero(seen[:past]))
-            for seen, past in zip(self._seen, sent, strict=True)
+            int(np.count_nonzero(flags[:past]))
+            for flags, past in zip(self._flags, sent, strict=True)
         ]
 
     def report(self, sent: list[int]) -> dict[str, Any]:
-        """Return what was counted; `sent` is how many each publisher sent.
+        """Return all counts; `sent` is how many messages each publisher has sent.
 
-        `delivered` is a number for each publisher, each message counted once; `duplicates` came
-        again; `impossible` bear numbers that nobody sent; `foreign` are not of this run.
-        `per_second` and `latency` (class of kit/histogram.py -> messages) are of the window only.
+        `delivered` has a number for each publisher, with each message counted once; `duplicates`
+        came again; `impossible` have numbers that nobody sent; `foreign` are not of this run.
+        `per_second` and `latency` (class of a Histogram -> messages) count the window only.
         """
         delivered = self._delivered(sent)
         classes, counts = self._latency.sparse()
-        distinct = sum(int(np.count_nonzero(seen)) for seen in self._seen)
+        distinct = sum(int(np.count_nonzero(flags)) for flags in self._flags)
         return {
             "received": self.received,
             "delivered": delivered,

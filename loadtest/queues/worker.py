@@ -1,17 +1,17 @@
 """A process of the benchmark: `python -m loadtest.queues.worker CONFIGURATION`.
 
-It publishes, or hears, or both, for as long as its parent says. They talk by lines of JSON:
+It publishes, or receives, or both, for as long as its parent says. The two exchange lines of JSON:
 
     configuration {"client", "url", "publishers": [..], "subscribers": [..], "clients", "run",
                    "channels", "size", "rate"}, all in one argument
     parent        {"begin", "start", "stop"}: publish from begin to stop, count from start to stop
-    parent        {"sent": [..]}: what each publisher sent, now that all have said so
-    worker        {"ready": true}, then what each publisher sent, then all that was counted;
+    parent        {"sent": [..]}: how many messages each publisher of all workers has sent
+    worker        {"ready": true}, then what each publisher has sent, then all counts;
                   or {"trouble": "a sentence"} instead of any of them, and exit status 1
 
-`publishers` and `subscribers` are the numbers of those that live in this process, of `clients`
-each. Times are nanoseconds of CLOCK_MONOTONIC. When its standard input ends, so does the process:
-nobody is left behind by a parent that was killed. loadtest/go/ has a worker of the same kind.
+`publishers` and `subscribers` are the numbers of those that this process runs; of each there are
+`clients` in all. Times are nanoseconds of CLOCK_MONOTONIC. The process ends when its standard input
+ends, so it never outlives a parent that was killed. loadtest/go/ has the same worker in Go.
 """
 
 import json
@@ -35,40 +35,40 @@ from loadtest.kit.processes import Trouble
 from loadtest.queues.clients import PUBLISHERS, BrokerClient, Publisher
 from loadtest.queues.stamp import HELLO, SECOND, STAMP, Tally
 
-#: Messages that are published before others of the process have their turn.
+#: Messages that a publisher sends before others of the process have a turn.
 BURST = 64
 
-#: Seconds that a publisher waits when it was refused: its queue is full.
+#: Seconds that a publisher waits after a message was refused because the queue is full.
 REFUSED_S = 0.001
 
-#: Seconds between two looks at what is due, where the rate is given.
+#: Seconds between two looks at how many messages are due, if a rate is given.
 PACE_S = 0.0005
 
-#: Seconds between two looks at what the parent says, and the longest wait for a message.
+#: Seconds between two looks at the parent's lines, and the longest wait for a message.
 LOOK_S = 0.02
 
-#: Messages that a subscriber takes before it counts them.
+#: Messages that a subscriber gathers before it counts them.
 BATCH = 8192
 
-#: Channels that a publisher chooses beforehand: to choose costs more than to publish.
+#: Channels that a publisher chooses in advance, since choosing costs more than publishing.
 CHOICES = 8192
 
-#: Seconds: between two rounds of hellos, and until it is given up that one comes back.
+#: Seconds between two rounds of hellos, and after which a hello counts as lost.
 HELLO_EVERY_S, HELLO_WITHIN_S = 0.25, 15.0
 
-#: Seconds without a message after which nothing more is expected, and the most that is waited. The
-#: forwarder of ZeroMQ tells of what it dropped within one second.
+#: Seconds without a message after which no more are expected, and the longest wait for them. The
+#: ZeroMQ forwarder reports its drops within a second.
 QUIET_S, DRAIN_S = 1.5, 15.0
 
 clock = time.monotonic_ns
 
 
 class Parent:
-    """The other end of standard input and output."""
+    """The process that started this one, at the other end of standard input and output."""
 
     def __init__(self) -> None:
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
-        # A thread, because neither a publisher at full throttle nor gevent can wait for a pipe.
+        # It is a thread, because neither a busy publisher nor gevent can wait for a pipe.
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
@@ -76,31 +76,34 @@ class Parent:
             self._lines.put(line)
         os._exit(1)
 
-    def heard(self) -> dict[str, Any] | None:
-        """Return what the parent said next, if it did."""
+    def poll(self) -> dict[str, Any] | None:
+        """Return the parent's next message, or None if there is none yet."""
         return None if self._lines.empty() else json.loads(self._lines.get())
 
     def wait(self, sleep: Callable[[float], None]) -> dict[str, Any]:
-        """Return what the parent says next."""
-        while (said := self.heard()) is None:
+        """Wait for the parent's next message and return it."""
+        while (message := self.poll()) is None:
             sleep(LOOK_S)
-        return said
+        return message
 
-    def tell(self, what: dict[str, Any]) -> None:
-        """Say something to the parent."""
+    def send(self, what: dict[str, Any]) -> None:
+        """Send a message to the parent."""
         print(json.dumps(what), flush=True)
 
 
 class Publishing:
     """One publisher, from its connection to its report."""
 
-    def __init__(self, number: int, told: dict[str, Any]) -> None:
-        self.client: Publisher = PUBLISHERS[told["client"]](told["url"])
-        self._number, self._told = number, told
+    def __init__(self, number: int, config: dict[str, Any]) -> None:
+        self.client: Publisher = PUBLISHERS[config["client"]](config["url"])
+        self._number, self._config = number, config
         self._sent = self._refused = 0
 
     def publish(self, begin: int, start: int, stop: int) -> dict[str, int]:
-        """Publish until `stop`; return what was sent in all, and from `start` on."""
+        """Publish from `begin` to `stop`; return counts of messages.
+
+        `sent` and `refused` are of the whole time, `counted` are those sent from `start` on.
+        """
         self._until(begin, begin)
         self._until(start, begin)
         before = self._sent
@@ -108,11 +111,11 @@ class Publishing:
         return {"sent": self._sent, "refused": self._refused, "counted": self._sent - before}
 
     def _until(self, end: int, begin: int) -> None:
-        """Publish until `end`: as much as is taken, or `rate` a second since `begin`."""
+        """Publish until `end`: as many messages as possible, or `rate` a second since `begin`."""
         publish, sleep, pack = self.client.publish, self.client.sleep, STAMP.pack
-        number, run, rate = self._number, self._told["run"], self._told["rate"]
-        padding = bytes(self._told["size"] - STAMP.size)
-        names = [str(n) for n in range(self._told["channels"])]
+        number, run, rate = self._number, self._config["run"], self._config["rate"]
+        padding = bytes(self._config["size"] - STAMP.size)
+        names = [str(n) for n in range(self._config["channels"])]
         channels = cycle(random.choices(names, k=CHOICES))
         while (now := clock()) < end:
             burst = BURST
@@ -122,7 +125,7 @@ class Publishing:
                 now = clock()
                 if now >= end:
                     return
-                # At a rate it is stamped with the time at which it was due, not with a later one.
+                # With a rate, a message is stamped with the time at which it was due.
                 stamp = begin + (self._sent + 1) * SECOND // rate if rate else now
                 if publish(channel, pack(stamp, number, run, self._sent) + padding):
                     self._sent += 1
@@ -132,21 +135,21 @@ class Publishing:
             sleep(0 if burst == BURST else PACE_S)
 
     def report(self) -> dict[str, Any]:
-        """Return what has become known since: losses after a message was taken, lost links."""
+        """Return what is known after the end: accepted messages that were lost, and lost links."""
         return {"dropped": self.client.dropped() - self._refused, "cuts": self.client.cuts()}
 
 
 class Subscribing:
     """One subscriber to all channels, from its connection to its report."""
 
-    def __init__(self, number: int, told: dict[str, Any]) -> None:
-        self.client = BrokerClient(told["url"])
-        self._number, self._told = number, told
+    def __init__(self, number: int, config: dict[str, Any]) -> None:
+        self.client = BrokerClient(config["url"])
+        self._number, self._config = number, config
 
     def prove(self) -> None:
-        """Subscribe, and return when a message of our own has come back on every channel."""
-        run, size = self._told["run"], self._told["size"]
-        channels = [str(n) for n in range(self._told["channels"])]
+        """Subscribe, and wait until an own message has come back on every channel."""
+        run, size = self._config["run"], self._config["size"]
+        channels = [str(n) for n in range(self._config["channels"])]
         self.client.subscribe(channels)
         unheard = set(range(len(channels)))
         deadline, again = time.monotonic() + HELLO_WITHIN_S, 0.0
@@ -165,10 +168,13 @@ class Subscribing:
                 if (publisher, of_run, which >> 32) == (HELLO, run, self._number):
                     unheard.discard(which & 0xFFFFFFFF)
 
-    def hear(self, start: int, stop: int, sent_now: Callable[[], list[int] | None]) -> dict:
-        """Count what comes until nothing more can; `sent_now` says what was sent, once known."""
-        told, client = self._told, self.client
-        tally = Tally(told["run"], told["clients"], told["size"], start, stop)
+    def receive_all(self, start: int, stop: int, sent_now: Callable[[], list[int] | None]) -> dict:
+        """Count messages until no more can come; return the counts.
+
+        `sent_now` returns how many messages each publisher has sent, or None while it is unknown.
+        """
+        config, client = self._config, self.client
+        tally = Tally(config["run"], config["clients"], config["size"], start, stop)
         before = client.dropped()
         receive, payloads, arrivals = client.receive, [], []
         sent, quiet_since, deadline = None, clock(), 0
@@ -201,66 +207,67 @@ class Subscribing:
 
 
 def at_once(tasks: list[Callable[[], Any]]) -> list[Any]:
-    """Return what these return, in their order; several take turns in this process."""
+    """Call all tasks, several of them as greenlets, and return their results in order."""
     if len(tasks) == 1:
         return [tasks[0]()]
     return results([gevent.spawn(task) for task in tasks])
 
 
 def results(greenlets: list[Any]) -> list[Any]:
-    """Return what greenlets return, in their order; one that fails ends the waiting for others."""
-    # What joinall() returns is in the order in which they ended.
+    """Wait for greenlets and return their results in order; raise the first exception of any."""
+    # The list that joinall() returns is in the order in which they ended.
     gevent.joinall(greenlets, raise_error=True)
     return [greenlet.get() for greenlet in greenlets]
 
 
-def work(told: dict[str, Any], parent: Parent) -> None:
-    """Be what the configuration says, until all is reported."""
-    publishers = [Publishing(number, told) for number in told["publishers"]]
-    subscribers = [Subscribing(number, told) for number in told["subscribers"]]
+def work(config: dict[str, Any], parent: Parent) -> None:
+    """Publish and receive as the configuration says, until everything is reported."""
+    publishers = [Publishing(number, config) for number in config["publishers"]]
+    subscribers = [Subscribing(number, config) for number in config["subscribers"]]
     everybody = [*publishers, *subscribers]
     sleep = everybody[0].client.sleep
     at_once([subscriber.prove for subscriber in subscribers])
-    parent.tell({"ready": True})
+    parent.send({"ready": True})
     when = parent.wait(sleep)
     sleep(max(0, (when["begin"] - clock()) / SECOND))
     final: list[int] = []
 
     def sent_now() -> list[int] | None:
-        if not final and (said := parent.heard()) is not None:
-            final.extend(said["sent"])
+        if not final and (message := parent.poll()) is not None:
+            final.extend(message["sent"])
         return final or None
 
-    hearing = [
-        gevent.spawn(subscriber.hear, when["start"], when["stop"], sent_now)
+    receiving = [
+        gevent.spawn(subscriber.receive_all, when["start"], when["stop"], sent_now)
         for subscriber in subscribers
     ]
     sending = at_once(
         [lambda p=p: p.publish(when["begin"], when["start"], when["stop"]) for p in publishers]
     )
     if sending:
-        parent.tell({"publishers": sending})
-    heard = results(hearing)
+        parent.send({"publishers": sending})
+    counted = results(receiving)
     while sent_now() is None:
         sleep(LOOK_S)
-    report = {"publishers": [one.report() for one in publishers], "subscribers": heard}
+    report = {"publishers": [one.report() for one in publishers], "subscribers": counted}
     for one in everybody:
         if trouble := one.client.trouble():
             raise Trouble(trouble)
-    parent.tell(report)
-    # That a worker ends is trouble. The parent ends this one, or its reader thread does.
+    parent.send(report)
+    # A worker never ends by itself, for that would be trouble. The parent ends it, or the thread
+    # that reads from the parent does.
     threading.Event().wait()
 
 
 def main(arguments: list[str]) -> int:
-    """Work as the configuration in the one argument says; return the exit status."""
-    # The counts tell of lost links, and the parent tells the user.
+    """Run a worker with the configuration in the only argument; return the exit status."""
+    # The counts say how many links were lost, and the parent reports them.
     logging.getLogger("flatlands").setLevel(logging.ERROR)
-    told, parent = json.loads(arguments[0]), Parent()
+    config, parent = json.loads(arguments[0]), Parent()
     try:
-        work(told, parent)
+        work(config, parent)
     except (OSError, ValueError, BrokerClosed, redis.RedisError, Trouble) as error:
-        parent.tell({"trouble": f"{bare(told['url'])}: {error}"})
+        parent.send({"trouble": f"{bare(config['url'])}: {error}"})
         return 1
     return 0
 

@@ -48,12 +48,12 @@ def test_a_line_may_be_long():
 
 
 def test_what_is_told_is_heard():
-    with python("print(input())", hears=True) as program:
-        program.tell({"number": 7})
+    with python("print(input())", with_input=True) as program:
+        program.send({"number": 7})
         assert program.line(PATIENCE) == '{"number": 7}'
         assert program.wait(PATIENCE)
         # It is not there any more: no matter.
-        program.tell({"number": 8})
+        program.send({"number": 8})
 
 
 def test_a_program_that_does_not_start_says_why():

@@ -225,7 +225,9 @@ FAULTS = {
     "hangup-twice": Fault("kill -HUP, twice", _hang_up(2), 5, 20, cuts=True),
     "pipelined": Fault("6 s of pipelined HTTP", _http(_pipelined), 3, 6),
     "chunked": Fault("6 s of bodies in chunks of a byte", _http(_chunked), 3, 6),
-    "no-grant": Fault("tokens shown by who hangs up at once", _hang_up_before_handover, 16, 5),
+    "no-grant": Fault(
+        "clients show tokens and hang up at once", _hang_up_before_handover, 16, 5,
+    ),
     "join-and-drop": Fault("joins that are reset, 60 a second", _join_and_drop, 16, 4),
     "close-and-stay": Fault(
         "clients close with 1012, come back, stay, and are cut off", _close_and_stay, 16, 13,

@@ -1,9 +1,15 @@
-"""docs/operations.md explains every counter and number that there is, and no other."""
+"""docs/operations.md explains every variable, counter and number that there is, and no other."""
 
 import re
+from contextlib import closing
+from fnmatch import fnmatchcase
 
+from brokers import open_broker
+from server import settings
+from server.app import Server
 from server.web.metrics import FROM_ZERO, GAUGES
 from tests.processes import ROOT
+from tests.server.harness import Harness
 
 PAGE = ROOT / "docs" / "operations.md"
 COUNTED = re.compile(r"stats\[(f?)\"([^\"]+)\"\]")
@@ -21,7 +27,7 @@ def counters():
 
 def explained():
     """Return the counters and numbers that the page has a row for."""
-    chapter = PAGE.read_text().split("\n## See and act\n")[1].split("\n### ")[0]
+    chapter = PAGE.read_text().split("\n### The numbers\n")[1].split("\n### ")[0]
     rows = re.findall(r"^\| (`[^|]+) \| (\w[^|]{9,}\.) \|$", chapter, re.M)
     return {name for names, _ in rows for name in re.findall(r"`([^`]+)`", names)}
 
@@ -29,6 +35,45 @@ def explained():
 def test_every_counter_and_gauge_is_explained():
     assert len(counters()) > 30
     assert not (counters() | {"cpu_ms", "workers", *GAUGES}) - explained()
+
+
+def unexplained(names):
+    """Return those of some names of /stats that no row explains."""
+    rows = explained()
+    return [name for name in names if not any(fnmatchcase(name, row) for row in rows)]
+
+
+def test_all_that_stats_shows_of_a_server_is_explained():
+    server = Server(settings.read(["--port", "0"], {}), open_broker("memory://"))
+    with closing(server.broker), closing(server._listener):
+        shown = server.show_stats(lambda _seconds: None)
+    counted, broker = shown.pop("counted"), shown.pop("broker")
+    assert len(shown) > len(GAUGES) and "cpu_ms" in counted and "published" in broker
+    assert not unexplained([*shown, *counted, *(f"broker_{name}" for name in broker)])
+
+
+def test_what_a_game_counts_is_explained():
+    harness = Harness(nodes=2)
+    a, b = (
+        harness.place(name, (0, 0), host=host)
+        for name, host in zip("AB", harness.hosts, strict=True)
+    )
+    for client in (a, b):
+        client.walk(1, 0)
+        client.send(6, "hello")
+    harness.run(5000)
+    a.send(99)
+    b.connection.lose()
+    harness.run(15_000)
+    counted = {name for host in harness.hosts for name in host.node.stats}
+    assert {"joins", "leaves", "crossings", "events", "flushes", "refused_kind"} <= counted
+    assert not unexplained(counted)
+
+
+def test_every_variable_is_in_the_table():
+    table = PAGE.read_text().split("\n### Variables\n")[1].split("\n### ")[0]
+    first = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    assert set(re.findall(r"`(\w+)`", " ".join(first))) == set(settings.VARIABLES)
 
 
 def test_nothing_is_explained_that_is_not_there():

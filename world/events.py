@@ -1,12 +1,12 @@
 """What happens in a square: events, the batches that carry them, and the replica they make.
 
-An event is a list that begins with its kind, as docs/protocol.md gives it: positions are counted
-from the square's corner, times are ages before the moment the batch was begun. It never packs or
-sends anything.
+An event is a tuple that begins with its kind; docs/protocol.md gives its fields. Positions are
+counted in units from the square's corner, and an age in ms before the moment that the batch was
+begun. It never packs or sends anything.
 """
 
-from collections.abc import Collection, Iterator
-from typing import Any
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from world.grid import Square
 from world.track import Track
@@ -17,8 +17,82 @@ ENTER, TRACK, LEAVE, GONE, SAY = range(5)
 #: so that whatever a client still takes for old is known here to be taken so.
 REMEMBERED = 12_000
 
-#: An event, its fields in the order of docs/protocol.md.
-Event = list[Any]
+
+class EnterEvent(NamedTuple):
+    """All of a player, who came into the square or has something new besides its track. The entries
+    of snapshots and of full states are such events too."""
+
+    kind: int
+    id: int
+    seq: int
+    ack: int
+    name: str
+    dimmed: bool
+    x: int
+    y: int
+    dx: int
+    dy: int
+    age: int
+    duration: int
+
+
+class TrackEvent(NamedTuple):
+    """A player of the square has a new track."""
+
+    kind: int
+    id: int
+    seq: int
+    ack: int
+    x: int
+    y: int
+    dx: int
+    dy: int
+    age: int
+    duration: int
+
+
+class LeaveEvent(NamedTuple):
+    """A player went to another square."""
+
+    kind: int
+    id: int
+    seq: int
+    column: int
+    row: int
+
+
+class GoneEvent(NamedTuple):
+    """A player left the game, or nobody knows of it any more."""
+
+    kind: int
+    id: int
+    seq: int
+
+
+class SayEvent(NamedTuple):
+    """A player said something."""
+
+    kind: int
+    id: int
+    text: str
+
+
+#: What changes something of a player: it has a seq.
+Change = EnterEvent | TrackEvent | LeaveEvent | GoneEvent
+Event = Change | SayEvent
+
+#: The fields of an EnterEvent without their names: a third of the cost, for what is only sent.
+Entry = tuple[int, int, int, int, str, bool, int, int, int, int, int, int]
+
+#: The class of each kind of event.
+EVENTS: dict[int, type[Event]] = {
+    ENTER: EnterEvent, TRACK: TrackEvent, LEAVE: LeaveEvent, GONE: GoneEvent, SAY: SayEvent,
+}  # fmt: skip
+
+
+def named(fields: Sequence[Any]) -> Event:
+    """Return the event whose kind and fields these are, which must be right."""
+    return EVENTS[fields[0]]._make(fields)
 
 
 class Player:
@@ -54,26 +128,32 @@ class Corner:
         self.x, self.y = square[0] * span, square[1] * span
         self.sent = sent
 
-    def enter(self, p: Player) -> Event:
-        """Return the event that tells all of a player; also its entry in a snapshot."""
+    def entry(self, p: Player) -> Entry:
+        """Return the fields of the event that tells all of a player, to be sent only."""
         x, y, dx, dy, start, duration = p.track
-        return [
+        return (
             ENTER, p.id, p.seq, p.ack, p.name, p.dimmed,
             x - self.x, y - self.y, dx, dy, self.sent - start, duration,
-        ]  # fmt: skip
+        )  # fmt: skip
 
-    def track(self, p: Player) -> Event:
+    def enter(self, p: Player) -> EnterEvent:
+        """Return the event that tells all of a player."""
+        return EnterEvent._make(self.entry(p))
+
+    def track(self, p: Player) -> TrackEvent:
         """Return the event that tells a player's new track."""
         x, y, dx, dy, start, duration = p.track
-        return [
+        return TrackEvent(
             TRACK, p.id, p.seq, p.ack,
             x - self.x, y - self.y, dx, dy, self.sent - start, duration,
-        ]  # fmt: skip
+        )  # fmt: skip
 
-    def read(self, fields: Event) -> Track:
-        """Return the track in an event's last six fields."""
-        x, y, dx, dy, age, duration = fields[-6:]
-        return Track(x + self.x, y + self.y, dx, dy, self.sent - age, duration)
+    def read(self, event: EnterEvent | TrackEvent) -> Track:
+        """Return the track that an event tells."""
+        return Track(
+            event.x + self.x, event.y + self.y, event.dx, event.dy,
+            self.sent - event.age, event.duration,
+        )  # fmt: skip
 
 
 class Batch:
@@ -86,10 +166,10 @@ class Batch:
 
     def __init__(self, corner: Corner) -> None:
         self.corner = corner
-        self._states: dict[int, Event] = {}
+        self._states: dict[int, Change] = {}
         #: How many events a player's event has replaced, if any.
         self._replaced: dict[int, int] = {}
-        self._said: list[Event] = []
+        self._said: list[SayEvent] = []
 
     def enter(self, p: Player) -> None:
         """A player came into the square, or something but its track has changed."""
@@ -98,35 +178,35 @@ class Batch:
     def track(self, p: Player) -> None:
         """A player of the square has a new track."""
         before = self._states.get(p.id)
-        entered = before is not None and before[0] == ENTER
+        entered = isinstance(before, EnterEvent)
         self._put(p.id, self.corner.enter(p) if entered else self.corner.track(p))
 
     def leave(self, p: Player, to: Square) -> None:
         """A player went to another square."""
-        self._put(p.id, [LEAVE, p.id, p.seq, to[0], to[1]])
+        self._put(p.id, LeaveEvent(LEAVE, p.id, p.seq, *to))
 
     def gone(self, id: int, seq: int) -> None:
         """A player left the game, or nobody knows of it any more."""
-        self._put(id, [GONE, id, seq])
+        self._put(id, GoneEvent(GONE, id, seq))
 
     def say(self, p: Player, text: str) -> None:
         """A player said something."""
-        self._said.append([SAY, p.id, text])
+        self._said.append(SayEvent(SAY, p.id, text))
 
-    def _put(self, id: int, event: Event) -> None:
+    def _put(self, id: int, event: Change) -> None:
         if id in self._states:
             self._replaced[id] = self._replaced.get(id, 0) + 1
         self._states[id] = event
 
     def parts(self, most: int) -> Iterator[tuple[list[Event], int]]:
         """Yield what is to be sent, `most` events at a time, with how many they replaced."""
-        events = [*self._states.values(), *self._said]
+        events: list[Event] = [*self._states.values(), *self._said]
         for start in range(0, len(events), most):
             some = events[start : start + most]
             replaced = 0
             if self._replaced:
-                ids = (event[1] for event in some if event[0] != SAY)
-                replaced = sum(self._replaced.get(id, 0) for id in ids)
+                changes = (event for event in some if not isinstance(event, SayEvent))
+                replaced = sum(self._replaced.get(event.id, 0) for event in changes)
             yield some, replaced
 
 
@@ -167,29 +247,28 @@ class Replica:
         self._departed = departed
         self.players: dict[int, Player] = {}
 
-    def apply(self, node: int, sent: int, events: list[Event], now: int) -> None:
+    def apply(self, node: int, sent: int, events: Sequence[Event], now: int) -> None:
         """Take in a batch of a node. What is older than what is known changes nothing."""
         corner = Corner(self.square, self._span, sent)
         players = self.players
         for event in events:
-            kind, id = event[0], event[1]
-            if kind == SAY:
+            if isinstance(event, SayEvent):
                 continue
-            known = players.get(id)
-            if known is not None and event[2] <= known.seq:
+            known = players.get(event.id)
+            if known is not None and event.seq <= known.seq:
                 continue
-            if kind == TRACK:
+            if isinstance(event, TrackEvent):
                 # Known at another node: that it came to this one was lost, and is asked for.
                 if known is not None and known.node == node:
-                    known.seq, known.ack = event[2], event[3]
+                    known.seq, known.ack = event.seq, event.ack
                     known.track = corner.read(event)
-            elif kind == ENTER:
+            elif isinstance(event, EnterEvent):
                 self._enter(node, corner, event, now)
             else:
-                self.remove(id, event[2], now)
+                self.remove(event.id, event.seq, now)
 
     def replace(
-        self, node: int, sent: int, entries: list[Event], now: int
+        self, node: int, sent: int, entries: Sequence[EnterEvent], now: int
     ) -> tuple[bool, list[int]]:
         """Take in all that a node has in the square; return whether that changed anything, and who
         was removed as by `drop`."""
@@ -197,10 +276,9 @@ class Replica:
         changed = False
         present = set()
         for entry in entries:
-            id = entry[1]
-            present.add(id)
-            known = self.players.get(id)
-            if known is None or entry[2] > known.seq:
+            present.add(entry.id)
+            known = self.players.get(entry.id)
+            if known is None or entry.seq > known.seq:
                 changed |= self._enter(node, corner, entry, now)
         gone = self.drop(node, present)
         return changed or bool(gone), gone
@@ -219,16 +297,18 @@ class Replica:
         """Say whether a node hosts any of the players."""
         return any(player.node == node for player in self.players.values())
 
-    def snapshot(self, sent: int) -> list[Event]:
+    def snapshot(self, sent: int) -> list[Entry]:
         """Return every player's entry, with ages before `sent`."""
         corner = Corner(self.square, self._span, sent)
-        return [corner.enter(p) for p in self.players.values()]
+        return [corner.entry(p) for p in self.players.values()]
 
-    def _enter(self, node: int, corner: Corner, entry: Event, now: int) -> bool:
-        _, id, seq, ack, name, dimmed = entry[:6]
+    def _enter(self, node: int, corner: Corner, entry: EnterEvent, now: int) -> bool:
+        id, seq = entry.id, entry.seq
         if seq <= self._departed.seq(id, now):
             return False
-        self.players[id] = Player(node, id, seq, ack, name, dimmed, corner.read(entry))
+        self.players[id] = Player(
+            node, id, seq, entry.ack, entry.name, entry.dimmed, corner.read(entry)
+        )
         return True
 
     def remove(self, id: int, seq: int, now: int) -> None:

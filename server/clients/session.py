@@ -247,13 +247,9 @@ class Session:
         self._rated = resident.id
         now = node.loop.now()
         welcome = protocol.welcome(
-            resident.id,
-            now,
-            node.terrain.seed,
-            resident.track.at(now),
-            (grid.side, SPEED, DIAGONAL, grid.lead, grid.drop),
-            _tiles(view),
-        )
+            protocol.VERSION, resident.id, now, node.terrain.seed, *resident.track.at(now),
+            grid.side, SPEED, DIAGONAL, grid.lead, grid.drop, *_tiles(view),
+        )  # fmt: skip
         self._write(frame(welcome))
         self.tell_clocks()
         if not node.peers.linked:

@@ -5,14 +5,15 @@ broker; but all must make sense: what does not is refused as a whole, before any
 for a program with other plans may publish on these channels too.
 """
 
-from collections.abc import Callable, Collection
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, cast
 
 import msgpack
 
 from brokers.base import PAYLOAD_LIMIT
 from server.messages.protocol import BATCH, NAME_LIMIT, TEXT_LIMIT
-from world.events import ENTER, GONE, LEAVE, SAY, TRACK, Event
+from server.messages.table import NUMBER, Field, Row, number
+from world.events import ENTER, EVENTS, EnterEvent, Entry, Event, named
 from world.grid import Square
 from world.track import REACH
 
@@ -26,8 +27,6 @@ HOSTED, WHERE, HERE, LEFT, DEPARTED = 38, 39, 40, 41, 42
 #: just started, and was never ready for players yet.
 ALIVE, DRAINING, STARTING = 0, 1, 2
 
-_STATES = (ALIVE, DRAINING, STARTING)
-
 #: What an operator orders: nobody comes back as a player, or from an address; a player is silent;
 #: no newcomers are let in; all are told something.
 KICK, BAR, MUTE, DOOR, NOTICE = range(5)
@@ -39,40 +38,103 @@ ORDER_MOST, ORDER_TEXT = 7 * 24 * 3600, 120
 #: those who came back: all fit a broker's payload.
 ENTRIES, SQUARES, PAIRS = 400, 3000, 3000
 
-#: Pages of one message, and numbers up or down, at most: what every language can hold exactly.
-_PAGES, _NUMBER = 100, 2**53 - 1
-
-#: Times and ages up or down, at most: their sums are numbers too, and told to clients.
-_TIME = 2**50
-
-#: A seq that any player could have. Nodes outlive what they hear, and need numbers for that.
-_SEQ = 2**52
-
 #: Units from the origin: farther than there is ground.
 _FAR = 2**42
 
-#: The types of a message's kind and fields, and of an event's.
-_MESSAGES: dict[int, set[tuple[type, ...]]] = {
-    BATCH: {(int,) * 8 + (list,)},
-    FULL_STATE: {(int,) * 8 + (list,)},
-    SYNC_REQUEST: {(int,) * 5},
-    HEARTBEAT: {(int, int, int, str, str, int, int, int, list)},
-    TAKEOVER: {(int, int, int)},
-    HOSTED: {(int, int, list)},
-    LEFT: {(int, int, list)},
-    HANDOVER: {(int, int, int, int, str, int, int, int)},
-    DEPARTED: {(int,) * 7},
-    ORDER: {(int, int, int, str, int)},
-    WHERE: {(int,) * 4},
-    HERE: {(int,) * 6},
+#: A seq that any player could have. Nodes outlive what they hear, and need numbers for that: one
+#: below 0 would be older than nothing at all here, and new to clients.
+_SEQ = 2**52
+
+#: Times and ages in ms up or down, at most: their sums are numbers too, and told to clients.
+_TIME = 2**50
+
+#: Clients get the bytes of events and batches as they were published, so all must be what a client
+#: can take. A field of one name has the same range in all messages and events.
+_FIELDS = {
+    field.name: field
+    for field in (
+        number("column"), number("row"), number("x", -_FAR, _FAR), number("y", -_FAR, _FAR),
+        number("dx", -REACH, REACH), number("dy", -REACH, REACH),
+        number("node"), number("to"), number("nonce"),
+        number("previous", 0), number("number"), number("replaced"),
+        number("page", 0), number("pages", 1, 100), number("part", 0), number("parts", 1, 100),
+        number("sent", -_TIME, _TIME), number("age", -_TIME, _TIME), number("duration", 0, _TIME),
+        number("id"), number("player"), number("seq", 0, _SEQ), number("ack"),
+        number("state", ALIVE, STARTING), number("deed", KICK, NOTICE),
+        number("seconds", 0, ORDER_MOST),
+        Field("name", str, 1, NAME_LIMIT), Field("dimmed", bool), Field("text", str, 1, TEXT_LIMIT),
+        Field("ring", str), Field("ground", str), Field("who", str, 0, ORDER_TEXT),
+        Field("events", list), Field("entries", list), Field("pairs", list), Field("squares", list),
+    )
+}  # fmt: skip
+
+
+def _table_row(name: str, fields: Iterable[str], agree: Callable[..., bool] | None = None) -> Row:
+    return Row(name, tuple(_FIELDS[field] for field in fields), agree=agree)
+
+
+def _is_next(
+    _column: int, _row: int, _node: int, previous: int, number: int, *_rest: Any
+) -> bool:
+    return previous < number
+
+
+def _is_page(*fields: Any) -> bool:
+    *_, page, pages, _items = fields
+    return bool(page < pages)
+
+
+def _is_heartbeat(*fields: Any) -> bool:
+    squares = fields[-1]
+    return _is_page(*fields) and len(squares) % 3 == 0 and _are_numbers(squares)
+
+
+def _are_pairs(_node: int, pairs: list[Any]) -> bool:
+    return (
+        len(pairs) % 2 == 0 and _are_numbers(pairs) and all(0 <= seq <= _SEQ for seq in pairs[1::2])
+    )
+
+
+def _is_order(_node: int, deed: int, who: str, _seconds: int) -> bool:
+    return deed not in (KICK, MUTE) or (who.isascii() and who.isdecimal())
+
+
+def _are_numbers(values: list[Any]) -> bool:
+    return not values or (
+        {int} == set(map(type, values)) and -NUMBER <= min(values) and max(values) <= NUMBER
+    )
+
+
+#: All that nodes tell each other: docs/nodes.md.
+MESSAGES = {
+    BATCH: _table_row(
+        "batch",
+        ("column", "row", "node", "previous", "number", "sent", "replaced", "events"),
+        _is_next,
+    ),
+    FULL_STATE: _table_row(
+        "full state",
+        ("column", "row", "node", "number", "sent", "page", "pages", "entries"),
+        _is_page,
+    ),
+    SYNC_REQUEST: _table_row("sync request", ("column", "row", "node", "nonce")),
+    HEARTBEAT: _table_row(
+        "heartbeat",
+        ("node", "sent", "ring", "ground", "state", "part", "parts", "squares"),
+        _is_heartbeat,
+    ),
+    TAKEOVER: _table_row("takeover", ("node", "player")),
+    HANDOVER: _table_row("handover", ("node", "player", "to", "name", "seq", "x", "y")),
+    DEPARTED: _table_row("departed", ("node", "player", "to", "seq", "x", "y")),
+    HOSTED: _table_row("hosted", ("node", "pairs"), _are_pairs),
+    LEFT: _table_row("left", ("node", "pairs"), _are_pairs),
+    ORDER: _table_row("order", ("node", "deed", "who", "seconds"), _is_order),
+    WHERE: _table_row("where", ("node", "player", "nonce")),
+    HERE: _table_row("here", ("node", "to", "nonce", "x", "y")),
 }
-_EVENTS: dict[int, set[tuple[type, ...]]] = {
-    ENTER: {(int, int, int, int, str, bool) + (int,) * 6},
-    TRACK: {(int,) * 10},
-    LEAVE: {(int,) * 5},
-    GONE: {(int,) * 3},
-    SAY: {(int, int, str)},
-}
+
+#: The events of batches and full states: docs/protocol.md.
+_EVENTS = {kind: _table_row(event.__name__, event._fields[1:]) for kind, event in EVENTS.items()}
 
 _pack: Callable[[Any], bytes] = msgpack.Packer(autoreset=True).pack
 
@@ -82,101 +144,46 @@ class Malformed(Exception):
 
 
 def read(payload: bytes) -> list[Any]:
-    """Return a message as [kind, field ...]. Events are still to be checked. Raises Malformed."""
+    """Return a message as [kind, field ...]. Its events are still to be read. Raises Malformed."""
     if len(payload) > PAYLOAD_LIMIT:
         raise Malformed("more bytes than nodes publish")
     try:
-        message: list[Any] = msgpack.unpackb(payload)
-        kind = message[0]
-        sound = _are(message, _MESSAGES[kind])
-    except (ValueError, LookupError, TypeError, RecursionError, msgpack.UnpackException):
-        raise Malformed("no array that begins with a kind") from None
-    if sound and kind == HEARTBEAT:
-        squares = message[-1]
-        sound = _is_page(*message[-3:-1]) and len(squares) % 3 == 0 and message[5] in _STATES
-        sound = sound and _is_time(message[2]) and _are(squares, {(int,) * len(squares)})
-    elif sound and kind == BATCH:
-        sound = 0 <= message[4] < message[5] and _is_time(message[6])
-    elif sound and kind == FULL_STATE:
-        sound = _is_page(*message[-3:-1]) and _is_time(message[5])
-    elif sound and kind in (HOSTED, LEFT):
-        pairs = message[-1]
-        sound = len(pairs) % 2 == 0 and _are(pairs, {(int,) * len(pairs)})
-        sound = sound and all(map(_is_seq, pairs[1::2]))
-    elif sound and kind in (HANDOVER, DEPARTED):
-        sound = _is_seq(message[-3]) and _is_on_ground(*message[-2:])
-        sound = sound and (kind == DEPARTED or 0 < len(message[4]) <= NAME_LIMIT)
-    elif sound and kind == ORDER:
-        sound = _is_order(*message[2:])
-    elif sound and kind == HERE:
-        sound = _is_on_ground(*message[-2:])
-    if not sound:
-        raise Malformed(f"a message of kind {kind} with other fields")
-    return message
+        message = msgpack.unpackb(payload)
+    except (ValueError, RecursionError, msgpack.UnpackException):
+        raise Malformed("what is no MessagePack") from None
+    _check(message, MESSAGES)
+    return cast(list[Any], message)
 
 
-def check(events: list[Any], kinds: Collection[int] = tuple(_EVENTS)) -> None:
-    """Raise Malformed unless all of these are events of these kinds."""
-    for event in events:
-        if type(event) is not list or not event or event[0] not in kinds:
-            raise Malformed("no event of a kind that belongs there")
-        if not _are(event, _EVENTS[event[0]]):
-            raise Malformed(f"an event of kind {event[0]} with other fields")
-        if not _is_in_range(event):
-            raise Malformed(f"an event of kind {event[0]} that is longer than any of ours")
+def read_events(said: list[Any]) -> list[Event]:
+    """Return the events of a batch by their names. Raises Malformed."""
+    for event in said:
+        _check(event, _EVENTS)
+    return list(map(named, said))
 
 
-def _is_in_range(event: Event) -> bool:
-    """Say whether clients can take an event as it is: they get the bytes that were published."""
-    kind = event[0]
-    if kind == SAY:
-        return 0 < len(event[2]) <= TEXT_LIMIT
-    # One below 0 would be older than nothing at all here, and new to clients.
-    if not _is_seq(event[2]):
-        return False
-    if kind in (ENTER, TRACK):
-        x, y, dx, dy, age, duration = event[-6:]
-        if not (-REACH <= dx <= REACH and -REACH <= dy <= REACH and 0 <= duration <= _TIME):
-            return False
-        if not (_is_on_ground(x, y) and _is_time(age)):
-            return False
-    return kind != ENTER or 0 < len(event[4]) <= NAME_LIMIT
+def read_entries(said: list[Any]) -> list[EnterEvent]:
+    """Return the entries of a full state by their names. Raises Malformed."""
+    for event in said:
+        _check(event, {ENTER: _EVENTS[ENTER]})
+    return list(map(EnterEvent._make, said))
 
 
-def _are(values: list[Any], types: set[tuple[type, ...]]) -> bool:
-    these = tuple(map(type, values))
-    if these not in types:
-        return False
-    if these.count(int) < len(these):
-        values = [value for value in values if type(value) is int]
-    return not values or (-_NUMBER <= min(values) and max(values) <= _NUMBER)
-
-
-def _is_seq(seq: int) -> bool:
-    return 0 <= seq <= _SEQ
-
-
-def _is_time(time: int) -> bool:
-    return -_TIME <= time <= _TIME
-
-
-def _is_on_ground(x: int, y: int) -> bool:
-    return -_FAR <= x <= _FAR and -_FAR <= y <= _FAR
-
-
-def _is_order(deed: int, who: str, seconds: int) -> bool:
-    if deed in (KICK, MUTE) and not (who.isascii() and who.isdecimal()):
-        return False
-    return KICK <= deed <= NOTICE and len(who) <= ORDER_TEXT and 0 <= seconds <= ORDER_MOST
-
-
-def _is_page(page: int, pages: int) -> bool:
-    return 0 <= page < pages <= _PAGES
+def _check(said: Any, rows: dict[int, Row]) -> None:
+    """Raise Malformed unless one of the rows describes an array."""
+    kind = said[0] if type(said) is list and said else None
+    row = rows.get(kind) if type(kind) is int else None
+    if row is None:
+        raise Malformed("no array that begins with a kind that belongs there")
+    fault = row.fault(said[1:])
+    if fault is not None:
+        raise Malformed(f"something else: {fault}")
 
 
 def full_state(
-    square: Square, node: int, number: int, sent: int, page: int, pages: int, entries: list[Event]
-) -> bytes:
+    square: Square, node: int, number: int, sent: int, page: int, pages: int,
+    entries: Sequence[Entry],
+) -> bytes:  # fmt: skip
     """A page of everything that a node has in a square; `number` is that of a batch."""
     return _pack([FULL_STATE, *square, node, number, sent, page, pages, entries])
 
@@ -187,28 +194,28 @@ def sync_request(square: Square, node: int, nonce: int) -> bytes:
 
 
 def heartbeat(
-    node: int, sent: int, ring: str, world: str, state: int, part: int, parts: int,
+    node: int, sent: int, ring: str, ground: str, state: int, part: int, parts: int,
     squares: list[int],
 ) -> bytes:  # fmt: skip
     """A part of a heartbeat; `squares` is column, row, last batch number, and so on."""
-    return _pack([HEARTBEAT, node, sent, ring, world, state, part, parts, squares])
+    return _pack([HEARTBEAT, node, sent, ring, ground, state, part, parts, squares])
 
 
-def takeover(node: int, id: int) -> bytes:
+def takeover(node: int, player: int) -> bytes:
     """Asks whoever has a player to hand it over."""
-    return _pack([TAKEOVER, node, id])
+    return _pack([TAKEOVER, node, player])
 
 
 def handover(
-    node: int, id: int, to: int, name: str, seq: int, x: int, y: int
+    node: int, player: int, to: int, name: str, seq: int, x: int, y: int
 ) -> bytes:
     """Answers a takeover: the player is the asking node's from now on."""
-    return _pack([HANDOVER, node, id, to, name, seq, x, y])
+    return _pack([HANDOVER, node, player, to, name, seq, x, y])
 
 
-def departed(node: int, id: int, to: int, seq: int, x: int, y: int) -> bytes:
+def departed(node: int, player: int, to: int, seq: int, x: int, y: int) -> bytes:
     """Answers a takeover: the player left this node a while ago, at (x, y)."""
-    return _pack([DEPARTED, node, id, to, seq, x, y])
+    return _pack([DEPARTED, node, player, to, seq, x, y])
 
 
 def hosted(node: int, pairs: list[int]) -> bytes:
@@ -226,9 +233,9 @@ def order(node: int, deed: int, who: str, seconds: int) -> bytes:
     return _pack([ORDER, node, deed, who, seconds])
 
 
-def where(node: int, id: int, nonce: int) -> bytes:
+def where(node: int, player: int, nonce: int) -> bytes:
     """Asks where a player is, for a guest that it invited."""
-    return _pack([WHERE, node, id, nonce])
+    return _pack([WHERE, node, player, nonce])
 
 
 def here(node: int, to: int, nonce: int, x: int, y: int) -> bytes:

@@ -6,13 +6,13 @@ never acts on a message.
 
 import re
 import unicodedata
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgpack
 
-from world.events import Event
+from server.messages.table import NUMBER, Field, Row, number
+from world.events import Entry, Event
 from world.grid import Rect, Square
 
 #: The WebSocket subprotocol, and the version of the messages that hello asks for.
@@ -40,7 +40,6 @@ RESTART, FULL, TAKEN_OVER = 1012, 1013, 4001
 #: All that RFC 6455 and its registry name, and ours.
 CLOSE_CODES = frozenset((*range(1000, 1016), TAKEN_OVER))
 
-_NUMBER = 2**53 - 1  # what every language can hold exactly
 _POSITION = 2**41  # units: twice as far as there is ground
 
 
@@ -58,86 +57,41 @@ class Refused(Exception):
         self.close = close
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
-    """One field: whole numbers from low to high, or texts of low to high characters; where `text`
-    is not 0, a text of up to so many characters instead of a number."""
-
-    name: str
-    type: type[int | str]
-    low: int
-    high: int
-    optional: bool = False
-    text: int = 0
-
-    def check(self, value: Any) -> bool:
-        if value is None:
-            return self.optional
-        if self.text and type(value) is str:
-            return len(value) <= self.text
-        # `type is`, for True is an int to isinstance.
-        if type(value) is not self.type:
-            return False
-        size: int = len(value) if isinstance(value, str) else value
-        return self.low <= size <= self.high
-
-    def __str__(self) -> str:
-        what = "a whole number" if self.type is int else "a text"
-        unit = "" if self.type is int else " characters"
-        text = f", or a text of up to {self.text} characters" if self.text else ""
-        nil = ", or nil" if self.optional else ""
-        return f"{self.name} must be {what} from {self.low} to {self.high}{unit}{text}{nil}"
-
-
-def _number(name: str, low: int, high: int, optional: bool = False) -> _Field:
-    return _Field(name, int, low, high, optional)
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A kind of message: its fields, and how many a client may send, per second and at once."""
-
-    name: str
-    fields: tuple[_Field, ...]
-    rate: float
-    burst: int
-
-
-_INTENT = _number("n", 1, _NUMBER)
-_TIME = _number("t", 0, _NUMBER)
+_INTENT = number("n", 1, NUMBER)
+_TIME = number("t", 0, NUMBER)
 
 MESSAGES = {
     HELLO: Row(
         "hello",
         (
-            _number("version", 0, 65535),
-            _Field("name", str, 0, MESSAGE_LIMIT),
-            _number("width", 1, 65535),
-            _number("height", 1, 65535),
-            _Field("token", str, 0, TOKEN_LIMIT, optional=True),
-            _Field("near", int, 0, _NUMBER, optional=True, text=INVITATION_LIMIT),
+            number("version", 0, 65535),
+            Field("name", str, 0, MESSAGE_LIMIT),
+            number("width", 1, 65535),
+            number("height", 1, 65535),
+            Field("token", str, 0, TOKEN_LIMIT, optional=True),
+            Field("near", int, 0, NUMBER, optional=True, text=INVITATION_LIMIT),
         ),
         rate=1,
         burst=1,
     ),
-    WALK: Row("walk", (_INTENT, _TIME, _number("dx", -1, 1), _number("dy", -1, 1)), 30, 60),
+    WALK: Row("walk", (_INTENT, _TIME, number("dx", -1, 1), number("dy", -1, 1)), 30, 60),
     GO: Row(
         "go",
         (
             _INTENT,
             _TIME,
-            _number("x", -_POSITION, _POSITION),
-            _number("y", -_POSITION, _POSITION),
+            number("x", -_POSITION, _POSITION),
+            number("y", -_POSITION, _POSITION),
         ),
         rate=10,
         burst=20,
     ),
     HOME: Row("home", (_INTENT,), rate=0.5, burst=3),
     VIEWPORT: Row(
-        "viewport", (_number("width", 1, 65535), _number("height", 1, 65535)), rate=4, burst=12
+        "viewport", (number("width", 1, 65535), number("height", 1, 65535)), rate=4, burst=12
     ),
-    SAY: Row("say", (_Field("text", str, 0, MESSAGE_LIMIT),), rate=1, burst=5),
-    PING: Row("ping", (_number("time", 0, _NUMBER), _number("flush", 0, _NUMBER)), 8, 16),
+    SAY: Row("say", (Field("text", str, 0, MESSAGE_LIMIT),), rate=1, burst=5),
+    PING: Row("ping", (number("time", 0, NUMBER), number("flush", 0, NUMBER)), 8, 16),
     INVITE: Row("invite", (), rate=1, burst=5),
 }
 
@@ -165,16 +119,9 @@ def read(payload: bytes) -> list[Any]:
     row = MESSAGES.get(kind) if type(kind) is int else None
     if row is None:
         raise Refused("kind", "a message must begin with a kind that clients send")
-    if len(message) - 1 != len(row.fields):
-        raise Refused("fields", f"{row.name} must have {len(row.fields)} fields")
-    for field, value in zip(row.fields, message[1:], strict=True):
-        # Numbers are looked at here: they are all that most messages have.
-        if type(value) is int is field.type:
-            right = field.low <= value <= field.high
-        else:
-            right = field.check(value)
-        if not right:
-            raise Refused("fields", f"{row.name}: {field}")
+    fault = row.fault(message[1:])
+    if fault is not None:
+        raise Refused("fields", fault)
     return message
 
 
@@ -238,16 +185,14 @@ _pack: Callable[[Any], bytes] = msgpack.Packer(autoreset=True).pack
 
 
 def welcome(
-    id: int,
-    now: int,
-    seed: int,
-    position: tuple[int, int],
-    world: tuple[int, int, int, int, int],
-    viewport: tuple[int, int],
-) -> bytes:
-    """`world` is the square side in tiles, both speeds in units a second, both margins in units;
-    `viewport` what was granted, in tiles."""
-    return _pack([WELCOME, VERSION, id, now, seed, *position, *world, *viewport])
+    version: int, id: int, now: int, seed: int, x: int, y: int, side: int, speed: int,
+    diagonal: int, lead: int, drop: int, width: int, height: int,
+) -> bytes:  # fmt: skip
+    """`side`, `width` and `height` are in tiles, the speeds in units a second, all else in units;
+    the last two are the viewport that was granted."""
+    return _pack([
+        WELCOME, version, id, now, seed, x, y, side, speed, diagonal, lead, drop, width, height,
+    ])  # fmt: skip
 
 
 def token(text: str) -> bytes:
@@ -258,8 +203,8 @@ def held(rect: Rect) -> bytes:
     return _pack([HELD, *rect])
 
 
-def snapshot(square: Square, sent: int, players: list[Event]) -> bytes:
-    return _pack([SNAPSHOT, *square, sent, players])
+def snapshot(square: Square, sent: int, entries: Sequence[Entry]) -> bytes:
+    return _pack([SNAPSHOT, *square, sent, entries])
 
 
 def batch(

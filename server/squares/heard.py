@@ -8,8 +8,8 @@ who is alive: peers.py does.
 
 import random
 from collections import deque
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from brokers import Broker
 from server.agenda import Agenda
@@ -20,7 +20,7 @@ from server.squares.hub import Hub
 from server.squares.outbox import Outbox, OwnBatch
 from server.squares.peers import Peers
 from server.websocket.frames import frame
-from world.events import ENTER, GONE, LEAVE, Departed, Event, Replica
+from world.events import Departed, EnterEvent, Event, GoneEvent, LeaveEvent, Replica
 from world.grid import Square
 
 #: A sync request is repeated after so many ms, twice as many each time up to the latter, until it
@@ -129,7 +129,7 @@ class HeardSquare:
         #: Own batches that have not come back.
         self._unheard: deque[OwnBatch] = deque()
         #: Pages of full states that are not complete: node -> (number, page -> entries).
-        self._pages: dict[int, tuple[int, dict[int, list[Event]]]] = {}
+        self._pages: dict[int, tuple[int, dict[int, list[EnterEvent]]]] = {}
         #: Heartbeats running that said something else than is known here: node -> how many.
         self._suspects: dict[int, int] = {}
         self._enter_own()
@@ -147,7 +147,8 @@ class HeardSquare:
         around = self._around
         if self.square in around.outbox.present:
             now = around.loop.now()
-            self.replica.apply(around.node, now, around.outbox.entries(self.square, now), now)
+            entries = map(EnterEvent._make, around.outbox.entries(self.square, now))
+            self.replica.apply(around.node, now, list(entries), now)
 
     # What screens see.
 
@@ -277,13 +278,13 @@ class HeardSquare:
 
     def _batch(
         self, node: int, previous: int, number: int, sent: int, replaced: int,
-        events: list[Event], payload: bytes,
+        said: list[Any], payload: bytes,
     ) -> None:  # fmt: skip
         around, now = self._around, self._around.loop.now()
         known = self.numbers.get(node, 0)
         if number <= known:
             return
-        peer_protocol.check(events)
+        events = peer_protocol.read_events(said)
         told, sent = sent, sent + around.peers.offset(node, sent)
         if old := self._pass_on(node, events, now):
             # Clients hear fewer squares and may not know better: they would keep a ghost.
@@ -292,7 +293,7 @@ class HeardSquare:
                 [event for event in events if event not in old],
             )  # fmt: skip
         # A first batch says that its node had nobody here before: whoever is believed to be is not.
-        gone = self.replica.drop(node, {event[1] for event in events}) if previous == 0 else []
+        gone = self.replica.drop(node, {event.id for event in events}) if previous == 0 else []
         self.replica.apply(node, sent, events, now)
         self._snapshot = None
         around.hub.deliver(self.square, payload)
@@ -305,11 +306,11 @@ class HeardSquare:
             self.ask(node)
 
     def _full_state(
-        self, node: int, number: int, sent: int, page: int, pages: int, entries: list[Event]
+        self, node: int, number: int, sent: int, page: int, pages: int, said: list[Any]
     ) -> None:
         if number < self.numbers.get(node, 0):
             return
-        peer_protocol.check(entries, (ENTER,))
+        entries = peer_protocol.read_entries(said)
         # First of all, for what is kept of a node goes when it is found to be dead.
         sent += self._around.peers.offset(node, sent)
         begun, parts = self._pages.get(node, (0, {}))
@@ -332,13 +333,14 @@ class HeardSquare:
         self._awaited.discard(node)
         self._check_ready()
 
-    def _pass_on(self, node: int, events: list[Event], now: int) -> list[Event]:
+    def _pass_on(self, node: int, events: Sequence[Event], now: int) -> list[Event]:
         """Tell who came and went to whom it concerns, before the events are taken in; return the
         enters that are older than how a player left."""
-        around, old = self._around, []
+        around = self._around
+        old: list[Event] = []
         for event in events:
-            if event[0] == ENTER:
-                id, seq = event[1], event[2]
+            if isinstance(event, EnterEvent):
+                id, seq = event.id, event.seq
                 around.news.entered(node, self.square, id, seq)
                 known = self.replica.players.get(id)
                 departed = around.departed.seq(id, now)
@@ -352,8 +354,8 @@ class HeardSquare:
                     continue
                 if seq <= told:
                     around.news.ignored(id, told)
-            elif event[0] in (LEAVE, GONE):
-                around.news.parted(event[1], event[2])
+            elif isinstance(event, LeaveEvent | GoneEvent):
+                around.news.parted(event.id, event.seq)
         return old
 
     def _complete(self, node: int, number: int) -> None:

@@ -13,7 +13,7 @@ from server.loop import Loop
 from server.messages import protocol
 from server.messages.channels import Channels
 from server.squares.hub import Hub
-from world.events import Batch, Corner, Event, Player
+from world.events import Batch, Corner, Entry, Event, Player
 from world.grid import Square
 
 #: Events in one batch: 120 x 494 bytes, the longest sayings, still fit a broker's payload.
@@ -112,13 +112,13 @@ class Outbox:
         if not present:
             del self.present[square]
 
-    def entries(self, square: Square, sent: int) -> list[Event]:
+    def entries(self, square: Square, sent: int) -> list[Entry]:
         """Return the players of a square as entries, with ages before `sent`."""
         present = self.present.get(square)
         if present is None:
             return []
         corner = Corner(square, self._span, sent)
-        return [corner.enter(player) for player in present.values()]
+        return [corner.entry(player) for player in present.values()]
 
     def numbered(self) -> dict[Square, int]:
         """Return the squares with players, and the number of the last batch of each."""

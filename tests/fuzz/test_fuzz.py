@@ -2,7 +2,8 @@
 
 import pytest
 
-from server.messages import peer_protocol, protocol
+from server.messages import peer_protocol
+from server.messages.table import NUMBER, Field, Row
 from server.players import movement
 from server.websocket import frames
 from tests.fuzz.__main__ import TARGETS, play
@@ -40,7 +41,7 @@ def take_any_length(monkeypatch):
 
 def take_any_number(monkeypatch):
     """Numbers may be out of their ranges, those in fields that may be nil or a text too."""
-    monkeypatch.setattr(protocol._Field, "check", lambda self, value: True)
+    monkeypatch.setattr(Field, "allows", lambda self, value: True)
 
 
 def believe_any_time(monkeypatch):
@@ -68,7 +69,11 @@ def stand_anywhere(monkeypatch):
 
 def believe_any_event(monkeypatch):
     """Whatever is an event by its types is believed."""
-    monkeypatch.setattr(peer_protocol, "_is_in_range", lambda event: True)
+    rows = {}
+    for kind, row in peer_protocol._EVENTS.items():
+        fields = tuple(Field(field.name, field.type, -NUMBER) for field in row.fields)
+        rows[kind] = Row(row.name, fields)
+    monkeypatch.setattr(peer_protocol, "_EVENTS", rows)
 
 
 @pytest.mark.parametrize(

@@ -194,3 +194,16 @@ def test_a_fault_in_taking_something_does_not_stop_the_rest(monkeypatch, caplog)
     assert node.stats["errors"] == 2 and "a test" in caplog.text
     broker.close()
     listener.join(1)
+
+
+ROWS = [*peer_protocol.MESSAGES.values(), *peer_protocol._EVENTS.values()]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
+def test_a_field_that_is_wrong_is_named(row):
+    right = {int: 1, str: "1", bool: True, list: []}
+    values = [right[field.type] for field in row.fields]
+    for at, field in enumerate(row.fields):
+        for wrong in (None, 1.5, {}, 2**60 if field.type is int else 1):
+            fault = row.fault([*values[:at], wrong, *values[at + 1 :]])
+            assert fault.startswith(f"{row.name}: {field.name} must be "), fault

@@ -1,14 +1,16 @@
 """What docs/protocol.md and docs/nodes.md say in tables and numbers is what the source does."""
 
 import ast
+import inspect
 import re
 from pathlib import Path
 
 import pytest
 
+from loadtest.swarm import wire
 from server import app
 from server.clients import session, tokens
-from server.messages import protocol
+from server.messages import peer_protocol, protocol
 from server.messages.protocol import MESSAGES
 from server.players import movement, residents
 from server.squares import heard, peers, replicas
@@ -46,8 +48,46 @@ def test_the_table_of_what_a_client_sends():
     assert {int(kind): cells for kind, *cells in table(2)} == rows
 
 
+#: What stands for more than one field in the functions that pack a message.
+TOGETHER = {"square": ["column", "row"], "rect": ["c0", "r0", "c1", "r1"]}
+
+
+def fields_of(pack):
+    """Return the names of the fields that a function packs, as its parameters give them."""
+    names = inspect.signature(pack).parameters
+    return [field for name in names for field in TOGETHER.get(name, [name])]
+
+
+def test_the_table_of_what_the_server_sends():
+    for _, name, fields in table(3):
+        assert fields.split(", ") == (fields_of(getattr(protocol, name)) or [""]), name
+
+
+def test_the_table_of_events():
+    rows = {kind: ", ".join(event._fields[1:]) for kind, event in events.EVENTS.items()}
+    assert {int(kind): fields for kind, _, fields in table(4)} == rows
+
+
+def test_the_table_of_what_nodes_tell_each_other():
+    text = (ROOT / "docs" / "nodes.md").read_text()
+    found = re.findall(r"^\| (\d+) ([a-z ]+) \| [^|]+ \| ([^(|]+?) (?:\([^|]*)?\|$", text, re.M)
+    rows = {
+        kind: (row.name, ", ".join(field.name for field in row.fields))
+        for kind, row in peer_protocol.MESSAGES.items()
+    }
+    assert {int(kind): (name, fields) for kind, name, fields in found} == rows
+    for kind, (name, _) in rows.items():
+        assert getattr(peer_protocol, name.upper().replace(" ", "_")) == kind
+
+
+def test_nodes_pack_what_their_table_says():
+    for row in peer_protocol.MESSAGES.values():
+        pack = getattr(peer_protocol, row.name.replace(" ", "_"), protocol.batch)
+        assert fields_of(pack) == [field.name for field in row.fields], row.name
+
+
 @pytest.mark.parametrize("number", [2, 3, 4])
-def test_kinds_have_one_number_on_the_page_on_the_server_and_in_the_browser(number):
+def test_kinds_have_one_number_on_the_page_on_the_server_in_the_browser_and_in_the_swarm(number):
     script = (ROOT / "static" / "protocol.js").read_text()
     browser = {name: int(value) for name, value in re.findall(r"([A-Z_]+) = (\d+)", script)}
     for kind, name, *_ in table(number):
@@ -55,6 +95,9 @@ def test_kinds_have_one_number_on_the_page_on_the_server_and_in_the_browser(numb
         here = getattr(events if number == 4 else protocol, name)
         there = browser[f"EVENT_{name}" if number == 4 else name]
         assert int(kind) == here == there, name
+        # The swarm has a protocol of its own; it knows what bots say and need.
+        swarm = getattr(wire, "SAID" if (number, name) == (4, "SAY") else name, here)
+        assert swarm == here, name
 
 
 def seconds(ms):

@@ -8,8 +8,12 @@ from world.events import (
     Batch,
     Corner,
     Departed,
+    GoneEvent,
     Player,
     Replica,
+    SayEvent,
+    TrackEvent,
+    named,
 )
 from world.grid import Grid
 from world.track import Track, stand
@@ -39,12 +43,12 @@ def replica_of(*batches):
 
 
 def test_positions_are_counted_from_the_corner_and_times_are_ages():
-    assert Corner(SQUARE, SPAN, 1000).enter(player()) == [
+    assert Corner(SQUARE, SPAN, 1000).enter(player()) == (
         ENTER, 7, 1, 4, "Wren", False, 10, 20, 100, -200, 100, 40,
-    ]  # fmt: skip
-    assert Corner(SQUARE, SPAN, 1000).track(player()) == [
+    )  # fmt: skip
+    assert Corner(SQUARE, SPAN, 1000).track(player()) == (
         TRACK, 7, 1, 4, 10, 20, 100, -200, 100, 40,
-    ]  # fmt: skip
+    )  # fmt: skip
 
 
 def test_what_is_read_is_what_was_written():
@@ -60,7 +64,7 @@ def test_a_players_newer_event_replaces_its_older_one_and_is_counted():
         p.seq = seq
         b.track(p)
     b.track(player(8))
-    assert [event[:3] for event in events(b)] == [[TRACK, 7, 3], [TRACK, 8, 1]]
+    assert [event[:3] for event in events(b)] == [(TRACK, 7, 3), (TRACK, 8, 1)]
     assert [replaced for _, replaced in b.parts(1)] == [2, 0]
 
 
@@ -76,17 +80,17 @@ def test_leave_and_enter_is_an_enter_and_enter_and_leave_a_leave():
     there_and_back, in_and_out, p = batch(), batch(), player()
     there_and_back.leave(p, (0, 0))
     there_and_back.enter(p)
-    assert [event[0] for event in events(there_and_back)] == [ENTER]
+    assert [event.kind for event in events(there_and_back)] == [ENTER]
     in_and_out.enter(p)
     in_and_out.leave(p, (0, 0))
-    assert events(in_and_out) == [[LEAVE, 7, 1, 0, 0]]
+    assert events(in_and_out) == [(LEAVE, 7, 1, 0, 0)]
 
 
 def test_nothing_said_is_ever_replaced():
     b = batch()
     for text in ("one", "two"):
         b.say(player(), text)
-    assert events(b) == [[SAY, 7, "one"], [SAY, 7, "two"]]
+    assert events(b) == [SayEvent(SAY, 7, "one"), SayEvent(SAY, 7, "two")]
 
 
 def test_a_replica_follows_enters_tracks_and_leaves():
@@ -108,13 +112,14 @@ def test_what_is_older_than_what_is_known_changes_nothing():
     old.track(player(7, seq=4, start=1))
     old.gone(7, 5)
     replica = replica_of(new)
-    replica.apply(1, 1100, [[TRACK, 7, 5, 0, 0, 0, 0, 0, 0, 0], *events(old)], 0)
+    replica.apply(1, 1100, [TrackEvent(TRACK, 7, 5, 0, 0, 0, 0, 0, 0, 0), *events(old)], 0)
     assert replica.players[7].track == player().track
 
 
 def test_a_track_or_a_leave_of_somebody_unknown_is_no_error():
     replica = Replica(SQUARE, SPAN, Departed())
-    replica.apply(1, 1000, [[TRACK, 9, 5, 0, 0, 0, 0, 0, 0, 0], [GONE, 9, 6], [SAY, 9, "hm"]], 0)
+    track = TrackEvent(TRACK, 9, 5, 0, 0, 0, 0, 0, 0, 0)
+    replica.apply(1, 1000, [track, GoneEvent(GONE, 9, 6), SayEvent(SAY, 9, "hm")], 0)
     assert replica.players == {}
 
 
@@ -123,7 +128,7 @@ def test_a_snapshot_makes_the_same_replica():
     b.enter(player(7))
     b.enter(player(8, start=990))
     replica, copy = replica_of(b), Replica(SQUARE, SPAN, Departed())
-    copy.apply(1, 5000, replica.snapshot(5000), 0)
+    copy.apply(1, 5000, list(map(named, replica.snapshot(5000))), 0)
     assert copy.snapshot(6000) == replica.snapshot(6000)
     assert copy.players[8].track == player(start=990).track
 
@@ -157,14 +162,14 @@ def test_players_of_a_node_believed_dead_may_be_told_of_again():
 
 def test_what_comes_late_does_not_raise_one_who_was_removed():
     replica, corner = Replica(SQUARE, SPAN, Departed()), Corner(SQUARE, SPAN, 1000)
-    replica.apply(1, 1000, [corner.enter(player(7, seq=5)), [GONE, 7, 6]], 0)
+    replica.apply(1, 1000, [corner.enter(player(7, seq=5)), GoneEvent(GONE, 7, 6)], 0)
     late = [corner.enter(player(7, seq=4))]
     replica.apply(1, 1000, late, 5000)
     assert not replica.replace(1, 1000, late, 5000)[0]
     assert replica.players == {}
     replica.apply(1, 1000, [corner.enter(player(7, seq=7))], 5000)
     assert set(replica.players) == {7}
-    replica.apply(1, 1000, [[GONE, 7, 8]], 5000)
+    replica.apply(1, 1000, [GoneEvent(GONE, 7, 8)], 5000)
     replica.apply(1, 1000, late, 5000 + REMEMBERED)
     assert set(replica.players) == {7}
 
@@ -175,7 +180,7 @@ def test_a_removed_player_is_remembered_with_its_highest_seq_for_just_so_long():
     def raised(seq, at, *gone):
         replica = Replica(SQUARE, SPAN, Departed())
         for gone_seq, moment in gone:
-            replica.apply(1, 1000, [[GONE, 7, gone_seq]], moment)
+            replica.apply(1, 1000, [GoneEvent(GONE, 7, gone_seq)], moment)
         replica.apply(1, 1000, [corner.enter(player(7, seq=seq))], at)
         return set(replica.players) == {7}
 
@@ -191,7 +196,7 @@ def test_a_removed_player_is_remembered_with_its_highest_seq_for_just_so_long():
 def test_those_who_were_removed_long_ago_are_forgotten():
     replica = Replica(SQUARE, SPAN, Departed())
     for n in range(1000):
-        replica.apply(1, 1000, [[GONE, n, 1]], n * 100)
+        replica.apply(1, 1000, [GoneEvent(GONE, n, 1)], n * 100)
     assert len(replica._departed._removed) <= REMEMBERED // 100 + 1
 
 

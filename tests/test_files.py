@@ -193,3 +193,32 @@ def test_who_has_not_installed_the_packages_is_told_in_a_sentence(command, made_
     assert ended.returncode == 1 and ended.stderr.count("\n") == 1
     assert ended.stderr.startswith("flatlands: the package ")
     assert f"run {made_by} once" in ended.stderr and ".venv/bin/activate" in ended.stderr
+
+
+def modules_on_the_code_map():
+    """Yield the path of each module that the code map of ARCHITECTURE.md has a line for."""
+    text = (ROOT / "ARCHITECTURE.md").read_text().split("## Code map\n")[1].split("\n## ")[0]
+    top = folder = ""
+    for line in text.splitlines():
+        if found := re.match(r"### `(\w+)/`", line):
+            top = folder = found[1]
+        elif found := re.match(r"\| `(\w+)/`", line):
+            folder = f"{top}/{found[1]}"
+        elif line.startswith("| `"):
+            names = re.findall(r"`([\w/]+\.(?:py|js))`", line.split(" | ")[0])
+            yield from (f"{folder}/{name}" for name in names)
+
+
+def test_the_code_map_has_a_line_for_each_module_and_for_no_other():
+    folders = ("world", "brokers", "server", "static", "loadtest", "bench")
+    on_the_map = [path for path in modules_on_the_code_map() if path.split("/")[0] in folders]
+    there = [
+        path.relative_to(ROOT).as_posix()
+        for folder in folders
+        for kind in ("py", "js")
+        for path in (ROOT / folder).rglob(f"*.{kind}")
+        if not {"servers", "node_modules"} & {*path.parts}
+    ]
+    assert len(there) > 150 and len(set(on_the_map)) == len(on_the_map)
+    packages = {path for path in there if path.endswith("/__init__.py")}
+    assert set(there) - packages == set(on_the_map) - packages

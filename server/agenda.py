@@ -48,7 +48,7 @@ class Schedule:
             heappop(heap)
         return heap[0][0] if heap else None
 
-    def take(self, now: int) -> Iterator[tuple[int, Hashable]]:
+    def pop_due(self, now: int) -> Iterator[tuple[int, Hashable]]:
         """Yield and forget, earliest first, each (due, key) that is due by `now`, those put in
         meanwhile included."""
         while (due := self.next()) is not None and due <= now:
@@ -73,7 +73,7 @@ class Agenda(Schedule):
 
     def _run(self) -> None:
         try:
-            for due, key in self.take(self._loop.now()):
+            for due, key in self.pop_due(self._loop.now()):
                 self._do(key, due)
         finally:
             # Also when one of them failed: the others must have their turn.

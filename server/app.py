@@ -184,7 +184,7 @@ class Server:
         self.shut()
         for walker in self._walkers:
             walker.leave()
-        self.node.peers.tell(DRAINING)
+        self.node.peers.publish(DRAINING)
         sessions = list(self.sessions)
         random.shuffle(sessions)
         at_once = max(DRAIN_AT_ONCE, len(sessions) // DRAIN_TURNS)
@@ -199,7 +199,7 @@ class Server:
         if self.node.peers.peers:
             self._wait(lambda: not self._awaited(), CLAIMS_WITHIN)
         self.node.outbox.publish_all()
-        self.node.peers.tell(DRAINING)
+        self.node.peers.publish(DRAINING)
         # A broker that is closed drops what waits: let the last words go out.
         gevent.sleep(LAST_WORDS)
         # In this order: whatever is due after it could not be published any more.
@@ -317,7 +317,7 @@ class Server:
 
     def _look_after(self, session: Session, now: int, heard_now: float) -> None:
         connection = session.connection
-        silent = heard_now - connection.heard
+        silent = heard_now - connection.last_heard
         stuck = session.lagging_since is not None and now - session.lagging_since > STUCK_AFTER
         if silent > DEAD_AFTER or stuck:
             self.stats["given_up"] += 1
@@ -349,7 +349,7 @@ class Server:
         gauges: dict[str, float] = {
             "connections": len(self.sessions),
             "residents": len(self.node.residents.by_id),
-            "squares": len(self.node.replicas.heard),
+            "squares": len(self.node.replicas.squares),
             "nodes": len(self.node.peers.peers) + 1,
             "ready": not self.readiness(),
             "orders": len(self.node.orders),

@@ -65,7 +65,7 @@ class Node:
             grid, terrain, spots, loop, self.hub, self.outbox, self.replicas
         )
         self.residents = Residents(id, grid, spots, loop, self.outbox, self.movement)
-        among = AmongNodes(id, loop, self._tell_nodes, self.residents, self.peers)
+        among = AmongNodes(id, loop, self._publish, self.residents, self.peers)
         self.takeovers = Takeovers(among)
         self.invitations = Invitations(among)
         self.orders = Orders(among)
@@ -87,7 +87,7 @@ class Node:
             peer_protocol.LEFT: self.takeovers.left,
             peer_protocol.WHERE: self.invitations.asked,
             peer_protocol.HERE: self.invitations.found,
-            peer_protocol.ORDER: self.orders.heard,
+            peer_protocol.ORDER: self.orders.ordered,
         }
 
     def listen(self) -> None:
@@ -99,18 +99,18 @@ class Node:
                 return
             if item is not None:
                 # Without a pause after a fault, in which others would seem to be dead.
-                self.loop.guarded(self.take, item)
+                self.loop.guarded(self.receive, item)
 
-    def take(self, item: Message | Reset) -> None:
+    def receive(self, item: Message | Reset) -> None:
         """Take in one thing that the broker brought."""
         if isinstance(item, Reset):
             self.replicas.reset(item)
             return
         try:
             if item.channel == self.channels.nodes:
-                self._take_news(item.payload)
+                self._receive_news(item.payload)
             else:
-                self.replicas.take(item.channel, item.payload)
+                self.replicas.receive(item.channel, item.payload)
         except Malformed as error:
             # Once: whoever publishes it will go on.
             if not self.stats["malformed"]:
@@ -119,7 +119,7 @@ class Node:
             if item.channel == self.channels.nodes:
                 self.peers.unreadable()
 
-    def _take_news(self, payload: bytes) -> None:
+    def _receive_news(self, payload: bytes) -> None:
         """Take in what a node tells all others."""
         kind, *fields = peer_protocol.read(payload)
         take = self._news.get(kind)
@@ -130,10 +130,10 @@ class Node:
             take(*fields)
 
     def _heartbeat(self, node: int, *fields: Any) -> None:
-        self.peers.heard(node, *fields)
+        self.peers.heartbeat(node, *fields)
         self.orders.greet(node)
 
-    def _tell_nodes(self, message: bytes) -> None:
+    def _publish(self, message: bytes) -> None:
         self.broker.publish(self.channels.nodes, message)
 
     def _tell_clocks(self) -> None:
@@ -142,6 +142,6 @@ class Node:
 
     def _tell_link(self) -> None:
         if self.peers.linked:
-            self.orders.tell_all()
+            self.orders.publish_all()
         for screen in self.residents.screens():
             screen.tell_link()

@@ -103,9 +103,9 @@ class Session:
         return self.connection.address
 
     @property
-    def heard(self) -> int:
+    def last_heard(self) -> int:
         """Node time at which the last bytes came from the client."""
-        return self._node.loop.at(self.connection.heard)
+        return self._node.loop.at(self.connection.last_heard)
 
     @property
     def here(self) -> bool:

@@ -132,15 +132,15 @@ class Movement:
         asked, resident.asked = resident.asked, None
         if screen is None or not resident.walks(now):
             resident.watched = False
-        elif screen.heard == asked:
+        elif screen.last_heard == asked:
             resident.watched = False
             self._loop.stats["walks_ended"] += 1
             self.stop(resident)
-        elif now - screen.heard < ASK_AFTER:
-            self._signs.put(resident, screen.heard + ASK_AFTER)
+        elif now - screen.last_heard < ASK_AFTER:
+            self._signs.put(resident, screen.last_heard + ASK_AFTER)
         else:
             # Never ended at once: where this node stood still, the signs are still to be read.
-            resident.asked = screen.heard
+            resident.asked = screen.last_heard
             screen.ping()
             self._signs.put(resident, now + ANSWER_WITHIN)
 

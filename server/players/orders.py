@@ -49,11 +49,11 @@ class Orders:
     def give(self, deed: int, who: str, seconds: int) -> None:
         """Obey an order here, and tell it to all other nodes. Zero seconds end it."""
         self._obey(deed, who, seconds)
-        self._tell(deed, who, seconds)
+        self._publish_order(deed, who, seconds)
         if deed != NOTICE:
             self._repeats.put((deed, who), self._loop.now() + REPEAT_AFTER)
 
-    def heard(self, node: int, deed: int, who: str, seconds: int) -> None:
+    def ordered(self, node: int, deed: int, who: str, seconds: int) -> None:
         """Obey an order that a node tells."""
         if node != self._node:
             # Every node tells everything again to each that is new: a line for each would be
@@ -69,14 +69,14 @@ class Orders:
         if peer is not None and self._told.get(node) is not peer:
             self._told = {id: other for id, other in self._told.items() if id in peers}
             self._told[node] = peer
-            self.tell_all()
+            self.publish_all()
 
-    def tell_all(self) -> None:
+    def publish_all(self) -> None:
         """Tell all other nodes what is in force."""
         for deed, who in self._until:
             seconds = self.seconds(deed, who)
             if seconds > 0:
-                self._tell(deed, who, seconds)
+                self._publish_order(deed, who, seconds)
 
     def seconds(self, deed: int, who: str = "") -> int:
         """Return for how many seconds an order is still in force; 0 where it is not."""
@@ -104,11 +104,11 @@ class Orders:
 
     # What is done.
 
-    def _tell(self, deed: int, who: str, seconds: int) -> None:
+    def _publish_order(self, deed: int, who: str, seconds: int) -> None:
         self._publish(peer_protocol.order(self._node, deed, who, seconds))
 
     def _repeat(self, order: tuple[int, str], _due: int) -> None:
-        self._tell(*order, self.seconds(*order))
+        self._publish_order(*order, self.seconds(*order))
 
     def _obey(self, deed: int, who: str, seconds: int) -> None:
         self._loop.stats["orders"] += 1

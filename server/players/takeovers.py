@@ -136,7 +136,7 @@ class Takeovers:
                     # Since it left here it came back there: who asks for it is answered there.
                     del left[id]
                 else:
-                    self._tell_left(id, last)
+                    self._publish_left(id, last)
 
     def left(self, node: int, pairs: list[int]) -> None:
         """A node says which players have left there, with their last seq."""
@@ -160,7 +160,7 @@ class Takeovers:
                 self._residents.tell_gone(released)
         else:
             # It did not hear how much was told here.
-            self._tell_left(id, released.seq)
+            self._publish_left(id, released.seq)
 
     def parted(self, id: int, seq: int) -> None:
         """Another node tells that a player went from a square: here it may be in play."""
@@ -170,7 +170,7 @@ class Takeovers:
         """Another node tells of a player with a seq that is not believed: one as high was told of
         it by a node where it is no more."""
         self._loop.stats["ignored_enters"] += 1
-        self._tell_left(id, seq)
+        self._publish_left(id, seq)
 
     # What follows from it.
 
@@ -201,7 +201,7 @@ class Takeovers:
             resident.seq = next_incarnation(seq)
             self._residents.renew(resident)
 
-    def _tell_left(self, id: int, seq: int) -> None:
+    def _publish_left(self, id: int, seq: int) -> None:
         """Say that a player is believed to have left with `seq`: whoever has it knows better."""
         self._publish(peer_protocol.left(self._node, [id, seq]))
 
@@ -215,7 +215,7 @@ class Takeovers:
             self._residents.tell_gone(resident)
             self._residents.remember(resident)
             self.watch(id)
-            self._tell_left(id, resident.seq)
+            self._publish_left(id, resident.seq)
 
     def _retell(self, turn: int, due: int) -> None:
         """Say of some of those who came back that they are here, or that they have left."""

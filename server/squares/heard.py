@@ -71,7 +71,7 @@ class Surroundings:
         self.changed: set[Square] = set()
         self.again: set[Square] = set()
         #: All squares that are heard.
-        self.heard: dict[Square, HeardSquare] = {}
+        self.squares: dict[Square, HeardSquare] = {}
         self._show = show
         self.departed = Departed()
         self.due = Agenda(loop, lambda key, due: key[1](key[0], due))
@@ -85,7 +85,7 @@ class Surroundings:
     def show_again(self, ids: list[int], besides: Square) -> None:
         """Show the other squares in which any of these players are, after all that are to be shown
         anew: only when a client knows them nowhere else does it believe what has lower seqs."""
-        for square, heard in self.heard.items():
+        for square, heard in self.squares.items():
             known = heard.replica.players
             if square != besides and heard.ready and any(id in known for id in ids):
                 self.show_anew(square)
@@ -103,8 +103,8 @@ class HeardSquare:
 
     __slots__ = (
         "square", "channel", "needs", "replica", "numbers", "gaps", "live", "ready", "_around",
-        "_snapshot", "_nonce", "_requested", "_wait", "_told", "_awaited", "_unheard", "_pages",
-        "_suspects",
+        "_snapshot", "_nonce", "_requested", "_wait", "_published", "_awaited", "_unheard",
+        "_pages", "_suspects",
     )  # fmt: skip
 
     def __init__(self, square: Square, channel: str, around: Surroundings) -> None:
@@ -122,8 +122,8 @@ class HeardSquare:
         #: When the last sync request was begun, and for how long the next one waits.
         self._requested = 0
         self._wait = AGAIN
-        #: When the own full state was told last.
-        self._told = 0
+        #: When the own full state was published last.
+        self._published = 0
         #: The nodes whose full state is awaited before it is ready.
         self._awaited: set[int] = set()
         #: Own batches that have not come back.
@@ -208,31 +208,31 @@ class HeardSquare:
     def _sync_requested(self, node: int, nonce: int) -> None:
         around = self._around
         if node != around.node:
-            self._tell()
+            self._publish_full_state()
         elif nonce == self._nonce and not self.live:
             self.live = True
             self._wait = AGAIN
             around.due.drop((self, HeardSquare._send_request))
             self._awaited = around.peers.listed(self.square) if around.peers.peers else set()
             # Others may have begun to hear the square while this node could not hear them ask.
-            self._tell()
+            self._publish_full_state()
             self._check_ready()
 
-    def _tell(self) -> None:
-        """Tell the other nodes the own full state, if there is any, but not too often."""
+    def _publish_full_state(self) -> None:
+        """Publish the own full state, if there is any, but not too often."""
         if self.square in self._around.outbox.present:
-            due = self._told + FULL_STATE_EVERY
+            due = self._published + FULL_STATE_EVERY
             if due <= self._around.loop.now():
-                self._tell_now(due)
+                self._publish_now(due)
             else:
-                self._later(HeardSquare._tell_now, due)
+                self._later(HeardSquare._publish_now, due)
 
-    def _tell_now(self, _due: int) -> None:
+    def _publish_now(self, _due: int) -> None:
         around, now = self._around, self._around.loop.now()
         entries = around.outbox.entries(self.square, now)
         if not entries:
             return
-        self._told = now
+        self._published = now
         number, size = around.outbox.next_number(self.square), peer_protocol.ENTRIES
         pages = [entries[at : at + size] for at in range(0, len(entries), size)]
         for page, some in enumerate(pages):
@@ -253,11 +253,11 @@ class HeardSquare:
 
     # What is heard.
 
-    def take(self, payload: bytes) -> None:
+    def receive(self, payload: bytes) -> None:
         """Take in what came on its channel. Raises Malformed."""
         if self._unheard and payload == self._unheard[0].payload:
             # The usual echo of an own batch: nothing in it is news.
-            self._take_own(self._unheard[0].number)
+            self._count_own(self._unheard[0].number)
             return
         kind, *fields = peer_protocol.read(payload)
         if (fields[0], fields[1]) != self.square:
@@ -266,7 +266,7 @@ class HeardSquare:
             _, _, node, previous, number, sent, replaced, events = fields
             if node == self._around.node:
                 # One before it was lost, or there are two of it.
-                self._take_own(number)
+                self._count_own(number)
             else:
                 self._batch(node, previous, number, sent, replaced, events, payload)
         elif kind == peer_protocol.FULL_STATE:
@@ -370,16 +370,16 @@ class HeardSquare:
         """A batch of this node was published, or with `taken` False refused by the broker."""
         self._unheard.append(batch)
         if not taken:
-            self._take_own(batch.number)
+            self._count_own(batch.number)
         elif len(self._unheard) == 1:
             self._later(HeardSquare._echo_overdue, batch.published + ECHO_WITHIN)
 
     def _echo_overdue(self, due: int) -> None:
         while self._unheard and self._unheard[0].published + ECHO_WITHIN <= due:
             self._around.loop.stats["unheard_batches"] += 1
-            self._take_own(self._unheard[0].number)
+            self._count_own(self._unheard[0].number)
 
-    def _take_own(self, number: int) -> None:
+    def _count_own(self, number: int) -> None:
         """Take in own batches up to a number: on one channel none comes after a later one."""
         around, now, unheard = self._around, self._around.loop.now(), self._unheard
         while unheard and unheard[0].number <= number:
@@ -440,6 +440,6 @@ class HeardSquare:
 
 #: All that a square may have to do later.
 _ACTS = (
-    HeardSquare._send_request, HeardSquare._tell_now, HeardSquare._ask_now,
+    HeardSquare._send_request, HeardSquare._publish_now, HeardSquare._ask_now,
     HeardSquare._echo_overdue,
 )  # fmt: skip

@@ -31,7 +31,7 @@ class Screen(Protocol):
         """The IP address of the client."""
 
     @property
-    def heard(self) -> int:
+    def last_heard(self) -> int:
         """When the client gave its last sign of life."""
 
     def ping(self) -> None:

@@ -75,11 +75,11 @@ class Peer:
     """Another node, as its heartbeats tell. Times are this node's, in ms."""
 
     __slots__ = (
-        "heard", "state", "squares", "offset", "_samples", "_recent", "_parts", "_sent",
+        "last_heard", "state", "squares", "offset", "_samples", "_recent", "_parts", "_sent",
     )  # fmt: skip
 
     def __init__(self, now: int) -> None:
-        self.heard = now
+        self.last_heard = now
         #: Until it tells. One that is heard of by what it publishes in squares may never have.
         self.state = STARTING
         self.squares: dict[Square, int] = {}
@@ -105,7 +105,7 @@ class Peer:
             samples.popleft()
         self.offset = samples[0][1]
 
-    def take(self, sent: int, part: int, parts: int, squares: list[int]) -> bool:
+    def add_part(self, sent: int, part: int, parts: int, squares: list[int]) -> bool:
         """Take a part of a heartbeat; say whether that made it complete."""
         if sent != self._sent:
             self._sent, self._parts = sent, {}
@@ -238,7 +238,7 @@ class Peers:
         peer = self.peers.get(node)
         return peer is not None and peer.state != DRAINING
 
-    def tell(self, state: int) -> None:
+    def publish(self, state: int) -> None:
         """Send a heartbeat now, and go on with this state."""
         self.state = state
         squares = [n for square, number in self._squares().items() for n in (*square, number)]
@@ -251,7 +251,7 @@ class Peers:
             )
             self._broker.publish(self._channels.nodes, message)
 
-    def heard(
+    def heartbeat(
         self, node: int, sent: int, ring: str, ground: str, state: int, part: int, parts: int,
         squares: list[int],
     ) -> None:  # fmt: skip
@@ -274,9 +274,9 @@ class Peers:
         peer = self._peer(node)
         if peer is None:
             return
-        peer.heard, peer.state = now, state
+        peer.last_heard, peer.state = now, state
         peer.sample(now, sent)
-        if peer.take(sent, part, parts, squares):
+        if peer.add_part(sent, part, parts, squares):
             self.on_squares(node, peer.squares)
 
     def unreadable(self) -> None:
@@ -307,14 +307,14 @@ class Peers:
     def _beat(self, _key: object, due: int) -> None:
         now = self._loop.now()
         self._beats.put("beat", now + HEARTBEAT_EVERY)
-        self.tell(self.state)
+        self.publish(self.state)
         if self._broker.counters.forged != self._forged:
             self._forged = self._broker.counters.forged
             self.unreadable()
         if now - due > STALLED:
             # This node slept, not the others: what they sent meanwhile is still to be read.
             for peer in self.peers.values():
-                peer.heard = max(peer.heard, now)
+                peer.last_heard = max(peer.last_heard, now)
         else:
             links = self._broker.links()
             self.broken = [link.name for link in links if link.seconds > BROKEN_AFTER]
@@ -325,7 +325,7 @@ class Peers:
 
     def _bury(self, now: int) -> None:
         for id, peer in list(self.peers.items()):
-            if now - peer.heard > (GONE_AFTER if peer.state == DRAINING else DEAD_AFTER):
+            if now - peer.last_heard > (GONE_AFTER if peer.state == DRAINING else DEAD_AFTER):
                 del self.peers[id]
                 self.clocks.pop(id, None)
                 self._loop.stats["nodes_lost"] += 1
@@ -340,7 +340,7 @@ class Peers:
         if hears and not self._hears:
             # Nobody could be heard meanwhile: all get their time again.
             for peer in self.peers.values():
-                peer.heard = now
+                peer.last_heard = now
         self._hears = hears
         linked = hears and not self.broken
         if linked != self.linked:

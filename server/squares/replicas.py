@@ -38,7 +38,7 @@ class Replicas:
         self._around = Surroundings(
             node, grid.span, broker, loop, hub, outbox, peers, self.show_changed
         )
-        self.heard = self._around.heard
+        self.squares = self._around.squares
         self._by_channel: dict[str, HeardSquare] = {}
         self._lingering = Agenda(loop, self._forget)
         self._getting_ready = Agenda(loop, self._get_ready)
@@ -53,7 +53,7 @@ class Replicas:
         """Somebody needs these squares, once more than before."""
         unknown = []
         for square in squares:
-            heard = self.heard.get(square)
+            heard = self.squares.get(square)
             if heard is None:
                 unknown.append(square)
                 continue
@@ -72,7 +72,7 @@ class Replicas:
         )
         for heard in some:
             heard.needs = 1
-            self.heard[heard.square] = self._by_channel[heard.channel] = heard
+            self.squares[heard.square] = self._by_channel[heard.channel] = heard
         self._broker.subscribe(*channels)
         for heard in some:
             heard.request_sync()
@@ -86,14 +86,14 @@ class Replicas:
         """Somebody needs these squares no more."""
         until = self._loop.now() + LINGER
         for square in squares:
-            heard = self.heard[square]
+            heard = self.squares[square]
             heard.needs -= 1
             if not heard.needs:
                 self._lingering.put(square, until)
 
     def _forget(self, square: Square, _due: int) -> None:
         """Hear a square no more."""
-        heard = self.heard.pop(square)
+        heard = self.squares.pop(square)
         del self._by_channel[heard.channel]
         self._broker.unsubscribe(heard.channel)
         heard.end()
@@ -101,7 +101,7 @@ class Replicas:
     def seq(self, id: int) -> int:
         """Return the highest seq of a player that is known here, -1 where none is."""
         seqs = [self._around.departed.seq(id, self._loop.now())]
-        for heard in self.heard.values():
+        for heard in self.squares.values():
             player = heard.replica.players.get(id)
             if player is not None:
                 seqs.append(player.seq)
@@ -112,7 +112,7 @@ class Replicas:
     def snapshot(self, squares: Iterable[Square]) -> bytes:
         """Return the frames that tell all of these squares, without those that are not known enough
         yet: they are shown as soon as they are."""
-        return b"".join(self.heard[square].snapshot() or b"" for square in squares)
+        return b"".join(self.squares[square].snapshot() or b"" for square in squares)
 
     def show_changed(self) -> None:
         """Show what has changed: once per screen, as many squares of its as there are."""
@@ -130,17 +130,17 @@ class Replicas:
 
     # What comes in.
 
-    def take(self, channel: str, payload: bytes) -> None:
+    def receive(self, channel: str, payload: bytes) -> None:
         """Take in what came on a square's channel. Raises Malformed."""
         heard = self._by_channel.get(channel)
         if heard is not None:
-            heard.take(payload)
+            heard.receive(payload)
 
     def published(self, square: Square, batch: OwnBatch, taken: bool) -> None:
         """A batch of this node was published, or with `taken` False refused by the broker."""
         if not taken:
             self._loop.stats["refused_batches"] += 1
-        heard = self.heard.get(square)
+        heard = self.squares.get(square)
         # Where nobody here needs the square any more, others do.
         if heard is not None:
             heard.published(batch, taken)
@@ -155,10 +155,10 @@ class Replicas:
 
     def drop(self, node: int) -> None:
         """A node is dead: so are its players."""
-        for heard in self.heard.values():
+        for heard in self.squares.values():
             heard.drop(node)
 
     def compare(self, node: int, listed: dict[Square, int]) -> None:
         """Compare what a node's heartbeat lists (square -> last batch number) with the replicas."""
-        for square, heard in self.heard.items():
+        for square, heard in self.squares.items():
             heard.compare(node, listed.get(square))

@@ -50,7 +50,7 @@ class Connection:
 
     __slots__ = (
         "on_message", "on_closing", "on_close", "on_drain", "address", "bytes_in", "bytes_out",
-        "heard", "guest", "closed_by_peer", "_loop", "_socket", "_fd", "_frames",
+        "last_heard", "guest", "closed_by_peer", "_loop", "_socket", "_fd", "_frames",
         "_early", "_state", "_code",
         "_reason", "_reading", "_writing", "_timer", "_remainder", "_queued", "_over",
         "_light", "_closing", "__weakref__",
@@ -81,7 +81,7 @@ class Connection:
         self.guest = guest
         self.bytes_in = len(early)
         self.bytes_out = 0
-        self.heard = monotonic()  # seconds, when the last bytes came in
+        self.last_heard = monotonic()  # seconds, when the last bytes came in
         #: Whether it was the peer who began to close: its code says what it wants, not what we do.
         self.closed_by_peer = False
         self._loop = get_hub().loop
@@ -186,7 +186,7 @@ class Connection:
 
     def _begin(self, early: bytes) -> None:
         if early:
-            self._take(early)
+            self._receive(early)
         if self._state != _ENDED:
             self._reading = self._loop.io(self._fd, _READ)
             self._reading.start(self._readable)
@@ -203,7 +203,7 @@ class Connection:
             self._end()
             return
         self.bytes_in += len(data)
-        self.heard = monotonic()
+        self.last_heard = monotonic()
         if self._state:
             self._closing += len(data)
             if self._closing > CLOSING_LIMIT:
@@ -211,9 +211,9 @@ class Connection:
                 self._reading.stop()
                 return
         if self._state != _HANGING_UP:
-            self._take(data)
+            self._receive(data)
 
-    def _take(self, data: bytes) -> None:
+    def _receive(self, data: bytes) -> None:
         """Parse and deliver. Every callback may close or abort, so look at the state each time."""
         reader = self._frames
         pongs: list[bytes] = []
@@ -252,7 +252,7 @@ class Connection:
         count, reader.light = reader.light, 0
         if self._state:
             return True  # nothing is answered any more
-        now = int(self.heard * 1000)
+        now = int(self.last_heard * 1000)
         if self._light is None:
             self._light = Bucket(LIGHT_RATE, LIGHT_BURST, now)
         if self._light.take(now, count):

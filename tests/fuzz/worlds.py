@@ -295,7 +295,7 @@ class Stranger:
         """Publish one message."""
         chance = self.crowd.chance
         channels = self.crowd.harness.node.channels
-        squares = sorted({s for h in self.crowd.harness.hosts for s in h.node.replicas.heard})
+        squares = sorted({s for h in self.crowd.harness.hosts for s in h.node.replicas.squares})
         square = chance.choice(squares or [(0, 0)])
         about = chance.random() < 0.6
         message = self._about_square(square) if about else self._among_nodes(squares)

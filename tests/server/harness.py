@@ -136,7 +136,7 @@ class FakeConnection:
         self.bytes = 0
         self.writes = 0
         self.stuck = self.dead = False
-        self.heard = loop.time / 1000
+        self.last_heard = loop.time / 1000
         self.pings = 0
         self._remainder: list[bytes] = []
         self.closed: tuple[int, str] | None = None
@@ -176,7 +176,7 @@ class FakeConnection:
     def ping(self) -> None:
         self.pings += 1
         if not self.dead:
-            self.heard = self.loop.time / 1000
+            self.last_heard = self.loop.time / 1000
 
     def drain(self) -> None:
         """Let the client take what was stuck."""
@@ -320,7 +320,7 @@ class Link(Broker):
         """The link is back, and says so by a Reset."""
         self.down = False
         self.lost.clear()
-        node.take(Reset(None))
+        node.receive(Reset(None))
 
     def lose_subscriptions(self, channels: set[str]) -> None:
         """Nothing comes on these channels any more."""
@@ -330,7 +330,7 @@ class Link(Broker):
         """The broker has noticed what was lost, and says so by a Reset."""
         lost, self.lost = self.lost, set()
         if lost:
-            node.take(Reset(lost))
+            node.receive(Reset(lost))
 
 
 class Host:
@@ -373,7 +373,7 @@ class Host:
         if self.frozen:
             self._unread.append((client, payload, opcode))
         elif client.connection.closed is None and not client.connection.dead:
-            client.connection.heard = self.loop.time / 1000
+            client.connection.last_heard = self.loop.time / 1000
             client.connection.on_message(opcode, payload)
 
 
@@ -515,7 +515,7 @@ class Harness:
             for host in self.awake():
                 busy |= host.loop.turn()
                 while (item := host.broker.receive(0)) is not None:
-                    host.node.take(item)
+                    host.node.receive(item)
                     busy = True
 
     def awake(self) -> list[Host]:
@@ -524,7 +524,7 @@ class Harness:
 
     def stop(self, host: Host) -> None:
         """A node stops in good order, as server/app.py does it, and takes a second for that."""
-        host.node.peers.tell(DRAINING)
+        host.node.peers.publish(DRAINING)
         for client in self.clients:
             if client.host is host and client.connection.open:
                 if client.session.resident is not None:
@@ -532,7 +532,7 @@ class Harness:
                 client.connection.close(1012, "the server restarts")
         self.run(1000)
         host.node.outbox.publish_all()
-        host.node.peers.tell(DRAINING)
+        host.node.peers.publish(DRAINING)
         self.kill(host)
 
     def run(self, ms: int) -> None:

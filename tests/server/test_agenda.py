@@ -9,8 +9,8 @@ def test_what_is_due_comes_in_order_and_once():
     schedule.put("b", 20)
     schedule.put("a", 10)
     schedule.put("c", 30)
-    assert list(schedule.take(25)) == [(10, "a"), (20, "b")]
-    assert list(schedule.take(25)) == []
+    assert list(schedule.pop_due(25)) == [(10, "a"), (20, "b")]
+    assert list(schedule.pop_due(25)) == []
     assert schedule.next() == 30
 
 
@@ -18,8 +18,8 @@ def test_a_key_is_due_only_at_its_last_time():
     schedule = Schedule()
     for due in (50, 10, 40):
         schedule.put("a", due)
-    assert list(schedule.take(39)) == []
-    assert list(schedule.take(40)) == [(40, "a")]
+    assert list(schedule.pop_due(39)) == []
+    assert list(schedule.pop_due(40)) == [(40, "a")]
 
 
 def test_what_is_dropped_is_never_due():
@@ -28,14 +28,14 @@ def test_what_is_dropped_is_never_due():
     schedule.drop("a")
     schedule.drop("never put")
     assert schedule.next() is None
-    assert list(schedule.take(99)) == []
+    assert list(schedule.pop_due(99)) == []
 
 
 def test_what_is_put_meanwhile_is_taken_too():
     schedule = Schedule()
     schedule.put("a", 10)
     taken = []
-    for due, key in schedule.take(30):
+    for due, key in schedule.pop_due(30):
         taken.append(due)
         schedule.put(key, due + 10)
     assert taken == [10, 20, 30]
@@ -54,7 +54,7 @@ def test_it_agrees_with_a_plain_table(steps):
             table[key] = due
     assert schedule.next() == min(table.values(), default=None)
     assert len(schedule) == len(table)
-    taken = list(schedule.take(50))
+    taken = list(schedule.pop_due(50))
     assert sorted(taken) == sorted((due, key) for key, due in table.items() if due <= 50)
     assert [due for due, _ in taken] == sorted(due for due, _ in taken)
 
@@ -67,7 +67,7 @@ def test_a_key_dropped_and_put_again_for_the_same_time_is_due_once():
     schedule.put("a", 10)
     schedule.put("b", 10)
     assert len(schedule._heap) <= 2 * 2 + SLACK + 1
-    assert list(schedule.take(10)) == [(10, "a"), (10, "b")]
+    assert list(schedule.pop_due(10)) == [(10, "a"), (10, "b")]
 
 
 def test_a_key_put_again_and_again_does_not_fill_the_heap():

@@ -82,12 +82,12 @@ def read_all(peer: socket.socket) -> bytes:
 
 def test_a_message_is_delivered_and_counted(pair):
     owner, peer = pair
-    before = owner.connection.heard
+    before = owner.connection.last_heard
     peer.send(client_frame(2, b"hello"))
     turn()
     assert owner.messages == [(2, b"hello")]
     assert owner.connection.bytes_in == 11
-    assert owner.connection.heard > before
+    assert owner.connection.last_heard > before
 
 
 def test_what_is_sent_arrives_and_is_counted(pair):

@@ -453,7 +453,7 @@ def test_a_square_is_heard_a_little_longer_than_it_is_held(harness):
     harness.run(200)
     assert harness.broker.channels == {harness.node.channels.nodes}
     replicas = harness.node.replicas
-    assert replicas.heard == replicas._by_channel == {} and not len(replicas._around.due)
+    assert replicas.squares == replicas._by_channel == {} and not len(replicas._around.due)
     assert harness.node.outbox.numbers == harness.node.outbox.present == {}
 
 
@@ -477,8 +477,8 @@ def test_batches_of_a_channel_are_numbered_and_begin_anew_when_nobody_is_left(ha
 def test_a_reset_loses_nobody(harness):
     a, b = harness.place("A", (0, 0)), harness.place("B", (0, 0))
     b.walk(1, 0)
-    harness.node.take(Reset({harness.node.channels.square((0, 0))}))
-    harness.node.take(Reset(None))
+    harness.node.receive(Reset({harness.node.channels.square((0, 0))}))
+    harness.node.receive(Reset(None))
     harness.run(300)
     assert a.sees(b) and a.sees(a)
     assert harness.loop.stats["resets"] > 1

@@ -383,7 +383,7 @@ def test_a_node_that_stops_keeps_its_players_in_sight_until_they_are_back(two):
     old = harness.hosts[1]
     token = b.model.token
     b.connection.close(1012, "the server restarts")
-    old.node.peers.tell(1)
+    old.node.peers.publish(1)
     harness.settle()
     harness.kill(old)
     harness.run(DEAD_AFTER + 3000)

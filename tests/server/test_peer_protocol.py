@@ -111,7 +111,7 @@ def test_what_is_malformed_is_counted_and_changes_nothing(what, caplog):
     harness.run(3000)
     before = len(client.connection.messages)
     for _ in range(3):
-        harness.node.take(Message(*MALFORMED[what]))
+        harness.node.receive(Message(*MALFORMED[what]))
     harness.settle()
     assert harness.loop.stats["malformed"] == 3
     assert len([r for r in caplog.records if "somebody else uses this broker" in r.message]) == 1
@@ -167,7 +167,7 @@ def test_whatever_is_heard_newcomers_are_welcome(data):
     for channel, message in data.draw(st.lists(st.sampled_from(SPOKEN), min_size=1, max_size=20)):
         if data.draw(st.booleans()):
             message = mutated(data.draw, message)
-        harness.node.take(Message(channel, msgpack.packb(message)))
+        harness.node.receive(Message(channel, msgpack.packb(message)))
         harness.run(data.draw(st.sampled_from([0, 0, 300, 2000])))
     d = harness.place("D", (0, 0))
     harness.run(5000)
@@ -185,7 +185,7 @@ def test_a_fault_in_taking_something_does_not_stop_the_rest(monkeypatch, caplog)
         if item.payload != b"good":
             raise RuntimeError("a test")
 
-    monkeypatch.setattr(node, "take", take)
+    monkeypatch.setattr(node, "receive", take)
     listener = gevent.spawn(node.listen)
     for payload in (b"bad", b"worse", b"good"):
         broker.publish("a", payload)

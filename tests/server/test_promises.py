@@ -148,7 +148,7 @@ def watched():
 
 def heard(harness, message, channel=None):
     """Let the node hear a message as the broker brings it, on the square's channel or another."""
-    harness.node.take(Message(channel or harness.node.channels.square(SQUARE), message))
+    harness.node.receive(Message(channel or harness.node.channels.square(SQUARE), message))
     harness.settle()
 
 
@@ -361,7 +361,7 @@ def test_a_hail_that_nobody_hears_is_repeated_ever_more_slowly():
     assert times(said, peer_protocol.SYNC_REQUEST) == []
     # The next trouble is asked about as quickly as the first.
     harness.broker.losing = 1.0
-    harness.node.take(Reset({harness.node.channels.square((5, 5))}))
+    harness.node.receive(Reset({harness.node.channels.square((5, 5))}))
     harness.run(1000)
     asked = times(said, peer_protocol.SYNC_REQUEST)
     assert asked[1] - asked[0] == AGAIN
@@ -447,7 +447,7 @@ def test_what_one_node_answers_is_not_all_while_the_own_question_is_not_back(wat
     message = peer_protocol.full_state((9, 9), NODE, 1, sent, 0, 1, [entry(1)])
     heard(harness, message, harness.node.channels.square((9, 9)))
     # Others may have residents there, and have not been asked.
-    square = harness.node.replicas.heard[9, 9]
+    square = harness.node.replicas.squares[9, 9]
     assert square.snapshot() is None
     harness.run(READY_AFTER)
     assert square.snapshot() is not None
@@ -536,7 +536,7 @@ def test_a_node_that_hears_itself_before_it_has_read_the_others_buries_nobody(ap
     heard_itself = False
     while not heard_itself:
         item = host.broker.receive(0)
-        host.node.take(item)
+        host.node.receive(item)
         heard_itself = msgpack.unpackb(item.payload)[1] == host.node.id
     # The other node's heartbeats are still to be read when the next one of its own is due.
     host.loop.turn()
@@ -612,7 +612,7 @@ def test_an_own_batch_that_is_lost_counts_after_a_while_and_then_never_again(wat
     assert watcher.model.heard == [("N", "lost on its way")]
     # It comes in the end, or twice: that is no news.
     for _ in range(2):
-        harness.node.take(Message(*said[0]))
+        harness.node.receive(Message(*said[0]))
     harness.run(ECHO_WITHIN)
     assert len(watcher.model.heard) == 1
     harness.check()
@@ -622,15 +622,15 @@ def test_only_the_newest_question_that_comes_back_says_that_one_hears(watched):
     harness, watcher = watched
     said = losing(harness.broker, set())
     square = harness.node.channels.square(SQUARE)
-    harness.node.take(Reset({square}))
+    harness.node.receive(Reset({square}))
     harness.settle()
     [(channel, first)] = [
         one for one in said if msgpack.unpackb(one[1])[0] == peer_protocol.SYNC_REQUEST
     ]
     harness.run(500)
     harness.broker.losing = 1.0
-    harness.node.take(Reset({square}))
-    harness.node.take(Message(channel, first))
+    harness.node.receive(Reset({square}))
+    harness.node.receive(Message(channel, first))
     said.clear()
     harness.run(1000)
     asked = [one for one in said if msgpack.unpackb(one[1])[0] == peer_protocol.SYNC_REQUEST]

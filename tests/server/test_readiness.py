@@ -218,7 +218,7 @@ def test_pages_of_a_node_that_is_never_heard_again_are_not_kept(one):
         page = peer_protocol.full_state((0, 0), node, 1, host.loop.now(), 0, 2, [])
         host.broker.publish(square, page)
     one.run(100)
-    heard = host.node.replicas.heard[0, 0]
+    heard = host.node.replicas.squares[0, 0]
     assert len(heard._pages) == NODES_LIMIT
     one.run(DEAD_AFTER + 2 * HEARTBEAT_EVERY)
     assert not heard._pages

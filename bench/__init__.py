@@ -1,1 +1,1 @@
-"""How fast Flatlands is: figures beside targets, and beside those of the last recorded run."""
+"""Measures how fast Flatlands is, and compares it with targets and with the last recorded run."""

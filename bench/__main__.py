@@ -20,7 +20,7 @@ with packages("swarm"):
 
 RECORDED = Path(__file__).resolve().parent / "recorded.json"
 
-#: What a figure should be: at most, or with a + at least.
+#: Figure -> its target: the most that it should be, or with a + the least.
 TARGETS = {
     "400 players: deliveries a CPU second, k": "+600",
     "2000 players: deliveries a CPU second, k": "+1800",
@@ -45,7 +45,7 @@ nothing is recorded."""
 
 
 def main() -> int:
-    """Measure, and print; a target that is missed is no failure, a run that went wrong is one."""
+    """Measure and print; return the exit code. A missed target is no failure."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__, epilog=EPILOG)
     parser.add_argument("--record", action="store_true", help="keep the figures to compare with")
     parser.add_argument(

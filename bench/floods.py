@@ -1,8 +1,9 @@
-"""What players notice while strangers flood a server: python -m bench --floods.
+"""Measures what players notice while strangers flood a server: python -m bench --floods.
 
-Two hundred walk and ping; the time until each pong and each own move is measured for some seconds
-before and during each flood, which another process makes. All come from this machine, which no
-address limit holds up: it is the harder case. It prints figures, and judges nothing.
+Two hundred players walk and ping. For some seconds before and during each flood, which another
+process makes, the time until each pong and each own event is measured. All connections come from
+this machine, which has no limit per address: that is the harder case. It prints figures and never
+judges them.
 """
 
 import contextlib
@@ -21,23 +22,23 @@ from loadtest.kit import signals
 from loadtest.swarm import target, wire
 from loadtest.swarm.visitor import Address, Visitor, connected
 
-#: Who is measured; moves and pings of each, a second; squares over which they begin.
+#: Players that are measured, moves and pings of each a second, and squares in which they begin.
 PLAYERS, MOVES, PINGS, SPREAD = 200, 1.0, 4.0, 8
 
-#: Seconds measured before and during a flood, and of rest behind it.
+#: Seconds measured before and during a flood, and of rest after it.
 BEFORE, DURING, REST = 3.0, 6.0, 1.5
 
-#: How much later the slowest of a hundred may be during a flood, in ms.
+#: ms by which the 99th percentile may grow during a flood.
 TARGET = 50
 
 GET = b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
-# Floods. Each gets the server's address, and goes on until its process is ended.
+# Floods. Each gets the server's address, and never returns: its process is killed.
 
 
 def _again(work: Callable[[], None]) -> None:
-    """Do something again and again, whatever the server thinks of it."""
+    """Call `work` for ever, whatever the server does about it."""
     while True:
         try:
             work()
@@ -46,7 +47,7 @@ def _again(work: Callable[[], None]) -> None:
 
 
 def pipelined(to: Address) -> None:
-    """One connection after the other asks without waiting for answers."""
+    """Send requests without waiting for answers, on one connection after the other."""
 
     def work() -> None:
         with connected(to) as sock:
@@ -64,7 +65,7 @@ def pipelined(to: Address) -> None:
 
 
 def keep_alive(to: Address) -> None:
-    """One client asks as soon as it is answered."""
+    """Send a request as soon as the last one is answered."""
 
     def work() -> None:
         with connected(to) as sock:
@@ -85,7 +86,7 @@ def keep_alive(to: Address) -> None:
 
 
 def thirty_clients(to: Address) -> None:
-    """Thirty such clients."""
+    """Do the same with thirty clients."""
     for _ in range(29):
         threading.Thread(target=keep_alive, args=(to,), daemon=True).start()
     keep_alive(to)
@@ -102,17 +103,17 @@ def _body(to: Address, head: bytes, body: bytes) -> None:
 
 
 def chunked_body(to: Address) -> None:
-    """An endless body in chunks of a byte."""
+    """Send an endless body in chunks of one byte."""
     _body(to, b"Transfer-Encoding: chunked", b"1\r\nx\r\n" * 5000)
 
 
 def long_body(to: Address) -> None:
-    """A body of a hundred gigabytes."""
+    """Send a body of a hundred gigabytes."""
     _body(to, b"Content-Length: 100000000000", b"x" * 65536)
 
 
 def slow_heads(to: Address) -> None:
-    """Three hundred requests, a byte at a time."""
+    """Send three hundred requests, one byte at a time."""
     sockets = [connected(to) for _ in range(300)]
     while True:
         for at, sock in enumerate(sockets):
@@ -126,7 +127,7 @@ def slow_heads(to: Address) -> None:
 
 
 def silent_sockets(to: Address) -> None:
-    """Five hundred connections that say nothing, and come again when they are closed."""
+    """Open five hundred connections that send nothing, and again those that are closed."""
     sockets: list[socket.socket] = []
 
     def work() -> None:
@@ -138,7 +139,7 @@ def silent_sockets(to: Address) -> None:
 
 
 def join_and_drop(to: Address) -> None:
-    """Newcomers who are gone at once."""
+    """Join and reset the connection at once."""
 
     def work() -> None:
         with Visitor(to) as visitor:
@@ -149,7 +150,7 @@ def join_and_drop(to: Address) -> None:
 
 
 def chat_by_coming_back(to: Address) -> None:
-    """One player who says five things, and comes back to say five more."""
+    """Send five chat messages, reset the connection, and come back to send five more."""
     token: str | None = None
 
     def work() -> None:
@@ -176,17 +177,17 @@ def _frames(to: Address, opcode: int) -> None:
 
 
 def pings(to: Address) -> None:
-    """WebSocket pings without end."""
+    """Send WebSocket pings without end."""
     _frames(to, wire.WS_PING)
 
 
 def pongs(to: Address) -> None:
-    """WebSocket pongs without end."""
+    """Send WebSocket pongs without end."""
     _frames(to, wire.WS_PONG)
 
 
 def handshakes(to: Address) -> None:
-    """WebSockets that are opened and closed."""
+    """Open and reset WebSockets."""
 
     def work() -> None:
         with Visitor(to) as visitor:
@@ -205,29 +206,29 @@ FLOODS = (
 
 
 class Player(Visitor):
-    """One who walks to and fro, and is measured."""
+    """A player that walks to and fro, and is measured."""
 
     def __init__(self, to: Address, number: int) -> None:
         super().__init__(to)
         self.hello(name=f"P{number}")
         self.id = self.flush = self.walks = 0
-        #: How far node time is ahead of ours, in ms.
+        #: ms by which node time is ahead of this process's clock.
         self.ahead = 0
-        #: When each move that is not answered yet was sent.
+        #: Number of a move that is not answered yet -> the time at which it was sent.
         self.moves: dict[int, float] = {}
-        # Not all of them in one moment.
+        # The players act at different times.
         self.move_at = time.monotonic() + number / PLAYERS / MOVES
         self.ping_at = time.monotonic() + number / PLAYERS / PINGS
 
 
 class Field:
-    """All players, and what was measured since the last report."""
+    """All players, and the seconds that pongs and moves took since the last `run` began."""
 
     def __init__(self, to: Address) -> None:
         self.pongs: list[float] = []
         self.moves: list[float] = []
-        self.heard = time.monotonic()
-        #: The longest time in which nobody got a pong.
+        self.pong_at = time.monotonic()
+        #: The longest time, in seconds, in which no player got a pong.
         self.gap = 0.0
         self.lost = 0
         self._reader = wire.Reader(lambda _batch: None)
@@ -238,19 +239,19 @@ class Field:
             self._ready.register(player.socket, selectors.EVENT_READ, player)
 
     def run(self, seconds: float) -> None:
-        """Let them play, and forget what was measured before. Raises Interrupted."""
+        """Let all play for so many seconds; forget what was measured before. Raises Interrupted."""
         self.pongs, self.moves, self.gap = [], [], 0.0
         self._reader.turn()
-        self.heard = time.monotonic()
-        until = self.heard + seconds
+        self.pong_at = time.monotonic()
+        until = self.pong_at + seconds
         while (now := time.monotonic()) < until:
             signals.check()
             for key, _ in self._ready.select(0.002):
                 self._read(key.data)
             for player in self._players:
                 self._act(player, now)
-        self.gap = max(self.gap, time.monotonic() - self.heard)
-        # What was never answered has taken so long at least.
+        self.gap = max(self.gap, time.monotonic() - self.pong_at)
+        # Moves that were not answered have taken at least so long.
         for player in self._players:
             self.moves += [now - sent for sent in player.moves.values() if now - sent > 1]
 
@@ -268,24 +269,24 @@ class Field:
             player.socket.close()
             return
         now = time.monotonic()
-        parts, player.rest = self._reader.take(player.rest + data)
+        parts, player.rest = self._reader.split(player.rest + data)
         for part in parts:
             if isinstance(part, wire.Chunk):
                 player.flush = part.flush or player.flush
                 for batch in part.batches:
-                    self._told(player, batch, now)
+                    self._note_answers(player, batch, now)
                 continue
             kind = part[1] if len(part) > 1 else 0
             if kind == wire.PONG:
                 self.pongs.append(now - msgpack.unpackb(part)[1] / 1e6)
-                self.gap = max(self.gap, now - self.heard)
-                self.heard = now
+                self.gap = max(self.gap, now - self.pong_at)
+                self.pong_at = now
             elif kind == wire.WELCOME:
                 fields = msgpack.unpackb(part)
                 player.id, player.ahead = fields[2], fields[3] - int(now * 1000)
 
-    def _told(self, player: Player, batch: wire.Batch, now: float) -> None:
-        """See which of a player's own moves a batch answers."""
+    def _note_answers(self, player: Player, batch: wire.Batch, now: float) -> None:
+        """Note which of a player's own moves a batch answers."""
         for event in batch.events:
             if event[0] <= wire.TRACK and event[1] == player.id:
                 for number in [n for n in player.moves if n <= event[3]]:
@@ -311,20 +312,20 @@ class Field:
                 player.socket.sendall(messages)
 
     def close(self) -> None:
-        """Let everybody leave."""
+        """Close all connections."""
         for player in self._players:
             player.socket.close()
         self._ready.close()
 
 
 def _slowest(times: list[float]) -> float:
-    """Return the 99th percentile in ms."""
+    """Return the 99th percentile, in ms, of times in seconds."""
     ordered = sorted(times)
     return ordered[math.ceil(len(ordered) * 0.99) - 1] * 1000 if ordered else math.nan
 
 
 def measure(say: Callable[[str], None]) -> list[dict[str, Any]]:
-    """Measure each flood, and return a row for each; `say` is told the table as it grows."""
+    """Measure each flood and return a row for each. `say` prints the table line by line."""
     rows = []
     floods = multiprocessing.get_context("spawn")
     say(

@@ -1,7 +1,7 @@
-"""What one move, one flush and one snapshot cost the server, without sockets: a node, real sessions
-and the in-process broker, in one process, in CPU time.
+"""Measures the CPU time of one move, one flush and one snapshot, without sockets.
 
-It measures the code and not the kernel: bench/whole.py has the server with all it does.
+One process has a node, real sessions and the in-process broker. This measures the code and never
+the kernel; bench/whole.py measures the whole server.
 """
 
 import gc
@@ -29,20 +29,20 @@ from server.websocket.frames import BINARY
 from world.grid import Grid
 from world.terrain import Terrain
 
-#: Players, and the squares that they are spread over: each holds some nine.
+#: Players, and the squares over which they are spread. Each player holds some nine squares.
 PLAYERS, SQUARES = 2000, 100
 
-#: Intents that reach a node in one turn of its loop, at 4,000 a second.
+#: Intents that a node gets in one turn of its loop, at 4,000 a second.
 TURN = 4
 
 REPEATS = 5
 
-#: What is sealed: a batch of two or three events.
+#: The payload that is sealed: it is as long as a batch of two or three events.
 PAYLOAD = bytes(200)
 
 
 class NoSocket:
-    """A connection that takes whatever is sent, and keeps nothing."""
+    """A connection that discards whatever is sent."""
 
     def __init__(self) -> None:
         self.on_message: Callable[[int, bytes], object] = lambda *_: None
@@ -53,23 +53,23 @@ class NoSocket:
 
     @property
     def heard(self) -> float:
-        """Each client has just been heard: a walk that nobody holds would end."""
+        """The time of the client's last sign of life: now, so that its walk goes on."""
         return time.monotonic()
 
     def send(self, data: bytes) -> bool:
-        """Take bytes."""
+        """Count bytes."""
         self.bytes_out += len(data)
         return True
 
     send_control = send
 
     def close(self, code: int = 1000, reason: str = "") -> None:
-        """A session that is refused ends the measurement."""
+        """Fail: a session that is refused spoils the measurement."""
         raise AssertionError((code, reason))
 
 
 class Bench:
-    """A node with its players."""
+    """A node with so many players."""
 
     def __init__(self, players: int) -> None:
         self.stats: Counter[str] = Counter()
@@ -92,11 +92,14 @@ class Bench:
         gevent.sleep(0.5)
 
     def say(self, connection: Any, *message: Any) -> None:
-        """Let a player send a message."""
+        """Let the player on this connection send a message."""
         connection.on_message(BINARY, msgpack.packb(message))
 
     def moves(self, count: int, kind: str) -> float:
-        """Return us of CPU for each of so many moves of all players in turn, up to the hub."""
+        """Return us of CPU for each of so many moves, until they are at the hub.
+
+        All players move in turn. `kind` is "walk" or "go".
+        """
         messages = []
         for turn in range(count):
             connection, session = self.players[turn % len(self.players)]
@@ -113,7 +116,7 @@ class Bench:
                 place = (edge + random.randrange(span // 8, span * 7 // 8) for edge in low)
                 message = (protocol.GO, self.number, now, *place)
             messages.append((connection, msgpack.packb(message)))
-        # Rates are not what is measured here.
+        # The limits of rates would refuse some of the moves.
         for _, session in self.players:
             session._rates.buckets.clear()
         gevent.sleep(0.2)
@@ -135,7 +138,7 @@ class Bench:
         return (time.process_time() - before) / count * 1e6
 
     def flushes(self, count: int) -> float:
-        """Return us of CPU for each write of flushes of two batches a square."""
+        """Return us of CPU for each write of a flush with two batches of each square."""
         hub, written = self.node.hub, 0
         squares = list(self.node.outbox.present)
         payload = bytes(200)
@@ -153,7 +156,7 @@ class Bench:
         return (time.process_time() - before) / written * 1e6
 
     def snapshots(self, count: int) -> float:
-        """Return us of CPU for each player in a snapshot that is made anew."""
+        """Return us of CPU for each player in a new snapshot."""
         squares = list(self.node.outbox.present)
         players = 0
         before = time.process_time()
@@ -167,7 +170,7 @@ class Bench:
 
 
 def seals(count: int) -> float:
-    """Return us of CPU that a seal adds to a message, published and received by one broker."""
+    """Return us of CPU that a seal adds to a message that one broker publishes and receives."""
     spent = []
     for secret in (None, "a secret"):
         plain = open_broker("memory://seals")
@@ -183,8 +186,10 @@ def seals(count: int) -> float:
 
 
 def measure(players: int = PLAYERS, repeats: int = REPEATS) -> dict[str, float]:
-    """Return the medians of all figures, in us of CPU, of so many repeats with so many players.
-    Raises Interrupted."""
+    """Return name -> us of CPU: the medians of so many repeats with so many players.
+
+    Raises Interrupted.
+    """
     random.seed(1)
     bench = Bench(players)
     gc.collect()

@@ -1,6 +1,6 @@
-"""The whole server under the swarm, briefly: the shapes that the targets are about.
+"""Measures the whole server under the swarm in the situations that the targets name.
 
-Each is one run of loadtest/bots.py, whose oracle must find nothing.
+Each situation is a short run of loadtest/bots.py, whose oracle must find no fault.
 """
 
 import statistics
@@ -9,7 +9,7 @@ from typing import Any
 
 from loadtest.swarm.kept import run_apart
 
-#: Seconds measured in each run, and in those of a full measurement, of which there are so many.
+#: Seconds measured in each run; for a full measurement, seconds and the number of runs.
 SECONDS, FULL_SECONDS, FULL_TIMES = 6, 8, 3
 
 #: Seconds that a run may take besides.
@@ -26,7 +26,7 @@ RUNS = {
     "idle": ("--rate", "0", "--bots", "8000", "--squares", "400", "--joins", "1500"),
 }
 
-#: What only a full measurement has.
+#: The runs that only a full measurement has, or has in place of the others.
 MORE = {
     "5000": ("--scenario", "mill", "--bots", "5000", "--squares", "222", "--joins", "1000"),
     "8000": ("--scenario", "mill", "--bots", "8000", "--squares", "356", "--joins", "1000"),
@@ -37,20 +37,21 @@ MORE = {
     "idle": ("--rate", "0", "--bots", "10000", "--squares", "444", "--joins", "1500"),
 }
 
-#: All runs of bots.py with the same options, as it keeps them.
+#: The results of all runs of bots.py with the same options, as it writes them.
 Results = list[dict[str, Any]]
 
 
 def measure(say: Callable[[str], None], full: bool) -> dict[str, Results]:
-    """Return the results of all runs by name; `say` is told of each as it begins, and what its
-    oracle found. A run that went wrong is in it without its figures: see `good`. Raises Trouble and
-    Interrupted."""
+    """Return name -> results of its runs. `say` prints what begins, and what the oracle found.
+
+    Results include runs that went wrong: see `good`. Raises Trouble and Interrupted.
+    """
     results = {}
     seconds, times = (FULL_SECONDS, FULL_TIMES) if full else (SECONDS, 1)
     for name, options in (RUNS | MORE if full else RUNS).items():
         say(f"  bots.py {' '.join(options)} ...")
-        told = (*options, "--seconds", str(seconds), "--repeat", str(times))
-        results[name] = run_apart(told, times * (seconds + BESIDES))
+        command = (*options, "--seconds", str(seconds), "--repeat", str(times))
+        results[name] = run_apart(command, times * (seconds + BESIDES))
         for result in results[name]:
             for fault in (*result["faults"], *result["invalid"]):
                 say(f"    ! {fault}")
@@ -58,13 +59,13 @@ def measure(say: Callable[[str], None], full: bool) -> dict[str, Results]:
 
 
 def good(results: Results) -> bool:
-    """Say whether figures of these runs mean anything: all are valid, and nothing failed."""
+    """Say whether all these runs are valid and without faults, so that their figures count."""
     return not any(result["faults"] or result["invalid"] for result in results)
 
 
 def figures(measured: dict[str, Results]) -> dict[str, float]:
-    """Return what there are targets for, each the median of its runs. What needs a run that went
-    wrong is left out."""
+    """Return figure's name -> median over its runs. Figures of runs that are not good are left
+    out."""
     results = {name: runs for name, runs in measured.items() if good(runs)}
 
     def median(name: str, figure: str) -> float:

@@ -1,5 +1,5 @@
-"""The same work on other realtime servers, and on Flatlands: `python -m loadtest.peers --help`.
+"""Does the same work on Flatlands and on other realtime servers: `python -m loadtest.peers --help`.
 
-What is compared, and how, is told in docs/peers.md. `servers/` holds the peers, each a program of
-its own; nothing else here knows their packages.
+docs/peers.md says what is compared, and how. `servers/` holds the other servers, the peers; each is
+a program of its own. Nothing else here knows their packages.
 """

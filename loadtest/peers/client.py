@@ -1,8 +1,8 @@
-"""The client that is the same for all peers: some thousand players in one event loop.
+"""The client that measures all peers alike: some thousand players in one event loop.
 
-Open loop: a move is sent when it is due, whether or not the last one came back, and latency counts
-from that moment. It reads whatever comes, answers pings, and counts markers; how long it was late
-itself, and what it used of its core, it tells.
+The load is an open loop: a move is sent when it is due, whether or not the last one has come back,
+and its latency counts from that time. The client reads all that comes, answers pings and counts
+markers. It reports how late it was itself, and how much of its core it used.
 """
 
 import base64
@@ -26,31 +26,35 @@ from loadtest.swarm.wire import CLOSE, WS_PING, WS_PONG, client_frame
 
 SECOND = 1_000_000
 
-#: Moves a second and player.
+#: Moves of each player, a second.
 RATE = 2
 
-#: Units across a square; where in it a player is says nothing to any peer.
+#: Units across a square. No peer cares where in its square a player is.
 SPAN = 16 * 1024
 
-#: Seconds that are played before it counts, and that what is due in the window may take after it.
+#: Seconds of play before the measured window, and for late deliveries after it.
 WARM_UP, DRAIN = 2.0, 1.0
 
-#: Players that join at a time, and seconds in which one at least must get in.
+#: Players that join at the same time, and seconds within which at least one must succeed.
 JOINING, STALLED = 50, 15.0
 
-#: Bytes of one read: below what malloc maps anew each time.
+#: Bytes of one read: less than malloc would map anew for each.
 READ = 64 * 1024
 
-#: Sockets that are read before it is looked whether a move is due.
+#: Sockets that are read before due moves are sent.
 AT_ONCE = 64
 
-#: CPU seconds, and memory in MB, of the server's processes.
+#: CPU seconds and MB of memory of the server's processes.
 Cost = tuple[float, float]
 
 
 @dataclass
 class Player:
-    """One connection. `rest` is what has come of a frame, or of the answer to the handshake."""
+    """One connection.
+
+    `audience` is the number of players that get its moves. `lines` are the lines of its dialect,
+    and `step` how many of them are done. `rest` are bytes of an unfinished frame or handshake.
+    """
 
     square: Square
     audience: int
@@ -63,14 +67,19 @@ class Player:
 
     @property
     def plays(self) -> bool:
-        """Whether all is said that must be before the first move."""
+        """Whether all lines before the first move are done."""
         return self.opened and self.step == len(self.lines)
 
 
 @dataclass
 class Measured:
-    """What came of a run. Latency is ms; `seconds` is the window's length as it was; `client` is
-    the share of a core that this process used, `late_p99` the lateness of its moves in ms."""
+    """The result of a run.
+
+    `latency` is in ms; `seconds` is the actual length of the window. `arrived` are the deliveries
+    in the window, `delivered` those of moves that were due in it. `cpu` and `mb` are the server's.
+    `client` is the share of a core that this process used, and `late_p99` how late, in ms, it sent
+    one move in a hundred.
+    """
 
     expected: int = 0
     delivered: int = 0
@@ -88,8 +97,8 @@ class Measured:
 def whole_frames(data: bytes, found: list[tuple[int, bytes]]) -> int:
     """Return how many bytes at the beginning are whole frames.
 
-    Control frames, and frames of one byte (a heartbeat may be one), are added to `found`, as
-    opcode and payload.
+    Control frames, and frames of one byte, which may be heartbeats, are added to `found` as
+    (opcode, payload).
     """
     at, end = 0, len(data)
     while end - at >= 2:
@@ -109,35 +118,35 @@ def whole_frames(data: bytes, found: list[tuple[int, bytes]]) -> int:
 
 
 def block(players: int, share: int) -> list[Square]:
-    """Return a square for each player: `share` in each of a block with ceil(sqrt) columns."""
+    """Return a square for each player, `share` players in each; the squares form a block."""
     squares = -(-players // share)
     side = int(np.ceil(np.sqrt(squares)))
     return [(player % squares % side, player % squares // side) for player in range(players)]
 
 
 def audiences(squares: Sequence[Square]) -> list[int]:
-    """Return, for each player, how many are subscribed to its square: those in the 3x3 around."""
+    """Return for each player how many subscribe to its square: all in the 3x3 squares around it."""
     there: dict[Square, int] = {}
     for square in squares:
         there[square] = there.get(square, 0) + 1
     around = [(x, y) for x in (-1, 0, 1) for y in (-1, 0, 1)]
-    heard = {
+    subscribers = {
         (column, row): sum(there.get((column + x, row + y), 0) for x, y in around)
         for column, row in there
     }
-    return [heard[square] for square in squares]
+    return [subscribers[square] for square in squares]
 
 
 class Client:
-    """See the module. Times are us of the run's clock. Close it to close all connections."""
+    """See the module. Times are in us of the run's clock. It must be closed in the end."""
 
     def __init__(self, address: Address, dialect: Dialect) -> None:
-        # First, so that its number is low enough for select().
+        # It comes first, so that its number is low enough for select().
         self._epoll = select.epoll()
         self._address, self._dialect = address, dialect
         self._epoch = time.monotonic_ns() // 1000
         self._players: dict[int, Player] = {}
-        #: Players in the order in which they move, over and over.
+        #: The players in the order in which they move, round after round.
         self._order: list[Player] = []
         self._tally = Tally(0, 0)
         self._late = Histogram()
@@ -146,7 +155,7 @@ class Client:
         self._moving = False
 
     def now(self) -> int:
-        """The run's clock."""
+        """Return the time by the run's clock."""
         return time.monotonic_ns() // 1000 - self._epoch
 
     def close(self) -> None:
@@ -156,10 +165,10 @@ class Client:
         self._epoll.close()
 
     def join(self, squares: Sequence[Square]) -> None:
-        """Bring a player into each of these squares. Raises Refused."""
+        """Let a player join in each of these squares. Raises Refused and Interrupted."""
         started = 0
         waiting = list(zip(squares, audiences(squares), strict=True))
-        progress, seen = self.now(), 0
+        progress, ready = self.now(), 0
         while self._ready < len(squares):
             while started < len(squares) and started - self._ready < JOINING:
                 self._connect(*waiting[started])
@@ -167,16 +176,19 @@ class Client:
             self._turn(self.now() + SECOND // 4)
             if self._lost:
                 raise Refused("the server closed a connection that was joining")
-            if self._ready > seen:
-                progress, seen = self.now(), self._ready
+            if self._ready > ready:
+                progress, ready = self.now(), self._ready
             elif self.now() - progress > STALLED * SECOND:
                 raise Refused(f"only {self._ready} of {len(squares)} players could join")
         self._order = list(self._players.values())
         random.shuffle(self._order)
 
     def measure(self, seconds: float, cost: Callable[[], Cost]) -> Measured:
-        """Let all players move, and measure for so long, after a while to warm up. Raises
-        Refused when nobody is connected any more."""
+        """Let all players move for WARM_UP, then measure for so many seconds.
+
+        `cost` returns what the server has used until now. Raises Refused when no player is
+        connected any more, and Interrupted.
+        """
         begin = self.now() + round(WARM_UP * SECOND)
         end = begin + round(seconds * SECOND)
         self._tally = Tally(begin, end)
@@ -186,7 +198,7 @@ class Client:
             (cpu, _), own = cost(), time.process_time()
             started = self.now()
             self._until(end)
-            # Also what was due while this process had no core.
+            # This also sends moves that were due while this process had no core.
             self._send_due()
             (cpu_after, mb), own_after = cost(), time.process_time()
             ended = self.now()
@@ -202,7 +214,7 @@ class Client:
     # The loop.
 
     def _until(self, end: int, all_come: bool = False) -> None:
-        """Go on until a moment, or until all that is expected has come."""
+        """Run the loop until the time `end`, or with `all_come` until all deliveries have come."""
         while self.now() < end:
             if all_come and self._tally.delivered >= self._expected:
                 break
@@ -212,12 +224,14 @@ class Client:
         self._tally.count()
 
     def _turn(self, end: int) -> None:
-        """Send what is due and read what has come; wait for either until `end`. Raises
-        Interrupted."""
+        """Send due moves and read what has come; wait for either until `end` at most.
+
+        Raises Interrupted.
+        """
         signals.check()
         self._send_due()
         wait = (min(self._due(), end) if self._moving else end) - self.now()
-        # epoll waits for whole milliseconds, which would stand in every latency; select does not.
+        # epoll waits for whole milliseconds, which would spoil every latency; select does not.
         select.select([self._epoll.fileno()], [], [], max(wait, 0) / SECOND)
         ready = self._epoll.poll(0)
         for turn, (fd, _) in enumerate(ready, 1):
@@ -230,7 +244,7 @@ class Client:
             self._tally.count()
 
     def _due(self) -> int:
-        """Return when the next move is due: they come evenly, each player's at its rate."""
+        """Return the time at which the next move is due. Moves are evenly spread over time."""
         return round(self._first_due + self._sent * SECOND / (RATE * len(self._order)))
 
     def _send_due(self) -> None:
@@ -239,9 +253,9 @@ class Client:
             self._sent += 1
             if player.socket.fileno() >= 0:
                 x, y = random.randrange(SPAN), random.randrange(SPAN)
-                self._say(player, self._dialect.move(x, y, marker(due)))
+                self._send(player, self._dialect.move(x, y, marker(due)))
             if self._tally.begin <= due < self._tally.end:
-                # Also of who has lost its connection: it is the server's part to keep it.
+                # Moves of lost connections count too: the server should have kept them.
                 self._expected += player.audience
                 self._late.add(np.array([now - due]))
 
@@ -272,7 +286,7 @@ class Client:
         except BlockingIOError:
             return
         except OSError:
-            # Reset by the server: told as a lost connection, like its orderly end.
+            # A reset by the server counts as a lost connection, as an orderly end does.
             data = b""
         if not data:
             self._lose(player)
@@ -304,10 +318,10 @@ class Client:
         elif opcode == CLOSE:
             self._lose(player)
         elif heartbeat is not None and payload == heartbeat[0]:
-            self._say(player, heartbeat[1])
+            self._send(player, heartbeat[1])
 
     def _go_on(self, player: Player, came: bytes) -> None:
-        """Say what is next, if what it waits for has come."""
+        """Send the next lines whose awaited bytes have come; `came` are new bytes."""
         while not player.plays:
             awaited, reply = player.lines[player.step]
             if awaited not in came:
@@ -315,15 +329,18 @@ class Client:
             came = came.partition(awaited)[2] if awaited else came
             player.step += 1
             if reply:
-                self._say(player, reply)
+                self._send(player, reply)
         self._ready += 1
 
-    def _say(self, player: Player, payload: bytes) -> None:
+    def _send(self, player: Player, payload: bytes) -> None:
         self._write(player, client_frame(payload, self._dialect.opcode))
 
     def _write(self, player: Player, data: bytes) -> None:
-        """Send what is left and then this. What a server does not take now goes with what is said
-        next, half a second later: it is far behind then anyway."""
+        """Send the bytes that are left from before, and these.
+
+        What a server does not accept now is sent with the player's next move, half a second later:
+        such a server is overloaded anyway.
+        """
         if player.socket.fileno() < 0:
             return
         data = player.unsent + data
@@ -337,14 +354,14 @@ class Client:
     def _lose(self, player: Player) -> None:
         if player.socket.fileno() >= 0:
             self._lost += 1
-            # Stays in the order of moves, and is not heard any more.
+            # It keeps its place in the order of moves, but is no longer read.
             del self._players[player.socket.fileno()]
             player.socket.close()
 
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """No garbage is collected meanwhile."""
+    """Let no garbage be collected while the block runs."""
     gc.collect()
     gc.disable()
     try:

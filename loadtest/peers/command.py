@@ -1,4 +1,4 @@
-"""The command line of the comparison: what to measure, and where the results go."""
+"""The command line of the comparison: chooses the servers, prints the results and writes files."""
 
 import argparse
 import json
@@ -25,7 +25,7 @@ options, 130 after Ctrl-C, which still tells what was measured until then."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure what the command line says; return the exit code."""
+    """Measure what the command line asks for; return the exit code."""
     given = _parser().parse_args(arguments)
     terminal = Terminal()
     limit = raise_descriptor_limit()
@@ -84,7 +84,7 @@ def _kept(
 
 
 def _versions() -> dict[str, str]:
-    """Return the versions of what the peers are made of."""
+    """Return the versions of the packages that the peers use."""
     found = json.loads((SERVERS / "package.json").read_text())["dependencies"]
     if shutil.which("node"):
         found["node"] = output_of("node", "--version")

@@ -1,6 +1,6 @@
-"""How a client speaks to each peer: just enough to join, to move and to be kept.
+"""The protocols of the peers, as far as a client needs them to join, to move and to stay connected.
 
-What a peer sends is not decoded: its answers are known by a few of their bytes.
+What a peer sends is never decoded: its answers are recognised by a few of their bytes.
 """
 
 import http.client
@@ -16,18 +16,21 @@ from loadtest.swarm.wire import BINARY, TEXT
 Address = tuple[str, int]
 Square = tuple[int, int]
 
-#: What is waited for (b"": nothing), and the payload that is then sent (b"": nothing). Who has
-#: got to the end of its lines plays.
+#: Each line is (bytes to wait for, payload to send then); either may be empty. A player plays when
+#: all its lines are done.
 Lines = Sequence[tuple[bytes, bytes]]
 
 
 class Refused(Exception):
-    """A peer does not answer as it should; the text is one sentence for people."""
+    """A peer does not answer as it should. The text is a sentence for people."""
 
 
 class Dialect(Protocol):
-    """What all dialects know. `opcode` is that of every frame they send; `heartbeat` a payload
-    of one byte that is answered with another one, or nothing."""
+    """What every dialect implements.
+
+    `opcode` is that of all frames it sends. `heartbeat` is (payload of one byte, its answer), or
+    None.
+    """
 
     opcode: int
     heartbeat: tuple[bytes, bytes] | None
@@ -36,7 +39,7 @@ class Dialect(Protocol):
         """Return the path at which a player in a square connects. Raises Refused."""
 
     def lines(self, square: Square) -> Lines:
-        """Return what is said until the player is in its square."""
+        """Return the lines with which a player joins in a square."""
 
     def move(self, x: int, y: int, marker: str) -> bytes:
         """Return the payload of a move."""
@@ -44,7 +47,7 @@ class Dialect(Protocol):
 
 @dataclass(frozen=True)
 class PlainJson:
-    """Objects in JSON, of our own making."""
+    """JSON objects of this project's own design."""
 
     opcode: int = TEXT
     heartbeat: tuple[bytes, bytes] | None = None
@@ -65,7 +68,7 @@ class PlainJson:
 
 @dataclass(frozen=True)
 class SocketIo:
-    """Socket.IO 5 in Engine.IO 4: a packet is text that begins with its kinds."""
+    """Socket.IO 5 over Engine.IO 4: a packet is text that begins with the digits of its kinds."""
 
     opcode: int = TEXT
     heartbeat: tuple[bytes, bytes] | None = (b"2", b"3")
@@ -85,11 +88,11 @@ class SocketIo:
 
 @dataclass(frozen=True)
 class Colyseus:
-    """Colyseus 0.17: a seat is asked for over HTTP, then taken over a WebSocket."""
+    """Colyseus 0.17: a seat is reserved over HTTP, then used over a WebSocket."""
 
     opcode: int = BINARY
     heartbeat: tuple[bytes, bytes] | None = None
-    #: Kept open, one for each address, as all players come from one place.
+    #: Address -> the connection that is kept open for all players' reservations.
     _http: dict[Address, http.client.HTTPConnection] = field(default_factory=dict)
 
     def path(self, address: Address, square: Square) -> str:
@@ -102,17 +105,17 @@ class Colyseus:
         try:
             connection.request("POST", "/matchmake/joinOrCreate/squares", body, headers)
             answer = connection.getresponse()
-            told: dict[str, Any] = json.loads(answer.read())
+            seat: dict[str, Any] = json.loads(answer.read())
         except (OSError, http.client.HTTPException, ValueError) as error:
             connection.close()
             raise Refused(f"no seat was given: {error!r}") from error
-        if "sessionId" not in told:
-            raise Refused(f"no seat was given: {told.get('error', answer.status)}")
-        return f"/{told['processId']}/{told['roomId']}?sessionId={told['sessionId']}"
+        if "sessionId" not in seat:
+            raise Refused(f"no seat was given: {seat.get('error', answer.status)}")
+        return f"/{seat['processId']}/{seat['roomId']}?sessionId={seat['sessionId']}"
 
     def lines(self, square: Square) -> Lines:
         """See Dialect."""
-        # The first message names the serializer, "schema"; the same kind (10) confirms the seat.
+        # The first message names the serializer, "schema". The reply of kind 10 confirms the seat.
         return (b"schema", b"\x0a"), (b"joined", b"")
 
     def move(self, x: int, y: int, marker: str) -> bytes:

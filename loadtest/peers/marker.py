@@ -1,7 +1,8 @@
-"""The marker that every move carries, and how deliveries are counted by it.
+"""The marker in every move, and the count of deliveries by their markers.
 
-A marker is ASCII text of one length: the moment its move was due, in us of the run's clock. Every
-peer passes it on as it is, whatever it wraps round it, so that one count is right for all of them.
+A marker is ASCII text of a fixed length: the time at which its move was due, in us of the run's
+clock. Every peer forwards it unchanged, whatever it puts around it, so one way of counting is right
+for all of them.
 """
 
 from typing import Any
@@ -15,47 +16,48 @@ DIGITS = 12
 #: Bytes of a marker.
 SIZE = DIGITS + 2
 
-#: Begins and ends a marker. No peer writes it by itself, and JSON leaves it as it is.
+#: The first and last byte of a marker. No peer sends it by itself, and JSON leaves it unchanged.
 FENCE = b"~"
 
-#: Bytes that are gathered before they are looked through: one look costs some 50 us.
+#: Bytes that are gathered before they are searched: each search costs some 50 us.
 BLOCK = 128 * 1024
 
 _POWERS = 10 ** np.arange(DIGITS - 1, -1, -1, dtype=np.int64)
 
 
 def marker(due: int) -> str:
-    """Return the marker of a move that is due then, in us."""
+    """Return the marker of a move that is due at this time, in us."""
     return f"~{due:0{DIGITS}d}~"
 
 
 def find(data: bytes) -> tuple[Any, Any]:
-    """Return where markers begin in some bytes, and their moments in us: arrays of one length."""
+    """Return the indices at which markers begin, and their times in us: arrays of one length."""
     values = np.frombuffer(data, dtype=np.uint8)
     starts = np.flatnonzero(values[: max(len(values) - SIZE + 1, 0)] == FENCE[0])
     starts = starts[values[starts + SIZE - 1] == FENCE[0]]
-    # Unsigned: what is below "0" comes out far above 9.
+    # The bytes are unsigned, so a byte below "0" becomes a number far above 9.
     digits = values[starts[:, None] + np.arange(1, SIZE - 1)] - np.uint8(ord("0"))
     whole = (digits <= 9).all(axis=1)
     return starts[whole], digits[whole].astype(np.int64) @ _POWERS
 
 
 class Tally:
-    """Counts deliveries, of the moves that were due from `begin` to before `end` (us)."""
+    """Counts deliveries of the moves that were due in the window: from `begin` to before `end`, in
+    us."""
 
     def __init__(self, begin: int, end: int) -> None:
         self.begin, self.end = begin, end
         self.bytes = 0
-        #: From the moment a move was due to its arrival, for those due in the window.
+        #: us from the time at which a move was due to its arrival, for moves due in the window.
         self.latency = Histogram()
-        #: What arrived in the window, whenever it was due.
+        #: Number of deliveries in the window, whenever they were due.
         self.arrived = 0
         self._chunks: list[bytes] = []
         self._arrivals: list[int] = []
         self._size = 0
 
     def add(self, chunk: bytes, at: int) -> None:
-        """Take whole frames that arrived at a moment, in us."""
+        """Add whole frames that arrived at the time `at`, in us."""
         self._chunks.append(chunk)
         self._arrivals.append(at)
         self._size += len(chunk)
@@ -63,7 +65,7 @@ class Tally:
             self.count()
 
     def count(self) -> None:
-        """Look through what was taken since the last time."""
+        """Search the frames that were added since the last time for markers."""
         if not self._chunks:
             return
         starts, due = find(b"".join(self._chunks))
@@ -77,5 +79,5 @@ class Tally:
 
     @property
     def delivered(self) -> int:
-        """How many deliveries were counted of moves that were due in the window."""
+        """Number of deliveries of moves that were due in the window."""
         return self.latency.total

@@ -1,4 +1,4 @@
-"""The peers: what each is, how it is started and stopped, and why one cannot take part."""
+"""The peers: starts and stops them, and says why some of them cannot take part."""
 
 import contextlib
 import shutil
@@ -11,16 +11,16 @@ from loadtest.peers.dialects import Address, Colyseus, Dialect, PlainJson, Socke
 
 SERVERS = Path(__file__).resolve().parent / "servers"
 
-#: Of the peers in Python: an environment of their own, so that ours stays what it is.
+#: The peers in Python have a virtual environment of their own, apart from the project's.
 PYTHON = ROOT / ".venv-peers" / "bin" / "python"
 
-#: Seconds between a program's last connection and its end.
+#: Seconds between the end of a program's last connection and its own end.
 DYING = 0.3
 
 
 @dataclass(frozen=True)
 class Peer:
-    """A server: its `program` in servers/, whose suffix tells what runs it, with `options`."""
+    """A server: a `program` in servers/ with its `options`. The suffix says what runs it."""
 
     name: str
     title: str
@@ -30,7 +30,7 @@ class Peer:
 
     @property
     def in_node(self) -> bool:
-        """Whether it needs Node."""
+        """Whether Node runs it."""
         return Path(self.program).suffix == ".mjs"
 
 
@@ -49,27 +49,31 @@ PEERS = (
 
 @dataclass
 class Server:
-    """A peer that runs and listens at `address`."""
+    """A running peer, which listens at `address`."""
 
     address: Address
     program: Program
 
     def cost(self) -> tuple[float, float]:
-        """Return its CPU seconds (user and system) and its memory in MB (resident). Raises
-        Trouble if it has ended."""
+        """Return its CPU seconds (user and system) and its MB of resident memory.
+
+        Raises Trouble if it has ended.
+        """
         if death := self.program.death():
             raise Trouble(death)
         return cost([self.program.process])
 
     def death(self) -> str:
-        """Return a sentence if it has ended. One whose connections just broke is given a moment."""
+        """Return a sentence that says how it has ended, or an empty text while it runs.
+
+        If its connections have just broken, it may take a moment to end, so this waits for DYING.
+        """
         self.program.wait(DYING)
         return self.program.death()
 
 
 def absent(peers: Sequence[Peer]) -> dict[str, str]:
-    """Return, by name, why some of the peers cannot take part: each time a sentence's end that
-    says what to do."""
+    """Return name -> reason, for each peer that cannot take part. A reason says what to do."""
     why = {}
     for peer in peers:
         if peer.in_node and shutil.which("node") is None:
@@ -85,8 +89,10 @@ def absent(peers: Sequence[Peer]) -> dict[str, str]:
 
 @contextlib.contextmanager
 def started(command: Sequence[str], cpus: Sequence[int] = ()) -> Iterator[Server]:
-    """Run a server that prints its port, on these cores or on all. Raises Trouble and
-    Interrupted."""
+    """Run a server that prints its port, on these cores (none given: all).
+
+    Raises Trouble and Interrupted.
+    """
     with Program(
         command, "the server", cpus=cpus, environment={"NODE_ENV": "production"}
     ) as program:
@@ -95,6 +101,6 @@ def started(command: Sequence[str], cpus: Sequence[int] = ()) -> Iterator[Server
 
 
 def command(peer: Peer) -> list[str]:
-    """Return what starts a peer."""
+    """Return the command that starts a peer."""
     program = str(SERVERS / peer.program)
     return ["node" if peer.in_node else str(PYTHON), program, *peer.options]

@@ -1,4 +1,4 @@
-"""The table and the charts of a comparison: of its rows and of nothing else."""
+"""Makes the tables and charts of a comparison from its rows. It never measures anything."""
 
 import statistics
 from collections.abc import Iterator, Sequence
@@ -8,15 +8,15 @@ from rich.table import Table
 
 from loadtest.peers.rows import FLATLANDS, Row
 
-#: Latencies that are shown, as the rows have them.
+#: The keys of the latencies that are shown.
 SHOWN = ("p50", "p90", "p99", "max")
 
-#: Of the bars; all peers are alike.
+#: The colours of bars: Flatlands', and those of all peers.
 OURS, THEIRS = "#5c8a3c", "#85857f"
 
 
 def grouped(rows: Sequence[Row]) -> dict[tuple[int, str], list[Row]]:
-    """Return the rows of each server with each number of players, in order."""
+    """Return (players, name) -> rows, in order."""
     groups: dict[tuple[int, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((row.players, row.name), []).append(row)
@@ -24,7 +24,7 @@ def grouped(rows: Sequence[Row]) -> dict[tuple[int, str], list[Row]]:
 
 
 def median(rows: Sequence[Row]) -> Row:
-    """Return the medians of several runs; of those that came to figures."""
+    """Return a row with the medians of several rows, without those that were not measured."""
     done = [row for row in rows if row.per_second is not None]
     if not done:
         return rows[-1]
@@ -43,8 +43,10 @@ def median(rows: Sequence[Row]) -> Row:
 
 
 def tables(rows: Sequence[Row]) -> Iterator[Table]:
-    """Return what was measured, a table for each number of players; `ratio` is Flatlands'
-    deliveries a CPU second to the row's."""
+    """Yield a table for each number of players.
+
+    Its column `ratio` is Flatlands' deliveries in a CPU second, divided by those of the row.
+    """
     groups = {key: median(runs) for key, runs in grouped(rows).items()}
     for players in dict.fromkeys(players for players, _ in groups):
         made = Table(box=None, header_style="bold", pad_edge=False)
@@ -73,14 +75,14 @@ def _cells(row: Row, ours: Row | None) -> list[str]:
 
 
 def ratio(ours: Row | None, row: Row) -> str:
-    """Return how many times as much Flatlands delivers for the same CPU time."""
+    """Return how many times as much Flatlands delivers in the same CPU time, as text."""
     if ours is None or not ours.per_cpu_second or not row.per_cpu_second:
         return ""
     return f"{ours.per_cpu_second / row.per_cpu_second:.1f}"
 
 
 def notes(rows: Sequence[Row]) -> Iterator[str]:
-    """Tell what the table cannot: how it is to be read, and what went wrong."""
+    """Yield sentences about the tables: how to read them, and what went wrong."""
     yield (
         "latencies in ms, from the moment a move was due; core: of one, by the server; ratio: "
         "deliveries that Flatlands makes in the CPU time of one"
@@ -88,13 +90,12 @@ def notes(rows: Sequence[Row]) -> Iterator[str]:
     if any(row.name == FLATLANDS for row in rows):
         yield "Flatlands is measured by its own swarm (loadtest/bots.py --scenario mill)"
     for row in rows:
-        said = ([row.trouble] if row.trouble else []) + row.notes
-        for sentence in said:
+        for sentence in ([row.trouble] if row.trouble else []) + row.notes:
             yield f"{row.title}, {row.players:,} players: {sentence}"
 
 
 def line(row: Row) -> str:
-    """Return a row in words, for who waits."""
+    """Return a row as a sentence, to be printed as soon as it is measured."""
     if row.per_second is None:
         return f"{row.title}, {row.players:,} players: not measured: {row.trouble}"
     return (
@@ -105,8 +106,8 @@ def line(row: Row) -> str:
 
 
 def draw(rows: Sequence[Row], folder: Path) -> None:
-    """Write a chart for each number of players, as SVG and PNG."""
-    # Only here: drawing takes a second to load.
+    """Write a chart for each number of players into a folder, as SVG and PNG."""
+    # It is imported here because matplotlib takes a second to load.
     from loadtest.kit import charts
 
     by_players: dict[int, list[Row]] = {}
@@ -117,7 +118,7 @@ def draw(rows: Sequence[Row], folder: Path) -> None:
         for row in found:
             if row.per_cpu_second:
                 text = charts.short(row.per_cpu_second)
-                # Who delivers nearly all needs no remark.
+                # A server that delivers nearly everything needs no remark.
                 if row.share is not None and row.share < 0.99:
                     text += f", {_percent(row.share)} delivered"
                 colour = OURS if row.name == FLATLANDS else THEIRS

@@ -1,4 +1,4 @@
-"""One row of the comparison: a server, measured with so many players."""
+"""Measures one row of the comparison: one server with one number of players."""
 
 import contextlib
 import os
@@ -16,22 +16,25 @@ from loadtest.swarm.kept import run_apart
 
 FLATLANDS = "flatlands"
 
-#: Players a square, as in the swarm's scenario "mill".
+#: Players in each square, as in the swarm's scenario "mill".
 SHARE = 20
 
-#: The client was too slow to be believed with moves so late (ms, of one in a hundred), or with so
-#: much of its core used.
+#: The client was too slow to be believed if it sent one move in a hundred later than so many ms, or
+#: if it used a larger share of its core.
 LATE, BUSY = 50.0, 0.95
 
-#: What may happen to a run of the swarm besides measuring, in seconds.
+#: Seconds that a run of the swarm may take besides measuring.
 SWARM_EXTRA = 180
 
 
 @dataclass
 class Row:
-    """Figures are None where nothing was measured, and then `trouble` says why. `share` is what
-    was delivered of what was expected; `per_cpu_second` deliveries for each CPU second of the
-    server; `core` its share of a core; latencies are ms; `notes` are sentences."""
+    """The figures of a server; they are None if nothing was measured, and `trouble` says why.
+
+    `share` is the delivered share of all expected deliveries. `per_second` and `per_cpu_second` are
+    deliveries in a second, and in a CPU second of the server. `core` is the server's share of a
+    core, and `mb` its memory. Latencies are in ms. `notes` are sentences.
+    """
 
     name: str
     title: str
@@ -48,7 +51,7 @@ class Row:
 
 
 def measure_peer(peer: Peer, players: int, seconds: float) -> Row:
-    """Start a peer, measure it, stop it."""
+    """Start a peer, measure it for so many seconds, and stop it."""
     row = Row(peer.name, peer.title, players)
     server_cpus, client_cpus = shared_out()
     try:
@@ -84,7 +87,7 @@ def _fill(row: Row, found: Measured) -> None:
 
 
 def measure_flatlands(players: int, seconds: float) -> Row:
-    """Measure Flatlands by its own swarm."""
+    """Measure Flatlands with its own swarm."""
     row = Row(FLATLANDS, "Flatlands", players)
     options = (
         *("--scenario", "mill", "--viewport", "24x24"),
@@ -107,7 +110,7 @@ def measure_flatlands(players: int, seconds: float) -> Row:
 
 @contextlib.contextmanager
 def _on(cpus: Sequence[int]) -> Iterator[None]:
-    """This process is on these cores meanwhile."""
+    """Let this process run on these cores (none given: all) while the block runs."""
     before = os.sched_getaffinity(0)
     if cpus:
         os.sched_setaffinity(0, cpus)

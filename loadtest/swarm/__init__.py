@@ -1,4 +1,4 @@
-"""A swarm of headless clients, and the oracle that judges what they heard.
+"""A swarm of clients without screens, and the oracle that judges what the server sent them.
 
-It speaks docs/protocol.md over real sockets, and imports nothing of the game's own code.
+It follows docs/protocol.md over real sockets, and never imports the game's own code.
 """

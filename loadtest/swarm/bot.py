@@ -1,6 +1,6 @@
-"""One bot: a WebSocket client that plays as docs/protocol.md tells.
+"""One bot: a WebSocket client that plays as docs/protocol.md describes.
 
-It is called when something has come for it, and when something of it is due. It decides nothing:
+It is called when bytes have come for it, and when a deed of it is due. It never decides what to do:
 loadtest/swarm/scenarios.py does.
 """
 
@@ -14,26 +14,26 @@ from loadtest.swarm.connection import CLOSED, GREETING, PLAYING, SHAKING, Connec
 from loadtest.swarm.observer import Observer
 from loadtest.swarm.tally import Tally
 
-#: A flush is acknowledged after so many us, or so many bytes; a quiet connection pings so often.
+#: A flush is acknowledged after so many us, or after so many bytes. A quiet connection is pinged
+#: after so many us.
 PING_AFTER, PING_BYTES, PING_ANYWAY = 850_000, 90_000, 10_000_000
 
-#: A pong that took longer than so many us says that the server, or the way to it, was late.
+#: us: a pong that takes longer shows that the server, or the way to it, was late.
 SLOW = 1_000_000
 
-#: A connection without a pong for so many us is dead, and so is one that is not made within the
-#: latter.
+#: us without a pong after which a connection is dead, and within which a connection must be made.
 DEAD_AFTER, MADE_WITHIN = 8_000_000, 30_000_000
 
-#: A move that is sent so many us after it was due was not where it says: it is not judged.
+#: us: a move that is sent later after it was due is not judged, for the bot was elsewhere by then.
 TOO_LATE = 500_000
 
-#: Bytes that wait for a bot which does not read. A machine far away has not the megabytes of room
-#: that loopback has.
+#: Bytes of the receive buffer of a bot that does not read. Over loopback it would have megabytes,
+#: which a machine far away has not.
 DEAF_BUFFER = 16 * 1024
 
 
 class World(Protocol):
-    """What a bot needs of its process, and tells it. Moments are us of the run's clock."""
+    """What a bot uses of its process, and reports to it. Times are in us of the run's clock."""
 
     door: Door
     sockets: Sockets
@@ -43,30 +43,36 @@ class World(Protocol):
     span: int
 
     def now(self) -> int:
-        """The run's clock."""
+        """Return the time by the run's clock."""
 
     def rules(self, side: int, drop: int) -> None:
-        """The world's square side in tiles, and its outer margin."""
+        """Note a square's side in tiles, and the world's outer margin in 1/1024 tile."""
 
     def welcomed(self, bot: "Bot") -> None:
-        """A bot has become a player."""
+        """Note that a bot has become a player."""
 
     def ready(self, bot: "Bot", now: int) -> None:
-        """A bot has been told all that it holds."""
+        """Note that a bot has got snapshots of all squares that it holds."""
 
     def ping_after(self, bot: "Bot", now: int) -> None:
-        """A bot has a flush to acknowledge."""
+        """Have a bot acknowledge a flush a little later."""
 
     def lost(self, bot: "Bot", why: str, code: int, played: bool) -> None:
-        """A bot's connection has ended without its will; `played`: it had been welcomed."""
+        """Note that a bot's connection has ended, not by its own will.
+
+        `why` is a sentence, `code` that of a close frame or 0; `played`: it had been welcomed.
+        """
 
     def forget(self, bot: "Bot") -> None:
-        """A bot is no player any more."""
+        """Note that a bot is no player any more."""
 
 
 class Bot(Connection):
-    """See the module. Times are us of the run's clock but for tracks, which begin in ms of the
-    clock of the bot's node: `offset` is that clock less ours, in ms, by the quickest pong yet."""
+    """See the module. Times are in us of the run's clock.
+
+    Only the starts of tracks are in ms of the clock of the bot's node. `offset` is that clock minus
+    the run's, in ms, as the quickest pong until now has shown it.
+    """
 
     def __init__(self, world: World, index: int, *, observes: bool) -> None:
         super().__init__(world.door, world.sockets)
@@ -74,15 +80,16 @@ class Bot(Connection):
         self.index = index
         self.observer = Observer() if observes else None
         self.id = 0
-        #: What the scenario keeps of it.
+        #: Three values for the scenario: where the bot began, its heading, and how often it turned.
         self.home = (0, 0)
         self.heading = (1, 0)
         self.turn = 0
-        #: Whether it takes nothing more once it has joined, and whether it breaks the rules.
+        #: Whether it stops reading once it has joined, and whether it breaks the rules.
         self.deaf = self.rude = False
         self.lives: list[dict[str, Any]] = []
         self.asked = 0
-        #: What it would come back with, as whom, and its last seq; how often it has tried to.
+        #: The token to come back with, the player's id that it stands for, and that player's last
+        #: seq; and how often it has tried to come back.
         self._token: str | None = None
         self.former = self._former_seq = 0
         self.tries = 0
@@ -91,7 +98,7 @@ class Bot(Connection):
     # Its connection.
 
     def connect(self, now: int) -> None:
-        """Begin to connect: as who it was, where it was cut off, else as a new player."""
+        """Begin to connect: as the same player if it was cut off, otherwise as a new one."""
         self._rest = b""
         self.asked = now
         self._former_seq = self._timeline[-1][0] if self.former and self._timeline else 0
@@ -104,16 +111,16 @@ class Bot(Connection):
         self._unread = 0
         self.ping_due = False
         self.pinged = now
-        #: When the oldest ping without a pong was sent, or 0.
+        #: The time at which the oldest ping without a pong was sent, or 0.
         self.awaited = 0
         #: x, y, dx, dy (1/1024 tile), start, duration (ms).
         self.position = (0, 0, 0, 0, 0, 0)
         self._intents = array("q")
         #: The intents that were sent too late.
         self._late = array("q")
-        #: Where it was, as told: seq, ack, column, row, and its position; and when it was told.
+        #: Its own events: seq, ack, column, row and position; and the times at which they came.
         self._timeline = []
-        self._heard = array("q")
+        self._told_at = array("q")
         self.ready_at = 0
         self.held: tuple[int, int, int, int] | None = None
         self.held_changes = 0
@@ -122,11 +129,11 @@ class Bot(Connection):
         self.dial(DEAF_BUFFER if self.deaf else 0)
 
     def opened(self) -> None:
-        """Begin the WebSocket."""
+        """Begin the handshake of the WebSocket."""
         self.write(wire.handshake(self._door.host, self._door.path))
 
     def received(self, data: bytes, now: int) -> None:
-        """Look at what was read at a moment: b"" is the end."""
+        """Process bytes that were read at the time `now`; b"" is the end of the connection."""
         if not data:
             self.lose(self._why)
             return
@@ -136,7 +143,7 @@ class Bot(Connection):
             self._shake(self._rest + data)
             return
         try:
-            parts, self._rest = tally.reader.take(self._rest + data if self._rest else data)
+            parts, self._rest = tally.reader.split(self._rest + data if self._rest else data)
             for part in parts:
                 if not isinstance(part, wire.Chunk):
                     self._other(part, now)
@@ -171,13 +178,13 @@ class Bot(Connection):
         self.send(wire.HELLO, wire.VERSION, name, width, height, self._token, None)
 
     def lose(self, why: str, code: int = 0) -> None:
-        """The connection is over, and not by our will; `code` is that of a close frame."""
+        """Note that the connection is lost. `code` is that of the server's close frame, or 0."""
         played = self.id != 0
         self._end(why)
         self.world.lost(self, why, code, played)
 
     def leave(self, code: int = 1000) -> None:
-        """Say goodbye, and hang up. With another code than 1000 it may come back as itself."""
+        """Send a close frame and hang up. Unless `code` is 1000, it may come back as itself."""
         if self.state == CLOSED:
             return
         if self.state >= GREETING:
@@ -188,7 +195,7 @@ class Bot(Connection):
                 self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Be somebody new the next time."""
+        """Become a new player with the next connection."""
         self.world.forget(self)
         self._token, self.former = None, 0
 
@@ -199,10 +206,10 @@ class Bot(Connection):
         self.hang_up()
 
     def life(self, left: int, why: str = "") -> dict[str, Any]:
-        """Return what this bot did since it joined, and, if it observes, what it was told.
+        """Return what this bot did since it joined, and if it observes, what it was told.
 
-        `left` is when it ended and `why`, "" where it said goodbye; `former_seq` the last that it
-        was told of itself in the life before.
+        `left` is the time of its end and `why` the reason, empty if it said goodbye. `former_seq`
+        is the last seq of its life before.
         """
         return {
             "index": self.index,
@@ -219,7 +226,7 @@ class Bot(Connection):
             "intents": self._intents,
             "late": self._late,
             "timeline": self._timeline,
-            "heard": self._heard,
+            "told_at": self._told_at,
             "observed": self.observer.report() if self.observer is not None else None,
         }
 
@@ -230,7 +237,7 @@ class Bot(Connection):
         self.write(wire.message(*fields))
 
     def intend(self, kind: int, due: int, *fields: int) -> None:
-        """Send an intent that was due at a moment."""
+        """Send an intent that was due at the time `due`."""
         self._intents.append(due)
         if self.world.now() - due > TOO_LATE:
             self._late.append(due)
@@ -246,24 +253,24 @@ class Bot(Connection):
 
     @property
     def unanswered(self) -> bool:
-        """Whether its last move has not been told to it yet."""
+        """Whether no event of its own has answered its last move yet."""
         last = self._intents[-1] if self._intents else 0
         return bool(self.ready_at and self._timeline and last > self._timeline[-1][1])
 
     def at(self, now: int) -> tuple[int, int]:
-        """Where it is, by what it was told."""
+        """Return its position (x, y) in 1/1024 tile, by what it was told."""
         x, y, dx, dy, start, duration = self.position
         gone = round(now / 1000 + self.offset) - start
         if gone >= duration or duration == 0:
-            # Who stands may do so from a moment that its clock has yet to reach.
+            # The start of standing may lie in the future of the bot's clock.
             return x + dx, y + dy
         gone = max(gone, 0)
         return x + dx * gone // duration, y + dy * gone // duration
 
-    # What it is told.
+    # What it receives.
 
     def moved(self, batch: wire.Batch, event: list[Any], now: int) -> None:
-        """An event of its own, told just now: it is the truth of where it is."""
+        """Note an event of its own, which says where it really is."""
         _, _, seq, ack = event[:4]
         if self._timeline and seq <= self._timeline[-1][0]:
             return
@@ -272,7 +279,7 @@ class Bot(Connection):
         span = self.world.span
         self.position = x + column * span, y + row * span, dx, dy, batch.sent - age, duration
         self._timeline.append((seq, ack, column, row, *self.position))
-        self._heard.append(now)
+        self._told_at.append(now)
 
     def _other(self, payload: bytes, now: int) -> None:
         first = payload[0]
@@ -326,11 +333,11 @@ class Bot(Connection):
         self.position = x, y, 0, 0, node_now, 0
         self._welcomed = now
         if self.former == self.id and not self._timeline:
-            # Who comes back while it is still there stands where it stood: nothing is told of it.
+            # A player that comes back before it is removed stands where it stood, without an event.
             span = self.world.span
             row = self._former_seq, 0, x // span, y // span, *self.position
             self._timeline.append(row)
-            self._heard.append(now)
+            self._told_at.append(now)
         if self.former != self.id:
             self.home = x, y
         if self.observer is not None:

@@ -1,4 +1,4 @@
-"""The command line of the swarm: what to run, how often, and where the results go."""
+"""The command line of the swarm: chooses the runs, prints their results and writes files."""
 
 import argparse
 import os
@@ -26,7 +26,7 @@ itself was too slow for its figures to be believed, 130 after Ctrl-C."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what the command line says; return the exit code."""
+    """Run the command line; return the exit code."""
     parser = _parser()
     given = parser.parse_args(arguments)
     try:
@@ -83,7 +83,7 @@ def _judge(done: list[Result], display: show.Display) -> int:
 
 
 def _plans(given: argparse.Namespace) -> list[Options]:
-    """Return the runs that are wanted, in order. Raises ValueError."""
+    """Return the options of all runs, in order. Raises ValueError with a sentence for the user."""
     if given.url and (given.compare or given.broker or given.workers != 1):
         raise ValueError("--url names a server that runs: --broker, --workers, --compare start one")
     if given.compare and given.broker:
@@ -194,7 +194,7 @@ def _ramp(text: str) -> list[int]:
     first, last, number = map(int, parts)
     if not 1 <= first < last <= 100_000 or not 2 <= number <= 100:
         raise argparse.ArgumentTypeError(f"{text!r} must rise, from 1 to 100000, in 2 to 100 steps")
-    # Equal factors, rounded to two digits: the second article's axis is logarithmic too.
+    # The steps are equal factors, rounded to two digits, for a logarithmic axis.
     factor = (last / first) ** (1 / (number - 1))
     counts = [float(f"{first * factor**step:.2g}") for step in range(number)]
     return sorted({first, *(round(count) for count in counts[1:-1]), last})

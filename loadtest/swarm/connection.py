@@ -1,6 +1,6 @@
-"""A bot's connection: TCP, TLS where it is wanted, and bytes both ways, none of which blocks.
+"""A bot's connection over TCP, or over TLS. It never blocks.
 
-Whoever waits for sockets calls it when its own can be read or written.
+The event loop of the process (generator.py) calls it when its socket can be read or written.
 """
 
 import os
@@ -14,7 +14,7 @@ from loadtest.swarm import wire
 
 READ_SIZE = 32 * 1024
 
-#: What a socket says that would have to wait.
+#: What a socket raises when it would have to wait.
 WAITS = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 CONNECTING, SECURING, SHAKING, GREETING, PLAYING, CLOSED = range(6)
@@ -22,8 +22,8 @@ CONNECTING, SECURING, SHAKING, GREETING, PLAYING, CLOSED = range(6)
 
 @dataclass(frozen=True)
 class Door:
-    """Where a server is: a number and a port, what it calls itself, how its certificate is looked
-    at, if at all, and the path of the WebSocket."""
+    """Where a server is: (IP address, port), its name, how its certificate is checked (None: there
+    is no TLS), and the path of the WebSocket."""
 
     address: tuple[str, int]
     name: str
@@ -32,12 +32,12 @@ class Door:
 
     @property
     def host(self) -> str:
-        """What a request calls the server."""
+        """The server's name in a request's Host header."""
         return wire.host(self.name, self.address[1], self.tls is not None)
 
 
 class Connection:
-    """See the module. What is said and heard is the subclass': `opened`, `received`, `lose`."""
+    """See the module. A subclass implements `opened`, `received` and `lose`."""
 
     def __init__(self, door: Door, sockets: "Sockets") -> None:
         self._door, self._sockets = door, sockets
@@ -48,19 +48,19 @@ class Connection:
         self.reads = False
 
     def opened(self) -> None:
-        """It can be written to."""
+        """Begin to talk: the connection is made."""
         raise NotImplementedError
 
     def received(self, data: bytes, now: int) -> None:
-        """Look at what was read at a moment: b"" is the end."""
+        """Process bytes that were read at the time `now`; b"" is the end of the connection."""
         raise NotImplementedError
 
     def lose(self, why: str, code: int = 0) -> None:
-        """It is over, and not by our will; `code` is that of a close frame."""
+        """Note that the connection is lost. `code` is that of the server's close frame, or 0."""
         raise NotImplementedError
 
     def dial(self, receive_buffer: int) -> None:
-        """Begin to connect. A receive buffer of 0 is the system's own."""
+        """Begin to connect. `receive_buffer` is in bytes; 0 leaves it to the system."""
         family = socket.AF_INET6 if ":" in self._door.address[0] else socket.AF_INET
         self.socket = socket.socket(family)
         self.socket.setblocking(False)
@@ -81,7 +81,7 @@ class Connection:
             self.lose(f"cannot connect: {error.strerror}")
 
     def writable(self) -> None:
-        """The socket can be written."""
+        """Go on now that the socket can be written to."""
         if self.state == CONNECTING:
             error = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
             if error:
@@ -100,7 +100,7 @@ class Connection:
             self.write(data)
 
     def secure(self) -> None:
-        """Go on with the handshake of TLS."""
+        """Continue the handshake of TLS."""
         assert isinstance(self.socket, ssl.SSLSocket)
         try:
             self.socket.do_handshake()
@@ -119,7 +119,7 @@ class Connection:
         self.opened()
 
     def write(self, data: bytes) -> None:
-        """Send bytes; what the kernel does not take waits."""
+        """Send bytes. What the kernel does not accept now is sent later."""
         if self._unsent:
             self._unsent += data
             return
@@ -136,7 +136,7 @@ class Connection:
             self._sockets.modify(self, both)
 
     def read(self) -> bytes | None:
-        """Take what the socket has: b"" is its end, None nothing."""
+        """Return the bytes that the socket has: b"" at its end, None if there are none now."""
         try:
             data = self.socket.recv(READ_SIZE)
         except WAITS:
@@ -149,7 +149,7 @@ class Connection:
         return data
 
     def read_nothing_more(self) -> None:
-        """Leave in the socket whatever comes."""
+        """Never read from the socket again."""
         self.reads = False
         self._sockets.modify(self, 0)
 
@@ -161,27 +161,27 @@ class Connection:
 
 
 class Sockets:
-    """Those of a process, and what it waits for of each."""
+    """The sockets of a process, and for what each is watched."""
 
     def __init__(self) -> None:
         self.epoll = select.epoll()
         self._by_fd: dict[int, Connection] = {}
 
     def of(self, fd: int) -> Any:
-        """Return whose socket this is, if it is a connection's."""
+        """Return the connection with this file descriptor, or None."""
         return self._by_fd.get(fd)
 
     def register(self, connection: Connection, mask: int) -> None:
-        """A connection has a socket."""
+        """Watch a new connection's socket for the events in `mask`, as epoll has them."""
         self._by_fd[connection.fd] = connection
         self.epoll.register(connection.fd, mask)
 
     def modify(self, connection: Connection, mask: int) -> None:
-        """A connection waits for something else."""
+        """Watch a connection's socket for other events."""
         self.epoll.modify(connection.fd, mask)
 
     def unregister(self, connection: Connection) -> None:
-        """A connection's socket is about to be closed."""
+        """Stop watching a connection's socket, which is about to be closed."""
         self._by_fd.pop(connection.fd, None)
         self.epoll.unregister(connection.fd)
 

@@ -1,8 +1,8 @@
-"""One process of the swarm: an event loop over its bots' sockets, and their agenda.
+"""One process of the swarm: an event loop over its bots' sockets and their agenda.
 
-Open loop: a move is sent when it is due, however late the server answers, and its latency counts
-from that moment. What the process cannot do in time it tells (`late`), for a generator that lags
-measures itself.
+The load is an open loop: a move is sent when it is due, however late the server answers, and its
+latency counts from that time. The process reports how late it sent moves itself (`late`), since a
+slow generator would measure itself.
 """
 
 import gc
@@ -26,15 +26,15 @@ from loadtest.swarm.tally import Tally
 
 SECOND = 1_000_000
 
-#: Between two looks at everything, in us.
+#: us between two rounds over all bots.
 HOUSEKEEPING = SECOND // 2
 
-#: Sockets that are read before it is looked whether a move is due.
+#: Sockets that are read before the agenda is looked at again.
 AT_ONCE = 64
 
 
 def main(pipe: Any, plan: Plan) -> None:
-    """Run one process of the swarm, as its pipe's other end says, to the end."""
+    """Run one process of the swarm until the other end of its pipe ends it."""
     leave_to_parent()
     raise_descriptor_limit()
     if plan.cpus:
@@ -43,12 +43,12 @@ def main(pipe: Any, plan: Plan) -> None:
     try:
         generator.run()
     except (ConnectionError, EOFError):
-        # Who ordered the run is gone: nobody wants the rest.
+        # The process that ordered the run has ended.
         pass
 
 
 class Generator:
-    """See the module. Times are us of the run's clock."""
+    """See the module. Times are in us of the run's clock."""
 
     def __init__(self, pipe: Any, plan: Plan) -> None:
         self.plan, self._pipe = plan, pipe
@@ -56,11 +56,11 @@ class Generator:
         self.sockets, self.tally, self._agenda = Sockets(), Tally(plan.now), Agenda()
         self.play = Play(plan, self.sockets, self._agenda, self.tally)
         self._bots = self.play.bots
-        #: What was read and not yet looked at: the bot, its socket, the bytes, and when.
+        #: Bytes that were read and not yet processed: (bot, its socket, bytes, time of reading).
         self._received: deque[tuple[Bot, socket.socket, bytes, int]] = deque()
 
     def run(self) -> None:
-        """Do as the pipe says until it says that it is over."""
+        """Obey the orders that come over the pipe until the order to end."""
         self.play.join(early=True)
         gc.collect()
         gc.freeze()
@@ -80,11 +80,11 @@ class Generator:
                     self.serve(bot, mask)
                 elif fd == self._pipe.fileno():
                     running = self._obey(*self._pipe.recv())
-            # What waits in a socket is read first, for it is the reading that is timed; but what
-            # was read must not wait for long, or flushes would be acknowledged too late.
+            # Sockets are read before bytes are processed, since the time of reading is what is
+            # measured. But the bytes must not wait for long, or flushes are acknowledged too late.
             for _ in range(min(len(self._received), max(AT_ONCE, len(self._received) // 4))):
                 bot, source, data, now = self._received.popleft()
-                # It may have hung up meanwhile, and have come again.
+                # Meanwhile the bot may have hung up, and connected again.
                 if bot.state != CLOSED and bot.socket is source:
                     bot.received(data, now)
             self._agenda.do(self.now())
@@ -93,7 +93,7 @@ class Generator:
                 self._keep_house()
 
     def serve(self, bot: Bot, mask: int) -> None:
-        """Do what a bot's socket is ready for."""
+        """Read and write as a bot's socket is ready to; `mask` is from epoll."""
         if bot.state == CONNECTING:
             bot.writable()
             return
@@ -104,17 +104,17 @@ class Generator:
             data = bot.read()
             while data is not None:
                 self._received.append((bot, bot.socket, data, self.now()))
-                # What TLS has read besides is told by no socket.
+                # TLS may have read more than it returned, of which the socket gives no sign.
                 data = bot.read() if data and self.plan.tls else None
         elif mask & (select.EPOLLHUP | select.EPOLLERR) and bot.deaf:
-            # Nobody reads that it has ended, and it would be told for ever.
+            # The bot never reads the end, so epoll would report it for ever.
             bot.lose("the server hung up")
             return
         if mask & select.EPOLLOUT:
             bot.writable()
 
     def _obey(self, order: str, *arguments: Any) -> bool:
-        """Do what is ordered; return whether it goes on."""
+        """Obey an order; return False if it was the last one."""
         if order == "move":
             self.play.move()
         elif order == "stop":
@@ -147,7 +147,7 @@ class Generator:
         self._pipe.send(("progress", self._progress(now)))
 
     def _progress(self, now: int) -> dict[str, Any]:
-        """Return what has happened since the start."""
+        """Return counts of everything since the start."""
         states = Counter(bot.state for bot in self._bots)
         return {
             **self.tally.progress(),
@@ -160,7 +160,7 @@ class Generator:
         }
 
     def _report(self) -> dict[str, Any]:
-        """Return all that bots did and were told."""
+        """Return everything that the bots did and were told."""
         now = self.now()
         lives = []
         for bot in self._bots:
@@ -168,7 +168,7 @@ class Generator:
             if bot.state == PLAYING:
                 lives.append({**bot.life(now), "left": 0})
         for life in lives:
-            for name in ("intents", "late", "heard"):
+            for name in ("intents", "late", "told_at"):
                 life[name] = np.array(life[name], dtype=np.int64)
             life["timeline"] = np.array(life["timeline"], dtype=np.int64).reshape(-1, 10)
         return {

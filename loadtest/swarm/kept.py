@@ -1,5 +1,4 @@
-"""What is kept of runs: a JSON file with everything, and a page with charts; and how others get at
-it."""
+"""Keeps the results of runs as JSON and as a page; runs the swarm for other programs."""
 
 import json
 import shlex
@@ -19,7 +18,7 @@ from loadtest.swarm.show import figures
 
 
 def as_dict(result: Result) -> dict[str, Any]:
-    """Return a run as JSON takes it."""
+    """Return a run's result as a value for JSON."""
     verdict = result.verdict
     return {
         **asdict(result),
@@ -42,7 +41,7 @@ def _command() -> str:
 
 
 def as_json(done: Sequence[Result]) -> dict[str, Any]:
-    """Return what JSON takes of all runs, with the command, the machine and the versions."""
+    """Return the results of all runs as a value for JSON, with the command and the machine."""
     return {
         "command": _command(),
         "machine": machine(),
@@ -51,9 +50,9 @@ def as_json(done: Sequence[Result]) -> dict[str, Any]:
 
 
 def write_report(folder: Path, done: Sequence[Result]) -> None:
-    """Write into a folder: `index.html`, a page that needs nothing else; its charts, numbered, as
-    SVG and PNG; and `runs.json`."""
-    # Only here: drawing takes a second to load.
+    """Write into a folder: `index.html`, which needs no other file, its charts as numbered SVG and
+    PNG files, and `runs.json`."""
+    # They are imported here because matplotlib takes a second to load.
     from loadtest.kit import charts
     from loadtest.swarm.page import page
 
@@ -68,8 +67,11 @@ def write_report(folder: Path, done: Sequence[Result]) -> None:
 
 
 def run_apart(options: Sequence[str], seconds: float) -> list[dict[str, Any]]:
-    """Run bots.py with these options, within so many seconds; return its runs as it keeps them.
-    Raises Trouble where it has measured nothing, and Interrupted."""
+    """Run bots.py with these options; return the results of its runs, as `as_dict` makes them.
+
+    Raises Trouble if it has not ended after so many seconds or has measured nothing, and
+    Interrupted.
+    """
     with tempfile.TemporaryDirectory(prefix="flatlands-swarm-") as folder:
         path = Path(folder) / "runs.json"
         command = [sys.executable, "loadtest/bots.py", *options, "--json", str(path)]
@@ -81,5 +83,5 @@ def run_apart(options: Sequence[str], seconds: float) -> list[dict[str, Any]]:
                 raise Trouble(f"the swarm has measured nothing: {program.last_words()}")
             return list(json.loads(path.read_text())["runs"])
         finally:
-            # It ends its own server first: nobody else can.
+            # It needs the time to end its own server.
             program.end(4 * PARTING)

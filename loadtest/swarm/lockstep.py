@@ -1,5 +1,7 @@
-"""Lockstep, for the scenario life: no bot steps before it has heard the last step of all its
-neighbours. One message that is lost stops them, and those around them."""
+"""Lockstep, for the scenario `life`: a bot steps once it was told of its neighbours' last steps.
+
+A single lost message stops a bot, and then its neighbours.
+"""
 
 from collections import Counter
 
@@ -11,24 +13,24 @@ from loadtest.swarm.scenarios import SCENARIOS
 
 SECOND = 1_000_000
 
-#: A step that is not complete after so many us never will be.
+#: us after which a step that is not complete counts as stalled.
 WITHIN = 3 * SECOND
 
-#: A bot that may not step yet looks again after so many us.
+#: us after which a bot that may not step yet looks again.
 AGAIN = 2000
 
 
 class Lockstep:
-    """See the module. Times are us of the run's clock."""
+    """See the module. Times are in us of the run's clock."""
 
     def __init__(self, plan: Plan, agenda: Agenda, counted: "Counter[str]") -> None:
         self._plan, self._agenda, self._counted = plan, agenda, counted
         self._move = SCENARIOS[plan.scenario].move
-        #: The neighbours of each bot, by its index, with the last intent heard of each.
+        #: A bot's index -> id of a neighbour -> the last intent (`ack`) that the bot was told of.
         self._neighbours: dict[int, dict[int, int]] = {}
-        #: When each bot stepped last.
+        #: A bot's index -> the time of its last step.
         self._stepped: dict[int, int] = {}
-        #: When all were told to stop, or 0.
+        #: The time at which all bots were stopped, or 0.
         self._stopped = 0
 
     def begin(self, bot: Bot, now: int) -> None:
@@ -36,15 +38,15 @@ class Lockstep:
         self._agenda.put(now + SECOND, self._step, bot, (bot.asked, 0))
 
     def stop(self, now: int) -> None:
-        """Let nobody step any more."""
+        """Let no bot step any more."""
         self._stopped = now
 
     def stalled(self) -> list[int]:
-        """Return the bots that had waited for too long when all were told to stop."""
+        """Return the indices of the bots that had waited too long when all were stopped."""
         return [index for index, at in self._stepped.items() if at < self._stopped - WITHIN]
 
     def _meet(self, bot: Bot) -> None:
-        """Note who the neighbours are: those in the squares around one's own."""
+        """Note a bot's neighbours: the players in its own square and the eight around it."""
         assert bot.observer is not None
         span = bot.observer.span
         own = bot.home[0] // span, bot.home[1] // span
@@ -56,23 +58,26 @@ class Lockstep:
         self._stepped[bot.index] = self._plan.now()
 
     def _step(self, bot: Bot, due: int, state: tuple[int, int]) -> None:
-        """Step, if all neighbours' last steps were heard, else look again soon."""
+        """Step if the bot was told of all its neighbours' last steps; otherwise look again soon.
+
+        `state` is (the bot's life, how many steps it has made).
+        """
         life, number = state
         if self._stopped or bot.asked != life or bot.state != PLAYING:
             return
         assert bot.observer is not None
         if number == 0:
             self._meet(bot)
-        heard = self._neighbours[bot.index]
+        acks = self._neighbours[bot.index]
         players = bot.observer.players
         complete = number == 0 or all(
-            id in players and players[id].ack > before for id, before in heard.items()
+            id in players and players[id].ack > before for id, before in acks.items()
         )
         now = self._plan.now()
         if complete:
-            for id in heard:
+            for id in acks:
                 if id in players:
-                    heard[id] = players[id].ack
+                    acks[id] = players[id].ack
             kind, *fields = self._move(bot, now)
             bot.intend(kind, now, *fields)
             self._counted["moves"] += 1

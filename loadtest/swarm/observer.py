@@ -1,7 +1,7 @@
-"""What a sampled bot believes of the world, and the log of what made it believe so.
+"""What an observing bot believes about the world, and a log of the messages that made it so.
 
-It keeps the players by docs/protocol.md, section 5, and judges nothing but the order of what comes:
-loadtest/swarm/oracle.py compares the log with what was to be heard.
+It keeps the players as docs/protocol.md says in section 5. It judges nothing except the order of
+what comes: loadtest/swarm/oracle.py compares the log with what the bot had to be told.
 """
 
 from array import array
@@ -12,23 +12,24 @@ import numpy as np
 
 from loadtest.swarm.wire import ENTER, GONE, LEAVE, SAID, SNAPSHOT, TRACK, Batch
 
-#: us that a walker who left for a held square is believed in without its enter.
+#: us for which a player that left for a held square is kept without its enter event.
 DRAWN_ON = 2_000_000
 
-#: us that a removed player's seq is remembered.
+#: us for which the seq of a removed player is remembered.
 REMEMBERED = 10_000_000
 
-#: The kind of an entry of a snapshot, in the log.
+#: The kind, in the log, of an entry of a snapshot.
 SHOWN = 9
 
 Square = tuple[int, int]
 
 
 class Belief:
-    """A player as a bot believes it to be.
+    """A player as an observer believes it to be.
 
-    `track` is (x, y, dx, dy, start, duration), absolute, in ms of the bot's node's clock; `until`
-    the moment when it is dropped for want of its enter, or None.
+    `track` is (x, y, dx, dy, start, duration): absolute positions in 1/1024 tile, times in ms of
+    the clock of the bot's node. `until` is the time at which the player is removed because its
+    enter has not come, or None.
     """
 
     __slots__ = ("seq", "ack", "square", "track", "until")
@@ -42,37 +43,38 @@ class Belief:
 
 
 class Observer:
-    """The beliefs and the log of one sampled bot. Times are us of the run's clock."""
+    """The beliefs and the log of one observing bot. Times are in us of the run's clock."""
 
     def __init__(self) -> None:
         self.span = 0
-        #: What to add to the times of other nodes than the bot's.
+        #: Node -> ms to add to its times to have those of the bot's node.
         self.clocks: dict[int, int] = {}
         self.players: dict[int, Belief] = {}
         self.held: tuple[int, int, int, int] | None = None
         self._removed: dict[int, tuple[int, int]] = {}
-        #: The last batch of each node on each held square, and the last seq told of a player there.
+        #: (square, node) -> number of the last batch; (square, player) -> last seq in a batch.
         self._numbers: dict[tuple[Square, int], int] = {}
         self._seqs: dict[tuple[Square, int], int] = {}
-        # The log: a row for each news of a player ...
+        # The log has a row for each event or snapshot's entry of a player ...
         self._ids, self._acks, self._at = array("q"), array("q"), array("q")
         self._kinds, self._sources, self._news_seqs = array("b"), array("l"), array("q")
-        # ... and for each batch: (when, column, row, events, replaced, whether one is missing
-        # before it).
+        # ... and one for each batch: (time, column, row, number of events, replaced events, whether
+        # a batch is missing before it).
         self._rows: list[tuple[int, int, int, int, int, int]] = []
         self.duplicate = self.reordered = 0
-        #: Of each resync: when something was last received before, and when it came.
+        #: For each resync: the time of the last message before it, and its own time.
         self.behind: list[tuple[int, int]] = []
         self.last = 0
-        #: What was held, and whether the server heard its other nodes, each since when.
+        #: (time, rectangle of squares held from then on).
         self._held_log: list[tuple[int, int, int, int, int]] = []
+        #: (time, whether the server was linked to its other nodes from then on).
         self._links: list[tuple[int, int]] = []
-        # The screen at each look: when, how many players, and these with their seqs.
+        # The screen at each look: (time, number of players), and these players with their seqs.
         self._looks: list[tuple[int, int]] = []
         self._on_screen, self._screen_seqs = array("q"), array("q")
 
     def batch(self, batch: Batch, now: int) -> None:
-        """Take in a batch."""
+        """Apply a batch that came at the time `now`."""
         self.last = now
         square, node, number = batch.square, batch.node, batch.number
         known = self._numbers.get((square, node), number - 1)
@@ -105,7 +107,7 @@ class Observer:
             self._believe(square, sent, event, now)
 
     def snapshot(self, payload: bytes, now: int) -> None:
-        """Take in a snapshot's payload."""
+        """Apply the payload of a snapshot that came at the time `now`."""
         self.last = now
         kind, column, row, sent, entries = msgpack.unpackb(payload)
         assert kind == SNAPSHOT
@@ -126,7 +128,7 @@ class Observer:
                 del self.players[id]
 
     def hold(self, rect: tuple[int, int, int, int], now: int) -> None:
-        """The server says which squares are held from now on."""
+        """Note the rectangle (c0, r0, c1, r1) of squares that are held from now on."""
         self.held = rect
         self._held_log.append((now, *rect))
         for id, player in list(self.players.items()):
@@ -137,7 +139,7 @@ class Observer:
                 del table[key]
 
     def resync(self, now: int) -> None:
-        """The server says that events were missed: everything follows anew."""
+        """Forget everything: the server has skipped events and sends everything again."""
         self.behind.append((self.last, now))
         self.players.clear()
         self._removed.clear()
@@ -146,11 +148,11 @@ class Observer:
         self.held = None
 
     def link(self, up: bool, now: int) -> None:
-        """The server says whether it hears its other nodes."""
+        """Note whether the server is linked to its other nodes."""
         self._links.append((now, int(up)))
 
     def look(self, now: int) -> None:
-        """Log who is on the screen."""
+        """Log which players are on the screen."""
         self.expire(now)
         self._looks.append((now, len(self.players)))
         for id, player in self.players.items():
@@ -158,7 +160,7 @@ class Observer:
             self._screen_seqs.append(player.seq)
 
     def expire(self, now: int) -> None:
-        """Drop the walkers whose enter did not come."""
+        """Remove the players whose enter has not come in time."""
         for id, player in list(self.players.items()):
             if player.until is not None and player.until <= now:
                 del self.players[id]
@@ -195,7 +197,7 @@ class Observer:
         )
 
     def _note(self, id: int, ack: int, kind: int, now: int, row: int, seq: int) -> None:
-        """Log news of a player, of a row's batch or, with -1, of a snapshot."""
+        """Log an event of a player. `row` is that of its batch, or -1 for a snapshot's entry."""
         self._at.append(now)
         self._ids.append(id)
         self._acks.append(ack)
@@ -219,7 +221,7 @@ class Observer:
                 self._removed[id] = max(seq, before), now + REMEMBERED
             return
         if kind == TRACK:
-            # Where its enter was lost, this seq would keep it out when it is told again.
+            # Its enter was lost. To note this seq would keep it out when the enter comes again.
             if known is None or known.square != square or known.until is not None:
                 return
         if kind == ENTER and id in self._removed:

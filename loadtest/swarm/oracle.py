@@ -1,24 +1,25 @@
-"""Judges a run: what the bots did, against what the sampled ones were told of it.
+"""Judges a run: compares what the bots did with what the observing bots were told.
 
-The truth of a player is what its own bot did and was told of itself (loadtest/swarm/world.py); the
-oracle knows no server.
-For each move of the run and each observer, by the squares that the observer's viewport covered:
+The truth about a player is what its own bot did and was told of itself (loadtest/swarm/world.py).
+The oracle knows no server. It is pure: arrays in, a verdict out.
+
+Whether an observer must be told of a move depends on the squares that its viewport covered:
 
     must        the viewport covered the mover's square for a second before and after the move
-    may         neither of the others: it may hear it, and need not
-    must not    the viewport grown by the outer margin touched the square at no moment of some time
+    must not    the viewport, grown by the outer margin, was never near the square around that time
+    may         all other moves
 
-A move that must be heard is *delivered* (its own number was told), or else it is accounted for:
-*replaced* (newer news of that player came in its stead, in a batch that says how many it replaced:
-see loadtest/swarm/replaced.py), *skipped* (the server said that this observer was behind), *unheld*
-(the server was late: it told of the square only afterwards, with all that is in it), *dropped*
-(batches of that square are missing, and just then the server or its broker counted losses), or it
-is *missing*. So
+A move that an observer must be told of is *delivered* if its own number came. Otherwise it is
+*replaced* (a newer event of that player came instead, in a batch that says how many events it
+replaced: see loadtest/swarm/replaced.py), *skipped* (the server said that this observer lagged),
+*unheld* (the server was late, and sent the square's snapshot only afterwards) or *dropped* (batches
+of the square are missing, and at that time the server or its broker counted losses). Otherwise it
+is *missing*. Unless
 
     expected = delivered + replaced + skipped + unheld + dropped
 
-or the run has failed. What is told late is told: over two seconds it is *late*, and *stale* where
-pongs came in time meanwhile. It is pure: arrays in, a verdict out.
+the run has failed. A move that is delivered after more than two seconds also counts as *late*, and
+as *stale* if pongs came in time meanwhile.
 """
 
 from collections import defaultdict
@@ -32,22 +33,23 @@ from loadtest.swarm.replaced import Hidden, News, pay
 from loadtest.swarm.wire import GONE, LEAVE
 from loadtest.swarm.world import COVERED, GRAIN, SECOND, TILE, Interest, World
 
-#: A move told later than this many us after it was due is stale.
+#: us: a move is stale if it is delivered later after it was due.
 STALE = 2 * SECOND
 
-#: A player who left must be gone from all screens after so many us, and the last moves be seen.
+#: us within which a player that left is gone from all screens, and the last moves are delivered.
 GONE_WITHIN = 2 * SECOND
 
-#: Who was cut off may be there still, dimmed, for so many us.
+#: us for which a player that was cut off may still be there, dimmed.
 DIMMED = 10 * SECOND
 
-#: A client that is behind has missed what was sent it for so many us before it was told, or less.
+#: us: a client that lagged has missed events of at most so long before the resync.
 BEHIND = 5 * SECOND
 
 
 @dataclass
 class Verdict:
-    """Counts over all observers and all moves of the measured time."""
+    """Counts of pairs of an observer and a move in the measured time, and of faults; see the
+    module."""
 
     observers: int = 0
     expected: int = 0
@@ -57,35 +59,35 @@ class Verdict:
     unheld: int = 0
     dropped: int = 0
     missing: int = 0
-    #: Told by an observer's snapshot rather than its batch; part of `delivered`.
+    #: Delivered by a snapshot instead of a batch; part of `delivered`.
     shown: int = 0
-    #: Heard by those who might hear them.
+    #: Delivered to observers that may be told of the move.
     extra: int = 0
-    #: Heard by those who must not.
+    #: Delivered to observers that must not be told.
     foreign: int = 0
     duplicate: int = 0
     reordered: int = 0
-    #: Told over two seconds after it was due; and those of them that nothing explains.
+    #: Delivered over two seconds after it was due; and those of them that nothing explains.
     late: int = 0
     stale: int = 0
     ghosts: int = 0
     unseen: int = 0
-    #: At the end, known with another track than the true one.
+    #: Players with another track than the true one on a screen at the end.
     wrong: int = 0
-    #: Told of itself in a square in which its track does not lie.
+    #: Events whose track does not lie in their square.
     misplaced: int = 0
     stalled: int = 0
     unanswered: int = 0
 
     @property
     def adds_up(self) -> bool:
-        """Whether all that was expected is accounted for."""
+        """Whether all expected deliveries are accounted for."""
         told = self.delivered + self.replaced + self.skipped + self.unheld + self.dropped
         return self.expected == told
 
     @property
     def faults(self) -> dict[str, int]:
-        """What must be 0, and is not."""
+        """The counts that must be 0 and are not."""
         names = (
             "missing", "foreign", "duplicate", "reordered", "stale", "ghosts", "unseen", "wrong",
             "misplaced", "stalled", "unanswered",
@@ -110,9 +112,9 @@ def judge(world: World) -> Verdict:
 
 
 def _misplaced(timeline: Any, span: int) -> int:
-    """Count the events whose track begins elsewhere than near their square."""
+    """Count the events whose track does not lie near their square."""
     low_x, low_y = timeline[:, 2] * span, timeline[:, 3] * span
-    # A walk that was late, or had begun before the border, may begin a little outside.
+    # A walk that was late or began before the border may begin a little outside.
     near = 2 * TILE
     x0 = np.minimum(timeline[:, 4], timeline[:, 4] + timeline[:, 6])
     x1 = np.maximum(timeline[:, 4], timeline[:, 4] + timeline[:, 6])
@@ -127,8 +129,8 @@ def _misplaced(timeline: Any, span: int) -> int:
 
 def _judge_one(world: World, life: dict[str, Any]) -> Verdict:
     verdict = Verdict(observers=1)
-    seen = life["observed"]
-    verdict.duplicate, verdict.reordered = seen["duplicate"], seen["reordered"]
+    observed = life["observed"]
+    verdict.duplicate, verdict.reordered = observed["duplicate"], observed["reordered"]
     path = world.paths[life["id"]]
     end = life["left"] or world.ended
     begin = life["ready"]
@@ -136,7 +138,7 @@ def _judge_one(world: World, life: dict[str, Any]) -> Verdict:
         return verdict
     interest = Interest(world, path, begin, end)
     _judge_moves(world, interest, life, begin, end, verdict)
-    rows = seen["rows"]
+    rows = observed["rows"]
     if len(rows):
         allowed = interest.may(rows[:, 0], rows[:, 1], rows[:, 2])
         verdict.foreign = int(rows[~allowed, 3].sum())
@@ -149,63 +151,63 @@ def _judge_moves(
     world: World, interest: Interest, life: dict[str, Any], begin: int, end: int,
     verdict: Verdict,
 ) -> None:  # fmt: skip
-    seen = life["observed"]
-    # No longer than both ends' seconds are known, and long enough before the end to be told.
+    observed = life["observed"]
+    # The viewport must be known for a second around the move, and there must be time to deliver it.
     there = (world.due >= begin + COVERED) & (world.due < end - GONE_WITHIN)
     must = there & interest.must(world.due, world.c0, world.r0, world.c1, world.r1)
     for move in np.flatnonzero(must & (world.obeyed > world.due + 2 * GRAIN)).tolist():
         begun, over = int(world.due[move]), int(world.obeyed[move])
         must[move] = interest.always(int(world.id[move]), world, begun, over)
     ids, due = world.id[must], world.due[must]
-    news = seen["news"]
+    news = observed["news"]
     moves = news[(news[:, 3] != LEAVE) & (news[:, 3] != GONE)]
     told: dict[tuple[int, int], tuple[int, int]] = {}
     for at, id, ack, kind, _source, _seq in moves.tolist():
         told.setdefault((id, ack), (at, kind))
-    unheard: dict[int, list[int]] = defaultdict(list)
+    untold: dict[int, list[int]] = defaultdict(list)
     for id, number in zip(ids.tolist(), due.tolist(), strict=True):
         found = told.get((id, number))
         if found is None:
-            unheard[id].append(number)
+            untold[id].append(number)
             continue
         verdict.delivered += 1
         verdict.shown += found[1] == SHOWN
         if found[0] - number > STALE:
             verdict.late += 1
             verdict.stale += not world.was_late(number, found[0])
-    heard = set(zip(world.id.tolist(), world.due.tolist(), strict=True)).intersection(told)
-    verdict.extra = len(heard.difference(zip(ids.tolist(), due.tolist(), strict=True)))
+    extra = set(zip(world.id.tolist(), world.due.tolist(), strict=True)).intersection(told)
+    verdict.extra = len(extra.difference(zip(ids.tolist(), due.tolist(), strict=True)))
     verdict.expected = len(ids)
-    if unheard:
-        _account(world, interest, unheard, seen, verdict)
+    if untold:
+        _account(world, interest, untold, observed, verdict)
 
 
 def _account(
-    world: World, interest: Interest, unheard: dict[int, list[int]], seen: dict[str, Any],
+    world: World, interest: Interest, untold: dict[int, list[int]], observed: dict[str, Any],
     verdict: Verdict,
 ) -> None:  # fmt: skip
-    """Say why moves were not told by their own numbers."""
-    rows = seen["rows"]
+    """Count why moves were not delivered by their own numbers."""
+    rows = observed["rows"]
     squares = rows[:, 1:3].tolist()
     by_player: dict[int, list[News]] = defaultdict(list)
-    for at, id, ack, kind, source, seq in seen["news"].tolist():
+    for at, id, ack, kind, source, seq in observed["news"].tolist():
         square = tuple(squares[source]) if source >= 0 else None
         by_player[id].append(News(seq, at, ack, kind in (LEAVE, GONE), source, square))
     hidden: list[Hidden] = []
     for id, several in by_player.items():
         news = _in_order(several)
-        hidden += _hidden(world, interest, id, news, unheard.pop(id, []))
-    # Of these nothing was ever told.
-    verdict.missing += sum(len(numbers) for numbers in unheard.values())
+        hidden += _hidden(world, interest, id, news, untold.pop(id, []))
+    # Of these players nothing was ever told.
+    verdict.missing += sum(len(numbers) for numbers in untold.values())
     left = []
     for some in hidden:
         numbers = some.numbers
         if numbers and any(
             some.after <= at <= some.before and last - BEHIND <= numbers[-1] and numbers[0] <= at
-            for last, at in seen["behind"]
+            for last, at in observed["behind"]
         ):
             verdict.skipped += len(numbers)
-        elif numbers and some.shown and _held_late(seen["holds"], some):
+        elif numbers and some.shown and _held_late(observed["holds"], some):
             verdict.unheld += len(numbers)
         else:
             left.append(some)
@@ -221,14 +223,14 @@ def _account(
         else:
             verdict.missing += moves
             others += count - moves
-    # Events that are no moves are short: what paid for some of the moves was not theirs.
+    # Other events than moves are unexplained too: what explained some of the moves was theirs.
     more = min(others, replaced)
     verdict.missing += more
     verdict.replaced += replaced - more
 
 
 def _in_order(news: list[News]) -> list[News]:
-    """Return news by seq, what a batch told before what a snapshot did."""
+    """Return news in the order of seq. Of two with one seq, that of a batch is kept."""
     found: dict[int, News] = {}
     for some in sorted(news):
         if some.seq not in found or found[some.seq].row < 0:
@@ -239,13 +241,16 @@ def _in_order(news: list[News]) -> list[News]:
 def _hidden(
     world: World, interest: Interest, id: int, news: list[News], numbers: list[int]
 ) -> list[Hidden]:
-    """Return what an observer was not told of a player between what it was told."""
+    """Return the events of a player that an observer was not told, between those that it was told.
+
+    `numbers` are the player's moves, among those that must be told, that were not.
+    """
     found = []
     at = 0
     known = [place for place, some in enumerate(news) if not some.parts]
     for before, after in zip([-1, *known], [*known, len(news)], strict=True):
         ended = after == len(news)
-        # Who comes back acknowledges nothing at first.
+        # The first events of a player that came back acknowledge nothing.
         until = 2**62 if ended else news[after].ack or news[after].at
         begin = at
         while at < len(numbers) and numbers[at] < until:
@@ -271,7 +276,7 @@ def _hidden(
 def _surely_held(
     world: World, interest: Interest, id: int, before: News, after: News
 ) -> bool:
-    """Say whether whatever a player did between two news of it was to be told."""
+    """Say whether all that a player did between two news of it had to be told."""
     lives = world.by_id.get(id)
     if lives is None or len(lives) > 1 or before.row < 0 or after.row < 0:
         return False
@@ -280,7 +285,7 @@ def _surely_held(
 
 
 def _held_late(holds: Any, some: Hidden) -> bool:
-    """Say whether squares became held between the news before and the snapshot after."""
+    """Say whether squares became held between the last news before and the snapshot after."""
     return bool(((holds[:, 0] >= some.after) & (holds[:, 0] <= some.before)).any())
 
 
@@ -301,7 +306,7 @@ def _judge_end(
         if not other["ready"] or other["ready"] > world.ended - GONE_WITHIN:
             continue
         if other is life and len(other["intents"]):
-            # Who moves is told of each move, at the least to itself.
+            # A player is at least told of its own moves itself.
             verdict.unanswered += int(timeline[-1, 1] != other["intents"][-1])
         column, row = timeline[-1, 2:4]
         here = interest.must(last, column, row, column, row)[0]
@@ -313,5 +318,5 @@ def _judge_end(
         elif here:
             truth = timeline[-1].tolist()
             same = known[1:9] == truth[:8] and known[10] == truth[9]
-            # Clocks of two nodes differ by some ms: begins are compared by the moves' latency.
+            # The starts of tracks are left out, for the clocks of two nodes differ by some ms.
             verdict.wrong += int(not same)

@@ -1,4 +1,4 @@
-"""A page that shows what came of runs: charts and tables, in one file that needs nothing else."""
+"""Makes a page of the results of runs: charts and tables, in one file that needs no other."""
 
 from collections.abc import Callable, Sequence
 from html import escape
@@ -15,9 +15,9 @@ from loadtest.kit.charts import Bar, Line
 from loadtest.swarm.oracle import Verdict
 from loadtest.swarm.result import Result
 from loadtest.swarm.show import (
+    ACCOUNT,
     FAULTS,
     FIGURES,
-    HEARD,
     figures,
     grouped,
     heading,
@@ -28,18 +28,18 @@ from loadtest.swarm.show import (
 
 PERCENTILES = ("p50", "p90", "p99", "p99.9", "max")
 
-#: The colours of percentiles, from the usual to the rare.
+#: The colours of the percentiles, from the lowest to the highest.
 SHADES = ("#8fb8cf", "#4f93b8", "#1d70a2", "#7d5ba6", "#c8442f")
 
-#: Between two steps of a ramp a percentile may not grow by this factor without being marked.
+#: A percentile that grows by more than this factor between two steps of a ramp is marked.
 JUMP = 10
 
-#: Takes a chart, and returns what stands for it in the page.
+#: A function that takes a chart, and returns the HTML that shows it.
 Draw = Callable[[Figure], str]
 
 
 def page(done: Sequence[Result], machine: dict[str, Any], command: str, draw: Draw) -> str:
-    """Return the page as HTML."""
+    """Return the page as HTML. `machine` is described in it, and `command` is what made it."""
     groups = grouped(done)
     parts = [_judgement(done)]
     counts = {runs[0].options.bots for runs in groups.values()}
@@ -60,19 +60,19 @@ def page(done: Sequence[Result], machine: dict[str, Any], command: str, draw: Dr
 
 
 def _judgement(done: Sequence[Result]) -> str:
-    said = []
+    lines = []
     for result in done:
         whys = [("Failed", why) for why in result.faults]
         whys += [("Not valid", why) for why in result.invalid]
         for word, why in whys:
             run = escape(name(result.options))
-            said.append(f'<p class="bad">{word}: {run}: {escape(why)}.</p>')
-    if not said:
+            lines.append(f'<p class="bad">{word}: {run}: {escape(why)}.</p>')
+    if not lines:
         expected = sum(result.verdict.expected for result in done if result.verdict)
-        said.append(
+        lines.append(
             f'<p class="good">All right: {expected:,} expected deliveries were accounted for.</p>'
         )
-    return "\n".join(said)
+    return "\n".join(lines)
 
 
 def _table(groups: dict[str, list[Result]]) -> str:
@@ -85,7 +85,7 @@ def _table(groups: dict[str, list[Result]]) -> str:
     ]
     rows += [
         (what, *(f"{getattr(v, key):,}" if v else "–" for v in verdicts))
-        for what, key in (*HEARD, *FAULTS)
+        for what, key in (*ACCOUNT, *FAULTS)
     ]
     return kit.table(("", *headings), rows)
 
@@ -107,7 +107,7 @@ def _colour(broker: str) -> str:
 
 
 def _comparison(groups: dict[str, list[Result]], draw: Draw) -> str:
-    """Bars of what brokers, or scenarios, differ in."""
+    """Return charts with bars that compare brokers."""
     shown = []
     for key, what, form in (
         ("per CPU s", "Deliveries for each second of the server's CPU", "{:,.0f}"),
@@ -155,7 +155,7 @@ def _over_time(kind: str, result: Result, draw: Draw) -> str:
 
 
 def _ramp(broker: str, steps: list[list[Result]], draw: Draw) -> str:
-    """Rate, CPU and percentiles against the number of bots, as the second article drew them."""
+    """Return charts of rate, CPU and latency against the number of bots."""
     bots = [runs[0].options.bots for runs in steps]
     found = [medians(runs) for runs in steps]
 
@@ -191,7 +191,7 @@ def _ramp(broker: str, steps: list[list[Result]], draw: Draw) -> str:
 
 
 def _surface(bots: list[int], found: list[dict[str, float]]) -> Figure:
-    """Return latency by percentile and concurrency, as a surface seen from above."""
+    """Return a chart of latency by percentile and number of bots, as coloured cells."""
     grid = np.array([[max(row[p], 0.1) for row in found] for p in PERCENTILES])
     with rc_context(charts.STYLE):
         figure, axes = charts.blank("Latency by percentile and concurrency", "ms")

@@ -1,4 +1,4 @@
-"""What a process of the swarm is told."""
+"""The plan of a process of the swarm: all that it needs to know at its start."""
 
 import time
 from dataclasses import dataclass
@@ -6,10 +6,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Plan:
-    """`address` is a number and a port, `name` what the server calls itself; `tls` is "", "checked"
-    or "unchecked". `epoch` is the monotonic clock, in us, at which the run's clock shows 0;
-    `indices` are its bots; `sample` of all bots one in so many observes; `returns` says that who is
-    cut off comes back."""
+    """See the module.
+
+    `address` is (IP address, port) and `name` the server's name; `tls` is "", "checked" or
+    "unchecked". `rate` is in moves a second of each bot, `joins` in bots a second. `viewport` is in
+    tiles. `indices` are the process's bots; one bot in `sample` observes. `epoch` is the reading of
+    the monotonic clock, in us, at which the run's clock is 0. `returns` says that bots which are
+    cut off come back.
+    """
 
     address: tuple[str, int]
     name: str
@@ -26,5 +30,5 @@ class Plan:
     returns: bool
 
     def now(self) -> int:
-        """The run's clock, in us."""
+        """Return the time by the run's clock, in us."""
         return time.monotonic_ns() // 1000 - self.epoch

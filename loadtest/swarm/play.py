@@ -1,6 +1,6 @@
-"""What the bots of a process do: join, move as their scenario says, part, and come back.
+"""What the bots of a process do: join, move as their scenario says, leave, and come back.
 
-Times are us of the run's clock.
+Times are in us of the run's clock.
 """
 
 import random
@@ -18,20 +18,20 @@ from loadtest.swarm.tally import Tally
 
 SECOND = 1_000_000
 
-#: A bot that leaves comes again after so many us.
+#: us after which a bot that has left joins again.
 AWAY = SECOND // 2
 
-#: A bot that was cut off tries again after so many us, twice as many each time up to the latter,
-#: half of it at random; not after these close codes.
+#: us after which a bot that was cut off tries again: twice as many each time up to the second
+#: number, and between half and all of that at random. After these close codes it never tries again.
 BACK_AFTER, BACK_AFTER_MOST = 400_000, 8 * SECOND
 NEVER_BACK = (1002, 1003, 1007, 1008, 1009, 4001)
 
-#: The server restarts, says this close code.
+#: The close code of a server that restarts.
 RESTART = 1012
 
 
 class Play:
-    """See the module. It is the bots' `World`."""
+    """See the module. It implements `World` for the bots."""
 
     def __init__(self, plan: Plan, sockets: Sockets, agenda: Agenda, tally: Tally) -> None:
         self._plan, self._agenda = plan, agenda
@@ -45,26 +45,26 @@ class Play:
         self._scenario = SCENARIOS[plan.scenario]
         self.bots = [self._make(index) for index in plan.indices]
         self.lockstep = Lockstep(plan, agenda, tally.counted)
-        #: Whether bots move; and whether who is cut off comes back.
+        #: Whether bots move, and whether those that are cut off come back.
         self._moving, self._returns = False, plan.returns
-        #: The bots on their way back.
+        #: The bots that were cut off and are to come back.
         self.away: set[Bot] = set()
 
     def _make(self, index: int) -> Bot:
         scenario = self._scenario
         observes = scenario.lockstep or index % self._plan.sample == 0
         bot = Bot(self, index, observes=observes)
-        # Evenly among the others; the first observes, and behaves.
+        # Bots that are deaf or rude are spread evenly among the others.
         kind = (index * 0.6180339887498949) % 1
         if not observes:
             bot.deaf = 0 < kind < scenario.deaf
             bot.rude = 0 < kind < scenario.rude
         return bot
 
-    # What is ordered.
+    # Orders.
 
     def join(self, *, early: bool) -> None:
-        """Let those join who come early, or those who come late."""
+        """Let the bots join that come early, or those that come late."""
         now, late = self.now(), self._scenario.late
         bots = [bot for bot in self.bots if (bot.index % 100 >= late * 100) == early]
         pause = 1 / self._plan.joins if early or not late else JOIN_WITHIN / max(len(bots), 1)
@@ -72,7 +72,7 @@ class Play:
             self._agenda.put(now + round(turn * pause * SECOND), self._join, bot)
 
     def move(self) -> None:
-        """Let all who are ready move, and others as soon as they are."""
+        """Let all bots move that are ready, and the others as soon as they are."""
         self._moving = True
         now = self.now()
         for bot in self.bots:
@@ -80,7 +80,7 @@ class Play:
                 self._begin(bot, now)
 
     def stop(self) -> None:
-        """Let all stand, so that what is believed in the end can be compared."""
+        """Let all bots stand, so that the last beliefs of observers can be compared."""
         self._moving = False
         now = self.now()
         self.lockstep.stop(now)
@@ -89,19 +89,19 @@ class Play:
                 bot.intend(wire.WALK, now, 0, 0)
 
     def close(self, code: int, share: float) -> None:
-        """Let some bots close their connections with a code, and come back."""
+        """Let a share of the bots close their connections with a code, and come back."""
         for bot in self.bots:
             if bot.state == PLAYING and random.random() < share:
                 bot.leave(code)
                 self._come_back(bot)
 
     def end(self) -> None:
-        """Let all leave for good."""
+        """Let all bots leave for good."""
         self._returns = False
         for bot in self.bots:
             bot.leave()
 
-    # What bots tell.
+    # Reports of the bots.
 
     def rules(self, side: int, drop: int) -> None:
         """See World."""
@@ -139,12 +139,12 @@ class Play:
             self._agenda.put(self.now() + SECOND, self._join, bot)
             return
         if bot.deaf and bot.id:
-            # Who never reads is let go in the end: it was to be so.
+            # The server is meant to give up clients that never read.
             counted["deaf_closed"] += 1
             return
         self.tally.cuts[why] += 1
         if played or not bot.former:
-            # Else it is on its way back, and was counted.
+            # A bot that is on its way back has been counted already.
             counted["sent_away" if code == RESTART and played else "lost"] += 1
         if self._returns and code not in NEVER_BACK:
             self._come_back(bot)
@@ -165,11 +165,11 @@ class Play:
         if bot.flush:
             self._agenda.append(now + PING_AFTER, self._ping, bot)
         else:
-            # The first one reaches all at once: they would go on to ping at once, as no people do.
+            # All get their first one at the same time, and would ping at the same time ever after.
             self._agenda.put(now + random.randrange(PING_AFTER), self._ping, bot)
 
-    # What is due. Who comes back begins anew: what is due for it is told apart by when it asked to
-    # join, its `life`.
+    # Deeds of the agenda. A bot that comes back begins a new life: `life` is the time at which it
+    # asked to join, and deeds of earlier lives are not done.
 
     def _join(self, bot: Bot, due: int, _: Any) -> None:
         if bot.state == CLOSED:
@@ -210,7 +210,7 @@ class Play:
             self._agenda.put(round(exactly), self._move, bot, (life, exactly))
 
     def _offend(self, bot: Bot, due: int, life: int) -> None:
-        """Break the rules, in one of many ways."""
+        """Break a rule, and do it again soon."""
         if not self._moves(bot, life):
             return
         self.tally.counted["offences"] += 1

@@ -1,11 +1,11 @@
-"""What batches replaced, put against what their readers were not told.
+"""Compares how many events batches have replaced with the events that observers were not told.
 
-A batch of a square has at most one event a player, and says how many older ones those in it have
-replaced. Each event of a player has a seq, one more than the last, so it is known how many events
-lie between two that were told; each of these is to be found among what some batch replaced: the
-next one of that player in the square in which it happened, which may be another square than the
-one in which the player is told of next. Who pays for whom is a matching; only what is left over in
-the best one is lost. It is pure.
+A batch of a square has at most one event of each player, and says how many older events were
+replaced by those in it. The seq of a player rises by one with each event, so the number of events
+between two that came is known. Each of these must have been replaced in some batch: the next batch
+with that player in the square in which the event happened, which need not be the square of the
+player's next event that came. Which batch accounts for which event is a matching; only the events
+that are left over in the best matching are lost. It is pure: no clock, no sockets.
 """
 
 from collections import deque
@@ -14,14 +14,17 @@ from typing import NamedTuple
 
 Square = tuple[int, int]
 
-#: A batch of another square may be told so many us after the next news of a player, and yet have
-#: been begun before.
+#: us: a batch of another square may come so long after the next event of a player and still have
+#: been begun before that event.
 PENDING = 2_000_000
 
 
 class News(NamedTuple):
-    """An event of a player as an observer was told it: `row` is its batch, -1 a snapshot; `parts`
-    says that it left the square or the game, and tells no move."""
+    """An event of a player, as an observer got it.
+
+    `at` is the time in us at which it came, and `row` the batch's row in the observer's log, or -1
+    for a snapshot. `parts`: the player left the square or the game, so the event tells no move.
+    """
 
     seq: int
     at: int
@@ -32,10 +35,10 @@ class News(NamedTuple):
 
 
 class Hidden:
-    """What was not told of a player between two news of it, at the moments `after` and `before`.
+    """Events of a player that did not come, between two that came at times `after` and `before`.
 
-    `count` events are to be found among what `rows` replaced; `numbers` are the moves among them;
-    `shown` says that a snapshot told what followed.
+    `count` events must have been replaced in the batches `rows`. `numbers` are the moves among
+    them. `shown`: the following event came in a snapshot.
     """
 
     def __init__(
@@ -53,15 +56,17 @@ class Hidden:
         cls, numbers: Sequence[int], count: int, before: News | None, following: list[News],
         later: list[News], shown: bool,
     ) -> "Hidden":  # fmt: skip
-        """Return what lies between `before` and the last of `following`; `later` is what came
-        after that."""
+        """Return the hidden events between `before` and the last of `following`.
+
+        `later` are the player's events after that.
+        """
         rows = [news.row for news in following if news.row >= 0]
-        seen = {following[-1].square} if following else set()
+        squares = {following[-1].square} if following else set()
         for news in later:
             if news.at > following[-1].at + PENDING:
                 break
-            if news.row >= 0 and news.square not in seen:
-                seen.add(news.square)
+            if news.row >= 0 and news.square not in squares:
+                squares.add(news.square)
                 rows.append(news.row)
         return cls(
             numbers, count, before.at if before is not None else 0,
@@ -70,21 +75,27 @@ class Hidden:
 
 
 def pay(hidden: list[Hidden], budget: list[int]) -> dict[Hidden, int]:
-    """Return how many events are short, by where they are, once `budget[row]` has paid for as many
-    as it can."""
+    """Return for each Hidden how many of its events no batch has replaced, where any are left.
+
+    `budget[row]` is how many events the batch of that row has replaced. Each of them can account
+    for one hidden event.
+    """
     paid: list[dict[Hidden, int]] = [{} for _ in budget]
     short: dict[Hidden, int] = {}
     for some in hidden:
         for left in range(some.count, 0, -1):
             if not _pay(some, budget, paid):
-                # Nor is there any way for the others: none is given up again.
+                # There is no way for its other events either.
                 short[some] = left
                 break
     return short
 
 
 def _pay(some: Hidden, budget: list[int], paid: list[dict[Hidden, int]]) -> bool:
-    """Find a row that pays for one more event, if need be by letting others be paid elsewhere."""
+    """Find a row that accounts for one more event, if need be by moving others to other rows.
+
+    This is the search for an augmenting path of a matching.
+    """
     came: dict[int, Hidden] = {}
     reached: dict[Hidden, int] = {some: -1}
     waiting = deque([some])

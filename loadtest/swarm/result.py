@@ -1,4 +1,4 @@
-"""What a run is told, what is shown of it meanwhile, and what came of it."""
+"""The options of a run, its progress while it goes on, and its result."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -7,17 +7,20 @@ from typing import Any
 from loadtest.swarm.oracle import Verdict
 from loadtest.swarm.screens import Returns, Screens
 
-#: One move in a hundred may be sent so many ms after it was due, by a swarm that is believed.
+#: ms: a run is not valid if one move in a hundred is sent later after it was due.
 LATE = 50.0
 
 
 @dataclass
 class Options:
-    """What a run is told. `url` names a server that runs, and is the target's; else one is started
-    with `broker` and `workers`. `sample` bots observe (all of a small swarm). `pin` keeps server
-    and swarm apart; `returns` says that who is cut off comes back; `insecure` that any certificate
-    will do; `late` is how late, in ms, one move in a hundred may be sent by a swarm that is
-    believed."""
+    """The options of a run.
+
+    `url` names a running server; without it, a server is started with `broker` and `workers`.
+    `rate` is in moves a second of each bot, `joins` in bots a second, `viewport` in tiles; None
+    stands for the scenario's own value. `sample` bots observe (all of a small swarm). `pin` gives
+    server and swarm different cores. `returns`: bots that are cut off come back. `insecure`: any
+    certificate is accepted. `late` is in ms, see LATE.
+    """
 
     bots: int = 1000
     seconds: float = 30.0
@@ -39,8 +42,11 @@ class Options:
 
 @dataclass
 class Result:
-    """What came of a run. Latencies are ms, from the moment a move was due to a bot's receiving it;
-    `series` has one row for each second of the measured time."""
+    """The result of a run.
+
+    Latencies are in ms, from the time at which a move was due until a bot received it. `series` has
+    a row for each second of the measured time. `measured` is that time in seconds.
+    """
 
     options: Options
     broker: str = ""
@@ -56,14 +62,14 @@ class Result:
     cuts: dict[str, int] = field(default_factory=dict)
     screens: Screens | None = None
     returns: Returns | None = None
-    #: Why the swarm is not to be believed: then nothing is judged.
+    #: Reasons why the swarm was too slow for the figures to be believed. Then nothing is judged.
     invalid: list[str] = field(default_factory=list)
-    #: The error is one whatever the swarm was like.
+    #: Whether `error` counts even if the run is not valid.
     certain: bool = False
 
     @property
     def faults(self) -> list[str]:
-        """What makes the run fail, in words."""
+        """The reasons why the run has failed, in words."""
         found = [self.error] if self.error else []
         if self.invalid:
             return found if self.certain else []
@@ -87,7 +93,11 @@ class Result:
 
 @dataclass
 class Progress:
-    """What is shown while it runs; rates are those of the last second or so."""
+    """What is shown while a run goes on.
+
+    Rates, per second, are those of about the last second; `p99` is in ms, and `server`, `broker`
+    and `swarm` are in cores.
+    """
 
     phase: str
     seconds: float
@@ -100,5 +110,5 @@ class Progress:
     swarm: float = 0.0
 
 
-#: Is called with how far a run is, now and then.
+#: Called now and then with the progress of a run.
 Show = Callable[[Progress], None]

@@ -1,4 +1,4 @@
-"""How a rude bot breaks the rules. What it is answered is not looked at here."""
+"""The ways in which a rude bot breaks the rules. Answers are not looked at here."""
 
 import math
 import os
@@ -9,7 +9,7 @@ from loadtest.swarm.bot import Bot
 
 
 def offend(bot: Bot) -> None:
-    """Break one rule, any of them."""
+    """Break one of the rules, at random."""
     way = random.randrange(7)
     if way == 0:
         bot.write(os.urandom(400))

@@ -1,7 +1,7 @@
-"""One run: a target, the processes of the swarm, the phases, and what came of it.
+"""One run: starts the swarm's processes, goes through the phases, and returns the result.
 
-Bots join; they move for a while that does not count; then for the measured time; then they stand,
-and what is under way arrives; then the oracle judges. It prints nothing.
+The bots join, and move for a while that does not count. Then they move for the measured time. Then
+they stand until everything under way has arrived. At last the oracle judges. It never prints.
 """
 
 import multiprocessing
@@ -27,31 +27,30 @@ from loadtest.swarm.result import Options, Progress, Result, Show
 from loadtest.swarm.scenarios import SCENARIOS
 from loadtest.swarm.screens import look, returns
 from loadtest.swarm.target import Target, Watch
-from loadtest.swarm.window import Told, Window
+from loadtest.swarm.window import Latest, Window
 from loadtest.swarm.wire import FIRST_NUMBER
 from loadtest.swarm.world import World
 
 SECOND = 1_000_000
 
-#: Seconds in which bots move before it counts, and stand afterwards.
+#: Seconds in which bots move before the measured time, and stand after it.
 WARM_UP, SETTLE = 2.0, 3.0
 
-#: Seconds after which the last moves count as unanswered, and who is away as gone for good, where
-#: that takes longer than SETTLE.
+#: Seconds to wait at most, after SETTLE, until all last moves are answered and all bots are back.
 ANSWERED = 20.0
 
-#: Seconds that joining may take besides its own pace, and a report of a process.
+#: Seconds that joining may take beyond its own pace, and that the report of a process may take.
 JOINING, REPORTING = 30.0, 120.0
 
-#: Seconds without anybody in play after which a run is over.
+#: Seconds without any playing bot after which a run is given up.
 ALONE = 30.0
 
-#: Seconds within which who was cut off must be back.
+#: Seconds within which bots that were cut off must be back.
 BACK_WITHIN = 20.0
 
 
 class _Ended(Exception):
-    """The run cannot go on; the text says why. `certain`: and that is no fault of the swarm's."""
+    """The run cannot go on; the text says why. `certain`: it is surely not the swarm's fault."""
 
     def __init__(self, why: str, *, certain: bool = False) -> None:
         super().__init__(why)
@@ -59,13 +58,13 @@ class _Ended(Exception):
 
 
 class Field:
-    """What somebody who does things to a run while it is measured can see, and order."""
+    """What a deed that is done during a run can see of it, and order."""
 
     def __init__(
         self, target: Target, now: Callable[[], int], order: Callable[..., None]
     ) -> None:
         self.target = target
-        #: The run's clock, in us.
+        #: Returns the time by the run's clock, in us.
         self.now = now
         self._order = order
 
@@ -74,17 +73,18 @@ class Field:
         self._order("close", code, share)
 
 
-#: Done in a thread of its own, from the begin of the measured time on.
+#: A function that is called in a thread of its own when the measured time begins.
 Deed = Callable[[Field], None]
 
 
 def run(
     options: Options, show: Show, deed: Deed | None = None, target: Target | None = None
 ) -> Result:
-    """Do one run. Raises Trouble where there is nothing to be measured, and Interrupted until then;
-    what goes wrong later is told in the result, with all that was measured before it.
+    """Do one run and return its result. `show` is called with its progress.
 
-    `deed` is done meanwhile, and may end and start the server; `target` is one that runs.
+    `deed` is done during the measured time, and may end and start the server. `target` is a running
+    server; without it, one is started. Raises Trouble and Interrupted until the server runs. Later
+    failures are in the result, with everything that was measured before them.
     """
     with ExitStack() as stack:
         swarm_cpus: Sequence[int] = ()
@@ -108,7 +108,7 @@ class _Run:
         self._options, self._target, self._show, self._deed = options, target, show, deed
         self._epoch = time.monotonic_ns() // 1000 - FIRST_NUMBER
         self._pipes: list[Connection] = []
-        self._told = Told(options.processes)
+        self._latest = Latest(options.processes)
         self._reports: list[dict[str, Any]] = []
         self._result = Result(options, broker=target.url)
         self._shown = 0.0
@@ -148,7 +148,7 @@ class _Run:
         return time.monotonic_ns() // 1000 - self._epoch
 
     def do(self) -> Result:
-        """Go through the phases."""
+        """Go through the phases and return the result."""
         began = time.monotonic()
         try:
             with Watch(self._target, self._now) as watch:
@@ -156,8 +156,8 @@ class _Run:
         except _Ended as ended:
             self._result.error, self._result.certain = str(ended), ended.certain
             if not self._result.measured:
-                self._told.check_busy(
-                    self._result, self._told.total()["cpu"], time.monotonic() - began
+                self._latest.check_busy(
+                    self._result, self._latest.total()["cpu"], time.monotonic() - began
                 )
         except Interrupted:
             self._result.error, self._result.certain = "interrupted", True
@@ -172,7 +172,7 @@ class _Run:
         self._wait("warming up", WARM_UP)
         stats = self._target.stats()
         self._fresh("warming up")
-        window = Window(self._told, self._target, stats, result)
+        window = Window(self._latest, self._target, stats, result)
         if scenario.late:
             self._order("storm")
         deed = threading.Thread(target=self._do_deed, daemon=True)
@@ -186,7 +186,7 @@ class _Run:
                 self._fresh("measuring")
                 window.add_row()
         finally:
-            # Also where it ends here: what was measured until now is told.
+            # If the run ends early, what was measured until then is reported.
             window.sum_up()
         self._order("stop")
         self._wait("settling", SETTLE)
@@ -196,7 +196,7 @@ class _Run:
         self._order("report")
         self._wait("reporting", REPORTING, lambda _: len(self._reports) == len(self._pipes))
         watch.look()
-        self._tell_joining()
+        self._sum_up_joining()
         if not result.invalid:
             self._judge((window.begin, window.end), watch)
         self._order("end")
@@ -229,8 +229,10 @@ class _Run:
         self, phase: str, seconds: float,
         until: Callable[[dict[str, Any]], bool] | None = None, *, ends: bool = True,
     ) -> None:  # fmt: skip
-        """Take in what the processes tell for so long, or until something is true; `ends`: or the
-        run has ended."""
+        """Receive the processes' progress for so many seconds, or until a condition is true.
+
+        If the condition does not become true in time and `ends` is set, the run ends.
+        """
         started = time.monotonic()
         if phase != self._phase_began[0]:
             self._phase_began = phase, started
@@ -239,18 +241,18 @@ class _Run:
             for pipe in wait(self._pipes, min(left, 0.25)):
                 assert isinstance(pipe, Connection)
                 try:
-                    kind, told = pipe.recv()
+                    kind, content = pipe.recv()
                 except (EOFError, OSError) as error:
                     raise _Ended("a process of the swarm has died", certain=True) from error
                 if kind == "report":
-                    self._reports.append(told)
+                    self._reports.append(content)
                 else:
-                    self._told.take(self._pipes.index(pipe), told)
+                    self._latest.update(self._pipes.index(pipe), content)
             if self._target.died and self._deed is None:
                 raise _Ended(f"{self._target.died} in the middle of the run", certain=True)
             if self._deed_failed:
                 raise _Ended(f"what was to be done has failed: {self._deed_failed}", certain=True)
-            total = self._told.total()
+            total = self._latest.total()
             self._progress(phase, time.monotonic() - self._phase_began[1], total)
             self._check_alone(total)
             if until is not None and until(total):
@@ -259,7 +261,7 @@ class _Run:
             raise _Ended(f"{phase} has not ended within {seconds:.0f} seconds")
 
     def _check_alone(self, total: dict[str, Any]) -> None:
-        """End the run where nobody is in play, and nobody will be."""
+        """End the run if no bot plays, and none will."""
         now = time.monotonic()
         if total["playing"] or not total["lost"] + total["sent_away"]:
             self._alone_since = None
@@ -268,13 +270,13 @@ class _Run:
             self._alone_since = now
         patience = ALONE if total["joins"] and self._options.returns else 0.0
         if now - self._alone_since >= patience:
-            why = max(self._told.words("cuts").items(), key=lambda item: item[1])[0]
+            why = max(self._latest.words("cuts").items(), key=lambda item: item[1])[0]
             raise _Ended(f"all bots have lost their connection: {why}")
 
     def _fresh(self, phase: str) -> None:
-        """Wait until all processes have told how far they are."""
+        """Wait until each process has sent its progress anew."""
         now = self._now()
-        self._wait(phase, REPORTING, lambda _: self._told.all_since(now))
+        self._wait(phase, REPORTING, lambda _: self._latest.all_since(now))
 
     # What is shown, and what is kept.
 
@@ -284,7 +286,7 @@ class _Run:
             return
         self._shown = now
         total = {**total, **self._target.cost()}
-        latency, _ = self._told.histograms()
+        latency, _ = self._latest.histograms()
         shown = Progress(phase, seconds, total["playing"])
         if self._last is not None:
             then, before, histogram = self._last
@@ -292,14 +294,14 @@ class _Run:
             shown.moves = (total["moves"] - before["moves"]) / past
             shown.deliveries = (total["deliveries"] - before["deliveries"]) / past
             shown.p99 = (latency - histogram).percentile(99)
-            # A process that has ended takes with it what it had used.
+            # The CPU time of a process that has ended is no longer counted.
             shown.server = max(total["server_cpu"] - before["server_cpu"], 0.0) / past
             shown.broker = max(total["broker_cpu"] - before["broker_cpu"], 0.0) / past
             shown.swarm = (total["cpu"] - before["cpu"]) / past / len(self._pipes)
         self._last = now, total, latency
         self._show(shown)
 
-    def _tell_joining(self) -> None:
+    def _sum_up_joining(self) -> None:
         lives = [life for report in self._reports for life in report["lives"] if life["ready"]]
         took = np.array([life["ready"] - life["asked"] for life in lives], dtype=np.int64)
         histogram = Histogram()

@@ -1,6 +1,7 @@
-"""What bots do: each scenario is a way to choose the next move, and how the bots come and stay.
+"""The scenarios: how bots choose their next moves, and how they come and stay.
 
-Places are in 1/1024 tile. A scenario sees a bot's own position as its client does, and no terrain.
+Positions are in 1/1024 tile. A scenario knows a bot's own position as its client does, but never
+the terrain.
 """
 
 import math
@@ -15,12 +16,12 @@ TILE = 1024
 
 AROUND = [(1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1)]
 
-#: A move: the kind of the intent and its fields.
+#: A move: the kind of the intent, and its fields.
 Move = tuple[int, ...]
 
 
 def wander(bot: Bot, now: int) -> Move:
-    """Walk about within a few tiles of where one began."""
+    """Walk about within a few tiles of where the bot began."""
     back = _homewards(bot, now, 6 * TILE)
     if back is not None:
         return wire.WALK, *back
@@ -30,7 +31,7 @@ def wander(bot: Bot, now: int) -> Move:
 
 
 def mill(bot: Bot, now: int) -> Move:
-    """Go to and fro within one's square, and never out of it."""
+    """Go to and fro within the square in which the bot began."""
     span = bot.world.span
     place = []
     for home in bot.home:
@@ -47,13 +48,13 @@ def march(bot: Bot, now: int) -> Move:
     if bot.turn == 1:
         bot.heading = random.choice(AROUND[::2])
     elif back is not None:
-        # Along the longer way home.
+        # It goes along the axis on which home is farther.
         far_in_x = abs(x - bot.home[0]) >= abs(y - bot.home[1])
         bot.heading = (back[0], 0) if far_in_x else (0, back[1])
     elif bot.position[2] == bot.position[3] == 0:
         bot.heading = random.choice(AROUND[::2])
     dx, dy = bot.heading
-    # Every other move is a slant: a walk on in the same direction would be no move at all.
+    # Every other move is diagonal, since a walk in the same direction would be no new move.
     if bot.turn % 2:
         slant = (bot.turn // 2 % 2) * 2 - 1
         dx, dy = dx or slant, dy or slant
@@ -69,13 +70,13 @@ def border(bot: Bot, now: int) -> Move:
 
 
 def circle(bot: Bot, now: int) -> Move:
-    """Walk in a circle, an eighth of a turn a move."""
+    """Walk in a circle: each move turns by an eighth."""
     bot.turn += 1
     return wire.WALK, *AROUND[bot.turn % 8]
 
 
 def hop(bot: Bot, now: int) -> Move:
-    """Click on a spot some tiles away, rather towards home when far from it."""
+    """Click on a place some tiles away, towards home if that is far."""
     x, y = bot.at(now)
     back = _homewards(bot, now, 24 * TILE) or (0, 0)
     reach = 10 * TILE
@@ -87,7 +88,7 @@ def hop(bot: Bot, now: int) -> Move:
 
 
 def step(bot: Bot, now: int) -> Move:
-    """A small step about one's place: for life, where only that it is heard matters."""
+    """Make a small step around the place where the bot began."""
     bot.turn += 1
     x, y = bot.home
     span = bot.world.span
@@ -96,7 +97,7 @@ def step(bot: Bot, now: int) -> Move:
 
 
 def _homewards(bot: Bot, now: int, within: int) -> tuple[int, int] | None:
-    """Return the direction home for who is farther from it than that along an axis."""
+    """Return the direction home if it is farther than `within` along an axis, otherwise None."""
     x, y = bot.at(now)
     dx, dy = bot.home[0] - x, bot.home[1] - y
     if max(abs(dx), abs(dy)) <= within:
@@ -109,11 +110,12 @@ def _homewards(bot: Bot, now: int, within: int) -> tuple[int, int] | None:
 class Scenario:
     """How bots come, move and stay.
 
-    `rate` moves a second and bot; `share` bots a square, of as many squares as that takes (0: all
-    in one); `stay` seconds after which a bot leaves and comes again (0: it stays); `late` share of
-    the bots that join, within `JOIN_WITHIN`, while the others are measured; `deaf` and `rude`
-    shares that never read, or break the rules; `lockstep`: a bot moves when all its neighbours'
-    last moves were heard; `viewport` tiles that a screen shows.
+    `about` describes it in a sentence, and `move` chooses the next move of a bot at a time.
+    `rate` is in moves a second of each bot. `share` is the number of bots in each square (0: all
+    bots are in one square). After `stay` seconds, on average, a bot leaves and joins again (0: it
+    stays). `late` is the share of bots that join within JOIN_WITHIN while the others are measured.
+    `deaf` and `rude` are the shares of bots that never read, or break the rules. With `lockstep`, a
+    bot moves when it was told of all its neighbours' last moves. `viewport` is in tiles.
     """
 
     about: str
@@ -128,11 +130,11 @@ class Scenario:
     viewport: tuple[int, int] = (24, 24)
 
     def squares(self, bots: int) -> int:
-        """Return over how many squares newcomers are spread."""
+        """Return the number of squares over which newcomers are spread."""
         return math.ceil(bots / self.share) if self.share else 1
 
 
-#: Seconds within which latecomers of a storm come.
+#: Seconds within which the latecomers of a storm join.
 JOIN_WITHIN = 5.0
 
 SCENARIOS = {

@@ -1,13 +1,13 @@
-"""Who was on which screen, and when: ghosts, players whom nobody sees, and who came back.
+"""Judges which players were on which screens: ghosts, unseen players, and bots that came back.
 
-Each observer's screen is looked at twice a second. By what bots did and were told of themselves,
-at each look a player is
+Each observer's screen is logged twice a second. What bots did and were told of themselves says what
+each player is in such a look:
 
-    wanted      it has been in play for a while, and the screen covers the square it is in
-    allowed     it is in play, or was until a moment ago, or may be there still, dimmed
-    a ghost     on the screen, and not allowed
-    unseen      wanted, and not on the screen
-    outdated    wanted, and shown as it was before what it was told of itself a while ago
+    wanted      it has played for a while, and the screen covers its square
+    allowed     it plays, or did until a moment ago, or may still be there, dimmed
+    a ghost     it is on the screen and not allowed
+    unseen      it is wanted and not on the screen
+    outdated    it is wanted, but shown in a state older than it was told of itself a while ago
 
 It knows no server, and is pure: arrays in, figures out.
 """
@@ -21,22 +21,22 @@ import numpy as np
 from loadtest.swarm.oracle import DIMMED
 from loadtest.swarm.world import SECOND, SLACK, Interest, World
 
-#: In us: who has just come may not be seen yet; who left may be seen so long; what a player was
-#: told of itself is on all screens by then.
+#: us: a player that came less long ago need not be seen; one that left less long ago may still be
+#: seen; what a player was told of itself is on all screens after so long.
 COMES, LEAVES, TOLD = 3 * SECOND // 2, 2 * SECOND, 2 * SECOND
 
-#: A screen that is wrong about a player for less than so many us is late, not wrong: what is told
-#: it is under way, or waits to be read.
+#: us: a screen that is wrong about a player for less long is only late, since the event is under
+#: way or waits to be read.
 NOTICED = 2 * SECOND
 
-#: A screen may be wrong about a player for so many us, and one about somebody who never was a bot
-#: for the latter: it may be one that was cut off before it was welcomed.
+#: us for which a screen may be wrong about a player, and for which it may show an unknown player,
+#: which may be a bot that was cut off before it was welcomed.
 WRONG_FOR, STRANGE_FOR = 5 * SECOND, 17 * SECOND
 
-#: Pairs of an observer and a player that are looked at: more would take longer than the run.
+#: Pairs of an observer and a player that are judged: more would take longer than the run.
 PAIRS = 30_000
 
-#: The moments at which wrong screens are counted, in us.
+#: us between the times at which wrong screens are counted.
 STEP = SECOND // 2
 
 KINDS = ("ghosts", "unseen", "outdated")
@@ -44,9 +44,12 @@ KINDS = ("ghosts", "unseen", "outdated")
 
 @dataclass
 class Screens:
-    """`wrong` has, for each moment (us, a multiple of STEP) at which any screen was wrong, how
-    often in each way; `lasting` the pairs of an observer and a player that were wrong for too
-    long."""
+    """How right the screens were.
+
+    `looks` is the number of looks. `wrong`: time in us, a multiple of STEP -> kind of fault ->
+    number of faults at that time. `lasting`: kind -> pairs of an observer and a player that were
+    wrong for too long. `longest`: kind -> seconds.
+    """
 
     looks: int = 0
     wrong: dict[int, dict[str, int]] = field(default_factory=dict)
@@ -54,12 +57,15 @@ class Screens:
     longest: dict[str, float] = field(default_factory=dict)
 
     def wrong_until(self, begin: int) -> float:
-        """Return how many seconds after a moment the last screen was wrong; 0 where none was."""
+        """Return how many seconds after a time, in us, the last screen was wrong; 0 if none was."""
         last = max((moment for moment in self.wrong if moment >= begin), default=begin)
         return (last - begin) / SECOND
 
     def add(self, kind: str, times: Any, limit: int) -> None:
-        """Count one player's being wrong on one screen at some looks, one after the other."""
+        """Count that one player was wrong on one screen at consecutive looks.
+
+        `times` are the times of these looks, and `limit` the us that it may last.
+        """
         lasted = int(times[-1] - times[0])
         if lasted < NOTICED:
             return
@@ -72,21 +78,24 @@ class Screens:
 
 @dataclass
 class Returns:
-    """What became of the bots that were cut off, or sent away, or hung up with a code of their own:
-    how many there were, who came back as whom, and after how many seconds."""
+    """What became of the bots that were cut off or sent away, or that closed with a code of theirs.
+
+    `cuts` is how often that happened; `away` has the seconds until bots were back, and `why` the
+    reasons and how often each was given.
+    """
 
     cuts: int = 0
     as_themselves: int = 0
     as_others: int = 0
     never: int = 0
-    #: Told of with a lower seq than before.
+    #: Bots that came back with a lower seq than before.
     backwards: int = 0
     away: list[float] = field(default_factory=list)
     why: dict[str, int] = field(default_factory=dict)
 
     @property
     def faults(self) -> dict[str, int]:
-        """What must be 0, and is not."""
+        """The counts that must be 0 and are not."""
         names = {
             "came back as somebody else": self.as_others,
             "never came back": self.never,
@@ -96,7 +105,7 @@ class Returns:
 
 
 def returns(world: World, *, until: int) -> Returns:
-    """Return who came back. Those cut off after `until` had no time to."""
+    """Return which bots came back. Those that were cut off after `until`, in us, had no time to."""
     by_bot: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for life in sorted(world.everybody, key=lambda life: int(life["asked"])):
         by_bot[life["index"]].append(life)
@@ -123,7 +132,7 @@ def returns(world: World, *, until: int) -> Returns:
 
 
 def look(world: World, *, strangers: bool) -> Screens:
-    """Return how right the observers' screens were. `strangers`: there may be others than bots."""
+    """Return how right the screens were. `strangers`: there may be players that are no bots."""
     found = Screens()
     known = {life["id"] for life in world.everybody}
     players = [id for id in world.by_id if len(world.paths[id].timeline)]
@@ -138,8 +147,8 @@ def _look(
     world: World, life: dict[str, Any], players: list[int], known: set[int], strangers: bool,
     found: Screens,
 ) -> None:  # fmt: skip
-    seen = life["observed"]
-    looks, screens = seen["looks"], seen["screens"]
+    observed = life["observed"]
+    looks, screens = observed["looks"], observed["screens"]
     begin, end = life["ready"] + SECOND, life["left"] or world.ended
     counted = (looks[:, 0] >= begin) & (looks[:, 0] <= end) if len(looks) else np.empty(0, bool)
     if not counted.any():
@@ -151,7 +160,7 @@ def _look(
     ids, first = np.unique(screens[order, 0], return_index=True)
     # Of an empty screen np.split makes one part.
     places = dict(zip(ids.tolist(), np.split(order, first[1:]), strict=False))
-    linked = _linked(seen["links"], times)
+    linked = _linked(observed["links"], times)
     found.looks += int(counted.sum())
     none = np.empty(0, dtype=np.int64)
     wanted = set(players) - {life["id"]}
@@ -161,12 +170,12 @@ def _look(
         on[which[rows]] = True
         if id not in wanted:
             if id not in known and not strangers:
-                _tell(found, "ghosts", on & counted, linked, times, STRANGE_FOR)
+                _count(found, "ghosts", on & counted, linked, times, STRANGE_FOR)
             continue
         seqs = np.full(len(times), -1, dtype=np.int64)
         seqs[which[rows]] = screens[rows, 1]
         there, allowed, told = _truth(world.by_id[id], times)
-        _tell(found, "ghosts", on & ~allowed & counted, linked, times, WRONG_FOR)
+        _count(found, "ghosts", on & ~allowed & counted, linked, times, WRONG_FOR)
         if not (there & counted).any():
             continue
         x, y = world.paths[id].at(times)
@@ -175,13 +184,13 @@ def _look(
             (x + SLACK) // world.span, (y + SLACK) // world.span,
         )  # fmt: skip
         must = there & counted & covers
-        _tell(found, "unseen", must & ~on, linked, times, WRONG_FOR)
-        _tell(found, "outdated", must & on & (seqs < told), linked, times, WRONG_FOR)
+        _count(found, "unseen", must & ~on, linked, times, WRONG_FOR)
+        _count(found, "outdated", must & on & (seqs < told), linked, times, WRONG_FOR)
 
 
 def _truth(lives: list[dict[str, Any]], times: Any) -> tuple[Any, Any, Any]:
-    """Say of a player at some moments whether it was there for sure, whether it may have been, and
-    what seq it had been told of itself a while ago."""
+    """Return three arrays about a player at some times: whether it was surely there, whether it may
+    have been, and which seq it had been told of itself a while before (-1: none)."""
     there = np.zeros(len(times), dtype=bool)
     allowed = np.zeros(len(times), dtype=bool)
     told = np.full(len(times), -1, dtype=np.int64)
@@ -191,14 +200,14 @@ def _truth(lives: list[dict[str, Any]], times: Any) -> tuple[Any, Any, Any]:
             there |= (times >= life["ready"] + COMES) & (times < end)
         stays = LEAVES + (DIMMED if life["why"] else 0)
         allowed |= (times >= life["asked"]) & (times <= end + stays)
-        heard = np.searchsorted(life["heard"], times - TOLD, side="right") - 1
-        current = (heard >= 0) & (times < end)
-        told[current] = life["timeline"][heard[current], 0]
+        last = np.searchsorted(life["told_at"], times - TOLD, side="right") - 1
+        current = (last >= 0) & (times < end)
+        told[current] = life["timeline"][last[current], 0]
     return there, allowed, told
 
 
 def _linked(links: list[tuple[int, int]], times: Any) -> Any:
-    """Say at which moments nobody had told the observer that it may not see all."""
+    """Return at which times the server was linked to its other nodes, and had been for a while."""
     linked = np.ones(len(times), dtype=bool)
     ends = [at for at, _ in links[1:]] + [2**62]
     for (at, up), until in zip(links, ends, strict=False):
@@ -207,11 +216,11 @@ def _linked(links: list[tuple[int, int]], times: Any) -> Any:
     return linked
 
 
-def _tell(found: Screens, kind: str, wrong: Any, linked: Any, times: Any, limit: int) -> None:
-    """Count the runs of looks at which a screen was wrong."""
+def _count(found: Screens, kind: str, wrong: Any, linked: Any, times: Any, limit: int) -> None:
+    """Count the periods of consecutive looks at which a screen was wrong."""
     at = np.flatnonzero(wrong)
     if not len(at):
         return
     for run in np.split(at, np.flatnonzero(np.diff(at) > 1) + 1):
-        # What a banner tells to be so may last as long as it is there.
+        # Faults may last for as long as the page shows that the link is down.
         found.add(kind, times[run], limit if linked[run].all() else 2**62)

@@ -1,4 +1,4 @@
-"""What a person sees in the terminal: how a run goes on, and tables of what came of it."""
+"""Shows runs in the terminal: their progress, and tables of their results."""
 
 import contextlib
 import statistics
@@ -12,13 +12,13 @@ from rich.table import Table
 from loadtest.kit.terminal import Terminal
 from loadtest.swarm.result import Options, Progress, Result, Show
 
-#: Off a terminal, a line each so many seconds.
+#: Seconds between two lines of progress, if standard output is no terminal.
 LINE_EVERY = 5.0
 
-#: The first line of each phase comes after so many seconds of it.
+#: Seconds after which a phase has its first line.
 FIRST_LINE_AFTER = 1.0
 
-#: The rows of the table: what it is called, its key, and how it is written.
+#: The rows of the table: the row's name, the figure's key, and its format.
 FIGURES = (
     ("moves a second", "moves/s", "{:,.0f}"),
     ("deliveries a second", "deliveries/s", "{:,.0f}"),
@@ -33,7 +33,7 @@ FIGURES = (
     ("deliveries per server CPU second", "per CPU s", "{:,.0f}"),
     ("server memory, MB", "MB", "{:.0f}"),
 )
-HEARD = (
+ACCOUNT = (
     ("observers", "observers"),
     ("expected", "expected"),
     ("= delivered", "delivered"),
@@ -57,7 +57,7 @@ FAULTS = (
     ("stalled in lockstep", "stalled"),
     ("last move unanswered", "unanswered"),
 )
-#: What became of those who were cut off or sent away: told where there were any.
+#: The rows about bots that were cut off or sent away. They are shown if there were any.
 RETURNS = (
     ("sent away, or cut off", "cuts"),
     ("back as themselves", "as_themselves"),
@@ -69,25 +69,28 @@ RETURNS = (
 
 
 def name(options: Options) -> str:
-    """Return what a run is called."""
+    """Return the name of a run: scenario, bots, broker or server, and workers."""
     workers = f", {options.workers} workers" if options.workers > 1 else ""
     return f"{options.scenario}, {options.bots:,} bots, {target(options)}{workers}"
 
 
 def target(options: Options) -> str:
-    """Return the broker of the server that is started, or the server that runs."""
+    """Return the broker of a server that is started, or the URL of a running server."""
     own = "its own forwarder" if options.workers > 1 else "memory://"
     return options.url or options.broker or own
 
 
 def title(options: Options, number: int, of: int) -> str:
-    """Return the heading of a run that begins."""
+    """Return the heading of the run with this number, of so many."""
     return f"{name(options)}" + (f" ({number} of {of})" if of > 1 else "")
 
 
 def figures(result: Result) -> dict[str, float]:
-    """Return the figures of a run that stand in tables and charts. Latencies are ms; CPU is in
-    cores; `per CPU s` are deliveries for each second of the server's CPU."""
+    """Return the figures of a run for tables and charts.
+
+    Latencies are in ms, CPU in cores. `per CPU s` is the number of deliveries in each second of the
+    server's CPU.
+    """
     totals, seconds = result.totals, result.measured or 1
     cpu = totals.get("server_cpu", 0.0)
     deliveries = totals.get("deliveries", 0)
@@ -104,7 +107,7 @@ def figures(result: Result) -> dict[str, float]:
 
 
 def grouped(results: Sequence[Result]) -> dict[str, list[Result]]:
-    """Return the runs of the same kind together, those that measured anything, in order."""
+    """Return name -> runs with that name, without those that measured nothing."""
     groups: dict[str, list[Result]] = {}
     for result in results:
         if result.measured:
@@ -113,13 +116,13 @@ def grouped(results: Sequence[Result]) -> dict[str, list[Result]]:
 
 
 def medians(results: Sequence[Result]) -> dict[str, float]:
-    """Return the medians of the figures of several runs."""
+    """Return the medians of each figure over several runs."""
     rows = [figures(result) for result in results]
     return {key: statistics.median(row[key] for row in rows) for key in rows[0]}
 
 
 def heading(runs: Sequence[Result]) -> str:
-    """Return the heading of a column of a table, in lines."""
+    """Return the heading of the column for runs of one name, in several lines."""
     options = runs[0].options
     lines = [options.scenario, f"{options.bots:,} bots", target(options)]
     if options.workers > 1:
@@ -130,11 +133,11 @@ def heading(runs: Sequence[Result]) -> str:
 
 
 class Display(Terminal):
-    """A terminal in which a run is followed, and in which its results are told."""
+    """A terminal that shows the progress of runs, and their results."""
 
     @contextlib.contextmanager
     def following(self, title: str, options: Options) -> Iterator[Show]:
-        """Show a run while it goes on."""
+        """Yield a function that shows a run's progress while the block runs."""
         self.say(title)
         if not self.console.is_terminal:
             yield self._lines(options)
@@ -148,7 +151,7 @@ class Display(Terminal):
         def line(progress: Progress) -> None:
             now = time.monotonic()
             if progress.phase != last[1]:
-                # Its first moments say nothing yet.
+                # The first moments of a phase have no figures yet.
                 last[:] = now - LINE_EVERY + FIRST_LINE_AFTER, progress.phase
             if now - last[0] < LINE_EVERY:
                 return
@@ -163,7 +166,7 @@ class Display(Terminal):
         return line
 
     def table(self, results: Sequence[Result]) -> None:
-        """Print what came of the runs: speed, what was heard, and what must not be."""
+        """Print the results of runs: speed, account of deliveries, faults, and returns."""
         groups = grouped(results)
         if not groups:
             return
@@ -177,7 +180,7 @@ class Display(Terminal):
             table.add_row(what, *(form.format(row[key]) if row[key] else "-" for row in found))
         table.add_section()
         if any(run.verdict for runs in groups.values() for run in runs):
-            for rows in (HEARD, FAULTS):
+            for rows in (ACCOUNT, FAULTS):
                 for what, key in rows:
                     table.add_row(what, *(_sum(runs, key) for runs in groups.values()))
                 table.add_section()

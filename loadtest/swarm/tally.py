@@ -1,4 +1,4 @@
-"""What the bots of a process are told, counted once for all of them; and how late they moved."""
+"""Counts what the bots of a process receive, and how late they send their moves."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -9,56 +9,56 @@ import numpy as np
 from loadtest.kit.histogram import Histogram
 from loadtest.swarm import wire
 
-#: Batches of which it is remembered what moves they told of; half of them are then forgotten.
+#: Batches whose moves are remembered. When there are more, half of them are forgotten.
 REMEMBERED = 1_000_000
 
 
 class Player(Protocol):
-    """Who is told of itself."""
+    """A bot, as far as a Tally knows it."""
 
     def moved(self, batch: wire.Batch, event: list[Any], now: int) -> None:
-        """An event of its own, told just now."""
+        """Note an event of its own that has just come."""
 
 
 class Tally:
-    """See the module. Times are us of the run's clock."""
+    """See the module. Times are in us of the run's clock."""
 
     def __init__(self, now: Callable[[], int]) -> None:
         self._now = now
         self.reader = wire.Reader(self._learn)
         self.bytes = self.events = self.snapshots = self.resyncs = 0
-        #: How often what happened, and what of it nobody wanted: errors, and ends of connections.
+        #: Counts by name; errors and lost connections by their sentences.
         self.counted: Counter[str] = Counter()
         self.complaints: Counter[str] = Counter()
         self.cuts: Counter[str] = Counter()
-        #: The pings that took long: when each was sent, and when its pong came.
+        #: The pings that took long: (time of the ping, time of its pong).
         self.slow: list[tuple[int, int]] = []
-        #: The players of this process, by their ids.
+        #: Id -> bot of this process.
         self.players: dict[int, Player] = {}
-        #: From the moment a move was due until a bot read it; and until it was sent.
+        #: us from the time at which a move was due until a bot read it, and until it was sent.
         self._latency, self._late = Histogram(), Histogram()
-        #: Of the moves that are not in the latter yet.
+        #: us by which moves were sent late, for those that are not yet in `_late`.
         self.lateness: list[int] = []
-        #: The newest move of each player that this process has heard of, and of each batch
-        #: (node, number) the moves that it was the first to tell.
+        #: Player -> the newest move that came to this process; and for each batch (node, number),
+        #: the moves that came first with it.
         self._newest: dict[int, int] = {}
-        self._told: dict[tuple[int, int], list[int]] = {}
+        self._first_told: dict[tuple[int, int], list[int]] = {}
 
     def refused(self, rude: bool, code: str, sentence: str) -> None:
-        """The server did not obey a bot."""
+        """Count an error message of the server to a bot; `rude`: the bot breaks the rules."""
         if rude:
             self.counted["rude_refused"] += 1
         else:
             self.complaints[f"{code}: {sentence}"] += 1
 
     def _learn(self, batch: wire.Batch) -> None:
-        """Learn from a batch that this process has not seen before."""
+        """Note the moves in a batch that has come to this process for the first time."""
         newest, own = self._newest, self.players
         key = batch.node, batch.number
-        told = self._told.get(key)
-        if told is not None:
-            # Decoded before, a while ago: some bots receive it only now.
-            batch.due = told
+        dues = self._first_told.get(key)
+        if dues is not None:
+            # It was decoded a while ago, and some bots receive it only now.
+            batch.due = dues
             return
         due, now = batch.due, self._now()
         for event in batch.events:
@@ -71,21 +71,24 @@ class Tally:
             player = own.get(id)
             if player is not None:
                 player.moved(batch, event, now)
-        self._told[key] = due
+        self._first_told[key] = due
 
     def count(self) -> None:
-        """Count what came and what was sent since the last time, but for what may come again."""
+        """Add what came and was sent since the last call to the histograms.
+
+        Chunks that more bots may receive are left for a later call.
+        """
         for chunk in self.reader.turn():
             if len(chunk.due) and chunk.arrivals:
                 arrivals = np.array(chunk.arrivals, dtype=np.int64)
                 self._latency.add(arrivals[:, None] - chunk.due[None, :])
         self._late.add(np.array(self.lateness, dtype=np.int64))
         self.lateness = []
-        if len(self._told) > REMEMBERED:
-            self._told = dict(list(self._told.items())[REMEMBERED // 2 :])
+        if len(self._first_told) > REMEMBERED:
+            self._first_told = dict(list(self._first_told.items())[REMEMBERED // 2 :])
 
     def progress(self) -> dict[str, Any]:
-        """Return what was counted since the start."""
+        """Return the counts since the start."""
         return {
             "moves": self.counted["moves"],
             "joins": self.counted["joins"],

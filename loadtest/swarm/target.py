@@ -1,6 +1,6 @@
-"""What is measured: a server, with its broker, started for one run or already there.
+"""The target of a run: a server with its broker, started for the run or already running.
 
-It reads what the processes of both have cost. It knows nothing of bots.
+It reads the CPU and memory of their processes. It never knows anything of bots.
 """
 
 import contextlib
@@ -25,10 +25,12 @@ from loadtest.swarm import wire
 
 @dataclass
 class Target:
-    """A server that answers at `address`, a number and a port. `program` is the server and
-    `brokers` are those that were started with it: None, and none, where it runs elsewhere. `url`
-    is the broker's, as the server was told it; `name` what the server is called; `tls` "",
-    "checked" or "unchecked"."""
+    """A server that answers at `address`: (IP address, port).
+
+    `program` is the server and `brokers` are the brokers that were started with it; a server that
+    was running already has neither. `url` is the broker's URL as the server got it, `name` the
+    server's host name, and `tls` is "", "checked" or "unchecked".
+    """
 
     address: tuple[str, int]
     path: str
@@ -40,12 +42,11 @@ class Target:
 
     @property
     def died(self) -> str:
-        """Say how the server has ended, if it has."""
+        """A sentence that says how the server has ended, or an empty text while it runs."""
         return self.program.death() if self.program is not None else ""
 
     def cost(self) -> dict[str, float]:
-        """Return CPU seconds and memory (MB resident) of the server's and the broker's processes,
-        since their start."""
+        """Return CPU seconds since the start, and MB of resident memory, of server and broker."""
         servers, others = set(), {broker.process for broker in self.brokers}
         if self.program is not None:
             servers.add(self.program.process)
@@ -59,11 +60,11 @@ class Target:
         }  # fmt: skip
 
     def stats(self) -> "dict[str, Any]":
-        """Return what all workers of the server have counted since its start, if it tells."""
+        """Return the counters of all workers of the server; none if it does not answer."""
         return self.counted(5.0) or {}
 
     def counted(self, patience: float) -> "dict[str, Any] | None":
-        """Return the same, or None where /stats does not answer in time."""
+        """Return the same; None if /stats does not answer within `patience` seconds."""
         try:
             with self.open("/stats", patience) as answer:
                 shown = json.load(answer)
@@ -73,7 +74,7 @@ class Target:
         return {**shown["counted"], **broker}
 
     def open(self, page: str, patience: float = 5.0) -> Any:
-        """Ask for a page that lies beside the path of the WebSocket. Raises OSError."""
+        """Return the answer to a request for a page beside the WebSocket's path. Raises OSError."""
         scheme, context = ("https", wire.tls(self.tls)) if self.tls else ("http", None)
         host = wire.host(self.name, self.address[1], bool(self.tls))
         folder = urlsplit(self.path).path.rpartition("/")[0]
@@ -81,7 +82,7 @@ class Target:
         return urllib.request.urlopen(url, timeout=patience, context=context)
 
 
-#: What a server or its broker counts when something is lost, or told anew because it may be.
+#: The counters of a server, or its broker, that grow when something is lost or may be.
 LOSSES = (
     "gaps", "unheard_batches", "refused_batches", "resets", "repairs", "nodes_lost",
     "broker_dropped",
@@ -89,13 +90,15 @@ LOSSES = (
 
 
 class Watch:
-    """Looks at the server's counters once a second, in a thread of its own, and notes when losses
-    were counted: between two moments of a clock, in us."""
+    """Looks at the server's counters once a second, in a thread of its own.
+
+    `losses` has the periods (begin, end), in us by `clock`, in which losses were counted.
+    """
 
     def __init__(self, target: Target, clock: Callable[[], int]) -> None:
         self._target, self._clock = target, clock
         self.losses: list[tuple[int, int]] = []
-        #: When the last look began, and what was counted by then.
+        #: The time at which the last look began, and the sum of the losses in it.
         self._last: tuple[int, int] | None = None
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -114,7 +117,7 @@ class Watch:
             self.look()
 
     def look(self) -> None:
-        """Look at the counters of all workers, if the server answers."""
+        """Look at the counters now, if the server answers."""
         began = self._clock()
         counted = self._target.counted(2.0)
         if counted is None:
@@ -128,8 +131,10 @@ class Watch:
 
 
 def there(url: str, insecure: bool = False) -> Target:
-    """Return the target at a ws:// or wss:// URL; with `insecure` whatever its certificate says.
-    Raises Trouble."""
+    """Return the target at a ws:// or wss:// URL. `insecure` accepts any certificate.
+
+    Raises Trouble if nothing answers there.
+    """
     parts = urlsplit(url)
     try:
         port = parts.port or (443 if parts.scheme == "wss" else 80)
@@ -145,8 +150,8 @@ def there(url: str, insecure: bool = False) -> Target:
                 wire.tls(tls).wrap_socket(connection, server_hostname=parts.hostname).close()
     except ssl.SSLCertVerificationError as error:
         raise Trouble(
-            f"the certificate of {url} cannot be verified ({error.verify_message}): with "
-            "--insecure any is taken"
+            f"the certificate of {url} cannot be verified ({error.verify_message}): --insecure "
+            "accepts any certificate"
         ) from error
     except OSError as error:
         raise Trouble(
@@ -162,11 +167,12 @@ def started(
     broker: str, workers: int, spread: int, cpus: Sequence[int] = (), port: int = 0,
     environment: Mapping[str, str] | None = None, module: Sequence[str] = ("server",),
 ) -> Iterator[Target]:
-    """Run a server and, where `broker` names none that runs, its broker.
+    """Start a server and its broker, and yield them; both end with the block.
 
-    A URL without a host, such as redis://, is started here; "" is the server's own default. The
-    server may use `cpus`, or all if there are none; `environment` is added to its own; `module` is
-    what is run, with what it is told before the options. Raises Trouble and Interrupted.
+    `broker` is a URL; one without a host, such as redis://, is started here, and "" leaves it to
+    the server. The server may use the cores `cpus` (none given: all). `spread` and `port` are
+    options of the server. `environment` is added to its variables. `module` is the module that is
+    run, with the arguments before its options. Raises Trouble and Interrupted.
     """
     with contextlib.ExitStack() as stack:
         url, programs = brokers.start(stack, broker)
@@ -189,7 +195,7 @@ def started(
 
 
 def _wait_ready(target: Target) -> None:
-    """Return once the server can play; with several workers, once all have met."""
+    """Wait until the server is ready for players; several workers must know each other."""
     deadline = time.monotonic() + START
     while True:
         try:

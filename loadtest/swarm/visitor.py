@@ -1,6 +1,6 @@
-"""A client that is no bot: one blocking socket, for who does something to a server on this machine.
+"""A simple client with a blocking socket, for faults that are done to a server on this machine.
 
-Whatever the server thinks of it is an OSError.
+If the server refuses something or hangs up, it raises OSError.
 """
 
 import socket
@@ -10,7 +10,7 @@ import msgpack
 
 from loadtest.swarm import wire
 
-#: Seconds that it waits for the server.
+#: Seconds that it waits for the server to answer.
 PATIENCE = 5
 
 #: Tiles that its screen shows.
@@ -20,12 +20,12 @@ Address = tuple[str, int]
 
 
 def connected(to: Address) -> socket.socket:
-    """Return a connection."""
+    """Return a TCP connection to a server."""
     return socket.create_connection(to, timeout=PATIENCE)
 
 
 class Visitor:
-    """A client that has its WebSocket; at the end of the block it hangs up without a word."""
+    """A client with a WebSocket. At the end of its block it hangs up without a close frame."""
 
     def __init__(self, to: Address) -> None:
         self.socket = connected(to)
@@ -52,26 +52,26 @@ class Visitor:
         self.rest += data
 
     def hello(self, token: str | None = None, name: str = "visitor") -> "Visitor":
-        """Join, with a token as who it was; return itself."""
+        """Send hello, with a token to come back as the same player; return itself."""
         hello = wire.HELLO, wire.VERSION, name, *VIEWPORT, token, None
         self.socket.sendall(wire.message(*hello))
         return self
 
     def token(self) -> str:
-        """Wait until it is welcome; return the token that it could come back with."""
+        """Wait for the welcome; return the token with which it could come back."""
         reader = wire.Reader(lambda _batch: None)
         while True:
-            parts, self.rest = reader.take(self.rest)
+            parts, self.rest = reader.split(self.rest)
             for part in parts:
                 if isinstance(part, bytes) and part[1:2] == bytes((wire.TOKEN,)):
                     return str(msgpack.unpackb(part)[1])
             self._receive()
 
     def close(self, code: int) -> None:
-        """Close with a code."""
+        """Send a close frame with a code."""
         self.socket.sendall(wire.client_frame(code.to_bytes(2, "big"), wire.CLOSE))
 
     def reset(self) -> None:
-        """Let the end of the block be a reset of the connection."""
+        """Have the connection reset, instead of closed, at the end of the block."""
         linger = struct.pack("ii", 1, 0)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)

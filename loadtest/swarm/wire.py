@@ -1,7 +1,7 @@
-"""What goes over a bot's socket: RFC 6455 frames, and the messages of docs/protocol.md.
+"""The bytes on a bot's socket: RFC 6455 frames, and the messages of docs/protocol.md.
 
-What comes in is cut into frames and decoded once per process, however many bots receive the same
-bytes: a flush is the same for all who hold the same squares. It knows nothing of bots.
+Received bytes are split into frames and decoded once per process, however many bots receive them: a
+flush is the same for all clients that hold the same squares. It never knows anything of bots.
 """
 
 import base64
@@ -21,24 +21,24 @@ ENTER, TRACK, LEAVE, GONE, SAID = range(5)
 
 TEXT, BINARY, CLOSE, WS_PING, WS_PONG = 1, 2, 8, 9, 10
 
-#: Intents are numbered by the moment they are due, in us, counted so that none is below this: with
-#: it the number in an event (`ack`) tells when its move was due, and that a bot made it.
+#: An intent's number is the time in us at which it was due. The run's clock begins with this
+#: number, so the number in an event (`ack`) says when the move was due, and that it is a bot's.
 FIRST_NUMBER = 2**31
 
-#: The frame of a FLUSH, but for its number: 3 to 11 bytes, an array of two.
+#: The beginning of a FLUSH's frame, up to its number: 3 to 11 bytes, an array of two.
 _FLUSH_ENDS = re.compile(rb"\x82[\x03-\x0b]\x92\x15", re.DOTALL)
 
 _NOTHING = np.empty(0, dtype=np.int64)
 
 
 def host(name: str, port: int, secure: bool) -> str:
-    """Return what a request calls its server: without the port that goes without saying."""
+    """Return a server's name for a request's Host header; the default port is left out."""
     shown = f"[{name}]" if ":" in name else name
     return shown if port == (443 if secure else 80) else f"{shown}:{port}"
 
 
 def tls(kind: str) -> ssl.SSLContext:
-    """Return how the certificate of a server is looked at: "checked" or "unchecked"."""
+    """Return a context for TLS in which certificates are "checked" or "unchecked"."""
     context = ssl.create_default_context()
     if kind == "unchecked":
         context.check_hostname = False
@@ -68,14 +68,15 @@ def client_frame(payload: bytes, opcode: int = BINARY) -> bytes:
 
 
 def message(*fields: Any) -> bytes:
-    """Return the frame of a message."""
+    """Return a message, packed and framed."""
     return client_frame(msgpack.packb(fields))
 
 
 class Batch:
-    """One square's batch, decoded.
+    """A decoded batch of one square.
 
-    `due` has the numbers of the bots' moves that it is the first to tell of in this process.
+    `due` has the numbers, and so the due times, of the bots' moves that came first with this batch
+    to this process.
     """
 
     __slots__ = ("square", "node", "previous", "number", "sent", "replaced", "events", "due")
@@ -88,10 +89,11 @@ class Batch:
 
 
 class Chunk:
-    """Batches that came one behind the other, usually all of a flush.
+    """Consecutive batches, usually all of a flush.
 
-    `flush` is its number, 0 where it did not end here; `size` is in bytes; `due` has all numbers of
-    its batches; `arrivals` are the moments, in us of the run's clock, at which bots received it.
+    `flush` is the number of the flush that ends here, or 0; `size` is in bytes; `due` has the
+    numbers of all its batches; `arrivals` are the times, in us of the run's clock, at which bots
+    received it.
     """
 
     __slots__ = ("batches", "flush", "due", "events", "size", "arrivals")
@@ -106,46 +108,46 @@ class Chunk:
         self.arrivals: list[int] = []
 
 
-#: What was received: a chunk, or the payload of another message, of a control frame with its opcode
-#: before it.
+#: A received part: a chunk, or the payload of another message, or a control frame's opcode and
+#: payload.
 Part = Chunk | bytes
 
 
 class BrokenFrame(ValueError):
-    """What the server sent is no frame that a server may send."""
+    """The server sent bytes that are no frame of a server."""
 
 
 class Reader:
-    """Cuts and decodes what comes in, for all bots of a process.
+    """Splits and decodes received bytes, for all bots of a process.
 
     `learn(batch)` is called once for each distinct batch, and may fill its `due`.
     """
 
     def __init__(self, learn: Any) -> None:
         self._learn = learn
-        # Chunks and batches by their bytes: those of now, and those of a while ago.
+        # Chunks and batches by their bytes: those since the last turn, and those before it.
         self._chunks: dict[bytes, Chunk] = {}
         self._old_chunks: dict[bytes, Chunk] = {}
         self._batches: dict[bytes, Batch] = {}
         self._old_batches: dict[bytes, Batch] = {}
 
     def turn(self) -> list[Chunk]:
-        """Forget what is two turns old; return the chunks that will not come again."""
+        """Forget what is two turns old; return the forgotten chunks, which will not come again."""
         past = list(self._old_chunks.values())
         self._old_chunks, self._chunks = self._chunks, {}
         self._old_batches, self._batches = self._batches, {}
         return past
 
-    def take(self, data: bytes) -> tuple[list[Part], bytes]:
-        """Return what whole frames `data` begins with, and the rest. Raises BrokenFrame."""
+    def split(self, data: bytes) -> tuple[list[Part], bytes]:
+        """Split bytes into the parts of whole frames and the rest. Raises BrokenFrame."""
         chunk = self._chunks.get(data) or self._old_chunks.get(data)
         if chunk is not None:
             return [chunk], b""
         parts: list[Part] = []
         at = 0
         while True:
-            # Before or behind something else a flush is as well known as alone. If what is found
-            # is no end of one, nothing is known that ends there.
+            # A known flush is also found between other bytes. A match that is no end of a flush
+            # does no harm, for no known chunk ends there.
             if mark := _FLUSH_ENDS.search(data, at):
                 end = mark.start() + 2 + data[mark.start() + 1]
                 known = data[at:end]
@@ -161,7 +163,7 @@ class Reader:
             at += size
 
     def _first(self, data: bytes, begin: int) -> tuple[Part | None, int]:
-        """Return the part that begins with a frame, and its size; None where none is whole."""
+        """Return the first part and its size in bytes; None if its frame is not whole."""
         batches: list[Batch] = []
         at, flush = begin, 0
         end = len(data)
@@ -203,7 +205,10 @@ class Reader:
 
 
 def control(first: int, payload: bytes) -> bytes:
-    """Return a control frame as its opcode and its payload. Raises BrokenFrame."""
+    """Return a control frame's opcode and payload; `first` is its first byte.
+
+    Raises BrokenFrame.
+    """
     opcode = first & 15
     if not first & 0x80 or first & 0x70 or opcode not in (CLOSE, WS_PING, WS_PONG):
         raise BrokenFrame(f"the server sent a frame that begins with {first:#x}")

@@ -1,6 +1,7 @@
-"""Where players were, what they did, and what a screen covered: the truth that an oracle needs.
+"""The truth for the oracles: where players were, what they did, and what each screen covered.
 
-A player's truth is what its own bot did and was told of itself. It is pure: arrays in, arrays out.
+The truth about a player is what its own bot did and was told of itself. It is pure: arrays in,
+arrays out.
 """
 
 from collections import defaultdict
@@ -12,37 +13,39 @@ import numpy as np
 SECOND = 1_000_000
 TILE = 1024
 
-#: The moments at which positions are looked at: so many us apart, and how far a walker gets
-#: meanwhile, rounded up, by which what must be heard is judged more narrowly.
+#: us between the times at which positions are looked at; and how far a player walks meanwhile, in
+#: 1/1024 tile and rounded up, by which viewports are shrunk or grown to be on the safe side.
 GRAIN = 50_000
 SLACK = TILE
 
-#: A viewport must have covered a square for so long before and after, in us.
+#: us for which a viewport must have covered a square before and after a move.
 COVERED = SECOND
 
-#: What a square held, and what was under way from it, may be heard for so long after.
+#: us for which events of a square may still come after the viewport has left it.
 LINGERS = 3 * SECOND // 2
 
-#: A loss explains what is not told of so many us before it was counted, and after.
+#: us: a counted loss explains missing events of so long before it and after it.
 EXPLAINS = 3 * SECOND
 
-#: When the server, or its broker, counted a loss: between two moments, in us.
+#: The periods (begin, end), in us, in which the server or its broker counted losses.
 Losses = Sequence[tuple[int, int]]
 
 
 class Path:
-    """Where a player was, in all its lives. `timeline` rows are (seq, ack, column, row, x, y, dx,
-    dy, start in ms of its node's clock, duration in ms); times asked for are us of the run's
-    clock."""
+    """Where a player was, in all its lives.
+
+    Rows of `timeline` are (seq, ack, column, row, x, y, dx, dy, start in ms of its node's clock,
+    duration in ms). Positions are in 1/1024 tile. Arguments are in us of the run's clock.
+    """
 
     def __init__(self, lives: Sequence[dict[str, Any]]) -> None:
         self.timeline = np.concatenate([life["timeline"] for life in lives])
         starts = [(life["timeline"][:, 8] - life["offset"]) * 1000 for life in lives]
-        # Where a clock was first guessed, a new life may seem to begin before the end of the old.
+        # The node's clock is only estimated, so a life may seem to begin before the last one ended.
         self._starts = np.maximum.accumulate(np.round(np.concatenate(starts)).astype(np.int64))
 
     def at(self, times: Any) -> tuple[Any, Any]:
-        """Return x and y at many moments, as arrays."""
+        """Return arrays of x and y at many times."""
         row = np.maximum(np.searchsorted(self._starts, times, side="right") - 1, 0)
         track = self.timeline[row]
         lasts = np.maximum(track[:, 9] * 1000, 1)
@@ -53,10 +56,10 @@ class Path:
 
 
 class World:
-    """All moves of the measured time, and who made them.
+    """All moves of the measured time, and the players that made them.
 
-    `reports` are the processes' of the swarm; `measured` the begin and the end of the time in which
-    moves count; `losses` when the server and its broker counted any; `viewport` in tiles.
+    `reports` are those of the swarm's processes; `measured` is (begin, end) of the time in which
+    moves count, in us; `viewport` is in tiles.
     """
 
     def __init__(
@@ -79,10 +82,10 @@ class World:
         for life in self.lives:
             due = _moves(life, measured)
             x, y = self.paths[life["id"]].at(due) if len(due) else (due, due)
-            # A server that is late obeys later than the move was due, and perhaps elsewhere: by
-            # when the mover was told, at the latest.
+            # A late server obeys a move after it was due, and perhaps in another square: at the
+            # latest when the mover was told.
             told = np.searchsorted(np.maximum.accumulate(life["timeline"][:, 1]), due)
-            obeyed = np.append(life["heard"], life["left"] or self.ended)[told]
+            obeyed = np.append(life["told_at"], life["left"] or self.ended)[told]
             columns.append((np.full(len(due), life["id"]), due, obeyed, x, y))
         if not columns:
             columns = [(np.empty(0, dtype=np.int64),) * 5]
@@ -90,31 +93,31 @@ class World:
         order = np.argsort(due, kind="stable")
         self.id, self.due, self.obeyed = ids_[order], due[order], obeyed[order]
         x, y = x[order], y[order]
-        # The squares that the move may have been published in.
+        # The squares in which the move may have been published.
         self.c0, self.c1 = (x - SLACK) // self.span, (x + SLACK) // self.span
         self.r0, self.r1 = (y - SLACK) // self.span, (y + SLACK) // self.span
 
     def explains(self, begin: int, end: int) -> bool:
-        """Say whether a loss was counted around some time."""
+        """Say whether a loss was counted around the time from `begin` to `end`."""
         return any(a - EXPLAINS <= end and begin <= b + EXPLAINS for a, b in self.losses)
 
     def was_late(self, begin: int, end: int) -> bool:
-        """Say whether the server, or the way to it, was late for anybody between two moments."""
+        """Say whether a pong was late between two times: the server or the way to it was slow."""
         return any(a <= end and begin <= b for a, b in self.slow)
 
 
 def _moves(life: dict[str, Any], measured: tuple[int, int]) -> Any:
-    """Return the moves of a life that count: those that were sent in time, and have arrived."""
+    """Return the moves of a life that count: those that were sent in time and have arrived."""
     due = life["intents"]
     if life["why"] and len(due):
-        # What it sent last may never have got there.
+        # The last moves before its connection was lost may not have arrived.
         due = due[due <= life["timeline"][:, 1].max()]
     due = due[(due >= measured[0]) & (due < measured[1])]
     return due[~np.isin(due, life["late"])]
 
 
 class Interest:
-    """Which squares an observer's screen covered, moment by moment, from `begin` on."""
+    """The squares that an observer's screen covered from `begin` to `end`, in steps of GRAIN."""
 
     def __init__(self, world: World, path: Path, begin: int, end: int) -> None:
         self.begin = begin
@@ -138,13 +141,13 @@ class Interest:
         return np.clip((times - self.begin) // GRAIN, 0, len(self._must[0]) - 1)
 
     def must(self, times: Any, c0: Any, r0: Any, c1: Any, r1: Any) -> Any:
-        """Say of squares c0..c1, r0..r1 at some moments whether all are to be heard."""
+        """Say at which times all squares c0..c1, r0..r1 are such that their events must come."""
         i = self._at(times)
         low_c, low_r, high_c, high_r = (bound[i] for bound in self._must)
         return (low_c <= c0) & (c1 <= high_c) & (low_r <= r0) & (r1 <= high_r)
 
     def always(self, id: int, world: World, begin: int, end: int) -> bool:
-        """Say whether all squares of a player between two moments are to be heard."""
+        """Say whether the events of all squares of a player between two times must come."""
         count = self._uncovered.get(id)
         if count is None:
             x, y = world.paths[id].at(self._times)
@@ -156,14 +159,15 @@ class Interest:
         return bool(count[first] == count[last + 1])
 
     def may(self, times: Any, columns: Any, rows: Any) -> Any:
-        """Say of squares at some moments whether they may be heard."""
+        """Say at which times events of these squares may come."""
         i = self._at(times)
         low_c, low_r, high_c, high_r = (bound[i] for bound in self._may)
         return (low_c <= columns) & (columns <= high_c) & (low_r <= rows) & (rows <= high_r)
 
 
 def _rolling(of: Any, values: Any, before: int, after: int) -> Any:
-    """Return, for each place, `of` the values from so many before it to so many after it."""
+    """Return for each index what `of` makes of the values from `before` places earlier to `after`
+    places later."""
     padded = np.pad(values, (before, after), mode="edge")
     windows = np.lib.stride_tricks.sliding_window_view(padded, before + after + 1)
     return of(windows, axis=1)

@@ -34,7 +34,7 @@ def test_a_bot_that_never_reads_and_is_hung_up_on_keeps_nobody_awake():
         bot.deaf, bot.reads = True, False
         bot.observer = None
         bot.offset = bot.held_changes = bot.ready_at = bot._welcomed = 0
-        bot._intents, bot._late, bot._heard, bot._unsent = [], [], [], b""
+        bot._intents, bot._late, bot._told_at, bot._unsent = [], [], [], b""
         generator.sockets.register(bot, 0)
         far.close()
         # It would be told at once, again and again, for as long as it is registered.

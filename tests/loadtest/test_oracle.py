@@ -23,7 +23,7 @@ def life(id, square, moves=(), *, left=0, seen=None, place=None, ready=SECOND):
         "honest": True, "held_changes": 0, "intents": np.array(moves, dtype=np.int64),
         "timeline": np.array(rows, dtype=np.int64), "observed": seen, "why": "", "welcomed": 0,
         "former_seq": 0, "late": np.empty(0, dtype=np.int64),
-        "heard": np.array([0, *moves], dtype=np.int64),
+        "told_at": np.array([0, *moves], dtype=np.int64),
     }  # fmt: skip
 
 

@@ -58,7 +58,7 @@ def test_whatever_way_bytes_are_cut_every_bot_reads_the_same(sent, cuts_of_bots)
     for cuts in cuts_of_bots:
         found, rest, begin = [], b"", 0
         for end in [*sorted(cut for cut in cuts if cut < len(data)), len(data)]:
-            parts, rest = reader.take(rest + data[begin:end])
+            parts, rest = reader.split(rest + data[begin:end])
             found += parts
             begin = end
         assert rest == b"" and seen(found) == sent
@@ -72,10 +72,10 @@ def test_a_flush_is_decoded_once_whatever_stands_around_it():
         for n in (1, 2)
     ]
     pong = encoded(("pong", 4))
-    [first] = reader.take(flushes[0])[0]
-    [second] = reader.take(flushes[1])[0]
-    assert reader.take(flushes[0] + flushes[1])[0] == [first, second]
-    assert reader.take(pong + flushes[0])[0][1] is first
-    assert reader.take(flushes[1] + pong)[0][0] is second
+    [first] = reader.split(flushes[0])[0]
+    [second] = reader.split(flushes[1])[0]
+    assert reader.split(flushes[0] + flushes[1])[0] == [first, second]
+    assert reader.split(pong + flushes[0])[0][1] is first
+    assert reader.split(flushes[1] + pong)[0][0] is second
     assert [b.number for b in learned] == [1, 51, 2, 52]
     assert first.events == 4 and first.size == len(flushes[0])

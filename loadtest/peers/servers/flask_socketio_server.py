@@ -1,4 +1,4 @@
-"""A world of squares on Flask-SocketIO: a room for each square. Prints its port when it listens."""
+"""A world of squares on Flask-SocketIO: each square is a room. Prints its port when it listens."""
 
 from gevent import monkey
 
@@ -34,7 +34,7 @@ def leave(reason):
 
 
 if __name__ == "__main__":
-    # As socketio.run() does, but that the port is known.
+    # socketio.run() does the same, but does not tell the port.
     server = WSGIServer(("127.0.0.1", 0), app, handler_class=WebSocketHandler, log=None)
     server.start()
     print(server.server_port, flush=True)

@@ -1,4 +1,4 @@
-"""A world of squares on websockets: broadcast() to a set of connections for each square.
+"""A world of squares on websockets: each square is a set of connections, which get broadcasts.
 
 Prints its port when it listens.
 """

@@ -3,7 +3,6 @@
 Every square is a channel of the broker. It never knows who is in a square.
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from world.track import UNIT, Track, passing
@@ -37,11 +36,10 @@ class Rect(NamedTuple):
         """Say whether a square is one of them."""
         return self.c0 <= square[0] <= self.c1 and self.r0 <= square[1] <= self.r1
 
-    def squares(self) -> Iterator[Square]:
-        """Yield each square as (column, row)."""
-        for row in range(self.r0, self.r1 + 1):
-            for column in range(self.c0, self.c1 + 1):
-                yield column, row
+    def squares(self) -> list[Square]:
+        """Return all squares, row by row."""
+        columns = range(self.c0, self.c1 + 1)
+        return [(column, row) for row in range(self.r0, self.r1 + 1) for column in columns]
 
 
 class Viewport(NamedTuple):

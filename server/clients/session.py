@@ -351,7 +351,7 @@ class Session:
             self._write(self._holding(before, rect))
 
     def _holding(self, before: Rect | None, rect: Rect) -> bytes:
-        new = list(rect.squares())
+        new = rect.squares()
         if before is not None:
             new = [square for square in new if not before.holds(square)]
         return frame(protocol.held(rect)) + self._node.replicas.snapshot(new)

@@ -152,9 +152,9 @@ class HeardSquare:
 
     # What screens see.
 
-    def snapshot(self) -> bytes | None:
-        """Return the frame that tells all of it, or None while it is not known enough."""
-        if self._snapshot is None and self.ready:
+    def snapshot(self) -> bytes:
+        """Return the frame that tells all of it, once it is ready."""
+        if self._snapshot is None:
             now = self._around.loop.now()
             players = self.replica.snapshot(now) if self.replica.players else []
             self._snapshot = frame(protocol.snapshot(self.square, now, players))
@@ -179,14 +179,13 @@ class HeardSquare:
         self._around.show_again(gone, self.square)
 
     def _check_ready(self) -> None:
-        if self.live and not self._awaited:
+        if not self.ready and self.live and not self._awaited:
             self.get_ready()
 
     def get_ready(self) -> None:
-        """Let screens see it from now on, if they do not yet."""
-        if not self.ready:
-            self.ready = True
-            self._show()
+        """Let screens see it from now on."""
+        self.ready = True
+        self._show()
 
     # Sync requests and full states.
 

@@ -125,9 +125,14 @@ class Hub:
                         last.append(square)
         return first, last
 
-    def screens(self, square: Square) -> list[Screen]:
-        """Return the screens that hold a square."""
-        return [screen for group in self._holding.get(square, ()) for screen in group.screens]
+    def screens(self, squares: Iterable[Square]) -> dict[Screen, list[Square]]:
+        """Return the screens that hold any of some squares, each with those that it holds."""
+        found: dict[Screen, list[Square]] = {}
+        for square in squares:
+            for group in self._holding.get(square, ()):
+                for screen in group.screens:
+                    found.setdefault(screen, []).append(square)
+        return found
 
     def deliver(self, square: Square, payload: bytes) -> None:
         """Take a batch for all who hold a square; it goes out with the next flush."""

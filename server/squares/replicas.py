@@ -11,7 +11,7 @@ from server.agenda import Agenda
 from server.loop import Loop
 from server.messages.channels import Channels
 from server.squares.heard import HeardSquare, PlayerNews, Surroundings
-from server.squares.hub import Hub, Screen
+from server.squares.hub import Hub
 from server.squares.outbox import Outbox, OwnBatch
 from server.squares.peers import Peers
 from world.grid import Grid, Square
@@ -80,7 +80,8 @@ class Replicas:
 
     def _get_ready(self, some: tuple[HeardSquare, ...], _due: int) -> None:
         for heard in some:
-            heard.get_ready()
+            if not heard.ready:
+                heard.get_ready()
 
     def let_go(self, squares: Iterable[Square]) -> None:
         """Somebody needs these squares no more."""
@@ -112,7 +113,8 @@ class Replicas:
     def snapshot(self, squares: Iterable[Square]) -> bytes:
         """Return the frames that tell all of these squares, without those that are not known enough
         yet: they are shown as soon as they are."""
-        return b"".join(self.squares[square].snapshot() or b"" for square in squares)
+        some = map(self.squares.__getitem__, squares)
+        return b"".join(heard.snapshot() for heard in some if heard.ready)
 
     def show_changed(self) -> None:
         """Show what has changed: once per screen, as many squares of its as there are."""
@@ -121,11 +123,7 @@ class Replicas:
             return
         squares_in_turn = (*around.changed, *around.again)
         around.changed, around.again = set(), set()
-        screens: dict[Screen, list[Square]] = {}
-        for square in squares_in_turn:
-            for screen in self._hub.screens(square):
-                screens.setdefault(screen, []).append(square)
-        for screen, squares in screens.items():
+        for screen, squares in self._hub.screens(squares_in_turn).items():
             self._loop.guarded(screen.show, squares)
 
     # What comes in.

@@ -61,9 +61,9 @@ def test_the_first_and_the_last_of_a_square_are_told(hub):
     assert hub.move(c, None, WEST) == ([], [])
     assert hub.move(a, BOTH, EAST) == ([], [])
     assert hub.move(b, BOTH, None) == ([], [])
-    assert set(hub.screens((0, 0))) == {c} and set(hub.screens((1, 0))) == {a}
+    assert set(hub.screens([(0, 0)])) == {c} and set(hub.screens([(1, 0)])) == {a}
     assert hub.move(a, EAST, WEST) == ([], [(1, 0)])
-    assert hub.screens((0, 0)) and not hub.screens((1, 0))
+    assert hub.screens([(0, 0)]) and not hub.screens([(1, 0)])
     assert hub.move(a, WEST, None) == ([], [])
     assert hub.move(c, WEST, None) == ([], [(0, 0)])
     assert hub._groups == hub._holding == hub._arrived == {}

@@ -448,9 +448,9 @@ def test_what_one_node_answers_is_not_all_while_the_own_question_is_not_back(wat
     heard(harness, message, harness.node.channels.square((9, 9)))
     # Others may have residents there, and have not been asked.
     square = harness.node.replicas.squares[9, 9]
-    assert square.snapshot() is None
+    assert not square.ready
     harness.run(READY_AFTER)
-    assert square.snapshot() is not None
+    assert square.ready
 
 
 def test_a_handover_to_another_node_answers_no_question_of_this_one():

@@ -1,28 +1,30 @@
-// Node time in the browser: estimated from pings, slewed, never stepped back while a connection lasts.
-// It sends nothing.
+// Node time in the browser. It is estimated from pings and corrected gradually, and never goes back
+// while a connection lasts. It sends nothing.
 
-const SAMPLES = 8;                        // pings of which the quickest is believed
-const SLEW = 0.1;                         // ms that the clock is mended by, per ms
-const STEP_OVER = 1000;                   // ms ahead that are caught up at once, as after a sleep
+const SAMPLES = 8;                        // number of pings of which the quickest counts
+const SLEW = 0.1;                         // ms by which the clock is corrected per ms
+const STEP_OVER = 1000;                   // ms: if it is behind by more, as after a sleep,
+                                          // it is set at once
 
 export class Clock {
   constructor() {
     this.samples = [];
     this.target = null;                   // node time minus performance time, as last estimated
-    this.offset = null;                   // the same, as used
+    this.offset = null;                   // the same, as it is used now
     this.last = -Infinity;
     this.slewedAt = 0;
     this.ping = null;                     // ms of the last round trip
   }
 
-  /** Forget what is known, at another connection: its node's clock may be far behind. */
+  /** Forget everything, on a new connection: the clock of its node may be far behind. */
   reset() {
     this.samples = [];
     this.offset = null;
     this.last = -Infinity;
   }
 
-  /** Take a ping's times in ms: sent and heard by performance.now(), answered by node time. */
+  /** Take the times of a ping in ms: when it was `sent` and its pong `heard` by performance.now(),
+   * and when it was `answered` by node time. */
   sample(sent, answered, heard) {
     this.ping = heard - sent;
     this.samples.push({ trip: heard - sent, offset: answered - (sent + heard) / 2 });
@@ -31,7 +33,7 @@ export class Clock {
     if (this.offset === null || this.target - this.offset > STEP_OVER) this.offset = this.target;
   }
 
-  /** Node time in ms, with a fraction; never less than it was. `at` is performance.now(). */
+  /** Return node time in ms, with a fraction; never less than before. `at` is performance.now(). */
   now(at = performance.now()) {
     if (this.offset !== null) {
       const most = Math.max(at - this.slewedAt, 0) * SLEW;

@@ -1,5 +1,5 @@
-// What the player does, by keys, clicks, the stick or the panels: done at once in the state, and
-// sent. What the server says to it is in session.js.
+// What the player does by keys, clicks, the stick or the panels: it changes the state at once, and is
+// sent to the server. The server's answers are in session.js.
 
 import * as P from './protocol.js';
 import { UNIT } from './track.js';
@@ -9,8 +9,9 @@ import { UNIT } from './track.js';
 /** @typedef {import('./state.js').State} State */
 /** @typedef {import('./view/view.js').View} View */
 
-const HOME_WALKS = 40;                    // tiles: nearer to home one walks, from afar one returns
-// Joiners, which scripts and emoji need, are kept.
+const HOME_WALKS = 40;                    // tiles: nearer than this one walks home, from
+                                          // farther away one is put there at once
+// What no chat text may contain. Joiners are kept: scripts and emoji need them.
 const UNSAYABLE =
   /(?!\u200c|\u200d|\ufe0e|\ufe0f)[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\p{Co}\p{Cs}]/gu;
 
@@ -24,7 +25,7 @@ export class Controls {
     this.view = view;
   }
 
-  // What the keys and the world tell: see Input.
+  // Called by Input, for keys and clicks.
 
   heading(dx, dy) {
     if (!this.net.playing) return;
@@ -59,9 +60,9 @@ export class Controls {
     if (this.net.playing && !this.state.walk.arrived) this.#walk(null, P.WALK, 0, 0);
   }
 
-  // What the panels tell: see Hud.
+  // Called by Hud, for the panels.
 
-  /** Say something; what comes along unseen with pasted text, and nobody may say, is left out. */
+  /** Say something. Invisible characters, which may come with pasted text, are left out. */
   say(text) {
     const sayable = text.replace(UNSAYABLE, '').trim();
     if (sayable !== '') this.net.act(P.SAY, sayable);
@@ -81,17 +82,17 @@ export class Controls {
     this.hud.setGrid(state.gridShown);
   }
 
-  /** Copy a link with an invitation, or show it where the page may not copy. */
+  /** Copy a link with an invitation, or show it if the page may not copy. */
   async invite() {
     if (!this.net.playing) return;
     const link = this.session.invitation();
     try {
-      // A page may copy only while a click is fresh: the clipboard takes what is still to come.
+      // A page may copy only shortly after a click. So the clipboard gets a promise at once.
       const blob = link.then((text) => new Blob([text], { type: 'text/plain' }));
       await navigator.clipboard.write([new ClipboardItem({ 'text/plain': blob })]);
-      this.hud.toast('Invite link copied: whoever opens it starts beside you.');
+      this.hud.toast('Invite link copied. A friend who opens it starts beside you.');
     } catch {
-      // Without https or permission the clipboard is closed.
+      // Without https or permission the page may not use the clipboard.
       this.hud.showLink(await link);
     }
   }
@@ -108,7 +109,7 @@ export class Controls {
     this.state.goal = { x, y, at: performance.now() };
   }
 
-  /** Follow an intent at once, and send it as a message of that kind.
+  /** Follow an intent at once, and send it as a message of kind `kind`.
    * @param {import('./track.js').Intent} intent */
   #walk(intent, kind, ...fields) {
     const { state } = this, t = Math.floor(state.clock.now());

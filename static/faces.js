@@ -1,10 +1,10 @@
-// A walker's colour and face come from its id, so they cost no bytes on the wire.
+// The colour and the face of a walker are computed from its id, so that nothing about them is sent.
 
 import { hash32 } from './terrain.js';
 
-const HALF = 2 ** 32;                      // ids are whole numbers up to 2^52: hashed in two halves
+const HALF = 2 ** 32;                      // ids go up to 2^52: their two halves are hashed
 
-// `ink` is the colour for the walker's name on a dark panel: 4.5:1 on #141a24 or better.
+// `ink` is the colour of the walker's name on a dark panel: its contrast to #141a24 is 4.5:1 or more.
 const COLOURS = [
   { colour: '#ef476f', shade: '#c92f58', light: '#ff8aa3', ink: '#ff8aa3' },
   { colour: '#ffd166', shade: '#e0a838', light: '#ffe7a8', ink: '#ffd166' },
@@ -21,12 +21,13 @@ const COLOURS = [
 export const EARS = ['none', 'pointed', 'round', 'long', 'antennae'];
 export const HATS = ['none', 'top', 'cap', 'straw', 'flower', 'woolly'];
 
-// Rolls of 0..15: more than half wear nothing, so that the rest stand out.
+// By a number of 0 .. 15: most walkers wear nothing, so that the others stand out.
 const EARS_BY_ROLL = [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 3, 3, 4];
 const HATS_BY_ROLL = [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 2, 3, 4, 4, 5];
 
-/** The look of the walker `id`: colours as CSS text, ears and hat by name; `key` is the same for
- * the same look, `roll` a whole number 0 .. 2^32 - 1 of the walker's own for phases and such. */
+/** Return how the walker `id` looks: colours as CSS text, ears and hat by name. Walkers that look the
+ * same have the same `key`. `roll` is a whole number 0 .. 2^32 - 1 made from the id, for what shall
+ * differ between walkers, such as when they blink. */
 export function faceOf(id) {
   const high = Math.floor(id / HALF), low = id - high * HALF;
   const roll = hash32(low + hash32(high + 0x51ed));

@@ -1,16 +1,17 @@
-// Keys, clicks and touches on the world, as what they mean. It knows no positions, only directions
-// and places on the page.
+// Turns keys, clicks and touches on the world into what they mean. It knows directions and places on
+// the page, and no positions in the world.
 
 const KEYS = {
   ArrowUp: [0, -1], ArrowDown: [0, 1], ArrowLeft: [-1, 0], ArrowRight: [1, 0],
   KeyW: [0, -1], KeyS: [0, 1], KeyA: [-1, 0], KeyD: [1, 0],
 };
-const TAP_MOVES = 12;                     // css px that a tap may move
-const TAP_LASTS = 600;                    // ms that it may last
+const TAP_MOVES = 12;                     // css px that a finger may move in a tap
+const TAP_LASTS = 600;                    // ms that a tap may last
 
 export class Input {
-  /** `on` has { heading(dx, dy), tap(cssX, cssY), key(code), rest() }: a held direction (0, 0: none),
-   * a click or touch, another key pressed, and whatever must end any walk. */
+  /** `on` has { heading(dx, dy), tap(cssX, cssY), key(code, target), rest() }. They are called for a
+   * new direction that is held (0, 0: none), for a click or touch, for any other key, and for
+   * whatever must end a walk. */
   constructor(canvas, on) {
     this.on = on;
     this.held = new Map();                // key code -> [dx, dy]
@@ -43,13 +44,14 @@ export class Input {
     canvas.addEventListener('contextmenu', (event) => event.preventDefault());
   }
 
-  /** The on-screen stick points to dx, dy (each -1, 0, 1; 0, 0 is let go). */
+  /** Take the direction of the on-screen stick: dx and dy are each -1, 0 or 1; 0, 0 if it is let
+   * go. */
   stick(dx, dy) {
     this.stickAt = [dx, dy];
     this.#turn();
   }
 
-  /** Let go of everything: nothing is pressed any more, and any walk ends. */
+  /** Forget all keys that are held, and end any walk. */
   rest() {
     this.held.clear();
     this.stickAt = [0, 0];
@@ -57,7 +59,7 @@ export class Input {
     this.on.rest();
   }
 
-  /** Tell once more of the direction that is held, if any is. */
+  /** Report the direction that is held once more, if there is one. */
   repeat() {
     const [dx, dy] = this.heading;
     if (dx !== 0 || dy !== 0) this.on.heading(dx, dy);

@@ -1,5 +1,5 @@
-// The game: makes the state, the drawing, the panels, the session and the controls, and joins them.
-// Only this module knows all the others.
+// The game: makes the state, the drawing, the panels, the session and the controls, and connects
+// them. Only this module knows all the others.
 
 import { Controls } from './controls.js';
 import { Hud } from './hud/hud.js';
@@ -35,7 +35,7 @@ const controls = new Controls(state, session, hud, view);
 const input = new Input(canvas, controls);
 const measures = new Measures(state, session.net);
 
-let sized = '';                           // what the drawing was last made for
+let sized = '';                           // window size and pixel ratio that the drawing fits
 
 function resize() {
   const key = `${innerWidth}x${innerHeight}@${devicePixelRatio}`;
@@ -65,7 +65,7 @@ function showReadings() {
   minimap.render(state);
 }
 
-// For the browser's console, and for tests: to look at, not to build on.
+// For the browser's console and for tests: nothing in the page may depend on it.
 globalThis.flatlands = { net: session.net, state };
 
 setInterval(showReadings, READINGS_EVERY);

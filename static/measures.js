@@ -1,20 +1,21 @@
-// What the page measures of itself, for the panel of readings.
+// What the page measures about itself, for the panel of readings.
 
 import { savedName } from './session.js';
 import { isInView } from './scene.js';
 
-const RATES_OVER = 2000;                  // ms over which messages and bytes a second are counted
+const RATES_OVER = 2000;                  // ms over which messages and bytes per second count
 
 export class Measures {
   /** @param {import('./state.js').State} state @param {import('./net.js').Net} net */
   constructor(state, net) {
     this.state = state;
     this.net = net;
-    /** @type {{ at: number, messages: number, bytes: number }[]} Of the last RATES_OVER ms. */
+    /** @type {{ at: number, messages: number, bytes: number }[]} Counts of the last
+     * RATES_OVER ms. */
     this.counts = [];
   }
 
-  /** What is measured now, as Readings shows it. */
+  /** Return what is measured now, as Readings.show takes it. */
   take() {
     const { state, net, counts } = this, { replica, here, own, walkers } = state;
     const at = performance.now(), { messages, bytes } = net.received;

@@ -1,10 +1,11 @@
-// The part of MessagePack that the protocol uses: nil, booleans, whole numbers up to 2^53, texts
-// and arrays. tests/vectors/msgpack.json holds it to the server's codec. Anything else is an error.
+// The part of MessagePack that the protocol uses: nil, booleans, whole numbers up to 2^53, texts and
+// arrays. Anything else is an error. tests/vectors/msgpack.json makes sure that it agrees with the
+// server's codec.
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** The bytes (Uint8Array) of a value; throws TypeError for what the protocol has no use for. */
+/** Return a value as bytes (Uint8Array). Throws TypeError for what the protocol does not use. */
 export function encode(value) {
   const out = [];
   put(out, value);
@@ -52,7 +53,7 @@ function putLong(out, head, n) {
   for (let i = 0; i < 8; i++) out.push(view.getUint8(i));
 }
 
-/** The one value in an ArrayBuffer; throws RangeError for anything but that. */
+/** Return the value in an ArrayBuffer. Throws RangeError if it is not exactly one value. */
 export function decode(buffer) {
   const reader = new Reader(buffer);
   let value;
@@ -115,7 +116,7 @@ class Reader {
   }
 
   array(length) {
-    // Each item has a byte at least: a false length is found before anything is reserved for it.
+    // Each item has at least one byte: so a false length is found before memory is used for it.
     if (length > this.bytes.length - this.at) throw new RangeError('it ends too soon');
     const items = [];
     for (let i = 0; i < length; i++) items.push(this.take());

@@ -1,17 +1,18 @@
-// Names: one to offer a newcomer, and how to tell apart players who chose the same.
+// Names: suggests one to a newcomer, and tells players with the same name apart.
 
 const FIRST = ['Amber', 'Brave', 'Clever', 'Dusty', 'Eager', 'Gentle', 'Happy', 'Little', 'Merry',
   'Misty', 'Quick', 'Quiet', 'Rosy', 'Silver', 'Sunny', 'Tiny', 'Wild', 'Windy'];
 const SECOND = ['Acorn', 'Badger', 'Birch', 'Comet', 'Finch', 'Fox', 'Hare', 'Heron', 'Lark',
   'Maple', 'Mole', 'Moth', 'Otter', 'Owl', 'Pebble', 'Robin', 'Sparrow', 'Wren'];
 
-/** A name to begin with. */
+/** Return a name to suggest. */
 export function suggestName() {
   const pick = (list) => list[Math.floor(Math.random() * list.length)];
   return `${pick(FIRST)} ${pick(SECOND)}`;
 }
 
-/** Map id -> name as shown: a name that several have is followed by a tag made from the id. */
+/** Return a Map from id to the name that is shown. If several players have a name, a tag made from
+ * the id follows it. */
 export function tellApart(players) {
   const all = [...players], count = new Map(), shown = new Map();
   for (const { name } of all) count.set(name, (count.get(name) ?? 0) + 1);

@@ -1,61 +1,64 @@
-// The connection: hello, pings and acknowledgements, and coming back when it is lost. It knows the
-// frames of docs/protocol.md, and nothing of what is drawn.
+// The connection: it says hello, pings, acknowledges flushes, and connects again when it is lost. It
+// knows the messages of docs/protocol.md, and nothing of what is drawn.
 
 import { decode, encode } from './msgpack.js';
 import * as P from './protocol.js';
 
 const TICK = 250;                         // ms between looks at the connection
 const PING_EVERY = 1000;                  // ms between pings while anything happens
-const PING_IDLE = 10000;                  // at the most when nothing does, which they come to slowly
-const PING_HIDDEN = 20000;                // while nobody looks at the page
-const PING_BYTES = 96 * 1024;             // received since the last one: acknowledged at once
-const FIRST_PINGS = 4;                    // quick ones, to set the clock
+const PING_IDLE = 10000;                  // the longest pause when nothing happens
+const PING_HIDDEN = 20000;                // while the page is hidden
+const PING_BYTES = 96 * 1024;             // received since the last ping: then one is sent at once
+const FIRST_PINGS = 4;                    // pings right after the welcome, to set the clock
 const FIRST_PING_EVERY = 120;             // ms
-const QUIET_AFTER = 2500;                 // ms that a ping waits before that is told
-const DEAD_AFTER = 8000;                  // ms that it waits before the connection counts as lost
+const QUIET_AFTER = 2500;                 // ms that a ping waits before the page says so
+const DEAD_AFTER = 8000;                  // ms that a ping waits before the connection is lost
 const WELCOME_WITHIN = 10000;             // ms from the first try to connect to the welcome
-const RETRY_FIRST = 400, RETRY_MOST = 8000;   // ms, doubled each time, half of it by chance
+const RETRY_FIRST = 400, RETRY_MOST = 8000;   // ms, doubled each time, half of it random
 const RETRY_FULL = 10000;                 // ms before a full world is tried again
-const REFUSED = new Set([1002, 1003, 1007, 1008, 1009]);   // close codes: again would be no better
+const REFUSED = new Set([1002, 1003, 1007, 1008, 1009]);   // close codes after which it does not
+                                          // connect again: the same would happen
 const TOKEN_KEY = 'flatlands.token';
 
-/** @typedef {{ name: string, width: number, height: number, near: string | number | null }} Hello  Who
- * comes, the viewport in tiles, an invitation. */
+/** @typedef {{ name: string, width: number, height: number, near: string | number | null }} Hello  The
+ * name, the viewport in tiles, an invitation. */
 
 export class Net {
   /** `clock` is set by pings. `on` has { welcome(message), message(message), error(code, sentence),
-   * quiet(is): no answer comes, or one did; lost(why): a sentence or null; waiting(ms) until the
-   * next try, 0 while it lasts; refused(code, sentence); takenOver() }. */
+   * quiet(is), lost(why), waiting(ms), refused(code, sentence), takenOver() }. quiet(true) means
+   * that a ping waits for its answer, quiet(false) that an answer came. `why` is a sentence or null.
+   * `ms` is the time until the next attempt to connect, or 0 during one. */
   constructor(url, clock, on) {
     this.url = url;
     this.clock = clock;
     this.on = on;
     /** @type {WebSocket | null} */
     this.socket = null;
-    this.playing = false;                 // welcomed, and not lost since
-    this.quiet = false;                   // an answer is overdue
-    this.lost = false;                    // and not back since
-    /** @type {string | null} What the server said as it stopped, if it did. */
+    this.playing = false;                 // true from the welcome until the connection is lost
+    this.quiet = false;                   // true while an answer is overdue
+    this.lost = false;                    // true until it is connected again
+    /** @type {string | null} What the server said when it stopped, if it did. */
     this.restarts = null;
-    /** @type {{ code: string, sentence: string } | null} The last error that it told. */
+    /** @type {{ code: string, sentence: string } | null} The last error message. */
     this.refusal = null;
     this.retry = RETRY_FIRST;
     this.received = { messages: 0, bytes: 0 };
     /** @type {Hello} */
     this.hello = { name: '', width: 0, height: 0, near: null };
-    /** @type {number | null} Performance time of the next try, if one is to come. */
+    /** @type {number | null} Performance time of the next attempt to
+     * connect, if there will be one. */
     this.retryAt = null;
     /** @type {number | undefined} */
     this.retryTimer = undefined;
     this.flush = 0;                       // number of the last flush
-    this.acknowledged = 0;                // and of the last one that a ping acknowledged
+    this.acknowledged = 0;                // number of the last flush that a ping acknowledged
     // Performance times, in ms.
     this.tickedAt = 0;
     this.pingedAt = 0;
-    this.busyAt = 0;                      // of the last flush or deed
-    this.pingedBytes = 0;                 // received before the last ping
-    this.asked = false;                   // a ping, or hello, waits for its answer
-    this.waited = 0;                      // ms that it waits
+    this.busyAt = 0;                      // of the last flush or act of the player
+    this.pingedBytes = 0;                 // bytes received before the last ping
+    this.asked = false;                   // true while a ping, or the hello, waits for its answer
+    this.waited = 0;                      // ms for which it has waited
     setInterval(() => this.#tick(), TICK);
     document.addEventListener('visibilitychange', () => {
       this.waited = 0;
@@ -63,14 +66,14 @@ export class Net {
     });
   }
 
-  /** Connect, and again whenever the connection is lost.
+  /** Connect, and connect again whenever the connection is lost.
    * @param {Hello} hello */
   open(hello) {
     this.hello = hello;
     this.connect();
   }
 
-  /** Try to connect now, whatever was to come. */
+  /** Try to connect now, without waiting for the next attempt. */
   connect() {
     this.#abandon();
     const socket = new WebSocket(this.url, P.SUBPROTOCOL);
@@ -97,19 +100,19 @@ export class Net {
     if (this.lost) this.on.waiting(0);
   }
 
-  /** Send a message, if there is anybody to send it to. */
+  /** Send a message if the connection is open. */
   send(...message) {
     if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(encode(message));
   }
 
-  /** Send what the player wants. That it arrives is made sure of. */
+  /** Send what the player does, and ping soon, to find out whether it arrived. */
   act(...message) {
     this.send(...message);
     this.stir();
     if (this.busyAt - this.pingedAt >= PING_EVERY) this.#ping();
   }
 
-  /** Something goes on, such as a walk: pings are to come often. */
+  /** Note that something is going on, such as a walk: pings come more often then. */
   stir() {
     this.busyAt = performance.now();
   }
@@ -138,7 +141,7 @@ export class Net {
       case P.FLUSH:
         this.flush = message[1];
         this.stir();
-        // Not by the timer alone: a hidden tab's timers hardly run.
+        // The timer alone is not enough: in a hidden tab it hardly runs.
         if (now - this.pingedAt >= PING_EVERY
           || this.received.bytes - this.pingedBytes > PING_BYTES) this.#ping();
         break;
@@ -167,7 +170,7 @@ export class Net {
 
   #tick() {
     const now = performance.now();
-    // While the page itself stood still nothing could be heard, so that does not count as waiting.
+    // Time in which the page itself stood still does not count: it could not receive anything.
     const passed = Math.min(now - this.tickedAt, 2 * TICK);
     this.tickedAt = now;
     if (this.retryAt !== null) return this.on.waiting(Math.max(this.retryAt - now, 1));
@@ -176,7 +179,7 @@ export class Net {
     if (this.waited >= (this.playing ? DEAD_AFTER : WELCOME_WITHIN)) return this.#lose(null);
     if (!this.playing) return;
     if (this.waited >= QUIET_AFTER && !this.quiet) this.#setQuiet(true);
-    // After a flush or a deed pings come after 1, 2, 4, 8 seconds, and then every 10.
+    // Pings are sent 1, 2, 4 and 8 seconds after a flush or act of the player, then every 10.
     const idle = Math.min(this.pingedAt - this.busyAt, PING_IDLE);
     const due = Math.max(document.hidden ? PING_HIDDEN : idle, PING_EVERY);
     if (now - this.pingedAt >= (this.flush > this.acknowledged ? PING_EVERY : due) - TICK) {
@@ -189,24 +192,24 @@ export class Net {
     this.on.quiet(is);
   }
 
-  /** Let go of the connection there is: whatever it still tells is not heard. */
+  /** Drop the present connection, and ignore what still comes over it. */
   #abandon() {
     clearTimeout(this.retryTimer);
     this.retryAt = null;
     this.playing = this.quiet = false;
     const { socket } = this;
     this.socket = null;
-    // Of a dead link the end is not waited for: that can take minutes.
+    // On a dead connection the closing handshake can take minutes: nobody waits for it.
     socket?.close();
   }
 
   #closed({ code, reason }) {
     const sentence = this.refusal?.sentence ?? reason;
-    // A hello that came too late is no more than a slow line.
+    // A hello that came too late only means a slow connection.
     const later = code === P.CLOSE_LATER && this.refusal?.code !== 'hello';
     if (code === P.CLOSE_RESTART) this.restarts = sentence;
     if (code !== P.CLOSE_TAKEN_OVER && !REFUSED.has(code)) {
-      // That nobody answers until it is there again is no news.
+      // Until a server that restarts is back, keep showing what it said when it stopped.
       return this.#lose(later ? sentence : this.restarts, later);
     }
     this.#abandon();

@@ -1,4 +1,4 @@
-// The kinds of messages and events, as docs/protocol.md numbers them. It sends nothing.
+// The kinds of messages and events, with the numbers of docs/protocol.md. It sends nothing.
 
 export const SUBPROTOCOL = 'flatlands';
 export const VERSION = 1;

@@ -1,55 +1,57 @@
-// The replica: what this client knows of the squares that it holds and the players in them. It
-// applies the server's messages by the rules of docs/protocol.md ("What a client keeps"), and never
+// The replica: what this client knows of the squares that it holds, and of the players in them. It
+// applies the server's messages by the rules of docs/protocol.md ("What a client keeps"). It never
 // touches the page.
 
 import * as P from './protocol.js';
 
 /**
- * A player as the server told of it.
+ * A player as the server told it.
  * @typedef {object} Player
  * @property {number} id
- * @property {number} seq       of the newest event that is known of it
- * @property {number} ack       number of the intent that this event obeys
+ * @property {number} seq       of the newest event that is known
+ * @property {number} ack       number of the last intent that the server had obeyed
  * @property {string} name
- * @property {boolean} dimmed   its connection is lost; it may come back
+ * @property {boolean} dimmed   true while its connection is lost
  * @property {import('./track.js').Track} track
  * @property {[number, number]} square  column and row
- * @property {number | null} transitUntil  node time, ms, until which it is drawn on its way from
- *                              one held square to another; null where it is in its square
+ * @property {number | null} transitUntil  node time, ms, until which the player is drawn on while
+ *                              it goes from one held square to another; null otherwise
  */
 
 /** @typedef {{ c0: number, r0: number, c1: number, r1: number }} Held  Columns and rows of the
- * squares that are held, both ends included. */
+ * held squares, both ends included. */
 
-/** @typedef {{ people: number, rate: number, flash: number }} Census  Of one square: players,
- * messages a second, ms since the last message. */
+/** @typedef {{ people: number, rate: number, flash: number }} Census  Of one square: number of
+ * players, messages per second, ms since the last message. */
 
-const REMEMBERED = 10000;                 // ms that a removed player's seq is remembered
-const IN_TRANSIT = 2000;                  // ms that one between two held squares is drawn on
-const DROPPED_SHOWN = 2000;               // ms that a dropped square is told of
+const REMEMBERED = 10000;                 // ms for which the seq of a removed player is kept
+const IN_TRANSIT = 2000;                  // ms for which a player between two held squares
+                                          // is drawn on
+const DROPPED_SHOWN = 2000;               // ms for which the overlay shows a dropped square
 const RATE_OVER = 3000;                   // ms over which messages of a square are counted
 
 export class Replica {
   constructor() {
-    /** Tiles a side of a square. */
+    /** Length of a square's side in tiles. */
     this.side = 16;
-    /** Is told of what a player says. @type {(player: Player, text: string) => void} */
+    /** Called with what a player says. @type {(player: Player, text: string) => void} */
     this.onSay = () => {};
-    /** Grows whenever a name comes or goes. */
+    /** Grows whenever a name is added or removed. */
     this.nameChanges = 0;
-    /** @type {Map<number, number>} By node, ms to add to its times. */
+    /** @type {Map<number, number>} By node: ms to add to its times. */
     this.clocks = new Map();
     /** @type {Map<number, Player>} By id. */
     this.players = new Map();
-    /** @type {Map<number, { seq: number, until: number }>} By id: of players who were removed,
-     * until which node time, ms. */
+    /** @type {Map<number, { seq: number, until: number }>} By id: the seqs of removed
+     * players, and the node times, ms, until which they are kept. */
     this.removed = new Map();
     /** @type {Held | null} */
     this.held = null;
-    /** @type {Map<string, { messages: number[], last: number }>} By 'col:row': node times, ms, of
-     * the messages of late and of the last one. */
+    /** @type {Map<string, { messages: number[], last: number }>} By 'col:row': the node times,
+     * ms, of recent messages and of the last one. */
     this.squares = new Map();
-    /** @type {{ col: number, row: number, at: number }[]} Squares let go of late; node time, ms. */
+    /** @type {{ col: number, row: number, at: number }[]} Squares that were let
+     * go recently, each at node time `at`, ms. */
     this.dropped = [];
   }
 
@@ -118,7 +120,7 @@ export class Replica {
       const [kind, id] = event;
       const known = this.players.get(id);
       if (kind === P.EVENT_TRACK) {
-        // Where its enter was lost, this seq would keep it out when it is told again.
+        // If its enter was lost, taking this seq would keep the repeated enter out.
         if (!known || known.square[0] !== col || known.square[1] !== row) continue;
         if (known.transitUntil !== null || event[2] <= known.seq) continue;
         [, , known.seq, known.ack] = event;
@@ -149,7 +151,7 @@ export class Replica {
     const [, id, seq, ack, name, dimmed] = entry;
     const known = this.players.get(id), removed = this.removed.get(id);
     if (removed !== undefined && removed.until > now && seq <= removed.seq) return;
-    // A snapshot is all there is: it is taken also at the seq that is known.
+    // An entry of a snapshot also counts if its seq is the one known: it may tell more.
     if (known !== undefined && (seq < known.seq || (seq === known.seq && !again))) return;
     const track = this.#track(col, row, sent, entry);
     /** @type {Player} */
@@ -181,7 +183,7 @@ export class Replica {
     square.last = now;
   }
 
-  /** Let go of what has had its time; `now` is node time in ms. */
+  /** Forget everything whose time is over; `now` is node time in ms. */
   expire(now) {
     for (const player of this.players.values()) {
       if (player.transitUntil !== null && player.transitUntil <= now) this.#forget(player);
@@ -200,7 +202,7 @@ export class Replica {
     }
   }
 
-  /** What the grid overlay shows of each held square, by 'col:row', at node time `now`, ms.
+  /** Return what the grid overlay shows of each held square, by 'col:row', at node time `now`, ms.
    * @returns {Map<string, Census>} */
   census(now) {
     const census = new Map();

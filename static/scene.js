@@ -1,5 +1,5 @@
-// The scene: brings what is drawn up to the time of a frame, from what is known: the walkers and
-// where they are, the camera, the arrows to those out of sight. It never touches the page.
+// The scene: computes for each frame, from what is known, where the walkers and the camera are, and
+// the arrows to players out of sight. It never touches the page.
 
 import { tellApart } from './names.js';
 import { drawnAt } from './track.js';
@@ -9,31 +9,30 @@ import { drawnAt } from './track.js';
 /** @typedef {import('./state.js').Walker} Walker */
 
 const FADE = 300;                         // ms to fade in or out
-const SAID_FOR = [4000, 6000];            // ms that a bubble stays: for short and for long texts
-const DELAY = [50, 400];                  // ms: others are drawn this much in the past, at least
-                                          // and at most
-const DELAY_SLEW = 0.05;                  // ms that the delay changes by, per ms
-const LATE_FADES = 0.9995;                // share of a lateness kept per ms
-const CAMERA_LAG = 90;                    // ms in which the camera closes two thirds of its gap
-const CAMERA_JUMP = 12;                   // tiles: farther, it does not pan but cut
-const ARROWS = 3;                         // players pointed at, the nearest
+const SAID_FOR = [4000, 6000];            // ms that a bubble is shown: short and long texts
+const DELAY = [50, 400];                  // least and most ms of State.delay
+const DELAY_SLEW = 0.05;                  // ms by which the delay changes per ms
+const LATE_FADES = 0.9995;                // share of a lateness that is left after 1 ms
+const CAMERA_LAG = 90;                    // ms in which the camera goes two thirds of its way
+const CAMERA_JUMP = 12;                   // tiles: over a longer way it jumps
+const ARROWS = 3;                         // number of nearest players that get an arrow
 const GOAL_SHOWN = 4000;                  // ms
 const PLAZA = { x: 0.5, y: 0.5 };         // tiles
 
-/** Forget who was drawn, as after the connection was lost.
+/** Forget which walkers were drawn, for example after the connection was lost.
  * @param {State} state */
 export function clearScene(state) {
   state.drawn.clear();
   state.namesOf = -1;
 }
 
-/** An event told of something that began `late` ms ago.
+/** Note that an event arrived `late` ms after what it tells of began.
  * @param {State} state */
 export function noteLateness(state, late) {
   if (late > state.late) state.late = late;
 }
 
-/** A player said something; `at` is performance time, ms.
+/** Show what a player said in a bubble; `at` is performance time, ms.
  * @param {State} state */
 export function showSaying(state, id, text, at) {
   const walker = state.drawn.get(id);
@@ -42,13 +41,13 @@ export function showSaying(state, id, text, at) {
   walker.saying = { text, at, until: at + SAID_FOR[0] + (SAID_FOR[1] - SAID_FOR[0]) * length };
 }
 
-/** The camera cuts to oneself, as after a jump.
+/** Let the camera jump to the own player.
  * @param {State} state */
 export function cutCamera(state) {
   state.cameraAt = 0;
 }
 
-/** Bring all that is drawn up to performance time `at`, ms.
+/** Bring everything that is drawn up to performance time `at`, ms.
  * @param {State} state */
 export function advanceScene(state, at) {
   const { replica, walk, ownId } = state, now = state.clock.now(at);
@@ -81,7 +80,7 @@ function moveWalker(state, player, now) {
     walker.y = state.here.y;
   } else {
     const [x, y] = drawnAt(track, time);
-    // Somebody who is suddenly elsewhere fades in there instead of flying through the air.
+    // A walker that is suddenly elsewhere fades in there, and does not fly through the air.
     if (Math.hypot(walker.x - x, walker.y - y) > CAMERA_JUMP) walker.alpha = 0;
     walker.x = x;
     walker.y = y;
@@ -99,7 +98,7 @@ function moveWalker(state, player, now) {
   walker.seenAt = state.now;
 }
 
-/** The walker of a player's id: a new one stands nowhere yet, and is not to be seen.
+/** The walker of a player id. A new one has no position yet and is invisible.
  * @param {State} state @returns {Walker} */
 function walkerOf(state, id) {
   const known = state.drawn.get(id);
@@ -112,7 +111,7 @@ function walkerOf(state, id) {
   return walker;
 }
 
-/** Fade in who is known, and fade out and forget who is no more.
+/** Fade in walkers that are known; fade out, and then forget, those that are not any more.
  * @param {State} state */
 function fadeWalkers(state) {
   const { drawn, walkers, now } = state;
@@ -176,7 +175,7 @@ function arrowsOf(state) {
   return hidden(PLAZA) ? [{ ...PLAZA, label: 'plaza', id: null }, ...arrows] : arrows;
 }
 
-/** Whether a place is on the screen.
+/** Say whether a place is on the screen.
  * @param {State} state @param {import('./state.js').Place} place */
 export function isInView({ camera, viewport }, { x, y }) {
   return Math.abs(x - camera.x) <= viewport.w / 2 && Math.abs(y - camera.y) <= viewport.h / 2;

@@ -1,5 +1,5 @@
-// One's own session: joining under a name, what the server tells meanwhile, and what the page says
-// when the connection is lost. What the player does is in controls.js.
+// The session of the own player: joins under a name, takes what the server sends, and says so when
+// the connection is lost. What the player does is in controls.js.
 
 import { Net } from './net.js';
 import { suggestName } from './names.js';
@@ -11,26 +11,27 @@ import { UNIT } from './track.js';
 /** @typedef {import('./hud/hud.js').Hud} Hud */
 /** @typedef {import('./state.js').State} State */
 
-const VIEWPORT_AFTER = 250;               // ms that a resize waits for the next one
+const VIEWPORT_AFTER = 250;               // ms without a resize before the server is told
 const NAME_KEY = 'flatlands.name';
 const INVITATION_LIMIT = 512;             // characters
-const TRACK_NEWS = 250;                   // ms: older tracks say nothing of how late news comes
+const TRACK_NEWS = 250;                   // ms: the age of older tracks does not tell how late
+                                          // an event came
 
 export class Session {
-  /** Show the title; `walkOn()` is called when what the player holds may lead on.
+  /** Show the title. `walkOn()` is called when a direction that is still held shall be sent again.
    * @param {State} state @param {Hud} hud @param {() => void} walkOn */
   constructor(state, hud, walkOn) {
     this.state = state;
     this.hud = hud;
     this.walkOn = walkOn;
-    // Beside the page, wherever that is: a proxy may have put it into a folder.
+    // Relative to the page's address: a proxy may have put it under a path of a larger site.
     this.net = new Net(new URL('ws', location.href.replace(/^http/, 'ws')).href, state.clock, this);
     /** @type {string | number | null} The invitation in the page's address. */
     this.near = invitedBy();
-    this.ownSeq = -1;                     // of the last own event that the walk was held to
+    this.ownSeq = -1;                     // of the last own event that the walk was compared to
     /** @type {number | undefined} */
     this.viewportTimer = undefined;
-    /** @type {(text: string) => void} Takes the invitation that was asked for. */
+    /** @type {(text: string) => void} Called with the invitation that was asked for. */
     this.onInvitation = () => {};
     state.replica.onSay = (player, text) => this.#said(player, text);
     hud.title(savedName(), this.near === null ? null : 'a friend');
@@ -44,7 +45,7 @@ export class Session {
     this.net.open(this.#hello());
   }
 
-  /** The viewport is another one: tell the server, once it stays so. */
+  /** The viewport has changed: tell the server once it stays the same for a moment. */
   viewportChanged() {
     clearTimeout(this.viewportTimer);
     this.viewportTimer = setTimeout(() => {
@@ -54,7 +55,7 @@ export class Session {
     }, VIEWPORT_AFTER);
   }
 
-  /** Ask the server for an invitation; a link with it, once it comes.
+  /** Ask the server for an invitation, and return a link with it once it has come.
    * @returns {Promise<string>} */
   invitation() {
     const link = new Promise((resolve) => {
@@ -77,7 +78,7 @@ export class Session {
     this.hud.log(state.names.get(id) ?? name, id, text);
   }
 
-  // What the connection tells: see Net.
+  // Called by Net, for the connection.
 
   welcome([, , id, now, seed, x, y, side, , , lead, drop]) {
     const { state, hud } = this;
@@ -164,7 +165,7 @@ export class Session {
     });
   }
 
-  /** How late the news of a batch comes, by what began a moment ago. */
+  /** Measure how late a batch came, by those of its events that began a moment ago. */
   #noteLateness([, , , node, , , sent, , events], now) {
     const { clocks } = this.state.replica;
     for (const event of events) {
@@ -173,20 +174,21 @@ export class Session {
     }
   }
 
-  /** Hold one's own walk to what the server says of it, where that is new. */
+  /** Correct the predicted walk by what the server says of the own player, if that is new. */
   #reconcile(now) {
     const { state } = this, { own, walk } = state;
     if (own === undefined || own.seq === this.ownSeq) return;
     this.ownSeq = own.seq;
     if (walk.reconcile(own, now)) cutCamera(state);
     if (!walk.ended) return;
-    // The server heard nothing of us for a while. What is still held goes on.
+    // The server ended the walk, because it had received nothing for a while. Go on with what is
+    // still held.
     walk.ended = false;
     state.goal = null;
     this.walkOn();
   }
 
-  /** Tell what is wrong with the line, if anything is. */
+  /** Show in the banner what is wrong with the connection, if anything is. */
   #tellLine() {
     const { hud } = this;
     if (this.net.quiet) hud.banner('No answer from the server …', 'warn');
@@ -196,7 +198,7 @@ export class Session {
     } else hud.banner(null);
   }
 
-  /** The connection is gone: nothing moves that nobody tells of. */
+  /** The connection is gone: the own player stops. */
   #rest() {
     const { clock, walk } = this.state;
     walk.halt(clock.now());
@@ -204,19 +206,19 @@ export class Session {
   }
 }
 
-/** The name under which one joined last in this window, else in this browser, else a new one. */
+/** Return the name used last in this window, or else in this browser, or else a new one. */
 export function savedName() {
   return sessionStorage.getItem(NAME_KEY) ?? localStorage.getItem(NAME_KEY) ?? suggestName();
 }
 
-/** The invitation in the page's address; in older links it is a player's id. */
+/** Return the invitation in the page's address, or null. In older links it is a player's id. */
 function invitedBy() {
   const text = new URLSearchParams(location.search).get('near');
   if (text === null || text.length > INVITATION_LIMIT) return null;
   return /^\d{1,15}$/.test(text) ? Number(text) : text;
 }
 
-/** What the server gave as a reason, as a sentence. */
+/** Return the server's reason as a sentence. */
 function sentenceOf(reason) {
   return reason.charAt(0).toUpperCase() + reason.slice(1) + '.';
 }

@@ -1,16 +1,17 @@
-// Terrain as a function of the world's seed and a tile: the twin of world/terrain.py, which says
-// how the layers make the ground. tests/vectors/terrain.json holds both to the same digits, so
-// numbers here are whole: only + - *, Math.floor(a / b) and Math.imul, never a float, and never
-// | >> % on a position. It never touches the page.
+// Terrain as a function of the world's seed and a tile. It is the twin of world/terrain.py, which
+// explains how the layers make the ground. tests/vectors/terrain.json makes sure that both give the
+// same numbers. So all numbers here are whole: use only + - *, Math.floor(a / b) and Math.imul, never
+// a fraction, and never | >> % on a position. It never touches the page.
 
 export const DEEP = 0, WATER = 1, SAND = 2, GRASS = 3, WOOD = 4, ROCK = 5, PATH = 6, BRIDGE = 7,
   PLAZA = 8;
 
-export const CHUNK = 16;                  // tiles a side of the pieces that terrain is made in
-export const LIMIT = 2 ** 30;             // tiles from -LIMIT to LIMIT - 1 have ground
+export const CHUNK = 16;                  // tiles at each side of the pieces in which terrain
+                                          // is computed
+export const LIMIT = 2 ** 30;             // there is ground from tile -LIMIT to LIMIT - 1
 const CACHED_CHUNKS = 4096;
 
-// Heights and woods are 0..65535. The view draws its shores where a height passes these.
+// Heights and woods are 0..65535. The view draws a shore where a height crosses one of these.
 export const DEEP_BELOW = 19500, WATER_BELOW = 23500, SAND_BELOW = 25500, ROCK_FROM = 43500;
 export const WOOD_FROM = 35000;
 const MEADOW = 33000;
@@ -21,8 +22,8 @@ const CELL = 64, STRAY = 20, WARP = 96;
 export const PLAZA_WITHIN = 7;
 const CLEARING = 12, CLEARING_ENDS = 44;
 
-/** Mix 32 bits (lowbias32 of Chris Wellons' hash-prospector, public domain). Takes any whole
- * number, of which the low 32 bits count; returns 0 .. 2^32 - 1. */
+/** Mix 32 bits (lowbias32 of Chris Wellons' hash-prospector, public domain). Uses the low 32 bits of
+ * any whole number, and returns 0 .. 2^32 - 1. */
 export function hash32(x) {
   x = Math.imul(x, 1);
   x = Math.imul(x ^ (x >>> 16), 0x7feb352d);
@@ -36,7 +37,7 @@ for (const length of [16, 32, 64]) {
     Math.floor(f * f * (3 * length - 2 * f) * 1024 / length ** 3));
 }
 
-/** The ground of one world. `seed` is any whole number; its low 32 bits count. */
+/** The ground of one world. `seed` is any whole number; only its low 32 bits count. */
 export class Terrain {
   constructor(seed) {
     this.seed = Math.imul(seed, 1) >>> 0;
@@ -44,20 +45,20 @@ export class Terrain {
     this.chunks = new Map();
   }
 
-  /** The kind (DEEP .. PLAZA) of the tile in column x, row y. */
+  /** Return the kind (DEEP .. PLAZA) of the tile in column x, row y. */
   kind(x, y) {
     const cx = Math.floor(x / CHUNK), cy = Math.floor(y / CHUNK);
     return this.chunk(cx, cy).kinds[(y - cy * CHUNK) * CHUNK + x - cx * CHUNK];
   }
 
-  /** Whether nobody can stand on the tile. */
+  /** Say whether a tile blocks walkers. */
   blocked(x, y) {
     const kind = this.kind(x, y);
     return kind === DEEP || kind === WATER || kind === ROCK;
   }
 
-  /** A chunk's tiles, row after row: { kinds, heights, woods, paths } (typed arrays of CHUNK x
-   * CHUNK; paths are distances to the nearest path in 1/16 tile, PATH_FAR at the most). */
+  /** Return the tiles of a chunk, row after row, as { kinds, heights, woods, paths }: typed arrays of
+   * CHUNK x CHUNK numbers. Paths are distances to the nearest path in 1/16 tile, at most PATH_FAR. */
   chunk(cx, cy) {
     const key = cx + ',' + cy;
     let chunk = this.chunks.get(key);
@@ -123,7 +124,7 @@ export class Terrain {
     return out;
   }
 
-  /** The tile [x, y] that paths meet at in cell (i, j). */
+  /** Return the tile [x, y] at which the paths of cell (i, j) meet. */
   waypoint(i, j) {
     if (i === 0 && j === 0) return [0, 0];
     const h = this.#hash(5, i, j);

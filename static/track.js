@@ -1,35 +1,37 @@
-// Movement as a function of time: the twin of world/track.py, which says what a track is and how
-// the next leg of a walk is planned. tests/vectors/track.json holds both to the same digits: whole
-// numbers only, Math.floor(a / b), no product over 2^53. It never touches the page.
+// Movement as a function of time. It is the twin of world/track.py, which explains what a track is and
+// how the next leg of a walk is planned. tests/vectors/track.json makes sure that both give the same
+// numbers. So all numbers are whole: use Math.floor(a / b), and no product over 2^53. It never touches
+// the page.
 
-export const UNIT = 1024;                 // positions are whole numbers of 1/UNIT tile
+export const UNIT = 1024;                 // a position is a whole number of 1/UNIT tile
 const REACH = 32 * UNIT;                  // the longest leg along one axis
-const GOAL_REACH = 256 * UNIT;            // a goal counts as no farther than this along each axis
-const SPEED = 5120, DIAGONAL = 3620;      // units a second, straight and along each diagonal axis
+const GOAL_REACH = 256 * UNIT;            // a farther goal counts as this far, along each axis
+const SPEED = 5120, DIAGONAL = 3620;      // units per second: straight, and along each axis
+                                          // of a diagonal
 
 /**
- * A straight walk at an even speed.
+ * A straight walk at a constant speed.
  * @typedef {object} Track
  * @property {number} x         where it begins, in units
  * @property {number} y
- * @property {number} dx        how far it leads, in units
+ * @property {number} dx        how far it goes, in units
  * @property {number} dy
  * @property {number} start     node time, ms
- * @property {number} duration  ms; 0 where somebody stands
+ * @property {number} duration  ms; 0 if the player stands
  */
 
 /** @typedef {[number, number]} Pair */
 
-/** @typedef {{ heading: Pair } | { goal: Pair } | null} Intent  What somebody wants: to walk in a direction
- * ([-1..1, -1..1]), to a place ([x, y] in units), or nothing. */
+/** @typedef {{ heading: Pair } | { goal: Pair } | null} Intent  What a player wants: to
+ * walk in a direction ([-1..1, -1..1]), to walk to a position ([x, y] in units), or to stand. */
 
-/** The track of somebody who stands at (x, y) from t (ms) on.
+/** Return the track of a player that stands at (x, y) from time t (ms) on.
  * @returns {Track} */
 export function stand(x, y, t) {
   return { x, y, dx: 0, dy: 0, start: t, duration: 0 };
 }
 
-/** The position [x, y], in whole units, at a whole millisecond.
+/** Return the position [x, y], in whole units, at a whole millisecond.
  * @param {Track} track @returns {Pair} */
 export function positionAt(track, t) {
   const passed = t - track.start;
@@ -39,7 +41,7 @@ export function positionAt(track, t) {
     track.y + Math.floor(track.dy * passed / track.duration)];
 }
 
-/** The position [x, y] in tiles at any time, not rounded: for drawing only.
+/** Return the position [x, y] in tiles at any time, not rounded: for drawing only.
  * @param {Track} track @returns {Pair} */
 export function drawnAt(track, t) {
   const done = track.duration === 0 ? 1
@@ -47,8 +49,8 @@ export function drawnAt(track, t) {
   return [(track.x + track.dx * done) / UNIT, (track.y + track.dy * done) / UNIT];
 }
 
-/** After how many ms a track has first passed a border along one axis, else null: see passing()
- * in world/track.py. */
+/** Return after how many ms a track first crosses a border along one axis, or null if it does not:
+ * see passing() in world/track.py. */
 export function passing(x, dx, duration, border) {
   if (dx > 0) {
     if (x >= border) return 0;
@@ -58,8 +60,8 @@ export function passing(x, dx, duration, border) {
   return x + dx < border ? Math.floor((x - border) * duration / -dx) + 1 : null;
 }
 
-/** The next track of somebody at (x, y) with an intent, from time `start`; null when there is
- * nowhere to go. `blocked(column, row)` says whether nobody can stand on a tile.
+/** Return the next track of a player at (x, y) with an intent, from time `start` on, or null if it
+ * cannot go any further. `blocked(column, row)` says whether a tile blocks walkers.
  * @param {Intent} intent
  * @returns {Track | null} */
 export function leg(blocked, x, y, intent, start) {
@@ -122,7 +124,7 @@ function straight(blocked, x, y, dx, dy) {
   return [dx, dy, barred];
 }
 
-/** The axis along which a way is barred first, and the tile before the obstacle, else null.
+/** Return the axis along which a way is barred first, and the tile before the obstacle; or null.
  * @returns {['x' | 'y', number] | null} */
 function firstBlock(blocked, x, y, dx, dy) {
   const duration = durationOf(dx, dy);

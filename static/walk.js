@@ -1,28 +1,30 @@
-// One's own walk: predicted at once with the server's own rules, then held to what the server says.
-// It never touches the page and sends nothing.
+// The walk of the own player: it is predicted at once by the server's rules, and then corrected by
+// what the server says. It never touches the page and sends nothing.
 
 import { drawnAt, leg, positionAt, stand } from './track.js';
 
-const EASE = 120;                         // ms in which a misprediction fades to a third
-const JUMP = 4;                           // tiles: a larger one is a jump, not an error
+const EASE = 120;                         // ms in which an error of the prediction shrinks to a third
+const JUMP = 4;                           // tiles: a larger error is not eased, but a jump
 
 export class Walk {
-  /** `blocked(column, row)` says whether nobody can stand on a tile. */
+  /** `blocked(column, row)` says whether a tile blocks walkers. */
   constructor(blocked) {
     this.blocked = blocked;
-    this.number = 0;                      // of the last intent sent
+    this.number = 0;                      // number of the last intent that was sent
     /** @type {import('./track.js').Intent} */
     this.intent = null;
-    this.arrived = true;                  // the intent leads no further
+    this.arrived = true;                  // true if the intent leads no further
     this.track = stand(0, 0, 0);
-    /** @type {import('./track.js').Pair} Tiles by which the drawing differs from the track. */
+    /** @type {import('./track.js').Pair} Tiles by which the own player is drawn beside
+     * its track. */
     this.error = [0, 0];
-    this.errorAt = 0;                     // performance time of that, in ms
-    this.frozenAt = Infinity;             // node time beyond which nothing is known to go on
-    this.ended = false;                   // by the server, though its way led on
+    this.errorAt = 0;                     // performance time of `error`, ms
+    this.frozenAt = Infinity;             // node time at which the walk is halted until the
+                                          // server answers
+    this.ended = false;                   // true if the server ended a walk that led further
   }
 
-  /** Begin at a position in units, with the numbers of a new session. */
+  /** Begin a new session at a position in units; its intents are numbered from 1. */
   begin(x, y, now) {
     this.number = 0;
     this.intent = null;
@@ -33,7 +35,7 @@ export class Walk {
     this.ended = false;
   }
 
-  /** Follow a new intent from node time `t`, a whole ms; returns its number.
+  /** Follow a new intent from node time `t`, a whole ms, on; return its number.
    * @param {import('./track.js').Intent} intent */
   follow(intent, t) {
     this.advance(t);
@@ -47,7 +49,7 @@ export class Walk {
     return this.number;
   }
 
-  /** Go on to the leg that is walked at node time `now`. */
+  /** Go on to the leg that the player walks at node time `now`. */
   advance(now) {
     now = this.time(now);
     while (!this.arrived && now >= this.track.start + this.track.duration) {
@@ -58,10 +60,10 @@ export class Walk {
     }
   }
 
-  /** Take what the server says of this player. Returns true where that was a jump.
+  /** Take what the server says of the own player. Returns true if that is a jump.
    * @param {{ ack: number, track: import('./track.js').Track }} player */
   reconcile(player, now) {
-    if (player.ack !== this.number) return false;   // an intent is still under way
+    if (player.ack !== this.number) return false;   // an intent is still on its way
     const before = this.drawn(now);
     this.track = player.track;
     if (this.intent !== null && player.track.duration === 0) {
@@ -74,7 +76,7 @@ export class Walk {
     return this.#ease(before, now);
   }
 
-  /** Let the drawing come from where it was. Returns true where it is a jump.
+  /** Move the drawn position gradually from `before` to the track. Returns true if that is a jump.
    * @param {import('./track.js').Pair} before */
   #ease(before, now) {
     const [x, y] = before;
@@ -85,12 +87,12 @@ export class Walk {
     return jump;
   }
 
-  /** No answer comes: stay where one is until one does, for nobody knows whether the walk goes on. */
+  /** No answer comes from the server: stand still until one does, for the walk may have ended. */
   freeze(now) {
     this.frozenAt = Math.floor(now);
   }
 
-  /** An answer came: be where one ought to be by now. Returns true where that is a jump. */
+  /** An answer came: go to where the walk has led by now. Returns true if that is a jump. */
   thaw(now) {
     const before = this.drawn(now);
     this.frozenAt = Infinity;
@@ -98,19 +100,19 @@ export class Walk {
     return this.#ease(before, now);
   }
 
-  /** The node time that the walk has come to at node time `now`. */
+  /** Return the node time up to which the walk goes at node time `now`. */
   time(now) {
     return Math.min(now, this.frozenAt);
   }
 
-  /** The server did not obey an intent: what it says next counts, whatever it acknowledges. */
+  /** The server did not obey an intent: follow the last track that it told. */
   refused(player) {
     this.intent = null;
     this.arrived = true;
     this.track = player.track;
   }
 
-  /** Stand still where one is: the connection is lost. */
+  /** The connection is lost: stand still. */
   halt(now) {
     this.advance(now);
     const t = Math.floor(this.time(now));
@@ -120,7 +122,7 @@ export class Walk {
     this.track = stand(...positionAt(this.track, t), t);
   }
 
-  /** Where to draw oneself at node time `now`, in tiles.
+  /** Return where to draw the own player at node time `now`, in tiles.
    * @returns {import('./track.js').Pair} */
   drawn(now) {
     const [x, y] = drawnAt(this.track, this.time(now));

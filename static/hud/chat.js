@@ -1,15 +1,15 @@
-// What is said: the last few lines, and the field to say something oneself.
+// The chat: the last few lines that players said, and the field to say something.
 
 import { faceOf } from '../faces.js';
 import { TEXT_LIMIT } from '../protocol.js';
 import { element } from './element.js';
 
 const LINES = 5;
-const COUNTS_FROM = 90;                   // letters
+const COUNTS_FROM = 90;                   // letters from which the rest is counted
 const FADES_AFTER = 14000;                // ms
 
 export class Chat {
-  /** `on` has { say(text), chatOpens() }; `giveFocusBack` puts the focus where keys walk. */
+  /** `on` has { say(text), chatOpens() }; `giveFocusBack` gives the focus to the world. */
   constructor(on, giveFocusBack) {
     this.on = on;
     this.isOpen = false;
@@ -40,7 +40,7 @@ export class Chat {
   }
 
   open() {
-    this.root.classList.add('open');      // first: what is not displayed takes no focus
+    this.root.classList.add('open');      // first, because a hidden field cannot get the focus
     this.field.focus({ preventScroll: true });
   }
 
@@ -64,7 +64,8 @@ export class Chat {
   }
 
   add(name, colourId, text) {
-    // Each by itself: neither a name nor a text turns the other around.
+    // Each in an element of its own, so that a name and a text written in different directions do
+    // not mix.
     const who = element('b', {}, element('bdi', {}, name));
     who.style.color = faceOf(colourId).ink;
     const line = element('li', { dir: 'auto' }, who, ' ', element('bdi', {}, text));

@@ -1,8 +1,8 @@
-// Building the page's panels. Text is only ever text: nothing here reads markup.
+// Builds the elements of the panels. A text always stays text: nothing here is read as markup.
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** An element with attributes and children (elements or texts). */
+/** Return a new element with attributes and children (elements or texts). */
 export function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
@@ -21,7 +21,7 @@ const ICONS = {
   help: 'M9 9a3 3 0 1 1 4.5 2.6c-1 .6-1.5 1.2-1.5 2.4M12 17.5v.5',
 };
 
-/** A line drawing for a button. */
+/** Return a line drawing for a button. */
 export function icon(name) {
   const svg = document.createElementNS(SVG, 'svg'), path = document.createElementNS(SVG, 'path');
   svg.setAttribute('viewBox', '0 0 24 24');
@@ -31,12 +31,12 @@ export function icon(name) {
   return svg;
 }
 
-/** A whole number with a true minus sign. */
+/** Return a whole number as text, with a real minus sign. */
 export function signed(number) {
   return number < 0 ? '−' + String(-number) : String(number);
 }
 
-/** Show an element, or hide it from everyone. */
+/** Show an element, or hide it, also from screen readers. */
 export function show(shown, made) {
   made.hidden = !shown;
 }

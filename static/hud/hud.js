@@ -1,4 +1,5 @@
-// The panels over the world. They know the page, not the game: what happens is told to callbacks.
+// The panels over the world. They know the page and not the game: they report what happens by
+// callbacks.
 
 import { Chat } from './chat.js';
 import { element } from './element.js';
@@ -10,8 +11,8 @@ import { Title } from './title.js';
 import { Tools } from './tools.js';
 
 const SAMPLE_AFTER = 5000, PAUSE = 250;   // ms
-const SAMPLED = 150, SLOW = 18.5;         // frames; ms a frame
-const ROOM = 6;                           // css px between a panel and what must not touch it
+const SAMPLED = 150, SLOW = 18.5;         // frames; ms per frame
+const ROOM = 6;                           // css px kept free around a panel
 
 export class Hud {
   /** `root` holds canvas#minimap; the panels are put around it. `on` has { start(name), say(text),
@@ -19,8 +20,8 @@ export class Hud {
   constructor(root, on) {
     const focusWorld = () => this.focusWorld();
     this.root = root;
-    /** @type {import('../state.js').Box[]} What marks on the canvas must keep clear of. Measured
-     * a few times a second, so asking costs nothing. */
+    /** @type {import('../state.js').Box[]} The panels, which marks on the canvas must not cover.
+     * They are measured a few times a second, so reading this costs nothing. */
     this.panels = [];
     this.titleScreen = new Title(on.start);
     this.readingsPanel = new Readings();
@@ -28,7 +29,7 @@ export class Hud {
     this.stick = new Stick(on.stick);
     this.notes = new Notes();
     this.menu = new Menu(on.mute, focusWorld);
-    // After a click the keys must walk again, not press the button once more.
+    // After a click on a button the keys must control the walk again, and not press the button.
     const then = (act) => () => {
       act();
       focusWorld();
@@ -47,7 +48,7 @@ export class Hud {
     this.#keepAboveKeyboard();
   }
 
-  /** Ask for a name; `invitedBy` says who invited, if somebody did.
+  /** Show the title and ask for a name. `invitedBy` says who invited the player, or is null.
    * @param {string | null} invitedBy */
   title(suggestedName, invitedBy = null) {
     this.playing.hidden = true;
@@ -74,13 +75,13 @@ export class Hud {
     this.#measure();
   }
 
-  /** Give the focus to the world, where keys walk. */
+  /** Give the focus to the world, so that keys control the walk. */
   focusWorld() {
     document.getElementById('world')?.focus({ preventScroll: true });
   }
 
-  /** Tell what lasts, of the kind 'info' or 'warn', with a button if there is something to do about
-   * it; null: nothing to tell.
+  /** Show the banner with a text that stays, of the kind 'info' or 'warn', and a button if the player
+   * can do something about it. null hides the banner.
    * @param {string | null} text @param {{ label: string, onClick: () => void } | null} button */
   banner(text, kind = 'info', button = null) {
     const focused = this.notes.banner.contains(document.activeElement);
@@ -104,13 +105,13 @@ export class Hud {
     this.menu.open(id, name, muted, cssX, cssY);
   }
 
-  /** Show a link that could not be copied. */
+  /** Show a link that the page could not copy. */
   showLink(link) {
     this.#showDialog(this.tools.link.root);
     this.tools.link.offer(link);
   }
 
-  /** Once it is closed the focus is where it was before: in the world, where keys walk.
+  /** Show a dialog. When it is closed, the focus is in the world again.
    * @param {HTMLDialogElement} dialog */
   #showDialog(dialog) {
     this.focusWorld();
@@ -143,12 +144,12 @@ export class Hud {
     }
   }
 
-  /** Blurring what moves behind the panels is too dear for some machines: where frames come late
-   * the panels go without. */
+  /** Measure how long frames take. On some machines it costs too much to blur what moves behind the
+   * panels; there the panels are shown without blur. */
   #sampleFrames() {
     let frames = 0, first = 0, last = 0;
     const count = (at) => {
-      if (last !== 0 && at - last > PAUSE) first = frames = 0;      // the tab slept
+      if (last !== 0 && at - last > PAUSE) first = frames = 0;      // the tab was asleep
       if (first === 0) first = at;
       last = at;
       if (frames++ < SAMPLED) requestAnimationFrame(count);
@@ -158,7 +159,7 @@ export class Hud {
     requestAnimationFrame(count);
   }
 
-  /** The keyboard of a phone covers the page without resizing it: lift the chat above it. */
+  /** Lift the chat above the keyboard of a phone, which covers the page without resizing it. */
   #keepAboveKeyboard() {
     const { visualViewport } = window;
     if (!visualViewport) return;

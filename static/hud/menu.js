@@ -1,9 +1,9 @@
-// The small menu of one walker.
+// The small menu of one walker, with a button to mute it.
 
 import { faceOf } from '../faces.js';
 import { element } from './element.js';
 
-const EDGE = 8;                           // css px kept to the screen's edge
+const EDGE = 8;                           // css px between the menu and the screen's edge
 
 export class Menu {
   constructor(onMute, giveFocusBack) {

@@ -1,4 +1,4 @@
-// Sentences that come and go: the banner, toasts and the hint of the first steps.
+// Sentences that appear and disappear: the banner, toasts, and the hint how to walk.
 
 import { element, show } from './element.js';
 
@@ -7,7 +7,7 @@ const TOAST_MS = 3200, HINT_MS = 12000;
 export class Notes {
   constructor() {
     this.text = element('span', {});
-    // Seen, and not read out each second.
+    // It changes each second, so screen readers do not read it out.
     this.count = element('span', { class: 'count', role: 'timer', 'aria-live': 'off' });
     this.button = element('button', { type: 'button', hidden: true });
     this.banner = element('div', { class: 'banner panel', role: 'status', 'aria-live': 'polite',
@@ -19,12 +19,12 @@ export class Notes {
     this.button.addEventListener('click', () => this.onClick?.());
   }
 
-  /** Show the banner: see Hud.banner.
+  /** Show or hide the banner: see Hud.banner.
    * @param {string | null} text @param {{ label: string, onClick: () => void } | null} button */
   tell(text, kind, button) {
     show(text !== null, this.banner);
     this.banner.className = 'banner panel ' + kind;
-    // What is told once more is not to be read out once more.
+    // Setting the same text again would make screen readers read it out again.
     if (this.text.textContent !== text) this.text.textContent = text ?? '';
     this.count.textContent = '';
     this.button.textContent = button?.label ?? '';
@@ -32,7 +32,7 @@ export class Notes {
     this.onClick = button?.onClick;
   }
 
-  /** Show beside the banner's text how long something takes. */
+  /** Show beside the banner's text how long something still takes. */
   countdown(text) {
     if (this.count.textContent !== text) this.count.textContent = text;
   }

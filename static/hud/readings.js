@@ -1,4 +1,4 @@
-// What the game measures of itself, four times a second.
+// The panel of readings: what the page measures about itself, four times a second.
 
 import { element, signed } from './element.js';
 
@@ -29,7 +29,7 @@ export class Readings {
   }
 }
 
-/** Touch the page only when something changed. */
+/** Change the page only if the text has changed. */
 function write(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }

@@ -2,11 +2,12 @@
 
 import { element } from './element.js';
 
-const DEAD = 0.24;                        // of the radius, where nothing is meant yet
-const AXIS = 0.383;                       // sine of 22.5 degrees: an eighth of a turn each
+const DEAD = 0.24;                        // part of the radius in which the stick is neutral
+const AXIS = 0.383;                       // sine of 22.5 degrees: each of the eight directions has
+                                          // an eighth of the turn
 
 export class Stick {
-  /** `onStick(dx, dy)` hears of changes only; each -1, 0 or 1. */
+  /** `onStick(dx, dy)` is called when the direction changes; dx and dy are each -1, 0 or 1. */
   constructor(onStick) {
     this.onStick = onStick;
     this.pointer = null;

@@ -1,4 +1,4 @@
-// The title screen: choose a name and walk in.
+// The title screen, on which a player chooses a name.
 
 import { NAME_LIMIT } from '../protocol.js';
 import { element, show } from './element.js';
@@ -42,7 +42,7 @@ export class Title {
     show(invitedBy !== null, this.invited);
     this.button.disabled = false;
     show(true, this.root);
-    // On a touch screen the focus would raise the keyboard before anyone has read a word.
+    // On a touch screen the focus would open the keyboard before the player has read anything.
     if (!matchMedia('(pointer: coarse)').matches) {
       this.field.focus();
       this.field.select();

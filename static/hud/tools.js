@@ -1,4 +1,4 @@
-// The buttons, the key hints, the help they open and the overlay's legend.
+// The buttons and the dialogs that they open, the key hints, and the legend of the grid overlay.
 
 import { element, icon } from './element.js';
 
@@ -6,9 +6,9 @@ const KEYS = [['Arrows or W A S D', 'walk'], ['Click or tap', 'walk there'], ['E
   ['G', 'grid: squares, channels, margins'], ['H', 'home to the plaza'],
   ['I', 'copy an invite link'],
   ['M', 'menu of the nearest walker'], ['Escape', 'close what is open']];
-const LEGEND = [['held', 'held square: a channel you hear'], ['flash', 'a message just came'],
-  ['dropped', 'let go a moment ago'], ['viewport', 'your screen'],
-  ['lead', 'lead margin: held before it is seen'], ['drop', 'drop margin: let go beyond it']];
+const LEGEND = [['held', 'held square: you receive its channel'], ['flash', 'a message has just arrived'],
+  ['dropped', 'square that was just let go'], ['viewport', 'your screen'],
+  ['lead', 'lead margin: held before you see it'], ['drop', 'drop margin: let go outside of it']];
 
 export class Tools {
   /** `on` has { grid(), home(), invite(), chat(), help() }. */
@@ -43,13 +43,13 @@ function button(sign, label, title, onClick) {
   return made;
 }
 
-/** A link to be copied by hand. */
+/** A dialog with a link to copy by hand. */
 class LinkDialog {
   constructor() {
     this.field = element('input', { type: 'text', readonly: true, 'aria-label': 'Invite link' });
     this.root = element('dialog', { class: 'help panel', 'aria-label': 'Invite' },
       element('h2', {}, 'Invite a friend'),
-      element('p', {}, 'Whoever opens this link starts beside you. It is good for a day.'),
+      element('p', {}, 'Anyone who opens this link starts beside you. The link is valid for a day.'),
       element('form', { method: 'dialog' }, this.field,
         element('button', { type: 'submit', class: 'play' }, 'Back to the world')));
   }
@@ -68,7 +68,7 @@ function helpDialog() {
     element('h2', {}, 'How to play'),
     element('dl', {}, ...KEYS.flatMap(([key, text]) =>
       [element('dt', {}, key), element('dd', {}, text)])),
-    element('p', {}, 'The world is cut into squares; each square is a channel. You hear the '
-      + 'squares around your screen and no others, so the world may be as large as it likes.'),
+    element('p', {}, 'The world is divided into squares, and each square is a channel. You receive '
+      + 'only the squares around your screen, so the world can be endless.'),
     element('form', { method: 'dialog' }, close));
 }

@@ -1,11 +1,11 @@
-// The pictures that walkers are put together from: feet with their shadow, a body with ears or a
-// hat, and eyes. In tiles with the origin between the feet.
+// The pictures that make a walker: feet with their shadow, a body with ears or a hat, and eyes. They
+// are drawn in tiles, with the origin between the feet.
 
 import { canvasOf, contextOf, Lru, oval, spriteOf } from './sprite.js';
 
 export const BODY_TOP = 1.06;             // tiles from the feet to the top of the head
-export const XRAY = 0.34;                 // how much of a walker shows through what covers it
-export const STEPS = 8;                   // pictures of one double step
+export const XRAY = 0.34;                 // opacity of a walker behind what covers it
+export const STEPS = 8;                   // number of pictures for one double step
 const BODY_FOOT = 0.1;                    // tiles from the feet to the body's lower end
 const HALF_WIDTH = 0.36;
 const EYES_AT = 0.7;                      // tiles above the feet
@@ -150,7 +150,7 @@ function paintBody(ctx, face, tones) {
   HATS[face.hat](ctx, tones);
 }
 
-/** Eyes that look towards (dx, dy), each -1, 0 or 1; or closed. */
+/** Paint eyes that look towards (dx, dy), each -1, 0 or 1; or closed ones. */
 function paintEyes(ctx, dx, dy, closed) {
   for (const side of [-1, 1]) {
     const x = side * 0.135, y = -EYES_AT;
@@ -177,7 +177,8 @@ function paintFeet(ctx, step) {
   }
 }
 
-/** A copy that shows through what stands before it: made once, since fading costs at each copy. */
+/** Return a faint copy, for a walker behind something. It is made once, because drawing with less
+ * opacity costs more each time. */
 function faded(canvas) {
   const copy = canvasOf(canvas.width, canvas.height), ctx = contextOf(copy);
   ctx.globalAlpha = XRAY;
@@ -185,7 +186,7 @@ function faded(canvas) {
   return copy;
 }
 
-/** The pictures at `tile` device px a tile. */
+/** The pictures at `tile` device px per tile. */
 export class Bodies {
   constructor(tile) {
     const feet = { left: -0.45, top: -0.3, right: 0.45, bottom: 0.2 };
@@ -201,8 +202,8 @@ export class Bodies {
     this.box = { left: -0.55, top: -1.5, right: 0.55, bottom: 0 };
   }
 
-  /** The body of a face, grey when `dimmed`: a sprite with a copy that shows through, and what of it
-   * is not empty in device px. */
+  /** Return the body of a face, grey if `dimmed`: a sprite, with a faint copy (`ghost`) and the size in
+   * device px of the part that is not empty. */
   body(face, dimmed) {
     const key = dimmed ? 'grey:' + face.key : face.key, known = this.bodies.get(key);
     if (known !== undefined) return known;

@@ -1,32 +1,32 @@
-// Bridges: where a path runs over water. The terrain only tells each tile's distance to the
-// path, so the middle line is traced through those distances, once a bridge, and planks are laid
-// across it.
+// Bridges: where a path runs over water. The terrain only gives each tile's distance to the path. So
+// the middle line of each bridge is traced once through these distances, and planks are laid across
+// it.
 
 import { BRIDGE, CHUNK, WATER_BELOW } from '../terrain.js';
 import { Lru } from './sprite.js';
 
-const MOST_TILES = 1200;                  // of one bridge; a longer one is several
+const MOST_TILES = 1200;                  // of one bridge; a longer one counts as several
 export const STEP = 0.25;                 // tiles between points of a middle line
 const MOST_STEPS = 800;
-const SHORTEST = 14;                      // points of a side branch; less is no bridge but a corner
-const SIDE = 1.3;                         // tiles: where water beside the middle still counts
-const ONTO_LAND = 0.9;                    // tiles that a bridge reaches over its banks
-const LOST = 14;                          // 1/16 tile off the path's middle: the trace ends
-const MET = 0.9;                          // tiles: nearer, two middle lines are one
+const SHORTEST = 14;                      // points of a side branch; a shorter one is a corner
+const SIDE = 1.3;                         // tiles beside the middle within which water counts
+const ONTO_LAND = 0.9;                    // tiles by which a bridge overlaps its banks
+const LOST = 14;                          // 1/16 tile from the path's middle, where a trace ends
+const MET = 0.9;                          // tiles: two middle lines that are nearer are one
 const EDGE = 27;                          // 1/16 tile of path distance at a plank's end
-export const WIDEST = 2.7;                // tiles from the middle; more is another deck
+export const WIDEST = 2.7;                // tiles from the middle; what is farther is another deck
 
 /** @typedef {{ xs: number[], ys: number[], lefts: number[], rights: number[] }} Line  Points of a
- * bridge's middle line in tiles, and tiles from there to the deck's edges. */
+ * bridge's middle line in tiles, and the tiles from there to both edges of the deck. */
 
-/** Knows the bridges that were looked at. */
+/** Finds bridges, and keeps those that it has found. */
 export class Bridges {
   constructor(terrain) {
     this.terrain = terrain;
     this.byTile = new Lru(20000);
   }
 
-  /** The bridge that covers a tile of kind BRIDGE.
+  /** Return the bridge that covers a tile of kind BRIDGE.
    * @returns {{ lines: Line[] }} */
   at(x, y) {
     const known = this.byTile.get(x + ',' + y);
@@ -56,7 +56,7 @@ export class Bridges {
       || a[1] - b[1] || a[0] - b[0]);
   }
 
-  /** Lines through all tiles; what one line leaves uncovered begins another. */
+  /** Return lines through all tiles. A tile that no line covers begins another line. */
   #trace(tiles) {
     const lines = [];
     for (const tile of tiles) {
@@ -96,7 +96,7 @@ export class Bridges {
     return line;
   }
 
-  /** The points from (x, y) on to the end of the bridge or where another one is met. */
+  /** Return the points from (x, y) to the end of the bridge, or to where it meets another line. */
   #follow(x, y, turn, others) {
     const xs = [], ys = [];
     let dry = 0;
@@ -130,7 +130,7 @@ export class Bridges {
     return { xs, ys };
   }
 
-  /** Tiles from a point to the deck's edge in a direction. */
+  /** Return the tiles from a point to the deck's edge in a direction. */
   #reach(x, y, cos, sin) {
     let far = 1.2;
     while (far < WIDEST && this.#distance(x + cos * far, y + sin * far) < EDGE) far += 0.06;
@@ -141,7 +141,7 @@ export class Bridges {
     return this.#sample('paths', x, y);
   }
 
-  /** A field between tile centres. */
+  /** Return the value of a field between tile centres, interpolated. */
   #sample(field, x, y) {
     const left = Math.floor(x - 0.5), top = Math.floor(y - 0.5);
     const u = x - 0.5 - left, v = y - 0.5 - top;
@@ -155,7 +155,7 @@ export class Bridges {
   }
 }
 
-/** Smooth a row of numbers, ends kept. */
+/** Smooth a row of numbers, and keep both ends. */
 function relax(values, times) {
   for (let pass = 0; pass < times; pass++) {
     let before = values[0];
@@ -167,7 +167,7 @@ function relax(values, times) {
   }
 }
 
-/** Which way a line goes at its point `i`. */
+/** Return the direction of a line at its point `i`. */
 export function directionAt({ xs, ys }, i) {
   const before = Math.max(i - 2, 0), after = Math.min(i + 2, xs.length - 1);
   const dx = xs[after] - xs[before], dy = ys[after] - ys[before], length = Math.hypot(dx, dy) || 1;

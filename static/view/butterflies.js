@@ -1,17 +1,18 @@
-// Butterflies over the flowers: life where nobody walks. Each keeps to its own patch, on a path
-// that is a function of time alone.
+// Butterflies over the flowers. Each stays in its own patch, and its path is a function of time
+// alone.
 
 import { GRASS } from '../terrain.js';
 import { rollAt } from './dice.js';
 import { oval, spriteOf } from './sprite.js';
 
 const COLOURS = ['#ffffff', '#ffe08a', '#f7a8c4', '#a9c8ff'];
-const PATCH = 8;                          // tiles a side that have one butterfly at the most
+const PATCH = 8;                          // tiles at each side of a patch, which has at most one
+                                          // butterfly
 const SALT = 0xb77e;
 const FLAP_MS = 90, LOOP_MS = 9000;
 const RANGE = 2.2, HEIGHT = 0.7;          // tiles
 
-/** The butterflies of the window's piece: x, y (px), phase and colour of each. */
+/** Return the butterflies of the window's piece: x, y (px), phase and colour of each. */
 export function butterfliesOf(window, tile) {
   const { x0, y0, tiles } = window, found = [];
   for (let y = 0; y < tiles; y += PATCH) {

@@ -1,16 +1,16 @@
-// Rock is a plateau that nobody can enter. Its drawn foot is the truth of the tiles; the top is
-// the same shape moved up the screen within it, so that a face shows wherever rock looks south.
+// Cliffs. Rock is a plateau that nobody can enter. Its foot is drawn where its tiles end. Its top is
+// the same shape, moved up the screen, so that a face is visible wherever rock faces south.
 
 import { ROCK } from '../terrain.js';
 import { part, rollAt } from './dice.js';
 import { clipOutline, fillOutline, strokeOutline } from './outline.js';
 import { ROCK_TONES, SHADOW } from './palette.js';
 
-const CLIFF = 0.72;                       // tiles of face
+const CLIFF = 0.72;                       // height of a face in tiles
 const LEDGE = 0.4;                        // tiles below the top where the face darkens
 const SALT_FACE = 0xc11f, SALT_TOP = 0xc120;
 
-/** Paint the plateau over everything flat. `moss` outlines where its top is bare. */
+/** Paint the plateau over everything flat. `moss` is the outline of where its top is bare. */
 export function paintCliffs(ctx, window, rock, moss) {
   const { tiles } = window;
   ctx.save();
@@ -40,12 +40,12 @@ export function paintCliffs(ctx, window, rock, moss) {
   if (rock !== 'all') paintNorthEdge(ctx, rock);
 }
 
-/** A thin dark line where the plateau ends away from us. */
+/** Paint a thin dark line where the plateau ends in the north. */
 function paintNorthEdge(ctx, rock) {
   strokeOutline(ctx, rock, 'rgba(58, 62, 56, 0.35)', 0.07);
 }
 
-/** Upright cracks on the faces; the top hides those drawn elsewhere. */
+/** Paint upright cracks on the faces; the top hides those that lie elsewhere. */
 function paintFaceCracks(ctx, window) {
   const { x0, y0, tiles } = window;
   ctx.strokeStyle = ROCK_TONES.crack;

@@ -1,17 +1,18 @@
-// Borders between kinds of ground as smooth closed curves: marching squares over values sampled
-// at tile centres, then quadratic curves through the middles of the sides.
+// The borders between kinds of ground as smooth closed curves. They are found by marching squares over
+// values sampled at tile centres, and drawn as quadratic curves through the middles of the sides.
 
-const MAX_SMOOTHING = 0.16;               // tiles that smoothing may move a corner of a border
+const MAX_SMOOTHING = 0.16;               // tiles by which smoothing may move a corner
 
 let ring = new Float32Array(0), nexts = new Int32Array(0);
 let xs = new Float32Array(1024), ys = new Float32Array(1024);
 
-/** @typedef {Path2D | 'all' | null} Outline  In tiles; everywhere; nowhere. */
+/** @typedef {Path2D | 'all' | null} Outline  A path in tiles, 'all' for
+ * everywhere, or null for nowhere. */
 
-/** The outline of where `values` (side x side samples, the first at tile `first` + 0.5 both ways)
- * are positive. A corner between an inside and an outside sample lies where the values cross
- * zero, kept between the fractions `near` and `far` of the way out, so that the curve agrees
- * with the tiles.
+/** Return the outline of the area where `values` are positive. These are side x side samples, the first
+ * at tile `first` + 0.5 both ways. A corner between an inside and an outside sample lies where the
+ * values cross zero, but between the fractions `near` and `far` of the way to the outside sample, so
+ * that the curve agrees with the tiles.
  * @returns {Outline} */
 export function outline(values, side, first, near, far) {
   let inside = 0;
@@ -29,7 +30,7 @@ export function outline(values, side, first, near, far) {
   return path;
 }
 
-/** Copy the samples into a ring of outside ones, so that every outline closes. */
+/** Copy the samples, and surround them with outside ones, so that every outline is closed. */
 function surround(values, side, width) {
   if (ring.length < width * width) {
     ring = new Float32Array(width * width);
@@ -42,8 +43,8 @@ function surround(values, side, width) {
   }
 }
 
-/** Link the edges that the outline crosses. Edge 2k runs from sample k to the right, 2k + 1 down;
- * each is left by at most one piece of outline, so one number an edge is enough. */
+/** Link the edges that the outline crosses. Edge 2k runs from sample k to the right, and edge 2k + 1
+ * down. At most one piece of outline leaves an edge, so one number per edge is enough. */
 function march(width) {
   for (let j = 0; j < width - 1; j++) {
     for (let i = 0; i < width - 1; i++) {
@@ -77,7 +78,7 @@ function march(width) {
   }
 }
 
-/** Follow one closed outline from `start`, unlinking it, and add it to the path. */
+/** Follow one closed outline from `start`, remove its links, and add it to the path. */
 function trace(path, start, width, first, near, far) {
   let count = 0;
   for (let edge = start; edge >= 0;) {
@@ -97,7 +98,7 @@ function trace(path, start, width, first, near, far) {
     nexts[edge] = -1;
     edge = next;
   }
-  count--;                                // the walk ends on the edge it began with
+  count--;                                // the last edge is the first one again
   smooth(count);
   let beforeX = xs[count - 1], beforeY = ys[count - 1];
   path.moveTo((beforeX + xs[0]) / 2, (beforeY + ys[0]) / 2);
@@ -108,7 +109,7 @@ function trace(path, start, width, first, near, far) {
   path.closePath();
 }
 
-/** Move each corner a little towards the middle of its neighbours. */
+/** Move each corner a little towards the middle between its neighbours. */
 function smooth(count) {
   const firstX = xs[0], firstY = ys[0];
   let beforeX = xs[count - 1], beforeY = ys[count - 1];

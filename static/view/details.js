@@ -1,5 +1,5 @@
-// Small things scattered over the ground by each tile's own chance: tufts, flowers, pebbles,
-// shells, mushrooms. All of one colour in a piece are one path, so they cost little.
+// Small things on the ground, scattered by numbers made from each tile's position: tufts, flowers,
+// pebbles, shells, mushrooms. All of one colour in a piece are drawn as one path, so they cost little.
 
 import { DEEP, GRASS, PATH, SAND, WATER, WOOD } from '../terrain.js';
 import { part, rollAt } from './dice.js';
@@ -7,9 +7,9 @@ import { GRASS_TONES, PATH_TONES, SAND_TONES, WATER_TONES, WOOD_TONES } from './
 
 const SALT = 0xde7a11, SALT_FLOWERS = 0xf10e2, FLOWER_PATCH = 5;     // tiles a side
 const PETALS = ['#ffffff', '#ffe38a', '#f7b5cd', '#b9a7ee'];
-const CLEAR_OF_PATH = 30;                 // 1/16 tile: nothing grows nearer to a path's middle
+const CLEAR_OF_PATH = 30;                 // 1/16 tile from a path's middle, where nothing grows
 
-/** Details under paths and bridges: what grows and lies on the ground. */
+/** Paint the details under paths and bridges: what grows and lies on the ground. */
 export function paintFlatDetails(ctx, window) {
   const blades = new Path2D(), lightBlades = new Path2D(), grains = new Path2D();
   const leaves = new Path2D(), weeds = new Path2D(), pads = new Path2D();
@@ -35,7 +35,7 @@ export function paintFlatDetails(ctx, window) {
   fill(ctx, pads, '#7fb86a');
 }
 
-/** Details over paths: pebbles, and flowers in patches. */
+/** Paint the details over paths: pebbles, and flowers in patches. */
 export function paintRaisedDetails(ctx, window) {
   const pebbles = new Path2D(), hearts = new Path2D();
   const petals = PETALS.map(() => new Path2D());
@@ -103,7 +103,8 @@ function ripple(path, x, y, roll) {
   path.quadraticCurveTo(cx + half / 2, cy - 0.12, cx + half, cy);
 }
 
-/** A patch of the meadow either flowers in one colour or not at all, densest in its middle. */
+/** Add the flowers of a tile. A patch of the meadow has one colour; one patch in four has many flowers,
+ * and the others have few. */
 function flowers(petals, hearts, window, x, y, roll) {
   const px = Math.floor((window.x0 + x) / FLOWER_PATCH);
   const py = Math.floor((window.y0 + y) / FLOWER_PATCH);

@@ -1,5 +1,5 @@
-// The ground as pieces that are painted once and copied to the screen ever after. Which pieces
-// are kept is bounded by memory; how many are painted in a frame, by time.
+// The ground, as pieces that are painted once and then copied to the screen in each frame. Memory
+// limits how many pieces are kept, and time limits how many are painted in a frame.
 
 import { Bridges } from './bridges.js';
 import { paintPiece } from './piece.js';
@@ -8,16 +8,16 @@ import { canvasOf, contextOf, Lru, spriteOf } from './sprite.js';
 import { THINGS } from './things.js';
 import { Window } from './window.js';
 
-const MEMORY = 96 * 2 ** 20;              // bytes of pieces kept at the least
-const PIECE_PX = 320;                     // device px: pieces wider than this have fewer tiles
-const REACH = 3;                          // tiles that what stands may cover beyond its own tile
+const MEMORY = 96 * 2 ** 20;              // bytes of pieces that are kept, or more
+const PIECE_PX = 320;                     // device px: if 16 tiles are wider, a piece has 8
+const REACH = 3;                          // tiles that a thing may cover beyond its own tile
 const NO_PIECE = null;
 
-/** @typedef {{ footY: number, sprite: import('./sprite.js').Sprite, x: number, y: number }} Cover  The feet
- * and the upper left corner of what stands, in device px. */
+/** @typedef {{ footY: number, sprite: import('./sprite.js').Sprite, x: number, y: number }} Cover  A thing
+ * that stands: its feet and its upper left corner in device px. */
 
 export class Ground {
-  /** `tile` is in whole device px a tile. */
+  /** `tile` is whole device px per tile. */
   constructor(terrain, tile) {
     this.terrain = terrain;
     this.tile = tile;
@@ -35,11 +35,12 @@ export class Ground {
     this.grid = [];
     this.heading = { x: 0, y: 0, cameraX: 0, cameraY: 0 };
     this.missing = 0;
-    /** @type {{ at: Cover[], count: number }} What covers one walker: the first `count`. */
+    /** @type {{ at: Cover[], count: number }} The things that cover one
+     * walker: the first `count` entries. */
     this.covers = { at: [], count: 0 };
   }
 
-  /** The picture of a thing that stands, by its number (index into THINGS plus 1). */
+  /** Return the picture of a thing by its number (index into THINGS plus 1). */
   sprite(number) {
     let sprite = this.sprites[number];
     if (sprite === undefined) {
@@ -49,8 +50,8 @@ export class Ground {
     return sprite;
   }
 
-  /** Draw the ground under the screen; paint missing pieces for at most `budget` ms, the nearest
-   * to the middle first, and when none is missing one of those that come next. */
+  /** Draw the ground under the screen. Paint missing pieces for at most `budget` ms, those nearest to
+   * the middle first. If none is missing, paint one that will be needed next. */
   draw(ctx, screen, budget) {
     const { side, tiles } = this, { tile } = screen;
     const left = Math.floor((screen.baseX - Math.ceil(screen.left / tile)) / tiles);
@@ -73,8 +74,8 @@ export class Ground {
     }
   }
 
-  /** Draw again what stands before feet at y = `feet` (device px) and covers the rectangle there,
-   * within the rectangle only. True if anything did. */
+  /** Draw again, within a rectangle only, the things that stand in front of feet at y = `feet` (device
+   * px) and cover the rectangle. Return whether there were any. */
   cover(ctx, screen, left, top, right, bottom, feet) {
     const { tile } = screen, { covers } = this;
     const fromX = Math.floor(screen.tilesX(left)) - 1, toX = Math.floor(screen.tilesX(right)) + 1;
@@ -105,7 +106,7 @@ export class Ground {
     return covers.count > 0;
   }
 
-  /** Insert into the few covers of one walker, the farthest first. */
+  /** Insert a thing into the covers of one walker, which are sorted from the farthest on. */
   #keepCover(footY, sprite, x, y) {
     const { at } = this.covers;
     let i = this.covers.count++;
@@ -119,7 +120,7 @@ export class Ground {
     own.y = y;
   }
 
-  /** Visit the visible pieces that are painted: visit(piece, x, y), the corner in device px. */
+  /** Call visit(piece, x, y) for each visible piece that is painted; x, y is its corner in device px. */
   eachPiece(screen, visit) {
     for (const piece of this.grid) {
       if (piece === NO_PIECE) continue;
@@ -137,7 +138,7 @@ export class Ground {
     return this.grid[y * this.gridCols + x];
   }
 
-  /** Keep the pieces near the screen in a grid, so that a frame looks nothing up by name. */
+  /** Keep the pieces near the screen in a grid, so that a frame need not look them up by name. */
   #rearrange(left, top, cols, rows) {
     if (left === this.gridLeft && top === this.gridTop && cols === this.gridCols
       && rows === this.gridRows) return;
@@ -145,7 +146,7 @@ export class Ground {
     this.gridTop = top;
     this.gridCols = cols;
     this.gridRows = rows;
-    // Twice what a screen needs, however large it is.
+    // Keep twice as much as the screen needs, however large it is.
     this.pieces.limit = Math.max(MEMORY, 2 * cols * rows * this.bytes);
     this.grid.length = cols * rows;
     for (let row = 0; row < rows; row++) {
@@ -183,7 +184,7 @@ export class Ground {
         }
       }
       this.missing = seen ? 1 : 0;
-      // What is not yet in view waits for a frame with time to spare, one piece at a time.
+      // A piece that is not yet in view waits for a frame with spare time, which paints one.
       if (best < 0 || (!seen && painted > 0)) return;
       this.#paint(best);
       if (performance.now() > until) return;
@@ -200,7 +201,7 @@ export class Ground {
     this.grid[index] = piece;
   }
 
-  /** A tile a pixel, for the moment until a piece is painted. */
+  /** Draw a piece with one pixel per tile, until it is painted. */
   #preview(col, row) {
     const key = col + ':' + row, known = this.previews.get(key);
     if (known !== undefined) return known;

@@ -1,21 +1,22 @@
-// Marks that are no part of the world: the target of a click, and arrows at the screen's edge
-// towards what is out of sight.
+// Marks that are not part of the world: the goal of a click, and arrows at the screen's edge that point
+// to what is out of sight.
 
 import { faceOf } from '../faces.js';
 import { textOf } from './text.js';
 
 const GOAL_MS = 900;                      // ms of one pulse
 const PILL = 30, ARROW = 9, EDGE = 12;    // css px
-const LABEL = 110;                        // css px that a name in a pill takes at the most
+const LABEL = 110;                        // css px: the most that a name in a pill is wide
 const HOME_COLOUR = '#ffd166';
-const SLIDES = 180, SLIDE = 4;            // steps along the edge to give way by; css px each
+const SLIDES = 180, SLIDE = 4;            // number of steps to give way along the edge; css px
+                                          // of a step
 const TAU = Math.PI * 2;
 
-/** @type {{ at: { x: number, y: number, halfW: number, halfH: number }[], count: number }} The places of
- * this frame's arrows, in device px: the first `count`. */
+/** @type {{ at: { x: number, y: number, halfW: number, halfH: number }[], count: number }} The arrows
+ * of this frame, in device px: the first `count` entries. */
 const taken = { at: [], count: 0 };
 
-/** Rings that close in on the spot one walks to. */
+/** Draw rings that close in on the goal of the walk. */
 export function drawGoal(ctx, state, screen) {
   const { goal } = state, { tile } = screen;
   const x = screen.x(goal.x), y = screen.y(goal.y);
@@ -36,8 +37,8 @@ export function drawGoal(ctx, state, screen) {
   }
 }
 
-/** Arrows for all of state.arrows that lie out of sight and find room. Device px a css px: `dpr` for words,
- * `pageDpr` for the page's panels.
+/** Draw arrows for all of state.arrows that are out of sight and find room. `dpr` is device px per css
+ * px for words, and `pageDpr` for the page's panels.
  * @param {import('../state.js').State} state */
 export function drawArrows(ctx, state, screen, dpr, pageDpr) {
   const edge = EDGE * dpr;
@@ -47,9 +48,9 @@ export function drawArrows(ctx, state, screen, dpr, pageDpr) {
   for (const arrow of state.arrows) drawArrow(ctx, state, screen, arrow, area, dpr);
 }
 
-/** The middle of an arrow's pill on the edge of the area, as near to its direction as panels and
- * other arrows allow: it slides along the edge, to either side in turn. Where all is taken it lies
- * under the panels that are in its way, but never on another arrow: it is null then. */
+/** Return the middle of an arrow's pill on the edge of the area, as near to its direction as panels and
+ * other arrows allow: it slides along the edge, to either side in turn. If there is no room beside the
+ * panels, it lies under them. If it would lie on another arrow even then, return null. */
 function edgePlace(dx, dy, area, halfW, halfH) {
   const middleX = (area.left + area.right) / 2, middleY = (area.top + area.bottom) / 2;
   const reachX = Math.max((area.right - area.left) / 2 - halfW, 1);
@@ -70,7 +71,7 @@ function edgePlace(dx, dy, area, halfW, halfH) {
   return onArrow(x, y, halfW, halfH) ? null : { x, y };
 }
 
-/** How far round the rectangle, clockwise from its upper left corner, a place on its edge is. */
+/** Return how far along the edge of the rectangle a place is, clockwise from the upper left corner. */
 function aroundOf(x, y, reachX, reachY) {
   if (y <= -reachY + 0.5) return x + reachX;
   if (x >= reachX - 0.5) return 2 * reachX + y + reachY;
@@ -89,7 +90,7 @@ function placeAround(along, reachX, reachY) {
 
 const mod = (number, by) => number - by * Math.floor(number / by);
 
-/** Whether an arrow there would touch a panel. */
+/** Say whether an arrow there would touch a panel. */
 function onPanel({ panels, pageDpr: dpr }, x, y, halfW, halfH) {
   for (const { left, top, right, bottom } of panels) {
     if (x + halfW > left * dpr && x - halfW < right * dpr && y + halfH > top * dpr
@@ -98,7 +99,7 @@ function onPanel({ panels, pageDpr: dpr }, x, y, halfW, halfH) {
   return false;
 }
 
-/** Whether an arrow there would touch another one. */
+/** Say whether an arrow there would touch another one. */
 function onArrow(x, y, halfW, halfH) {
   for (let i = 0; i < taken.count; i++) {
     const other = taken.at[i];
@@ -145,7 +146,7 @@ function drawArrow(ctx, state, screen, arrow, area, dpr) {
   ctx.drawImage(far.canvas, left + label.w, top);
 }
 
-/** A triangle on the pill's edge, towards the target. */
+/** Draw a triangle on the pill's edge that points to the target. */
 function drawTip(ctx, x, y, dx, dy, halfWidth, halfHeight, tip, colour) {
   const length = Math.hypot(dx, dy) || 1, cos = dx / length, sin = dy / length;
   const flat = halfWidth - halfHeight;
@@ -185,7 +186,7 @@ function drawHead(ctx, x, y, size, colour) {
   }
 }
 
-/** Tiles, as short as a glance needs. */
+/** Return a distance in tiles as a short text. */
 function distanceOf(tiles) {
   if (tiles < 1000) return String(Math.round(tiles));
   if (tiles < 1e6) return (tiles / 1000).toFixed(tiles < 1e4 ? 1 : 0) + 'k';

@@ -1,13 +1,13 @@
-// The map in the corner: the ground around the player, a tile a pixel, north up.
+// The map in the corner: the ground around the player with one pixel per tile, north up.
 
 import { faceOf } from '../faces.js';
 import { CHUNK } from '../terrain.js';
 import { MAP_COLOURS } from './palette.js';
 import { canvasOf, contextOf } from './sprite.js';
 
-const SHOWN = 160;                        // tiles across
-const KEPT = 16;                          // chunks across that the cached ground holds
-const BUILD_MS = 4;                       // ms a call for ground not yet known
+const SHOWN = 160;                        // tiles that the map shows, each way
+const KEPT = 16;                          // chunks of ground that are cached, each way
+const BUILD_MS = 4;                       // ms that one call may spend on new ground
 const FIRST_BUILD_MS = 30;
 const HOME = 0.5;                         // tiles, both ways
 const TAU = Math.PI * 2;
@@ -22,14 +22,14 @@ export class Minimap {
     this.groundCtx = contextOf(this.ground);
     this.image = this.groundCtx.createImageData(CHUNK, CHUNK);
     this.known = new Map();               // place in the ring -> 'cx:cy' drawn there
-    this.missing = true;                  // not all in sight is known yet
+    this.missing = true;                  // true if some ground in sight is not drawn yet
     this.c0 = this.r0 = NaN;              // chunk in the upper left corner
-    this.size = 0;                        // device px a side
+    this.size = 0;                        // device px at each side
     this.dpr = 1;
     this.resize(160, 1);
   }
 
-  /** Side in css px, and device px a css px. */
+  /** `side` is in css px; `dpr` is device px per css px. */
   resize(cssSize, dpr) {
     this.size = Math.round(cssSize * dpr);
     this.dpr = dpr;
@@ -66,7 +66,7 @@ export class Minimap {
     }
   }
 
-  /** The cached ground is a ring both ways: a chunk's place in it never moves. */
+  /** Draw the cached ground. It is a ring in both directions: a chunk's place in it never changes. */
   #drawGround(terrain, x, y, scale) {
     const { ctx, size } = this, half = SHOWN / 2;
     this.#readChunks(terrain, x - half, y - half);
@@ -89,7 +89,7 @@ export class Minimap {
     }
   }
 
-  /** Colour the chunks in sight that are new, from the middle outwards, within the time given. */
+  /** Draw the new chunks in sight, from the middle outwards, for at most the time given. */
   #readChunks(terrain, left, top) {
     const c0 = Math.floor(left / CHUNK), r0 = Math.floor(top / CHUNK);
     const count = Math.ceil(SHOWN / CHUNK) + 1;
@@ -129,7 +129,7 @@ export class Minimap {
     this.groundCtx.putImageData(this.image, px, py);
   }
 
-  /** The plaza as a star, or at the edge an arrow towards it. */
+  /** Draw the plaza as a star, or at the edge an arrow that points to it. */
   #drawPlaza(px, py, scale, now) {
     const { ctx, size, dpr } = this, edge = 9 * dpr;
     if (px > edge && py > edge && px < size - edge && py < size - edge) {

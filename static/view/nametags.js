@@ -1,5 +1,5 @@
-// Names under the walkers. Where two would overlap the farther from one's own gives way; who has
-// a name on the screen keeps it over an equal, so that names do not flicker.
+// Names under the walkers. If two would overlap, only that of the walker nearer to the own player is
+// shown. A name that is shown already wins over one as near, so that names do not flicker.
 
 import { textOf } from './text.js';
 
@@ -8,8 +8,8 @@ const CELL = 6;                           // css px of the grid that finds overl
 const PLACE_EVERY = 160;                  // ms
 const FADE_IN_MS = 160, FADE_OUT_MS = 80;
 const BELOW = 0.16;                       // tiles from the feet to the name's top
-const BUILD_MS = 3;                       // ms a placing for pictures of new names
-const KEEPS = 0.75;                       // a shown name counts as nearer by this factor
+const BUILD_MS = 3;                       // ms that one placing may spend on new pictures
+const KEEPS = 0.75;                       // factor by which a shown name counts as nearer
 const COLOUR = '#ffffff', OUTLINE = 'rgba(20, 26, 36, 0.92)';
 const OWN_COLOUR = '#fff3c4', MUTED_COLOUR = '#c6ccd4';
 
@@ -19,7 +19,8 @@ export class NameTags {
     /** @type {import('./walkers.js').Memory[]} */
     this.queue = [];
     this.taken = new Uint8Array(0);
-    this.until = 0;                       // performance time, ms: no new pictures after it
+    this.until = 0;                       // performance time, ms, after which no new pictures
+                                          // are made
   }
 
   draw(ctx, state, screen, order, dpr, elapsed) {
@@ -60,7 +61,7 @@ export class NameTags {
     }
   }
 
-  /** Take the cells under a name; false if one is taken already. */
+  /** Take the cells under a name; return false if one is taken already. */
   #take(memory, screen, cell, cols, rows, dpr) {
     const name = this.#picture(memory, dpr);
     if (name === null) return false;
@@ -78,7 +79,7 @@ export class NameTags {
     return true;
   }
 
-  /** A walker's name as a picture; null if it has to wait, as when a crowd comes into view. */
+  /** Return a walker's name as a picture, or null if it has to wait, as when a crowd comes into view. */
   #picture(memory, dpr) {
     const { walker } = memory;
     const colour = walker.own ? OWN_COLOUR : walker.muted ? MUTED_COLOUR : COLOUR;

@@ -1,10 +1,10 @@
-// Draws with the outlines that contour.js makes: a path, 'all' for everywhere, null for nowhere.
+// Draws with the outlines that contour.js makes: a path, 'all' for everywhere, or null for nowhere.
 
 import { PAD } from './window.js';
 
 /** @typedef {import('./contour.js').Outline} Outline */
 
-/** Fill what an outline encloses of a piece of so many tiles a side.
+/** Fill what an outline encloses, in a piece with so many tiles at each side.
  * @param {Outline} outline */
 export function fillOutline(ctx, outline, style, tiles) {
   if (outline === null) return;
@@ -13,13 +13,13 @@ export function fillOutline(ctx, outline, style, tiles) {
   else ctx.fill(outline);
 }
 
-/** Clip to an outline that is somewhere.
+/** Clip to an outline that is not null.
  * @param {Path2D | 'all'} outline */
 export function clipOutline(ctx, outline) {
   if (outline !== 'all') ctx.clip(outline);
 }
 
-/** Draw along an outline, `width` tiles wide.
+/** Draw a line along an outline, `width` tiles wide.
  * @param {Outline} outline */
 export function strokeOutline(ctx, outline, style, width) {
   if (outline === null || outline === 'all') return;

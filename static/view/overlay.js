@@ -1,5 +1,5 @@
-// The grid overlay: squares are channels, and this shows which are held and why. Drawn over the
-// ground, under the walkers and their names.
+// The grid overlay. Squares are channels, and the overlay shows which of them are held and why. It is
+// drawn over the ground and under the walkers and their names.
 
 import { AMBER } from './palette.js';
 import { textOf } from './text.js';
@@ -10,11 +10,12 @@ import { textOf } from './text.js';
 const FLASH_MS = 600, DROPPED_MS = 2000;
 const VIEWPORT_COLOUR = '#ffffff', LEAD_COLOUR = '#3ff0c0', DROP_COLOUR = '#ff7d9c',
   HELD_COLOUR = '#ffd166';
-const UNDER = 'rgba(16, 22, 32, 0.55)';   // beneath every line, so that it shows on any ground
+const UNDER = 'rgba(16, 22, 32, 0.55)';   // under every line, so that it is visible on any
+                                          // ground
 const UNHELD = 'rgba(16, 22, 32, 0.42)';
 const SURROUND = 3;                       // tiles shown beyond the drop margin
 
-/** Device px a tile at which the whole drop margin is in view; at most `tile`.
+/** Return the device px per tile at which the whole drop margin is in view; at most `tile`.
  * @param {State} state */
 export function overlayTile({ viewport, margins }, tile, width, height) {
   const beyond = 2 * (margins.drop + SURROUND);
@@ -22,8 +23,8 @@ export function overlayTile({ viewport, margins }, tile, width, height) {
   return Math.max(6, Math.min(tile, Math.floor(fits)));
 }
 
-/** Squares, margins and flashes.
- * @param {State} state @param {Overlay} overlay  the state's, which is to be seen */
+/** Draw squares, margins and flashes.
+ * @param {State} state @param {Overlay} overlay  that of the state, not null */
 export function drawOverlay(ctx, state, overlay, screen, dpr) {
   const { side } = state.replica, { held } = overlay;
   const x0 = screen.x(held.c0 * side), y0 = screen.y(held.r0 * side);
@@ -70,7 +71,7 @@ function drawGridLines(ctx, screen, side, dpr) {
   ctx.setLineDash([]);
 }
 
-/** A held square glows amber just after its channel delivered. */
+/** Let a held square glow amber just after a message came on its channel. */
 function drawHeld(ctx, overlay, screen, side, col, row) {
   const square = overlay.squares.get(col + ':' + row);
   const glow = square === undefined ? 0 : Math.max(0, 1 - square.flash / FLASH_MS);
@@ -119,7 +120,7 @@ function outlineBox(ctx, x, y, w, h, style, width) {
   ctx.strokeRect(x, y, w, h);
 }
 
-/** The viewport, and it grown by the lead and by the drop margin. */
+/** Draw the viewport, and the viewport grown by the lead margin and by the drop margin. */
 function drawMargins(ctx, { viewport, margins, here }, screen, dpr) {
   for (const [grown, colour] of [[margins.drop, DROP_COLOUR], [margins.lead, LEAD_COLOUR],
     [0, VIEWPORT_COLOUR]]) {
@@ -139,7 +140,8 @@ function drawMargins(ctx, { viewport, margins, here }, screen, dpr) {
   ctx.setLineDash([]);
 }
 
-/** Channel names, people and messages a second of the held squares of `side` tiles.
+/** Write the channel name, number of players and messages per second into each held square; `side` is
+ * the length of its side in tiles.
  * @param {Overlay} overlay */
 export function drawOverlayLabels(ctx, overlay, side, screen, dpr) {
   const { held, dropped, squares, mine } = overlay;
@@ -155,7 +157,7 @@ export function drawOverlayLabels(ctx, overlay, side, screen, dpr) {
   }
 }
 
-/** `square` is null for one just dropped, undefined for one not known yet. */
+/** `square` is null if the square was just let go, and undefined if it is not known yet. */
 function drawLabel(ctx, screen, side, col, row, square, own, alpha, dpr) {
   const { x, y, size } = box(screen, side, col, row), pad = 6 * dpr;
   if (x + size < 0 || y + size < 0 || x > screen.width || y > screen.height) return;
@@ -166,7 +168,7 @@ function drawLabel(ctx, screen, side, col, row, square, own, alpha, dpr) {
     : square.people + ' here · ' + rateOf(square.rate) + '/s';
   const line = textOf(says, { size: small ? 10 : 12, weight: 500, colour: '#e4e9f0', dpr });
   const width = Math.max(name.w, line.w) + 2 * pad, height = name.h + line.h + pad;
-  // Inside the screen as far as the square goes, so that a label is seen while its square is.
+  // Keep the label inside the screen as far as the square allows, so that it is visible with it.
   const left = Math.min(Math.max(x + pad, pad), x + size - width - pad);
   const top = Math.min(Math.max(y + pad, pad), y + size - height - pad);
   ctx.globalAlpha = alpha * 0.72;

@@ -1,4 +1,4 @@
-// Paints one piece of ground, layer over layer, in tiles from the piece's corner.
+// Paints one piece of ground, one layer over the other, in tiles from the piece's corner.
 
 import { paintCliffs } from './cliffs.js';
 import { paintFlatDetails, paintRaisedDetails } from './details.js';
@@ -7,13 +7,13 @@ import { GRASS_TONES, PATH_TONES, SAND_TONES, WATER_TONES, WOOD_TONES } from './
 import { paintBridges } from './planks.js';
 import { paintPlaza } from './plaza.js';
 
-const SLOPE_WIDTH = 0.9;                  // tiles of middle tone between deep and shallow water
+const SLOPE_WIDTH = 0.9;                  // tiles of the middle tone between deep and shallow
 const SHALLOW_WIDTH = 0.62;               // tiles of light water along the shore
 const FOAM_OUT = 0.34, FOAM_WIDTH = 0.09; // tiles from the shore, tiles
-const BANK = 0.16;                        // tiles of bank seen below land that faces south
+const BANK = 0.16;                        // tiles of bank visible below land that faces south
 const TURF = 0.09;                        // the same for the edge of the grass
 
-/** Paint all that lies flat in the window's piece. */
+/** Paint everything that lies flat in the window's piece. */
 export function paintGround(ctx, window, bridges) {
   const { tiles } = window, lines = window.outlines();
   ctx.lineJoin = 'round';

@@ -1,5 +1,5 @@
-// One piece of ground: what lies flat, then the shadows of all that stands on it, then those
-// things themselves from the farthest to the nearest.
+// One piece of ground: first what lies flat, then the shadows of the things that stand on it, then the
+// things themselves, from the farthest to the nearest.
 
 import { DEEP, WATER } from '../terrain.js';
 import { butterfliesOf } from './butterflies.js';
@@ -10,10 +10,10 @@ import { contextOf, oval } from './sprite.js';
 import { standingOn } from './standing.js';
 import { THINGS } from './things.js';
 
-const SIDE_REACH = 2, DOWN_REACH = 4;     // tiles from which a neighbour's thing reaches in
+const SIDE_REACH = 2, DOWN_REACH = 4;     // tiles by which things of other pieces reach in
 const SALT_GLINT = 0x9117;
 
-/** Paint what `window` looks at; returns the piece: { canvas, x0, y0 (tiles), things (numbers by
+/** Paint what `window` looks at, and return the piece: { canvas, x0, y0 (tiles), things (numbers by
  * tile), xs, ys (px of their feet), glints (x, y, phase of each, px and 0..255), butterflies }. */
 export function paintPiece(canvas, ground, window, bridges) {
   const { tile } = ground, { tiles, x0, y0 } = window;
@@ -42,7 +42,8 @@ export function paintPiece(canvas, ground, window, bridges) {
   return piece;
 }
 
-/** All things whose picture may touch the piece, by their feet's y; `at` is -1 for neighbours'. */
+/** Return all things whose picture may touch the piece, sorted by the y of their feet. `at` is -1 for
+ * those of neighbouring pieces. */
 function thingsNear(window, tile) {
   const { tiles } = window, things = [], place = { x: 0, y: 0 };
   for (let y = -1; y < tiles + DOWN_REACH - 1; y++) {
@@ -50,7 +51,7 @@ function thingsNear(window, tile) {
       const number = standingOn(window, x, y, place);
       if (number === 0) continue;
       const own = x >= 0 && y >= 0 && x < tiles && y < tiles;
-      // Rounded within the tile, so that neighbouring pieces agree to the pixel.
+      // It is rounded within the tile, so that neighbouring pieces agree to the pixel.
       things.push({ number, at: own ? y * tiles + x : -1,
         x: x * tile + Math.round(place.x * tile), y: y * tile + Math.round(place.y * tile) });
     }
@@ -58,7 +59,7 @@ function thingsNear(window, tile) {
   return things.sort((a, b) => a.y - b.y || a.x - b.x);
 }
 
-/** Where light plays on open water. */
+/** Return where light glints on open water. */
 function glintsOf(window, tile) {
   const glints = [];
   for (let y = 0; y < window.tiles; y++) {

@@ -1,4 +1,4 @@
-// Paints bridges: planks across the middle lines that bridges.js traced, rails along the edges.
+// Paints bridges: planks across the middle lines that bridges.js traced, and rails along the edges.
 
 import { BRIDGE } from '../terrain.js';
 import { directionAt, nearTo, STEP, WIDEST } from './bridges.js';
@@ -37,7 +37,7 @@ export function paintBridges(ctx, window, bridges, outline) {
   ctx.restore();
 }
 
-/** Visit a line's points inside the box at even distances: visit(place, number) with place
+/** Call visit(place, number) at equal distances along a line, for its points inside the box; a place is
  * { x, y, cos, sin, left, right }. */
 function along(line, every, box, visit) {
   const { xs, ys, lefts, rights } = line, between = (values, from, part) =>
@@ -66,7 +66,8 @@ function paintPlanks(ctx, line, box) {
   });
 }
 
-/** A plank across the way, its half length along it and its overhang at the ends in tiles. */
+/** Draw a plank across the way. Its half length along the way, and its overhang at the ends, are in
+ * tiles. */
 function quad(path, { x, y, cos, sin, left, right }, half, over) {
   const ax = cos * half, ay = sin * half, l = left + over, r = right + over;
   path.moveTo(x - ax + sin * l, y - ay - cos * l);
@@ -81,7 +82,7 @@ function paintRails(ctx, line, box, lines) {
     const rail = new Path2D(), posts = new Path2D();
     let drawing = false;
     const reachOf = ({ left, right }) => (side < 0 ? left : right) - 0.12;
-    // No rail where another bridge joins: there one walks through.
+    // There is no rail where another bridge joins.
     const open = (x, y, reach) => reach > WIDEST - 0.25
       || lines.some((other) => other !== line && nearTo(other, x, y, 1.5));
     along(line, STEP, box, (place) => {

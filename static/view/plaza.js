@@ -1,11 +1,11 @@
-// The paved plaza at the origin, the heart of the world: rings of stones around a compass.
+// The paved plaza at the origin: rings of stones around a compass.
 
 import { PLAZA_WITHIN } from '../terrain.js';
 import { part, rollAt } from './dice.js';
 import { STONE_TONES } from './palette.js';
 
 const CENTRE = 0.5;                       // tiles: the middle of the tile (0, 0)
-const EDGE = PLAZA_WITHIN + 0.45;         // tiles from the centre to the kerb's outside
+const EDGE = PLAZA_WITHIN + 0.45;         // tiles from the centre to the outside of the kerb
 const RING = 0.78, FIRST_RING = 3.1;      // tiles
 const SALT = 0x91a2a;
 const FULL = Math.PI * 2;
@@ -34,7 +34,7 @@ function disc(ctx, radius, style, down = 0) {
   ctx.fill();
 }
 
-/** One ring of paving stones; each takes one of a few tones by its own chance. */
+/** Paint one ring of paving stones; each has one of a few tones, picked by its position. */
 function stones(ctx, ring, radius) {
   const count = Math.round(FULL * radius / 1.05), step = FULL / count, gap = 0.07 / radius;
   const width = Math.min(RING - 0.08, EDGE - 0.46 - radius + RING / 2);
@@ -54,7 +54,7 @@ function stones(ctx, ring, radius) {
   });
 }
 
-/** A compass of coloured stone: north up, its long points along the four paths. */
+/** Paint a compass of coloured stone: north is up, and its long points lie along the four paths. */
 function compass(ctx) {
   disc(ctx, 2.62, STONE_TONES.ink);
   disc(ctx, 2.5, STONE_TONES.gold);
@@ -73,7 +73,7 @@ function compass(ctx) {
   disc(ctx, 0.24, STONE_TONES.gold);
 }
 
-/** One point of the star in two halves, light and dark. */
+/** Paint one point of the star in two halves, light and dark. */
 function point(ctx, turn, length, width, light, dark) {
   ctx.save();
   ctx.rotate(turn);

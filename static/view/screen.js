@@ -1,15 +1,15 @@
-// From tiles to device pixels. All is reckoned from the tile that the camera is in, so nothing
-// trembles far from the origin, and everything lands on whole pixels, so nothing blurs.
+// Converts tiles to device pixels. Everything is computed from the tile that the camera is in, so that
+// nothing trembles far from the origin. Everything lies on whole pixels, so that nothing blurs.
 
 export class Screen {
   constructor() {
-    /** Device px a tile, and of the screen. */
+    /** Device px per tile, and the size of the screen in device px. */
     this.tile = this.width = this.height = 0;
-    /** The tile that the camera is in, and the device px of its corner. */
+    /** The tile that the camera is in, and the position of its corner in device px. */
     this.baseX = this.baseY = this.left = this.top = 0;
   }
 
-  /** Look from `camera` (tiles) at `tile` device px a tile, on width x height device px. */
+  /** Look from `camera` (tiles) with `tile` device px per tile, on width x height device px. */
   look(camera, tile, width, height) {
     this.tile = tile;
     this.width = width;
@@ -20,7 +20,7 @@ export class Screen {
     this.top = Math.floor(height / 2) - Math.round((camera.y - this.baseY) * tile);
   }
 
-  /** Device px of a place in tiles. */
+  /** Return the device px of a place in tiles. */
   x(tiles) {
     return Math.round((tiles - this.baseX) * this.tile) + this.left;
   }
@@ -29,7 +29,7 @@ export class Screen {
     return Math.round((tiles - this.baseY) * this.tile) + this.top;
   }
 
-  /** The place in tiles under a device px. */
+  /** Return the place in tiles under a device px. */
   tilesX(px) {
     return this.baseX + (px - this.left) / this.tile;
   }

@@ -1,4 +1,4 @@
-// What walkers say: white bubbles with a tail, above everything and inside the screen.
+// What walkers say, in white bubbles with a tail, above everything else and inside the screen.
 
 import { canvasOf, contextOf } from './sprite.js';
 import { FONT, isRightToLeft, widthOf, wrap } from './text.js';
@@ -8,7 +8,7 @@ const WIDEST = 230;                       // css px of text
 const PAD_X = 12, PAD_Y = 7, TAIL = 8, ROUND = 12, SHADE = 3;        // css px
 const FADE_MS = 450, POP_MS = 140;
 const ABOVE = 1.2;                        // tiles from the feet to the tail's tip
-const GAP = 4;                            // css px between bubbles and to the screen's edge
+const GAP = 4;                            // css px between bubbles, and to the screen's edge
 const INK = '#1d2430', PAPER = '#ffffff';
 
 function bubbleOf(text, dpr) {
@@ -46,7 +46,7 @@ export class Speech {
 
   draw(ctx, state, screen, order, dpr) {
     this.count = 0;
-    // From the front to the back, so that the nearest keep their places.
+    // From the front to the back, so that the bubbles of the nearest walkers keep their places.
     for (let i = order.length - 1; i >= 0; i--) {
       const memory = order[i], { walker } = memory, { saying } = walker;
       if (saying === null) {

@@ -1,6 +1,6 @@
-// Off-screen pictures, drawn once and copied every frame.
+// Off-screen pictures, which are drawn once and copied in every frame.
 
-/** An off-screen canvas of whole device pixels. */
+/** Return an off-screen canvas of whole device pixels. */
 export function canvasOf(width, height) {
   const canvas = document.createElement('canvas');
   canvas.width = Math.max(1, Math.ceil(width));
@@ -8,7 +8,7 @@ export function canvasOf(width, height) {
   return canvas;
 }
 
-/** What one draws on a canvas with.
+/** Return the drawing context of a canvas.
  * @param {HTMLCanvasElement} canvas @param {CanvasRenderingContext2DSettings} settings */
 export function contextOf(canvas, settings = {}) {
   const ctx = canvas.getContext('2d', settings);
@@ -17,10 +17,10 @@ export function contextOf(canvas, settings = {}) {
 }
 
 /** @typedef {{ canvas: HTMLCanvasElement, ax: number, ay: number, w: number, h: number }} Sprite  A picture,
- * where its feet are in it, and its size: device px. */
+ * the position of the feet in it, and its size, in device px. */
 
-/** Draw a sprite whose paint(ctx) works in tiles with the origin at the feet. The box is in
- * tiles around that origin; `tile` is device px a tile.
+/** Return a sprite that paint(ctx) draws in tiles, with the origin at the feet. The box is in tiles
+ * around that origin; `tile` is device px per tile.
  * @returns {Sprite} */
 export function spriteOf(tile, { left, top, right, bottom }, paint) {
   const ax = Math.ceil(-left * tile) + 1, ay = Math.ceil(-top * tile) + 1;
@@ -40,9 +40,10 @@ export function oval(ctx, x, y, rx, ry, style, turn = 0) {
   ctx.fill();
 }
 
-/** A map that forgets what was used longest ago once its entries weigh more than `limit`. */
+/** A map that forgets the entries that were used longest ago when all entries together weigh more than
+ * `limit`. */
 export class Lru {
-  /** @param {number} limit @param {((value: any) => void) | null} forget  told what is forgotten */
+  /** @param {number} limit @param {((value: any) => void) | null} forget  called with what is forgotten */
   constructor(limit, forget = null) {
     this.limit = limit;
     this.weight = 0;

@@ -1,16 +1,17 @@
-// Which thing of things.js stands on which tile: trees, bushes, boulders, and what adorns the plaza.
-// Only a look: nothing here stops anyone.
+// Decides which thing of things.js stands on which tile: trees, bushes, boulders, and the things on the
+// plaza. They are only drawn: none of them blocks a walker.
 //
-// A tile picks from a list by its roll modulo the list's length. So a list of another length
-// replants all woods, meadows or rocks of every world, while a thing put in another's place changes
-// only where that one stood. tests/vectors/standing.json shows it; `make vectors` makes it anew.
+// A tile picks from a list by its roll modulo the list's length. So a list of another length replants
+// all woods, meadows or rocks of every world, while replacing one thing by another changes only the
+// tiles where the first one stood. tests/vectors/standing.json shows such changes; `make vectors` makes
+// it again.
 
 import { GRASS, PLAZA_WITHIN, ROCK, SAND, WATER, WOOD } from '../terrain.js';
 import { part, rollAt } from './dice.js';
 import { THINGS } from './things.js';
 
 const SALT = 0x7ee5;
-const CLEAR_OF_PATH = 36;                 // 1/16 tile from a path's middle: no tree nearer
+const CLEAR_OF_PATH = 36;                 // 1/16 tile from a path's middle, where no tree stands
 const CLEARING = PLAZA_WITHIN + 3;        // tiles from the origin without trees
 
 const PLAZA_THINGS = new Map([['0,0', 'waymark']]);
@@ -22,10 +23,11 @@ for (const [x, y] of [[1, 1], [1, -1], [-1, 1], [-1, -1]]) {
   PLAZA_THINGS.set(5 * x + ',' + 5 * y, 'planter');
 }
 
-/** By a thing's name, its index into THINGS plus 1. */
+/** The number of each thing by its name: its index into THINGS plus 1. */
 const NUMBERS = Object.fromEntries(THINGS.map(({ name }, i) => [name, i + 1]));
 const numbersOf = (...names) => names.map((name) => NUMBERS[name]);
-// What a tile picks from: see above before a list becomes longer or shorter.
+// The lists that a tile picks from. Read the beginning of this file before you make one longer or
+// shorter.
 const LEAFY = numbersOf('round0', 'round1', 'round2', 'round0', 'round1', 'tall0', 'tall1',
   'small0', 'small1', 'small2', 'tall2');
 const PINES = numbersOf('pine0', 'pine1', 'pine0', 'pine1', 'small2', 'tall2');
@@ -35,8 +37,9 @@ const MEADOW = numbersOf('round1', 'bush0', 'bush1', 'blossom', 'small1', 'berri
 const BOULDERS = numbersOf('boulder0', 'boulder1', 'boulder2', 'stone', 'boulder1', 'stone',
   'pine1', 'fern');
 
-/** The number of what stands on a tile of the window's piece (0 for nothing, else an index into
- * THINGS plus 1), and into `place` its feet: x and y in tiles from the tile's corner. */
+/** Return the number of the thing on a tile of the window's piece (its index into THINGS plus 1, or 0
+ * for nothing), and write the position of its feet into `place`: x and y in tiles from the tile's
+ * corner. */
 export function standingOn(window, x, y, place) {
   const kind = window.kind(x, y);
   const wx = window.x0 + x, wy = window.y0 + y;
@@ -61,12 +64,12 @@ export function standingOn(window, x, y, place) {
   return chance < 0.022 ? pick(MEADOW) : 0;
 }
 
-/** Pines grow together: in one of four stretches of 24 tiles. */
+/** Say whether pines grow here: they grow in one of four areas of 24 x 24 tiles. */
 function piny(x, y) {
   return (rollAt(Math.floor(x / 24), Math.floor(y / 24), SALT + 1) & 3) === 0;
 }
 
-/** Boulders lie well inside a plateau, where its top is. */
+/** Return the boulder on a tile, or 0. Boulders lie well inside a plateau, on its top. */
 function boulder(window, x, y, chance, pick) {
   if (chance > 0.1) return 0;
   for (let dy = -1; dy <= 2; dy++) {
@@ -75,7 +78,7 @@ function boulder(window, x, y, chance, pick) {
   return window.kind(x - 1, y) === ROCK && window.kind(x + 1, y) === ROCK ? pick(BOULDERS) : 0;
 }
 
-/** Reeds grow in water along a shore of grass. */
+/** Return the reeds on a tile, or 0. They grow in water along a shore of grass. */
 function reeds(window, x, y, chance, place) {
   if (chance > 0.3) return 0;
   place.y = 0.5;

@@ -1,4 +1,4 @@
-// Words on the canvas: measured and drawn once into small pictures, then copied.
+// Words on the canvas. They are measured and drawn once into small pictures, which are then copied.
 
 import { canvasOf, contextOf, Lru } from './sprite.js';
 
@@ -11,12 +11,12 @@ const graphemes = typeof Intl !== 'undefined' && Intl.Segmenter ? new Intl.Segme
 const ruler = contextOf(canvasOf(1, 1));
 const lines = new Lru(MEMORY);
 
-/** The text without line breaks and control signs. */
+/** Return a text without line breaks and control characters. */
 export function plain(text) {
   return String(text).replace(BREAKS, ' ').trim();
 }
 
-/** What a reader sees as single letters: emoji with their joiners stay whole. */
+/** Split a text into what a reader sees as single letters: emoji with their joiners stay whole. */
 function lettersOf(text) {
   return graphemes === null ? Array.from(text)
     : Array.from(graphemes.segment(text), ({ segment }) => segment);
@@ -26,13 +26,14 @@ export function isRightToLeft(text) {
   return RIGHT_TO_LEFT.test(text);
 }
 
-/** Width of a text in css px. */
+/** Return the width of a text in css px. */
 export function widthOf(text, font) {
   ruler.font = font;
   return ruler.measureText(text).width;
 }
 
-/** The text broken into at most `most` lines of `width` css px; what is left out ends in dots. */
+/** Break a text into at most `most` lines of `width` css px. If something is left out, the last line
+ * ends in dots. */
 export function wrap(text, font, width, most) {
   ruler.font = font;
   const fits = (line) => ruler.measureText(line).width <= width;
@@ -60,8 +61,8 @@ export function wrap(text, font, width, most) {
   return rows;
 }
 
-/** A line of text as a picture of w x h device px. `outline` is a colour or null; `size` in css px.
- * The text's middle is the picture's middle. What would be wider than `widest` css px ends in dots.
+/** Return a line of text as a picture of w x h device px. `outline` is a colour or null; `size` is in css
+ * px. The text is centred in the picture. A text wider than `widest` css px is cut and ends in dots.
  * @param {string} text
  * @param {{ size: number, weight?: number, colour: string, outline?: string | null, dpr: number,
  *   widest?: number }} look
@@ -75,7 +76,7 @@ export function textOf(text, { size, weight = 700, colour, outline = null, dpr,
   const font = weight + ' ' + size + 'px ' + FONT;
   const edge = outline === null ? 1 : 3;
   if (widest < Infinity) [text = ''] = wrap(text, font, widest, 1);
-  // One letter can be wider than all the room there is: it is cut off.
+  // A single letter can be wider than the room for it: it is cut off.
   const w = Math.ceil((Math.min(widthOf(text, font), widest) + 2 * edge) * dpr);
   const h = Math.ceil((size * 1.35 + 2 * edge) * dpr);
   const canvas = canvasOf(w, h), ctx = contextOf(canvas);

@@ -1,11 +1,11 @@
-// The pictures of all things that stand: trees, bushes, boulders, reeds, lamps. In tiles with the
-// origin at the feet; three flat shades each, no outlines. Which of them stands where is decided
-// in standing.js: a thing that is on none of its lists is never seen.
+// The pictures of all things that stand: trees, bushes, boulders, reeds, lamps. They are drawn in tiles,
+// with the origin at the feet, in three flat shades each and without outlines. standing.js decides
+// which of them stands where: a thing that is on none of its lists is never shown.
 
 import { BLOSSOM, LEAVES, ROCK_TONES, TRUNK, TRUNK_LIGHT } from './palette.js';
 import { oval } from './sprite.js';
 
-/** Overlapping discs [x, y, r] as one shape, moved by (dx, dy) and scaled about its middle. */
+/** Draw overlapping discs [x, y, r] as one shape, moved by (dx, dy) and scaled about its middle. */
 function discs(ctx, list, style, dx = 0, dy = 0, grow = 0) {
   ctx.fillStyle = style;
   ctx.beginPath();
@@ -28,7 +28,7 @@ function trunk(ctx, width, height) {
   ctx.fillRect(-width / 2, -height, width * 0.35, height - 0.06);
 }
 
-/** A crown of discs in three shades with the light from the upper left. */
+/** Draw a crown of discs in three shades, with the light from the upper left. */
 function crown(ctx, list, { dark, middle, light }) {
   discs(ctx, list, dark);
   ctx.save();
@@ -50,7 +50,7 @@ const TALL = [[0, -1.72, 0.36], [0, -1.36, 0.46], [-0.06, -1.02, 0.5], [0.1, -0.
 const BUSH = [[-0.26, -0.24, 0.26], [0.24, -0.24, 0.26], [0, -0.36, 0.32]];
 
 function tree(name, list, width, height, leaves, shadow) {
-  // As tight as can be: what is empty is copied too, each time something stands behind the tree.
+  // The box is as tight as possible: its empty parts are copied too, each time a walker is behind it.
   const half = Math.max(...list.map(([x, , r]) => Math.abs(x) + r)) + 0.03;
   const top = Math.min(...list.map(([, y, r]) => y - r)) - 0.03;
   return {
@@ -217,7 +217,7 @@ const planter = {
   },
 };
 
-/** A post with arms along the four paths and a pennant: the middle of the world. */
+/** Draw the signpost in the middle of the world: arms along the four paths, and a pennant. */
 const waymark = {
   name: 'waymark', shadow: 0.3, box: { left: -1.1, top: -3.1, right: 1.1, bottom: 0.15 },
   paint(ctx) {

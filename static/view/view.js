@@ -1,4 +1,4 @@
-// Draws the state as one frame: ground, then what lies on it, then walkers, then words.
+// Draws the state as one frame: first the ground, then what lies on it, then walkers, then words.
 
 import { Butterflies } from './butterflies.js';
 import { Ground } from './ground.js';
@@ -13,24 +13,24 @@ import { Vignette } from './vignette.js';
 import { Water } from './water.js';
 
 const TILE = 32, SMALL_TILE = 27;         // css px: desktops, phones
-const SMALL_SCREEN = 500;                 // css px of the shorter side
-const MOST_COLS = 64, MOST_ROWS = 40;     // tiles that a screen shows
-const MOST_PIXELS = 9e6;                  // device px of the canvas
-const BUILD_MS = 3;                       // ms a frame for painting ground
-const FIRST_BUILD_MS = 40;                // ms, on the frame after a jump
+const SMALL_SCREEN = 500;                 // css px of the shorter side of a small screen
+const MOST_COLS = 64, MOST_ROWS = 40;     // most tiles that a screen shows
+const MOST_PIXELS = 9e6;                  // most device px of the canvas
+const BUILD_MS = 3;                       // ms that a frame may spend on painting ground
+const FIRST_BUILD_MS = 40;                // ms, in the frame after a jump
 const ZOOM_MS = 260;
-const TOUCH_REACH = 14;                   // css px that a finger may miss a walker by
-const WORDS_GROW = 0.6;                   // share of a larger tile's growth that words take part in
-const LEAP = 8;                           // tiles: the camera that moves farther in a frame jumped
-const OVERLAY_BODIES = 1.5;               // walkers are drawn larger than true in the overlay
+const TOUCH_REACH = 14;                   // css px by which a finger may miss a walker
+const WORDS_GROW = 0.6;                   // if tiles are larger, words grow by this share of it
+const LEAP = 8;                           // tiles: a camera that moves farther in a frame jumps
+const OVERLAY_BODIES = 1.5;               // factor by which walkers are larger in the overlay
 
-/** Css px a tile on a screen of that size. */
+/** Return the css px per tile on a screen of that size. */
 export function tileSize(cssWidth, cssHeight) {
   const tile = Math.min(cssWidth, cssHeight) < SMALL_SCREEN ? SMALL_TILE : TILE;
   return Math.max(tile, Math.ceil(cssWidth / MOST_COLS), Math.ceil(cssHeight / MOST_ROWS));
 }
 
-/** One scale at which the world is drawn, in whole device px a tile. */
+/** One scale at which the world is drawn, in whole device px per tile. */
 class Scale {
   constructor(terrain, tile, bodyTile) {
     this.tile = tile;
@@ -50,17 +50,17 @@ export class View {
     this.nameTags = new NameTags();
     this.speech = new Speech();
     this.last = { now: -Infinity, x: NaN, y: NaN };
-    this.dpr = 1;                         // device px a css px,
-    this.wordDpr = 1;                     // and for words
-    this.zoom = 0;                        // 0 as usual .. 1 the overlay's distance
+    this.dpr = 1;                         // device px per css px,
+    this.wordDpr = 1;                     // and the same for words
+    this.zoom = 0;                        // 0 (as usual) .. 1 (the distance of the overlay)
     this.normal = new Scale(terrain, TILE, TILE);
-    /** @type {Scale | null} The overlay's, while that is to be seen. */
+    /** @type {Scale | null} The scale of the overlay, while it is shown. */
     this.wide = null;
     this.walkers = new Walkers(TILE);
     this.vignette = new Vignette(canvas.width, canvas.height);
   }
 
-  /** Css px, and device px a css px. */
+  /** The size is in css px; `dpr` is device px per css px. */
   resize(cssWidth, cssHeight, dpr) {
     const most = Math.sqrt(MOST_PIXELS / (cssWidth * cssHeight));
     const tile = Math.max(4, Math.round(tileSize(cssWidth, cssHeight) * Math.min(dpr, most)));
@@ -75,19 +75,19 @@ export class View {
     this.nameTags.placed = -Infinity;
   }
 
-  /** Css px a tile as it is drawn now; the overlay looks from farther away. */
+  /** Css px per tile as it is drawn now; the overlay shows the world from farther away. */
   get tile() {
     return this.#tileNow() / this.dpr;
   }
 
-  /** The css px of a place in tiles. */
+  /** Return the css px of a place in tiles. */
   pointOf({ camera }, x, y) {
     const tile = this.tile;
     return { x: (x - camera.x) * tile + this.canvas.width / this.dpr / 2,
       y: (y - camera.y) * tile + this.canvas.height / this.dpr / 2 };
   }
 
-  /** The place in tiles under a css px. */
+  /** Return the place in tiles under a css px. */
   tileAt({ camera }, cssX, cssY) {
     const tile = this.tile;
     return { x: camera.x + (cssX - this.canvas.width / this.dpr / 2) / tile,
@@ -125,7 +125,7 @@ export class View {
     last.y = state.camera.y;
   }
 
-  /** Draw another ground from now on. */
+  /** Draw another terrain from now on. */
   #moveTo(terrain) {
     this.terrain = terrain;
     this.normal = new Scale(terrain, this.normal.tile, this.normal.tile);
@@ -143,7 +143,7 @@ export class View {
     this.nameTags.draw(ctx, state, screen, walkers.order, wordDpr, elapsed);
   }
 
-  /** Ease towards the overlay's distance and back. */
+  /** Move gradually to the overlay's distance and back. */
   #moveZoom(state, elapsed) {
     const on = state.overlay !== null;
     if (on && this.wide === null) {
@@ -162,7 +162,7 @@ export class View {
     return this.normal.tile * (this.wide.tile / this.normal.tile) ** ease;
   }
 
-  /** The id of the walker under a css px, or null. */
+  /** Return the id of the walker under a css px, or null. */
   walkerAt(cssX, cssY) {
     return this.walkers.at(cssX * this.dpr, cssY * this.dpr, TOUCH_REACH * this.dpr);
   }

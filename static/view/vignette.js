@@ -1,14 +1,16 @@
-// A faint darkening of the corners. On the canvas and not the page, where it would be blended over
-// every pixel of every frame: the middle is left alone.
+// Darkens the corners a little. It does so on the canvas: an element of the page would be blended over
+// every pixel in every frame, while this leaves out the middle.
 
 import { canvasOf, contextOf } from './sprite.js';
 
-const FROM = 0.72;                        // of the way from the middle to a corner
+const FROM = 0.72;                        // part of the way from the middle to a corner, from
+                                          // which on it is darker
 const DARKEST = 0.24;
-const CORNER = 0.43;                      // of the screen's sides that a corner's picture covers
+const CORNER = 0.43;                      // part of the screen's sides that a corner's picture
+                                          // covers
 
 export class Vignette {
-  /** Sides of the screen in device px. */
+  /** Take the size of the screen in device px. */
   constructor(width, height) {
     this.width = width;
     this.height = height;

@@ -1,33 +1,34 @@
-// Walkers: sorted by their feet, put together from sprites, eased in the drawing only.
+// Draws the walkers: sorts them by their feet, and puts them together from sprites. Their movements are
+// eased here, and only in the drawing.
 
 import { faceOf } from '../faces.js';
 import { Bodies, STEPS, XRAY } from './body.js';
 
-const TURN_MS = 90;                       // time constant of eyes turning
-const STRIDE = 1.5;                       // tiles of a double step
+const TURN_MS = 90;                       // ms: the time constant with which eyes turn
+const STRIDE = 1.5;                       // length of a double step in tiles
 const BOB = 0.07;                         // tiles
 const BLINK_EVERY = 4600, BLINK_MS = 130;
-const JUMP = 2;                           // tiles in a frame: a jump, not a step
-const MARGIN = 2;                         // tiles beyond the screen where walkers still count
-const FORGET_AFTER = 1000;                // ms unseen
+const JUMP = 2;                           // tiles: a longer way in one frame is a jump
+const MARGIN = 2;                         // tiles beyond the screen in which walkers are drawn
+const FORGET_AFTER = 1000;                // ms without being seen
 const TAU = Math.PI * 2;
 
 /**
- * What the drawing remembers of one walker.
+ * What is kept from frame to frame for one walker.
  * @typedef {object} Memory
  * @property {import('../state.js').Walker} walker
  * @property {ReturnType<typeof faceOf>} face
- * @property {number} x          tiles, in the last frame
+ * @property {number} x          position in the last frame, in tiles
  * @property {number} y
- * @property {number} stride     0 .. 1, of a double step
+ * @property {number} stride     0 .. 1: the part of a double step that is done
  * @property {number} lookX      -1 .. 1, eased
  * @property {number} lookY
  * @property {number} pace       0 (standing) .. 1 (walking), eased
- * @property {number} seen       performance time, ms
- * @property {number} px         device px of its feet
+ * @property {number} seen       performance time, ms, when it was last in the state
+ * @property {number} px         position of its feet, in device px
  * @property {number} py
- * @property {number} rank       the lower, the sooner its name gets a place
- * @property {boolean} named     its name has a place
+ * @property {number} rank       names with a lower rank are placed first
+ * @property {boolean} named     true if its name has a place
  * @property {number} nameAlpha  0 .. 1
  * @property {{ canvas: HTMLCanvasElement, w: number, h: number } | null} name  its picture
  * @property {string} nameText   what the picture was made from
@@ -46,11 +47,11 @@ function newMemory(walker) {
 }
 
 export class Walkers {
-  /** `tile` is in device px. */
+  /** `tile` is device px per tile. */
   constructor(tile) {
-    /** @type {Map<number, Memory>} By the player's id. */
+    /** @type {Map<number, Memory>} By player id. */
     this.memories = new Map();
-    /** @type {Memory[]} Who is in view, from the farthest to the nearest. */
+    /** @type {Memory[]} Those in view, from the farthest to the nearest. */
     this.order = [];
     this.swept = 0;
     this.tile = tile;
@@ -62,7 +63,8 @@ export class Walkers {
     this.bodies = new Bodies(tile);
   }
 
-  /** Move on to this frame: who is in view, where on the screen, sorted by feet. */
+  /** Find out for this frame which walkers are in view and where on the screen, and sort them by
+   * their feet. */
   follow(state, screen, elapsed) {
     const { order, memories } = this, turn = state.still ? 1 : 1 - Math.exp(-elapsed / TURN_MS);
     const margin = MARGIN * this.tile;
@@ -87,8 +89,8 @@ export class Walkers {
     if (state.now - this.swept > FORGET_AFTER) this.#sweep(state.now);
   }
 
-  /** Walkers stand still against the ground to the pixel; one's own against the camera, since
-   * both move together. */
+  /** Compute where a walker's feet are. Walkers that stand do not move against the ground by a pixel;
+   * the own walker does not against the camera, because both move together. */
   #place(memory, walker, state, screen) {
     if (walker.own) {
       memory.px = Math.floor(screen.width / 2)
@@ -108,7 +110,7 @@ export class Walkers {
     }
   }
 
-  /** Draw all in order; `ground` draws again what stands before them. */
+  /** Draw all walkers in order; `ground` draws again the things that stand in front of them. */
   draw(ctx, state, screen, ground) {
     for (const memory of this.order) {
       const { walker, px, py } = memory, { bodies } = this;
@@ -146,14 +148,15 @@ export class Walkers {
       y - eyes.ay + Math.round(lookY * 0.055 * tile));
   }
 
-  /** The walker nearest to a device px, forgiving by `reach` px: an id, or null. */
+  /** Return the id of the walker nearest to a device px and at most `reach` px away, or null. */
   at(px, py, reach) {
     let best = null, least = Infinity;
     for (const { walker, px: x, py: y } of this.order) {
       const middle = y - 0.55 * this.tile;
       const dx = Math.max(0, Math.abs(px - x) - 0.3 * this.tile);
       const dy = Math.max(0, Math.abs(py - middle) - 0.5 * this.tile);
-      // Of several under the finger the nearer centre wins; the own walker only if alone.
+      // Of several walkers under the finger the one with the nearest centre wins; the own walker only
+      // if there is no other.
       const away = Math.hypot(dx, dy);
       const cost = away * 10 + Math.hypot(px - x, py - middle) + (walker.own ? 1000 : 0);
       if (away <= reach && cost < least) {
@@ -165,7 +168,7 @@ export class Walkers {
   }
 }
 
-/** Sorting what is nearly sorted already. Equal feet keep the order of ids. */
+/** Sort by feet what is nearly sorted already. Walkers with equal feet are in the order of ids. */
 function sortByFeet(order) {
   for (let i = 1; i < order.length; i++) {
     const memory = order[i];
@@ -194,7 +197,7 @@ function drawRing(ctx, state, px, py, tile) {
   }
 }
 
-/** The sign of someone whose connection is lost: z z, rising. */
+/** Draw the sign of a dimmed walker: z z, rising. */
 function drawSleep(ctx, state, memory, tile) {
   const { px, py, walker } = memory;
   ctx.lineJoin = 'round';

@@ -1,4 +1,4 @@
-// Light that plays on open water: the one thing of the ground that moves.
+// Light that glints on open water: the only part of the ground that moves.
 
 import { WATER_TONES } from './palette.js';
 import { spriteOf } from './sprite.js';
@@ -18,7 +18,7 @@ export class Water {
       ctx.quadraticCurveTo(half / 2, -0.14, half, 0);
       ctx.stroke();
     }));
-    this.now = 0;                         // of CYCLE
+    this.now = 0;                         // in CYCLEs
     this.drift = 0;                       // device px
     this.visit = (piece, x, y) => this.#drawPiece(piece, x, y);
   }

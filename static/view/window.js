@@ -1,27 +1,27 @@
-// A window of terrain: what one piece of ground needs to know, its own tiles and some around.
+// A window of terrain: the tiles of one piece of ground, and some around it that the piece depends on.
 
 import { BRIDGE, CHUNK, DEEP_BELOW, PATH, PATH_WITHIN, PLAZA, ROCK, ROCK_FROM, SAND_BELOW,
   WATER_BELOW, WOOD_FROM } from '../terrain.js';
 import { outline } from './contour.js';
 
-export const PAD = 4;                     // tiles around a piece that its borders depend on
+export const PAD = 4;                     // tiles around a piece on which its borders depend
 
-const PATH_WEIGHT = 60;                   // heights that 1/16 tile of path distance counts for
-const WORN_WITHIN = 13;                   // 1/16 tile from the middle: where feet wore the path
+const PATH_WEIGHT = 60;                   // the height that 1/16 tile of path distance counts for
+const WORN_WITHIN = 13;                   // 1/16 tile from the middle, where a path is worn
 const DRY_FROM = WATER_BELOW + 0.16 * (SAND_BELOW - WATER_BELOW);
 const SUNNY_BELOW = 24500, LUSH_FROM = 31000;        // woods, on meadows
 const MOSS_BELOW = 26000;                            // woods, on rock
 
-/** The tiles x0 - PAD .. x0 + tiles + PAD - 1 and the same way down. Reused from piece to piece:
- * read it before the next look(). */
+/** The tiles x0 - PAD .. x0 + tiles + PAD - 1, and the same downwards. It is used again for the next
+ * piece: read it before the next look(). */
 export class Window {
   /** For pieces of `tiles` x `tiles` tiles. */
   constructor(terrain, tiles) {
     const side = tiles + 2 * PAD, size = side * side;
     this.terrain = terrain;
     this.tiles = tiles;
-    this.side = side;                     // tiles of a row of each of the fields
-    this.x0 = this.y0 = 0;                // the piece's corner, in tiles
+    this.side = side;                     // number of tiles in a row of each field
+    this.x0 = this.y0 = 0;                // corner of the piece, in tiles
     this.kinds = new Uint8Array(size);
     this.heights = new Uint16Array(size);
     this.woods = new Uint16Array(size);
@@ -58,7 +58,7 @@ export class Window {
     }
   }
 
-  /** The kind of the tile (x, y) tiles from the piece's corner; -PAD and up. */
+  /** Return the kind of the tile (x, y), counted from the piece's corner, from -PAD on. */
   kind(x, y) {
     return this.kinds[(y + PAD) * this.side + x + PAD];
   }
@@ -75,11 +75,11 @@ export class Window {
     return this.paths[(y + PAD) * this.side + x + PAD];
   }
 
-  /** The outlines of all kinds in tiles from the piece's corner. */
+  /** Return the outlines of all kinds of ground, in tiles from the piece's corner. */
   outlines() {
     return {
       water: this.#above(this.heights, DEEP_BELOW, 0.1, 0.9),
-      // The shore lies a little out in the water, so that nobody's feet look wet on sand.
+      // The shore lies a little out in the water, so that feet on sand do not look wet.
       land: this.#above(this.heights, WATER_BELOW, 0.48, 0.64),
       dry: this.#above(this.heights, DRY_FROM, 0.05, 0.95),
       grass: this.#above(this.heights, SAND_BELOW, 0.2, 0.8),

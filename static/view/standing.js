@@ -78,7 +78,7 @@ function boulder(window, x, y, chance, pick) {
   return window.kind(x - 1, y) === ROCK && window.kind(x + 1, y) === ROCK ? pick(BOULDERS) : 0;
 }
 
-/** Return the reeds on a tile, or 0. They grow in water along a shore of grass. */
+/** Return the reeds on a tile, or 0. They grow in water, south of sand or grass. */
 function reeds(window, x, y, chance, place) {
   if (chance > 0.3) return 0;
   place.y = 0.5;

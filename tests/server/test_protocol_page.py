@@ -124,7 +124,7 @@ NUMBERS = [
     ("nodes", f"at most once in {heard.FULL_STATE_EVERY} ms"),
     ("nodes", f"answered, or after {replicas.READY_AFTER} ms"),
     ("nodes", f"not come back within {heard.ECHO_WITHIN} ms"),
-    ("nodes", f"unheard for {seconds(peers.DEAD_AFTER)} is dead"),
+    ("nodes", f"no heartbeat for {seconds(peers.DEAD_AFTER)} is dead"),
     ("nodes", f"its own heartbeat within {seconds(peers.FRESH)}"),
     ("nodes", f"its residents are kept for {seconds(peers.GONE_AFTER)}"),
     ("nodes", f"over {seconds(peers.CLOCK_WINDOW)} of a node's heartbeats"),

@@ -1,4 +1,4 @@
-"""Tells in one sentence which package is missing. It imports nothing but what comes with Python."""
+"""Says in one sentence which package is missing. It never imports more than comes with Python."""
 
 import sys
 from collections.abc import Iterator
@@ -7,13 +7,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 
-#: How many of these blocks are open. The outermost one is the command's, and tells.
+#: How many `packages` blocks are open. The outermost one is the command's, and prints the sentence.
 _open = 0
 
 
 @contextmanager
 def packages(target: str) -> Iterator[None]:
-    """End the process with a sentence where an import finds no package; `make target` gets it."""
+    """End the process with a sentence if an import in the block finds no package.
+
+    `make TARGET` installs the packages.
+    """
     global _open
     _open += 1
     try:
@@ -21,7 +24,7 @@ def packages(target: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         name = str(error.name).partition(".")[0]
         if _open > 1 or (ROOT / name).exists():
-            # One of our own folders: the fault is ours, and the traceback tells where.
+            # The missing module is one of this project's: the traceback says where it is imported.
             raise
         sys.exit(
             f"flatlands: the package {name} is not installed for {sys.executable}: run "

@@ -1,5 +1,5 @@
 """The rules of the world: squares, interest, tracks, terrain, replicas.
 
-Pure: nothing in here reads a clock, draws a random number, opens a file or knows gevent. Time is
-an argument in whole milliseconds, positions are whole numbers of 1/1024 tile.
+They are pure: nothing in here ever reads a clock, draws a random number, opens a file or knows
+gevent. Times are arguments in whole milliseconds; positions are whole numbers of 1/1024 tile.
 """

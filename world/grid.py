@@ -1,23 +1,23 @@
 """The grid of squares, and interest: which squares a viewport holds.
 
-Every square is a channel of the broker. It never knows who is in a square.
+Every square has a channel at the broker. This module never knows which players are in a square.
 """
 
 from typing import NamedTuple
 
 from world.track import UNIT, Track, passing
 
-#: Tiles a side, unless the world is told otherwise, and the sides it may be told.
+#: The default length of a square's side in tiles, and the lengths that a world may have.
 SIDE = 16
 SIDES = range(8, 65)
 
-#: The margins, as shares of a side: a square is held once the viewport grown by the lead touches
-#: it, and let go once the viewport grown by the drop margin does not. Between the two, somebody
-#: who walks to and fro on a border changes nothing.
+#: The two margins around a viewport are a side divided by these. A square is held once the viewport
+#: and the lead margin touch it, and let go once the viewport and the larger drop margin do not. So
+#: a player that walks to and fro on a border changes nothing.
 LEAD_SHARE = 4
 DROP_SHARE = 2
 
-#: Tiles that a viewport may show: it is clamped to these.
+#: The least and the most tiles that a viewport may show: others are clamped.
 WIDTHS = (8, 96)
 HEIGHTS = (8, 64)
 
@@ -25,7 +25,7 @@ Square = tuple[int, int]
 
 
 class Rect(NamedTuple):
-    """Squares from column c0 to c1 and row r0 to r1, both included: what is held at a time."""
+    """The squares from column c0 to c1 and from row r0 to r1, all included."""
 
     c0: int
     r0: int
@@ -43,21 +43,21 @@ class Rect(NamedTuple):
 
 
 class Viewport(NamedTuple):
-    """How far a screen shows to each side of its player, in units."""
+    """How far a screen shows to each side of its player, in units of 1/1024 tile."""
 
     half_width: int
     half_height: int
 
 
 def viewport(width: int, height: int) -> Viewport:
-    """Return the viewport of a screen that shows `width` x `height` tiles, clamped."""
+    """Return the viewport of a screen of `width` x `height` tiles, clamped to the limits."""
     width = min(max(width, WIDTHS[0]), WIDTHS[1])
     height = min(max(height, HEIGHTS[0]), HEIGHTS[1])
     return Viewport(width * UNIT // 2, height * UNIT // 2)
 
 
 class Grid:
-    """Squares of `side` tiles."""
+    """A grid of squares with sides of `side` tiles."""
 
     def __init__(self, side: int = SIDE) -> None:
         if side not in SIDES:
@@ -68,13 +68,13 @@ class Grid:
         self.drop = self.span // DROP_SHARE
 
     def square(self, x: int, y: int) -> Square:
-        """Return the square that a position lies in."""
+        """Return the square in which the position (x, y), in units, lies."""
         return x // self.span, y // self.span
 
     def held(self, before: Rect | None, x: int, y: int, view: Viewport) -> Rect:
-        """Return what a screen around (x, y) holds that held `before`.
+        """Return the squares that a screen around (x, y) holds, if it held `before` until now.
 
-        Columns and rows are kept apart, so the held squares are always a rectangle.
+        Columns and rows are decided separately, so the held squares are always a rectangle.
         """
         c0, c1 = self._hold(x, view.half_width, before and (before.c0, before.c1))
         r0, r1 = self._hold(y, view.half_height, before and (before.r0, before.r1))
@@ -91,9 +91,12 @@ class Grid:
     def next_change(
         self, track: Track, square: Square, held: Rect | None, view: Viewport | None
     ) -> int | None:
-        """Return the first time at which a walker on `track` leaves `square`, or its screen holds
-        other squares than `held`; None when the track ends before. Without a screen, only the
-        square counts."""
+        """Return the time in ms at which a player on `track` first leaves `square`, or its screen
+        first holds other squares than `held`.
+
+        Returns None if the track ends before that. Without a screen (`held` or `view` is None),
+        only the square counts.
+        """
         x, y, dx, dy, start, duration = track
         soonest = None
         if dx:
@@ -113,7 +116,11 @@ class Grid:
     def _borders(
         self, up: bool, at: int, half: int | None, held: tuple[int, int] | None
     ) -> int:
-        """Return the position along one axis at which something changes first."""
+        """Return the position along one axis, in units, at which something changes first.
+
+        `up`: the track goes towards higher positions. `at` is the column or row, `half` half the
+        viewport's size, and `held` the first and last held column or row.
+        """
         span = self.span
         if up:
             border = (at + 1) * span

@@ -1,13 +1,14 @@
-"""Terrain as a function of the world's seed and a tile: no file, no bytes on the wire.
+"""Terrain as a function of the world's seed and a tile: it needs no file, and is never sent.
 
 static/terrain.js is this module's twin; tests/vectors/terrain.json holds both to the same digits.
 Only + - *, floor division and 32-bit multiplication are used, so that both languages agree. It
-never uses a float, and keeps nothing but a bounded cache.
+never uses a float, and keeps nothing except a bounded cache.
 
-The ground comes from three layers. Value noise over lattices of 64, 32 and 16 tiles makes the
-height: low is water, high is rock. A second noise makes woods of the grass between. A grid of
-waypoints, one a cell of 64 tiles, joined to its neighbours and bent by a third noise, makes the
-paths, which go over everything: whoever follows them can walk on for ever.
+The ground has three layers. Value noise over lattices of 64, 32 and 16 tiles makes the height: low
+ground is water, high ground is rock. A second noise turns some of the grass between into woods. A
+grid of waypoints, one in each cell of 64 tiles, makes the paths: each waypoint is joined to its
+neighbours, and a third noise bends the paths. They lead over everything, so a player that follows
+them can walk on for ever.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,20 +17,20 @@ from math import isqrt
 
 DEEP, WATER, SAND, GRASS, WOOD, ROCK, PATH, BRIDGE, PLAZA = range(9)
 
-#: What nobody can stand on.
+#: The kinds of tiles that nobody can stand on.
 BLOCKED = frozenset((DEEP, WATER, ROCK))
 
-#: Tiles a side of the pieces that terrain is made in (not the squares of interest).
+#: The side, in tiles, of the pieces in which terrain is computed. (They are no squares.)
 CHUNK = 16
 
 #: Tiles from -LIMIT to LIMIT - 1 have ground; all beyond is deep water.
 LIMIT = 2**30
 
-#: Chunks kept by one Terrain: about 500 bytes each.
+#: Chunks that one Terrain keeps, of about 500 bytes each.
 CACHED_CHUNKS = 8192
 
-#: The blocked tiles of a chunk as one number: bit y * CHUNK + x. _BOX[h][w] is a box of w + 1 by
-#: h + 1 tiles in the first corner of one.
+#: The blocked tiles of a chunk are one number, with bit y * CHUNK + x for each tile. _BOX[h][w] is
+#: the number of a box of w + 1 by h + 1 tiles in the first corner.
 _BLOCKED_DIGIT = bytes(ord("1") if kind in BLOCKED else ord("0") for kind in range(256))
 _BOX = [
     [sum((2 << w) - 1 << y * CHUNK for y in range(h + 1)) for w in range(CHUNK)]
@@ -41,16 +42,16 @@ DEEP_BELOW, WATER_BELOW, SAND_BELOW, ROCK_FROM = 19500, 23500, 25500, 43500
 WOOD_FROM = 35000
 MEADOW = 33000
 
-#: A path's half width and the farthest distance that is told, in 1/16 tile.
+#: Half the width of a path, and the largest distance to one that is computed, in 1/16 tile.
 PATH_WITHIN, PATH_FAR = 24, 160
 
 CELL = 64  # tiles between waypoints
-STRAY = 20  # tiles that a waypoint may lie from the middle of its cell
-WARP = 96  # 1/16 tile: how far the bending noise moves a path, at most
+STRAY = 20  # tiles: how far a waypoint may be from the middle of its cell, along each axis
+WARP = 96  # 1/16 tile: how far the bending noise moves a path at most
 
 PLAZA_WITHIN = 7  # tiles
-CLEARING = 12  # tiles around the origin that are meadow ...
-CLEARING_ENDS = 44  # ... and where the land has become itself
+CLEARING = 12  # tiles from the origin within which all is meadow ...
+CLEARING_ENDS = 44  # ... and from which on nothing is changed for the meadow
 
 _MASK = 0xFFFFFFFF
 
@@ -74,13 +75,13 @@ _SMOOTH = {length: _smooth(length) for length in (16, 32, 64)}
 class Terrain:
     """The ground of one world.
 
-    `seed` is any integer; its low 32 bits count.
+    `seed` is any integer; only its low 32 bits count.
     """
 
     def __init__(self, seed: int) -> None:
         self.seed = seed & _MASK
         self._salts = [hash32(self.seed + hash32(layer)) for layer in range(1, 9)]
-        #: The kinds of a chunk's tiles, and which are blocked.
+        #: Chunk -> the kinds of its tiles, and the number that says which are blocked.
         self._chunks: dict[tuple[int, int], tuple[bytes, int]] = {}
 
     def kind(self, x: int, y: int) -> int:
@@ -94,7 +95,7 @@ class Terrain:
         return bits >> y % CHUNK * CHUNK + x % CHUNK & 1 == 1
 
     def free(self, x0: int, y0: int, x1: int, y1: int) -> bool:
-        """Say whether no tile is blocked from column x0 to x1, row y0 to y1, both included."""
+        """Say whether no tile is blocked from column x0 to x1 and row y0 to y1, all included."""
         first, last = (x0 // CHUNK, y0 // CHUNK), (x1 // CHUNK, y1 // CHUNK)
         keys: Iterable[tuple[int, int]] = (first,)
         if first != last:
@@ -119,7 +120,7 @@ class Terrain:
         if len(self._chunks) >= CACHED_CHUNKS:
             del self._chunks[next(iter(self._chunks))]
         kinds = bytes(kind for kind, *_ in self.fields(*key))
-        # The first tile is the last digit.
+        # The first tile is the lowest bit, and so the last digit.
         chunk = self._chunks[key] = kinds, int(kinds.translate(_BLOCKED_DIGIT)[::-1], 2)
         return chunk
 
@@ -168,8 +169,11 @@ class Terrain:
         return hash32(hash32(x * 0x9E3779B1 + self._salts[layer]) + y * 0x85EBCA77)
 
     def _noise(self, layer: int, length: int, left: int, top: int) -> list[int]:
-        """Return value noise (0..65535) of a chunk over a lattice of `length` tiles, a multiple
-        of CHUNK, so that one chunk has one set of corners."""
+        """Return value noise (0..65535) for each tile of a chunk, over a lattice of `length` tiles.
+
+        `length` is a multiple of CHUNK, so that a whole chunk lies between four corners. `left` and
+        `top` are the chunk's first column and row.
+        """
         smooth = _SMOOTH[length]
         i, j = left // length, top // length
         x0, y0 = left - i * length, top - j * length
@@ -184,7 +188,7 @@ class Terrain:
         ]
 
     def waypoint(self, i: int, j: int) -> tuple[int, int]:
-        """Return the tile that paths meet at in cell (i, j); (0, 0) has the origin."""
+        """Return the tile at which paths meet in cell (i, j); in cell (0, 0) it is the origin."""
         if i == 0 and j == 0:
             return 0, 0
         h = self._hash(5, i, j)
@@ -196,8 +200,8 @@ class Terrain:
     def _edges(self, i: int, j: int) -> Iterator[tuple[int, int, int, int]]:
         """Yield the paths, as tiles (x0, y0, x1, y1), that may pass through cell (i, j).
 
-        All neighbours in a row are joined. In even columns, all neighbours in a column; in odd
-        ones half of them: the whole stays connected and looks less like a grid.
+        All neighbours in a row are joined. Neighbours in a column are all joined in even columns,
+        and half of them in odd ones: so everything is connected, and looks less like a grid.
         """
         here = self.waypoint(i, j)
         for k in (i - 1, i):
@@ -208,8 +212,8 @@ class Terrain:
             yield *here, *self.waypoint(i, j + 1)
 
     def _paths(self, left: int, top: int) -> list[int]:
-        """Return the distance to the nearest path of each tile of a chunk, in 1/16 tile."""
-        # Bending moves a tile by up to WARP, perhaps into the next cell: look that far.
+        """Return for each tile of a chunk the distance to the nearest path, in 1/16 tile."""
+        # Bending moves a tile by up to WARP, perhaps into the next cell.
         reach = (WARP + PATH_FAR) // 16 + 1
         edges: set[tuple[int, int, int, int]] = set()
         for j in {(y + CELL // 2) // CELL for y in (top - reach, top + CHUNK + reach)}:

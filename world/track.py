@@ -1,9 +1,10 @@
 """Movement as a function of time: tracks, and the planning of the next leg of a walk.
 
-A track is one straight, bounded segment. A walk is a chain of them: towards a held direction or a
-goal, along an obstacle, and on. static/track.js is this module's twin (tests/vectors/track.json
-holds both to the same digits), so only whole numbers and floor division are used, and no product
-passes 2^53. It never decides when a leg is planned, nor who may walk.
+A track is a straight segment of limited length. A walk is a chain of tracks: in a direction or
+towards a goal, along an obstacle, and on. static/track.js is this module's twin
+(tests/vectors/track.json holds both to the same digits), so only whole numbers and floor division
+are used, and no product passes 2^53. This module never decides when a leg is planned, nor who may
+walk.
 """
 
 from collections.abc import Callable
@@ -13,36 +14,38 @@ from typing import NamedTuple, Protocol
 #: Positions are whole numbers of 1/UNIT tile.
 UNIT = 1024
 
-#: Units a second, straight; and along each axis of a diagonal: floor(SPEED / sqrt 2).
+#: The speed in units a second, and along each axis of a diagonal: floor(SPEED / sqrt 2).
 SPEED = 5120
 DIAGONAL = 3620
 
-#: The longest leg, in units along one axis. A longer walk is renewed leg by leg.
+#: The longest leg, in units along one axis. A longer walk is a chain of legs.
 REACH = 32 * UNIT
 
 #: A goal counts as no farther than this, in units along each axis.
 GOAL_REACH = 256 * UNIT
 
-#: A leg is looked at in pieces of about so many columns or rows: many are free as a whole.
+#: A leg is checked in pieces of about so many columns or rows, since many are free as a whole.
 PIECE = 8
 
 
 class Ground(Protocol):
-    """What a walk is planned on: world/terrain.py."""
+    """The ground on which a walk is planned; world/terrain.py implements it."""
 
     def blocked(self, x: int, y: int) -> bool:
         """Say whether nobody can stand on the tile in column `x`, row `y`."""
 
     def free(self, x0: int, y0: int, x1: int, y1: int) -> bool:
-        """Say that no tile is blocked from column x0 to x1, row y0 to y1, both included; False
-        where that is not known."""
+        """Say whether no tile is blocked from column x0 to x1 and row y0 to y1, all included.
+
+        It may also return False if that is not known.
+        """
 
 
 class Track(NamedTuple):
-    """A segment from (x, y) over (dx, dy), in units; from `start` for `duration`, in ms.
+    """A segment from (x, y) by (dx, dy), in units, from the time `start` for `duration`, in ms.
 
-    The walker is at (x, y) before the start and stays at the segment's end after it. Standing
-    still is a track of no length and no duration.
+    The player is at (x, y) before the start, and stays at the segment's end after it. A track
+    without length and duration stands for a player that stands still.
     """
 
     x: int
@@ -58,7 +61,7 @@ class Track(NamedTuple):
         return self.start + self.duration
 
     def at(self, t: int) -> tuple[int, int]:
-        """Return the position at time `t`."""
+        """Return the position (x, y) at time `t` in ms."""
         x, y, dx, dy, start, duration = self
         passed = t - start
         if passed >= duration:
@@ -69,17 +72,17 @@ class Track(NamedTuple):
 
     @property
     def renewable(self) -> bool:
-        """Whether it ends because a leg may be no longer, not because of an obstacle or goal."""
+        """Whether it ends because of REACH, and not because of an obstacle or the goal."""
         return abs(self.dx) >= REACH or abs(self.dy) >= REACH
 
 
 def stand(x: int, y: int, t: int) -> Track:
-    """Return the track of somebody who stands at (x, y) from time `t` on."""
+    """Return the track of a player that stands at (x, y) from time `t` on."""
     return Track(x, y, 0, 0, t, 0)
 
 
 class Heading(NamedTuple):
-    """An intent to walk on in a direction: each of x, y is -1, 0 or 1, not both 0."""
+    """An intent to walk in a direction: x and y are -1, 0 or 1, and not both 0."""
 
     x: int
     y: int
@@ -96,10 +99,11 @@ Intent = Heading | Goal | None
 
 
 def passing(x: int, dx: int, duration: int, border: int) -> int | None:
-    """Return after how many ms a track has first passed a border along one axis, else None.
+    """Return after how many ms a track first passes a border along one axis, or None.
 
-    Going up, passed means at `border` or beyond; going down, below it: the border between units
-    border - 1 and border. 0 when it already has at the start.
+    The border lies between the units `border` - 1 and `border`. A track that goes up has passed it
+    at `border` or above; one that goes down, below `border`. The result is 0 if it has passed the
+    border at its start already.
     """
     if dx > 0:
         if x >= border:
@@ -111,10 +115,11 @@ def passing(x: int, dx: int, duration: int, border: int) -> int | None:
 
 
 def leg(ground: Ground, x: int, y: int, intent: Intent, start: int) -> Track | None:
-    """Return the next track of somebody at (x, y) with an intent, from time `start`.
+    """Return the next track of a player at (x, y) with an intent, from the time `start`.
 
-    Straight on as far as it goes; where that is not at all, along the obstacle until it ends. None
-    when there is nowhere to go: the goal is reached, or the way is barred.
+    It goes straight on as far as possible; if the way straight on is barred at once, it goes along
+    the obstacle until that ends. Returns None if there is nowhere to go: the goal is reached, or
+    all ways are barred.
     """
     if intent is None:
         return None
@@ -160,8 +165,8 @@ def _straight(
 ) -> tuple[int, int, str | None]:
     """Cut a displacement where its track would enter a blocked tile.
 
-    Returns (dx, dy, the axis that was barred: "x", "y" or None). What a cut changes in the rounding
-    of the other axis may lead into another tile, so a cut track is walked again.
+    Returns (dx, dy, the axis that was barred: "x", "y" or None). A cut changes the rounding along
+    the other axis, which may lead into another tile, so a cut track is checked again.
     """
     barred = None
     while dx or dy:
@@ -182,21 +187,22 @@ def _straight(
 def _first_block(
     ground: Ground, x: int, y: int, dx: int, dy: int
 ) -> tuple[str, int] | None:
-    """Follow a track from tile to tile. Return the axis along which the first blocked one would be
-    entered, and the last free column or row; None when all are free.
+    """Follow a track from tile to tile until it would enter a blocked one.
 
-    Two borders passed in the same millisecond are a corner: it is barred by its far tile, and by
-    the two beside it together.
+    Returns the axis ("x" or "y") along which it would enter the blocked tile, and the last free
+    column or row; or None if all tiles are free. Two borders that are passed in the same
+    millisecond are a corner. A corner is barred if the tile behind it is blocked, or if both tiles
+    beside it are.
     """
     col, row = x // UNIT, y // UNIT
     last_col, last_row = (x + dx) // UNIT, (y + dy) // UNIT
     wide, high = abs(last_col - col), abs(last_row - row)
-    # A large box is seldom free as a whole, and most of its ground would be made for nothing.
+    # A large box is seldom free as a whole, and most of its terrain would be computed for nothing.
     small = not wide or not high or max(wide, high) < 2 * PIECE
     if small and _free(ground, col, row, last_col, last_row):
         return None
     blocked = ground.blocked
-    # Along one axis no times need be compared: most walks go along one.
+    # A track along one axis, as most are, needs no comparison of times.
     if row == last_row:
         step = 1 if dx > 0 else -1
         for tile in range(col, last_col, step):
@@ -212,7 +218,7 @@ def _first_block(
     duration = _duration(dx, dy)
     pieces = max(wide, high) // PIECE + 1
     for piece in range(1, pieces + 1):
-        # Where the track is at the end of the piece: as in Track.at.
+        # The tile at the end of the piece is found as in Track.at.
         t = duration * piece // pieces
         end_col, end_row = (x + dx * t // duration) // UNIT, (y + dy * t // duration) // UNIT
         if pieces == 1 or not _free(ground, col, row, end_col, end_row):
@@ -257,7 +263,7 @@ def _first_block_between(
             side_x, side_y = blocked(col + step_x, row), blocked(col, row + step_y)
             if (side_x and side_y) or blocked(col + step_x, row + step_y):
                 return ("x", col) if side_x else ("y", row)
-        # Only the axis that was stepped along has another border, and another time.
+        # Only the axis of the step has a new border, and a new time.
         ahead_x = at_x is not None and (at_y is None or at_x <= at_y)
         ahead_y = at_y is not None and (at_x is None or at_y <= at_x)
         if ahead_x:
@@ -274,8 +280,11 @@ def _first_block_between(
 def _slide(
     ground: Ground, x: int, y: int, far_x: int, far_y: int, barred: str
 ) -> tuple[int, int]:
-    """Return the displacement along an obstacle that bars one axis: to where it ends, the other
-    axis is barred as well, or nothing is wanted any more along that axis."""
+    """Return the displacement along an obstacle that bars one axis.
+
+    It ends where the obstacle ends, where the other axis is barred too, or where the player wants
+    to go no farther along it.
+    """
     blocked = ground.blocked
     col, row = x // UNIT, y // UNIT
     if barred == "x":
@@ -288,8 +297,11 @@ def _slide(
 def _along(
     p: int, far: int, ahead: Callable[[int], bool], beside: Callable[[int], bool]
 ) -> int:
-    """Return how far one can go from `p` along one axis, at most `far` and REACH, before the tile
-    ahead is blocked or the one beside it is not."""
+    """Return how far a player can go from `p` along one axis, by at most `far` and REACH.
+
+    The way ends before a tile that is blocked (`ahead`), and at a tile beside which the obstacle
+    has ended (`beside` is false). Both functions take a column or row.
+    """
     if not far:
         return 0
     step = 1 if far > 0 else -1

@@ -1,1 +1,1 @@
-"""The server: one node of the world. It wires the world's rules to a broker and to browsers."""
+"""The server, a node of the world: it joins the world's rules with a broker and with browsers."""

@@ -2,7 +2,7 @@
 
 from needs import packages
 
-# Before anything else is imported: sockets and locks must know gevent.
+# This comes before all other imports, so that their sockets and locks are gevent's.
 with packages("play"):
     from gevent import monkey
 
@@ -44,7 +44,7 @@ def main() -> int:
         if settings.listen_fd is None:
             _obey_hangups(server, stopping)
         else:
-            # They are for the supervisor, but a terminal that is closed tells all of them.
+            # Hangups are for the supervisor, but a closed terminal sends them to all its processes.
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
         server.start()
     except ValueError as error:
@@ -66,9 +66,9 @@ def main() -> int:
 
 
 def _obey_hangups(server: Server | Supervisor, stopping: Event) -> None:
-    """Let SIGHUP replace the workers; but a terminal that was closed ends the server.
+    """Let SIGHUP replace the workers, or end the server if its terminal was closed.
 
-    A server that was told to ignore hangups, as nohup does, does not care about its terminal.
+    A server that was started with hangups ignored, as by nohup, goes on without its terminal.
     """
     ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     has_terminal = not ignored and _is_there_a_terminal()
@@ -88,7 +88,7 @@ def _obey_hangups(server: Server | Supervisor, stopping: Event) -> None:
 
 
 def _is_there_a_terminal() -> bool:
-    """Return whether a terminal controls this process."""
+    """Say whether this process has a controlling terminal."""
     try:
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
     except OSError:
@@ -97,7 +97,7 @@ def _is_there_a_terminal() -> bool:
 
 
 def _browsable(host: str) -> str:
-    """Return how a browser on this machine names an address that is listened on."""
+    """Return the name by which a browser on this machine reaches a listener's address."""
     if host in ("127.0.0.1", "0.0.0.0", "::"):
         return "localhost"
     return f"[{host}]" if ":" in host else host

@@ -1,6 +1,6 @@
 """What is due when: a heap of times, so that no loop ever runs over all players.
 
-It never waits: the loop's alarm calls it.
+It never waits: an alarm of the event loop calls it.
 """
 
 from collections.abc import Callable, Hashable, Iterator
@@ -9,24 +9,24 @@ from typing import Any
 
 from server.loop import Loop
 
-#: Stale entries that are allowed besides one for each key, before the heap is rebuilt.
+#: The heap is rebuilt when its stale entries outnumber the keys by more than this.
 SLACK = 256
 
 
 class Schedule:
-    """At most one due time, in ms, for each key."""
+    """A due time in ms for each key; a key has at most one."""
 
     def __init__(self) -> None:
         self._due: dict[Hashable, tuple[int, int]] = {}
         self._heap: list[tuple[int, int, Hashable]] = []
-        # Tells the entries of one key apart, and keeps the heap from comparing keys.
+        # It distinguishes the entries of one key, and prevents the heap from comparing keys.
         self._count = 0
 
     def __len__(self) -> int:
         return len(self._due)
 
     def put(self, key: Hashable, due: int) -> None:
-        """Make `key` due at `due`, instead of when it was."""
+        """Make `key` due at the time `due`, and at no other."""
         before = self._due.get(key)
         if before is not None and before[0] == due:
             return
@@ -38,7 +38,7 @@ class Schedule:
             heapify(self._heap)
 
     def drop(self, key: Hashable) -> None:
-        """Make `key` due no more; an unknown one is no error."""
+        """Remove a key. An unknown one is no error."""
         self._due.pop(key, None)
 
     def next(self) -> int | None:
@@ -49,8 +49,10 @@ class Schedule:
         return heap[0][0] if heap else None
 
     def pop_due(self, now: int) -> Iterator[tuple[int, Hashable]]:
-        """Yield and forget, earliest first, each (due, key) that is due by `now`, those put in
-        meanwhile included."""
+        """Remove and yield each (due, key) that is due by `now`, the earliest first.
+
+        Keys that are put in meanwhile are included.
+        """
         while (due := self.next()) is not None and due <= now:
             key = heappop(self._heap)[2]
             del self._due[key]
@@ -67,7 +69,7 @@ class Agenda(Schedule):
         self._alarm = loop.alarm(self._run)
 
     def put(self, key: Hashable, due: int) -> None:
-        """Make `key` due at node time `due`, instead of when it was."""
+        """Make `key` due at the node time `due`, and at no other."""
         super().put(key, due)
         self._alarm.set(self.next())
 
@@ -76,5 +78,5 @@ class Agenda(Schedule):
             for due, key in self.pop_due(self._loop.now()):
                 self._do(key, due)
         finally:
-            # Also when one of them failed: the others must have their turn.
+            # This must happen even if one call failed, so that the others have their turn.
             self._alarm.set(self.next())

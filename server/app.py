@@ -1,4 +1,4 @@
-"""The server as a whole: pages, connections and the node behind them, from start to stop."""
+"""The server as a whole: puts a node, pages and connections together, and starts and stops them."""
 
 import logging
 import random
@@ -29,57 +29,56 @@ from server.web.admin import operator_pages
 from server.web.pages import make_pages
 from server.websocket.connection import Connection
 from server.websocket.frames import frame
-from server.websocket.handshake import websocket_server
 from server.websocket.hosts import Hosts, is_local
+from server.websocket.listener import websocket_server
 from world.grid import Grid
 from world.terrain import Terrain
 
 log = logging.getLogger("flatlands")
 
-#: A connection says hello within so many ms.
+#: ms within which a new connection must send hello.
 HELLO_WITHIN = 5000
 
-#: Ping a client that was silent for this many seconds; let go of one silent for the latter.
+#: Seconds of silence after which a client is pinged, and after which its connection is ended.
 PING_AFTER, DEAD_AFTER = 25, 60
 
-#: Every session is looked after once in ROUND seconds, a few of them up to ROUND_TURNS times in it.
-#: All at once, they would keep the loop from everything else for a tenth of a second.
+#: Seconds within which every session is checked once, and the number of turns in which that is
+#: done. All sessions at once would keep the loop from everything else for a tenth of a second.
 ROUND, ROUND_TURNS = 10, 200
 
-#: A server that stops closes so many sessions at a time, or more so that all are told in time, and
-#: waits so many seconds between: not all of them shall come back at once.
+#: A server that stops closes so many sessions at a time, or more so that it takes so many turns at
+#: most, with so many seconds between two turns: its clients must not all come back at once.
 DRAIN_AT_ONCE, DRAIN_TURNS, DRAIN_PAUSE = 20, 50, 0.1
 
-#: What they are told.
+#: The reason in their close frames.
 STOPPING = "the server restarts"
 
-#: Seconds that it gives clients to answer, and the other nodes to ask for its players.
-STOP_WITHIN, CLAIMS_WITHIN = 2, 3
+#: Seconds within which clients must answer, and other nodes must ask for their players.
+STOP_WITHIN, TAKEOVERS_WITHIN = 2, 3
 
-#: Seconds that the broker gets to send what was published last.
+#: Seconds in which the broker sends what was published last.
 LAST_WORDS = 0.1
 
-#: So many clients at a time are told what an operator has to say; the others have to wait so many
-#: seconds.
+#: An operator's notice goes to so many clients at a time, with so many seconds between.
 NOTICE_AT_ONCE, NOTICE_PAUSE = 200, 0.05
 
-#: A loop that was late by more than so many ms is not ready for more players.
+#: ms: a loop that is later is not ready for more players.
 LAG_LIMIT = 1000
 
-#: Connections that may wait to be accepted: a crowd may come all at once.
+#: Connections that may wait to be accepted, since a crowd may come all at once.
 BACKLOG = 1024
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on an address. Raises OSError."""
+    """Return a listening socket. Raises OSError."""
     [(family, kind, proto, _, address), *_] = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )
     listener = socket.socket(family, kind, proto)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # Accepted sockets inherit it: without it every second answer on a connection that is kept
-        # waits 40 ms for the client's delayed acknowledgement.
+        # Accepted sockets inherit it. Without it, every second answer on a kept connection would
+        # wait 40 ms for the client's delayed acknowledgement.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         listener.bind(address)
         listener.listen(BACKLOG)
@@ -90,7 +89,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 class Server:
-    """One node, its pages and its connections."""
+    """One node with its pages and connections."""
 
     def __init__(self, settings: Settings, broker: Broker) -> None:
         self.stats: Counter[str] = Counter()
@@ -150,17 +149,17 @@ class Server:
 
     @property
     def port(self) -> int:
-        """The port that is listened on."""
+        """The port of the listener."""
         return int(self._listener.getsockname()[1])
 
     def start(self) -> None:
-        """Begin to serve; returns at once. A worker lets newcomers in when it is told to."""
+        """Begin to serve, and return at once. A worker lets newcomers in only after `open`."""
         loop = self.node.loop
         loop.keep_running("the broker's receiver", self.node.listen)
         loop.keep_running("the watch", self._watch)
         loop.keep_running("the round", self._go_round)
         loop.keep_running("the reports", self._reports.keep_writing)
-        self.node.orders.on_notice = self._spread
+        self.node.orders.on_notice = self._spread_notice
         self.node.peers.start()
         self._walkers = start_walkers(
             self.node.loop, self.node.residents, self.node.movement, self.settings.walkers
@@ -169,18 +168,20 @@ class Server:
             self.open()
 
     def open(self) -> None:
-        """Let newcomers in, unless it has been shut: a worker may be told to stop first."""
+        """Let newcomers in, unless the server was shut: a worker may get that order first."""
         if not self._draining:
             self._http.start()
 
     def shut(self) -> None:
-        """Let nobody in any more, for good."""
+        """Let nobody in any more."""
         self._draining = True
         self._http.close()
 
     def stop(self) -> None:
-        """Let nobody in any more, send all clients away a few at a time, and return once they are
-        gone and other nodes had time to take them over."""
+        """Shut the server, and close all sessions, a few at a time.
+
+        Returns when the clients are gone and other nodes had time to take their players over.
+        """
         self.shut()
         for walker in self._walkers:
             walker.leave()
@@ -197,18 +198,18 @@ class Server:
                 session.connection.close(protocol.RESTART, STOPPING)
         self._wait(lambda: not self.sessions, STOP_WITHIN)
         if self.node.peers.peers:
-            self._wait(lambda: not self._awaited(), CLAIMS_WITHIN)
+            self._wait(lambda: not self._awaited(), TAKEOVERS_WITHIN)
         self.node.outbox.publish_all()
         self.node.peers.publish(DRAINING)
-        # A broker that is closed drops what waits: let the last words go out.
+        # A broker that is closed drops what waits to be sent.
         gevent.sleep(LAST_WORDS)
-        # In this order: whatever is due after it could not be published any more.
+        # The loop ends first: what is due later could not be published any more.
         self.node.loop.end()
         self._reports.close()
         self.broker.close()
 
     def _awaited(self) -> bool:
-        """Whether a player that is to come back at another node is still here."""
+        """Say whether a player that is to come back at another node is still here."""
         return any(r.view is None and not r.dimmed for r in self.node.residents.by_id.values())
 
     def _wait(self, done: Callable[[], bool], seconds: float) -> None:
@@ -235,23 +236,23 @@ class Server:
         def closed(code: int, _reason: str) -> None:
             self.sessions.discard(session)
             self._greeting.discard(session)
-            # A client may say any number: not each gets a counter.
+            # A client may send any code, and not every code gets a counter.
             self.stats[f"closed_{code if code in protocol.CLOSE_CODES else 'other'}"] += 1
             session.closed(code)
-            self._tell_end(session, code)
+            self._log_end(session, code)
 
         def closing(code: int, _reason: str) -> None:
             session.closed(code)
-            self._tell_end(session, code)
+            self._log_end(session, code)
 
         connection.on_closing = closing
         connection.on_close = closed
         if self._draining:
-            # Its handshake had begun before.
+            # Its handshake had begun before the server was shut.
             connection.close(protocol.RESTART, STOPPING)
 
-    def _tell_end(self, session: Session, code: int) -> None:
-        """Write a line, the first time, for who leaves or was refused before it could join."""
+    def _log_end(self, session: Session, code: int) -> None:
+        """Log, once, that a player has left, or that a client was refused before it joined."""
         if session.player is None and session.error is None:
             return
         if session.error == "kicked":
@@ -268,11 +269,11 @@ class Server:
         )  # fmt: skip
         session.player = session.error = None
 
-    def _spread(self, text: str) -> None:
-        gevent.spawn(self._tell_all, text)
+    def _spread_notice(self, text: str) -> None:
+        gevent.spawn(self._send_notice, text)
 
-    def _tell_all(self, text: str) -> None:
-        """Tell all who play here what an operator has to say, some at a time."""
+    def _send_notice(self, text: str) -> None:
+        """Send an operator's notice to all players of this node, some at a time."""
         notice = frame(protocol.error("notice", text))
         sessions = list(self.sessions)
         for start in range(0, len(sessions), NOTICE_AT_ONCE):
@@ -282,7 +283,7 @@ class Server:
             gevent.sleep(NOTICE_PAUSE)
 
     def _watch(self) -> None:
-        """Each second, note how late the loop is, and send away who has not said hello."""
+        """Once a second, measure how late the loop is, and close connections without a hello."""
         while True:
             before = time.monotonic()
             gevent.sleep(1)
@@ -290,7 +291,7 @@ class Server:
             self.stats["late_ms"] += max(round(self._lag), 0)
             logs.log_left_out()
             self.node.loop.beat()
-            # What they sent while we stood still is read after this.
+            # What clients sent while this process stood still is read only later.
             now = self.node.loop.now() - self.node.loop.late()
             for session in list(self._greeting):
                 if session.resident is not None:
@@ -298,14 +299,14 @@ class Server:
                     if session.connection.guest is not None:
                         session.connection.guest.stay()
                 elif now - session.opened >= HELLO_WITHIN:
-                    # A page that stood still for a while may try again.
+                    # With this code the page tries again: it may have stood still itself.
                     session.refuse(Refused("hello", "no hello came in time", protocol.FULL))
                     self._greeting.discard(session)
 
     def _go_round(self) -> None:
         while True:
             sessions = list(self.sessions)
-            # An idle server sleeps all the round.
+            # An idle server sleeps for the whole round.
             turns = min(max(len(sessions), 1), ROUND_TURNS)
             for turn in range(turns):
                 gevent.sleep(ROUND / turns)
@@ -328,11 +329,11 @@ class Server:
             session.renew_token()
 
     def health(self) -> dict[str, Any]:
-        """Return what /healthz shows: that this process answers."""
+        """Return what /healthz shows."""
         return {"status": "ok", "uptime": round(time.monotonic() - self._started, 1)}
 
     def readiness(self) -> list[str]:
-        """Return why no more players should be sent here; nothing when they should."""
+        """Return the reasons why no more players should be sent here; none if it is ready."""
         reasons = []
         if self._draining:
             reasons.append("this server is stopping")
@@ -343,7 +344,7 @@ class Server:
         return reasons + self.node.peers.why_not_ready()
 
     def _report(self) -> metrics.Report:
-        """Return what this worker has and has counted."""
+        """Return this worker's gauges and counters."""
         links = self.broker.links()
         uptime = time.monotonic() - self._started
         gauges: dict[str, float] = {
@@ -355,7 +356,7 @@ class Server:
             "orders": len(self.node.orders),
             "flush_interval_ms": round(self.node.hub.interval, 1),
             "lag_ms": round(self._lag, 1),
-            # One that has never answered is for ever old, of which JSON knows nothing.
+            # The age of a link that was never proven is infinite, which JSON cannot express.
             "broker_age_s": round(max((min(link.seconds, uptime) for link in links), default=0), 1),
             "uptime_s": round(uptime, 1),
             **metrics.of_process(),
@@ -365,7 +366,7 @@ class Server:
         return metrics.Report(time.monotonic(), gauges, counted, asdict(self.broker.counters))
 
     def show_stats(self, sleep: Callable[[float], object]) -> dict[str, Any]:
-        """Return what /stats shows: what all workers have now, and have counted since the start."""
+        """Return what /stats shows: the gauges and counters of all workers together."""
         workers, report = self._reports.total(sleep)
         return {
             "node": self.node.id,
@@ -380,7 +381,7 @@ class Server:
         return metrics.exposition(*self._reports.total(sleep))
 
 
-#: What the log calls an end by its close code; by any other the connection was lost.
+#: Close code -> the word for it in the log. With any other code the connection was lost.
 _HOW = {
     1000: "goodbye",
     1002: "refused",

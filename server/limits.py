@@ -1,7 +1,7 @@
-"""Who somebody is to the limits of this server, and how often anybody may do anything.
+"""The limits: how many connections an address may have, and how often anybody may do anything.
 
-It keeps the counts and says yes or no. It never touches a socket, never refuses anybody itself, and
-never waits.
+This module counts, and says yes or no. It never touches a socket, never refuses a client itself,
+and never waits.
 """
 
 import re
@@ -11,15 +11,15 @@ from collections.abc import Callable, Hashable
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Any, NamedTuple
 
-#: Connections that one address may have at a time, unless told. A classroom of sixty that loads the
-#: page at once, six connections each, has 360. An IPv6 address counts with the rest of its /64.
+#: The default number of connections that one address may have at a time. A classroom of sixty that
+#: loads the page at once has 360, six each. All IPv6 addresses of a /64 count as one.
 PER_ADDRESS = 512
 
-#: Of all the connections, and of all the players, that there can be, one address gets at most this
-#: share.
+#: The largest share of all possible connections, and of all possible players, that one address
+#: gets.
 ADDRESS_SHARE = 0.5
 
-#: A classroom may play behind one address, however few players there may be.
+#: The number of players that one address may always have, for a classroom behind one address.
 LEAST_SEATS = 60
 
 
@@ -31,18 +31,18 @@ class Rate(NamedTuple):
     burst: float
 
 
-#: What one address may do, where it may have PER_ADDRESS connections; in proportion elsewhere.
+#: What one address may do if it may have PER_ADDRESS connections; otherwise in proportion.
 REQUESTS = Rate("requests", 100, 6000)
 HANDSHAKES = Rate("handshakes", 10, 240)
 JOINS = Rate("joins", 2, 240)
 
-#: However few connections an address may have, it may do anything so many times at once.
+#: The least burst of an address, however few connections it may have.
 LEAST_BURST = 10
 
-#: How often one player may come back by its token.
+#: How often one player may come back with its token.
 RETURNS = Rate("returns", 0.5, 5)
 
-#: How much may be said in one square by the players of one node.
+#: How many chat messages the players of one node may send in one square.
 SAYINGS = Rate("sayings", 50, 250)
 
 #: An address as some proxies write it, with a port: 192.0.2.1:4711 or [2001:db8::1]:4711.
@@ -52,8 +52,8 @@ _WITH_PORT = re.compile(r"\[([^\]]*)\](?::\d+)?|([^:]*):\d+")
 class Proxies:
     """The proxies whose X-Forwarded-For is believed.
 
-    `text` is a comma-separated list of addresses and networks; `*` stands for whoever connects, and
-    trusts that one hop only. Raises ValueError for anything else.
+    `text` is a list of addresses and networks with commas between. `*` stands for all peers that
+    connect, but not for further proxies behind them. Raises ValueError for anything else.
     """
 
     def __init__(self, text: str = "") -> None:
@@ -62,15 +62,15 @@ class Proxies:
         self._networks = [ip_network(name, strict=False) for name in names if name != "*"]
 
     def trusts(self, address: str) -> bool:
-        """Say whether an address that has connected is that of a trusted proxy."""
+        """Say whether the address of a peer is that of a trusted proxy."""
         return self._any or self._listed(_read(address))
 
     def client(self, peer: str, forwarded: str) -> str:
-        """Return the address of who is behind a request.
+        """Return the address of the client that made a request.
 
-        `peer` is the address that connected, `forwarded` the request's X-Forwarded-For or "". A
-        proxy adds the address that it has seen at the right end, and what stands further left may
-        be invented: the entry that counts is the rightmost one that is no proxy of ours.
+        `peer` is the address that connected, `forwarded` the request's X-Forwarded-For or "". Each
+        proxy adds its peer's address at the right end, and a client may have invented what is
+        further left. So the rightmost entry that is no trusted proxy counts.
         """
         address = _read(peer)
         if not forwarded or not self.trusts(peer):
@@ -89,7 +89,7 @@ class Proxies:
 
 
 def _read(text: str) -> IPv4Address | IPv6Address | None:
-    """Return an address, without its port and zone, or None where it is none."""
+    """Return the address in a text, without its port and zone, or None if there is none."""
     text = text.strip()
     try:
         address = ip_address(text.split("%")[0])
@@ -101,37 +101,41 @@ def _read(text: str) -> IPv4Address | IPv6Address | None:
             address = ip_address(found[1] or found[2])
         except ValueError:
             return None
-    # A listener for both versions shows the clients of the older one as ::ffff:192.0.2.1.
+    # A listener for IPv4 and IPv6 shows IPv4 clients as ::ffff:192.0.2.1.
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return mapped or address
 
 
 def node_ms() -> int:
-    """Return a monotonic time in ms, for whoever has no node's time."""
+    """Return a monotonic time in ms, for callers without a node's time."""
     return int(time.monotonic() * 1000)
 
 
 class Bucket:
-    """A token bucket: `burst` at once, `rate` a second."""
+    """A token bucket: it holds `burst` tokens when it is full, and gets `rate` tokens a second.
+
+    `now` is a time in ms at which it is full.
+    """
 
     __slots__ = ("_full_at", "_each", "_depth")
 
     def __init__(self, rate: float, burst: float, now: int) -> None:
-        #: ms until one more is there, and until all are; one more, for sums are rounded.
+        #: ms until there is one token more, and until an empty bucket is full; the latter with 1 ms
+        #: added, since sums of floats are rounded.
         self._each = 1000 / rate
         self._depth = burst * self._each + 1
-        #: Time in ms at which all are there again.
+        #: The time in ms at which it is full again.
         self._full_at: float = now
 
-    def take(self, now: int, count: float = 1, late: int = 0) -> bool:
-        """Take some at a time in ms; False, and none taken, when there are not so many.
+    def spend(self, now: int, count: float = 1, late: int = 0) -> bool:
+        """Spend `count` tokens at a time in ms; return False, and spend none, if there are fewer.
 
-        `late` is for how many ms nothing was taken because we stood still: what would have been
-        taken meanwhile may be taken now.
+        `late` is the ms for which this process has just stood still. The tokens that would have
+        been spent meanwhile may be spent now.
         """
         depth = self._depth + late
         if self._full_at > now + depth:
-            # More was taken when we were late, which nobody has to pay for now that we are not.
+            # What was spent beyond the depth because of `late` does not count afterwards.
             self._full_at = now
         full_at = max(self._full_at, now) + count * self._each
         if full_at - now > depth:
@@ -140,12 +144,13 @@ class Bucket:
         return True
 
     def full(self, now: int) -> bool:
-        """Say whether all are there."""
+        """Say whether the bucket is full."""
         return self._full_at <= now
 
 
 class Rates:
-    """The buckets of one player: `buckets` by the kind of message, `patience` for what is over."""
+    """The buckets of one player: `buckets` by kind of message; `patience` for messages over their
+    rate."""
 
     __slots__ = ("buckets", "patience")
 
@@ -154,15 +159,16 @@ class Rates:
         self.patience = patience
 
     def full(self, now: int) -> bool:
-        """Say whether new ones would be the same."""
+        """Say whether all buckets are full, and so no different from new ones."""
         return self.patience.full(now) and all(b.full(now) for b in self.buckets.values())
 
 
 class Guest:
-    """One connection, from its accept to its end, as the limits see it.
+    """One connection, as the limits know it, from its accept to its end.
 
-    `close` ends it at once, where its descriptor is needed for somebody else, and returns True;
-    False where it has become a player's.
+    `key` is what its address counts as, or None if it is not limited or not known yet. `close` ends
+    the connection at once, if its descriptor is needed, and returns True; it returns False if the
+    connection has become a player's.
     """
 
     __slots__ = ("key", "close", "_limits")
@@ -173,7 +179,7 @@ class Guest:
         self._limits = limits
 
     def settle(self, address: str) -> bool:
-        """Count it for an address that a proxy has told; False where that has too many."""
+        """Count it for the address that a proxy has given; return False if that has too many."""
         if self.key is None:
             key = self._limits.key(address)
             if not self._limits.admit(key):
@@ -182,24 +188,24 @@ class Guest:
         return True
 
     def stay(self) -> None:
-        """It is a player's now: its descriptor is not taken away any more."""
+        """Note that it is a player's now, so that its descriptor is no longer taken away."""
         self._limits.strangers.pop(self, None)
 
     def count(self, what: str) -> None:
-        """Count something that it did."""
+        """Count something that it did, in the counter with this name."""
         self._limits.stats[what] += 1
 
     def leave(self) -> None:
-        """It has ended."""
+        """Note that it has ended."""
         self._limits.left(self)
 
 
 class Limits:
-    """What one process allows, and the counts for it.
+    """What one process allows, and its counts.
 
-    `per_address` is how many connections one address may have, and what its other rates are in
-    proportion to; 0 limits no address. `most` is how many connections there may be at all, or None.
-    `now` tells a time in ms.
+    `per_address` is the number of connections that one address may have; its other rates are in
+    proportion to it, and 0 limits no address. `most` is the number of connections that there may be
+    in all, or None. `now` returns a time in ms.
     """
 
     def __init__(
@@ -214,7 +220,7 @@ class Limits:
         self.stats = stats
         self.proxies = proxies or Proxies()
         self.connections = 0
-        #: Connections that have not said hello yet, the eldest first.
+        #: Connections that have not sent hello yet, the oldest first.
         self.strangers: dict[Guest, None] = {}
         self._factor = per_address / PER_ADDRESS
         self._per_address = per_address
@@ -226,13 +232,13 @@ class Limits:
         self._seats: Counter[Hashable] = Counter()
         self._buckets: dict[tuple[str, Hashable], Bucket] = {}
         self._players: dict[int, Rates] = {}
-        #: So many entries make a look at which of them are needed worth its time.
+        #: id() of a table -> the number of entries at which full buckets are removed from it.
         self._sweep_at = {id(self._buckets): 1024, id(self._players): 1024}
 
     # Addresses.
 
     def key(self, address: str) -> Hashable | None:
-        """Return what an address counts as, or None where it is not limited.
+        """Return what an address counts as, or None if it is not limited.
 
         This machine itself is not limited, unless a trusted proxy runs on it.
         """
@@ -244,11 +250,11 @@ class Limits:
         return str(found) if isinstance(found, IPv4Address) else ("/64", int(found) >> 64)
 
     def enter(self, peer: str, close: Callable[[], bool]) -> Guest | None:
-        """Take in a connection from an address; None where that has too many already.
+        """Admit a connection from an address; return None if that has too many already.
 
-        Where there are too many at all, the eldest that has not said hello is closed.
+        If there are too many connections in all, the oldest one that has not sent hello is closed.
         """
-        # Who is behind a proxy is known only when the request is: see Guest.settle.
+        # The client behind a proxy is known only from its request: see Guest.settle.
         key = None if self.proxies.trusts(peer) else self.key(peer)
         if not self.admit(key):
             return None
@@ -263,7 +269,7 @@ class Limits:
         return guest
 
     def admit(self, key: Hashable | None) -> bool:
-        """Count one more connection of an address, if it may have one."""
+        """Count one more connection for a key; return False if it may have no more."""
         if key is None:
             return True
         if self._by_address[key] >= self._per_address:
@@ -273,7 +279,7 @@ class Limits:
         return True
 
     def left(self, guest: Guest) -> None:
-        """A connection has ended."""
+        """Note that a connection has ended."""
         self.connections -= 1
         self.strangers.pop(guest, None)
         if guest.key is not None:
@@ -286,7 +292,7 @@ class Limits:
             del self._by_address[key]
 
     def has_seat(self, address: str, capacity: int) -> bool:
-        """Say whether one more player may come from an address, of so many that there can be."""
+        """Say whether one more player may come from an address; `capacity` is that of the node."""
         key = self.key(address)
         if key is None or self._seats[key] < max(int(capacity * ADDRESS_SHARE), LEAST_SEATS):
             return True
@@ -294,21 +300,21 @@ class Limits:
         return False
 
     def take_seat(self, address: str) -> Hashable | None:
-        """Count one more player of an address; return what it counts as, for `leave_seat`."""
+        """Count one more player of an address; return its key, for `leave_seat`."""
         key = self.key(address)
         if key is not None:
             self._seats[key] += 1
         return key
 
     def leave_seat(self, key: Hashable | None) -> None:
-        """Count one player less of an address."""
+        """Count one player less for a key."""
         if key is not None:
             self._seats[key] -= 1
             if not self._seats[key]:
                 del self._seats[key]
 
     def make_room(self) -> bool:
-        """Close the eldest connection that has not said hello; False where there is none."""
+        """Close the oldest connection that has not sent hello; return False if there is none."""
         while self.strangers:
             guest = next(iter(self.strangers))
             del self.strangers[guest]
@@ -318,7 +324,7 @@ class Limits:
         return False
 
     def allow_address(self, rate: Rate, address: str) -> bool:
-        """Say whether an address may do something once more, and count it."""
+        """Say whether an address may do something once more, and count that it does."""
         key = self.key(address)
         if key is None:
             return True
@@ -327,14 +333,14 @@ class Limits:
         return self.allow(Rate(name, each * self._factor, burst), key)
 
     def allow(self, rate: Rate, key: Hashable) -> bool:
-        """Say whether `key` may do something once more, and count it."""
+        """Say whether a key may do something once more, and count that it does."""
         now = self._now()
         bucket = self._buckets.get((rate.name, key))
         if bucket is None:
             self._sweep(self._buckets, now)
             bucket = Bucket(rate.rate, rate.burst, now)
             self._buckets[rate.name, key] = bucket
-        if bucket.take(now):
+        if bucket.spend(now):
             return True
         self.stats[f"limited_{rate.name}"] += 1
         return False
@@ -342,16 +348,16 @@ class Limits:
     # Players.
 
     def take_rates(self, id: int) -> Rates | None:
-        """Return the buckets of a player who comes back, if there are any worth keeping."""
+        """Remove and return the buckets of a player that comes back, or None if there are none."""
         return self._players.pop(id, None)
 
     def keep_rates(self, id: int, rates: Rates) -> None:
-        """Keep the buckets of a player whose session ends, in case it comes back."""
+        """Keep the buckets of a player whose session has ended, in case it comes back."""
         self._sweep(self._players, self._now())
         self._players[id] = rates
 
     def _sweep(self, entries: dict[Any, Any], now: int) -> None:
-        """Forget full buckets, once there are twice as many entries as were left last time."""
+        """Remove full buckets, once there are twice as many entries as were left last time."""
         if len(entries) >= self._sweep_at[id(entries)]:
             for key in [key for key, entry in entries.items() if entry.full(now)]:
                 del entries[key]

@@ -1,8 +1,8 @@
-"""One node: what it consists of, what is wired to what, and who gets what the broker brings.
+"""One node: makes its parts, connects them, and passes them what the broker delivers.
 
-Whatever a resident does is published on its square's channel, and known to anybody, neighbours on
-this node included, only when it comes back from the broker. It never touches a socket, and waits
-for the broker only.
+What a resident does is published on its square's channel. Everybody, also neighbours on the same
+node, gets it only when it comes back from the broker. A node never touches a socket, and waits for
+nothing but the broker.
 """
 
 import logging
@@ -33,10 +33,10 @@ log = logging.getLogger("flatlands")
 
 
 class Node:
-    """See the module. All of it runs in the event loop's thread.
+    """See the module. Everything runs in the event loop's thread.
 
-    `spread` is over how many squares newcomers are spread (0: they begin on the plaza); `world` is
-    the world's name.
+    `spread` is the number of squares over which newcomers are spread (0: they begin on the plaza).
+    `world` is the world's name.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Node:
         self.stats = loop.stats
         self.channels = Channels(world, terrain.seed, grid.side)
 
-        # Who hears what.
+        # Screens, squares and other nodes.
         self.hub = Hub(loop)
         self.outbox = Outbox(id, grid.span, self.channels, broker, loop, self.hub)
         self.peers = Peers(id, self.channels, broker, loop, self.outbox.numbered)
@@ -59,7 +59,7 @@ class Node:
             id, grid, self.channels, broker, loop, self.hub, self.outbox, self.peers
         )
 
-        # Who plays.
+        # Players.
         spots = Spots(grid, terrain, spread)
         self.movement = Movement(
             grid, terrain, spots, loop, self.hub, self.outbox, self.replicas
@@ -77,7 +77,7 @@ class Node:
         self.peers.on_gone = self.replicas.drop
         self.peers.on_clocks = self._tell_clocks
         self.peers.on_link = self._tell_link
-        #: What nodes tell each other, and whom it is for.
+        #: Kind of a message between nodes -> the method that gets its fields.
         self._news: dict[int, Callable[..., None]] = {
             peer_protocol.HEARTBEAT: self._heartbeat,
             peer_protocol.TAKEOVER: self.takeovers.asked,
@@ -91,18 +91,18 @@ class Node:
         }
 
     def listen(self) -> None:
-        """Take in what the broker brings, until it is closed. The one method that waits."""
+        """Receive from the broker until it is closed. No other method waits."""
         while True:
             try:
                 item = self.broker.receive()
             except BrokerClosed:
                 return
             if item is not None:
-                # Without a pause after a fault, in which others would seem to be dead.
+                # A fault must cause no pause, in which the other nodes would seem to be dead.
                 self.loop.guarded(self.receive, item)
 
     def receive(self, item: Message | Reset) -> None:
-        """Take in one thing that the broker brought."""
+        """Pass a message or a Reset of the broker to the part that it is for."""
         if isinstance(item, Reset):
             self.replicas.reset(item)
             return
@@ -112,7 +112,7 @@ class Node:
             else:
                 self.replicas.receive(item.channel, item.payload)
         except Malformed as error:
-            # Once: whoever publishes it will go on.
+            # It is logged once, since whoever publishes such messages will go on.
             if not self.stats["malformed"]:
                 log.warning("somebody else uses this broker: on %r came %s", item.channel, error)
             self.stats["malformed"] += 1
@@ -120,14 +120,14 @@ class Node:
                 self.peers.unreadable()
 
     def _receive_news(self, payload: bytes) -> None:
-        """Take in what a node tells all others."""
+        """Pass on a message that a node has published for all nodes."""
         kind, *fields = peer_protocol.read(payload)
-        take = self._news.get(kind)
-        if take is None:
+        obey = self._news.get(kind)
+        if obey is None:
             raise Malformed("what belongs to a square")
-        # A node that serves another world is known by its heartbeats, and believed nothing else.
+        # Of an incompatible node only the heartbeats are believed.
         if kind == peer_protocol.HEARTBEAT or self.peers.fits(fields[0]):
-            take(*fields)
+            obey(*fields)
 
     def _heartbeat(self, node: int, *fields: Any) -> None:
         self.peers.heartbeat(node, *fields)

@@ -14,26 +14,26 @@ from server.messages.channels import WORLD
 from server.websocket.hosts import is_origin
 from world.grid import SIDE, SIDES
 
-#: Descriptors that are not players' connections: listener, event loop, logs, broker, HTTP. Of
-#: these so many are never a connection's.
+#: Descriptors that are kept for other things than players: listener, event loop, logs, broker,
+#: HTTP; and how many of them no connection ever gets.
 SPARE_DESCRIPTORS, KEPT_BACK = 64, 32
 
-#: As many as are asked for where the system names no limit.
+#: The limit of descriptors that is set if the system has none.
 MANY_DESCRIPTORS = 2**20
 
-#: Where hosts say what Redis they have; some have both, for one server.
+#: The variables in which hosting services give a Redis; some set both, for the same server.
 REDIS_URLS = ("REDIS_URL", "REDIS_TLS_URL")
 
-#: What Heroku sets in each dyno. The certificates of its Redis are signed by nobody.
+#: The variable that Heroku sets in each dyno. The certificates of its Redis are self-signed.
 HEROKU = "DYNO"
 
-#: An admin token has so many characters at least: nobody guesses it.
+#: The least number of characters of an admin token, so that nobody can guess it.
 TOKEN_LENGTH = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the server was told; see `python -m server --help`."""
+    """The values of all options; see `python -m server --help`."""
 
     host: str
     port: int
@@ -148,7 +148,7 @@ def _world(text: str) -> str:
 
 
 def _admin_token(text: str) -> str:
-    # The text is not shown: it is a secret, if a short one.
+    # The sentence does not contain the text, which is a secret.
     if 0 < len(text) < TOKEN_LENGTH or not text.isascii() or " " in text:
         raise argparse.ArgumentTypeError(
             f"an admin token has at least {TOKEN_LENGTH} characters, all of them ASCII and no "
@@ -254,18 +254,18 @@ _OPTIONS: tuple[tuple[str, str, str, Any, str], ...] = (
     ("--access-log", "ACCESS_LOG", "0", _switch, "1 logs a line for every HTTP request"),
 )  # fmt: skip
 
-#: Every environment variable that the server looks at.
+#: Every environment variable that the server reads.
 VARIABLES = (*(variable for _, variable, *_ in _OPTIONS), *REDIS_URLS)
 
 
 def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> Settings:
-    """Return the settings that a command line and an environment give; the former wins.
+    """Return the settings from a command line and an environment. The former takes precedence.
 
-    Ends the process with a sentence on standard error and code 2 where one of them is wrong.
+    Ends the process with a sentence on standard error and code 2 if a value is wrong.
     """
     parser = argparse.ArgumentParser(
         prog="python -m server",
-        # The list of all options would hide the sentence that tells what is wrong.
+        # argparse would list all options, and hide the sentence about the wrong one.
         usage="python -m server [--help] [OPTION ...]",
         description="Serve Flatlands: an endless world in which every square is a channel.",
         epilog="Each option can also be set by the environment variable in brackets; the "
@@ -288,18 +288,18 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
             metavar=variable,
             help=f"{text}{shown} [${variable}]",
         )
-    # For the workers of a server: the descriptor that their parent listens on.
+    # These are for the workers of a supervisor: the descriptor of its listener,
     parser.add_argument("--listen-fd", type=int, help=argparse.SUPPRESS)
-    # And that their secret is the parent's own, which no other server has.
+    # that their secret is one that the supervisor made, which no other server has,
     parser.add_argument("--unsealed", action="store_true", help=argparse.SUPPRESS)
-    # Which of the workers it is, counted from 1, and where all of them write what they count.
+    # the worker's number, from 1, and the folder of all workers' reports.
     parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--reports", help=argparse.SUPPRESS)
     given = vars(parser.parse_args(arguments))
     if not given["broker"]:
         given["broker"] = next(filter(None, map(environment.get, REDIS_URLS)), "")
         if HEROKU in environment:
-            # Nobody can check it there; and a link that fails would part the workers of a dyno.
+            # It cannot be checked there, and without the link a dyno's workers would be separated.
             given["broker_tls"] = given["broker_tls"] or UNVERIFIED
     given["broker_tls"] = given["broker_tls"] or VERIFIED
     if given["workers"] > 1 and given["broker"].startswith("memory:"):
@@ -315,7 +315,7 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
 
 
 def raise_descriptor_limit() -> int:
-    """Let this process open as many files as it may, and return how many that is."""
+    """Raise this process's limit of file descriptors as far as it goes, and return it."""
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard == resource.RLIM_INFINITY:
         hard = MANY_DESCRIPTORS

@@ -1,9 +1,10 @@
-"""Several workers on one port: binds once, starts and watches them, replaces them.
+"""Several workers on one port: the supervisor binds it, and starts, watches and replaces workers.
 
-Workers are fresh interpreters that inherit the listening descriptor. Two pipes join each to this
-process (server/worker.py): a worker tells once a second how it is, and is told when to let
-newcomers in. Where no broker was named, a ZeroMQ forwarder is one more child, over ipc in a folder
-of its own. The supervisor serves nobody itself and knows nothing of the world.
+Workers are new interpreters that inherit the listener's descriptor. Two pipes join each of them to
+this process (server/worker.py): a worker reports its state once a second, and the supervisor says
+when it lets newcomers in. If no broker was named, a ZeroMQ forwarder is one more child, reached by
+Unix sockets in a folder of its own. The supervisor never serves clients itself, and knows nothing
+of the world.
 """
 
 import logging
@@ -28,33 +29,34 @@ from server.worker import CLOSE, OPEN, READY, SHUT
 
 log = logging.getLogger("flatlands")
 
-#: A child that dies is started again after so many seconds, twice as many each time up to the
-#: latter; one that served for longer than that is forgiven.
+#: Seconds after which a child that died is started again: twice as many each time, up to the second
+#: number. After a child has served for longer than that, the wait is short again.
 RESTART_AFTER, RESTART_AFTER_MOST = 0.5, 15.0
 
-#: A child that says nothing for so many seconds is killed; at its start, for the latter.
+#: Seconds of silence after which a child is killed, and the seconds that it has to start.
 SILENT_MOST, START_WITHIN = 10, 120
 
-#: A new worker that has served for so many seconds and is not ready replaces nobody.
+#: Seconds within which a new worker must be ready after its start to replace an old one.
 READY_WITHIN = 60
 
-#: Seconds that a child may take to let nobody in any more, and to stop. Together they are less than
-#: the 30 after which hosts kill.
+#: Seconds that a child may take to shut its door, and to stop. Together they are less than the 30
+#: after which hosting services kill.
 SHUT_WITHIN, STOP_WITHIN = 2, 25
 
-#: Workers that could not be replaced are tried again after so many seconds, twice as many each time
-#: up to the latter.
+#: Seconds after which a failed replacement is tried again: twice as many each time, up to the
+#: second number.
 REPLACE_AFTER, REPLACE_AFTER_MOST = 15.0, 300.0
 
-#: The slot of the forwarder; those of the workers are counted from 0.
+#: The slot of the forwarder. The slots of the workers are counted from 0.
 FORWARDER = -1
 
 
 class Child:
-    """One process of the supervisor's; it ends by itself when this one does.
+    """A child process of the supervisor. It ends by itself when the supervisor ends.
 
-    `said` is the last line that it wrote, nothing before it serves; `silent` how many seconds ago
-    that was, by this process' own turns: who was stopped itself has not heard anybody.
+    `said` is the last line that it wrote, empty until it serves. `silent` counts the calls of
+    `watch` since that line, about one a second; so a supervisor that was itself stopped for a while
+    does not blame its children.
     """
 
     def __init__(
@@ -78,9 +80,9 @@ class Child:
             bufsize=0,
         )
         self.name = f"{name} (process {self.process.pid})"
-        gevent.spawn(self._hear)
+        gevent.spawn(self._read)
 
-    def _hear(self) -> None:
+    def _read(self) -> None:
         assert self.process.stdout is not None
         while line := self.process.stdout.readline():
             self.silent = 0
@@ -90,12 +92,12 @@ class Child:
 
     @property
     def alive(self) -> bool:
-        """Whether it has not ended."""
+        """Whether the process has not ended."""
         return self.process.poll() is None
 
     @property
     def serves(self) -> bool:
-        """Whether it has started, and has not ended."""
+        """Whether it has started to serve, and has not ended."""
         return self.serves_since is not None and self.alive
 
     @property
@@ -115,7 +117,7 @@ class Child:
 
     @property
     def hopeless(self) -> bool:
-        """Whether it ended, or was not ready within the time that it had."""
+        """Whether it has ended, or was not ready within READY_WITHIN."""
         if not self.alive:
             return True
         since = self.serves_since
@@ -124,7 +126,7 @@ class Child:
         )
 
     def why_not_ready(self) -> str:
-        """Return a sentence about a child that is not ready."""
+        """Return a sentence that says why it is not ready."""
         if not self.alive and not self.killed:
             return f"{self.name} ended with code {self.process.returncode}"
         if self.serves_since is None:
@@ -133,8 +135,8 @@ class Child:
             return f"{self.name} said nothing for {SILENT_MOST} s"
         return f"{self.name} is not ready: {self.said[1:] or 'it has just started'}"
 
-    def tell(self, command: bytes) -> None:
-        """Tell a worker something; one that has died is no error."""
+    def send(self, command: bytes) -> None:
+        """Send a command to a worker. It is no error if the worker has died."""
         assert self.process.stdin is not None
         try:
             self.process.stdin.write(command)
@@ -142,7 +144,7 @@ class Child:
             return
 
     def watch(self) -> None:
-        """Kill it if it has been silent for too long; to be called each second."""
+        """Kill it if it has been silent for too long. It must be called once a second."""
         self.silent += 1
         most = SILENT_MOST if self.said else START_WITHIN
         if self.silent > most and self.alive and not self.killed:
@@ -152,7 +154,7 @@ class Child:
             self.process.kill()
 
     def stop(self) -> None:
-        """Ask it to end well, and wait until it is gone."""
+        """End it with SIGTERM, and after STOP_WITHIN by force; wait for its end."""
         if self.alive:
             self.process.terminate()
         with gevent.Timeout(STOP_WITHIN, False):  # type: ignore[arg-type]
@@ -164,8 +166,11 @@ class Child:
 
 
 class Supervisor:
-    """See the module. `arguments` is the command line, for the workers; who sets `stopping` ends
-    whatever is waited for here, and calls stop()."""
+    """See the module.
+
+    `arguments` is the command line, which the workers get too. `stopping`, once it is set, ends all
+    waiting here; whoever sets it calls stop().
+    """
 
     def __init__(self, settings: Settings, arguments: Sequence[str], stopping: Event) -> None:
         self._arguments = arguments
@@ -174,10 +179,10 @@ class Supervisor:
         self._listener: socket.socket = listen(settings.host, settings.port)
         self._listener.set_inheritable(True)
         self._environment = dict(os.environ)
-        # One that is made here would keep other servers of the same broker from being heard.
+        # Messages are not sealed with a secret made here, since other servers do not have it.
         self._sealed = settings.sealed
         self._environment["SECRET_KEY"] = settings.secret or secrets.token_hex()
-        #: Who fills each slot; and all that run, those on their way in and out too.
+        #: Slot -> the child that fills it; and all children that run, also those that start or end.
         self._slots: dict[int, Child] = {}
         self._children: list[Child] = []
         self._started = self._replacing = False
@@ -191,11 +196,11 @@ class Supervisor:
 
     @property
     def port(self) -> int:
-        """The port that is listened on."""
+        """The port of the listener."""
         return int(self._listener.getsockname()[1])
 
     def start(self) -> None:
-        """Start all workers; return once each serves, or was too slow and is tried again.
+        """Start all workers; return once each serves or was too slow, and is started again.
 
         Raises OSError if all of them end by themselves before they serve.
         """
@@ -218,10 +223,10 @@ class Supervisor:
         self._wait(lambda: any(self._slots[slot].serves for slot in slots))
 
     def replace(self) -> None:
-        """Replace all workers at once: the new ones are ready before the old ones let nobody in.
+        """Replace all workers at once: the old ones shut their doors when all new ones are ready.
 
-        If one of them is not, all the old ones go on, and it is tried again later. Asked for once
-        more meanwhile, it begins anew when it is done.
+        If a new one does not get ready, the old ones go on, and the replacement is tried again
+        later. Any number of calls during a replacement cause one further replacement.
         """
         if not self._started:
             log.warning("the workers are still starting: none is replaced")
@@ -246,7 +251,7 @@ class Supervisor:
             self._replacing = False
 
     def _replace_all(self) -> str:
-        """Replace all workers, or say why not."""
+        """Replace all workers; return why it was impossible, or an empty text."""
         new: list[Child] = []
         try:
             for slot in self._workers:
@@ -265,9 +270,10 @@ class Supervisor:
         old = [self._slots[slot] for slot in self._workers]
         for slot, child in zip(self._workers, new, strict=True):
             self._slots[slot] = child
-            child.tell(OPEN)
+            child.send(OPEN)
             gevent.spawn(self._look_after, slot, child)
-        # All of them before anybody is sent away: who comes back shall not meet another old one.
+        # All shut their doors before any sends players away, so that nobody comes back to an old
+        # worker.
         self._close(old)
         self._end(old)
         if self._goes_on:
@@ -275,12 +281,12 @@ class Supervisor:
         return ""
 
     def stop(self) -> None:
-        """Let nobody in any more, stop all workers, and what was started for them."""
+        """Shut all doors, then stop all workers and the forwarder."""
         self._stopping.set()
         forwarder = self._slots.get(FORWARDER)
         workers = [child for child in self._children if child is not forwarder]
         self._close(workers)
-        # Once nobody accepts: who waits to be accepted is refused now, and not when all are gone.
+        # No worker accepts any more: connections that still wait are refused at once.
         with suppress(OSError):  # not every system knows this of a socket that listens
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
@@ -296,7 +302,7 @@ class Supervisor:
         return not self._stopping.is_set()
 
     def _wait(self, done: Callable[[], bool]) -> None:
-        """Return once something is so, or when all is to stop."""
+        """Wait until a condition is true, or until the server stops."""
         while not done() and self._goes_on:
             self._stopping.wait(0.05)
 
@@ -304,11 +310,11 @@ class Supervisor:
         self._wait(lambda: not any(child.starts for child in children))
 
     def _close(self, workers: Sequence[Child]) -> None:
-        """Return once none of them lets anybody in, or one takes too long."""
+        """Let workers shut their doors; wait for them, for SHUT_WITHIN at most."""
         for worker in workers:
-            worker.tell(CLOSE)
+            worker.send(CLOSE)
         until = time.monotonic() + SHUT_WITHIN
-        # Who has not started has let nobody in yet.
+        # A worker that has not started has let nobody in.
         while any(not (worker.shut or worker.starts) for worker in workers):
             if time.monotonic() > until:
                 return
@@ -326,7 +332,7 @@ class Supervisor:
             )  # fmt: skip
         else:
             fd = self._listener.fileno()
-            # Of an option that is given twice the last one holds.
+            # If an option is given twice, the last one counts.
             options = [*self._arguments, "--workers", "1", "--listen-fd", str(fd)]
             if slot:
                 # The computer players of one worker are enough for all.
@@ -345,7 +351,7 @@ class Supervisor:
         try:
             bury(Path(self._reports.name), [child.process.pid for child in self._children])
         except OSError as error:
-            # The numbers of a dead worker are not worth a living one.
+            # A new worker is started even so: it matters more than the counts of a dead one.
             log.warning("what workers counted that have ended is lost: %s", error)
 
     def _watch(self) -> None:
@@ -355,15 +361,14 @@ class Supervisor:
                 child.watch()
 
     def _look_after(self, slot: int, child: Child) -> None:
-        """Open a child's door, and start it again whenever it dies, as long as nobody else has
-        replaced it."""
+        """Let a child open its door, and start it again whenever it dies, until it is replaced."""
         pause = RESTART_AFTER
         while True:
             self._await_starts([child])
             if not self._fills(slot, child):
                 return
             if slot != FORWARDER:
-                child.tell(OPEN)
+                child.send(OPEN)
             code = child.process.wait()
             if not self._fills(slot, child):
                 return

@@ -1,1 +1,1 @@
-"""What clients ask and are told: the player on a connection, from hello to goodbye."""
+"""What clients ask and are told: admission, the session of a player on a connection, tokens."""

@@ -1,8 +1,8 @@
-"""From hello to welcome: whether somebody may come in, and as which player.
+"""From hello to welcome: decides whether a client may join, and as which player.
 
-Who shows a token is its player, wherever that is; who shows an invitation begins beside who
-invited. Both may be known to another node only, so an answer may take some hundred ms. It writes
-nothing to clients.
+A client with a token comes back as the token's player, wherever that player is. A client with an
+invitation begins beside the player that invited it. Both players may be known to another node only,
+so the decision may take some hundred ms. This module never writes to clients.
 """
 
 from typing import NamedTuple, Protocol
@@ -17,7 +17,7 @@ from server.players.takeovers import Elsewhere
 from world.grid import Viewport
 from world.track import UNIT
 
-#: Whom or what somebody begins beside: a player of this node, or a place.
+#: What a player begins beside: a player of this node by its id, a place, or nothing.
 Near = int | Place | None
 
 
@@ -31,7 +31,7 @@ class Hello(NamedTuple):
 
 
 class Applicant(Protocol):
-    """Who said hello, on a connection that may end at any time."""
+    """A client that has sent hello, on a connection that may end at any time."""
 
     @property
     def address(self) -> str:
@@ -42,23 +42,23 @@ class Applicant(Protocol):
         """Whether its connection is open."""
 
     def is_known(self, id: int) -> None:
-        """It shows the token of this player."""
+        """Note that it has shown the token of this player."""
 
     def welcome(self, resident: Resident, view: Viewport, *, back: bool) -> None:
-        """It plays as this resident from now on; `back` if it did before."""
+        """Let it play as this resident from now on; `back`: it did so before."""
 
     def refuse(self, refused: Refused) -> None:
-        """It may not come in."""
+        """Refuse it."""
 
     def is_superseded(self) -> None:
-        """Another connection has shown the same player's token meanwhile."""
+        """Note that another connection has since shown the same player's token."""
 
     def missed(self, resident: Resident) -> None:
-        """It has gone, but its player has come here from another node."""
+        """Note that its connection ended before its player came here from another node."""
 
 
 class Admission:
-    """See the module. `capacity` is how many players the node takes."""
+    """See the module. `capacity` is the number of players that the node accepts."""
 
     def __init__(self, node: Node, tokens: Tokens, limits: Limits, capacity: int) -> None:
         self._node = node
@@ -69,13 +69,13 @@ class Admission:
     @property
     def full(self) -> bool:
         """Whether there is no room for one more player."""
-        # Who has lost its connection takes nobody's place, nor does a computer player.
+        # Players whose connections are lost do not count, nor do computer players.
         return self._node.hub.screens_holding >= self.capacity
 
     def decide(self, hello: Hello, applicant: Applicant) -> None:
-        """Welcome an applicant, now or when other nodes have answered, or refuse it later.
+        """Welcome an applicant now or when other nodes have answered, or refuse it then.
 
-        Raises Refused where it is refused at once.
+        Raises Refused if it is refused at once.
         """
         near = hello.near
         invitation = self._tokens.read_invitation(near) if isinstance(near, str) else None
@@ -90,7 +90,7 @@ class Admission:
                 except Refused as refused:
                     applicant.refuse(refused)
 
-        # Who invited may be at another node, or have gone from where it did.
+        # The player that invited may be at another node, or may have walked on since.
         self._node.invitations.find(invitation.id, found)
 
     def _decide(self, hello: Hello, applicant: Applicant, near: Near) -> None:
@@ -105,12 +105,12 @@ class Admission:
             self._bring_back(claim, hello, applicant, near)
 
     def _bring_back(self, claim: Claim, hello: Hello, applicant: Applicant, near: Near) -> None:
-        """Let the player go on that a token names."""
+        """Let an applicant come back as the player that its token names."""
         if not self._limits.allow(RETURNS, claim.id):
             raise Refused("returns", "you come back too often: wait some seconds", FULL)
         takeovers = self._node.takeovers
         resident = self._node.residents.by_id.get(claim.id)
-        # Of two connections that show a player's token, the later one is the player.
+        # If two connections show a player's token, the later one gets the player.
         takeovers.withdraw(claim.id)
         if resident is not None and resident.screen is not None:
             resident.screen.give_up()
@@ -118,7 +118,7 @@ class Admission:
         if resident is not None:
             applicant.welcome(resident, hello.view, back=True)
             return
-        # Before another node lets go of the player: there must be room for it then.
+        # This comes before another node hands the player over, for then there must be room.
         self._check_room(applicant)
         if not self._node.peers.peers:
             resident = self._return(claim, None, hello.name, near)
@@ -135,17 +135,21 @@ class Admission:
                 resident = self._return(claim, elsewhere, hello.name, near)
                 applicant.welcome(resident, hello.view, back=True)
             elif elsewhere is not None and elsewhere.name is not None:
-                # The player's node has let go of it: from now on this node alone can tell the
-                # others what becomes of it.
+                # The player's node has handed it over: only this node can now tell the others what
+                # becomes of it.
                 applicant.missed(self._return(claim, elsewhere, hello.name, near))
 
-        # Another node may have the player, and hands it over when asked.
+        # Another node may have the player, and hands it over when it is asked.
         takeovers.ask(claim.id, answered, applicant.is_superseded)
 
     def _return(
         self, claim: Claim, elsewhere: Elsewhere | None, name: str, near: Near
     ) -> Resident:
-        """Let the player that a token names go on here, where its node or else the token says."""
+        """Return a new resident for a player that comes back.
+
+        `elsewhere` is what another node has handed over, or None. The player begins where it was
+        there, or else at the place in its token, or else where newcomers begin.
+        """
         node, id = self._node, claim.id
         seqs, place = [claim.seq, node.replicas.seq(id)], claim.place if claim.fresh else None
         if id in node.residents.left:
@@ -154,16 +158,16 @@ class Admission:
         if elsewhere is not None:
             name, place = elsewhere.name or name, elsewhere.place
             seqs.append(elsewhere.seq)
-        # The ground may have changed: another seed may have water there.
+        # With another seed there may be water now.
         if place is None or node.terrain.blocked(place[0] // UNIT, place[1] // UNIT):
             place = node.residents.spot(near)
-        # Whatever was told of the player: what is told from now on must be newer.
+        # Its new events must have higher seqs than all that were published before.
         resident = node.residents.join(name, place, id=id, seq=next_incarnation(max(seqs)))
         node.takeovers.watch(id)
         return resident
 
     def _check_room(self, applicant: Applicant) -> None:
-        """Raise Refused where there is no room for another player, or for one from its address."""
+        """Raise Refused if there is no room for another player, or for one from this address."""
         if self.full:
             raise Refused("full", "this world is full: try again later", FULL)
         if not self._limits.has_seat(applicant.address, self.capacity):

@@ -1,7 +1,7 @@
-"""One player on one connection: what a client asks, and what it is told.
+"""The session of one player on one connection: what a client asks, and what it is told.
 
-It checks and obeys messages, and decides whether a client keeps up. It never waits, and keeps no
-queue: a client that lags misses events, and is told everything anew when it has caught up.
+It checks and obeys messages, and notices when a client lags. It never waits, and never keeps a
+queue: a client that lags misses events, and gets a resync when it has caught up.
 """
 
 import logging
@@ -23,29 +23,29 @@ from world.track import DIAGONAL, SPEED, UNIT, Goal, Heading
 
 log = logging.getLogger("flatlands")
 
-#: A client acknowledges flushes with its pings, at least once a second while there are any. One
-#: that has not for this many ms is a second late or more: it lags.
+#: A client acknowledges flushes with its pings, at least once a second while there are flushes. A
+#: client that has not done so for this many ms is late by a second or more: it lags.
 LAGGING_AFTER = 2000
 
-#: So is one that has not acknowledged this many bytes.
+#: A client also lags if this many bytes are not acknowledged.
 LAGGING_BYTES = 256 * 1024
 
-#: Who lags for so many ms is let go.
+#: ms after which the connection of a client that lags is ended.
 STUCK_AFTER = 30_000
 
-#: What a connection is told whose player goes on at another one.
+#: The reason in the close frame of a connection whose player goes on at another connection.
 TAKEN_OVER = "you went on playing somewhere else"
 
-#: Messages over their rate that a client may send, at once and per second, before it is closed.
+#: Messages over their rate that a client may send, at once and a second, before it is closed.
 PATIENCE, PATIENCE_RATE = 40, 2.0
 
 
 class Session:
-    """See the module. `limits` is what anybody may do.
+    """See the module.
 
     It is an Applicant for its node's admission (admission.py), and the Screen of its resident
-    (server/squares/hub.py). Rates belong to the player, not to the session: to come back does not
-    begin them anew.
+    (server/squares/hub.py). Rates belong to the player and not to the session, so a player that
+    comes back does not have full buckets again.
     """
 
     __slots__ = (
@@ -66,31 +66,31 @@ class Session:
         self.connection = connection
         self.opened = node.loop.now()
         self.resident: Resident | None = None
-        #: For the log: the id of who plays or has played here, and why it was sent away, if so.
+        #: For the log: the id of the player of this session, and the code of the last refusal.
         self.player: int | None = None
         self.error: str | None = None
-        #: Node time since when the client lags, or None.
+        #: Node time in ms since which the client lags, or None.
         self.lagging_since: int | None = None
         self._node = node
         self._admission = admission
         self._tokens = tokens
         self._limits = limits
-        #: What its address counts as while it plays; see Limits.take_seat.
+        #: The key of its address while it plays; see Limits.take_seat.
         self._seat: Hashable | None = None
         self._intent = 0
         self._rates = Rates(Bucket(PATIENCE_RATE, PATIENCE, self.opened))
-        #: Whose rates these are, once that is known.
+        #: The id of the player that these rates belong to, or None while it is unknown.
         self._rated: int | None = None
-        # Flushes: the last one sent; the oldest one not acknowledged (0: all are) and when it was
-        # sent; the bytes up to it, and those sent since.
+        # Numbers of flushes: the last one sent, and a mark, the oldest one not acknowledged (0: all
+        # are). Then the node time at which the mark was sent, the bytes up to it, and those since.
         self._sent = self._mark = self._marked = self._marked_bytes = self._later_bytes = 0
-        #: The position that the client's token tells.
+        #: The position in the client's last token.
         self._token_at: tuple[int, int] | None = None
-        #: What the client was told last of the link between nodes.
+        #: Whether the client was last told that this node is linked to the others.
         self._link_told = True
-        #: It has said hello, and neither been welcomed nor refused yet.
+        #: Whether it has sent hello, and was neither welcomed nor refused yet.
         self._waiting = False
-        #: What came between hello and welcome, as (kind, fields); the rates bound how much.
+        #: Messages between hello and welcome, as (kind, fields). Rates bound their number.
         self._early: list[tuple[int, list[Any]]] = []
         #: The close code with which the connection ended while it waited, or None.
         self._ended: int | None = None
@@ -99,7 +99,7 @@ class Session:
 
     @property
     def address(self) -> str:
-        """The IP address of the client, as far as proxies tell it."""
+        """The IP address of the client, as far as proxies give it."""
         return self.connection.address
 
     @property
@@ -137,7 +137,7 @@ class Session:
             self.refuse(refused)
 
     def _obey_early(self) -> None:
-        """Obey what came between hello and welcome, now that the player is in play."""
+        """Obey the messages that came between hello and welcome."""
         early, self._early = self._early, []
         for kind, fields in early:
             if not self.connection.open:
@@ -148,7 +148,7 @@ class Session:
                 self.refuse(refused)
 
     def refuse(self, refused: Refused) -> None:
-        """Tell the client why it is not obeyed, and close where that is the end of it."""
+        """Tell the client why it is not obeyed, and close the connection if the refusal says so."""
         self._node.stats[f"refused_{refused.code}"] += 1
         self.connection.send_control(frame(protocol.error(refused.code, refused.sentence)))
         if refused.close is not None:
@@ -162,13 +162,14 @@ class Session:
         bucket = buckets.get(kind)
         if bucket is None:
             bucket = buckets[kind] = Bucket(row.rate, row.burst, now)
-        if bucket.take(now):
+        if bucket.spend(now):
             return
-        # What waited while this server stood still comes all at once, and is nobody's fault.
+        # Messages that waited while this server stood still all come at once, which is no fault of
+        # the client's.
         late = self._node.loop.late()
-        if late and bucket.take(now, late=late):
+        if late and bucket.spend(now, late=late):
             return
-        patient = self._rates.patience.take(now)
+        patient = self._rates.patience.spend(now)
         raise Refused(
             "flood",
             f"too many messages of kind {row.name}: at most {row.rate:g} a second",
@@ -209,32 +210,32 @@ class Session:
             self._waiting = False
             raise
 
-    # What becomes of its hello.
+    # The answers to its hello.
 
     def is_known(self, id: int) -> None:
-        """The client shows this player's token: what is left of the player's rates is its own."""
+        """Use the rates that this player had, since the client has shown the player's token."""
         self._rated = id
         rates = self._limits.take_rates(id)
         if rates is not None:
             self._rates = rates
         else:
-            # It may have said all that it could at another node a moment ago.
+            # It may have used up its chat messages at another node a moment ago.
             row, now = MESSAGES[protocol.SAY], self._node.loop.now()
             bucket = self._rates.buckets[protocol.SAY] = Bucket(row.rate, row.burst, now)
-            bucket.take(now, row.burst - 1)
+            bucket.spend(now, row.burst - 1)
 
     def is_superseded(self) -> None:
-        """Another connection has shown the same player's token meanwhile."""
+        """Close the connection: another one has since shown the same player's token."""
         self._waiting = False
         self.connection.close(protocol.TAKEN_OVER, TAKEN_OVER)
 
     def missed(self, resident: Resident) -> None:
-        """The client has gone, but its player has come here from another node."""
+        """Decide what becomes of a player that came here after the client's connection ended."""
         self._waiting = False
         self._part(resident, self._ended or ABNORMAL)
 
     def welcome(self, resident: Resident, view: Viewport, *, back: bool) -> None:
-        """Begin to play as a resident; `back` if the client did before."""
+        """Begin to play as a resident; `back`: the client did so before."""
         self._waiting = False
         node, grid = self._node, self._node.grid
         self.resident = resident
@@ -259,19 +260,19 @@ class Session:
         self._obey_early()
 
     def tell_clocks(self) -> None:
-        """Tell how the clocks of other nodes differ, if there are any."""
+        """Tell the client how the clocks of other nodes differ, if there are any."""
         clocks = self._node.peers.clocks
         if clocks:
             self._write(frame(protocol.clocks(list(clocks.items()))))
 
     def tell_link(self) -> None:
-        """Tell whether this node hears the others."""
+        """Tell the client whether this node is linked to the others."""
         linked = self._node.peers.linked
         if self._write(frame(protocol.link(linked))):
             self._link_told = linked
 
     def give_up(self) -> None:
-        """Let the player go on in another session: this one ends."""
+        """End this session, so that the player can go on in another one."""
         assert self.resident is not None
         self._keep_rates()
         self._leave_seat()
@@ -310,7 +311,7 @@ class Session:
         resident = self.resident
         assert resident is not None
         self._node.orders.check_voice(resident.id)
-        # Nothing said is ever replaced by something newer, as a move is.
+        # A chat message is never replaced by a newer one, as a move is, so there must be a limit.
         if not self._limits.allow(SAYINGS, resident.square):
             raise Refused("crowded", "too much is said here at once: say it again soon", None)
         resident.acted = True
@@ -337,7 +338,7 @@ class Session:
     # What the client is told.
 
     def _write(self, data: bytes) -> bool:
-        """Send frames that the client must not miss; where it cannot take them, it lags."""
+        """Send frames that the client must not miss. If they cannot be sent, the client lags."""
         if self.lagging_since is not None:
             return False
         if self.connection.send(data):
@@ -346,7 +347,7 @@ class Session:
         return False
 
     def hold(self, before: Rect | None, rect: Rect) -> None:
-        """Tell the client which squares it holds now, and all of those that are new to it."""
+        """Tell the client which squares it holds now, with snapshots of the new ones."""
         if self.lagging_since is None:
             self._write(self._holding(before, rect))
 
@@ -357,13 +358,13 @@ class Session:
         return frame(protocol.held(rect)) + self._node.replicas.snapshot(new)
 
     def show(self, squares: Iterable[Square]) -> None:
-        """Show all of some squares, for the first time or anew."""
+        """Send snapshots of these squares."""
         snapshot = self._node.replicas.snapshot(squares)
         if snapshot:
             self._write(snapshot)
 
     def flush(self, data: bytes, number: int, now: int) -> None:
-        """Send one flush, unless the client lags; see server/squares/hub.py."""
+        """Send a flush, unless the client lags; see server/squares/hub.py."""
         if self.lagging_since is not None:
             self._node.stats["skipped"] += 1
             return
@@ -387,7 +388,7 @@ class Session:
         self._node.stats["lagged"] += 1
 
     def _caught_up(self) -> None:
-        """If the client lagged and has taken all that was sent, tell it everything."""
+        """Send a resync if the client lagged and has now acknowledged all that was sent."""
         if self.lagging_since is None or self._mark or self.connection.backlogged:
             return
         resident = self.resident
@@ -395,16 +396,16 @@ class Session:
             return
         self.lagging_since = None
         self._node.stats["resyncs"] += 1
-        # Before anything whose times they change.
+        # The clocks come before the events to whose times they apply.
         self.tell_clocks()
         if self._link_told != self._node.peers.linked:
             self.tell_link()
         self._write(frame(protocol.resync()) + self._holding(None, resident.held))
 
     def renew_token(self, *, anyway: bool = False) -> None:
-        """Send a token that tells where the player is now, if the client has none that does.
+        """Send a token with the player's present place, if that has changed since the last token.
 
-        With `anyway` also if it has, for an old one's place counts for a minute only.
+        With `anyway` it is sent in any case, since the place in a token counts for a minute only.
         """
         resident = self.resident
         assert resident is not None
@@ -417,7 +418,7 @@ class Session:
     # Its end.
 
     def closed(self, code: int) -> None:
-        """The connection has ended with this close code."""
+        """End the session: its connection has ended, or begun to end, with this close code."""
         self._keep_rates()
         self._leave_seat()
         resident, self.resident = self.resident, None
@@ -441,7 +442,7 @@ def _tiles(view: Viewport) -> tuple[int, int]:
     return view.half_width * 2 // UNIT, view.half_height * 2 // UNIT
 
 
-#: Who is closed with one of these has broken the protocol, and is not waited for.
+#: The close codes for clients that broke the protocol. Their players leave at once.
 _OUR_ERRORS = (
     PROTOCOL_ERROR, protocol.UNSUPPORTED, protocol.MALFORMED, protocol.POLICY, TOO_BIG,
 )  # fmt: skip

@@ -1,7 +1,7 @@
-"""Tokens: what lets a player who lost its connection come back as itself; and invitations, which
-let others begin beside it.
+"""Tokens, with which players come back as themselves, and invitations, to begin beside a player.
 
-Signed with the server's secret, so that nobody can make one. It keeps no list of them.
+Both are signed with the server's secret, so that nobody else can make one. The server never keeps a
+list of them.
 """
 
 import secrets
@@ -10,26 +10,28 @@ from typing import NamedTuple
 
 from itsdangerous import BadData, URLSafeTimedSerializer
 
-#: For so many seconds a token is worth its place; later only who one is.
+#: Seconds for which the place in a token counts. Later only the player's id does.
 PLACE_FOR = 60
 
-#: For so many seconds a token is worth anything.
+#: Seconds for which a token is valid.
 IDENTITY_FOR = 24 * 3600
 
-
-#: For so many seconds an invitation is good.
+#: Seconds for which an invitation is valid.
 INVITED_FOR = 24 * 3600
 
 
 class Invitation(NamedTuple):
-    """Who invites, and where it was then, in units."""
+    """The player that invites, and where it was then, in units."""
 
     id: int
     place: tuple[int, int]
 
 
 class Claim(NamedTuple):
-    """Who somebody says it is: player, a seq of its, place in units; `fresh`: the place counts."""
+    """What a token says: the player's id, a seq of it, and its place in units.
+
+    `fresh`: the token is so new that the place counts.
+    """
 
     id: int
     seq: int
@@ -38,40 +40,40 @@ class Claim(NamedTuple):
 
 
 class Tokens:
-    """Makes and reads tokens; without a secret, only until the process ends."""
+    """Makes and reads tokens. Without a secret they are valid until the process ends."""
 
     def __init__(self, secret: str | None) -> None:
         secret = secret or secrets.token_hex()
         self._serializer = URLSafeTimedSerializer(secret, "flatlands")
-        # With a salt of its own, for it is shown around: nobody comes back as who invited.
+        # It has another salt, so that nobody can use an invitation, which is public, as a token.
         self._inviting = URLSafeTimedSerializer(secret, "flatlands invitation")
 
     def make(self, id: int, seq: int, place: tuple[int, int]) -> str:
-        """Return a token for a player who is at a place now, and of whom `seq` was told."""
+        """Return a token for a player that is at a place, in units, and has reached `seq`."""
         token = self._serializer.dumps([id, seq, *place])
         assert isinstance(token, str)
         return token
 
     def read(self, token: str) -> Claim | None:
-        """Return what a token claims, or None where it is not one of ours or too old."""
+        """Return what a token says, or None if it has another signature, or is too old."""
         try:
             (id, seq, x, y), made = self._serializer.loads(token, return_timestamp=True)
         except BadData:
             return None
-        # Below zero where it was made by a node whose clock is ahead.
+        # The difference is negative if the clock of the node that made it is ahead.
         age = abs((datetime.now(UTC) - made).total_seconds())
         if age > IDENTITY_FOR:
             return None
         return Claim(id, seq, (x, y), fresh=age <= PLACE_FOR)
 
     def invite(self, id: int, place: tuple[int, int]) -> str:
-        """Return an invitation of a player who is at a place now."""
+        """Return an invitation of a player that is at a place, in units."""
         text = self._inviting.dumps([id, *place])
         assert isinstance(text, str)
         return text
 
     def read_invitation(self, text: str) -> Invitation | None:
-        """Return what an invitation says, or None where it is not one of ours or too old."""
+        """Return what an invitation says, or None if it has another signature, or is too old."""
         try:
             (id, x, y), made = self._inviting.loads(text, return_timestamp=True)
         except BadData:

@@ -1,1 +1,1 @@
-"""The pages that a server shows: the game, and what operators see and order."""
+"""The pages that a server shows over HTTP: the game, and the pages of operators."""

@@ -1,8 +1,9 @@
-"""The pages of operators: whether a server is ready, what it counts, and what they order.
+"""The pages of operators: whether a server is ready, what it counts, and orders.
 
-/metrics and /stats are for who is on this machine or has the token, orders for who has the token.
-Orders are given by POST, with what they need in the query, and without a body. Each is logged. It
-decides who may ask and whether a question makes sense, and does nothing itself.
+Requests for /metrics and /stats must come from this machine or carry the token; orders must carry
+the token. Orders are given by POST, with their parameters in the query and without a body, and each
+is logged. This module decides who may ask, and whether a request makes sense. It never carries out
+an order itself.
 """
 
 import hmac
@@ -24,21 +25,21 @@ from server.websocket.pace import TURN, Turn
 
 log = logging.getLogger("flatlands")
 
-#: Minutes that an order is in force if nothing is said, and at most.
+#: Minutes that an order is in force by default, and at most.
 MINUTES, MINUTES_MOST = 10, ORDER_MOST // 60
 
-#: A request with one of these came by way of a proxy: its address is not where it comes from.
+#: A request with one of these headers came through a proxy, so its address is not the client's.
 _FORWARDED = ("X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP", "Forwarded")
 
 
 class Operated(Protocol):
-    """What the pages of operators show of a server. `sleep` waits for some seconds in which others
-    have their turn."""
+    """What the pages of operators use of a server. `sleep` waits for some seconds in which other
+    requests have their turn."""
 
     stats: Counter[str]
 
     def readiness(self) -> list[str]:
-        """Return why no more players should be sent here; nothing when they should."""
+        """Return the reasons why no more players should be sent here; none if it is ready."""
 
     def show_stats(self, sleep: Callable[[float], object]) -> dict[str, Any]:
         """Return what /stats shows."""
@@ -48,7 +49,7 @@ class Operated(Protocol):
 
 
 def operator_pages(server: Operated, orders: Orders, token: str | None) -> Blueprint:
-    """Return /readyz, /stats, /metrics and /admin; `token` opens the latter three."""
+    """Return the pages /readyz, /stats, /metrics and /admin; `token` opens the last three."""
     pages = Blueprint("operators", __name__)
 
     def has_token() -> bool:
@@ -71,10 +72,10 @@ def operator_pages(server: Operated, orders: Orders, token: str | None) -> Bluep
         reasons = server.readiness()
         shown: dict[str, Any] = {"ready": not reasons}
         if may_see():
-            # They name brokers and nodes, which is nobody else's business.
+            # The reasons name brokers and nodes, which only operators may know.
             shown["reasons"] = reasons
             if orders.seconds(DOOR):
-                # No reason to send players elsewhere: newcomers may come nowhere.
+                # This is no reason to send players to another node: all nodes have closed.
                 shown["door"] = "closed"
         return jsonify(shown), 503 if reasons else 200
 
@@ -108,7 +109,7 @@ def operator_pages(server: Operated, orders: Orders, token: str | None) -> Bluep
 
     @pages.after_request
     def fresh(response: Response) -> Response:
-        # What is so now is nothing for a proxy to keep, or to show to anybody else.
+        # A proxy must neither keep these pages nor show them to others.
         response.headers["Cache-Control"] = "no-store"
         return response
 
@@ -124,13 +125,13 @@ def _turn() -> Turn:
 def _is_local() -> bool:
     if any(name in request.headers for name in _FORWARDED):
         return False
-    # The name too: a page that lets its own name point to this machine could read the answer.
+    # The name counts too: a page whose own name points to this machine could read the answer.
     name = urlsplit(f"//{request.host}").hostname or ""
     return is_local(name) and is_local(request.remote_addr or "")
 
 
 def _read(deed: str) -> tuple[int, str, int]:
-    """Return the order that a request gives: deed, who, seconds. Aborts with a sentence."""
+    """Return a request's order as (deed, who, seconds). Aborts with a sentence if it is wrong."""
     seconds = 60 * _number("minutes", MINUTES, MINUTES_MOST)
     if deed == "kick" and "address" in request.args:
         return BAR, _address(), seconds

@@ -1,8 +1,8 @@
-"""What workers count and hold: one report each, added up for /stats and for Prometheus.
+"""The gauges and counters of all workers: a report of each, added up for /stats and Prometheus.
 
-Every worker of a supervisor writes its report into one folder, and whoever is asked adds up those
-of all. The supervisor keeps what the dead have counted, so that no sum ever goes back. It never
-asks another process anything, and no players are in it, only numbers.
+Every worker of a supervisor writes its report into one folder. The worker that is asked adds up the
+reports of all. The supervisor keeps the counts of workers that have ended, so that no sum ever
+falls. No process ever asks another one, and reports hold numbers only, nothing about players.
 """
 
 import json
@@ -23,25 +23,25 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 log = logging.getLogger("flatlands")
 
-#: A worker writes its report every so many seconds; who is asked waits so long at most for those of
-#: the others that were written later than the question.
+#: Seconds between two reports of a worker, and the most seconds that a worker waits for reports of
+#: the others that were written after it was asked.
 REPORT_EVERY, WAIT_FOR_OTHERS = 0.5, 1.0
 
-#: The file of what workers that ended have counted, and the number of them that are remembered.
-#: Somebody may be adding up while one is put there: who finds it in both must see that.
+#: The file with the counts of workers that have ended, and the number of these whose names it has.
+#: By the names a worker that adds up notices which reports it has found in both places.
 ENDED, REMEMBERED = "ended.json", 256
 
 
 class Gauge(NamedTuple):
-    """Something that rises and falls: how those of several workers become one, how Prometheus calls
-    it, and by what it is multiplied for Prometheus."""
+    """A number that rises and falls. `join` makes one of those of several workers; `metric` is its
+    name for Prometheus, and `scale` its factor there."""
 
     join: Callable[[list[float]], float]
     metric: str
     scale: float = 1
 
 
-#: By their names in /stats; docs/operations.md tells of each.
+#: Name in /stats -> gauge. docs/operations.md explains each.
 GAUGES = {
     "connections": Gauge(sum, "flatlands_connections"),
     "residents": Gauge(sum, "flatlands_residents"),
@@ -59,11 +59,12 @@ GAUGES = {
     "watchers": Gauge(sum, "flatlands_loop_watchers"),
 }
 
-#: Counters that begin with these are one metric, and the rest of the name is its label `code`.
+#: All counters with one of these beginnings are one metric; the rest of the name is its label
+#: `code`.
 LABELLED = ("refused_", "closed_", "limited_")
 
-#: These are shown to Prometheus before they were ever counted: it tells of a rise from nothing only
-#: where it has seen the nothing.
+#: Counters that Prometheus gets from the start, as 0: it notices a counter's first rise only if it
+#: has seen the counter before.
 FROM_ZERO = (
     "errors", "lagged", "gaps", "given_up", "joins", "leaves", "nodes_lost",
     "refused_batches", "unheard_batches",
@@ -71,7 +72,7 @@ FROM_ZERO = (
 
 
 class Report(NamedTuple):
-    """What one worker has, or all of them together. `written` is a monotonic time in seconds."""
+    """The numbers of one worker, or of all together. `written` is a monotonic time in seconds."""
 
     written: float
     gauges: dict[str, float]
@@ -80,11 +81,13 @@ class Report(NamedTuple):
 
 
 def of_process() -> dict[str, float]:
-    """Return what this process uses: memory in bytes, open files and how many it may open; on Linux
-    only."""
+    """Return this process's memory in bytes, its open files, and how many it may open.
+
+    Empty on systems other than Linux.
+    """
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
-        # To list ten thousand descriptors would take 20 ms; newer kernels tell their number.
+        # Listing ten thousand descriptors takes 20 ms; newer kernels give their number as a size.
         files = os.stat("/proc/self/fd").st_size or len(os.listdir("/proc/self/fd"))
     except OSError:
         return {}
@@ -96,9 +99,9 @@ def of_process() -> dict[str, float]:
 
 
 class Reports:
-    """The reports of all workers: a file each in `folder`. Without a folder there is one worker.
+    """The reports of all workers, each a file in `folder`. Without a folder there is one worker.
 
-    `own` makes this worker's report.
+    `own` returns this worker's report.
     """
 
     def __init__(self, folder: str | None, own: Callable[[], Report]) -> None:
@@ -109,20 +112,21 @@ class Reports:
         self._parent = os.getppid()
 
     def keep_writing(self) -> None:
-        """Write this worker's report again and again; returns at once where there is one worker."""
+        """Write this worker's report again and again; return at once if there is one worker."""
         while self._folder is not None:
             self._write(self._folder)
             gevent.sleep(REPORT_EVERY)
 
     def total(self, sleep: Callable[[float], object] = gevent.sleep) -> tuple[int, Report]:
-        """Return the number of workers, and what they have together.
+        """Return the number of workers, and the report of all together.
 
-        Waits for the others by `sleep`, up to WAIT_FOR_OTHERS: then what they wrote last must do.
+        It waits, by `sleep`, until the others have written a new report, for WAIT_FOR_OTHERS at
+        most; then their last reports count.
         """
         if self._folder is None:
             return 1, self._own()
         begun = time.monotonic()
-        # First into its file: what was shown once must be remembered.
+        # It is written first, so that counts which were once shown are never lost.
         own = self._write(self._folder)
         while True:
             living, ended = self._others(self._folder)
@@ -133,7 +137,7 @@ class Reports:
         return 1 + len(living), _added([own, *living], ended)
 
     def close(self) -> None:
-        """Write the last report; it goes with the folder where the supervisor is gone."""
+        """Write the last report; remove the folder if the supervisor has ended."""
         if self._folder is not None:
             self._write(self._folder)
             if os.getppid() != self._parent:
@@ -153,7 +157,7 @@ class Reports:
     def _others(self, folder: Path) -> tuple[list[Report], list[Report]]:
         """Return the reports of the other workers that live, and of those that have ended."""
         reports = _read_all(folder, besides=self._name)
-        # After the files: one that is put there meanwhile is found in both.
+        # This is read after the files: a report that is moved there meanwhile is found in both.
         ended, names = _read_ended(folder)
         living: list[Report] = []
         dead = [ended]
@@ -164,10 +168,10 @@ class Reports:
 
 
 def bury(folder: Path, running: Collection[int]) -> None:
-    """Keep what workers have counted that have ended, and remove their files.
+    """Add the counts of workers that have ended to ENDED, and remove their files.
 
-    `running` are the ids of the processes that have not ended. Only the supervisor calls it; where
-    it cannot be done it is logged, and done the next time.
+    `running` are the ids of the processes that have not ended. Only the supervisor calls this. A
+    failure is logged, and the next call tries again.
     """
     try:
         for name, report in _read_all(folder).items():
@@ -187,7 +191,7 @@ def _bury(folder: Path, name: str, report: Report) -> None:
 
 
 def _added(living: list[Report], ended: list[Report]) -> Report:
-    """Return one report of several; of those that ended only what they counted."""
+    """Return the sum of reports; of workers that have ended only the counts."""
     gauges = {
         name: gauge.join([report.gauges[name] for report in living if name in report.gauges])
         for name, gauge in GAUGES.items()
@@ -222,7 +226,7 @@ def _read_ended(folder: Path) -> tuple[Report, list[str]]:
 
 
 def _replace(path: Path, content: dict[str, Any]) -> None:
-    """Write a file so that whoever reads it reads all of the old or all of the new one."""
+    """Write a file atomically: readers get all of the old content or all of the new."""
     new = path.with_suffix(".new")
     new.write_text(json.dumps(content))
     new.replace(path)
@@ -241,14 +245,14 @@ def _lives(name: str) -> bool:
 
 
 def exposition(workers: int, report: Report) -> bytes:
-    """Return a report as Prometheus reads it."""
+    """Return a report in the format of Prometheus."""
     registry = CollectorRegistry()
     registry.register(_Collector(workers, report))
     return generate_latest(registry)
 
 
 class _Collector:
-    """Shows a report to Prometheus' library."""
+    """Yields a report's metrics to the library of Prometheus."""
 
     def __init__(self, workers: int, report: Report) -> None:
         self._workers = workers

@@ -1,8 +1,8 @@
-"""The pages: the game's files, and what tells an operator how the server is.
+"""The pages: the game's files, served from memory, and /healthz.
 
-The files are read once, at the start, and served from memory: a request for one costs the players
-next to nothing, and what is on disk may change without harm. The rest is plain Flask. It knows the
-server only by what it is given.
+The files are read once, at the start. A request for one costs the players next to nothing, and the
+files on disk may change without harm. The other pages are plain Flask. This module never knows the
+server, except what is passed to it.
 """
 
 import gzip
@@ -16,17 +16,17 @@ from flask import Blueprint, Flask, Response, jsonify
 
 STATIC = Path(__file__).resolve().parent.parent.parent / "static"
 
-#: Nothing is loaded from, and nothing sent to, any other host.
+#: The page may load nothing from another host, and send nothing there.
 CONTENT_POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'self'; form-action 'none'"
 
-#: On every answer.
+#: The headers of every answer.
 PROTECTION = (
     ("Content-Security-Policy", CONTENT_POLICY),
     ("X-Content-Type-Options", "nosniff"),
     ("Referrer-Policy", "no-referrer"),
 )
 
-#: A file whose path names its version never changes.
+#: The caching of files whose paths name their version, which never change.
 FOR_EVER = "public, max-age=31536000, immutable"
 
 Start = Callable[..., Any]
@@ -34,12 +34,12 @@ Application = Callable[[dict[str, Any], Start], Iterable[bytes]]
 
 
 class Files:
-    """A WSGI application that serves the files of a folder, and passes all else to another one.
+    """A WSGI application that serves the files of a folder; another one gets all other requests.
 
-    All files together have a version, a hash of what is in them. They are served below /v/VERSION/,
-    for browsers to keep for ever, and the page tells the browser to load what it needs from there:
-    so one page is never made of two versions, whichever server answers. Each is also served by its
-    plain name, which browsers ask for anew each time.
+    All files together have a version, a hash of their contents. They are served below /v/VERSION/,
+    where browsers may keep them for ever, and the page says that its files are to be loaded from
+    there. So a page never consists of two versions, whichever server answers. Each file is also
+    served by its plain name, for which browsers ask again each time.
     """
 
     def __init__(self, folder: Path, application: Application) -> None:
@@ -54,7 +54,7 @@ class Files:
             together.update(f"{name} {len(content)} ".encode() + content)
         self.version = together.hexdigest()[:16]
         base = f"v/{self.version}"
-        # It is relative, for the page may be served under a path of a larger site.
+        # The base is relative, since the page may be served below a path of a larger site.
         contents["/"] = contents.pop("/index.html").replace(
             b"<head>", f'<head>\n  <base href="{base}/">'.encode()
         )
@@ -74,7 +74,7 @@ class Files:
 
 
 class _File:
-    """One file in memory: as it is, and compressed if that is shorter."""
+    """A file in memory, plain, and compressed if that is shorter."""
 
     def __init__(self, kind: str | None, content: bytes, caching: str) -> None:
         kind = kind or "application/octet-stream"
@@ -114,9 +114,9 @@ def _takes_gzip(accepted: str) -> bool:
 def make_pages(
     health: Callable[[], dict[str, Any]], operators: Blueprint
 ) -> Application:
-    """Return the WSGI application for everything but /ws.
+    """Return the WSGI application for all paths except /ws.
 
-    `health` returns what /healthz shows, as JSON; `operators` are the pages of server/web/admin.py.
+    `health` returns what /healthz shows as JSON. `operators` are the pages of server/web/admin.py.
     """
     app = Flask("flatlands", static_folder=None)
 

@@ -1,1 +1,1 @@
-"""Connections: HTTP, the handshake, frames. It knows no game."""
+"""Connections: the listener, HTTP, the handshake, frames. It never knows anything of the game."""

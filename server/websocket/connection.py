@@ -1,7 +1,8 @@
-"""One WebSocket after its handshake: read by an event-loop watcher, written straight to its socket.
+"""One WebSocket after its handshake: a watcher of the event loop reads it, callers write to it.
 
-No greenlet waits for a connection and nothing here blocks or switches. What does not fit into the
-kernel's buffer is kept once, as a view of bytes shared with other connections, never as a queue.
+No greenlet waits for a connection, and nothing here blocks or switches, except `wait`. Bytes that
+do not fit into the kernel's buffer are kept as one view of bytes that other connections share, and
+never as a queue.
 """
 
 import logging
@@ -17,9 +18,9 @@ from gevent.event import Event
 from server.limits import Bucket, Guest
 from server.websocket import frames
 
-READ_SIZE = 8 * 1024  # bytes taken in one loop callback, so that floods cannot starve others
+READ_SIZE = 8 * 1024  # bytes read in one callback of the loop, so that floods do not starve others
 CONTROL_LIMIT = 64 * 1024  # bytes of control frames that may wait behind a remainder
-CLOSING_LIMIT = 64 * 1024  # bytes that are still looked at once our close frame is out
+CLOSING_LIMIT = 64 * 1024  # bytes that are still read after our close frame
 LIGHT_RATE, LIGHT_BURST = 20, 100  # light frames (see FrameReader) a second, and at once
 CLOSE_TIMEOUT = 5.0  # seconds from our close frame to the end of TCP, whatever the peer does
 
@@ -39,13 +40,14 @@ class Connection:
     """One WebSocket after its handshake.
 
     The owner sets the four callbacks before start(). They run in the event loop, never inside a
-    call that the owner makes, and must not block or switch. One that raises is logged and ends the
-    connection with 1011. All methods belong to the loop's thread; only wait() blocks.
+    call that the owner makes, and must not block or switch. If one raises, that is logged, and the
+    connection ends with 1011. All methods belong to the loop's thread; only wait() blocks.
 
-    Life: open; closing (our close frame is out or queued, the peer's is awaited, messages are
-    dropped); hanging up (both have closed or the peer broke the protocol: our half of TCP is shut
-    once all is written, and what still comes is read and dropped, because closing with unread bytes
-    would send RST and destroy the close frame on its way); ended.
+    A connection is first open. Then it is closing: our close frame is sent or queued, the peer's is
+    awaited, and messages are dropped. Then it is hanging up: both have closed, or the peer broke
+    the protocol. Our half of TCP is shut once everything is written, and what still comes is read
+    and dropped, because closing with unread bytes would send a RST and destroy the close frame on
+    its way. At last it has ended.
     """
 
     __slots__ = (
@@ -62,27 +64,27 @@ class Connection:
     ) -> None:  # fmt: skip
         """Own `sock`, a connected non-blocking socket that nobody else uses or watches.
 
-        max_message is the largest message accepted, in bytes (see FrameReader); `early` is what
-        the peer sent behind its handshake and has been read already; `address` who is behind it,
-        and `guest` is told when it ends.
+        `max_message` is the largest accepted message in bytes (see FrameReader). `early` are bytes
+        after the handshake that were read already. `address` is the client's IP address. `guest` is
+        the connection in the limits, which must know when it ends.
         """
         #: Called with (opcode, payload): TEXT or BINARY.
         self.on_message: Callable[[int, bytes], object] = _ignore
-        #: Called with (code, reason) once when either side has begun to close; never for a
-        #: connection that just ended. A peer may take its time to end TCP after that.
+        #: Called with (code, reason) once either side has begun to close, after which the peer may
+        #: take its time to end TCP. Not called if the connection ends without a close frame.
         self.on_closing: Callable[[int, str], object] = _ignore
-        #: Called with (code, reason) exactly once, after the end: as received from the peer, or as
-        #: we closed with, or 1006 if neither of us said goodbye.
+        #: Called with (code, reason) exactly once, after the end. The code is the one with which
+        #: the peer or this side closed, or 1006 if neither sent a close frame.
         self.on_close: Callable[[int, str], object] = _ignore
-        #: Called without arguments when the remainder of an earlier write has gone out.
+        #: Called without arguments when the remainder of an earlier write is sent.
         self.on_drain: Callable[[], object] = _ignore
-        #: The IP address of the client, as far as proxies tell it; "" where it is not known.
+        #: The IP address of the client, as far as proxies give it; "" if it is not known.
         self.address = address
         self.guest = guest
         self.bytes_in = len(early)
         self.bytes_out = 0
         self.last_heard = monotonic()  # seconds, when the last bytes came in
-        #: Whether it was the peer who began to close: its code says what it wants, not what we do.
+        #: Whether the peer began to close, so that the close code is the peer's choice.
         self.closed_by_peer = False
         self._loop = get_hub().loop
         self._socket = sock
@@ -103,25 +105,25 @@ class Connection:
 
     @property
     def open(self) -> bool:
-        """Neither side has begun to close."""
+        """Whether neither side has begun to close."""
         return self._state == _OPEN
 
     @property
     def backlogged(self) -> bool:
-        """A remainder is waiting: send() would refuse."""
+        """Whether a remainder waits, so that send() would refuse."""
         return self._remainder is not None
 
     def start(self) -> None:
-        """Begin to read, in the loop's next turn. Calling it again changes nothing."""
+        """Begin to read in the loop's next turn. To call it again changes nothing."""
         if self._early is not None:
             self._loop.run_callback(self._begin, self._early)
             self._early = None
 
     def send(self, data: bytes) -> bool:
-        """Send whole, already framed bytes; they are shared between connections and never copied.
+        """Send whole frames. The bytes may be shared between connections, and are never copied.
 
-        False, and nothing sent, while a remainder waits or when the connection is not open. One
-        system call in the usual case.
+        Returns False, and sends nothing, while a remainder waits or if the connection is not open.
+        Usually this takes one system call.
         """
         if self._remainder is not None or self._state:
             return False
@@ -138,10 +140,10 @@ class Connection:
         return True
 
     def send_control(self, data: bytes) -> bool:
-        """Like send(), but while a remainder waits `data` queues behind it.
+        """Send like send(), but while a remainder waits queue `data` behind it.
 
-        A peer that asks for answers and does not read them must not cost memory: past CONTROL_LIMIT
-        bytes the connection is aborted.
+        A peer that asks for answers and does not read them must not cost memory, so the connection
+        is aborted if more than CONTROL_LIMIT bytes would wait.
         """
         if self._remainder is None:
             return self.send(data)
@@ -154,21 +156,21 @@ class Connection:
         return True
 
     def ping(self) -> None:
-        """Send an empty ping; the pong will renew `heard`."""
+        """Send an empty ping. The pong will renew `last_heard`."""
         self.send_control(_PING)
 
     def close(self, code: int = frames.NORMAL, reason: str = "") -> None:
-        """Say goodbye: close frame, the peer's answer, end of TCP, in at most CLOSE_TIMEOUT.
+        """Send a close frame, await the peer's, and end TCP, all within CLOSE_TIMEOUT.
 
-        From here on nothing is delivered or sent. Calling it again, or too late, changes nothing.
+        From now on no message is delivered or sent. To call it again, or too late, changes nothing.
         """
         if not self._state:
             self._say_close(code, reason, frames.close_frame(code, reason))
 
     def abort(self) -> bool:
-        """End TCP now; drop what is unsent, in the kernel too, where it could stay for minutes.
+        """End TCP at once, and return True.
 
-        Returns True.
+        What is unsent is dropped, also in the kernel, where it could stay for minutes.
         """
         if self._state != _ENDED:
             try:
@@ -179,7 +181,7 @@ class Connection:
         return True
 
     def wait(self) -> None:
-        """Block the calling greenlet until the connection has ended and on_close has returned."""
+        """Block the calling greenlet until the connection has ended, and on_close has returned."""
         if self._over is None:
             self._over = Event()
         self._over.wait()
@@ -207,14 +209,15 @@ class Connection:
         if self._state:
             self._closing += len(data)
             if self._closing > CLOSING_LIMIT:
-                # A flood goes on: from here on the kernel holds it up, until the timer ends it.
+                # The peer sends on and on. From now on nothing is read, until the timer ends it.
                 self._reading.stop()
                 return
         if self._state != _HANGING_UP:
             self._receive(data)
 
     def _receive(self, data: bytes) -> None:
-        """Parse and deliver. Every callback may close or abort, so look at the state each time."""
+        """Parse bytes and deliver messages. The state is checked each time, since any callback may
+        close or abort the connection."""
         reader = self._frames
         pongs: list[bytes] = []
         messages = reader.feed(data)
@@ -227,8 +230,8 @@ class Connection:
             if opcode == frames.PING:
                 pongs.append(frames.frame(payload, frames.PONG))
                 continue
-            # Pongs to a row of pings leave in one write, or a read full of pings would cost ten
-            # thousand; but before the answer to whatever came behind them.
+            # The pongs to consecutive pings are sent in one write, since a read full of pings would
+            # cost thousands of writes. They must precede the answer to the next message.
             if pongs:
                 self.send_control(b"".join(pongs))
                 pongs = []
@@ -248,14 +251,14 @@ class Connection:
             self._hang_up()
 
     def _bear(self, reader: frames.FrameReader) -> bool:
-        """Count the light frames of a read; False where there are too many."""
+        """Count the light frames of a read; return False if there were too many."""
         count, reader.light = reader.light, 0
         if self._state:
             return True  # nothing is answered any more
         now = int(self.last_heard * 1000)
         if self._light is None:
             self._light = Bucket(LIGHT_RATE, LIGHT_BURST, now)
-        if self._light.take(now, count):
+        if self._light.spend(now, count):
             return True
         if self.guest is not None:
             self.guest.count("limited_frames")
@@ -275,7 +278,7 @@ class Connection:
         if self._remainder is None:
             self.send(data)
         else:
-            self._queue(data)  # beyond CONTROL_LIMIT too: it is the last
+            self._queue(data)  # it may exceed CONTROL_LIMIT, since it is the last
         if self._state != _ENDED:
             self._state = _CLOSING
             self._loop.run_callback(self._report_closing)
@@ -333,11 +336,12 @@ class Connection:
                 self._shut()
 
     def _end(self) -> None:
-        """Close everything now; tell the owner in the loop's next turn."""
+        """Close everything now; call on_close in the loop's next turn."""
         if self._state == _ENDED:
             return
         self._state = _ENDED
-        # The watchers go before the descriptor: its number may be another socket's in a moment.
+        # The watchers must be stopped before the descriptor is closed, since its number may soon be
+        # that of another socket.
         for watcher in (self._reading, self._writing, self._timer):
             if watcher is not None:
                 watcher.stop()
@@ -356,7 +360,7 @@ class Connection:
 
     def _report(self) -> None:
         on_close = self.on_close
-        # No cycle outlives the end.
+        # This breaks reference cycles.
         self.on_message = self.on_closing = self.on_close = self.on_drain = _ignore
         try:
             on_close(self._code, self._reason)

@@ -1,6 +1,6 @@
-"""WebSocket frames, RFC 6455 section 5: a strict parser of what clients send, a builder of answers.
+"""WebSocket frames, RFC 6455 section 5: a strict parser for clients' frames, and makers of answers.
 
-Bytes in, messages out. Nothing here does I/O, waits, keeps time or knows gevent.
+Bytes go in, messages come out. Nothing here ever does I/O, waits, reads a clock or knows gevent.
 """
 
 import struct
@@ -21,7 +21,7 @@ INTERNAL_ERROR = 1011
 CONTROL_PAYLOAD = 125  # bytes, RFC 6455 section 5.5
 CLOSE_REASON = CONTROL_PAYLOAD - 2  # bytes of UTF-8 left behind the code
 
-#: A fragment of fewer bytes is mostly header.
+#: Fragments of fewer bytes count as light: they are mostly header.
 SMALL_FRAGMENT = 16
 
 _FIN, _RESERVED, _OPCODE, _MASKED, _LENGTH = 0x80, 0x70, 0x0F, 0x80, 0x7F
@@ -35,7 +35,7 @@ Message = tuple[int, bytes]
 
 
 class FrameError(Exception):
-    """What a peer sent breaks the protocol: the close code to use and a sentence saying why."""
+    """A peer broke the protocol. It has the close code to use, and a sentence that says why."""
 
     def __init__(self, code: int, reason: str) -> None:
         super().__init__(code, reason)
@@ -46,14 +46,14 @@ class FrameError(Exception):
 class FrameReader:
     """Turns the bytes of one client into messages, however the network cut them.
 
-    max_message is the largest payload of one message in bytes. In a fragmented message every
-    fragment counts one byte more than it carries, so that a stream of empty ones ends too.
+    `max_message` is the largest payload of a message in bytes. In a fragmented message every
+    fragment counts as one byte more than it carries, so that a stream of empty ones ends too.
 
-    `error` is None until the stream breaks a rule; then it is the FrameError, for good. Messages
-    that were complete before the fault are still returned, by the feed that met it.
+    `error` is None until the stream breaks a rule, and from then on the FrameError. The `feed` that
+    finds the fault still returns the messages that were complete before it.
 
-    `light` counts frames that carry next to nothing: pings, pongs, empty ones and small fragments.
-    Whoever reads it may set it back.
+    `light` counts frames that carry next to nothing: pings, pongs, empty frames and small
+    fragments. Its reader may set it to 0.
     """
 
     __slots__ = (
@@ -65,28 +65,28 @@ class FrameReader:
         self.error: FrameError | None = None
         self.light = 0
         self._max_message = max_message
-        # No message has begun, no byte waits, nothing is over. False turns the fast path off, also
-        # for limits so small that it would have to look at them.
+        # Whether the fast path of feed() may be used: no message has begun, no byte waits and no
+        # fault was found; and the limit is so large that the fast path need not check it.
         self._fresh = max_message >= CONTROL_PAYLOAD
         self._ended = False
         self._rest = b""  # an incomplete header or control frame, under 139 bytes
-        self._opcode = 0  # of the message in arrival, 0 between messages
-        self._message: Any = None  # its payload so far, a bytearray
-        self._size = 0  # what its frames so far count against max_message
-        self._decoder: Any = None  # checks a text message in arrival
+        self._opcode = 0  # of the unfinished message, 0 between messages
+        self._message: Any = None  # its payload until now, a bytearray
+        self._size = 0  # bytes that its frames count against max_message
+        self._decoder: Any = None  # checks an unfinished text message
         self._left = 0  # payload bytes of the current data frame still to come
         self._final = 0  # whether that frame ends its message
-        self._key = b""  # its mask, turned so that it begins at the next byte
+        self._key = b""  # its mask, rotated so that it begins at the next byte
 
     def feed(self, data: bytes) -> list[Message]:
         """Return the messages that `data` completes, in order, as (opcode, payload).
 
-        TEXT and BINARY come whole, TEXT is valid UTF-8; PING, PONG and CLOSE come where they stood,
-        a CLOSE payload is valid for parse_close. Never raises: look at `error` afterwards. After a
-        fault or a close frame everything fed is dropped.
+        TEXT and BINARY messages are whole, and TEXT is valid UTF-8. PING, PONG and CLOSE come where
+        they stood between fragments; the payload of a CLOSE is valid for parse_close. Never raises:
+        see `error` afterwards. After a fault or a close frame everything is dropped.
         """
         length = len(data) - 6
-        # The usual case by far: one short masked binary message, whole, alone in its read.
+        # This is by far the usual case: a read with a single short masked binary message.
         if self._fresh and 0 < length < 126 and data[0] == 0x82 and data[1] == length + 128:
             number = int.from_bytes
             payload = number(data[6:], "big") ^ number((data[2:6] * 32)[:length], "big")
@@ -110,10 +110,10 @@ class FrameReader:
         self._message = self._decoder = None
 
     def _parse(self, data: bytes, messages: list[Message]) -> None:
-        """Append to `messages` what `data` completes and keep what it leaves over.
+        """Append to `messages` those that `data` completes, and keep the rest of the bytes.
 
         Each rule is checked as soon as the bytes that it needs are there, in the order of the
-        bytes: the fault found never depends on how the stream was cut.
+        bytes, so the fault that is found never depends on how the stream was cut.
         """
         at, end = 0, len(data)
         self._rest = b""
@@ -146,7 +146,7 @@ class FrameReader:
                     raise FrameError(PROTOCOL_ERROR, "A frame length was not in its shortest form.")
             elif length == 127:
                 start = at + 14
-                # The top bit stands in the first of the eight bytes: no need to wait for the rest.
+                # The highest bit is in the first of the eight bytes; the others need not be here.
                 if at + 2 < end and data[at + 2] & 0x80:
                     raise FrameError(PROTOCOL_ERROR, "A frame length had its highest bit set.")
                 if at + 10 > end:
@@ -194,7 +194,7 @@ class FrameReader:
         self._rest = data[at:]
 
     def _check_first(self, first: int, opcode: int) -> None:
-        """Raise FrameError for a first header byte that may not stand here, sections 5.2 to 5.5."""
+        """Raise FrameError if a frame may not begin with this byte here, sections 5.2 to 5.5."""
         if first & _RESERVED:
             raise FrameError(PROTOCOL_ERROR, "A reserved bit was set, but no extension was agreed.")
         if opcode > PONG or BINARY < opcode < CLOSE:
@@ -211,7 +211,7 @@ class FrameReader:
             raise FrameError(PROTOCOL_ERROR, "A continuation frame came outside of a message.")
 
     def _collect(self, chunk: bytes, messages: list[Message]) -> None:
-        """Take in payload bytes of the current data frame; close the message if they end it."""
+        """Add payload bytes of the current data frame; end the message if they are its last."""
         key = self._key
         payload = _unmask(chunk, key)
         last = self._final and not self._left
@@ -236,7 +236,7 @@ class FrameReader:
 
 
 def _unmask(payload: bytes, key: bytes) -> bytes:
-    """Section 5.3, in three operations on big integers: a loop over bytes is fifty times slower."""
+    """Return a payload unmasked, section 5.3. A loop over bytes would be fifty times slower."""
     length = len(payload)
     mask = (key * ((length + 3) >> 2))[:length]
     number = int.from_bytes
@@ -244,7 +244,7 @@ def _unmask(payload: bytes, key: bytes) -> bytes:
 
 
 def frame(payload: bytes, opcode: int = BINARY) -> bytes:
-    """One whole unmasked frame, as a server sends it, section 5.2."""
+    """Return a whole unmasked frame, as a server sends it, section 5.2."""
     length = len(payload)
     if length < 126:
         return _SHORT_HEAD.pack(_FIN | opcode, length) + payload
@@ -254,16 +254,16 @@ def frame(payload: bytes, opcode: int = BINARY) -> bytes:
 
 
 def close_frame(code: int = NO_CODE, reason: str = "") -> bytes:
-    """A close frame, section 5.5.1; NO_CODE makes it empty. Too long a reason loses its end."""
+    """Return a close frame, section 5.5.1. NO_CODE makes it empty. A long reason is cut."""
     if code == NO_CODE:
         return frame(b"", CLOSE)
-    # Errors are ignored because the cut may fall inside a character; its first bytes go too.
+    # Errors are ignored because the cut may be inside a character, whose first bytes are left out.
     text = reason.encode()[:CLOSE_REASON].decode(errors="ignore")
     return frame(_CODE.pack(code) + text.encode(), CLOSE)
 
 
 def parse_close(payload: bytes) -> tuple[int, str]:
-    """The code and reason in a received close frame's payload; an empty one gives (NO_CODE, "").
+    """Return the code and reason in a received close frame's payload; (NO_CODE, "") if it is empty.
 
     Raises FrameError for a single byte or a code that may not be sent (1002), and for a reason that
     is not UTF-8 (1007): sections 5.5.1 and 7.4.

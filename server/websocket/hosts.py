@@ -1,7 +1,8 @@
-"""Which names this server answers to, and the pages of which origins may connect to it.
+"""Checks the headers Host and Origin: the names that this server answers to, and the origins whose
+pages may connect.
 
-A browser sends both headers with what a page asks for, and a page cannot change them. Other clients
-may say what they like, and none of this is meant for them.
+Browsers send both headers with a page's requests, and the page cannot change them. Other clients
+can send anything, so this never protects against them.
 """
 
 import re
@@ -17,10 +18,10 @@ _DEFAULT_PORTS = (":80", ":443")
 class Hosts:
     """See the module.
 
-    `origins` are allowed besides that of the server's own pages, "*" is all of them. `hosts` are
-    the names that are answered to besides this machine's own for itself; none is all of them, but
-    where only this machine can connect (`local`): there any page could give its own name this
-    machine's address and then read what is served here.
+    `origins` are allowed besides that of the server's own pages; "*" allows all. `hosts` are the
+    names that are allowed besides the local names of this machine. Without `hosts` all names are
+    allowed, unless only this machine can connect (`local`): then any page on the internet could
+    give its own name this machine's address, and read what is served here.
     """
 
     def __init__(
@@ -32,16 +33,16 @@ class Hosts:
         self._local = local
 
     def misses_host(self, host: str) -> str | None:
-        """Return a sentence that says why a Host header is not answered to, or None if it is.
+        """Return None if a Host header is allowed, or a sentence that says why it is not.
 
-        A request without one is, for no browser sends it.
+        A request without the header is allowed, since no browser sends one.
         """
         if not host:
             return None
         name = _name(host.lower())
         if "*" in self._hosts or name in self._hosts:
             return None
-        # No page has such a name, unless it is this machine's.
+        # Only pages of this machine itself can have such a name.
         if _is_local(name) or not (self._local or self._hosts):
             return None
         return (
@@ -50,10 +51,10 @@ class Hosts:
         )
 
     def misses_origin(self, origin: str, host: str) -> str | None:
-        """Return a sentence that says why pages of an origin may not connect, or None if they may.
+        """Return None if pages of an origin may connect, or a sentence that says why not.
 
-        The origin of the page must be the host that it asks, whatever the scheme, for a proxy in
-        front may speak TLS. No origin at all is no page's.
+        The host of the origin must be the one in the Host header. The scheme may differ, since a
+        proxy in front may speak TLS. A request without an origin is allowed: it is no page's.
         """
         origin = origin.lower()
         if not origin or self._any_origin or origin in self._origins:
@@ -73,7 +74,7 @@ def is_origin(text: str) -> bool:
 
 
 def is_local(address: str) -> bool:
-    """Say whether only this machine itself can connect to an address that is listened on."""
+    """Say whether only this machine itself can connect to a listener with this address."""
     return _is_local(address.split("%")[0])
 
 
@@ -100,5 +101,5 @@ def _plain(host: str) -> str:
 
 
 def _shown(text: str) -> str:
-    """Return something that a stranger sent, fit for a sentence."""
+    """Return a stranger's text, cut and in ASCII, for use in a sentence."""
     return text[:100].encode("ascii", "replace").decode()

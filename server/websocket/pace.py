@@ -1,9 +1,10 @@
-"""The share of the event loop's time that HTTP may take from players.
+"""Limits the share of the event loop's time that HTTP may take from players.
 
-Whatever serves HTTP runs in turns: one begins where a greenlet goes on, and ends where it waits for
-its socket or is done. All turns together get a share of each second; what is over waits: for each
-address the longest first, and the addresses in turn, so that who asks for much waits for itself. It
-knows nothing of requests.
+Greenlets that serve HTTP run in turns. A turn begins when a greenlet goes on, and ends when it
+waits for its socket or is done. All turns together get a share of each second; then greenlets wait.
+The addresses get turns one after the other, and within an address the greenlet that has waited
+longest is first. So an address that asks for much makes only itself wait. This module never knows
+anything of requests.
 """
 
 from collections import Counter, deque
@@ -18,44 +19,43 @@ from gevent.socket import socket as Socket
 
 from server.limits import Guest
 
-#: Seconds of HTTP that may go on at a stretch while nobody waits for it to pause.
+#: Seconds for which HTTP may run at a stretch.
 SLICE = 0.002
 
-#: A turn is not reckoned longer than this: a stall of the process is not the request's doing.
+#: The most seconds that a turn counts for: if the process was stalled, the request is not to blame.
 LONGEST = 0.1
 
-#: Where a request's environ has its turn.
+#: The key of the turn in a request's environ.
 TURN = "flatlands.turn"
 
-#: So many may wait for a turn, of all addresses. Who comes then is sent away.
+#: Requests that may wait for a turn. Further ones are refused.
 QUEUE = 4000
 
 
 class Pace:
-    """See the module. `share` is from 0 to 1. Waits are counted as `http_waits`."""
+    """See the module. `share` is from 0 to 1. Waits are counted as `http_waits` in `stats`."""
 
     def __init__(self, share: float, stats: Counter[str]) -> None:
         self._share = share
         self._stats = stats
-        #: When all that was used is paid for, in seconds of perf_counter.
+        #: The time, in seconds of perf_counter, at which all time used is paid for.
         self._paid_at = 0.0
-        #: Who waits, by its address; the address whose turn it is comes first.
+        #: Address -> the greenlets that wait. The address that gets the next turn comes first.
         self._waiting: dict[Hashable, deque[Waiter[None]]] = {}
         self._number = 0
         self._timer: Any = None
 
     @property
     def crowded(self) -> bool:
-        """Whether so many wait for a turn that no more should."""
+        """Whether as many wait for a turn as may."""
         return self._number >= QUEUE
 
     def early(self) -> float:
-        """Return for how many seconds no turn may begin; 0 or less where one may now."""
+        """Return for how many seconds no turn may begin; 0 or less if one may begin now."""
         return self._paid_at - perf_counter() - SLICE / self._share
 
     def wait(self, key: Hashable = None) -> None:
-        """Return when a turn of an address may begin. Blocks the calling greenlet only if none may
-        now."""
+        """Wait until a turn of an address may begin. Does not block if it may begin now."""
         if not self._waiting and self.early() <= 0:
             return
         self._stats["http_waits"] += 1
@@ -66,7 +66,7 @@ class Pace:
         try:
             waiter.get()
         except BaseException:
-            # A deadline, or the end of the greenlet.
+            # A deadline has passed, or the greenlet is killed.
             waiters = self._waiting.get(key)
             if waiters is not None and waiter in waiters:
                 waiters.remove(waiter)
@@ -76,7 +76,7 @@ class Pace:
             raise
 
     def pay(self, seconds: float) -> None:
-        """A turn of so many seconds has ended."""
+        """Note that a turn of so many seconds has ended."""
         now = perf_counter()
         self._stats["http_us"] += round(seconds * 1e6)
         self._paid_at = max(self._paid_at, now) + min(seconds, LONGEST) / self._share
@@ -97,9 +97,9 @@ class Pace:
             waiter = waiters.popleft()
             self._number -= 1
             if waiters:
-                # Behind all other addresses.
+                # This address comes behind all others.
                 self._waiting[key] = waiters
-            # Its whole turn passes before this returns.
+            # This returns when the whole turn is over.
             waiter.switch(None)
         if self._waiting:
             self._set_timer()
@@ -119,35 +119,35 @@ class Turn:
         self._since = 0.0
 
     def begin(self) -> None:
-        """Go on; waits where that is too early."""
+        """Begin a turn, and wait if that is too early."""
         self._pace.wait(self.key)
         self._since = perf_counter()
 
     def end(self) -> None:
-        """The greenlet is about to wait, or is done. More than once is no error."""
+        """End the turn: the greenlet is about to wait, or is done. To end it twice is no error."""
         if self._since:
             self._pace.pay(perf_counter() - self._since)
             self._since = 0.0
 
     def sleep(self, seconds: float) -> None:
-        """Wait for something that costs nothing."""
+        """Wait for some seconds between two turns."""
         self.end()
         gevent.sleep(seconds)
         self.begin()
 
     def rest(self) -> None:
-        """End a turn and begin another one."""
+        """End the turn and begin another one."""
         self.end()
         self.begin()
 
 
 class PacedSocket(Socket):
-    """A socket whose greenlet is in its turn but while it waits for the socket."""
+    """A socket whose greenlet ends its turn whenever it waits for the socket."""
 
     __slots__ = ("turn", "guest")
 
     turn: Turn
-    #: What the limits know it by; None once it is somebody else's.
+    #: The connection in the limits; None once the socket was handed to a Connection.
     guest: Guest | None
 
     def _wait(self, *arguments: Any, **more: Any) -> None:

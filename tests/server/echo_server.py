@@ -21,7 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from server.limits import Limits, Proxies  # noqa: E402
-from server.websocket import connection, frames, handshake  # noqa: E402
+from server.websocket import connection, frames, handshake, listener  # noqa: E402
 from server.websocket.connection import Connection  # noqa: E402
 
 
@@ -94,7 +94,7 @@ def main() -> None:
         if not given.quiet:
             accepted.on_close = report
 
-    server = handshake.websocket_server(
+    server = listener.websocket_server(
         ("127.0.0.1", 0),
         page,
         accept,

@@ -14,7 +14,7 @@ import pytest
 from brokers import open_broker
 from server import settings
 from server.app import Server, listen
-from server.websocket.handshake import websocket_server
+from server.websocket.listener import websocket_server
 from tests.processes import serving
 from tests.socket_client import SocketClient
 

@@ -161,9 +161,9 @@ def test_what_is_counted_by_address_is_forgotten_when_it_says_nothing_any_more(c
 
 def test_a_bucket_gives_what_was_missed_while_we_stood_still_and_only_once():
     bucket = Bucket(2, 4, 0)
-    assert [bucket.take(100_000) for _ in range(10)].count(True) == 4
-    assert [bucket.take(100_000, late=10_000) for _ in range(30)].count(True) == 20
-    assert not bucket.take(100_000, late=10_000)
-    assert [bucket.take(105_000) for _ in range(10)].count(True) == 4
-    assert bucket.take(105_500) and not bucket.take(105_500)
+    assert [bucket.spend(100_000) for _ in range(10)].count(True) == 4
+    assert [bucket.spend(100_000, late=10_000) for _ in range(30)].count(True) == 20
+    assert not bucket.spend(100_000, late=10_000)
+    assert [bucket.spend(105_000) for _ in range(10)].count(True) == 4
+    assert bucket.spend(105_500) and not bucket.spend(105_500)
 

@@ -1,0 +1,177 @@
+"""The server's listener: accepts connections, as many as the limits allow, for handshake.py.
+
+It never reads from a connection itself.
+"""
+
+import _socket
+import logging
+import os
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from gevent.pywsgi import WSGIServer
+
+from server.limits import Limits
+from server.logs import LimitedLog
+from server.websocket.connection import Connection
+from server.websocket.handshake import Handshake, whole_answer
+from server.websocket.hosts import Hosts
+from server.websocket.pace import Pace, PacedSocket, Turn
+
+#: The shares of each second that all of HTTP may take, handshakes included, and that accepting may
+#: take besides.
+HTTP_SHARE, ACCEPT_SHARE = 0.3, 0.1
+
+#: Connections accepted in one turn of the loop, and seconds to wait after accepting has failed.
+ACCEPT_AT_ONCE, ACCEPT_AGAIN = 10, 0.1
+
+log = logging.getLogger(__name__)
+
+Accept = Callable[[Connection, dict[str, Any]], object]
+
+
+class WebSocketServer(WSGIServer):
+    """A pywsgi server that hands WebSockets on. websocket_server() makes one."""
+
+    max_accept = ACCEPT_AT_ONCE
+
+    def __init__(
+        self,
+        listener: Any,
+        wsgi_app: Callable[..., Any],
+        accept: Accept,
+        path: str,
+        protocol: str | None,
+        max_message: int,
+        access_log: bool,
+        limits: Limits,
+        hosts: Hosts,
+        share: float,
+    ) -> None:
+        # Without SERVER_NAME, pywsgi would look its own name up when it starts, and the server could
+        # be stopped and closed during that wait.
+        super().__init__(
+            listener, wsgi_app, handler_class=Handshake, log=None, error_log=log,
+            environ={"SERVER_NAME": "localhost"},
+        )  # fmt: skip
+        self.access_log = access_log
+        self.accept = accept
+        self.path = path
+        self.protocol = protocol
+        self.max_message = max_message
+        self.limits = limits
+        self.stats = limits.stats
+        self.hosts = hosts
+        self.pace = Pace(share, self.stats)
+        self.limited_log = LimitedLog(log)
+        self._accepting = Pace(ACCEPT_SHARE, Counter())
+        self.logger = log  # gevent-websocket would make one with a handler of its own
+
+    def do_read(self) -> tuple[PacedSocket, Any] | None:  # type: ignore[override]
+        """Accept a connection if there is one, and if the limits allow it. gevent calls this.
+
+        After None, gevent calls again in the loop's next turn, or when accepting goes on.
+        """
+        early = self._accepting.early()
+        if early > 0:
+            self._pause(early)
+            return None
+        begun = time.perf_counter()
+        try:
+            accepted = super().do_read()
+        except OSError as error:
+            if self.is_fatal_error(error):
+                # A supervisor that stops shuts its listener while workers may still accept.
+                log.warning("nobody can connect here any more: %s", error)
+                self.stop_accepting()
+                return None
+            # Most likely no descriptor is left, so a connection without a player is closed.
+            self.stats["accept_failed"] += 1
+            self.limited_log.write(logging.WARNING, f"A connection could not be accepted: {error}.")
+            self.limits.make_room()
+            self._pause(ACCEPT_AGAIN)
+            return None
+        if accepted is None:
+            return None
+        sock, address = accepted
+        paced = PacedSocket(sock.family, sock.type, sock.proto, fileno=sock.detach())
+        guest = self.limits.enter(_peer(address), lambda: _hang_up(paced))
+        if guest is None:
+            _send_off(paced, _TOO_MANY)
+            self._accepting.pay(time.perf_counter() - begun)
+            return None
+        paced.guest = guest
+        paced.turn = Turn(self.pace, guest.key)
+        self._accepting.pay(time.perf_counter() - begun)
+        return paced, address
+
+    def do_close(self, sock: PacedSocket, *args: Any) -> None:  # type: ignore[override]
+        """Close a connection that was not handed on. gevent calls this."""
+        super().do_close(sock, *args)
+        if sock.guest is not None:
+            sock.guest.leave()
+            sock.guest = None
+
+    def _pause(self, seconds: float) -> None:
+        self.stop_accepting()
+        self._timer: Any = self.loop.timer(seconds)
+        self._timer.start(self._start_accepting_if_started)  # type: ignore[call-arg, attr-defined]
+
+
+def websocket_server(
+    listener: Any,
+    wsgi_app: Callable[..., Any],
+    accept: Accept,
+    *,
+    path: str = "/ws",
+    protocol: str | None = "flatlands",
+    max_message: int = 4096,
+    access_log: bool = False,
+    limits: Limits | None = None,
+    hosts: Hosts | None = None,
+    share: float = HTTP_SHARE,
+) -> WebSocketServer:
+    """Return a server for WebSockets at `path`, ready for start(). `wsgi_app` gets other requests.
+
+    `listener` is an address or a listening socket. `protocol` is the subprotocol that clients must
+    offer, or None. `max_message` is in bytes. `access_log` logs a line for each request. `limits`
+    also know the trusted proxies. `hosts` checks the headers Host and Origin. `share` is that of
+    HTTP, from 0 to 1.
+
+    `accept(connection, environ)` is called after the upgrade, in the request's greenlet, and may
+    block. It sets the connection's callbacks. Afterwards the connection is started, unless accept
+    has done so. If accept raises, that is logged, and the peer gets close code 1011. REMOTE_ADDR
+    and Connection.address are those of the client behind the proxies.
+    """
+    return WebSocketServer(
+        listener, wsgi_app, accept, path, protocol, max_message, access_log,
+        limits or Limits(Counter()), hosts or Hosts(), share,
+    )  # fmt: skip
+
+
+def _peer(address: Any) -> str:
+    """Return the IP address of a socket's peer; the peer of a Unix socket has none."""
+    return str(address[0]) if isinstance(address, tuple) else ""
+
+
+def _hang_up(sock: PacedSocket) -> bool:
+    """Close a socket at once. The greenlet that serves it notices that in a later turn."""
+    os.close(sock.detach())
+    return True
+
+
+def _send_off(sock: PacedSocket, answer: bytes) -> None:
+    """Send an answer without reading a request, and close. Never waits; the answer may be cut."""
+    plain = _socket.socket(fileno=sock.detach())
+    try:
+        plain.send(answer)
+    except OSError:
+        pass  # it left before
+    plain.close()
+
+
+_TOO_MANY = whole_answer(
+    "503 Service Unavailable", "There are too many connections from your address, or at all."
+)[1]

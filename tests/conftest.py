@@ -1,4 +1,4 @@
-"""What holds for all tests."""
+"""Hooks, fixtures and settings for all tests."""
 
 import sys
 from collections.abc import Iterator
@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, settings
 
 from tests.socket_client import SocketClient
 
-# No test asserts a speed: on a busy machine any example may take a while.
+# An example may take long on a busy machine, and no test asserts a speed.
 settings.register_profile(
     "flatlands", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("flatlands")
-# Of tests/mutants: the same examples for each mutant.
+# In tests/mutants each mutant gets the same examples.
 settings.register_profile(
     "mutants", settings.get_profile("flatlands"), derandomize=True, database=None
 )
@@ -25,12 +25,12 @@ BROWSER = Path(__file__).parent / "browser"
 #: The markers of tests that start programs: `make check` leaves them out.
 STARTING = ("process", "browser", "load")
 
-#: What Python tells its audit hooks when a program is started.
+#: The events that Python's audit hooks get when a program is started.
 STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "os.exec"}
 
 
 class _Watched:
-    """The test that runs, if it is one that may start no program."""
+    """The name of the running test if it may start no program, otherwise None."""
 
     name: str | None = None
 
@@ -47,7 +47,7 @@ sys.addaudithook(_start_no_program)
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark all that needs a browser, before -m chooses."""
+    """Mark all tests in tests/browser, before -m selects."""
     for item in items:
         if BROWSER in item.path.parents:
             item.add_marker("browser")
@@ -55,7 +55,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Let a test without a marker that says so start no program, nor any of its fixtures."""
+    """Let a test and its fixtures start no program, unless a marker says that it does."""
     marked = any(item.get_closest_marker(name) for name in STARTING)
     _Watched.name = None if marked else item.nodeid
     try:
@@ -66,7 +66,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def no_socket_is_left_open():
-    """Hang up what a test that failed did not: a warning of each would bury why it did."""
+    """Close sockets that a failed test left open, as warnings about them would hide its failure."""
     yield
     while SocketClient.sockets:
         SocketClient.sockets.pop().close()

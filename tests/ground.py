@@ -1,4 +1,4 @@
-"""Ground of which a test says where nobody can stand."""
+"""Terrain in which a test chooses the blocked tiles."""
 
 from collections.abc import Callable
 
@@ -6,8 +6,10 @@ from world.terrain import Terrain
 
 
 class Ground(Terrain):
-    """Terrain that is blocked where a function of column and row says so, and knows nothing of
-    boxes: a walk on it is looked at tile by tile."""
+    """Terrain in which a function of column and row says which tiles are blocked.
+
+    It never says that a box is free, so each tile of a walk is checked.
+    """
 
     def __init__(self, blocked: Callable[[int, int], bool], seed: int = 2013) -> None:
         super().__init__(seed)

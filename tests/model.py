@@ -1,6 +1,6 @@
-"""A client's beliefs, by the rules of docs/protocol.md section 5, written from that page.
+"""A client's beliefs about the world, written from docs/protocol.md, section 5, alone.
 
-Tests compare it with what the node holds. It imports nothing of the server or the world.
+Tests compare them with what the node holds. It never imports anything of the server or the world.
 """
 
 from dataclasses import dataclass, field
@@ -11,7 +11,11 @@ REMEMBERED, IN_TRANSIT = 10_000, 2000
 
 @dataclass
 class Known:
-    """A player as told: `track` is (x, y, dx, dy, start, duration), in units and ms."""
+    """A player as the client knows it.
+
+    `track` is (x, y, dx, dy, start, duration), in units and ms. `transit` is the node time at which
+    a player that left for a held square is removed if its enter has not come, or None.
+    """
 
     id: int
     seq: int
@@ -32,14 +36,18 @@ class Known:
 
 @dataclass
 class Model:
-    """What one client believes; `heard` keeps (name of the speaker, text)."""
+    """What a client believes. `chat` has (name of the speaker, text) of each chat message.
+
+    `removed` is id -> (seq, node time until which it is remembered), `foreign` the number of
+    batches of squares that are not held, and `clocks` node -> ms to add to its times.
+    """
 
     side: int = 16
     id: int = 0
     held: tuple[int, int, int, int] | None = None
     players: dict[int, Known] = field(default_factory=dict)
     removed: dict[int, tuple[int, int]] = field(default_factory=dict)
-    heard: list[tuple[str, str]] = field(default_factory=list)
+    chat: list[tuple[str, str]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     token: str | None = None
     welcome: list[Any] = field(default_factory=list)
@@ -56,7 +64,8 @@ class Model:
         c0, r0, c1, r1 = self.held
         return c0 <= square[0] <= c1 and r0 <= square[1] <= r1
 
-    def take(self, message: list[Any], now: int) -> None:
+    def apply(self, message: list[Any], now: int) -> None:
+        """Apply a message that came at a node time in ms."""
         kind, *fields = message
         if kind == 16:
             self.welcome, self.id, self.side = fields, fields[1], fields[6]
@@ -93,6 +102,7 @@ class Model:
             self.invitation = fields[0]
 
     def expire(self, now: int) -> None:
+        """Forget what counts only until a node time in ms."""
         for player in list(self.players.values()):
             if player.transit is not None and player.transit <= now:
                 del self.players[player.id]
@@ -128,7 +138,7 @@ class Model:
                     known.track = self._track(square, sent, event)
             elif kind == 4:
                 if known is not None:
-                    self.heard.append((known.name, event[2]))
+                    self.chat.append((known.name, event[2]))
             elif known is None or event[2] > known.seq:
                 self._leave(known, event, now)
 
@@ -148,7 +158,7 @@ class Model:
         known = self.players.get(id)
         if until > now and seq <= removed_seq:
             return
-        # A snapshot is all there is: it is taken also at the seq that is known.
+        # A snapshot is complete, so its entry also counts if it has the seq that is known.
         if known is not None and (seq < known.seq or (seq == known.seq and not again)):
             return
         track = self._track(square, sent, entry)

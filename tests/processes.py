@@ -1,4 +1,4 @@
-"""Real servers as child processes, and a proxy that can cut or stall what goes through it."""
+"""Real servers as child processes, and a TCP proxy that can cut and stall connections."""
 
 import resource
 import signal
@@ -14,16 +14,15 @@ from loadtest.kit.processes import ROOT, Program, Trouble, clean_environment
 
 __all__ = ["PATIENCE", "ROOT", "Proxy", "ServerProcess", "clean_environment", "limited", "serving"]
 
-#: Seconds that a server may take to start or to stop: as many as a machine that is busy with other
-#: things may ever need.
+#: Seconds that a server may take to start or to stop, also on a very busy machine.
 PATIENCE = 60
 
 
 class ServerProcess(Program):
-    """`python -m server` with some options; the port is free unless told.
+    """`python -m server` with some options, on a free port unless `port` is given.
 
-    `module` is another one to run, and `before` what it is told before the options. `descriptors`
-    are how many files it may open: a number, or what it is given and what it may raise that to.
+    `module` is another module to run, and `before` are arguments before the options. `descriptors`
+    is its limit of file descriptors: a number, or (the limit, how far it may raise it).
     """
 
     def __init__(
@@ -36,16 +35,16 @@ class ServerProcess(Program):
             prepare=limited(descriptors),
         )  # fmt: skip
         try:
-            told = self.ready(r"http://\S+:(\d+)", PATIENCE)
+            found = self.ready(r"http://\S+:(\d+)", PATIENCE)
         except Trouble:
             self.close()
             raise
-        self.shown = told[0]
-        self.port = int(told[1])
+        self.shown = found[0]
+        self.port = int(found[1])
         self.url = f"http://localhost:{self.port}/"
 
     def get(self, path: str) -> bytes:
-        """Return what the server answers to GET."""
+        """Return the body of the server's answer to a GET request."""
         with urllib.request.urlopen(self.url + path, timeout=PATIENCE) as answer:
             return answer.read()
 
@@ -55,7 +54,7 @@ class ServerProcess(Program):
         self.process.wait(PATIENCE)
 
     def stop(self) -> None:
-        """End it as an operator would, and check that it had nothing to complain about."""
+        """End it as an operator would, and check that it has logged no traceback."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         assert self.process.wait(PATIENCE) in (0, -signal.SIGKILL)
@@ -63,12 +62,12 @@ class ServerProcess(Program):
         assert "Traceback" not in errors, errors
 
     def close(self) -> None:
-        """Let go of it, whatever state it is in."""
+        """End it at once, whatever its state."""
         self.end(0)
 
 
 def limited(descriptors: int | tuple[int, int] | None) -> Callable[[], None] | None:
-    """Return what lets a child open so many files only; see ServerProcess."""
+    """Return a function that sets a new process's limit of descriptors; see ServerProcess."""
     if descriptors is None:
         return None
     pair = descriptors if isinstance(descriptors, tuple) else (descriptors, descriptors)
@@ -77,7 +76,7 @@ def limited(descriptors: int | tuple[int, int] | None) -> Callable[[], None] | N
 
 @contextmanager
 def serving(*options: str, port: int = 0, **more: Any) -> Iterator[ServerProcess]:
-    """Run a server for as long as the block lasts; it must end well."""
+    """Run a server while the block runs. It must end without errors."""
     server = ServerProcess(*options, port=port, **more)
     try:
         yield server
@@ -87,9 +86,9 @@ def serving(*options: str, port: int = 0, **more: Any) -> Iterator[ServerProcess
 
 
 class Proxy:
-    """A TCP proxy on loopback, one thread a direction.
+    """A TCP proxy on loopback, with a thread for each direction of a connection.
 
-    While it is stalled nothing goes through, and nobody is told, as where a link is dead.
+    While it is stalled nothing goes through, and neither side can know that, as on a dead link.
     """
 
     def __init__(self, to_port: int) -> None:
@@ -123,7 +122,7 @@ class Proxy:
             return
 
     def stall(self) -> None:
-        """Let nothing through; what comes is kept."""
+        """Let nothing through, and keep what comes."""
         self._flows.clear()
 
     def flow(self) -> None:
@@ -131,7 +130,7 @@ class Proxy:
         self._flows.set()
 
     def cut(self) -> None:
-        """End every connection at once, without a goodbye."""
+        """End every connection at once."""
         connections, self._open = self._open, []
         for connection in connections:
             try:

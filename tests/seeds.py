@@ -1,4 +1,4 @@
-"""What is tried with one seed after the other for some time: its command line, and its round."""
+"""The command line, and the seeds, of programs that try one seed after the other for some time."""
 
 import argparse
 import logging
@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator
 
 from loadtest.kit.options import amount, whole
 
-#: Seconds between two lines about how far it is.
+#: Seconds between two lines about the progress.
 SHOWN_EVERY = 10
 
 
 def read(program: str, description: str | None) -> argparse.Namespace:
-    """Return what the command line of `python -m program` says; from here on nothing is logged.
+    """Return the options of the command line of `python -m program`. From now on nothing is logged.
 
-    The process is started again where the order of its sets would differ from run to run: a round
-    must be the same when it is played again.
+    The process is started again with a fixed hash seed if it has none, so that the order of sets,
+    and with it each round, is the same in every run.
     """
     if os.environ.get("PYTHONHASHSEED") != "0":
         os.environ["PYTHONHASHSEED"] = "0"
@@ -32,9 +32,11 @@ def read(program: str, description: str | None) -> argparse.Namespace:
     return parser.parse_args()
 
 
-def rounds(given: argparse.Namespace, told: Callable[[int], str]) -> Iterator[int]:
-    """Yield seeds for as long as the command line says; `told` says how far it
-    is after so many rounds."""
+def rounds(given: argparse.Namespace, progress: Callable[[int], str]) -> Iterator[int]:
+    """Yield seeds for as long as the command line says, and print the progress.
+
+    `progress` returns a text about it after so many rounds.
+    """
     shown = started = time.monotonic()
     first = given.first if given.seed is None else given.seed
     seed = first if first is not None else random.SystemRandom().randrange(10**9)
@@ -47,5 +49,5 @@ def rounds(given: argparse.Namespace, told: Callable[[int], str]) -> Iterator[in
             return
         if now - shown >= SHOWN_EVERY:
             shown = now
-            print(f"{now - started:.0f} s: {told(count)}", flush=True)
+            print(f"{now - started:.0f} s: {progress(count)}", flush=True)
         seed += 1

@@ -16,9 +16,9 @@ PATIENCE = 10.0
 
 
 class SocketClient:
-    """A connection after its handshake; `model` is what it believes of the world."""
+    """A client after its handshake. `model` is what it believes about the world."""
 
-    #: The sockets of all clients there are: tests/conftest.py hangs up what a test left open.
+    #: The sockets of all clients. tests/conftest.py closes those that a test has left open.
     sockets: ClassVar[set[socket.socket]] = set()
 
     def __init__(self, port: int, *, path: str = "/ws", receive_buffer: int | None = None) -> None:
@@ -54,11 +54,11 @@ class SocketClient:
         self.offset = 0
         self.number = 0
         self._acknowledged, self._pinged = 0, time.monotonic()
-        # What came in one piece with the handshake's answer.
-        self._take(b"")
+        # Bytes may have come together with the handshake's answer.
+        self._receive(b"")
 
     def now(self) -> int:
-        """Node time, as far as it is known."""
+        """Return node time in ms, as far as it is known."""
         return int(time.monotonic() * 1000) + self.offset
 
     def frame(self, payload: bytes, opcode: int = 2) -> None:
@@ -76,7 +76,7 @@ class SocketClient:
 
     def hello(self, name: str, size: tuple[int, int] = (40, 25), token: str | None = None,
               near: int | None = None) -> "SocketClient":  # fmt: skip
-        """Say hello and wait until the player is known."""
+        """Send hello, and wait until the player's own enter event has come."""
         self.name = name
         self.send(1, 1, name, *size, token, near)
         self.until(lambda: self.model.id in self.model.players)
@@ -95,14 +95,14 @@ class SocketClient:
         self.send(7, 1, self.model.flush)
 
     def at(self, id: int | None = None) -> tuple[int, int]:
-        """Where this player, or another one, is believed to be now."""
+        """Return where this player, or another one, is believed to be now: (x, y) in units."""
         return self.model.players[self.model.id if id is None else id].at(self.now())
 
     def sees(self, other: "SocketClient") -> bool:
         return other.model.id in self.model.players
 
     def pump(self, seconds: float = 0.0) -> None:
-        """Take what comes for so many seconds, acknowledging it."""
+        """Receive for so many seconds, and acknowledge flushes."""
         until = time.monotonic() + seconds
         while self.closed is None:
             left = max(until - time.monotonic(), 0)
@@ -115,14 +115,14 @@ class SocketClient:
             if not data:
                 self.closed = self.closed or (1006, "")
                 break
-            self._take(data)
+            self._receive(data)
         due = self.model.flush > self._acknowledged and time.monotonic() - self._pinged > 0.5
         if due and self.closed is None:
             self.ping()
         self.model.expire(self.now())
 
     def until(self, condition: Any, seconds: float = PATIENCE) -> None:
-        """Take what comes until something is so."""
+        """Receive until a condition is true."""
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, "it never came"
@@ -130,7 +130,7 @@ class SocketClient:
             self.pump(0.02)
 
     def until_closed(self) -> tuple[int, str]:
-        """Take what comes until the server closes; return code and reason."""
+        """Receive until the server closes; return (code, reason)."""
         deadline = time.monotonic() + PATIENCE
         while self.closed is None:
             assert time.monotonic() < deadline, "it was never closed"
@@ -138,12 +138,12 @@ class SocketClient:
         return self.closed
 
     def close(self, code: int | None = 1000) -> None:
-        """Say goodbye, or with None just hang up."""
+        """Send a close frame with a code, or none, and hang up."""
         if code is not None and self.closed is None and self.socket.fileno() >= 0:
             self.frame(code.to_bytes(2, "big"), 8)
         self.socket.close()
 
-    def _take(self, data: bytes) -> None:
+    def _receive(self, data: bytes) -> None:
         self._bytes += data
         while len(self._bytes) >= 2:
             opcode, length, at = self._bytes[0] & 15, self._bytes[1], 2
@@ -164,4 +164,4 @@ class SocketClient:
                 if message[0] == 16:
                     self.offset = message[3] - int(time.monotonic() * 1000)
                 self.messages.append(message)
-                self.model.take(message, self.now())
+                self.model.apply(message, self.now())

@@ -50,8 +50,8 @@ class WebSocketServer(WSGIServer):
         hosts: Hosts,
         share: float,
     ) -> None:
-        # Without SERVER_NAME, pywsgi would look its own name up when it starts, and the server could
-        # be stopped and closed during that wait.
+        # Without SERVER_NAME, pywsgi would look up its own name when it starts. The server could be
+        # stopped during that wait.
         super().__init__(
             listener, wsgi_app, handler_class=Handshake, log=None, error_log=log,
             environ={"SERVER_NAME": "localhost"},

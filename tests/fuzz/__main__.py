@@ -1,6 +1,6 @@
-"""`python -m tests.fuzz`: give bytes and messages of all kinds to what reads them, for some time.
+"""`python -m tests.fuzz`: give bytes and messages of all kinds to their readers for some time.
 
-Ends with 1 where something broke, with what was given last and how to give it again.
+The exit code is 1 if something broke; then it prints the last input and how to repeat the round.
 """
 
 import random
@@ -16,7 +16,7 @@ with packages("test"):
     from tests.fuzz import readers, worlds
     from tests.fuzz.inputs import Inputs
 
-#: What is fuzzed: name -> what gives it one stream, message, or world; and how many in a round.
+#: Target -> the function that gives it one stream, message or world; and its calls in a round.
 TARGETS: dict[str, tuple[Callable[[random.Random, Inputs], None], int]] = {
     "frames": (readers.frames, 100),
     "messages": (readers.messages, 2000),
@@ -27,9 +27,9 @@ TARGETS: dict[str, tuple[Callable[[random.Random, Inputs], None], int]] = {
 
 
 def play(name: str, seed: int, inputs: Inputs, rounds: int | None = None) -> None:
-    """Play the round of a seed on one target, all of it or less. Raises what goes wrong."""
+    """Play the round of a seed on one target, with so many calls. Raises what goes wrong."""
     fuzz, count = TARGETS[name]
-    # Nodes draw from the one of the process: their ids, and where players begin.
+    # Nodes draw their ids, and where players begin, from the process's own random numbers.
     random.seed(seed)
     chance = random.Random(f"{name} {seed}")
     for _ in range(count if rounds is None else rounds):
@@ -37,12 +37,12 @@ def play(name: str, seed: int, inputs: Inputs, rounds: int | None = None) -> Non
 
 
 def counts(given: dict[str, Inputs]) -> str:
-    """Return how much each target was given."""
+    """Return, as text, how many inputs each target got."""
     return ", ".join(f"{name} {inputs.count:,}" for name, inputs in given.items())
 
 
 def main() -> int:
-    """Play rounds for as long as the command line says; return 1 where one breaks."""
+    """Play rounds for as long as the command line says; return the exit code."""
     chosen = seeds.read("tests.fuzz", __doc__)
     started, seed = time.monotonic(), 0
     given = {name: Inputs() for name in TARGETS}

@@ -1,6 +1,6 @@
-"""What fuzzers are made of: odd numbers, texts and values, and things that are not quite right.
+"""Random inputs for fuzzers: odd numbers, texts and values, and messages that are not quite right.
 
-Everything is drawn from a random.Random, so that a seed gives the same again.
+Everything is drawn from a random.Random, so that the same seed gives the same inputs.
 """
 
 import random
@@ -8,11 +8,11 @@ from typing import Any
 
 import msgpack
 
-#: Numbers around which types and limits end.
+#: Numbers around which the ranges of types and limits end.
 _EDGES = [0, *(2**bits for bits in (7, 8, 15, 16, 31, 32, 41, 42, 52, 53, 63, 64))]
 _LEAST, _MOST = -(2**63), 2**64 - 1
 
-#: Characters that hide, join, turn text around, pile up, or are none.
+#: Characters that are invisible, join, reverse text, pile up, or are no characters.
 _ODD = "\0\n\x7f\u00a0\u0301\u0489\u200b\u200d\u202e\u2028\u2800\u3164\ufdfd\ufe0f\ufeff\uffff"
 _ODD += "\U0001f468\U000e0041\U0010ffff\U00012031\ud800\udfff"
 _LETTERS = "abc xyzäß漢ไ"
@@ -22,13 +22,13 @@ _LENGTHS = (0, 1, 2, 5, 19, 20, 21, 80, 81, 119, 120, 121, 512, 513, 4000)
 
 
 def number(chance: random.Random) -> int:
-    """Return a whole number near an end of some range; all fit into MessagePack."""
+    """Return a whole number near an end of some range, which fits into MessagePack."""
     edge = chance.choice(_EDGES) * chance.choice((1, 1, -1)) + chance.randint(-2, 2)
     return min(max(edge, _LEAST), _MOST)
 
 
 def text(chance: random.Random) -> str:
-    """Return a text of ordinary and odd characters, surrogates too."""
+    """Return a text of ordinary and odd characters, surrogates included."""
     letters = chance.choice((_LETTERS, _LETTERS, _ODD, _LETTERS + _ODD))
     return "".join(chance.choices(letters, k=chance.choice(_LENGTHS)))
 
@@ -55,7 +55,7 @@ def anything(chance: random.Random, depth: int = 0) -> Any:
 
 
 def mutated(chance: random.Random, message: list[Any]) -> list[Any]:
-    """Return a message, or one inside it, with something else, more or less in it."""
+    """Return a message in which a field, or one in a nested list, is changed, added or removed."""
     message = list(message)
     if not message:
         return [anything(chance)]
@@ -76,7 +76,7 @@ def mutated(chance: random.Random, message: list[Any]) -> list[Any]:
 
 
 def corrupted(chance: random.Random, data: bytes) -> bytes:
-    """Return bytes some of which are turned, gone, doubled or new."""
+    """Return bytes with some bits flipped, and some bytes removed, doubled or added."""
     some = bytearray(data)
     for _ in range(chance.choice((1, 1, 1, 2, 5))):
         at = chance.randrange(len(some) + 1)
@@ -93,7 +93,7 @@ def corrupted(chance: random.Random, data: bytes) -> bytes:
 
 
 def packed(message: Any) -> bytes:
-    """Return a message's bytes, which are no UTF-8 where it has surrogates."""
+    """Return a message's bytes. Texts with surrogates make them invalid UTF-8."""
     data = msgpack.packb(message, unicode_errors="surrogatepass")
     assert isinstance(data, bytes)
     return data

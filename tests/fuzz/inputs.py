@@ -1,18 +1,18 @@
-"""What fuzzers share: the count of what they gave, the last of it, and how they say what broke."""
+"""The record of what a fuzzer has given, and the exception for what broke."""
 
 
 class Broken(Exception):
-    """Something that was given broke a rule; the text says which."""
+    """An input has broken a rule; the text says which."""
 
 
 class Inputs:
-    """What one fuzzer gave: how much, and what last."""
+    """The number of inputs that a fuzzer has given, and the last one."""
 
     def __init__(self) -> None:
         self.count = 0
         self.last = b""
 
     def add(self, data: bytes) -> None:
-        """Note what is given next."""
+        """Note an input that is about to be given."""
         self.count += 1
         self.last = data

@@ -1,4 +1,4 @@
-"""Fuzzers of what reads a client's bytes: the frames, and the messages in them."""
+"""Fuzzers of the readers of a client's bytes: of the frames, and of the messages in them."""
 
 import random
 from typing import Any
@@ -11,16 +11,16 @@ from tests.fuzz.inputs import Broken, Inputs
 from tests.server.client_frames import client_close, client_frame
 from tests.server.violations import VIOLATIONS
 
-#: What a reader may keep besides a message: an incomplete header or control frame.
+#: Bytes that a reader may keep besides a message: an incomplete header or control frame.
 A_LITTLE = 139
 
 _SIZES = (0, 1, 5, 15, 16, 125, 126, 127, 300, 4095, 4096, 4097, 65536)
-#: Large ones are rare: they take long.
+#: Large sizes are rare, since they take long.
 _SHARES = (9, 9, 9, 9, 9, 9, 9, 9, 5, 3, 3, 3, 1)
 
 
 def frames(chance: random.Random, inputs: Inputs) -> None:
-    """Feed one stream to readers, cut in several ways: all must find the same."""
+    """Feed a stream to several readers, cut differently for each: all must find the same."""
     stream = b"".join(_frames(chance) for _ in range(chance.randint(1, 6)))
     for _ in range(chance.choice((0, 1, 1, 2))):
         stream = corrupted(chance, stream)
@@ -36,7 +36,7 @@ def frames(chance: random.Random, inputs: Inputs) -> None:
 
 
 def _frames(chance: random.Random) -> bytes:
-    """Return a frame, or those of a fragmented message."""
+    """Return the bytes of a frame, or of the frames of a fragmented message."""
     how = chance.randrange(10)
     key = chance.randbytes(4)
     if how == 0:
@@ -83,7 +83,7 @@ def _read(pieces: list[bytes], limit: int) -> tuple[Any, ...]:
 
 
 def messages(chance: random.Random, inputs: Inputs) -> None:
-    """Let one message be read: what is not refused is in the table's ranges."""
+    """Let a message be read: if it is not refused, its fields must be in the table's ranges."""
     payload = packed(drawn(chance, chance.choice(list(MESSAGES))))
     how = chance.randrange(6)
     if how == 0:
@@ -100,7 +100,7 @@ def messages(chance: random.Random, inputs: Inputs) -> None:
     try:
         kind, *fields = protocol.read(payload)
     except Refused as refused:
-        # The client is told: that can be packed, too.
+        # The answer to the client must be packable too.
         protocol.error(refused.code, refused.sentence)
         return
     for field, value in zip(MESSAGES[kind].fields, fields, strict=True):
@@ -127,7 +127,7 @@ def _check_clean(text: str, limit: int) -> None:
 
 
 def drawn(chance: random.Random, kind: int) -> list[Any]:
-    """Return a message of a kind whose fields are in their ranges, at the ends, or just outside."""
+    """Return a message of a kind, with fields in their ranges, at their ends, or just outside."""
     message: list[Any] = [kind]
     for field in MESSAGES[kind].fields:
         if field.optional and chance.random() < 0.5:

@@ -1,8 +1,8 @@
-"""Fuzzers of worlds of two nodes, in which honest players walk about: clients who send anything,
-and other nodes that do.
+"""Fuzzers of worlds of two nodes with honest players, into which clients or nodes send anything.
 
-Nothing that is sent may raise anything, let anybody stand in water or run, or give a neighbour's
-client what it cannot take. Time is the harness's: what is sent when is drawn, too.
+Whatever is sent, nothing may raise an exception, no player may stand in water or walk too fast, and
+no honest client may get what it cannot read. Time is the harness's, and the times of messages are
+drawn too.
 """
 
 import random
@@ -20,24 +20,24 @@ from world.events import ENTER, GONE, LEAVE, TRACK
 from world.events import SAY as SAID
 from world.track import SPEED, UNIT
 
-#: ms by which an intent may be older than when it comes, as docs/protocol.md has it.
+#: ms that an intent may be old when it comes, as docs/protocol.md says.
 HEAD_START = 200
 
-#: Units by which roundings of some legs may add up.
+#: Units to which the rounding errors of some legs may add up.
 ROUNDING = 64
 
-#: Messages that one world gets.
+#: Messages that are sent into one world.
 MESSAGES_EACH = 60
 
-#: ms until which all is as if nothing had been sent: other nodes die, and what they told with them.
+#: ms after which everything is as if nothing had been sent: other nodes count as dead by then.
 CALM = 15_000
 
-#: Close codes with which clients go.
+#: The close codes with which clients leave.
 _CODES = (1000, 1001, 1005, 1006, 1008, 1012, 4001)
 
 
 class Crowd:
-    """A harness of two nodes with two honest players each, and what is seen of all who play."""
+    """A harness of two nodes with two honest players each, which watches all players."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
@@ -45,7 +45,7 @@ class Crowd:
             free=False, nodes=2, skew=chance.choice((0, 7000)), seed=chance.randrange(2**32)
         )
         self.harness.run(2000)
-        #: Where each resident was first seen since it came or went home, and last, and when.
+        #: Resident -> (x, y, time) of its first look since it joined or went home, and of its last.
         self._walks: dict[Resident, tuple[tuple[int, int, int], tuple[int, int, int]]] = {}
         for host in self.harness.hosts:
             self._note_homes(host.node.movement)
@@ -54,8 +54,8 @@ class Crowd:
             client = self.harness.client(host)
             client.connection.address = f"192.0.2.{n + 1}"
             self.honest.append(client.hello(f"Honest{n}"))
-        #: How many messages of each honest client were looked at.
-        self._seen = [0] * len(self.honest)
+        #: The number of messages of each honest client that were checked.
+        self._looked_at = [0] * len(self.honest)
         self.run(1000)
 
     def _note_homes(self, movement: Any) -> None:
@@ -68,12 +68,12 @@ class Crowd:
         movement.home = home
 
     def run(self, ms: int) -> None:
-        """Let time pass, and look at everybody."""
+        """Let so many ms pass, and check all players."""
         self.harness.run(ms)
         for n, client in enumerate(self.honest):
-            for message in client.connection.messages[self._seen[n] :]:
+            for message in client.connection.messages[self._looked_at[n] :]:
                 _check_numbers(message)
-            self._seen[n] = len(client.connection.messages)
+            self._looked_at[n] = len(client.connection.messages)
         for host in self.harness.hosts:
             if host.loop.stats["errors"]:
                 raise Broken("a callback failed")
@@ -86,8 +86,8 @@ class Crowd:
 
     def _look_at(self, resident: Resident, x: int, y: int, now: int) -> None:
         begun, before = self._walks.get(resident, ((x, y, now), (x, y, now)))
-        # A late intent changes where somebody was, and where it is since: the one on the way there,
-        # and the other on the way on. Neither adds up.
+        # A late intent changes where a player has been, and so where it is now. Such changes do not
+        # add up, neither since the beginning nor since the last look.
         for x0, y0, then in (begun, before):
             far = ((x - x0) ** 2 + (y - y0) ** 2) ** 0.5
             if far > SPEED * (now - then + 2 * HEAD_START) / 1000 + ROUNDING:
@@ -95,7 +95,7 @@ class Crowd:
         self._walks[resident] = begun, (x, y, now)
 
     def stroll(self) -> None:
-        """One of the honest players does what players do."""
+        """Let one of the honest players do something."""
         client = self.chance.choice(self.honest)
         if client.connection.closed is not None or not client.model.id:
             return
@@ -110,7 +110,7 @@ class Crowd:
             client.send(VIEWPORT, self.chance.randint(8, 96), self.chance.randint(8, 64))
 
     def check(self) -> None:
-        """Raise Broken unless those who behaved are in play, and believe the truth."""
+        """Raise Broken unless all honest clients play, and believe the truth."""
         for client in self.honest:
             if client.connection.closed is not None:
                 raise Broken(f"an honest client was closed with {client.connection.closed}")
@@ -125,7 +125,7 @@ class Crowd:
 
 
 def _check_numbers(message: Any) -> None:
-    """Raise Broken for a number that JavaScript cannot hold exactly: the page reads none."""
+    """Raise Broken for a number that JavaScript cannot represent exactly."""
     if isinstance(message, list):
         for part in message:
             _check_numbers(part)
@@ -135,10 +135,10 @@ def _check_numbers(message: Any) -> None:
 
 def _check_words(client: Client) -> None:
     names = [player.name for player in client.model.players.values()]
-    heard = client.model.heard
+    chat = client.model.chat
     for words, limit in (
-        (names + [name for name, _ in heard], protocol.NAME_LIMIT),
-        ([said for _, said in heard], protocol.TEXT_LIMIT),
+        (names + [name for name, _ in chat], protocol.NAME_LIMIT),
+        ([said for _, said in chat], protocol.TEXT_LIMIT),
     ):
         for word in words:
             if not 1 <= len(word) <= limit:
@@ -149,12 +149,12 @@ def _check_words(client: Client) -> None:
 
 
 class Offender:
-    """A player whose client sends anything; it comes back whenever it is closed."""
+    """A client that sends anything, and connects again whenever it is closed."""
 
     def __init__(self, crowd: Crowd, inputs: Inputs, tokens: list[str]) -> None:
         self.crowd = crowd
         self.inputs = inputs
-        #: Tokens and invitations that anybody was sent: all of them show any of them.
+        #: The tokens and invitations of all offenders; each of them may use any.
         self.tokens = tokens
         self.client = self._connect()
 
@@ -200,7 +200,7 @@ class Offender:
         self.client.raw(payload[: protocol.MESSAGE_LIMIT], opcode)
 
     def _message(self) -> list[Any]:
-        """Return what might be obeyed: mostly the right kind, with fields at the ends of ranges."""
+        """Return a message that may be obeyed, mostly with fields at the ends of their ranges."""
         chance, client = self.crowd.chance, self.client
         if not client.model.id or chance.random() < 0.02:
             return self._hello()
@@ -247,7 +247,7 @@ class Offender:
 
 
 def sessions(chance: random.Random, inputs: Inputs) -> None:
-    """Let some clients send anything to two nodes where others play."""
+    """Let some clients send anything to two nodes on which others play."""
     crowd = Crowd(chance)
     tokens: list[str] = []
     offenders = [Offender(crowd, inputs, tokens) for _ in range(4)]
@@ -262,7 +262,7 @@ def sessions(chance: random.Random, inputs: Inputs) -> None:
     crowd.run(1000)
     for client in crowd.harness.clients:
         _check_words(client)
-    # Those who take nothing, or are still closing, are no measure of what the others see.
+    # Offenders that read nothing, or are still closing, cannot be compared with the truth.
     for offender in offenders:
         offender.client.connection.lose()
     crowd.harness.clients = list(crowd.honest)
@@ -274,10 +274,10 @@ def sessions(chance: random.Random, inputs: Inputs) -> None:
 
 
 class Stranger:
-    """A link that publishes on the channels of nodes and squares, and belongs to no node.
+    """A link that belongs to no node, and publishes on the channels of nodes and squares.
 
-    A forger uses the ids of the real nodes and players, too. Whoever reaches the broker is
-    believed, so what those tell in the end may be wrong; what others tell may not change them.
+    A forger also uses the ids of real nodes and players. Whoever reaches the broker is believed, so
+    a forger may change what is known of them; another stranger must not.
     """
 
     def __init__(self, crowd: Crowd, inputs: Inputs, forger: bool) -> None:
@@ -315,7 +315,7 @@ class Stranger:
         self.crowd.harness.settle()
 
     def _some(self, low: int, high: int) -> int:
-        """Return a number that makes sense, mostly."""
+        """Return a number that mostly makes sense."""
         chance = self.crowd.chance
         return number(chance) if chance.random() < 0.03 else chance.randint(low, high)
 
@@ -408,12 +408,12 @@ def _nodes(chance: random.Random, inputs: Inputs, forger: bool) -> None:
 
 
 def strangers(chance: random.Random, inputs: Inputs) -> None:
-    """Let a node that is none publish anything, about itself and its own players."""
+    """Let a false node publish anything about itself and its own players."""
     _nodes(chance, inputs, forger=False)
 
 
 def forgers(chance: random.Random, inputs: Inputs) -> None:
-    """Let somebody publish anything in the names of nodes and about players that there are."""
+    """Let a forger publish anything in the names of real nodes, and about real players."""
     _nodes(chance, inputs, forger=True)
 
 

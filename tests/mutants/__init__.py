@@ -1,1 +1,2 @@
-"""Small changes of the code, one at a time: does a test fail? `python -m tests.mutants`"""
+"""Changes the code in small ways, one at a time, to see whether a test fails:
+`python -m tests.mutants`."""

@@ -1,7 +1,7 @@
 """`python -m tests.mutants`: change the code in small ways, one at a time; does a test fail?
 
-Prints each change that no test notices, and the share of those that one does. Only tests that start
-no program are asked, and of them those that carry out the changed line.
+It prints each change that no test notices, and the share of changes that a test notices. Only tests
+that start no program are run, and of these only the ones that execute the changed line.
 """
 
 import argparse
@@ -18,7 +18,7 @@ with packages("test"):
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
-#: What is changed, and the tests that are asked.
+#: File or folder whose code is changed -> the tests that are run.
 TARGETS = {
     **{
         f"world/{name}.py": [f"tests/world/test_{name}.py"]
@@ -36,7 +36,7 @@ TARGETS = {
 
 
 def main() -> int:
-    """Do what the command line says; return the exit code."""
+    """Run the command line; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600, help="how long at most (default 600)")
     parser.add_argument("targets", nargs="*", choices=[[], *TARGETS], help="default: all")

@@ -1,6 +1,6 @@
-"""The small changes that are made to a function, as a slip of its author might have.
+"""The small changes that are made to functions, like slips of their authors.
 
-It changes syntax trees only, and knows no tests. What stands outside functions stays as it is.
+It changes syntax trees only, never code outside of functions, and knows nothing of tests.
 """
 
 import ast
@@ -10,7 +10,7 @@ from pathlib import Path
 from types import CodeType
 from typing import NamedTuple
 
-#: What takes the place of an operator.
+#: Operator -> the one that replaces it.
 OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
@@ -20,17 +20,18 @@ OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
     ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.BitXor: ast.BitOr,
 }  # fmt: skip
 
-#: What takes the place of a name.
+#: Name -> the one that replaces it.
 NAMES = {"min": "max", "max": "min", "any": "all", "all": "any"}
 
-#: Statements that are left out. Without an assignment to a local name the function would only fail.
+#: The kinds of statements that are left out. Assignments to local names are not, since without them
+#: a function would just fail.
 LEFT_OUT = (ast.Expr, ast.AugAssign, ast.Delete)
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Mutant(NamedTuple):
-    """A change: of which file and line, in words, and the code of the function that has it."""
+    """A change: its file and line, a description, and the code of the changed function."""
 
     path: Path
     line: int
@@ -39,11 +40,11 @@ class Mutant(NamedTuple):
 
 
 def mutants_of(path: Path) -> Iterator[Mutant]:
-    """Yield all mutants of a file, whose functions must be compiled from this very path."""
+    """Yield all mutants of a file. The functions that run must come from the same path."""
     tree = ast.parse(path.read_text())
     for function in _outermost(tree):
         for parent, node, other, change, restore in _changes(function):
-            # A statement is shown itself, of anything else what it is in.
+            # The description shows a changed statement, or what the changed node is in.
             before = _words(node if isinstance(node, ast.stmt) else parent)
             line = node.lineno if hasattr(node, "lineno") else parent.lineno
             change()
@@ -55,7 +56,7 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
 
 
 def _outermost(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield the functions and methods that are in no other one."""
+    """Yield the functions and methods that are not inside another function."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, FUNCTIONS):
             yield node
@@ -64,7 +65,7 @@ def _outermost(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def _code_of(code: CodeType, function: ast.AST) -> CodeType:
-    """Return the code of a function within that of its module."""
+    """Return the code of a function, found in the code of its module."""
     line = min(node.lineno for node in [function, *function.decorator_list])
     waiting = [code]
     while waiting:
@@ -75,12 +76,12 @@ def _code_of(code: CodeType, function: ast.AST) -> CodeType:
     raise LookupError(f"there is no code of {function.name}, line {line}")
 
 
-#: What a node is in, the node, what takes its place, what does that, and what takes it back.
+#: (Parent of a node, the node, its replacement, a function that replaces it, one that undoes that.)
 Change = tuple[ast.AST, ast.AST, ast.AST, Callable[[], None], Callable[[], None]]
 
 
 def _walk(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield a node and all below it that is carried out: no annotations, defaults, decorators."""
+    """Yield a node and all nodes below it, without annotations, defaults and decorators."""
     yield node
     for field, value in ast.iter_fields(node):
         if field in ("annotation", "returns", "decorator_list"):
@@ -96,7 +97,7 @@ def _changes(function: ast.AST) -> Iterator[Change]:
         for field, value in ast.iter_fields(parent):
             if field in ("annotation", "returns", "decorator_list"):
                 continue
-            # Of a list a place is changed, of anything else the field.
+            # In a list, each place may be changed; otherwise the field.
             holder, places = (value, range(len(value))) if isinstance(value, list) else (
                 parent.__dict__, [field]
             )  # fmt: skip
@@ -109,7 +110,7 @@ def _changes(function: ast.AST) -> Iterator[Change]:
 
 
 def _others(field: str, node: ast.AST) -> Iterator[ast.AST]:
-    """Yield what may take the place of a node."""
+    """Yield the nodes that may replace a node in this field of its parent."""
     if type(node) in OPERATORS:
         yield OPERATORS[type(node)]()
     elif isinstance(node, ast.Constant):
@@ -143,6 +144,6 @@ def _assigns_beyond(node: ast.AST) -> bool:
 
 
 def _words(node: ast.AST) -> str:
-    """Return a node's source, of a statement with a body its first line, shortened."""
+    """Return the first line of a node's source, shortened."""
     text = ast.unparse(node).partition("\n")[0]
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,10 +1,9 @@
-"""A plugin of pytest: instead of running the tests once it runs those that can see a mutant, for
-each mutant, in a child process of its own.
+"""A plugin of pytest that runs, for each mutant, the tests that can notice it, in a child process.
 
-All tests are collected in one process that runs none of them, so nothing they leave behind (caches,
-say) hides a mutant. A first child runs all of them and tells which lines of the code each carries
-out and how long it takes. A mutant's child puts the changed code into the function, and runs the
-tests that carry out its line, the quickest first, until one fails.
+All tests are collected in one process, which never runs any of them, so nothing that tests leave
+behind, such as caches, hides a mutant. A first child runs all tests, and reports which lines of the
+code each executes and how long it takes. The child of a mutant puts the changed code into the
+function, and runs the tests that execute the changed line, the quickest first, until one fails.
 """
 
 import gc
@@ -26,22 +25,24 @@ from _pytest.runner import runtestprotocol
 
 from tests.mutants.changes import Mutant, mutants_of
 
-#: Seconds of tests that a mutant is given at most, by what they took without it.
+#: The most seconds of tests that are run for a mutant, as measured without it.
 TESTS_S = 10.0
 
-#: A mutant has caught itself in a loop after so many times the seconds of its tests, and these.
+#: A mutant's child is killed after so many times the seconds of its tests, and so many seconds
+#: more: the change has made an endless loop.
 PATIENCE, PATIENCE_S = 5, 10
 
-#: What a child exits with.
+#: The exit codes of a mutant's child.
 SURVIVED, KILLED = 0, 1
 
 
 class Mutants:
-    """The plugin; `survivors` and `tried` are known after the run."""
+    """The plugin. After the run, `tried` is the number of mutants tried out of `of`, and
+    `survivors` are those that no test noticed."""
 
     def __init__(self, paths: Sequence[Path], seconds: float, at_once: int) -> None:
         self._mutants = [mutant for path in paths for mutant in mutants_of(path)]
-        # So that those that are tried in a short time are a fair sample of all.
+        # If the time is too short for all, those that are tried are a fair sample.
         random.Random(1).shuffle(self._mutants)
         self._paths = {str(path) for path in paths}
         self._seconds, self._at_once = seconds, at_once
@@ -50,7 +51,7 @@ class Mutants:
 
     @pytest.hookimpl
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        seen = self._first_run(session.items)
+        tests_of_line = self._first_run(session.items)
         functions: dict[tuple[str, str, int], list[FunctionType]] = defaultdict(list)
         for one in gc.get_objects():
             if isinstance(one, FunctionType) and one.__code__.co_filename in self._paths:
@@ -62,7 +63,7 @@ class Mutants:
                 break
             self.tried += 1
             items, costs = [], 0.0
-            for cost, at in seen[str(mutant.path), mutant.line]:
+            for cost, at in tests_of_line[str(mutant.path), mutant.line]:
                 if costs < TESTS_S:
                     items.append(session.items[at])
                     costs += cost
@@ -71,7 +72,7 @@ class Mutants:
             pid = os.fork()
             if not pid:
                 signal.alarm(int(costs * PATIENCE) + PATIENCE_S)
-                os._exit(_stands(items, functions[_key(mutant.code)], mutant.code))
+                os._exit(_try_out(items, functions[_key(mutant.code)], mutant.code))
             running[pid] = mutant
         while running:
             self._await_one(running)
@@ -85,22 +86,24 @@ class Mutants:
             print(f"{os.path.relpath(mutant.path)}:{mutant.line}: {mutant.words}", flush=True)
 
     def _first_run(self, items: list[pytest.Item]) -> dict[tuple[str, int], list[Any]]:
-        """Run all tests in a child; return (path, line) -> [(seconds, index of a test)], the
-        quickest first."""
+        """Run all tests in a child; return (path, line) -> [(seconds, index of a test), ...].
+
+        The quickest test comes first.
+        """
         reading, writing = os.pipe()
         if not os.fork():
             with open(writing, "w") as answer:
-                json.dump([_carried_out(item, self._paths) for item in items], answer)
+                json.dump([_executed(item, self._paths) for item in items], answer)
             os._exit(0)
         os.close(writing)
         with open(reading) as answer:
-            told = json.load(answer)
+            results = json.load(answer)
         os.wait()
-        seen = defaultdict(list)
-        for at, (seconds, lines) in enumerate(told):
+        found = defaultdict(list)
+        for at, (seconds, lines) in enumerate(results):
             for path, line in lines:
-                seen[path, line].append((seconds, at))
-        return defaultdict(list, {where: sorted(tests) for where, tests in seen.items()})
+                found[path, line].append((seconds, at))
+        return defaultdict(list, {where: sorted(tests) for where, tests in found.items()})
 
 
 def _key(code: CodeType) -> tuple[str, str, int]:
@@ -111,17 +114,17 @@ def _passes(item: pytest.Item) -> bool:
     return not any(report.failed for report in runtestprotocol(item, log=False, nextitem=None))
 
 
-def _carried_out(item: pytest.Item, paths: set[str]) -> tuple[float, list[tuple[str, int]]]:
-    """Run a test; return how many seconds it takes and the lines that it carries out."""
-    seen: dict[CodeType, set[int]] = defaultdict(set)
+def _executed(item: pytest.Item, paths: set[str]) -> tuple[float, list[tuple[str, int]]]:
+    """Run a test; return how many seconds it takes, and the (path, line)s that it executes."""
+    executed: dict[CodeType, set[int]] = defaultdict(set)
 
     def trace(frame: FrameType, _event: str, _argument: object) -> Any:
         code = frame.f_code
         if code.co_filename not in paths:
             return None
-        lines = seen[code]
+        lines = executed[code]
         lines.add(frame.f_lineno)
-        # Nothing more to learn of it: tracing costs much.
+        # A function whose lines are all known is not traced, since tracing costs much.
         return None if len(lines) == _lines_of(code) else trace
 
     began = time.process_time()
@@ -130,17 +133,17 @@ def _carried_out(item: pytest.Item, paths: set[str]) -> tuple[float, list[tuple[
     sys.settrace(None)
     assert passes, f"{item.nodeid} fails without any mutant"
     took = time.process_time() - began
-    return took, sorted({(code.co_filename, line) for code in seen for line in seen[code]})
+    return took, sorted({(code.co_filename, n) for code, lines in executed.items() for n in lines})
 
 
 @cache
 def _lines_of(code: CodeType) -> int:
-    """Return how many lines a function has that can be carried out, its first among them."""
+    """Return how many executable lines a function has, its first included."""
     return len({line for _, _, line in code.co_lines() if line is not None})
 
 
-def _stands(items: list[pytest.Item], functions: list[FunctionType], code: CodeType) -> int:
-    """Run tests with a function's changed code; return SURVIVED or KILLED."""
+def _try_out(items: list[pytest.Item], functions: list[FunctionType], code: CodeType) -> int:
+    """Run tests with the changed code of a function; return SURVIVED or KILLED."""
     for function in functions:
         function.__code__ = code
     return SURVIVED if all(map(_passes, items)) else KILLED

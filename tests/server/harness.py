@@ -1,6 +1,7 @@
-"""Nodes with their sessions and memory brokers, in a time that only the test moves.
+"""Nodes with their sessions, over simulated links and in a time that only the test moves.
 
-Real everything but sockets and clock: messages in are bytes, messages out are the frames written.
+Everything is real except sockets, links and clock: clients send bytes, and get the frames that
+sessions write.
 """
 
 import random
@@ -27,14 +28,14 @@ from world.terrain import Terrain
 
 
 class Clock:
-    """The one time of a harness, in ms; only the test moves it."""
+    """The time of a harness in ms, which only the test moves."""
 
     def __init__(self) -> None:
         self.time = 1_700_000_000_000
 
 
 class ManualLoop:
-    """server.loop.Loop in a harness's time; `skew` is by how much its node's clock is ahead."""
+    """A server.loop.Loop in a harness's time. Its node's clock is `skew` ms ahead."""
 
     def __init__(self, clock: Clock, skew: int = 0) -> None:
         self.stats: Counter[str] = Counter()
@@ -43,11 +44,11 @@ class ManualLoop:
         self.measured = 0.0
         #: ms for which this node has just stood still.
         self.stood = 0
-        #: Seconds that whatever is measured is found to take.
+        #: Seconds by which each call of `seconds` is later than the last one.
         self.cost = 0.0
-        #: Shuffles what is due in one turn, where a test wants that.
+        #: If it is set, it shuffles the callbacks of a turn.
         self.chance: random.Random | None = None
-        #: Whether what fails is only counted, as in the real loop.
+        #: Whether failures are only counted, as in the real loop.
         self.forgiving = False
         self._soon: list[Callable[[], None]] = []
         self._alarms: list[ManualAlarm] = []
@@ -79,7 +80,7 @@ class ManualLoop:
             self.failed()
 
     def failed(self) -> None:
-        """Fail the test, unless it is about what fails."""
+        """Fail the test, unless it is about failures."""
         self.stats["errors"] += 1
         if not self.forgiving:
             raise
@@ -89,7 +90,7 @@ class ManualLoop:
         return self._alarms[-1]
 
     def turn(self) -> bool:
-        """Do what is to be done now; False if there was nothing."""
+        """Call the callbacks that are due now; return False if there were none."""
         callbacks, self._soon = self._soon, []
         now = self.now()
         for alarm in self._alarms:
@@ -103,7 +104,7 @@ class ManualLoop:
         return bool(callbacks)
 
     def next(self) -> int | None:
-        """Return the harness's time at which something is due next."""
+        """Return the harness's time at which the next alarm goes off, or None."""
         due = min((a.at for a in self._alarms if a.at is not None), default=None)
         return None if due is None else due - self.skew
 
@@ -118,11 +119,10 @@ class ManualAlarm:
 
 
 class FakeConnection:
-    """A server.websocket.connection.Connection without a socket: a model of the client gets what is
-    sent.
+    """A server.websocket.connection.Connection without a socket: a client's model gets all.
 
-    While `stuck` the first write is a remainder, and later ones are refused. While `dead` nothing
-    that the client sends arrives, pongs included.
+    While it is `stuck`, the first write becomes a remainder, and later ones are refused. While it
+    is `dead`, nothing that the client sends arrives, not even pongs.
     """
 
     def __init__(self, loop: ManualLoop) -> None:
@@ -155,23 +155,23 @@ class FakeConnection:
             return False
         self.writes += 1
         self.bytes += len(data)
-        self._take(data)
+        self._receive(data)
         return True
 
     def send_control(self, data: bytes) -> bool:
         if self.closed:
             return False
-        self._take(data)
+        self._receive(data)
         return True
 
-    def _take(self, data: bytes) -> None:
+    def _receive(self, data: bytes) -> None:
         if self.stuck:
             self._remainder.append(data)
             return
         for payload in split(data):
             message = msgpack.unpackb(payload)
             self.messages.append(message)
-            self.model.take(message, self.loop.now())
+            self.model.apply(message, self.loop.now())
 
     def ping(self) -> None:
         self.pings += 1
@@ -179,11 +179,11 @@ class FakeConnection:
             self.last_heard = self.loop.time / 1000
 
     def drain(self) -> None:
-        """Let the client take what was stuck."""
+        """Let the client get what was stuck."""
         self.stuck = False
         waiting, self._remainder = self._remainder, []
         for data in waiting:
-            self._take(data)
+            self._receive(data)
         self.on_drain()
 
     def close(self, code: int, reason: str = "") -> None:
@@ -192,7 +192,7 @@ class FakeConnection:
             self.loop.soon(lambda: self.on_close(code, reason))
 
     def lose(self, code: int = 1006) -> None:
-        """The client is gone; it said so with this code, but for 1006."""
+        """Let the client leave with this close code; 1006 stands for a lost connection."""
         if self.closed is None:
             self.closed_by_peer = code != 1006
         self.close(code)
@@ -213,19 +213,18 @@ def split(data: bytes) -> list[bytes]:
 
 
 class Network:
-    """Joins the links of a harness: what one publishes comes to all that are subscribed.
+    """Joins the links of a harness: all that are subscribed get what one publishes.
 
-    What one link publishes keeps its order at each other one; what two publish may change places
-    where delays differ.
+    Messages of one link stay in order. Messages of two links may change places if delays differ.
     """
 
     def __init__(self, clock: Clock, chance: random.Random) -> None:
         self.clock = clock
         self.chance = chance
         self.links: list[Link] = []
-        #: Pairs (from, to) of links between which nothing passes.
+        #: Pairs (from, to) of links between which no message passes.
         self.cuts: set[tuple[Link, Link]] = set()
-        #: What is under way takes up to so many ms.
+        #: The most ms that a message takes.
         self.delay = 0
 
     def carry(self, sender: "Link", message: Message) -> None:
@@ -235,28 +234,28 @@ class Network:
                 link.put(sender, message, self.clock.time + delay)
 
     def heal(self) -> None:
-        """Nothing is cut or delayed any more."""
+        """End all cuts and delays."""
         self.cuts.clear()
         self.delay = 0
 
 
 class Link(Broker):
-    """One node's broker, whose link can lose what is published, be down, and lose subscriptions."""
+    """A node's broker, whose link can lose messages, be down, and lose subscriptions."""
 
     def __init__(self, network: Network) -> None:
         super().__init__("memory://harness")
         self._network = network
-        #: The share of what is published that is lost without a word.
+        #: The share of published messages that is lost without a sign.
         self.losing = 0.0
         self.down = False
-        #: Its links, as it tells them: one, that is well.
-        self.told = [LinkAge("a link", 0.0)]
+        #: What `links` returns: a single link that is alive.
+        self.ages = [LinkAge("a link", 0.0)]
         self.channels: set[str] = set()
-        #: Channels whose subscription is lost, and nobody has noticed yet.
+        #: Channels whose subscriptions are lost without anybody noticing.
         self.lost: set[str] = set()
         self._coming: list[tuple[int, int, Message]] = []
         self._count = 0
-        #: When the last message of each other link comes: none overtakes it.
+        #: Link -> the time at which its last message comes, which no later one overtakes.
         self._last: dict[Link, int] = {}
         self._hash = super().identity
         network.links.append(self)
@@ -277,7 +276,7 @@ class Link(Broker):
         self.lost.difference_update(channels)
 
     def links(self) -> list[LinkAge]:
-        return self.told
+        return self.ages
 
     def publish(self, channel: str, payload: bytes) -> bool:
         check_payload(payload)
@@ -291,15 +290,14 @@ class Link(Broker):
         return True
 
     def put(self, sender: "Link", message: Message, at: int) -> None:
-        """Take what is to come at a time of the clock; what comes over a link that is down, or by a
-        subscription that is lost, does not."""
+        """Let a message arrive at a time in ms, unless the link or the subscription is lost."""
         if not self.down and message.channel not in self.lost:
             at = self._last[sender] = max(at, self._last.get(sender, 0))
             self._count += 1
             heappush(self._coming, (at, self._count, message))
 
     def next(self) -> int | None:
-        """Return when the next message comes."""
+        """Return the time at which the next message arrives, or None."""
         return self._coming[0][0] if self._coming else None
 
     def receive(self, timeout: float | None = None) -> Message | Reset | None:
@@ -312,22 +310,22 @@ class Link(Broker):
             self._network.links.remove(self)
 
     def fail(self) -> None:
-        """The link is down, and what was under way to it is lost."""
+        """Let the link go down; messages under way to it are lost."""
         self.down = True
         self._coming.clear()
 
     def restore(self, node: Node) -> None:
-        """The link is back, and says so by a Reset."""
+        """Let the link come back; the node gets a Reset."""
         self.down = False
         self.lost.clear()
         node.receive(Reset(None))
 
     def lose_subscriptions(self, channels: set[str]) -> None:
-        """Nothing comes on these channels any more."""
+        """Lose the subscriptions of these channels without a sign."""
         self.lost |= channels & self.channels
 
     def find_subscriptions(self, node: Node) -> None:
-        """The broker has noticed what was lost, and says so by a Reset."""
+        """Let the broker restore the lost subscriptions; the node gets a Reset of them."""
         lost, self.lost = self.lost, set()
         if lost:
             node.receive(Reset(lost))
@@ -349,27 +347,27 @@ class Host:
         self.tokens = Tokens("a secret of tests")
         self.limits = Limits(self.loop.stats, now=self.loop.now)
         self.admission = Admission(self.node, self.tokens, self.limits, capacity=1000)
-        #: A process that stands still does nothing; what clients say meanwhile waits in sockets.
+        #: Whether the process stands still. What clients send then waits in their sockets.
         self.frozen = False
         self._frozen_at = 0
         self._unread: list[tuple[Client, bytes, int]] = []
 
     def freeze(self) -> None:
-        """The process stands still."""
+        """Let the process stand still."""
         if not self.frozen:
             self.frozen, self._frozen_at = True, self.loop.time
 
     def thaw(self, suspended: bool = False) -> None:
-        """It goes on; where the whole machine was suspended, its clock stood still too."""
+        """Let it go on. If its whole machine was `suspended`, its clock stood still too."""
         self.frozen = False
         if suspended:
             self.loop.skew -= self.loop.time - self._frozen_at
         unread, self._unread = self._unread, []
         for client, payload, opcode in unread:
-            self.hear(client, payload, opcode)
+            self.deliver(client, payload, opcode)
 
-    def hear(self, client: "Client", payload: bytes, opcode: int) -> None:
-        """Take what a client says."""
+    def deliver(self, client: "Client", payload: bytes, opcode: int) -> None:
+        """Deliver what a client has sent, now or when the process goes on."""
         if self.frozen:
             self._unread.append((client, payload, opcode))
         elif client.connection.closed is None and not client.connection.dead:
@@ -378,7 +376,7 @@ class Host:
 
 
 class Client:
-    """A client of a harness, on one of its nodes; `model` is what it believes."""
+    """A client of a harness, on one of its nodes. `model` is what it believes."""
 
     def __init__(self, harness: "Harness", host: Host) -> None:
         self.harness = harness
@@ -390,11 +388,11 @@ class Client:
         self.connection.on_close = lambda code, _reason: self.session.closed(code)
         self.model = self.connection.model
         self.number = self.acknowledged = 0
-        #: It acknowledges nothing.
+        #: Whether it acknowledges nothing.
         self.silent = False
 
     def raw(self, payload: bytes, opcode: int = 2) -> None:
-        self.host.hear(self, payload, opcode)
+        self.host.deliver(self, payload, opcode)
         self.harness.settle()
 
     def send(self, *message: Any) -> None:
@@ -412,9 +410,9 @@ class Client:
         self, name: str, size: tuple[int, int], token: str | None,
         near: int | str | None,
     ) -> None:
-        """Say hello, of which nothing comes yet."""
+        """Send hello without waiting for anything to happen."""
         hello = msgpack.packb([1, 1, name, *size, token, near])
-        self.host.hear(self, hello, 2)
+        self.host.deliver(self, hello, 2)
 
     def walk(self, dx: int, dy: int, age: int = 0) -> None:
         self.number += 1
@@ -433,7 +431,7 @@ class Client:
         self.send(7, 1, self.model.flush)
 
     def now(self) -> int:
-        """Its node's time."""
+        """Return its node's time in ms."""
         return self.host.loop.now()
 
     @property
@@ -441,7 +439,7 @@ class Client:
         return self.model.id
 
     def at(self, other: "Client | None" = None) -> tuple[int, int]:
-        """Where the client believes itself, or another one, to be now."""
+        """Return where the client believes itself, or another one, to be now: (x, y) in units."""
         return self.model.players[(other or self).id].at(self.now())
 
     def sees(self, other: "Client") -> bool:
@@ -449,7 +447,8 @@ class Client:
 
 
 class Harness:
-    """See the module. `free` ground has no obstacles at all; clocks differ by `skew` ms a node."""
+    """See the module. `free`: the ground has no obstacles. The clock of each node is `skew` ms
+    ahead of the last one's."""
 
     def __init__(self, free: bool = True, nodes: int = 1, skew: int = 0, seed: int = 1) -> None:
         self.clock = Clock()
@@ -470,20 +469,20 @@ class Harness:
     def host(
         self, seed: int = 2013, side: int = SIDE, world: str = WORLD, down: bool = False
     ) -> Host:
-        """Start another node; with `down` its link is, too."""
+        """Start another node and return it; `down`: its link is down."""
         skew = self._skew * len(self.hosts)
         self.hosts.append(Host(self, self._free, skew, seed, side, world))
         self.hosts[-1].broker.down = down
         return self.hosts[-1]
 
     def kill(self, host: Host) -> None:
-        """A node dies as by kill -9: nothing of it says goodbye; its clients are cut off."""
+        """Let a node die as by kill -9: it publishes nothing more, and its clients are cut off."""
         self.hosts.remove(host)
         host.broker.close()
         self.clients = [client for client in self.clients if client.host is not host]
 
     def client(self, host: Host | None = None) -> Client:
-        """Return a connected client that has said nothing yet."""
+        """Return a connected client that has sent nothing yet."""
         self.clients.append(Client(self, host or self.hosts[0]))
         return self.clients[-1]
 
@@ -508,7 +507,7 @@ class Harness:
             del node.residents.spot
 
     def settle(self) -> None:
-        """Let everything happen that happens without time passing."""
+        """Let everything happen that takes no time."""
         busy = True
         while busy:
             busy = False
@@ -523,7 +522,7 @@ class Harness:
         return [host for host in self.hosts if not host.frozen]
 
     def stop(self, host: Host) -> None:
-        """A node stops in good order, as server/app.py does it, and takes a second for that."""
+        """Stop a node as server/app.py does it, within a second."""
         host.node.peers.publish(DRAINING)
         for client in self.clients:
             if client.host is host and client.connection.open:
@@ -536,7 +535,7 @@ class Harness:
         self.kill(host)
 
     def run(self, ms: int) -> None:
-        """Let time pass, moment by moment; clients acknowledge once a second."""
+        """Let so many ms pass. Clients acknowledge flushes once a second."""
         until = self.clock.time + ms
         while True:
             self.settle()
@@ -556,8 +555,11 @@ class Harness:
         self.settle()
 
     def truth(self, client: Client) -> dict[int, tuple[Any, ...]]:
-        """Return what a client ought to believe: all residents in the squares it holds, their
-        times by the clock of the client's node."""
+        """Return what a client should believe: all residents in the squares that it holds.
+
+        The result is id -> (seq, ack, name, dimmed, track, square), with times by the clock of the
+        client's node.
+        """
         assert client.model.held is not None
         rect = Rect(*client.model.held)
         truth = {}
@@ -571,14 +573,14 @@ class Harness:
         return truth
 
     def belief(self, client: Client) -> dict[int, tuple[Any, ...]]:
-        """Return what it believes, in the same form."""
+        """Return what a client believes, in the same form."""
         return {
             p.id: (p.seq, p.ack, p.name, p.dimmed, tuple(p.track), p.square)
             for p in client.model.players.values()
         }
 
     def check(self) -> None:
-        """Assert that every client that keeps up believes the truth, and that there are some."""
+        """Check that every client that does not lag believes the truth, and that there are some."""
         compared = 0
         for client in self.clients:
             session = client.session

@@ -25,6 +25,6 @@ def test_two_worlds_on_one_broker_do_not_hear_each_other():
     a.send(6, "hello")
     b.walk(1, 0)
     harness.run(3000)
-    assert not a.sees(b) and not b.sees(a) and b.model.heard == []
+    assert not a.sees(b) and not b.sees(a) and b.model.chat == []
     for host in harness.hosts:
         assert not host.node.peers.peers and host.loop.stats["malformed"] == 0

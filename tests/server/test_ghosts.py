@@ -242,7 +242,7 @@ def test_what_waited_while_a_process_stood_still_is_told_when_it_goes_on():
     harness.run(2300)
     host.thaw()
     harness.run(500)
-    assert ("C", "hello") in d.model.heard
+    assert ("C", "hello") in d.model.chat
     harness.check()
 
 
@@ -263,7 +263,7 @@ def test_a_square_that_fails_takes_nothing_of_the_others_with_it(monkeypatch):
     harness.node.residents.say(b.session.resident, "hello")
     harness.run(100)
     assert loop.stats["errors"] == 1
-    assert b.model.heard == [("B", "hello")] and a.model.heard == []
+    assert b.model.chat == [("B", "hello")] and a.model.chat == []
 
 
 def test_a_session_that_fails_in_a_flush_takes_nobody_with_it(monkeypatch):
@@ -276,7 +276,7 @@ def test_a_session_that_fails_in_a_flush_takes_nobody_with_it(monkeypatch):
     harness.node.residents.say(clients[0].session.resident, "hello")
     harness.run(100)
     assert harness.loop.stats["errors"] == 1
-    heard = [client.model.heard for client in clients]
+    heard = [client.model.chat for client in clients]
     assert heard == [[("P0", "hello")]] * 2 + [[]] + [[("P0", "hello")]] * 2
 
 
@@ -333,7 +333,7 @@ def test_who_is_not_believed_by_a_node_is_not_on_its_clients_screens_either():
     tell((9, 9), 1, [GONE, 5, 7])
     enter = [0, 5, 6, 0, "Ghost", False, 8192, 8192, 0, 0, 0, 0]
     tell((0, 0), 2, enter, [0, 6, 1, 0, "Eve", False, *enter[6:]], [SAID, 6, "hello"])
-    assert set(a.model.players) == {a.id, 6} and a.model.heard == [("Eve", "hello")]
+    assert set(a.model.players) == {a.id, 6} and a.model.chat == [("Eve", "hello")]
     # It dies, and nothing is told of the one that nobody knows.
     other.close()
     harness.run(5000)

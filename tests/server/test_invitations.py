@@ -113,7 +113,7 @@ def test_what_a_guest_says_before_its_welcome_is_obeyed_after_it(two):
     guest.connection.on_message(2, msgpack.packb([1, 1, "Eager", 40, 25, None, text]))
     guest.connection.on_message(2, msgpack.packb([6, "here I am"]))
     harness.run(ANSWER_WITHIN + 500)
-    assert host.model.heard == [("Eager", "here I am")]
+    assert host.model.chat == [("Eager", "here I am")]
 
 
 def test_a_guest_who_hangs_up_before_it_is_known_where_its_host_is_never_joins(two):

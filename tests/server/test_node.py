@@ -57,9 +57,9 @@ def test_the_picture_of_three_screens_is_who_hears_whom(harness):
     def who_hears(speaker):
         speaker.send(6, "hello")
         harness.run(1200)
-        heard = {c: c.model.heard[:] for c in (red, blue, green)}
+        heard = {c: c.model.chat[:] for c in (red, blue, green)}
         for client in heard:
-            client.model.heard.clear()
+            client.model.chat.clear()
         return {client for client in heard if heard[client] and client is not speaker}
 
     assert who_hears(red) == {green}
@@ -244,8 +244,8 @@ def test_what_is_said_is_heard_once_by_those_who_hold_the_square(harness):
     a, b, far = (harness.place(n, s) for n, s in [("A", (0, 0)), ("B", (1, 0)), ("C", (40, 0))])
     a.send(6, "  hello   neighbours ")
     harness.run(100)
-    assert a.model.heard == b.model.heard == [("A", "hello neighbours")]
-    assert far.model.heard == []
+    assert a.model.chat == b.model.chat == [("A", "hello neighbours")]
+    assert far.model.chat == []
 
 
 def test_who_loses_the_connection_is_dimmed_stands_and_leaves_after_ten_seconds(harness):
@@ -376,7 +376,7 @@ def test_a_hundred_who_talk_at_once_are_all_heard_and_cost_nobody_anything(harne
             client.connection.on_message(2, msgpack.packb([6, text]))
     far.connection.on_message(2, msgpack.packb([2, 1, far.now(), 1, 0]))
     harness.run(1000)
-    assert len(crowd[0].model.heard) == 200
+    assert len(crowd[0].model.chat) == 200
     assert watcher.at(far) == far.at()
     harness.check()
 

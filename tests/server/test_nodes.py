@@ -25,7 +25,7 @@ def test_players_of_two_nodes_see_each_other_walk_talk_and_go(two):
         harness.check()
     b.send(6, "hello")
     harness.run(100)
-    assert a.model.heard == [("B", "hello")]
+    assert a.model.chat == [("B", "hello")]
     b.connection.lose(1000)
     harness.run(100)
     assert not a.sees(b)

@@ -117,17 +117,17 @@ def test_who_is_muted_is_told_so_and_heard_by_nobody_until_it_is_over(two):
     harness.run(100)
     b.send(6, "hello")
     harness.run(100)
-    assert a.model.heard == [] and errors(b) == ["muted"] and b.connection.closed is None
+    assert a.model.chat == [] and errors(b) == ["muted"] and b.connection.closed is None
     harness.run(60_000)
     b.send(6, "hello again")
     harness.run(100)
-    assert a.model.heard == [("B", "hello again")]
+    assert a.model.chat == [("B", "hello again")]
     orders(harness).give(MUTE, str(b.id), 600)
     orders(harness).give(MUTE, str(b.id), 0)
     harness.run(100)
     b.send(6, "free")
     harness.run(100)
-    assert a.model.heard[-1] == ("B", "free")
+    assert a.model.chat[-1] == ("B", "free")
 
 
 def test_a_closed_door_lets_in_only_who_was_here(two):

@@ -57,7 +57,7 @@ def test_what_is_said_before_the_welcome_is_obeyed_after_it(returning):
     harness.run(1000)
     assert client.connection.closed is None and client.model.errors == []
     assert kinds(client)[0] == 16 and 23 in kinds(client)
-    assert client.model.heard == [("B", "here I am")]
+    assert client.model.chat == [("B", "here I am")]
     assert client.model.players[client.id].ack == 1
     x = client.model.welcome[4]
     assert 0 < client.at()[0] - x <= SPEED * 1.2
@@ -257,9 +257,9 @@ def test_a_batch_that_comes_again_is_delivered_once(watched):
     batch(harness, [entry(1)], 0, 5)
     for _ in range(3):
         batch(harness, [[4, 1, "once"]], 5, 6)
-    assert watcher.model.heard == [("P1", "once")]
+    assert watcher.model.chat == [("P1", "once")]
     batch(harness, [[4, 1, "an older one"]], 4, 5)
-    assert watcher.model.heard == [("P1", "once")]
+    assert watcher.model.chat == [("P1", "once")]
 
 
 def test_a_first_batch_removes_whom_it_does_not_tell_of(watched):
@@ -590,13 +590,13 @@ def test_an_own_batch_that_a_later_one_overtakes_counts_before_it_and_once(watch
     harness.run(900)
     losing(harness.broker, {0})
     neighbour.send(6, "lost on its way")
-    assert watcher.model.heard == []
+    assert watcher.model.chat == []
     neighbour.send(6, "and this is not")
     # At once, and in order: on one channel none comes after a later one.
-    assert [text for _, text in watcher.model.heard] == ["lost on its way", "and this is not"]
+    assert [text for _, text in watcher.model.chat] == ["lost on its way", "and this is not"]
     assert harness.loop.stats["unheard_batches"] == 0
     harness.run(2 * ECHO_WITHIN)
-    assert len(watcher.model.heard) == 2
+    assert len(watcher.model.chat) == 2
     harness.check()
 
 
@@ -607,14 +607,14 @@ def test_an_own_batch_that_is_lost_counts_after_a_while_and_then_never_again(wat
     said = losing(harness.broker, {0})
     neighbour.send(6, "lost on its way")
     harness.run(ECHO_WITHIN - 1)
-    assert watcher.model.heard == []
+    assert watcher.model.chat == []
     harness.run(1)
-    assert watcher.model.heard == [("N", "lost on its way")]
+    assert watcher.model.chat == [("N", "lost on its way")]
     # It comes in the end, or twice: that is no news.
     for _ in range(2):
         harness.node.receive(Message(*said[0]))
     harness.run(ECHO_WITHIN)
-    assert len(watcher.model.heard) == 1
+    assert len(watcher.model.chat) == 1
     harness.check()
 
 

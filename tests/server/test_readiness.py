@@ -59,9 +59,9 @@ def test_a_node_is_ready_when_it_has_heard_itself_and_listened_for_a_while():
 
 def test_who_has_nobody_to_listen_to_is_ready_at_once():
     harness = Harness()
-    harness.hosts[0].broker.told = []
+    harness.hosts[0].broker.ages = []
     host = harness.host()
-    host.broker.told = []
+    host.broker.ages = []
     host.node.peers._listen_for = 0
     harness.settle()
     assert reasons(host) == []
@@ -157,7 +157,7 @@ def test_a_link_that_is_old_is_told_by_name_and_a_banner_and_nobody_is_dead_for_
     other = one.host()
     a, b = one.place("A", (0, 0)), one.place("B", (0, 0), host=other)
     one.run(5000)
-    host.broker.told = [LinkAge("redis one:6379", 0.3), LinkAge("redis two:6379", 2.6)]
+    host.broker.ages = [LinkAge("redis one:6379", 0.3), LinkAge("redis two:6379", 2.6)]
     one.run(1100)
     assert reasons(host) == ["redis two:6379 does not answer"] and reasons(other) == []
     assert not a.model.linked and b.model.linked
@@ -168,14 +168,14 @@ def test_a_link_that_is_old_is_told_by_name_and_a_banner_and_nobody_is_dead_for_
     one.kill(other)
     one.run(5000)
     assert not a.sees(b)
-    host.broker.told = [LinkAge("redis one:6379", 0.3), LinkAge("redis two:6379", 0.0)]
+    host.broker.ages = [LinkAge("redis one:6379", 0.3), LinkAge("redis two:6379", 0.0)]
     one.run(1100)
     assert reasons(host) == [] and a.model.linked
 
 
 def test_a_node_that_stood_still_does_not_blame_its_links(one):
     [host] = one.hosts
-    host.broker.told = [LinkAge("redis", 5.0)]
+    host.broker.ages = [LinkAge("redis", 5.0)]
     one.clock.time += 5000
     one.settle()
     assert host.node.peers.broken == []

@@ -75,7 +75,7 @@ def test_two_players_meet_walk_talk_and_part(join):
     both(a, b, lambda: a.model.players[b.model.id].ack == 2)
     assert b.at()[0] > x and b.at()[1] == y
     b.send(6, "goodbye")
-    both(a, b, lambda: ("B", "goodbye") in a.model.heard)
+    both(a, b, lambda: ("B", "goodbye") in a.model.chat)
     b.close()
     a.until(lambda: not a.sees(b))
 
@@ -232,7 +232,7 @@ def test_without_a_broker_that_answers_players_of_one_node_still_see_each_other(
         both(a, b, lambda: a.sees(b) and b.sees(a))
         b.walk(1, 0)
         b.send(6, "still here")
-        both(a, b, lambda: a.model.players[b.model.id].ack == 1 and a.model.heard)
+        both(a, b, lambda: a.model.players[b.model.id].ack == 1 and a.model.chat)
         both(a, b, lambda: not a.model.linked)
         time.sleep(2)
         with pytest.raises(urllib.error.HTTPError) as refused:

@@ -223,12 +223,12 @@ def test_a_chatterbox_is_told_to_slow_down_then_closed(harness, pair):
     for n in range(20):
         client.send(6, f"spam {n}")
     assert client.connection.closed is None
-    assert len(neighbour.model.heard) == 5
+    assert len(neighbour.model.chat) == 5
     assert client.model.errors == ["flood"] * 15
     for n in range(40):
         client.send(6, f"more spam {n}")
     assert client.connection.closed[0] == 1008
-    assert len(neighbour.model.heard) == 5
+    assert len(neighbour.model.chat) == 5
     harness.run(100)
     harness.check()
 
@@ -238,7 +238,7 @@ def test_who_chats_at_a_decent_pace_is_heard_for_ever(harness, pair):
     for n in range(60):
         client.send(6, f"line {n}")
         harness.run(1100)
-    assert len(neighbour.model.heard) == 60
+    assert len(neighbour.model.chat) == 60
     assert client.model.errors == []
 
 
@@ -360,7 +360,7 @@ def test_coming_back_does_not_let_anybody_say_more(harness, lose):
             talker.send(6, f"spam {n}")
         talker = back(harness, talker, lose=lose)
         harness.run(100)
-    assert len(listener.model.heard) == 5
+    assert len(listener.model.chat) == 5
     assert talker.connection.closed is None or talker.connection.closed[0] == 1013
 
 
@@ -384,7 +384,7 @@ def test_leaving_and_coming_back_refills_nothing_either(harness):
     again = harness.client().hello(token=token)
     again.send(6, "once more")
     harness.run(100)
-    assert len(listener.model.heard) == 5
+    assert len(listener.model.chat) == 5
 
 
 def test_who_comes_from_another_node_may_say_one_thing_at_once():
@@ -398,7 +398,7 @@ def test_who_comes_from_another_node_may_say_one_thing_at_once():
     for n in range(5):
         again.send(6, f"line {n}")
     harness.run(500)
-    assert len(listener.model.heard) in (1, 2)
+    assert len(listener.model.chat) in (1, 2)
 
 
 def test_a_player_comes_back_so_often_and_not_more(harness, pair):
@@ -418,7 +418,7 @@ def test_what_is_said_in_a_square_has_a_limit_that_a_class_does_not_meet(harness
         for client in crowd:
             client.send(6, f"line {n}")
     harness.run(300)
-    heard = len(crowd[0].model.heard)
+    heard = len(crowd[0].model.chat)
     assert 250 <= heard <= 265
     codes = [code for client in crowd for code in client.model.errors]
     assert codes == ["crowded"] * (300 - heard)
@@ -426,7 +426,7 @@ def test_what_is_said_in_a_square_has_a_limit_that_a_class_does_not_meet(harness
     elsewhere = harness.place("E", (9, 9))
     elsewhere.send(6, "hello")
     harness.run(300)
-    assert elsewhere.model.heard and not elsewhere.model.errors
+    assert elsewhere.model.chat and not elsewhere.model.errors
 
 
 def test_what_piled_up_while_the_server_stood_still_is_nobodys_fault(harness, pair):
@@ -520,7 +520,7 @@ def test_what_is_said_while_one_is_behind_is_lost_and_nothing_else(harness, pair
     client.ping()
     neighbour.send(6, "and this is heard again")
     harness.run(60)
-    texts = [text for _, text in client.model.heard]
+    texts = [text for _, text in client.model.chat]
     assert texts == ["this fits into the remainder", "and this is heard again"]
 
 

@@ -358,7 +358,7 @@ def test_players_of_several_workers_share_one_world():
         assert len(nodes) > 1, "all requests went to one worker"
         clients[0].send(6, "hello all")
         settle(
-            clients, lambda: all(c.model.heard[-1:] == [("P0", "hello all")] for c in clients)
+            clients, lambda: all(c.model.chat[-1:] == [("P0", "hello all")] for c in clients)
         )
         for client in clients:
             client.close()

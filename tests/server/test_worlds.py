@@ -61,7 +61,7 @@ def test_players_of_two_servers_see_each_other_walk_cross_talk_and_leave(pair):
     together((a, b), lambda: a.at(b.model.id) == b.at())
     assert a.model.players[b.model.id].square == (1, 0)
     b.send(6, "hello over there")
-    together((a, b), lambda: ("B", "hello over there") in a.model.heard)
+    together((a, b), lambda: ("B", "hello over there") in a.model.chat)
     b.close(1000)
     together((a,), lambda: b.model.id not in a.model.players)
 

@@ -1,1 +1,1 @@
-"""Random worlds of several nodes in which everything goes wrong: `make simulate`."""
+"""Simulates random worlds of several nodes in which everything goes wrong: `make simulate`."""

@@ -1,6 +1,6 @@
 """`python -m tests.simulate`: play random worlds for some time; shrink and show one that fails.
 
-Ends with 1 where a world breaks the rule of docs/nodes.md, and says how to play it again.
+The exit code is 1 if a world breaks the rule of docs/nodes.md; then it prints how to play it again.
 """
 
 import sys
@@ -14,7 +14,7 @@ with packages("test"):
     from tests.simulate.deeds import Deed, Plan, World, plan
     from tests.simulate.rule import check_end
 
-#: A plan that was shrunk has at most so many deeds, or is said to be longer.
+#: A shrunk plan with more deeds than this is shrunk once more, with more tries.
 SHORT = 15
 
 #: Seconds that shrinking one plan may take.
@@ -22,19 +22,19 @@ SHRINK_WITHIN = 60
 
 
 def play(plan: Plan) -> int:
-    """Play a world to its end; return the ms that players played in it. Raises what goes wrong."""
+    """Play a world to its end; return the ms played by all players. Raises what goes wrong."""
     world = World(plan)
     for deed in plan.deeds:
         world.play(deed)
     world.play(Deed(0, "quiet", 0, 0, 0))
-    # Those who lost their connection have parted by now, also where a clock stood still.
+    # By then players that lost their connection have left, even on a node whose clock stood still.
     world.run(20_000)
     check_end(world)
     return world.player_ms
 
 
 def fails(plan: Plan) -> str:
-    """Return what goes wrong in a world, in one line; nothing where all goes well."""
+    """Play a world; return what goes wrong in one line, or an empty text."""
     try:
         play(plan)
     except Exception as error:
@@ -43,21 +43,24 @@ def fails(plan: Plan) -> str:
 
 
 def shrink(plan: Plan, until: float) -> Plan:
-    """Return the shortest plan that still fails which can be found until a time."""
-    # What comes after the first quiet in which something is wrong does not matter.
+    """Return the shortest plan that still fails and that is found before the time `until`."""
+    # Deeds after the first quiet in which something is wrong do not matter.
     for n, deed in enumerate(plan.deeds):
         if deed.what == "quiet" and fails(plan._replace(deeds=plan.deeds[:n])):
             plan = plan._replace(deeds=plan.deeds[:n])
             break
     plan = _leave_out(plan, until, 1)
     if len(plan.deeds) > SHORT:
-        # Without a deed everything else happens by other chances: some more are tried.
+        # Without a deed everything after it is drawn differently, so several seeds are tried.
         plan = _leave_out(plan, until, 5)
     return _hasten(plan, until)
 
 
 def _leave_out(plan: Plan, until: float, chances: int) -> Plan:
-    """Leave out deeds, many at once and then single ones, as long as the world still fails."""
+    """Leave out deeds, first many at once and then single ones, while the world still fails.
+
+    `chances` is the number of seeds that are tried without them.
+    """
     size = max(len(plan.deeds) // 2, 1)
     while size and time.monotonic() < until:
         at, shorter = 0, False
@@ -75,7 +78,7 @@ def _leave_out(plan: Plan, until: float, chances: int) -> Plan:
 
 
 def _hasten(plan: Plan, until: float) -> Plan:
-    """Shorten the waits, as long as the world still fails."""
+    """Shorten the waits while the world still fails."""
     for n, deed in enumerate(plan.deeds):
         for wait in (0, deed.wait // 2):
             if wait < plan.deeds[n].wait and time.monotonic() < until:
@@ -87,7 +90,7 @@ def _hasten(plan: Plan, until: float) -> Plan:
 
 
 def show(plan: Plan, why: str) -> None:
-    """Print a world that fails."""
+    """Print a plan that fails, and why."""
     print(f"\nThe world of seed {plan.seed} breaks: {why}")
     print(f"{plan.nodes} nodes, clocks {plan.skew} ms apart, free ground: {plan.free}")
     for deed in plan.deeds:
@@ -95,7 +98,7 @@ def show(plan: Plan, why: str) -> None:
 
 
 def main() -> int:
-    """Play worlds for as long as the command line says; return 1 where one breaks the rule."""
+    """Play worlds for as long as the command line says; return the exit code."""
     given = seeds.read("tests.simulate", __doc__)
     started, seed = time.monotonic(), 0
     worlds = player_ms = 0

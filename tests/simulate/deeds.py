@@ -1,7 +1,7 @@
-"""What happens in a simulated world: the deeds, and how a seed becomes a plan of them.
+"""The deeds that happen in a simulated world, and the plans that are made from seeds.
 
-A deed is a word and four numbers, so that any part of a plan can be played. It never looks at what
-players believe: tests/simulate/rule.py does.
+A deed is a word and four numbers, so that any part of a plan can be played. This module never looks
+at what players believe: tests/simulate/rule.py does.
 """
 
 import random
@@ -15,18 +15,18 @@ from world.track import UNIT
 #: The most nodes that a world has at a time.
 NODES_MOST = 5
 
-#: How clients end their connections: a close code, or 1006 for those that are cut off.
+#: The close codes with which clients end their connections; 1006 stands for a lost connection.
 CODES = (1000, 1001, 1002, 1003, 1005, 1006, 1007, 1008, 1009, 1011, 1012, 1013, 3000, 4000, 4001)
 
-#: Tiles from the plaza within which players of a world meet.
+#: Tiles from the plaza within which the players of a world stay.
 RANGE = 40
 
-#: Nothing that goes wrong in an episode lasts longer than its end; what follows is quiet.
+#: The least and the most deeds of an episode. All faults end with the episode, and quiet follows.
 EPISODE = (3, 14)
 
 
 class Deed(NamedTuple):
-    """After `wait` ms somebody or something does `what`; a, b and c say who and how."""
+    """The deed `what` is done after `wait` ms. The numbers a, b and c say who does it, and how."""
 
     wait: int
     what: str
@@ -36,7 +36,8 @@ class Deed(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """A world: its seed, nodes at the start, ms that their clocks differ by, and what happens."""
+    """A world: its seed, the nodes at its start, the ms by which their clocks differ (`skew`),
+    whether all its ground is free, and its deeds."""
 
     seed: int
     nodes: int
@@ -46,32 +47,32 @@ class Plan(NamedTuple):
 
 
 class World:
-    """A world in play. Deeds are its methods: `WHAT` names them."""
+    """A world that is played. The deeds in `WHAT` are methods of it."""
 
     def __init__(self, plan: Plan) -> None:
         random.seed(plan.seed)
         self.harness = Harness(plan.free, 1, plan.skew, plan.seed)
         for _ in range(plan.nodes - 1):
-            # Heartbeats are out of step, as they are between machines.
+            # The nodes' heartbeats are out of phase, as they are between machines.
             self.harness.run(self.harness.chance.randint(0, 999))
             self.harness.host()
         for host in self.harness.hosts:
             host.loop.chance = self.harness.chance
         self.harness.run(1100)
-        #: The tokens that players were sent, the latest of each player last.
+        #: The tokens that players got, in order.
         self.tokens: list[str] = []
-        #: Until when players of nodes that stopped in good order may be in sight: id -> ms.
+        #: Player of a node that was stopped -> harness's time until which it may still be seen.
         self.stopped: dict[int, int] = {}
         self.player_ms = 0
 
     def play(self, deed: Deed) -> None:
-        """Let time pass, and do it."""
+        """Let the deed's wait pass, and do it."""
         self.run(deed.wait)
         WHAT[deed.what](self, deed.a, deed.b, deed.c)
         self.harness.settle()
 
     def run(self, ms: int) -> None:
-        """Let time pass."""
+        """Let so many ms pass."""
         playing = sum(client.connection.open for client in self.harness.clients)
         self.player_ms += playing * ms
         self.harness.run(ms)
@@ -80,7 +81,7 @@ class World:
                 self.tokens.append(client.model.token)
 
     def heal(self) -> None:
-        """Everything that went wrong is over."""
+        """End everything that has gone wrong."""
         harness = self.harness
         harness.network.heal()
         for host in list(harness.hosts):
@@ -99,7 +100,7 @@ class World:
         self._keep_stopped()
 
     def _keep_stopped(self) -> None:
-        """Nodes wait for players of one that stopped, and a node that heard nothing waits anew."""
+        """Let players of stopped nodes be seen for longer: nodes whose link was down wait anew."""
         until = self.harness.clock.time + GONE_AFTER + 2 * HEARTBEAT_EVERY
         self.stopped.update(dict.fromkeys(self.stopped, until))
 
@@ -109,7 +110,7 @@ class World:
         return self.harness.hosts[a % len(self.harness.hosts)]
 
     def client(self, a: int) -> Client | None:
-        """Return a client in play, if there is one."""
+        """Return a client that plays, or None if there is none."""
         playing = [
             client
             for client in self.harness.clients
@@ -118,11 +119,11 @@ class World:
         return playing[a % len(playing)] if playing else None
 
     def token(self, a: int) -> str | None:
-        """Return a token, more often a late one than an early one."""
+        """Return a token, more often a recent one than an old one; None if there is none."""
         return self.tokens[-1 - a % min(len(self.tokens), 1 + a % 13)] if self.tokens else None
 
     def greet(self, host: Host, name: str, token: str | None, near: int | None = None) -> Client:
-        """Let a client say hello; nothing comes of it yet."""
+        """Return a new client that has sent hello, which is not answered yet."""
         client = self.harness.client(host)
         client.say_hello(name, (40, 25), token, near)
         return client
@@ -170,12 +171,12 @@ class World:
         self.greet(self.host(a), "Gone", self.token(b)).connection.lose(CODES[c % len(CODES)])
 
     def come_twice(self, a: int, b: int, c: int) -> None:
-        """One token is shown to two nodes, or to one node twice, in one instant."""
+        """Show a token to two nodes, or twice to one node, at the same time."""
         for host in (self.host(a), self.host(c)):
             self.greet(host, "Twice", self.token(b))
 
     def move_on(self, a: int, b: int, c: int) -> None:
-        """A client closes, and is at another node at once."""
+        """Let a client close its connection, and join at another node at once."""
         client = self.client(a)
         if client is not None:
             token = client.model.token
@@ -215,7 +216,7 @@ class World:
         self.host(a).freeze()
 
     def thaw(self, a: int, b: int, _c: int) -> None:
-        """A node that stood still goes on; its clock may have stood still with it."""
+        """Let a node that stood still go on; its clock may have stood still too."""
         host = self.host(a)
         if host.frozen:
             host.thaw(suspended=b % 2 == 0)
@@ -248,7 +249,7 @@ class World:
         self.host(a).broker.losing = b % 10 / 10
 
     def cut(self, a: int, b: int, _c: int) -> None:
-        """One node hears another one no more, which may go on hearing it."""
+        """Let a node get nothing more from another one, which may still get its messages."""
         self.harness.network.cuts.add((self.host(a).broker, self.host(b).broker))
 
     def join_up(self, _a: int, _b: int, _c: int) -> None:
@@ -258,7 +259,7 @@ class World:
         self.harness.network.delay = b % 500
 
     def forget(self, a: int, b: int, _c: int) -> None:
-        """A broker loses subscriptions of a node."""
+        """Let a broker lose subscriptions of a node."""
         link = self.host(a).broker
         channels = sorted(link.channels)
         link.lose_subscriptions(set(channels[b % 2 :: 1 + b % 3]))
@@ -269,8 +270,8 @@ class World:
             host.broker.find_subscriptions(host.node)
 
     def quiet(self, _a: int, _b: int, _c: int) -> None:
-        """Nothing goes wrong any more: within five seconds every screen is right."""
-        # Imported here: the rule knows worlds.
+        """End all faults, and check that every screen is right within five seconds."""
+        # It is imported here, since the rule imports this module for its types.
         from tests.simulate.rule import check
 
         self.heal()
@@ -278,7 +279,7 @@ class World:
         check(self)
 
 
-#: The deeds, and how many of a hundred or so are of each kind.
+#: The deeds, and about how many of a hundred are of each kind.
 _SHARES: dict[Callable[..., None], int] = {
     World.join: 6, World.walk: 14, World.go: 8, World.home: 2, World.view: 2, World.say: 1,
     World.lose: 8, World.come_back: 10, World.come_and_hang_up: 6, World.come_twice: 4,
@@ -292,10 +293,10 @@ WHAT: dict[str, Callable[..., None]] = {deed.__name__: deed for deed in (*_SHARE
 
 
 def plan(seed: int) -> Plan:
-    """Return the world of a seed: some episodes of deeds, each followed by quiet."""
+    """Return the plan of a seed: some episodes of deeds, each followed by quiet."""
     chance = random.Random(seed)
     deeds: list[Deed] = []
-    # Worlds differ in what goes wrong most: each leaves out some kinds.
+    # Each world leaves out some kinds of deeds, so that worlds differ in what goes wrong most.
     shares = {deed: share for deed, share in _SHARES.items() if chance.random() < 0.7}
     shares = shares or dict(_SHARES)
     waits = chance.choice([(0, 100), (0, 1500), (0, 5000)])
@@ -304,7 +305,7 @@ def plan(seed: int) -> Plan:
         for kind in chance.choices(
             list(shares), list(shares.values()), k=chance.randint(*EPISODE)
         ):
-            # Often at once: what was done has not been told yet.
+            # Often there is no wait, so that the last deed is not known everywhere.
             wait = 0 if chance.random() < 0.3 else chance.randint(*waits)
             some = (chance.randrange(10_000) for _ in range(3))
             deeds.append(Deed(wait, kind.__name__, *some))

@@ -1,7 +1,7 @@
 """The rule that every simulated world must keep, as docs/nodes.md gives it.
 
-Whoever is on a screen is a resident of exactly one living node, or gone within five seconds;
-whoever plays is on every screen that covers it. It only looks, and changes nothing.
+A player on a screen is a resident of exactly one living node, or gone within five seconds. A player
+that plays is on every screen that covers it. This module looks, and never changes anything.
 """
 
 from collections import Counter
@@ -12,17 +12,17 @@ from tests.server.harness import Client
 if TYPE_CHECKING:
     from tests.simulate.deeds import World
 
-#: What was heard with a delay is drawn by so many ms too early or too late at the most: as long as
-#: a node may stand still or a link be down in an episode.
+#: ms by which the start of a track may differ on a screen: as long as a node may stand still, or a
+#: link be down, in an episode.
 SLACK = 20_000
 
 
 class Broken(Exception):
-    """A world that breaks the rule; the text says how."""
+    """A world breaks the rule; the text says how."""
 
 
 def check(world: "World") -> None:
-    """Raise Broken unless everybody in a quiet world believes the truth."""
+    """Raise Broken unless all clients in a quiet world believe the truth."""
     harness = world.harness
     places = Counter(id for host in harness.hosts for id in host.node.residents.by_id)
     for id, count in places.items():
@@ -39,7 +39,7 @@ def check(world: "World") -> None:
 
 
 def check_end(world: "World") -> None:
-    """Raise Broken unless nobody is left of those whose clients are gone."""
+    """Raise Broken if a player whose client is gone is left."""
     for host in world.harness.hosts:
         for resident in host.node.residents.by_id.values():
             if resident.screen is None and not resident.name.startswith("W"):
@@ -49,9 +49,9 @@ def check_end(world: "World") -> None:
 def _check_client(world: "World", client: Client) -> None:
     harness, session = world.harness, client.session
     if session.resident is None:
-        raise Broken("a client said hello, and had no welcome and no refusal")
+        raise Broken("a client sent hello, and was neither welcomed nor refused")
     if session.lagging_since is not None:
-        raise Broken("a client that takes everything is still behind")
+        raise Broken("a client that reads everything still lags")
     if session.resident.screen is not session:
         raise Broken("a client plays a player that another one plays too")
     if session.resident.held != client.model.held:
@@ -67,16 +67,18 @@ def _check_client(world: "World", client: Client) -> None:
     for id in truth.keys() - belief.keys():
         where = f"a screen of node {harness.hosts.index(client.host)} that covers it"
         raise Broken(f"player {_short(id)} is in play as {truth[id]}, and not on {where}")
-    for id, told in truth.items():
-        if not _alike(told, belief[id], client.now()):
-            raise Broken(f"player {_short(id)} is {told}, and a screen shows {belief[id]}")
+    for id, real in truth.items():
+        if not _alike(real, belief[id], client.now()):
+            raise Broken(f"player {_short(id)} is {real}, and a screen shows {belief[id]}")
 
 
-def _alike(told: tuple[Any, ...], believed: tuple[Any, ...], now: int) -> bool:
-    """Say whether two records of a player are the same, but for when a track began that is over,
-    and a little more."""
-    track, other = told[4], believed[4]
-    if told[:4] != believed[:4] or told[5] != believed[5] or track[:4] != other[:4]:
+def _alike(real: tuple[Any, ...], believed: tuple[Any, ...], now: int) -> bool:
+    """Say whether two records of a player are the same.
+
+    The starts of tracks may differ by SLACK, or by any time if both tracks are over.
+    """
+    track, other = real[4], believed[4]
+    if real[:4] != believed[:4] or real[5] != believed[5] or track[:4] != other[:4]:
         return False
     over = track[4] + track[5] <= now and other[4] + other[5] <= now
     return over or abs(track[4] - other[4]) <= SLACK

@@ -137,7 +137,7 @@ def replica() -> list[dict[str, Any]]:
         for now, message in messages:
             model.expire(now)
             if message[0] != 19 or model.holds((message[1], message[2])):
-                model.take(message, now)
+                model.apply(message, now)
         players = [
             [p.id, p.seq, p.ack, p.name, p.dimmed, list(p.track), list(p.square)]
             for _, p in sorted(model.players.items())

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from tests.brokers import redis_servers, zeromq_forwarders
 from tests.brokers.test_contract import BACKENDS
 from tests.processes import ROOT, ServerProcess
-from tests.socket_client import SocketClient
+from tests.socket_client import PATIENCE, SocketClient
 from world.track import UNIT
 
 pytestmark = pytest.mark.process
@@ -25,26 +26,40 @@ def broker(request):
         yield url
 
 
-@pytest.fixture
-def pair(broker):
-    """Two servers, and a player on each, who know each other."""
-    servers, clients = [], []
-    try:
-        for _ in "AB":
-            servers.append(ServerProcess("--broker", broker, SECRET_KEY="shared"))
-        for name, server in zip("AB", servers, strict=True):
-            clients.append(SocketClient(server.port).hello(name))
+@pytest.fixture(scope="module")
+def servers(broker):
+    """Two servers of one world."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(another(broker)) for _ in "AB"]
+
+
+def another(broker):
+    """Return one more server of the world, as a context manager."""
+    return closing(ServerProcess("--broker", broker, SECRET_KEY="shared"))
+
+
+@contextmanager
+def meeting(*servers):
+    """Let a player join on each server; yield them once they know each other."""
+    with ExitStack() as stack:
+        clients = [SocketClient(server.port) for server in servers]
+        for client in clients:
+            stack.callback(client.close)
+        for name, client in zip("AB", clients, strict=True):
+            client.hello(name)
         a, b = clients
         together(clients, lambda: b.model.id in a.model.players and a.model.id in b.model.players)
-        yield servers, a, b
-    finally:
-        for client in clients:
-            client.close()
-        for server in servers:
-            server.close()
+        yield a, b
 
 
-def together(clients, condition, seconds=10):
+@pytest.fixture
+def pair(servers):
+    """A player on each of the two servers, who know each other."""
+    with meeting(*servers) as clients:
+        yield clients
+
+
+def together(clients, condition, seconds=PATIENCE):
     """Let all clients take what comes until something is so."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -54,7 +69,7 @@ def together(clients, condition, seconds=10):
 
 
 def test_players_of_two_servers_see_each_other_walk_cross_talk_and_leave(pair):
-    _servers, a, b = pair
+    a, b = pair
     b.go(20 * UNIT, 3 * UNIT)
     together((a, b), lambda: b.model.players[b.model.id].ack == 1)
     together((a, b), lambda: b.at()[0] == 20 * UNIT)
@@ -66,8 +81,8 @@ def test_players_of_two_servers_see_each_other_walk_cross_talk_and_leave(pair):
     together((a,), lambda: b.model.id not in a.model.players)
 
 
-def test_a_player_goes_on_at_the_other_server(pair):
-    servers, a, b = pair
+def test_a_player_goes_on_at_the_other_server(servers, pair):
+    a, b = pair
     id, token = b.model.id, b.model.token
     again = SocketClient(servers[0].port).hello("B", token=token)
     assert again.model.id == id
@@ -77,11 +92,11 @@ def test_a_player_goes_on_at_the_other_server(pair):
     again.close(1000)
 
 
-def test_a_killed_servers_players_are_gone_within_five_seconds(pair):
-    servers, a, b = pair
-    servers[1].kill()
-    # After five, and what a busy machine takes to show it.
-    together((a,), lambda: b.model.id not in a.model.players, seconds=15)
+def test_a_killed_servers_players_are_gone_within_five_seconds(broker, servers):
+    with another(broker) as third, meeting(servers[0], third) as (a, b):
+        third.kill()
+        # After five, and what a busy machine takes to show it.
+        together((a,), lambda: b.model.id not in a.model.players, seconds=15)
 
 
 @pytest.fixture(params=["redis", "zeromq"])

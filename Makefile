@@ -19,6 +19,8 @@ SECONDS ?= 60
 # Tests mostly wait, so more of them run at a time than there are cores.
 AT_ONCE ?= 4
 BIN = .venv/bin
+# The tests start hundreds of Python programs, which need not compile the same modules each time.
+unexport PYTHONDONTWRITEBYTECODE
 NODE_PEERS = loadtest/peers/servers
 JS = tests/js
 # Runs a script of $(JS)/package.json over the page.
@@ -60,7 +62,7 @@ check: lint types
 test: .venv/testable
 	@sh tests/need.sh
 	@$(BIN)/python -m pytest -n $(AT_ONCE) --dist worksteal -m "not alone"
-	@$(BIN)/python -m pytest -m alone
+	@$(BIN)/python -m pytest -n 2 --dist load -m alone
 
 simulate: .venv/testable
 	@$(BIN)/python -m tests.simulate --seconds $(SECONDS) \

@@ -17,7 +17,7 @@ from needs import packages
 with packages("swarm"):
     from rich.table import Table
 
-    from loadtest.chaos.faults import FAULTS, SHORT, Fault
+    from loadtest.chaos.faults import FAULTS, Fault
     from loadtest.chaos.ground import Ground
     from loadtest.chaos.soak import soak
     from loadtest.kit import signals
@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     code = 0
     with signals.remembered():
         try:
-            for name in given.faults or (SHORT if given.short else FAULTS):
+            for name in given.faults or FAULTS:
                 outcomes.append(try_fault(name, given.bots, display))
                 display.say(_line(outcomes[-1]))
             if given.soak:
@@ -190,7 +190,6 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--bots", type=whole(1, 100_000), default=300, help="how many bots (300)")
     add("--faults", nargs="+", choices=FAULTS, metavar="NAME", help="only these; see below")
-    add("--short", action="store_true", help="a few faults only")
     add("--soak", type=whole(1, 86_400), default=0, metavar="SECONDS",
         help="afterwards bots come and go for so long under faults: what is left?")  # fmt: skip
     return parser

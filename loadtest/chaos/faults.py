@@ -240,6 +240,3 @@ FAULTS = {
 SOAKING = (
     "stall", "restart-redis", "pipelined", "chunked", "no-grant", "join-and-drop", "close-codes",
 )  # fmt: skip
-
-#: The faults of a short run (--short).
-SHORT = ("stall", "close-codes")

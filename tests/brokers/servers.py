@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-#: Seconds that a server may take to start, or the nodes of a cluster to agree, also on a machine that
-#: is busy.
+#: Seconds that a server may take to start, or the nodes of a cluster to agree, also on a machine
+#: that is busy.
 PATIENCE = 60
 
 USER, PASSWORD = "us@r", "pa:ss@word"

@@ -18,7 +18,7 @@ with packages("play"):
 
 __all__ = [
     "BACKENDS", "UNVERIFIED", "VERIFIED", "Broker", "BrokerClosed", "LinkAge", "Message", "Reset",
-    "open_broker",
+    "members_of", "open_broker",
 ]  # fmt: skip
 
 #: URL scheme -> module and class. A module is imported when its scheme is used, so only those who
@@ -57,12 +57,17 @@ def open_broker(url: str, tls: str = VERIFIED, secret: str | None = None) -> Bro
     never leave this process. Raises ValueError, with a sentence for the user, when the URL names no
     broker or the file holds no certificates.
     """
-    members = [_usual(member) for member in _NEXT_MEMBER.split(url)]
+    members = members_of(url)
     if len(members) > 1:
         broker: Broker = Ring(",".join(members), members, partial(_open, tls=tls))
     else:
         broker = _open(members[0], tls)
     return Sealed(broker, secret) if secret and broker.links() else broker
+
+
+def members_of(url: str) -> list[str]:
+    """Return the URLs of a ring's members, or the one URL, each with its scheme's usual name."""
+    return [_usual(member) for member in _NEXT_MEMBER.split(url)]
 
 
 def _usual(url: str) -> str:

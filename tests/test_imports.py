@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-OURS = {"world", "brokers", "server", "loadtest", "tests"}
+OURS = {"world", "brokers", "stores", "server", "loadtest", "tests"}
 
 # Of loadtest/ only the benchmark of brokers, in a folder of its own, may know the brokers.
 MAY_IMPORT = {
@@ -15,6 +15,7 @@ MAY_IMPORT = {
     "brokers": {"brokers"},
     "brokers/redis": {"brokers"},
     "brokers/zeromq": {"brokers"},
+    "stores": {"brokers", "stores"},
     "server": {"world", "brokers", "server"},
     "loadtest": {"loadtest"},
     "loadtest/kit": {"loadtest"},

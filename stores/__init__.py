@@ -1,0 +1,46 @@
+"""Stores hold what lasts, and what must happen exactly once (stores/base.py is the contract).
+
+A store knows nothing of squares or players. A new backend is one file and one line in BACKENDS.
+"""
+
+from importlib import import_module
+from urllib.parse import urlsplit
+
+from brokers import OVER_TLS, VERIFIED, members_of
+from brokers.base import bare
+from brokers.ring import Circle
+from stores.base import Claimed, Item, Rank, Score, Store, StoreError
+
+__all__ = ["BACKENDS", "Claimed", "Item", "Rank", "Score", "Store", "StoreError", "open_store"]
+
+#: URL scheme -> module and class. A module is imported when its scheme is used.
+BACKENDS = {
+    "memory": "stores.sqlite:SqliteStore",
+    "redis": "stores.redis:RedisStore",
+    "rediscluster": "stores.redis:RedisStore",
+    "redisclusters": "stores.redis:RedisStore",
+    "rediss": "stores.redis:RedisStore",
+    "sqlite": "stores.sqlite:SqliteStore",
+}
+
+
+def open_store(url: str, world: str, tls: str = VERIFIED) -> Store:
+    """Return the store of a world at `url`; it connects when it is first used.
+
+    Of several URLs, separated by commas, as a ring of brokers has, one keeps the whole world: the
+    one that the world's name belongs to. `tls` is as in brokers.open_broker. Raises ValueError,
+    with a sentence for the user, when the URL names no store.
+    """
+    members = {bare(member): member for member in members_of(url)}
+    url = members[Circle(members).member(world)]
+    scheme = urlsplit(url).scheme
+    if scheme not in BACKENDS:
+        known = ", ".join(f"{name}://" for name in sorted([*BACKENDS, "valkey", "valkeys"]))
+        raise ValueError(
+            f"no store is called {bare(url)!r}: a store's URL begins with one of {known}"
+        )
+    module, name = BACKENDS[scheme].split(":")
+    options = {"tls": tls} if scheme in OVER_TLS else {}
+    store = getattr(import_module(module), name)(url, world, **options)
+    assert isinstance(store, Store)
+    return store

@@ -1,0 +1,244 @@
+"""The contract that every store keeps; tests/stores/test_contract.py tests all of them for it.
+
+A store holds what lasts, and what must happen exactly once although whoever does it may die. It has
+queues of items, and boards of scores. One idea makes the queues: *an item's time is the moment from
+which somebody may have it next.* Delayed: that moment is in the future. Claimed: it is the end of
+the lease. Done: the item is gone. So nobody has to clean up after a node that died: the leases of
+its items end, and others may claim them.
+
+A store never looks inside a body, and publishes nothing: what players see comes by the broker.
+"""
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar, cast
+
+from gevent.threadpool import ThreadPool
+
+#: Bytes of a body, characters of a name or id, and items of one call, at most.
+BODY_LIMIT, NAME_LIMIT, BATCH_LIMIT = 16 * 1024, 200, 1000
+
+#: The delay of an item that nobody is to claim: some 35,000 years. `take` gets it all the same.
+NEVER = 2**50
+
+_T = TypeVar("_T")
+
+
+class StoreError(Exception):
+    """The store cannot do what it was asked, now; the text is a sentence for operators.
+
+    Whether it was done all the same is not known where a connection ended meanwhile.
+    """
+
+
+class Item(NamedTuple):
+    """Something in a queue: `delay` is in how many ms somebody may claim it, from 0 to NEVER;
+    `group` is a name by which all that belongs together is found, or empty."""
+
+    id: str
+    delay: int
+    group: str
+    body: bytes
+
+
+class Claimed(NamedTuple):
+    """An item that is the caller's until its lease ends; `tries` is how often it was claimed, this
+    time included."""
+
+    id: str
+    body: bytes
+    tries: int
+
+
+class Score(NamedTuple):
+    """`n` points for somebody on a board."""
+
+    board: str
+    id: str
+    n: int
+
+
+class Rank(NamedTuple):
+    """A place on a board, from 1, among `of` of them, with `n` points; equal points are equal
+    places."""
+
+    place: int
+    of: int
+    n: int
+
+
+class Store(ABC):
+    """Every method waits for its answer, in a thread of its own: only the greenlet that calls it
+    waits, never the event loop. Any greenlet may call; calls are answered one by one.
+
+    All take effect as a whole or not at all. Each may raise StoreError, and ValueError for what is
+    beyond the limits above. Times are the store's own, so the clocks of nodes need not agree.
+    """
+
+    def __init__(self, url: str, world: str) -> None:
+        self.url = url
+        self.world = world
+        #: Who claims: this object, for as long as it lives.
+        self._caller = f"{random.getrandbits(64):016x}"
+        self._thread = ThreadPool(1)
+
+    def put(self, queue: str, items: Iterable[Item]) -> int:
+        """Add items to a queue; return how many are new. An item whose id is there is left alone,
+        so that to put it again is harmless."""
+        return self._wait(self._put, _queue(queue), _items(items))
+
+    def claim(self, queue: str, most: int, lease: int) -> list[Claimed]:
+        """Return up to `most` items that are due, for `lease` ms nobody else's: the oldest first,
+        and of those due in the same millisecond in the order of their ids."""
+        if not (0 < most <= BATCH_LIMIT and 0 < lease <= NEVER):
+            raise ValueError(f"claim 1 to {BATCH_LIMIT} items for 1 to {NEVER} ms")
+        return self._wait(self._claim, _queue(queue), most, lease)
+
+    def done(
+        self, queue: str, ids: Iterable[str], then: Iterable[tuple[str, Item]] = (),
+        score: Score | None = None,
+    ) -> int:  # fmt: skip
+        """Remove items that this caller has claimed; return how many were still its own.
+
+        In the same step, if any was, put what follows, as (queue, item), and add a score.
+        """
+        return self._wait(self._done, _queue(queue), _ids(ids), *_following(then, score))
+
+    def take(
+        self, queue: str, id: str, then: Iterable[tuple[str, Item]] = (),
+        score: Score | None = None,
+    ) -> bytes | None:  # fmt: skip
+        """Remove an item, due or not; return its body, or None if it is not there. Of any number of
+        callers exactly one gets it. What follows is put as by `done`, if it was there."""
+        return self._wait(self._take, _queue(queue), _name(id), *_following(then, score))
+
+    def group(self, queue: str, name: str) -> list[Item]:
+        """Return all items of a queue that belong to a group, the soonest due first."""
+        return self._wait(self._group, _queue(queue), _name(name))
+
+    def count(self, queue: str) -> int:
+        """Return how many items a queue has: waiting, delayed and claimed."""
+        return self._wait(self._count, _queue(queue))
+
+    def add(self, score: Score) -> int:
+        """Add points to a score, which begins at 0; return what it is now."""
+        return self._wait(self._add, _score(score))
+
+    def top(self, board: str, most: int) -> list[tuple[str, int]]:
+        """Return up to `most` (id, points) with the most points, the highest first."""
+        if not 0 < most <= BATCH_LIMIT:
+            raise ValueError(f"ask for 1 to {BATCH_LIMIT} places")
+        return self._wait(self._top, _queue(board), most)
+
+    def rank(self, board: str, id: str) -> Rank | None:
+        """Return the place of somebody on a board, None for who has no points there."""
+        return self._wait(self._rank, _queue(board), _name(id))
+
+    def close(self) -> None:
+        """End the connection. To close it again is no error; to use it again is one."""
+        self._thread.apply(self._close)
+
+    def _wait(self, call: Callable[..., _T], *arguments: Any) -> _T:
+        result, error = self._thread.apply(_answer, (call, arguments))
+        if error is not None:
+            raise error
+        return cast(_T, result)
+
+    # What a backend does, in the thread. Arguments are within the limits.
+
+    @abstractmethod
+    def _put(self, queue: str, items: Sequence[Item]) -> int: ...
+
+    @abstractmethod
+    def _claim(self, queue: str, most: int, lease: int) -> list[Claimed]: ...
+
+    @abstractmethod
+    def _done(
+        self, queue: str, ids: Sequence[str], then: Sequence[tuple[str, Item]],
+        score: Score | None,
+    ) -> int: ...  # fmt: skip
+
+    @abstractmethod
+    def _take(
+        self, queue: str, id: str, then: Sequence[tuple[str, Item]], score: Score | None
+    ) -> bytes | None: ...
+
+    @abstractmethod
+    def _group(self, queue: str, name: str) -> list[Item]: ...
+
+    @abstractmethod
+    def _count(self, queue: str) -> int: ...
+
+    @abstractmethod
+    def _add(self, score: Score) -> int: ...
+
+    @abstractmethod
+    def _top(self, board: str, most: int) -> list[tuple[str, int]]: ...
+
+    @abstractmethod
+    def _rank(self, board: str, id: str) -> Rank | None: ...
+
+    @abstractmethod
+    def _close(self) -> None: ...
+
+
+def _answer(call: Callable[..., _T], arguments: Any) -> tuple[_T | None, StoreError | None]:
+    """Return what a call returns, or its StoreError: gevent prints what is raised in a thread."""
+    try:
+        return call(*arguments), None
+    except StoreError as error:
+        return None, error
+
+
+def _name(text: str) -> str:
+    if type(text) is not str or len(text) > NAME_LIMIT or "\0" in text:
+        raise ValueError(f"a name is a text of at most {NAME_LIMIT} characters, none of them NUL")
+    return text
+
+
+def _queue(text: str) -> str:
+    if not _name(text):
+        raise ValueError("a queue and a board have names")
+    return text
+
+
+def _ids(ids: Iterable[str]) -> list[str]:
+    some = [_name(id) for id in ids]
+    if len(some) > BATCH_LIMIT:
+        raise ValueError(f"one call has at most {BATCH_LIMIT} ids")
+    return some
+
+
+def _item(item: Item) -> Item:
+    _name(item.id)
+    _name(item.group)
+    if type(item.body) is not bytes or len(item.body) > BODY_LIMIT:
+        raise ValueError(f"a body is at most {BODY_LIMIT} bytes")
+    if type(item.delay) is not int or not 0 <= item.delay <= NEVER:
+        raise ValueError(f"a delay is 0 to {NEVER} ms")
+    return item
+
+
+def _items(items: Iterable[Item]) -> list[Item]:
+    some = [_item(item) for item in items]
+    if len(some) > BATCH_LIMIT:
+        raise ValueError(f"one call has at most {BATCH_LIMIT} items")
+    return some
+
+
+def _score(score: Score) -> Score:
+    _queue(score.board)
+    _name(score.id)
+    if type(score.n) is not int or not -(2**31) < score.n < 2**31:
+        raise ValueError("points are whole numbers below 2^31")
+    return score
+
+
+def _following(
+    then: Iterable[tuple[str, Item]], score: Score | None
+) -> tuple[list[tuple[str, Item]], Score | None]:
+    some = [(_queue(queue), _item(item)) for queue, item in then]
+    if len(some) > BATCH_LIMIT:
+        raise ValueError(f"one call has at most {BATCH_LIMIT} items")
+    return some, None if score is None else _score(score)

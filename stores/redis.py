@@ -1,0 +1,277 @@
+"""A store in Redis or Valkey, in one server or a cluster.
+
+Each call is one Lua script, so that all of it happens at once, by the server's clock. A queue has
+three keys: a sorted set of ids by the ms from which they may be claimed, a hash of what they are,
+and a sorted set by which the ids of a group are found. All keys of a world have the same hash tag,
+so that one script may touch several queues and a board, in a cluster too. redis-py speaks to the
+server, in the store's thread. It never sends a call twice: whether the first one took effect is not
+known when a connection ends.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from redis import Redis, RedisCluster
+from redis.backoff import NoBackoff
+from redis.cluster import ClusterNode
+from redis.exceptions import AuthenticationError, OutOfMemoryError, RedisError
+from redis.retry import Retry
+
+from brokers.base import UNVERIFIED, VERIFIED, bare
+from stores.base import Claimed, Item, Rank, Score, Store, StoreError
+
+#: Seconds that a call waits for its answer.
+TIMEOUT = 2.0
+
+# Every script begins with this. An item in the hash is {group, holder, tries, body}.
+_COMMON = """
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+
+-- Put items: for each the place of its queue's keys, id, delay, group and body, from ARGV[at] on.
+local function put(at)
+  local new = 0
+  while ARGV[at] do
+    local key, id, group = tonumber(ARGV[at]), ARGV[at + 1], ARGV[at + 3]
+    local what = cmsgpack.pack({group, '', 0, ARGV[at + 4]})
+    if redis.call('HSETNX', KEYS[key + 1], id, what) == 1 then
+      redis.call('ZADD', KEYS[key], string.format('%.0f', now + tonumber(ARGV[at + 2])), id)
+      redis.call('ZADD', KEYS[key + 2], 0, group .. '\\0' .. id)
+      new = new + 1
+    end
+    at = at + 5
+  end
+  return new
+end
+
+local function remove(id, what)
+  redis.call('ZREM', KEYS[1], id)
+  redis.call('HDEL', KEYS[2], id)
+  redis.call('ZREM', KEYS[3], what[1] .. '\\0' .. id)
+end
+
+-- What follows: points and who gets them on the board KEYS[4], from ARGV[at] on, and then items.
+local function follow(at)
+  if ARGV[at] ~= '0' then
+    redis.call('ZINCRBY', KEYS[4], ARGV[at], ARGV[at + 1])
+  end
+  put(at + 2)
+end
+"""
+
+_PUT = "return put(1)"
+
+_CLAIM = """
+local most, lease, caller = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
+local found = {}
+local ids = redis.call('ZRANGE', KEYS[1], '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
+for _, id in ipairs(ids) do
+  local what = cmsgpack.unpack(redis.call('HGET', KEYS[2], id))
+  what[2], what[3] = caller, what[3] + 1
+  redis.call('HSET', KEYS[2], id, cmsgpack.pack(what))
+  redis.call('ZADD', KEYS[1], string.format('%.0f', now + lease), id)
+  found[#found + 1] = {id, what[4], what[3]}
+end
+return found
+"""
+
+_DONE = """
+local caller, count, removed = ARGV[1], tonumber(ARGV[2]), 0
+for at = 3, 2 + count do
+  local packed = redis.call('HGET', KEYS[2], ARGV[at])
+  local what = packed and cmsgpack.unpack(packed)
+  if what and what[2] == caller then
+    remove(ARGV[at], what)
+    removed = removed + 1
+  end
+end
+if removed > 0 then follow(3 + count) end
+return removed
+"""
+
+_TAKE = """
+local packed = redis.call('HGET', KEYS[2], ARGV[1])
+if not packed then return false end
+local what = cmsgpack.unpack(packed)
+remove(ARGV[1], what)
+follow(2)
+return what[4]
+"""
+
+_GROUP = """
+local from, to = '[' .. ARGV[1] .. '\\0', '(' .. ARGV[1] .. '\\1'
+local found = {}
+for _, member in ipairs(redis.call('ZRANGE', KEYS[3], from, to, 'BYLEX')) do
+  local id = string.sub(member, #ARGV[1] + 2)
+  local due = tonumber(redis.call('ZSCORE', KEYS[1], id))
+  local what = cmsgpack.unpack(redis.call('HGET', KEYS[2], id))
+  found[#found + 1] = {string.format('%.0f', math.max(due - now, 0)), id, what[4]}
+end
+return found
+"""
+
+_RANK = """
+local n = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if not n then return false end
+return {redis.call('ZCOUNT', KEYS[1], '(' .. n, '+inf') + 1, redis.call('ZCARD', KEYS[1]), n}
+"""
+
+_T = TypeVar("_T")
+
+
+class RedisStore(Store):
+    """See the module. `tls` says how certificates are checked, as in brokers.open_broker."""
+
+    def __init__(self, url: str, world: str, tls: str = VERIFIED) -> None:
+        super().__init__(url, world)
+        self._tls = tls
+        self._client: Any = None
+        self._closed = False
+        self._scripts: dict[str, Any] = {}
+
+    # The connection.
+
+    def _ask(self, call: Callable[[Any], _T]) -> _T:
+        """Return what the server answers. Raises StoreError."""
+        if self._closed:
+            raise StoreError(f"{bare(self.url)} was closed")
+        try:
+            if self._client is None:
+                self._client = self._connect()
+            return call(self._client)
+        except RedisError as error:
+            raise StoreError(self._sentence(error)) from error
+
+    def _connect(self) -> Any:
+        parts = urlsplit(self.url)
+        options: dict[str, Any] = {
+            "socket_timeout": TIMEOUT, "socket_connect_timeout": TIMEOUT,
+            "retry": Retry(NoBackoff(), 0),
+        }  # fmt: skip
+        if parts.scheme in ("rediss", "redisclusters"):
+            options["ssl"] = True
+            if self._tls == UNVERIFIED:
+                options |= {"ssl_cert_reqs": "none", "ssl_check_hostname": False}
+            elif self._tls != VERIFIED:
+                options["ssl_ca_certs"] = self._tls
+        if parts.scheme.startswith("rediscluster"):
+            user, _, hosts = parts.netloc.rpartition("@")
+            nodes = [urlsplit(f"//{host}") for host in hosts.split(",")]
+            options["startup_nodes"] = [
+                ClusterNode(node.hostname, node.port or 6379)  # type: ignore[no-untyped-call]
+                for node in nodes
+            ]
+            name, _, password = user.partition(":")
+            client: Any = RedisCluster(
+                username=name or None, password=password or None, **options
+            )
+        else:
+            # The scheme says it already.
+            options.pop("ssl", None)
+            client = Redis.from_url(self.url, **options)
+        self._refuse_eviction(client)
+        return client
+
+    def _refuse_eviction(self, client: Any) -> None:
+        """Raise StoreError where the server may forget what it was given, if it tells."""
+        told = client.info("memory") if isinstance(client, Redis) else {}
+        policy = told.get("maxmemory_policy", "noeviction")
+        if told.get("maxmemory") and policy != "noeviction":
+            raise StoreError(
+                f"Redis at {bare(self.url)} forgets keys when its memory is full ({policy}): set"
+                " maxmemory-policy to noeviction, or name another store"
+            )
+
+    def _sentence(self, error: RedisError) -> str:
+        where = bare(self.url)
+        if isinstance(error, AuthenticationError):
+            return f"Redis at {where} refuses the user or the password"
+        if isinstance(error, OutOfMemoryError):
+            return f"Redis at {where} has no memory left: raise its maxmemory"
+        return f"Redis at {where} does not answer as it should: {error}"
+
+    def _run(self, script: str, keys: Sequence[str], arguments: Iterable[Any]) -> Any:
+        def run(client: Any) -> Any:
+            registered = self._scripts.get(script)
+            if registered is None:
+                registered = self._scripts[script] = client.register_script(_COMMON + script)
+            return registered(keys=keys, args=list(arguments))
+
+        return self._ask(run)
+
+    # Keys.
+
+    def _of(self, queue: str) -> list[str]:
+        return [f"{{{self.world}}}/queue/{queue}/{part}" for part in ("due", "items", "groups")]
+
+    def _board(self, board: str) -> str:
+        return f"{{{self.world}}}/board/{board}"
+
+    def _keys(
+        self, queue: str, board: str, then: Sequence[tuple[str, Item]]
+    ) -> tuple[list[str], list[Any]]:
+        """Return the keys of a queue, a board, and all queues that items follow in, and the
+        arguments that put these."""
+        keys = [*self._of(queue), self._board(board)]
+        places = {queue: 1}
+        arguments: list[Any] = []
+        for other, item in then:
+            if other not in places:
+                places[other] = len(keys) + 1
+                keys += self._of(other)
+            arguments += (places[other], item.id, item.delay, item.group, item.body)
+        return keys, arguments
+
+    # Calls.
+
+    def _put(self, queue: str, items: Sequence[Item]) -> int:
+        keys, arguments = self._keys(queue, "", [(queue, item) for item in items])
+        return int(self._run(_PUT, keys, arguments))
+
+    def _claim(self, queue: str, most: int, lease: int) -> list[Claimed]:
+        found = self._run(_CLAIM, self._of(queue), (most, lease, self._caller))
+        return [Claimed(id.decode(), body, int(tries)) for id, body, tries in found]
+
+    def _done(
+        self, queue: str, ids: Sequence[str], then: Sequence[tuple[str, Item]],
+        score: Score | None,
+    ) -> int:  # fmt: skip
+        board, id, n = score or Score("", "", 0)
+        keys, items = self._keys(queue, board, then)
+        return int(self._run(_DONE, keys, (self._caller, len(ids), *ids, n, id, *items)))
+
+    def _take(
+        self, queue: str, id: str, then: Sequence[tuple[str, Item]], score: Score | None
+    ) -> bytes | None:
+        board, who, n = score or Score("", "", 0)
+        keys, items = self._keys(queue, board, then)
+        body: bytes | None = self._run(_TAKE, keys, (id, n, who, *items))
+        return body
+
+    def _group(self, queue: str, name: str) -> list[Item]:
+        found = self._run(_GROUP, self._of(queue), (name,))
+        items = [Item(id.decode(), int(delay), name, body) for delay, id, body in found]
+        return sorted(items, key=lambda item: (item.delay, item.id.encode()))
+
+    def _count(self, queue: str) -> int:
+        return int(self._ask(lambda client: client.zcard(self._of(queue)[0])))
+
+    def _add(self, score: Score) -> int:
+        board, id, n = score
+        return int(self._ask(lambda client: client.zincrby(self._board(board), n, id)))
+
+    def _top(self, board: str, most: int) -> list[tuple[str, int]]:
+        key = self._board(board)
+        found = self._ask(lambda client: client.zrevrange(key, 0, most - 1, withscores=True))
+        return [(id.decode(), int(n)) for id, n in found]
+
+    def _rank(self, board: str, id: str) -> Rank | None:
+        found = self._run(_RANK, [self._board(board)], (id,))
+        return None if found is None else Rank(*map(int, found))
+
+    def _close(self) -> None:
+        self._closed = True
+        if self._client is not None:
+            self._client.close()
+            self._client = None

@@ -1,0 +1,240 @@
+"""A store in a file that all workers of one machine share, or in memory for one process.
+
+The file is a sqlite database with a write-ahead log. What was answered survives the end of every
+process, kill -9 too; a machine that loses its power may lose the last moments. Its clock is the
+machine's. It never waits longer than BUSY seconds for another process.
+"""
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from stores.base import Claimed, Item, Rank, Score, Store, StoreError
+
+#: The version of the tables; it stands in the file.
+SCHEMA = 1
+
+#: Seconds that a call waits while another process writes.
+BUSY = 2.0
+
+_TABLES = """
+CREATE TABLE item (
+    world TEXT, queue TEXT, id TEXT, due INTEGER, "group" TEXT, holder TEXT, tries INTEGER,
+    body BLOB, PRIMARY KEY (world, queue, id)
+) WITHOUT ROWID;
+CREATE INDEX item_due ON item (world, queue, due, id);
+CREATE INDEX item_group ON item (world, queue, "group");
+CREATE TABLE score (
+    world TEXT, board TEXT, id TEXT, n INTEGER, PRIMARY KEY (world, board, id)
+) WITHOUT ROWID;
+CREATE INDEX score_n ON score (world, board, n, id);
+"""
+
+_Execute = Callable[..., sqlite3.Cursor]
+
+
+class SqliteStore(Store):
+    """See the module. `url` is sqlite:///PATH, or memory://."""
+
+    def __init__(self, url: str, world: str) -> None:
+        super().__init__(url, world)
+        self._path = ":memory:" if url == "memory://" else url.removeprefix("sqlite:///")
+        if not self._path:
+            raise ValueError("sqlite:/// is followed by the path of a file")
+        self._connection: sqlite3.Connection | None = None
+        self._closed = False
+
+    def _open(self) -> sqlite3.Connection:
+        """Return the connection, which belongs to the store's thread. Raises StoreError."""
+        if self._closed:
+            raise StoreError(f"{self.url} was closed")
+        if self._connection is None:
+            connection = sqlite3.connect(self._path, timeout=BUSY, isolation_level=None)
+            try:
+                self._prepare(connection)
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
+        return self._connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            [version] = connection.execute("PRAGMA user_version").fetchone()
+            if version == 0:
+                if connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
+                    raise StoreError(f"{self._path} is a database of another program")
+                for statement in _TABLES.split(";")[:-1]:
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {SCHEMA}")
+            elif version != SCHEMA:
+                raise StoreError(
+                    f"{self._path} was written by a version of Flatlands whose store has the number"
+                    f" {version}, and this one has {SCHEMA}: use that version, or another file"
+                )
+        except BaseException:
+            connection.rollback()
+            raise
+        connection.commit()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[_Execute]:
+        """Yield what executes statements; they take effect together, or not at all."""
+        try:
+            connection = self._open()
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection.execute
+            except BaseException:
+                connection.rollback()
+                raise
+            connection.commit()
+        except sqlite3.Error as error:
+            raise StoreError(self._sentence(error)) from error
+
+    def _sentence(self, error: sqlite3.Error) -> str:
+        """Return what an operator should know of an error."""
+        name = getattr(error, "sqlite_errorname", "")
+        folder = Path(self._path).absolute().parent
+        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            return f"another process has kept {self._path} locked for {BUSY:g} s"
+        if name.startswith("SQLITE_FULL"):
+            return f"the disk with {self._path} is full"
+        if name.startswith("SQLITE_READONLY"):
+            return f"{self._path} or its folder may not be written: check their owner and rights"
+        if name.startswith("SQLITE_CANTOPEN"):
+            return f"{self._path} cannot be opened: check that {folder} exists and may be written"
+        if name.startswith("SQLITE_NOTADB"):
+            return f"{self._path} is no store of Flatlands: name another file"
+        return f"{self._path} fails: {error}"
+
+    def _put(self, queue: str, items: Sequence[Item]) -> int:
+        with self._transaction() as execute:
+            return self._insert(execute, ((queue, item) for item in items))
+
+    def _insert(self, execute: _Execute, items: Iterable[tuple[str, Item]]) -> int:
+        now, new = _now(), 0
+        for queue, (id, delay, group, body) in items:
+            new += execute(
+                "INSERT INTO item VALUES (?, ?, ?, ?, ?, '', 0, ?) ON CONFLICT DO NOTHING",
+                (self.world, queue, id, now + delay, group, body),
+            ).rowcount
+        return new
+
+    def _claim(self, queue: str, most: int, lease: int) -> list[Claimed]:
+        with self._transaction() as execute:
+            now = _now()
+            found = execute(
+                "SELECT id, body, tries + 1 FROM item WHERE world = ? AND queue = ? AND due <= ?"
+                " ORDER BY due, id LIMIT ?",
+                (self.world, queue, now, most),
+            ).fetchall()
+            for id, _body, tries in found:
+                execute(
+                    "UPDATE item SET due = ?, holder = ?, tries = ?"
+                    " WHERE world = ? AND queue = ? AND id = ?",
+                    (now + lease, self._caller, tries, self.world, queue, id),
+                )
+            return [Claimed(*row) for row in found]
+
+    def _done(
+        self, queue: str, ids: Sequence[str], then: Sequence[tuple[str, Item]],
+        score: Score | None,
+    ) -> int:  # fmt: skip
+        with self._transaction() as execute:
+            removed = 0
+            for id in ids:
+                removed += execute(
+                    "DELETE FROM item WHERE world = ? AND queue = ? AND id = ? AND holder = ?",
+                    (self.world, queue, id, self._caller),
+                ).rowcount
+            if removed:
+                self._follow(execute, then, score)
+            return removed
+
+    def _take(
+        self, queue: str, id: str, then: Sequence[tuple[str, Item]],
+        score: Score | None,
+    ) -> bytes | None:  # fmt: skip
+        with self._transaction() as execute:
+            row = execute(
+                "DELETE FROM item WHERE world = ? AND queue = ? AND id = ? RETURNING body",
+                (self.world, queue, id),
+            ).fetchone()
+            if row is None:
+                return None
+            self._follow(execute, then, score)
+            body: bytes = row[0]
+            return body
+
+    def _follow(
+        self, execute: _Execute, then: Sequence[tuple[str, Item]], score: Score | None
+    ) -> None:
+        self._insert(execute, then)
+        if score is not None:
+            self._score(execute, score)
+
+    def _group(self, queue: str, name: str) -> list[Item]:
+        with self._transaction() as execute:
+            rows = execute(
+                'SELECT id, max(due - ?, 0), "group", body FROM item'
+                ' WHERE world = ? AND queue = ? AND "group" = ? ORDER BY due, id',
+                (_now(), self.world, queue, name),
+            )
+            return [Item(*row) for row in rows]
+
+    def _count(self, queue: str) -> int:
+        with self._transaction() as execute:
+            number: int = execute(
+                "SELECT count(*) FROM item WHERE world = ? AND queue = ?", (self.world, queue)
+            ).fetchone()[0]
+            return number
+
+    def _add(self, score: Score) -> int:
+        with self._transaction() as execute:
+            return self._score(execute, score)
+
+    def _score(self, execute: _Execute, score: Score) -> int:
+        [n] = execute(
+            "INSERT INTO score VALUES (?, ?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET n = n + excluded.n RETURNING n",
+            (self.world, *score),
+        ).fetchone()
+        points: int = n
+        return points
+
+    def _top(self, board: str, most: int) -> list[tuple[str, int]]:
+        with self._transaction() as execute:
+            rows: list[tuple[str, int]] = execute(
+                "SELECT id, n FROM score WHERE world = ? AND board = ?"
+                " ORDER BY n DESC, id DESC LIMIT ?",
+                (self.world, board, most),
+            ).fetchall()
+            return rows
+
+    def _rank(self, board: str, id: str) -> Rank | None:
+        with self._transaction() as execute:
+            of = "FROM score WHERE world = ? AND board = ?"
+            which = self.world, board
+            row = execute(f"SELECT n {of} AND id = ?", (*which, id)).fetchone()
+            if row is None:
+                return None
+            [higher] = execute(f"SELECT count(*) {of} AND n > ?", (*which, *row)).fetchone()
+            [everybody] = execute(f"SELECT count(*) {of}", which).fetchone()
+            return Rank(higher + 1, everybody, *row)
+
+    def _close(self) -> None:
+        self._closed = True
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def _now() -> int:
+    """Return the machine's time in ms."""
+    return time.time_ns() // 1_000_000

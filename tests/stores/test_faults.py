@@ -1,0 +1,260 @@
+"""What stores do when what they need fails: the file, the disk, the server, whoever claimed."""
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from stores import Item, StoreError, open_store, redis, sqlite
+from tests.brokers import redis_servers
+from tests.brokers.servers import eventually
+
+ROOT = Path(__file__).parents[2]
+
+#: Jobs, and the last of their delays in ms.
+JOBS, DELAY = 3000, 900
+
+
+def item(id="a", body=b"body"):
+    return Item(id, 0, "", body)
+
+
+@pytest.fixture
+def opening():
+    stores = []
+
+    def open_one(url):
+        stores.append(open_store(url, "world"))
+        return stores[-1]
+
+    yield open_one
+    for store in stores:
+        store.close()
+
+
+def sentence(store):
+    with pytest.raises(StoreError) as error:
+        store.put("q", [item(uuid.uuid4().hex)])
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_a_file_that_is_locked_is_waited_for_and_then_given_up(tmp_path, opening, monkeypatch):
+    monkeypatch.setattr(sqlite, "BUSY", 0.2)
+    store = opening(f"sqlite:///{tmp_path}/store.db")
+    store.put("q", [item()])
+    other = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    assert sentence(store) == f"another process has kept {tmp_path}/store.db locked for 0.2 s"
+    other.execute("ROLLBACK")
+    other.close()
+    assert store.put("q", [item("b")]) == 1
+
+
+def test_a_folder_that_is_missing_or_no_folder_is_told(tmp_path, opening):
+    (tmp_path / "file").write_text("")
+    for folder in ("none", "file"):
+        told = sentence(opening(f"sqlite:///{tmp_path}/{folder}/store.db"))
+        assert told == (
+            f"{tmp_path}/{folder}/store.db cannot be opened: check that {tmp_path}/{folder} exists"
+            " and may be written"
+        )
+
+
+@pytest.mark.process
+def test_a_file_that_may_not_be_written_is_told():
+    folder = Path(tempfile.mkdtemp())
+    try:
+        store = open_store(f"sqlite:///{folder}/store.db", "world")
+        store.put("q", [item()])
+        store.close()
+        for path in (*folder.iterdir(), folder):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        program = (
+            "import os, stores.sqlite\n"
+            "from stores import *\n"
+            # Rights do not bind root.
+            "if os.geteuid() == 0: os.setuid(65534)\n"
+            f"store = open_store('sqlite:///{folder}/store.db', 'world')\n"
+            "try: store.put('q', [Item('b', 0, '', b'')])\n"
+            "except StoreError as error: print(error)\n"
+        )
+        told = subprocess.run(
+            [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True
+        )
+        assert told.stdout == (
+            f"{folder}/store.db or its folder may not be written: check their owner and rights\n"
+        ), told.stderr
+    finally:
+        folder.chmod(0o755)
+        shutil.rmtree(folder)
+
+
+def pages(store, most):
+    store._thread.apply(lambda: store._connection.execute(f"PRAGMA max_page_count = {most}"))
+
+
+def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path, opening):
+    store = opening(f"sqlite:///{tmp_path}/store.db")
+    store.put("q", [item()])
+    # The database may have no more pages: to sqlite that is a full disk.
+    pages(store, 16)
+    told = None
+    put = 1
+    while told is None:
+        try:
+            put += store.put("q", [item(f"{put}", os.urandom(8000))])
+        except StoreError as error:
+            told = str(error)
+    assert told == f"the disk with {tmp_path}/store.db is full"
+    pages(store, 2**30)
+    assert store.count("q") == put
+    assert len(store.claim("q", 100, 1000)) == put
+
+
+def test_a_file_of_something_else_is_not_touched(tmp_path, opening):
+    path = tmp_path / "notes.txt"
+    path.write_text("not a database at all, but a text of some length\n" * 50)
+    before = path.read_bytes()
+    assert sentence(opening(f"sqlite:///{path}")) == (
+        f"{path} is no store of Flatlands: name another file"
+    )
+    assert path.read_bytes() == before
+    other = sqlite3.connect(tmp_path / "other.db")
+    other.execute("CREATE TABLE mine (a)")
+    other.commit()
+    other.close()
+    assert sentence(opening(f"sqlite:///{tmp_path}/other.db")) == (
+        f"{tmp_path}/other.db is a database of another program"
+    )
+
+
+def test_a_file_of_another_version_is_refused(tmp_path, opening):
+    opening(f"sqlite:///{tmp_path}/store.db").put("q", [item()])
+    other = sqlite3.connect(tmp_path / "store.db")
+    other.execute("PRAGMA user_version = 7")
+    other.close()
+    assert "has the number 7, and this one has 1" in sentence(
+        opening(f"sqlite:///{tmp_path}/store.db")
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("sqlite:///", "sqlite:/// is followed by the path of a file"),
+        ("mysql://host", "no store is called 'mysql://host': a store's URL begins with one of "),
+        ("nats://user:secret@host", "no store is called 'nats://host'"),
+    ],
+)
+def test_a_url_of_no_store_is_told_at_once(url, told):
+    with pytest.raises(ValueError) as error:
+        open_store(url, "world")
+    assert str(error.value).startswith(told)
+
+
+def test_a_store_that_was_closed_says_so(tmp_path):
+    for url in (f"sqlite:///{tmp_path}/store.db", "memory://"):
+        store = open_store(url, "world")
+        store.put("q", [item()])
+        store.close()
+        store.close()
+        assert sentence(store) == f"{url} was closed"
+
+
+@pytest.mark.process
+def test_a_redis_that_is_killed_or_stalled_is_told_and_used_again(opening, monkeypatch):
+    monkeypatch.setattr(redis, "TIMEOUT", 0.5)
+    with redis_servers.running() as server:
+        store = opening(server.url)
+        assert store.put("q", [item()]) == 1
+        server.stall()
+        began = time.monotonic()
+        assert sentence(store).startswith(f"Redis at {server.url} does not answer as it should: ")
+        assert time.monotonic() - began < 5
+        server.resume()
+        eventually(lambda: works(store), "a store does not come back after a stall")
+        server.kill()
+        assert sentence(store).startswith(f"Redis at {server.url} does not answer as it should: ")
+        server.start()
+        eventually(lambda: works(store), "a store does not come back after a restart")
+
+
+def works(store):
+    try:
+        return store.put("q", [item(uuid.uuid4().hex)]) == 1
+    except StoreError:
+        return False
+
+
+@pytest.mark.process
+def test_a_redis_that_forgets_refuses_or_is_full_is_told(opening):
+    with redis_servers.running(
+        "--maxmemory", "50mb", "--maxmemory-policy", "allkeys-lru"
+    ) as server:
+        assert sentence(opening(server.url)) == (
+            f"Redis at {server.url} forgets keys when its memory is full (allkeys-lru): set"
+            " maxmemory-policy to noeviction, or name another store"
+        )
+    with redis_servers.running(login=True) as server:
+        wrong = f"redis://:wrong@127.0.0.1:{server.port}"
+        told = f"Redis at redis://127.0.0.1:{server.port} refuses the user or the password"
+        assert sentence(opening(wrong)) == told
+        assert sentence(opening(f"redis://127.0.0.1:{server.port}")) == told
+    with redis_servers.running("--maxmemory", "3mb") as server:
+        store = opening(server.url)
+        with pytest.raises(StoreError) as error:
+            for n in range(1000):
+                store.put("q", [item(str(n), bytes(16_000))])
+        assert str(error.value) == (
+            f"Redis at {server.url} has no memory left: raise its maxmemory"
+        )
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("kind", ["sqlite", "redis"])
+def test_what_a_killed_process_held_is_done_by_others_and_nothing_else_twice(kind, tmp_path):
+    with redis_servers.running() as server:
+        url = server.url if kind == "redis" else f"sqlite:///{tmp_path}/store.db"
+        store = open_store(url, "world")
+        for first in range(0, JOBS, 1000):
+            jobs = [Item(f"{n:04}", n % DELAY, "", b"") for n in range(first, first + 1000)]
+            assert store.put("jobs", jobs) == 1000
+        consumers = [
+            subprocess.Popen(
+                [sys.executable, "-m", "tests.stores.consumer", url, "world"],
+                cwd=ROOT, stdout=subprocess.PIPE, text=True,
+            )
+            for _ in range(3)
+        ]  # fmt: skip
+        try:
+            # Somewhere in its work: what it has printed then is what it held.
+            lines = [consumers[0].stdout.readline() for _ in range(70)]
+            consumers[0].send_signal(signal.SIGKILL)
+            lines += consumers[0].communicate(timeout=60)[0].splitlines(keepends=True)
+            for consumer in consumers[1:]:
+                lines += consumer.communicate(timeout=60)[0].splitlines(keepends=True)
+                assert consumer.returncode == 0
+        finally:
+            for consumer in consumers:
+                consumer.kill()
+                consumer.wait()
+        assert store.count("jobs") == 0
+        assert store.put("jobs", [Item("0000", 0, "", b"")]) == 1
+        store.close()
+    claimed = Counter(line.split()[1] for line in lines if line.startswith("claimed "))
+    done = Counter(line.split()[1] for line in lines if line.startswith("done "))
+    assert len(claimed) == JOBS
+    # The one that was killed may have been at its work's end: done, and not yet said so.
+    assert max(done.values()) == 1 and len(done) >= JOBS - 1
+    again = {id for id, times in claimed.items() if times > 1}
+    assert 1 <= len(again) <= 50 and max(claimed.values()) == 2

@@ -150,7 +150,7 @@ class SubscribeLink(RedisLink):
         self._wake.set()
 
     def reset(self) -> None:
-        """Put a Reset of all channels into the inbox, but for those whose own is still to come."""
+        """Put a Reset of all channels into the inbox, without those whose own is still to come."""
         live = self._wanted.keys() - self._missed if self.connected else ()
         if live:
             self._inbox.reset(self._wanted[name] for name in live)

@@ -1,8 +1,9 @@
-"""A server that breaks its word, so many times in each way, once its clients play: for the tests of
-who is to find that out. `python -m tests.loadtest.faulty_server '{"drop": 3, ...}' OPTIONS`
+"""A server that makes faults once its clients play, for tests of the oracle that must find them:
+`python -m tests.loadtest.faulty_server '{"drop": 3, ...}' OPTIONS`.
 
-Each fault is done to one batch of one move, on its way to one client that is not the mover; but
-with {"lose": 10000} one batch in so many is thrown away on its way to anybody, while it runs.
+The argument says how many faults of each kind it makes. Each fault is done to a batch with a single
+move, on its way to one client that is not the mover. With {"lose": 10000}, one batch in so many is
+lost on its way to any client.
 """
 
 import json
@@ -23,16 +24,15 @@ from world.events import TRACK  # isort: skip
 #: Seconds from the first flush to the first fault, and from each fault to the next.
 AFTER, PAUSE = 4.0, 0.05
 
-#: Seconds by which what is delayed is late.
+#: Seconds by which a batch is delayed.
 DELAY = 3.0
 
-#: Moves of the swarm are numbered from here; other events are left alone.
+#: The least number of a move of the swarm. Other events are left alone.
 MOVE = 2**31
 
 
 class Faults:
-    """What is left to be done, and how each is done: a function of a batch's frame that returns
-    what is written instead."""
+    """The faults that are left to be made, and the function that makes them."""
 
     def __init__(self, counts: dict[str, int]) -> None:
         self.one_in = counts.pop("lose", 0)
@@ -40,11 +40,11 @@ class Faults:
         self.next = 0.0
         self.done: dict[Session, int] = {}
         self.flush = Session.flush
-        #: Frames to be written after the next batch of their square, or after the next flush.
+        #: (session, square) -> a frame that is written after the square's next batch.
         self.held: dict[tuple[Session, tuple[int, int]], bytes] = {}
 
     def write(self, session: Session, data: bytes, number: int, now: int) -> None:
-        """Write a flush, as Session.flush does, with a fault in it."""
+        """Write a flush as Session.flush does, but with a fault in it."""
         time = gevent.get_hub().loop.now()
         if not self.next:
             self.next = time + AFTER
@@ -82,14 +82,14 @@ class Faults:
 
 
 def _simple(session: Session, events: list[list[int]]) -> bool:
-    """Say whether a batch tells of one move, and not of the client's own."""
+    """Say whether a batch has a single move, which is not the client's own."""
     if len(events) != 1 or events[0][0] != TRACK or session.resident is None:
         return False
     return events[0][3] >= MOVE and events[0][1] != session.resident.id
 
 
 def _frames(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yield each frame of a flush, whole, and its payload."""
+    """Yield (whole frame, its payload) for each frame of a flush."""
     at = 0
     while at < len(data):
         size, start = data[at + 1], at + 2

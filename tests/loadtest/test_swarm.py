@@ -317,7 +317,7 @@ def test_who_is_sent_away_comes_back_as_itself_to_the_next_server(tmp_path):
 
 @pytest.mark.parametrize("broker", ["memory://", "redis://", "zeromq://", "redis://,redis://"])
 def test_beside_a_process_that_takes_a_core_nothing_is_said_to_have_failed(broker):
-    assert truth.said(truth.beside_a_busy_core(broker)) in ("all right", "not valid")
+    assert truth.outcome(truth.beside_a_busy_core(broker)) in ("all right", "not valid")
 
 
 @pytest.mark.alone
@@ -326,7 +326,7 @@ def test_one_message_in_ten_thousand_that_is_lost_is_missed():
         result = truth.losing("memory://")
         if not result.invalid:
             break
-    assert truth.said(result) == "failed" and result.verdict.missing
+    assert truth.outcome(result) == "failed" and result.verdict.missing
 
 
 def certificate(folder):

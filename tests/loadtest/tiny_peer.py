@@ -1,8 +1,8 @@
-"""A peer made of the standard library, which a test starts: it tells everybody of every move.
+"""A peer for tests, made of the standard library only: it sends every move to all players.
 
-It answers a join when its ping was answered, and writes frames in two pieces, cut anywhere.
-`--die-after N` ends it with an error after so many moves, `--drop-every N` withholds each Nth
-delivery. Prints its port when it listens.
+It answers a join after its ping was answered, and writes frames in two pieces, cut anywhere.
+`--die-after N` ends it with an error after N moves; `--drop-every N` leaves out each Nth delivery.
+It prints its port when it listens.
 """
 
 import argparse
@@ -29,7 +29,7 @@ async def read_frame(reader):
     return first & 15, bytes(byte ^ key[at % 4] for at, byte in enumerate(masked))
 
 
-def tell(writer, data):
+def write(writer, data):
     cut = random.randrange(len(data))
     for piece in (data[:cut], data[cut:]):
         writer.write(piece)
@@ -45,7 +45,7 @@ async def play(reader, writer):
 async def talk(reader, writer):
     global moves, sent
     await reader.readuntil(b"\r\n\r\n")
-    # In one write with the first frame, as it may come.
+    # The first frame comes in one write with the handshake, as may happen.
     writer.write(b"HTTP/1.1 101 Switching Protocols\r\n\r\n" + frame(b"sure?", 9))
     joins = False
     while True:
@@ -53,7 +53,7 @@ async def talk(reader, writer):
         if opcode == 10:
             assert payload == b"sure?" and joins
             players.append(writer)
-            tell(writer, frame(b'{"type":"joined"}'))
+            write(writer, frame(b'{"type":"joined"}'))
             continue
         message = json.loads(payload)
         if message["type"] == "join":
@@ -65,7 +65,7 @@ async def talk(reader, writer):
         for other in players:
             sent += 1
             if not given.drop_every or sent % given.drop_every:
-                tell(other, frame(payload + b" " * random.randrange(200)))
+                write(other, frame(payload + b" " * random.randrange(200)))
 
 
 async def main():

@@ -1,7 +1,7 @@
-"""Whether the swarm tells the truth, many times over: python -m tests.loadtest.truth
+"""Checks many times that the swarm judges rightly: python -m tests.loadtest.truth
 
-Beside a process that takes a whole core a run may be not valid, but never failed; and where one
-message in ten thousand is thrown away on its way to the clients, a run that is valid has failed.
+Beside a process that uses a whole core, a run of a correct server may be not valid, but must never
+fail. With a server that loses one message in ten thousand, every valid run must fail.
 """
 
 import argparse
@@ -25,36 +25,35 @@ BROKERS = (
     "rediscluster://",
 )  # fmt: skip
 
-#: One in so many messages to clients is thrown away.
+#: The faulty server loses one message to clients in so many.
 ONE_IN = 10_000
 
-#: Seconds of a run that loses some: so many messages that one is bound to be among those that must
-#: be heard.
+#: Seconds of such a run, so that surely one of the lost messages is one that must be delivered.
 LOSING_FOR = 10.0
 
 
 @contextlib.contextmanager
 def busy_core() -> Iterator[None]:
-    """Let a process take all it gets of a core."""
+    """Let a process use a whole core while the block runs."""
     with Program([sys.executable, "-c", "while True: pass"], "a busy process"):
         yield
 
 
-def said(result: Result) -> str:
-    """Return the word for what came of a run."""
+def outcome(result: Result) -> str:
+    """Return a run's outcome in a word."""
     if result.invalid and not result.certain:
         return "not valid"
     return "failed" if result.faults else "all right"
 
 
 def beside_a_busy_core(broker: str, bots: int = 100, seconds: float = 3.0) -> Result:
-    """Do a run of a server that keeps its word beside a process that takes a core."""
+    """Do a run of a correct server beside a process that uses a whole core."""
     with busy_core():
         return run(Options(bots=bots, seconds=seconds, broker=broker), lambda _: None)
 
 
 def losing(broker: str, bots: int = 100, late: float = 400.0) -> Result:
-    """Do a run of a server that throws messages away."""
+    """Do a run of a server that loses messages."""
     options = Options(bots=bots, seconds=LOSING_FOR, broker=broker, sample=bots, late=late)
     module = ("tests.loadtest.faulty_server", f'{{"lose": {ONE_IN}}}')
     squares = SCENARIOS["wander"].squares(bots)
@@ -63,7 +62,7 @@ def losing(broker: str, bots: int = 100, late: float = 400.0) -> Result:
 
 
 def main() -> int:
-    """Do as many runs as the command line says; return 1 if any was not told truly."""
+    """Do as many runs as the command line says; return 1 if any was judged wrongly."""
     parser = argparse.ArgumentParser(prog="python -m tests.loadtest.truth", description=__doc__)
     add = parser.add_argument
     add("--runs", type=whole(1, 100_000), default=100, help="of each kind on each broker (100)")
@@ -82,13 +81,13 @@ def main() -> int:
                 except Trouble as trouble:
                     print(f"truth: {trouble}")
                     return 2
-                word = said(result)
+                word = outcome(result)
                 found[word] += 1
                 if word == wrong:
                     code = 1
                     print(f"  {broker}, {what}: {word}: {'; '.join(result.faults)}", flush=True)
-            told = ", ".join(f"{count} {word}" for word, count in sorted(found.items()))
-            print(f"{broker}, {what}: {told}", flush=True)
+            summary = ", ".join(f"{count} {word}" for word, count in sorted(found.items()))
+            print(f"{broker}, {what}: {summary}", flush=True)
     return code
 
 

@@ -24,7 +24,7 @@ GOOD = {"OK", "INFORMATIONAL"}
 
 
 def find_python() -> str:
-    """The path of a Python 2.7, or the end of the program with a sentence."""
+    """Return the path of a Python 2.7. Without one the program ends with a sentence."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     candidates = [
         os.environ.get("PYTHON27"),
@@ -36,7 +36,7 @@ def find_python() -> str:
             answer = subprocess.run([python, "--version"], capture_output=True, text=True)
         except OSError:
             continue
-        # The shims of pyenv are on the PATH also when they lead nowhere; 2.7 answers on stderr.
+        # The shims of pyenv are on the PATH even if they lead nowhere; 2.7 answers on stderr.
         if answer.returncode == 0 and "Python 2.7" in answer.stdout + answer.stderr:
             return python
     sys.exit(
@@ -70,7 +70,7 @@ def install(python: str) -> Path:
 
 
 def run(wstest: Path) -> dict[str, dict]:
-    """Run the cases; return the report, case number to what the suite says of it."""
+    """Run all cases; return case number -> the suite's report."""
     server = subprocess.Popen(
         [sys.executable, HERE / "echo_server.py", "--quiet", "--max-message", str(MAX_MESSAGE),
          "--light-burst", "1000000"],

@@ -1,4 +1,4 @@
-"""Frames as clients send them, right and wrong ones: written here from RFC 6455, not from ours."""
+"""Frames as clients send them, valid or not, written from RFC 6455 without the server's code."""
 
 import struct
 
@@ -14,7 +14,7 @@ def client_frame(
     key: bytes | None = KEY,
     length: bytes | None = None,
 ) -> bytes:
-    """One frame; `length` replaces the extended length bytes, 2 or 8 of them."""
+    """Return a frame. `length` replaces the bytes of the extended length, 2 or 8 of them."""
     size = len(payload)
     if length is None:
         length = b"" if size < 126 else struct.pack("!H" if size < 65536 else "!Q", size)

@@ -3,8 +3,8 @@
     python tests/server/echo_server.py [--max-message BYTES] [--protocol NAME] [--quiet]
         [--impatient] [--trusted-proxies NETWORKS] [--light-burst FRAMES]
 
-Prints its port, then "closed CODE REASON" for every connection that has ended. Text and binary come
-back; a text message that begins with a slash is a command:
+It prints its port, and "closed CODE REASON" for every connection that has ended. It sends text and
+binary messages back. A text message that begins with a slash is a command:
 
     /close CODE REASON   the server closes
     /big BYTES           one binary message of that size comes back, byte n is n modulo 251
@@ -30,7 +30,8 @@ def pattern(size: int) -> bytes:
 
 
 class Echo:
-    """Sends back what comes; what the connection refuses waits here, which only a test may do."""
+    """Sends messages back. What the connection refuses waits here, without a bound: only a test may
+    do that."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection

@@ -1,6 +1,6 @@
-"""Byte streams that break RFC 6455, for a largest message of LIMIT bytes: name, bytes, close code.
+"""Byte streams that break RFC 6455, as (name, bytes, close code). Messages may have LIMIT bytes.
 
-Each is cut off where the fault must have been seen: a parser that waits for more fails by silence.
+Each ends where the fault must have been noticed, so a parser that waits for more bytes fails.
 """
 
 import struct

@@ -1,7 +1,8 @@
 """Makes the golden vectors: `make vectors`, or `python -m tests.vectors.make`.
 
-Python's own tests and those of the page, in node and in Chromium (tests/js/checks.js), read the
-same files, so that a change of either side shows. What stands where is known to the page alone.
+The tests of Python and those of the page, in node and in Chromium (tests/js/checks.js), read the
+same files, so that a change on either side is noticed. The trees and other standing things are made
+by the page's own code, since Python has none for them.
 """
 
 import json
@@ -26,7 +27,7 @@ CHUNKS = ((0, 0), (-1, -1), (3, -2), (-40, 17), (1000, -1000), (LIMIT // 16 - 1,
 
 
 def terrain() -> list[dict[str, Any]]:
-    """One entry a chunk: the sums tell any difference, the first row tells where to look."""
+    """Return an entry for each chunk: sums show any difference, the first tiles where to look."""
     vectors = []
     for seed in SEEDS:
         land = Terrain(seed)
@@ -41,7 +42,7 @@ def terrain() -> list[dict[str, Any]]:
 
 
 def walks() -> list[dict[str, Any]]:
-    """Walks leg by leg, with positions on the way; every other one begins far from the origin."""
+    """Return walks leg by leg, with positions on the way. Every other one begins far away."""
     chance = random.Random(1)
     vectors = []
     land = Terrain(2013)
@@ -74,7 +75,7 @@ def walks() -> list[dict[str, Any]]:
 
 
 def codec() -> dict[str, Any]:
-    """Values with their bytes, and bytes that are none."""
+    """Return values with their bytes, and bytes that the page must refuse."""
     numbers = [0, 1, 127, 128, 255, 256, 65535, 65536, 2**32 - 1, 2**32, 2**53 - 1]
     numbers += [-1, -32, -33, -128, -129, -32768, -32769, -(2**31), -(2**31) - 1, -(2**53) + 1]
     values: list[Any] = [None, True, False, *numbers, "", "Wren", "Zoë 🦊", "é" * 20, "x" * 300]
@@ -87,8 +88,10 @@ def codec() -> dict[str, Any]:
 
 
 def sequences(count: int) -> Iterator[list[tuple[int, list[Any]]]]:
-    """Yield messages with the node times at which they come: as a server could send them, in any
-    order, about few players and squares."""
+    """Yield sequences of (node time in ms, message), about few players and squares.
+
+    Each message is one that a server could send, but their order is random.
+    """
     chance = random.Random(5)
     for _ in range(count):
         messages: list[tuple[int, list[Any]]] = [(10_000, [18, 0, 0, 1, 1])]
@@ -130,7 +133,7 @@ def sequences(count: int) -> Iterator[list[tuple[int, list[Any]]]]:
 
 
 def replica() -> list[dict[str, Any]]:
-    """Messages, and the players that a client knows after them by the rules of docs/protocol.md."""
+    """Return messages, and the players that a client knows after them, by docs/protocol.md."""
     vectors = []
     for messages in sequences(60):
         model = Model()
@@ -147,7 +150,7 @@ def replica() -> list[dict[str, Any]]:
 
 
 def standing() -> Any:
-    """What stands on the tiles of some chunks: [x, y, name, feet] of each thing."""
+    """Return what stands on the tiles of some chunks: [x, y, name, feet] of each thing."""
     node = shutil.which("node")
     if node is None:
         raise SystemExit("The vectors of what stands where need Node.js: see tests/need.sh.")
@@ -157,7 +160,7 @@ def standing() -> Any:
     return json.loads(made.stdout)
 
 
-#: By the name of their file.
+#: Name of a file -> the function that makes its content.
 VECTORS: dict[str, Callable[[], Any]] = {
     "terrain": terrain,
     "track": walks,

@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -26,7 +27,7 @@ def frame(payload, opcode=0x81):
     return bytes((opcode, 126)) + size.to_bytes(2, "big") + payload
 
 
-def told(*due, padding=b""):
+def batches(*due, padding=b""):
     return b"".join(frame(b'{"marker":"%s"}' % marker(at).encode() + padding) for at in due)
 
 
@@ -49,7 +50,7 @@ def test_too_few_bytes_hold_no_marker(data):
 
 @pytest.mark.parametrize("padding", [b"", b"." * 150], ids=["short", "long"])
 def test_a_marker_split_over_two_reads_is_counted_once(padding):
-    stream = told(11, 12, 13, padding=padding)
+    stream = batches(11, 12, 13, padding=padding)
     for cut in range(len(stream) + 1):
         tally = Tally(0, SECOND)
         first, found = stream[:cut], []
@@ -65,7 +66,7 @@ def test_a_marker_split_over_two_reads_is_counted_once(padding):
 def test_halves_of_two_connections_make_no_marker():
     half = SIZE // 2 + 14
     tally = Tally(0, SECOND)
-    for stream in (told(11)[:half], told(12)[half:]):
+    for stream in (batches(11)[:half], batches(12)[half:]):
         tally.add(stream[: whole_frames(stream, [])], 20)
     tally.count()
     assert tally.delivered == 0
@@ -73,15 +74,15 @@ def test_halves_of_two_connections_make_no_marker():
 
 def test_control_frames_and_heartbeats_are_found():
     found = []
-    stream = told(1) + frame(b"abcd", 0x89) + frame(b"2") + told(2) + frame(b"", 0x88)
+    stream = batches(1) + frame(b"abcd", 0x89) + frame(b"2") + batches(2) + frame(b"", 0x88)
     assert whole_frames(stream, found) == len(stream)
     assert found == [(9, b"abcd"), (1, b"2"), (8, b"")]
 
 
 def test_latency_counts_from_when_a_move_was_due():
     tally = Tally(0, SECOND)
-    tally.add(told(1000, 5000), 9000)
-    tally.add(told(2000), 12_000)
+    tally.add(batches(1000, 5000), 9000)
+    tally.add(batches(2000), 12_000)
     tally.count()
     assert tally.latency.percentile(50) == pytest.approx(8.0, rel=0.01)
     assert tally.latency.most == pytest.approx(10.0, rel=0.01)
@@ -89,8 +90,8 @@ def test_latency_counts_from_when_a_move_was_due():
 
 def test_what_was_due_in_the_window_counts_and_what_came_in_it_is_told_apart():
     tally = Tally(SECOND, 2 * SECOND)
-    tally.add(told(SECOND - 1, SECOND), SECOND + 1)
-    tally.add(told(2 * SECOND - 1, 2 * SECOND), 2 * SECOND + 1)
+    tally.add(batches(SECOND - 1, SECOND), SECOND + 1)
+    tally.add(batches(2 * SECOND - 1, 2 * SECOND), 2 * SECOND + 1)
     tally.count()
     assert (tally.delivered, tally.arrived) == (2, 2)
 
@@ -218,6 +219,7 @@ def test_a_chart_is_written_for_each_number_of_players(tmp_path):
 
 @pytest.mark.load
 def test_the_swarm_that_fails_leaves_a_sentence(monkeypatch):
-    monkeypatch.setattr(kept.sys, "executable", "/bin/false")
+    # Not sys.executable itself, which also starts the process that ends programs.
+    monkeypatch.setattr(kept, "sys", SimpleNamespace(executable="/bin/false"))
     trouble = rows.measure_flatlands(20, 1.0).trouble
     assert trouble == "the swarm has measured nothing: it ended with exit status 1"

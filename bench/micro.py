@@ -52,7 +52,7 @@ class NoSocket:
         self.bytes_out = 0
 
     @property
-    def heard(self) -> float:
+    def last_heard(self) -> float:
         """The time of the client's last sign of life: now, so that its walk goes on."""
         return time.monotonic()
 

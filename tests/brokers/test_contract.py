@@ -103,7 +103,7 @@ def settle(*subscribers):
             pass
 
 
-def heard(broker, count):
+def received(broker, count):
     """Return the next `count` messages, and check that no other comes."""
     messages = [broker.receive(SOON) for _ in range(count)]
     assert broker.receive(NEVER) is None
@@ -126,7 +126,7 @@ def test_a_subscribed_publisher_hears_itself_once(brokers):
     broker.subscribe("a")
     settle(broker)
     broker.publish("a", b"1")
-    assert heard(broker, 1) == [Message("a", b"1")]
+    assert received(broker, 1) == [Message("a", b"1")]
 
 
 def test_channels_whose_names_begin_alike_are_different(brokers):
@@ -137,7 +137,7 @@ def test_channels_whose_names_begin_alike_are_different(brokers):
         settle(subscriber)
         for other in names:
             publisher.publish(other, other.encode())
-        assert heard(subscriber, 1) == [Message(name, name.encode())]
+        assert received(subscriber, 1) == [Message(name, name.encode())]
         subscriber.unsubscribe(name)
         settle(subscriber)
 
@@ -152,7 +152,7 @@ def test_what_is_a_wildcard_or_a_separator_elsewhere_is_a_name_like_any_other(br
         for name in names:
             publisher.publish(name, name.encode())
         expected = [Message(name, name.encode()) for name in some]
-        assert sorted(heard(subscriber, len(some))) == sorted(expected)
+        assert sorted(received(subscriber, len(some))) == sorted(expected)
         subscriber.unsubscribe(*some)
         settle(subscriber)
 
@@ -164,7 +164,7 @@ def test_an_unsubscribed_channel_is_heard_no_more(brokers):
     settle(subscriber)
     publisher.publish("a", b"1")
     publisher.publish("b", b"2")
-    assert heard(subscriber, 1) == [Message("b", b"2")]
+    assert received(subscriber, 1) == [Message("b", b"2")]
 
 
 def test_unsubscribing_an_unknown_channel_is_no_error(brokers):
@@ -175,7 +175,7 @@ def test_unsubscribing_an_unknown_channel_is_no_error(brokers):
     broker.unsubscribe("a")
     settle(broker)
     broker.publish("a", b"1")
-    assert heard(broker, 0) == []
+    assert received(broker, 0) == []
 
 
 def test_order_is_kept_for_one_publisher_on_one_channel(brokers):
@@ -184,7 +184,7 @@ def test_order_is_kept_for_one_publisher_on_one_channel(brokers):
     settle(subscriber)
     for n in range(1000):
         publisher.publish("ab"[n % 2], b"%d" % n)
-    messages = heard(subscriber, 1000)
+    messages = received(subscriber, 1000)
     for channel in "ab":
         numbers = [int(m.payload) for m in messages if m.channel == channel]
         assert numbers == sorted(numbers) and len(numbers) == 500
@@ -197,7 +197,7 @@ def test_every_subscriber_hears_every_message(brokers):
     settle(*subscribers)
     publisher.publish("a", b"1")
     for subscriber in subscribers:
-        assert heard(subscriber, 1) == [Message("a", b"1")]
+        assert received(subscriber, 1) == [Message("a", b"1")]
 
 
 def test_publishing_to_nobody_is_no_error_and_leaves_nothing(brokers):
@@ -206,7 +206,7 @@ def test_publishing_to_nobody_is_no_error_and_leaves_nothing(brokers):
         assert publisher.publish(f"empty {n}", b"1") is True
     subscriber.subscribe(*(f"empty {n}" for n in range(100)))
     settle(subscriber)
-    assert heard(subscriber, 0) == []
+    assert received(subscriber, 0) == []
 
 
 def test_subscriptions_that_come_and_go_leave_what_was_asked_last(brokers):
@@ -220,7 +220,7 @@ def test_subscriptions_that_come_and_go_leave_what_was_asked_last(brokers):
     for n in range(7):
         publisher.publish(f"sq {n}:0", b"0")
         publisher.publish(f"sq {n}:1", b"1")
-    assert heard(subscriber, 1) == [Message("sq 2:0", b"0")]
+    assert received(subscriber, 1) == [Message("sq 2:0", b"0")]
 
 
 @pytest.mark.parametrize("payload", ["text", bytearray(b"x"), memoryview(b"x"), None, 7])
@@ -267,7 +267,7 @@ def test_a_closed_broker_is_not_published_to(brokers):
     settle(subscriber)
     closed.close()
     publisher.publish("a", b"1")
-    assert heard(subscriber, 1) == [Message("a", b"1")]
+    assert received(subscriber, 1) == [Message("a", b"1")]
 
 
 def test_what_happens_is_counted(brokers):
@@ -277,7 +277,7 @@ def test_what_happens_is_counted(brokers):
     before = subscriber.counters.received
     for _ in range(10):
         publisher.publish("a", b"1")
-    heard(subscriber, 10)
+    received(subscriber, 10)
     assert publisher.counters.published == 10
     assert subscriber.counters.received == before + 10
     assert publisher.counters.dropped == subscriber.counters.dropped == 0

@@ -24,7 +24,7 @@ def record(message, *arguments, fields=None, error=None):
     return given
 
 
-def told(caplog):
+def logged(caplog):
     return [(line.getMessage(), getattr(line, "fields", None)) for line in caplog.records]
 
 
@@ -38,7 +38,7 @@ def test_so_many_lines_a_second_are_written_and_the_rest_is_counted(caplog, cloc
     assert len(caplog.records) == logs.LINES + 1
     clock[0] += 1
     logs.log_line("join", player=7)
-    assert told(caplog)[-2:] == [
+    assert logged(caplog)[-2:] == [
         ("lines of join left out: 40 (100 a second are written)", None), ("join", {"player": 7}),
     ]  # fmt: skip
     clock[0] += 1
@@ -52,7 +52,7 @@ def test_what_was_left_out_last_is_told_though_nothing_comes_any_more(caplog, cl
         logs.log_line("join", player=player)
     clock[0] += 1
     logs.log_left_out()
-    assert told(caplog)[-1][0] == "lines of join left out: 1 (100 a second are written)"
+    assert logged(caplog)[-1][0] == "lines of join left out: 1 (100 a second are written)"
 
 
 def test_lines_about_strangers_are_cut_and_left_out_and_counted(caplog, clock):
@@ -72,13 +72,13 @@ def test_nothing_is_counted_where_nothing_is_wanted(caplog, clock):
         logs.log_line("join", player=player)
     caplog.set_level(logging.INFO)
     logs.log_line("join", player=1, name=None)
-    assert told(caplog) == [("join", {"player": 1})]
+    assert logged(caplog) == [("join", {"player": 1})]
 
 
 def test_a_field_is_cut(caplog, clock):
     caplog.set_level(logging.INFO)
     logs.log_line("request", request="x" * 5000)
-    assert told(caplog) == [("request", {"request": "x" * logs.FIELD_LIMIT})]
+    assert logged(caplog) == [("request", {"request": "x" * logs.FIELD_LIMIT})]
 
 
 def test_a_line_for_people_escapes_what_strangers_choose():

@@ -116,7 +116,8 @@ class Link(ABC):
         """Ask the server for a sign of life; its answer is to call `_answered`."""
 
     def _begin(self, again: bool) -> None:
-        """Prepare to use a proven connection; if it is not the first, say what may be lost."""
+        """Prepare to use a proven connection, and say what may be lost if it is made `again`:
+        if an attempt has failed, or a connection was lost, before."""
         if again:
             self._inbox.reset(None)
 

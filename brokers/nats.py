@@ -150,8 +150,10 @@ class NatsLink(StreamLink):
             self._refused(_text(item))
 
     def _refused(self, error: str) -> None:
-        """Log an error of the server, once. Raises ConnectionError unless it is a permission's,
-        after which alone the server keeps the connection."""
+        """Log, once, that the server has refused something for want of a permission.
+
+        Raises ConnectionError for any other error, after which the server ends the connection.
+        """
         if not error.startswith("Permissions Violation"):
             raise ConnectionError(error)
         if error.startswith("Permissions Violation for Publish"):

@@ -71,7 +71,7 @@ class Pair:
     topics to their channels. `echoed` is called when a probe has come back, with the monotonic time
     at which it was sent; `failed` is called with the reason why the owner must replace the pair.
     Messages are put into the inbox only while the owner has set `in_use`. `news` is set whenever
-    `is_proven` or `has_failed` may have changed.
+    the owner should look at the pair again: it may be connected, proven or failed.
     """
 
     def __init__(

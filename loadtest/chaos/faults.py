@@ -50,7 +50,8 @@ def _stop_worker(seconds: float) -> Deed:
     def deed(ground: Ground) -> int:
         begin = ground.now()
         ground.stop(ground.workers()[0], seconds)
-        # A worker that stands still for long is replaced, so the promise counts from the beginning.
+        # A worker that stands still for long is killed and started again meanwhile, so the promise
+        # counts from the beginning.
         return ground.now() if seconds < 10 else begin
 
     return deed

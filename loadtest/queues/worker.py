@@ -53,7 +53,7 @@ BATCH = 8192
 #: Channels that a publisher chooses in advance, since choosing costs more than publishing.
 CHOICES = 8192
 
-#: Seconds between two rounds of hellos, and after which a hello counts as lost.
+#: Seconds between two rounds of hellos, and within which one must come back on every channel.
 HELLO_EVERY_S, HELLO_WITHIN_S = 0.25, 15.0
 
 #: Seconds without a message after which no more are expected, and the longest wait for them. The

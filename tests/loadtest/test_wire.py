@@ -36,8 +36,8 @@ def encoded(message):
     return frame(b"?", 0x89)
 
 
-def payloads(parts):
-    """Return what parts tell, in their order."""
+def contents(parts):
+    """Return the contents of parts, in their order."""
     found = []
     for part in parts:
         if isinstance(part, wire.Chunk):
@@ -61,7 +61,7 @@ def test_whatever_way_bytes_are_cut_every_bot_reads_the_same(sent, cuts_of_bots)
             parts, rest = reader.split(rest + data[begin:end])
             found += parts
             begin = end
-        assert rest == b"" and payloads(found) == sent
+        assert rest == b"" and contents(found) == sent
 
 
 def test_a_flush_is_decoded_once_whatever_stands_around_it():

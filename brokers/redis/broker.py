@@ -1,7 +1,7 @@
 """`redis://[[user]:password@]host[:port][/db]`: Redis publish-subscribe; `rediss://` is the same
 over TLS; `valkey://` and `valkeys://` are aliases of the two.
 
-Certificates are checked as `open_broker` is told, unless the URL says otherwise:
+Certificates are checked as `open_broker` describes, unless the URL says otherwise:
 `?ssl_cert_reqs=none` accepts any certificate, and `?ssl_ca_certs=PATH` trusts those in the file. In
 Redis, channels do not belong to a db: brokers of one server receive each other's messages whatever
 `/db` their URLs name.

@@ -82,8 +82,8 @@ class Verdict:
     @property
     def adds_up(self) -> bool:
         """Whether all expected deliveries are accounted for."""
-        told = self.delivered + self.replaced + self.skipped + self.unheld + self.dropped
-        return self.expected == told
+        accounted = self.delivered + self.replaced + self.skipped + self.unheld + self.dropped
+        return self.expected == accounted
 
     @property
     def faults(self) -> dict[str, int]:

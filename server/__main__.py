@@ -58,6 +58,11 @@ def main() -> int:
     elif not stopping.is_set():
         if settings.secret is None:
             log.info("there is no SECRET_KEY: tokens of players are good for this run only")
+        elif len(settings.secret) < options.TOKEN_LENGTH:
+            log.warning(
+                "SECRET_KEY has fewer than %d characters, so that it can be guessed: make one with "
+                "`openssl rand -hex 32`", options.TOKEN_LENGTH,
+            )  # fmt: skip
         where = _browsable(settings.host)
         print(f"Flatlands is at http://{where}:{server.port} (Ctrl-C ends it)", flush=True)
     stopping.wait()

@@ -27,7 +27,8 @@ REDIS_URLS = ("REDIS_URL", "REDIS_TLS_URL")
 #: The variable that Heroku sets in each dyno. The certificates of its Redis are self-signed.
 HEROKU = "DYNO"
 
-#: The least number of characters of an admin token, so that nobody can guess it.
+#: The least number of characters of an admin token, so that nobody can guess it; a warning is
+#: logged if SECRET_KEY has fewer.
 TOKEN_LENGTH = 16
 
 

@@ -132,10 +132,21 @@ def test_a_host_that_is_none_is_refused_in_words():
 def test_a_signal_ends_it_well(signal):
     import signal as signals
 
-    server = ServerProcess(SECRET_KEY="s")
+    server = ServerProcess(SECRET_KEY="16 characters ..")
     try:
         server.process.send_signal(getattr(signals, signal))
         assert server.process.wait(20) == 0
         assert server.errors() == ""
+    finally:
+        server.close()
+
+
+@pytest.mark.process
+def test_a_secret_that_can_be_guessed_is_told():
+    server = ServerProcess(SECRET_KEY="15 characters .")
+    try:
+        server.stop()
+        assert "WARNING SECRET_KEY has fewer than 16 characters" in server.errors()
+        assert server.errors().count("\n") == 1
     finally:
         server.close()

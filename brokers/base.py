@@ -41,11 +41,18 @@ class Reset:
 
 
 class LinkAge(NamedTuple):
-    """The name of a server, for people and without a password, and the seconds since it last proved
-    to be alive; infinite if it never did."""
+    """The name of a server, for people and without a password; the seconds since it last proved to
+    be alive, infinite if it never did; and why the last try to connect failed, where that is known.
+    """
 
     name: str
     seconds: float
+    trouble: str = ""
+
+    def __str__(self) -> str:
+        return f"no link to {self.name}: {self.trouble}" if self.trouble else (
+            f"{self.name} does not answer"
+        )  # fmt: skip
 
 
 class BrokerClosed(Exception):

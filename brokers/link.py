@@ -63,6 +63,8 @@ class Link(ABC):
 
     def __init__(self, name: str, counters: Counters, inbox: Inbox) -> None:
         self.name = name
+        #: Why the last connection ended or could not be made; empty while there is one.
+        self.trouble = ""
         self.attempted = Event()
         self.connected = False
         self.proven = time.monotonic()
@@ -141,13 +143,13 @@ class Link(ABC):
         self._unanswered.clear()
 
     def _run(self) -> None:
-        backoff, complaint = Backoff(), ""
+        backoff = Backoff()
         while not self._closed:
             self._ended = AsyncResult()
             self._unanswered.clear()
             try:
                 self._open()
-                complaint, since = "", time.monotonic()
+                self.trouble, since = "", time.monotonic()
                 self._came_up()
                 reason = self._use()
                 if time.monotonic() - since > BACKOFF_MOST:
@@ -161,9 +163,9 @@ class Link(ABC):
                 self.fail(ConnectionError("the link failed"))
                 self._disconnect()
                 self.attempted.set()
-            if str(reason) != complaint and not self._closed:
-                complaint = str(reason)
-                log.warning("no link to %s: %s", self.name, complaint)
+            if str(reason) != self.trouble and not self._closed:
+                self.trouble = str(reason)
+                log.warning("no link to %s: %s", self.name, self.trouble)
             gevent.sleep(backoff.next())
 
     def _came_up(self) -> None:
@@ -245,8 +247,9 @@ class LinkedBroker(Broker):
         return self._inbox.get(timeout)
 
     def links(self) -> list[LinkAge]:
-        proven = min(link.proven for link in self._links())
-        return [LinkAge(self._publisher.name, time.monotonic() - proven)]
+        # Both lead to one server, so they are told as one.
+        oldest = min(self._links(), key=lambda link: link.proven)
+        return [LinkAge(self._publisher.name, time.monotonic() - oldest.proven, oldest.trouble)]
 
     def close(self) -> None:
         self._inbox.close()

@@ -102,6 +102,11 @@ class _Node:
     def proven(self) -> float:
         return min(link.proven for link in self.links)
 
+    @property
+    def trouble(self) -> str:
+        """Why there is no connection, where one of its links knows that."""
+        return next((link.trouble for link in self.links if link.trouble), "")
+
     def close(self) -> None:
         for link in self.links:
             link.close()
@@ -163,7 +168,9 @@ class RedisClusterBroker(LinkedBroker):
         now = time.monotonic()
         if not self._nodes:
             return [LinkAge(f"the cluster of {self._seeds[0]}", now - NEVER)]
-        return [LinkAge(str(at), now - node.proven) for at, node in self._nodes.items()]
+        return [
+            LinkAge(str(at), now - node.proven, node.trouble) for at, node in self._nodes.items()
+        ]
 
     def close(self) -> None:
         self._greenlet.kill(block=False)

@@ -152,7 +152,7 @@ class Peers:
         #: Who does not fit to this node: its id, or where that is unknown the reason itself -> when
         #: it was heard, and the reason.
         self.incompatible: dict[int | str, tuple[int, str]] = {}
-        #: Those servers of the broker that do not answer.
+        #: What is wrong with the servers of the broker that do not answer.
         self.broken: list[str] = []
         self.linked = True
         #: When the own heartbeat came back last, or else this began; and when it did first.
@@ -177,7 +177,7 @@ class Peers:
         that never was waits until those that do not fit are gone, unless it hears another one of
         its own kind that was.
         """
-        reasons = [f"{name} does not answer" for name in self.broken]
+        reasons = self.broken.copy()
         if self._echoed_first is None or self._loop.now() - self._echoed > DEAF_AFTER:
             reasons.append(DEAF)
         elif self.state == STARTING:
@@ -317,7 +317,7 @@ class Peers:
                 peer.last_heard = max(peer.last_heard, now)
         else:
             links = self._broker.links()
-            self.broken = [link.name for link in links if link.seconds > BROKEN_AFTER]
+            self.broken = [str(link) for link in links if link.seconds > BROKEN_AFTER]
         self._check_link()
         if self._hears:
             self._bury(now)

@@ -64,7 +64,8 @@ def outage(url, broken, name):
         broken.kill()
         together(clients, lambda: not any(client.model.linked for client in clients))
         for server in servers:
-            assert reasons(server) == [f"{name} does not answer"]
+            [why] = reasons(server)
+            assert why.startswith(f"no link to {name}: ")
         broken.start()
         together(clients, lambda: all(client.model.linked for client in clients), 20)
         for server in servers:
@@ -122,8 +123,9 @@ def test_a_hosts_redis_that_does_not_work_is_told_from_the_first_moment(addon):
     environment, port = addon
     with starting(**environment) as [server]:
         assert DEAF in reasons(server)
-        eventually(lambda: f"redis localhost:{port} does not answer" in reasons(server), "untold")
-        assert "set BROKER_TLS to 'unverified'" in server.errors()
+        told = f"no link to redis localhost:{port}: "
+        eventually(lambda: any(why.startswith(told) for why in reasons(server)), "untold")
+        assert any("set BROKER_TLS to 'unverified'" in why for why in reasons(server))
         assert PASSWORD not in server.errors() and QUOTED not in server.errors()
         client = SocketClient(server.port).hello("A")
         together([client], lambda: not client.model.linked)
@@ -135,6 +137,15 @@ def test_the_certificate_itself_may_be_named(addon):
     certificate = str(redis_servers.certify()[1])
     with starting(BROKER_TLS=certificate, **environment) as [server]:
         eventually(lambda: reasons(server) == [], "never ready")
+
+
+def test_a_wrong_password_is_told_to_who_asks_whether_the_server_is_ready():
+    with running(login=True) as redis:
+        url = f"redis://:wrong@127.0.0.1:{redis.port}"
+        with starting("--broker", url) as [server]:
+            told = f"no link to redis 127.0.0.1:{redis.port}: WRONGPASS"
+            eventually(lambda: any(why.startswith(told) for why in reasons(server)), "untold")
+            assert "wrong" not in " ".join(reasons(server))
 
 
 # Others on the same broker.

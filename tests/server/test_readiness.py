@@ -168,6 +168,10 @@ def test_a_link_that_is_old_is_told_by_name_and_a_banner_and_nobody_is_dead_for_
     one.kill(other)
     one.run(5000)
     assert not a.sees(b)
+    refused = LinkAge("redis one:6379", 3.0, "Connection refused")
+    host.broker.ages = [refused, LinkAge("redis two:6379", 0.0)]
+    one.run(1100)
+    assert reasons(host) == ["no link to redis one:6379: Connection refused"]
     host.broker.ages = [LinkAge("redis one:6379", 0.3), LinkAge("redis two:6379", 0.0)]
     one.run(1100)
     assert reasons(host) == [] and a.model.linked

@@ -95,7 +95,7 @@ def exchange(broker: Broker, *channels: str) -> None:
 
 def oldest(broker: Broker) -> float:
     """Return the seconds since the least recent sign of life of any link."""
-    return max(seconds for _, seconds in broker.links())
+    return max(link.seconds for link in broker.links())
 
 
 def drain(broker: Broker, seconds: float) -> list[Message]:

@@ -286,7 +286,7 @@ def test_what_happens_is_counted(brokers):
 def test_a_link_that_works_is_young(brokers):
     broker = brokers()
     settle(broker)
-    for name, seconds in broker.links():
+    for name, seconds, _ in broker.links():
         assert 0 <= seconds < 3
         assert QUOTED not in name and PASSWORD not in name
 

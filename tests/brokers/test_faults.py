@@ -212,7 +212,8 @@ def test_a_certificate_that_nobody_signed_is_refused_with_advice_unless_told(
             assert broker.publish("a", b"") is False
             await_log(caplog, "certificate verify failed")
             assert "set BROKER_TLS to 'unverified'" in caplog.text
-            [(name, seconds)] = broker.links()
+            [(name, seconds, trouble)] = broker.links()
+            assert "set BROKER_TLS to 'unverified'" in trouble
             assert (name.split()[1], seconds) == (f"localhost:{server.port}", float("inf"))
         _key, certificate = certify()
         accepted = (
@@ -230,7 +231,9 @@ def test_a_certificate_that_nobody_signed_is_refused_with_advice_unless_told(
 def test_a_server_that_is_not_there_was_never_heard(server, opened):
     port = free_port()
     broker = opened(f"{server.scheme}://:secret@127.0.0.1:{port}")
-    assert broker.links() == [(f"{server.scheme} 127.0.0.1:{port}", float("inf"))]
+    [link] = broker.links()
+    assert link[:2] == (f"{server.scheme} 127.0.0.1:{port}", float("inf"))
+    assert str(link).startswith(f"no link to {link.name}: ") and "refused" in str(link)
 
 
 def test_a_server_of_another_kind_is_told_of_once(running, server, opened, caplog):

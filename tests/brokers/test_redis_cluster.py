@@ -62,7 +62,7 @@ def test_a_dead_master_costs_only_its_own_channels(cluster, opened):
             got = [broker.receive(PATIENCE), broker.receive(PATIENCE)]
             assert sorted(got) == sorted([Message(first, b"1"), Message(third, b"1")])
             assert broker.receive(0.1) is None
-    old = [name for name, seconds in broker.links() if seconds > 1]
+    old = [link.name for link in broker.links() if link.seconds > 1]
     assert old == [f"redis 127.0.0.1:{cluster.masters[1].port}"]
     cluster.masters[1].start()
     assert await_reset(broker, dead) == {dead}

@@ -9,7 +9,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 OURS = {"world", "brokers", "stores", "server", "loadtest", "tests"}
 
-# Of loadtest/ only the benchmark of brokers, in a folder of its own, may know the brokers.
+# Of loadtest/ only the benchmarks of brokers and of work queues, in folders of their own, may know
+# the brokers and the stores.
 MAY_IMPORT = {
     "world": {"world"},
     "brokers": {"brokers"},
@@ -23,6 +24,7 @@ MAY_IMPORT = {
     "loadtest/chaos": {"loadtest"},
     "loadtest/peers": {"loadtest"},
     "loadtest/queues": {"brokers", "loadtest"},
+    "loadtest/work": {"stores", "loadtest"},
 }
 
 # The rooms of server/, and its files outside of rooms that they may import.
@@ -67,10 +69,11 @@ def test_a_folder_imports_only_what_it_may(folder):
         assert not foreign, f"{path.name} imports {foreign}"
 
 
-def test_nothing_else_in_loadtest_gets_at_the_brokers_by_way_of_their_benchmark():
+@pytest.mark.parametrize(("folder", "command"), [("queues", "two_queues"), ("work", "work_queues")])
+def test_nothing_else_in_loadtest_gets_at_brokers_or_stores_by_way_of_a_benchmark(folder, command):
     for path in (ROOT / "loadtest").rglob("*.py"):
-        if "queues" not in path.parts and path.name != "two_queues.py":
-            assert "loadtest.queues" not in path.read_text(), path
+        if path.parent.name != folder and path.name != f"{command}.py":
+            assert f"loadtest.{folder}." not in path.read_text(), path
 
 
 def test_what_all_of_loadtest_shares_knows_nothing_of_what_is_measured():

@@ -5,7 +5,7 @@ Each function is an argument for `type` of argparse's add_argument, or returns o
 
 import os
 from argparse import ArgumentTypeError
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 
@@ -31,6 +31,21 @@ def amount(low: float, high: float) -> Callable[[str], float]:
         if not low <= number <= high:
             raise ArgumentTypeError(f"{text!r} is not a number from {low} to {high}")
         return number
+
+    return convert
+
+
+def names(known: Collection[str]) -> Callable[[str], list[str]]:
+    """Return a type of option: names of series, separated by commas; "all" names all of them."""
+
+    def convert(text: str) -> list[str]:
+        found = list(known) if text == "all" else text.split(",")
+        for name in found:
+            if name not in known:
+                raise ArgumentTypeError(
+                    f"no series is called {name!r}: there are {', '.join(known)}"
+                )
+        return found
 
     return convert
 

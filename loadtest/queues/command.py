@@ -5,20 +5,22 @@ options, 130 after Ctrl-C. Whatever was measured is reported in any case.
 """
 
 import argparse
+import functools
 import os
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from brokers.base import PAYLOAD_LIMIT, bare
 from loadtest.kit import signals
 from loadtest.kit.machine import machine, output_of
-from loadtest.kit.options import amount, file, folder, whole
+from loadtest.kit.options import amount, file, folder, names, whole
 from loadtest.kit.page import write_json
+from loadtest.kit.points import measure_all
 from loadtest.kit.processes import Trouble
-from loadtest.kit.signals import Interrupted
 from loadtest.queues import golang, report
 from loadtest.queues.measure import Options, measure
 from loadtest.queues.series import SERIES
@@ -45,17 +47,6 @@ def _clients(text: str) -> list[int]:
     return sorted(found)
 
 
-def _series(text: str) -> list[str]:
-    """Return the names of series in a text with commas; "all" names all of them."""
-    names = list(SERIES) if text == "all" else text.split(",")
-    for name in names:
-        if name not in SERIES:
-            raise argparse.ArgumentTypeError(
-                f"no series is called {name!r}: there are {', '.join(SERIES)}"
-            )
-    return names
-
-
 def _url(scheme: str) -> Any:
     def url(text: str) -> str:
         if not text.startswith(f"{scheme}://"):
@@ -78,7 +69,7 @@ def parser() -> argparse.ArgumentParser:
     add = found.add_argument
     add(
         "--series",
-        type=_series,
+        type=names(SERIES),
         default=list(SERIES),
         metavar="NAME,...",
         help=f"what to measure: all (the default), or some of {', '.join(SERIES)}",
@@ -124,19 +115,8 @@ def parser() -> argparse.ArgumentParser:
     return found
 
 
-def _line(point: dict[str, Any]) -> str:
-    account = point["account"]
-    missing = account["due"] - account["delivered"]
-    return (
-        f"{point['series']:<16} {point['clients']:>3} clients  "
-        f"{point['per_client']:>9,.0f} msg/s per client  {point['deliveries']:>9,.0f} in all  "
-        f"p50 {point['latency_ms']['p50'] or 0:>6,.1f} ms  "
-        + (f"{missing / account['due']:.1%} not delivered" if missing else "all delivered")
-    )
-
-
-def _check(point: dict[str, Any]) -> None:
-    """Raise Trouble if the account of a point's messages shows a fault."""
+def _check(point: dict[str, Any]) -> str:
+    """Return the line of a point. Raises Trouble if the account of its messages shows a fault."""
     account, where = point["account"], f"{point['series']} with {point['clients']} clients"
     if not account["adds_up"]:
         raise Trouble(f"{where}: the account does not add up: {account}")
@@ -144,6 +124,13 @@ def _check(point: dict[str, Any]) -> None:
         raise Trouble(f"{where}: {account['lost']} messages were lost without a Reset")
     if not account["delivered"]:
         raise Trouble(f"{where}: nothing was delivered")
+    missing = account["due"] - account["delivered"]
+    return (
+        f"{point['series']:<16} {point['clients']:>3} clients  "
+        f"{point['per_client']:>9,.0f} msg/s per client  {point['deliveries']:>9,.0f} in all  "
+        f"p50 {point['latency_ms']['p50'] or 0:>6,.1f} ms  "
+        + (f"{missing / account['due']:.1%} not delivered" if missing else "all delivered")
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -166,46 +153,18 @@ def main(arguments: list[str] | None = None) -> int:
             name: value for name, value in vars(options).items() if name not in ("redis", "zeromq")
         },
         "machine": {**machine(), "go": output_of(golang.find_go(), "version")},
-        "points": [],
-        "troubles": [],
     }
     with signals.remembered(), tempfile.TemporaryDirectory(prefix="two-queues-") as folder:
-        status = _measure_all(given.series, given.num_clients, options, run, Path(folder))
+        built = functools.cache(lambda: golang.build(Path(folder)))
+
+        def points(name: str) -> Iterator[dict[str, Any]]:
+            worker = built() if SERIES[name].client == "go" else ""
+            return (measure(SERIES[name], n, options, worker) for n in given.num_clients)
+
+        status = measure_all(given.series, points, _check, run)
     if given.json:
         write_json(given.json, run)
     if given.report:
         report.write(run, given.report)
         print(f"The report is {given.report / 'index.html'}.")
     return status
-
-
-def _measure_all(
-    names: list[str],
-    clients: list[int],
-    options: Options,
-    run: dict[str, Any],
-    folder: Path,
-) -> int:
-    """Measure one series after the other into `run`, and return the exit status.
-
-    A series in trouble ends early, and the next one is measured.
-    """
-    try:
-        worker = ""
-        for name in names:
-            try:
-                if SERIES[name].client == "go" and not worker:
-                    worker = golang.build(folder)
-                for number in clients:
-                    point = measure(SERIES[name], number, options, worker)
-                    run["points"].append(point)
-                    print(_line(point), flush=True)
-                    _check(point)
-            except Trouble as trouble:
-                run["troubles"].append({"series": name, "trouble": str(trouble)})
-                print(f"{name}: {trouble}.", file=sys.stderr, flush=True)
-    except Interrupted as interrupted:
-        run["troubles"].append({"series": "", "trouble": "it was stopped before its end"})
-        print("Stopped. What was measured is reported.", file=sys.stderr)
-        return 128 + interrupted.number
-    return 1 if run["troubles"] else 0

@@ -9,8 +9,8 @@ from typing import Any
 
 import psutil
 
+from loadtest.kit.children import Children
 from loadtest.kit.processes import START, Program, Trouble
-from loadtest.queues.children import Children
 from loadtest.queues.figures import figures
 from loadtest.queues.series import Series
 from loadtest.queues.stamp import SECOND

@@ -16,11 +16,8 @@ ends, so it never outlives a parent that was killed. loadtest/go/ has the same w
 
 import json
 import logging
-import os
-import queue
 import random
 import sys
-import threading
 import time
 from collections.abc import Callable
 from itertools import cycle, islice
@@ -31,6 +28,7 @@ import redis
 
 from brokers import BrokerClosed
 from brokers.base import bare
+from loadtest.kit.parent import LOOK_S, Parent
 from loadtest.kit.processes import Trouble
 from loadtest.queues.clients import PUBLISHERS, BrokerClient, Publisher
 from loadtest.queues.stamp import HELLO, SECOND, STAMP, Tally
@@ -43,9 +41,6 @@ REFUSED_S = 0.001
 
 #: Seconds between two looks at how many messages are due, if a rate is given.
 PACE_S = 0.0005
-
-#: Seconds between two looks at the parent's lines, and the longest wait for a message.
-LOOK_S = 0.02
 
 #: Messages that a subscriber gathers before it counts them.
 BATCH = 8192
@@ -61,34 +56,6 @@ HELLO_EVERY_S, HELLO_WITHIN_S = 0.25, 15.0
 QUIET_S, DRAIN_S = 1.5, 15.0
 
 clock = time.monotonic_ns
-
-
-class Parent:
-    """The process that started this one, at the other end of standard input and output."""
-
-    def __init__(self) -> None:
-        self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
-        # It is a thread, because neither a busy publisher nor gevent can wait for a pipe.
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def _read(self) -> None:
-        for line in sys.stdin:
-            self._lines.put(line)
-        os._exit(1)
-
-    def poll(self) -> dict[str, Any] | None:
-        """Return the parent's next message, or None if there is none yet."""
-        return None if self._lines.empty() else json.loads(self._lines.get())
-
-    def wait(self, sleep: Callable[[float], None]) -> dict[str, Any]:
-        """Wait for the parent's next message and return it."""
-        while (message := self.poll()) is None:
-            sleep(LOOK_S)
-        return message
-
-    def send(self, what: dict[str, Any]) -> None:
-        """Send a message to the parent."""
-        print(json.dumps(what), flush=True)
 
 
 class Publishing:
@@ -254,9 +221,7 @@ def work(config: dict[str, Any], parent: Parent) -> None:
         if trouble := one.client.trouble():
             raise Trouble(trouble)
     parent.send(report)
-    # A worker never ends by itself, for that would be trouble. The parent ends it, or the thread
-    # that reads from the parent does.
-    threading.Event().wait()
+    parent.stay()
 
 
 def main(arguments: list[str]) -> int:

@@ -4,8 +4,8 @@ import subprocess
 
 import pytest
 
+from loadtest.kit.children import Children
 from loadtest.queues import golang
-from loadtest.queues.children import Children
 from loadtest.queues.measure import PYTHON, Job, Options, jobs_of, run
 from loadtest.queues.series import SERIES
 

@@ -3,28 +3,22 @@
 import json
 import signal
 import socket
-import subprocess
-import sys
 import time
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from contextlib import ExitStack
 
 import psutil
 import pytest
 
 from loadtest.kit import brokers
-from loadtest.kit.processes import Trouble, children
+from loadtest.kit.processes import Trouble
 from loadtest.queues import golang
 from loadtest.queues.command import main
 from tests.brokers.redis_servers import running
 from tests.brokers.zeromq_forwarders import forwarding
+from tests.loadtest import watched
+from tests.loadtest.watched import PATIENCE, children_at_work
 
 pytestmark = pytest.mark.load
-
-ROOT = Path(__file__).resolve().parent.parent.parent
-
-#: Seconds that a run may take to get somewhere.
-PATIENCE = 30
 
 #: The rate of those runs that have one, messages a second, and what they are due to send in their
 #: 1.1 seconds.
@@ -55,44 +49,8 @@ def measure(out, series, *more):
     return main([*options(out, series), *more])
 
 
-@contextmanager
 def measuring(out, series, seconds=1):
-    """Run it as a process for as long as the block lasts; nobody may be left behind."""
-    process = subprocess.Popen(
-        [sys.executable, "loadtest/two_queues.py", *options(out, series, seconds)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    seen = []
-    try:
-        yield process, seen
-        assert seen and not psutil.wait_procs(seen, timeout=5)[1]
-    finally:
-        process.kill()
-        process.communicate()
-        for one in seen:
-            if one.is_running():
-                one.kill()
-
-
-def children_at_work(process, number, busy):
-    """Return the children of a process, once there are so many.
-
-    The second, which publishes, has then been `busy` for so many seconds: it takes a third of one
-    to start.
-    """
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline and process.poll() is None:
-        found = [
-            child for child, command in children(psutil.Process(process.pid)).items()
-            if not any("guard" in part for part in command)
-        ]
-        if len(found) == number and sum(found[1].cpu_times()[:2]) >= busy:
-            return found
-        time.sleep(0.05)
-    raise AssertionError(f"there are never {number} children: {process.communicate()}")
+    return watched.measuring(["loadtest/two_queues.py", *options(out, series, seconds)])
 
 
 def test_every_message_is_accounted_for_on_every_broker(out, tmp_path, capsys):

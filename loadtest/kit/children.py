@@ -5,7 +5,7 @@ A point is one series measured with one number of clients.
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -35,9 +35,9 @@ class Children:
         self._all += programs
         return url, programs
 
-    def worker(self, name: str, command: list[str]) -> Program:
-        """Start a worker. Raises Trouble."""
-        program = self._stack.enter_context(Program(command, name, with_input=True))
+    def worker(self, name: str, command: list[str], cpus: Sequence[int] = ()) -> Program:
+        """Start a worker on these cores (none given: all). Raises Trouble."""
+        program = self._stack.enter_context(Program(command, name, cpus=cpus, with_input=True))
         self._all.append(program)
         return program
 

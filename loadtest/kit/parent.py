@@ -1,0 +1,49 @@
+"""The other end of a worker: the process that started it, at its standard input and output.
+
+The two exchange lines of JSON. It never knows what they mean.
+"""
+
+import json
+import os
+import queue
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+#: Seconds between two looks at the parent's lines.
+LOOK_S = 0.02
+
+
+class Parent:
+    """The process that started this one. This process ends when its standard input ends, so it
+    never outlives a parent that was killed."""
+
+    def __init__(self) -> None:
+        self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+        # It is a thread, because neither a busy worker nor gevent can wait for a pipe.
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        for line in sys.stdin:
+            self._lines.put(line)
+        os._exit(1)
+
+    def poll(self) -> dict[str, Any] | None:
+        """Return the parent's next message, or None if there is none yet."""
+        return None if self._lines.empty() else json.loads(self._lines.get())
+
+    def wait(self, sleep: Callable[[float], None]) -> dict[str, Any]:
+        """Wait for the parent's next message and return it."""
+        while (message := self.poll()) is None:
+            sleep(LOOK_S)
+        return message
+
+    def send(self, what: dict[str, Any]) -> None:
+        """Send a message to the parent."""
+        print(json.dumps(what), flush=True)
+
+    def stay(self) -> None:
+        """Wait for the end. A worker never ends by itself, for that would be trouble: its parent
+        ends it, or the thread that reads from the parent does."""
+        threading.Event().wait()

@@ -1,0 +1,65 @@
+"""Accounts for the messages of a queue. It is pure arithmetic.
+
+Messages have the numbers from 0 on, in the order in which they were put. Of each queue
+
+    put = done + waiting + held
+
+must hold. `done` counts each message once, by its number, as consumers have counted it; `waiting`
+and `held` (claimed, but not acknowledged) are what the queue says. What is missing is `lost`.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+def account(put: Sequence[int], got: Sequence[int], waiting: int, held: int) -> dict[str, int]:
+    """Return what became of the messages `put` into a queue, of which `got` came, in this order.
+
+    `disordered` are those that came after a later one, `foreign` are numbers that nobody put.
+    """
+    known = set(put)
+    counts = Counter(got)
+    done = len(known & counts.keys())
+    highest, disordered = -1, 0
+    for number in got:
+        disordered += number < highest
+        highest = max(highest, number)
+    return {
+        "put": len(put),
+        "done": done,
+        "waiting": waiting,
+        "held": held,
+        "lost": len(put) - done - waiting - held,
+        "duplicates": counts.total() - len(counts),
+        "disordered": disordered,
+        "foreign": len(counts) - done,
+    }
+
+
+def together(accounts: Iterable[dict[str, int]]) -> dict[str, int]:
+    """Return the account of several queues together."""
+    found: Counter[str] = Counter()
+    for one in accounts:
+        found.update(one)
+    return dict(found)
+
+
+def fault(found: dict[str, Any]) -> str:
+    """Return what is wrong with an account, as the end of a sentence, or an empty text.
+
+    Every message must be done: whoever measures takes until nothing is left.
+    """
+    if found["lost"]:
+        what = "are missing" if found["lost"] > 0 else "are too many"
+        return f"{abs(found['lost']):,} of {found['put']:,} messages {what}"
+    for name, what in (
+        ("duplicates", "came twice"),
+        ("foreign", "were never put"),
+        ("disordered", "came after a later one"),
+        ("waiting", "were left waiting"),
+        ("held", "were never acknowledged"),
+    ):
+        if found[name]:
+            return f"{found[name]:,} messages {what}"
+    return ""

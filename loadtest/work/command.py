@@ -1,0 +1,77 @@
+"""The command line: chooses the series to measure, prints them, and decides the exit status.
+
+The exit status is 0 if everything was measured and adds up, 1 if something did not, 2 for bad
+options, 130 after Ctrl-C. Whatever was measured is reported in any case.
+"""
+
+import argparse
+import sys
+import time
+from typing import Any
+
+from loadtest.kit import signals
+from loadtest.kit.machine import machine
+from loadtest.kit.options import file, names, whole
+from loadtest.kit.page import write_json
+from loadtest.kit.points import measure_all
+from loadtest.kit.processes import Trouble
+from loadtest.work.account import fault
+from loadtest.work.measure import Options, measure
+from loadtest.work.series import FIFOS, FILLED, TAKEN, TAKES
+
+SERIES = (*TAKES, *FIFOS)
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    found = argparse.ArgumentParser(
+        prog="work_queues.py",
+        usage="python loadtest/work_queues.py [--help] [OPTION ...]",
+        description=f"Measure work queues, which give each message to one consumer: what it costs "
+        f"to take {TAKEN} of {FILLED:,} messages in several ways, and how fast messages pass "
+        "through a FIFO queue from a pusher to its pullers.",
+    )
+    add = found.add_argument
+    add("--series", type=names(SERIES), default=list(SERIES), metavar="NAME,...",
+        help=f"what to measure: all (the default), or some of {', '.join(SERIES)}")  # fmt: skip
+    add("--repeat", type=whole(1, 1000), default=10, metavar="N",
+        help=f"how often {FILLED:,} messages are put and taken in each way (%(default)s)",
+    )  # fmt: skip
+    add("--messages", type=whole(1, 10**7), default=200_000, metavar="N",
+        help="messages that pass through a FIFO queue (%(default)s)")  # fmt: skip
+    add("--json", type=file, metavar="FILE", help="write all figures to FILE")
+    return found
+
+
+def _check(point: dict[str, Any]) -> str:
+    """Return the line of a point. Raises Trouble if the account of its messages shows a fault."""
+    if wrong := fault(point["account"]):
+        raise Trouble(wrong)
+    us = "  ".join(f"{who} {n:6.1f}" for who, n in point["us"].items() if n is not None)
+    if point["kind"] == "take":
+        ms, past = point["ms"], TAKES[point["series"]].past
+        then = f", 2016: {past:.3f}" if past else ""
+        rates = f"{ms['median']:7.3f} ms per {TAKEN} (least {ms['least']:.3f}{then})"
+    else:
+        past = FIFOS[point["series"]].past
+        then = f" (2021: {past[0]:,.0f}, {past[1]:,.0f})" if past else ""
+        rates = f"pushed {point['pushed']:7,.0f}/s, pulled {point['pulled']:7,.0f}/s{then}"
+    return f"{point['series']:<12}  {rates:<58}  CPU us a message: {us}"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure what the command line asks for; return the exit status."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    given = parser().parse_args(arguments)
+    options = Options(repeat=given.repeat, messages=given.messages)
+    run: dict[str, Any] = {
+        "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "command": ["python", "loadtest/work_queues.py", *arguments],
+        "options": vars(options),
+        "machine": machine(),
+    }
+    with signals.remembered():
+        status = measure_all(given.series, lambda name: [measure(name, options)], _check, run)
+    if given.json:
+        write_json(given.json, run)
+    return status

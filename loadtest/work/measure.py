@@ -1,0 +1,174 @@
+"""Measures one point: one series, with a server or file of its own, so that no message of another
+point can be there."""
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import Any
+
+import redis
+
+from loadtest.kit.children import Children
+from loadtest.kit.machine import shared_out
+from loadtest.kit.processes import START, Program, Trouble
+from loadtest.work.account import account, together
+from loadtest.work.series import FIFOS, FILLED, TAKEN, TAKES, Fifo, Take
+from loadtest.work.worker import queue_of, server_cpu
+
+#: Seconds that a worker may need for 1,000 messages, on a busy machine, and at least.
+SLOW_S, LATE_S = 2.0, 30.0
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user chose: how often a queue is filled and taken from, and the messages of a FIFO
+    queue."""
+
+    repeat: int = 10
+    messages: int = 200_000
+
+
+class Ground:
+    """The processes of a point. The server has a core of its own, if the machine has several."""
+
+    def __init__(self, children: Children) -> None:
+        self._children = children
+        self._server_cpus, self._client_cpus = shared_out()
+
+    def server(self) -> str:
+        """Start a redis-server and return its URL."""
+        url, [program] = self._children.broker("redis://")
+        if self._server_cpus:
+            os.sched_setaffinity(program.process.pid, self._server_cpus)
+        return url
+
+    def worker(self, name: str, config: dict[str, Any]) -> Program:
+        """Start a worker."""
+        command = [sys.executable, "-m", "loadtest.work.worker", json.dumps(config)]
+        return self._children.worker(name, command, self._client_cpus)
+
+    def begin(self, workers: list[Program]) -> None:
+        """Wait until all workers are ready, and let them begin."""
+        self._children.answers(workers, START)
+        for worker in workers:
+            worker.send({"go": True})
+
+    def answers(self, workers: list[Program], messages: int) -> list[dict[str, Any]]:
+        """Wait for the reports of workers that had so many messages."""
+        return self._children.answers(workers, LATE_S + SLOW_S * messages / 1000)
+
+
+def measure(name: str, options: Options) -> dict[str, Any]:
+    """Measure a series and return its figures. Raises Trouble and Interrupted.
+
+    All processes have ended when it returns or raises.
+    """
+    with Children() as children:
+        ground = Ground(children)
+        if name in TAKES:
+            return _take(TAKES[name], options.repeat, ground)
+        return _fifo(FIFOS[name], options.messages, ground)
+
+
+def _take(series: Take, repeat: int, ground: Ground) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="work-queues-") as folder:
+        url = series.server
+        url = ground.server() if url == "redis://" else f"{url}{folder}/store.db"
+        config = {"role": "take", "url": url, "way": series.name, "repeat": repeat}
+        worker = ground.worker("the consumer", config)
+        ground.begin([worker])
+        put = (repeat + 1) * FILLED
+        [report] = ground.answers([worker], put)
+    return take_figures(series.name, put, report)
+
+
+def take_figures(name: str, put: int, report: dict[str, Any]) -> dict[str, Any]:
+    """Return the figures of a way to take, from the report of its worker; `put` are all messages.
+
+    `ms` are those of a take, `us` the CPU time of a message, of client and server.
+    """
+    takes = [ns / 1e6 for turn in report["times"] for ns in turn]
+    messages = len(takes) * TAKEN
+    return {
+        "series": name,
+        "kind": "take",
+        "ms": {"median": median(takes), "mean": fmean(takes), "least": min(takes)},
+        "us": _per_message(report["cpu"], messages),
+        "account": account(range(put), report["got"], report["waiting"], report["held"]),
+        "takes": [[round(ns / 1e6, 4) for ns in turn] for turn in report["times"]],
+    }
+
+
+def _fifo(shape: Fifo, messages: int, ground: Ground) -> dict[str, Any]:
+    url = ground.server()
+    dues = due_of(shape, messages)
+    common = {"url": url, "shape": shape.name}
+    pusher = ground.worker("the pusher", {**common, "role": "push", "messages": messages})
+    pullers = [
+        ground.worker("a puller", {**common, "role": "pull", "queue": queue, "due": len(due)})
+        for queue, due in dues.items()
+    ]
+    try:
+        client: Any = redis.Redis.from_url(url)
+        before = server_cpu(client)
+        ground.begin([*pullers, pusher])
+        [pushed] = ground.answers([pusher], messages)
+        for puller in pullers:
+            puller.send({"pushed": True})
+        pulled = ground.answers(pullers, messages)
+        used = server_cpu(client) - before
+        waiting = [client.llen(queue) for queue in dues]
+    except redis.RedisError as error:
+        raise Trouble(f"Redis does not answer: {error}") from error
+    return fifo_figures(shape.name, list(dues.values()), pushed, pulled, waiting, used)
+
+
+def due_of(shape: Fifo, messages: int) -> dict[str, list[int]]:
+    """Return the queues of a shape, each with the numbers of its messages."""
+    found: dict[str, list[int]] = {f"queue:{n}": [] for n in range(shape.pullers)}
+    for number in range(messages):
+        found[queue_of(number, shape.pulled, shape.pullers)].append(number)
+    return found
+
+
+def fifo_figures(
+    name: str,
+    dues: Sequence[Sequence[int]],
+    pushed: dict[str, Any],
+    pulled: Sequence[dict[str, Any]],
+    waiting: Sequence[int],
+    server: float,
+) -> dict[str, Any]:
+    """Return the figures of a FIFO shape, from the reports of its workers.
+
+    `dues` and `waiting` have for each queue the numbers of its messages, and how many are left;
+    `server` is the CPU time of the server in seconds. Rates are messages a second since the pusher
+    began.
+    """
+    messages = sum(map(len, dues))
+    accounts = [
+        account(due, one["got"], left, 0)
+        for due, one, left in zip(dues, pulled, waiting, strict=True)
+    ]
+    started = pushed["from"]
+    cpu = {"push": pushed["cpu"], "pull": sum(one["cpu"] for one in pulled), "server": server}
+    return {
+        "series": name,
+        "kind": "fifo",
+        "messages": messages,
+        "pushed": messages * 1e9 / (pushed["to"] - started),
+        "pulled": messages * 1e9 / (max(one["to"] for one in pulled) - started),
+        "us": _per_message(cpu, messages),
+        "account": together(accounts),
+    }
+
+
+def _per_message(seconds: dict[str, float | None], messages: int) -> dict[str, float | None]:
+    """Return microseconds a message from seconds of all messages."""
+    return {
+        name: None if used is None else used * 1e6 / messages for name, used in seconds.items()
+    }

@@ -1,0 +1,66 @@
+"""What is compared, and the figures of 2016 and 2021."""
+
+from dataclasses import dataclass
+
+#: Messages of one take, and of one queue that is emptied by takes, as in 2016.
+TAKEN, FILLED = 50, 1000
+
+
+@dataclass(frozen=True)
+class Take:
+    """A way to take messages, TAKEN at a time."""
+
+    name: str
+    label: str
+    #: The URL of its server, which is started, or of its file.
+    server: str = "redis://"
+    #: Whether a message is acknowledged, so that it is not lost with who claimed it.
+    acknowledged: bool = False
+    #: ms of a take in 2016, on average.
+    past: float | None = None
+
+
+@dataclass(frozen=True)
+class Fifo:
+    """A pusher, and pullers with a queue for each; messages go to the queues in turn."""
+
+    name: str
+    label: str
+    pullers: int = 1
+    #: Messages of one round trip of the pusher.
+    pushed: int = 1
+    #: Messages that a puller asks for.
+    pulled: int = 1
+    #: Whether each push is followed by an LTRIM.
+    trims: bool = False
+    #: Messages a second in 2021: those of the pusher, and those of all pullers together.
+    past: tuple[float, float] | None = None
+
+
+TAKES = {
+    one.name: one
+    for one in (
+        Take("lpop", "LPOP, one by one", past=3.235),
+        Take("pipeline", "a pipeline of 50 LPOP", past=1.608),
+        Take("script", "script: LRANGE, LTRIM", past=0.860),
+        Take("lpop-count", "LPOP with a count"),
+        Take("lmpop", "LMPOP"),
+        Take("blmove", "BLMOVE and LREM, one by one", acknowledged=True),
+        Take("stream", "XREADGROUP, XACK and XDEL", acknowledged=True),
+        Take("store-redis", "the game's store in Redis", acknowledged=True),
+        Take("store-sqlite", "the game's store in sqlite", "sqlite:///", acknowledged=True),
+    )
+}
+
+FIFOS = {
+    one.name: one
+    for one in (
+        Fifo("1x1-ltrim", "1x1, push and LTRIM", trims=True, past=(2281.3, 2145.1)),
+        Fifo("1x1", "1x1, push alone", past=(4102.7, 2719.2)),
+        Fifo("1x5", "1x5", pullers=5, past=(3427.4, 4306.5)),
+        Fifo("1x1-by-5", "1x1, pushed by 5", pushed=5, past=(11041.4, 2665.8)),
+        Fifo("1x5-by-5", "1x5, pushed by 5", pullers=5, pushed=5, past=(9152.4, 9118.1)),
+        Fifo("1x1-by-50", "1x1, BLMPOP by 50", pushed=50, pulled=50),
+        Fifo("1x5-by-50", "1x5, BLMPOP by 50", pullers=5, pushed=50, pulled=50),
+    )
+}

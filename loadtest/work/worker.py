@@ -1,0 +1,203 @@
+"""A process of the benchmark: `python -m loadtest.work.worker CONFIGURATION`.
+
+It takes, pushes or pulls. It exchanges lines of JSON with its parent:
+
+    configuration {"role": "take", "url", "way", "repeat"}, or
+                  {"role": "push", "url", "shape", "messages"}, or
+                  {"role": "pull", "url", "shape", "queue", "due"}, all in one argument
+    parent        {"go": true} when all are ready, {"pushed": true} when the pusher has ended
+    worker        {"ready": true}, and then its report; or {"trouble": "a sentence"} instead of
+                  either, and exit status 1
+
+Times are nanoseconds of CLOCK_MONOTONIC, and CPU times seconds.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import redis
+
+from loadtest.kit.parent import Parent
+from loadtest.work.series import FIFOS, FILLED, TAKEN
+from loadtest.work.ways import WAYS, Way
+from stores import StoreError
+
+#: What a message has besides its number, so that as JSON it is 120 bytes long or little less.
+PADDING = "x" * 90
+
+#: Seconds that a puller waits for a message before it looks whether more can come.
+WAIT_S = 1
+
+clock = time.monotonic_ns
+
+Report = dict[str, Any]
+
+
+def message(number: int) -> bytes:
+    """Return a message as JSON."""
+    return json.dumps({"id": number, "body": PADDING}).encode()
+
+
+def number_of(body: bytes) -> int:
+    """Return the number of a message."""
+    number: int = json.loads(body)["id"]
+    return number
+
+
+def server_cpu(client: Any) -> float:
+    """Return the CPU seconds that a redis-server has used."""
+    found = client.info("cpu")
+    used: float = found["used_cpu_user"] + found["used_cpu_sys"]
+    return used
+
+
+class Meter:
+    """Adds up the CPU seconds of this process and of a redis-server, if there is one."""
+
+    def __init__(self, url: str) -> None:
+        self._server: Any = redis.Redis.from_url(url) if url.startswith("redis://") else None
+        self.client = 0.0
+        self.server = 0.0
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Count what is used while the block runs."""
+        server = self._of_server()
+        client = time.process_time()
+        yield
+        self.client += time.process_time() - client
+        self.server += self._of_server() - server
+
+    def _of_server(self) -> float:
+        return server_cpu(self._server) if self._server else 0.0
+
+    def forget(self) -> None:
+        """Begin again."""
+        self.client = self.server = 0.0
+
+    def report(self) -> dict[str, float | None]:
+        """Return the seconds of both."""
+        return {"client": self.client, "server": self.server if self._server else None}
+
+
+def take_all(way: Way, filled: int, most: int) -> tuple[list[int], list[int]]:
+    """Take what a queue was filled with; return the ns of each take, and the numbers that came.
+
+    A take ends when its messages are decoded and acknowledged.
+    """
+    times, got = [], []
+    for _ in range(filled // most):
+        begin = clock()
+        claimed, bodies = way.claim(most)
+        got += [number_of(body) for body in bodies]
+        way.done(claimed)
+        times.append(clock() - begin)
+    return times, got
+
+
+def take(config: dict[str, Any], parent: Parent) -> Report:
+    """Fill a queue and empty it by takes, `repeat` times after a first time that is not counted."""
+    way, meter = WAYS[config["way"]](config["url"]), Meter(config["url"])
+    begin(parent)
+    times: list[list[int]] = []
+    got: list[int] = []
+    for turn in range(config["repeat"] + 1):
+        way.put([message(turn * FILLED + n) for n in range(FILLED)])
+        with meter.running():
+            taken, came = take_all(way, FILLED, TAKEN)
+        times.append(taken)
+        got += came
+        if not turn:
+            meter.forget()
+    waiting, held = way.left()
+    return {
+        "times": times[1:], "got": got, "waiting": waiting, "held": held, "cpu": meter.report(),
+    }  # fmt: skip
+
+
+def push(config: dict[str, Any], parent: Parent) -> Report:
+    """Push messages to the queues of a shape, in turn, as fast as it can."""
+    client: Any = redis.Redis.from_url(config["url"])
+    client.ping()
+    shape, messages = FIFOS[config["shape"]], config["messages"]
+    begin(parent)
+    started, cpu = clock(), time.process_time()
+    for first in range(0, messages, shape.pushed):
+        numbers = range(first, min(first + shape.pushed, messages))
+        if shape.pulled > 1:
+            queue = queue_of(first, shape.pulled, shape.pullers)
+            client.rpush(queue, *(message(n) for n in numbers))
+        elif shape.pushed > 1:
+            pipeline = client.pipeline(transaction=False)
+            for n in numbers:
+                pipeline.rpush(queue_of(n, 1, shape.pullers), message(n))
+            pipeline.execute()
+        else:
+            queue = queue_of(first, 1, shape.pullers)
+            client.rpush(queue, message(first))
+            if shape.trims:
+                # It keeps as many as there are at all, so that none is lost.
+                client.ltrim(queue, -messages, -1)
+    return {"from": started, "to": clock(), "cpu": time.process_time() - cpu}
+
+
+def queue_of(number: int, together: int, queues: int) -> str:
+    """Return the queue of a message: so many of them go to each queue in turn."""
+    return f"queue:{number // together % queues}"
+
+
+def pull(config: dict[str, Any], parent: Parent) -> Report:
+    """Pull messages until all that are due were pulled, or no more can come."""
+    client: Any = redis.Redis.from_url(config["url"])
+    client.ping()
+    most, queue = FIFOS[config["shape"]].pulled, config["queue"]
+    got: list[int] = []
+    begin(parent)
+    last, cpu = clock(), time.process_time()
+    while len(got) < config["due"]:
+        if most > 1:
+            found = client.blmpop(WAIT_S, 1, queue, direction="LEFT", count=most)
+            bodies = found[1] if found else []
+        else:
+            found = client.blpop(queue, WAIT_S)
+            bodies = found[1:] if found else []
+        if not bodies:
+            if parent.poll() is not None:
+                break
+            continue
+        got += [number_of(body) for body in bodies]
+        last = clock()
+    return {"got": got, "to": last, "cpu": time.process_time() - cpu}
+
+
+def begin(parent: Parent) -> None:
+    """Say that this process is ready, and wait until all are."""
+    parent.send({"ready": True})
+    parent.wait(time.sleep)
+
+
+ROLES: dict[str, Callable[[dict[str, Any], Parent], Report]] = {
+    "take": take,
+    "push": push,
+    "pull": pull,
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Run a worker with the configuration in the only argument; return the exit status."""
+    config, parent = json.loads(arguments[0]), Parent()
+    try:
+        parent.send(ROLES[config["role"]](config, parent))
+    except (OSError, redis.RedisError, StoreError) as error:
+        parent.send({"trouble": str(error)})
+        return 1
+    parent.stay()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,14 @@
+"""Measure work queues, in Redis and in the game's stores; docs/work-queues.md explains it."""
+
+import sys
+from pathlib import Path
+
+if __name__ == "__main__":
+    # Instead of this folder, which Python puts there.
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+    from needs import packages
+
+    with packages("swarm"):
+        from loadtest.work.command import main
+
+    sys.exit(main())

@@ -1,0 +1,195 @@
+"""The benchmark of work queues, run as users run it, and its account."""
+
+import json
+import signal
+
+import pytest
+
+from loadtest.work.account import account, fault
+from loadtest.work.command import main
+from loadtest.work.measure import due_of, fifo_figures, take_figures
+from loadtest.work.series import FIFOS, FILLED, TAKEN, TAKES
+from loadtest.work.ways import WAYS, OneByOne
+from loadtest.work.worker import message, take_all
+from tests.brokers.redis_servers import running
+from tests.loadtest import watched
+from tests.loadtest.watched import PATIENCE, children_at_work
+
+load = pytest.mark.load
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "run.json"
+
+
+def measure(out, series, *more):
+    few = ["--repeat", "1", "--messages", "505"]
+    return main(["--series", series, *few, "--json", str(out), *more])
+
+
+def points_of(path):
+    run = json.loads(path.read_text())
+    return {point["series"]: point for point in run["points"]}, run["troubles"]
+
+
+@pytest.mark.parametrize(
+    ("got", "waiting", "held", "sentence"),
+    [
+        ([0, 1, 2, 3], 0, 0, ""),
+        ([0, 1, 3], 0, 0, "1 of 4 messages are missing"),
+        ([0, 1, 2, 3], 1, 0, "1 of 4 messages are too many"),
+        ([0, 1, 2, 2, 3], 0, 0, "1 messages came twice"),
+        ([0, 2, 1, 3], 0, 0, "1 messages came after a later one"),
+        ([0, 1, 2, 3, 9], 0, 0, "1 messages were never put"),
+        ([0, 1, 2], 1, 0, "1 messages were left waiting"),
+        ([0, 1, 2], 0, 1, "1 messages were never acknowledged"),
+    ],
+)
+def test_the_account_tells_each_fault(got, waiting, held, sentence):
+    assert fault(account(range(4), got, waiting, held)) == sentence
+
+
+class Loses(OneByOne):
+    def claim(self, most):
+        claimed, bodies = super().claim(most)
+        return claimed, bodies[1:]
+
+
+class Repeats(OneByOne):
+    def claim(self, most):
+        claimed, bodies = super().claim(most)
+        return claimed, [*bodies, bodies[-1]]
+
+
+class Swaps(OneByOne):
+    def claim(self, most):
+        claimed, bodies = super().claim(most)
+        return claimed, bodies[::-1]
+
+
+class Forgets(WAYS["blmove"]):
+    def done(self, claimed):
+        super().done(claimed[1:])
+
+
+class Leaves(OneByOne):
+    def claim(self, most):
+        return super().claim(most - 1)
+
+
+@load
+@pytest.mark.parametrize(
+    ("way", "sentence"),
+    [
+        (OneByOne, ""),
+        (Loses, "2 of 100 messages are missing"),
+        (Repeats, "2 messages came twice"),
+        (Swaps, "98 messages came after a later one"),
+        # What is held is also what came.
+        (Forgets, "2 of 100 messages are too many"),
+        (Leaves, "2 messages were left waiting"),
+    ],
+)
+def test_a_way_that_does_not_do_what_it_should_is_found(way, sentence):
+    with running() as server:
+        queue = way(f"redis://127.0.0.1:{server.port}")
+        queue.put([message(n) for n in range(100)])
+        times, got = take_all(queue, 100, 50)
+        waiting, held = queue.left()
+        queue.redis.close()
+    report = {"times": [times], "got": got, "waiting": waiting, "held": held}
+    point = take_figures("lpop", 100, {**report, "cpu": {"client": 0.1, "server": None}})
+    assert fault(point["account"]) == sentence
+    assert point["us"] == {"client": 1000.0, "server": None}
+    assert 0 < point["ms"]["least"] <= point["ms"]["median"]
+
+
+def test_a_fifo_queue_has_an_order_of_its_own():
+    dues = list(due_of(FIFOS["1x5-by-50"], 500).values())
+    assert [due[0] for due in dues] == [0, 50, 100, 150, 200]
+    assert sorted(sum(dues, [])) == list(range(500))
+    pushed = {"from": 0, "to": 10**9, "cpu": 0.5}
+
+    def found(gots):
+        pulled = [{"got": got, "to": 2 * 10**9, "cpu": 0.1} for got in gots]
+        return fifo_figures("1x5-by-50", dues, pushed, pulled, [0] * 5, 0.25)
+
+    point = found(dues)
+    assert (point["pushed"], point["pulled"]) == (500, 250)
+    assert point["us"] == {"push": 1000, "pull": 1000, "server": 500}
+    assert fault(point["account"]) == ""
+    # What another queue should have got is missing in its own.
+    assert "missing" in fault(found([dues[1], dues[0], *dues[2:]])["account"])
+    assert "after a later one" in fault(found([dues[0][::-1], *dues[1:]])["account"])
+
+
+@load
+def test_every_message_is_accounted_for_in_every_way_and_shape(out, capsys):
+    assert (measure(out, "all"), capsys.readouterr().err) == (0, "")
+    points, troubles = points_of(out)
+    assert list(points) == [*TAKES, *FIFOS] and not troubles
+    for name, point in points.items():
+        found = point["account"]
+        put = 505 if name in FIFOS else 2 * FILLED
+        assert (found["put"], found["done"], found["lost"]) == (put, put, 0)
+        # A server that is not there has used nothing.
+        assert (point["us"]["server"] is None) == (name == "store-sqlite")
+        assert all(us is None or us > 0 for us in point["us"].values())
+    for name in TAKES:
+        assert [len(turn) for turn in points[name]["takes"]] == [FILLED // TAKEN]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (["--series", "rpop"], "no series is called 'rpop': there are lpop, pipeline"),
+        (["--repeat", "0"], "'0' is not a whole number, 1 to 1000"),
+        (["--messages", "many"], "'many' is not a whole number, 1 to 10000000"),
+        (["--json", "/dev/null/x/run.json"], "nothing can be written to /dev/null/x"),
+    ],
+)
+def test_options_that_make_no_sense_are_told(wrong, sentence, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(wrong)
+    assert end.value.code == 2
+    assert sentence in capsys.readouterr().err
+
+
+@load
+def test_without_redis_the_rest_is_measured(out, capsys, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert measure(out, "lmpop,store-sqlite,1x1") == 1
+    points, troubles = points_of(out)
+    assert list(points) == ["store-sqlite"] and len(troubles) == 2
+    sentence = "redis-server is not installed (Debian: apt-get install redis-server)"
+    assert capsys.readouterr().err == f"lmpop: {sentence}.\n1x1: {sentence}.\n"
+
+
+def long_run(out, series):
+    options = ["--series", series, "--repeat", "1000", "--messages", "10000000"]
+    return watched.measuring(["loadtest/work_queues.py", *options, "--json", str(out)])
+
+
+@load
+@pytest.mark.parametrize(("series", "programs"), [("lpop", 2), ("1x1", 3)])
+def test_a_server_that_dies_while_it_is_measured_is_told(series, programs, out):
+    with long_run(out, series) as (process, seen):
+        seen += children_at_work(process, programs, busy=0.7)
+        seen[0].kill()
+        _, told = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1
+    sentence = "redis-server ended by signal 9"
+    assert told == f"{series}: {sentence}.\n"
+    assert points_of(out) == ({}, [{"series": series, "trouble": sentence}])
+
+
+@load
+def test_whoever_stops_it_gets_what_was_measured_and_leaves_no_process(out):
+    with long_run(out, "lpop") as (process, seen):
+        seen += children_at_work(process, 2, busy=0.7)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 128 + signal.SIGINT
+    assert told == "Stopped. What was measured is reported.\n"
+    assert points_of(out)[0] == {}

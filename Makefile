@@ -56,7 +56,11 @@ bench-floods: .venv/measurable
 bench-peers: .venv/measurable .venv-peers/installed $(NODE_PEERS)/node_modules/.package-lock.json
 	@$(BIN)/python -m loadtest.peers --report tests/output/peers --json tests/output/peers/run.json
 
-check: lint types
+check: .venv/testable $(JS)/node_modules/.package-lock.json
+	@$(MAKE) --no-print-directory --jobs 3 lint types in-process
+
+.PHONY: in-process
+in-process: .venv/testable
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not (process or browser or load)"
 
 test: .venv/testable

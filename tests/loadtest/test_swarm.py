@@ -109,7 +109,8 @@ def test_a_server_that_keeps_its_word_is_all_right(tmp_path):
 def test_in_a_crowd_newer_moves_take_the_place_of_older_ones_and_none_is_unaccounted_for(tmp_path):
     # More than one batch can carry, and faster than its square may publish.
     code, result = judged(
-        tmp_path, "--bots", "150", "--seconds", "3", "--scenario", "crowd", "--rate", "9"
+        tmp_path, "--bots", "150", "--seconds", "3", "--scenario", "crowd", "--rate", "9",
+        "--sample", "30",
     )
     verdict = result["verdict"]
     assert code == 0 and result["faults"] == [] and result["adds_up"]
@@ -315,7 +316,7 @@ def test_who_is_sent_away_comes_back_as_itself_to_the_next_server(tmp_path):
     assert 0 < found["away"][0] and all("1012" in why for why in found["why"])
 
 
-@pytest.mark.parametrize("broker", ["memory://", "redis://", "zeromq://", "redis://,redis://"])
+@pytest.mark.parametrize("broker", ["memory://", "zeromq://", "redis://,redis://"])
 def test_beside_a_process_that_takes_a_core_nothing_is_said_to_have_failed(broker):
     assert truth.outcome(truth.beside_a_busy_core(broker)) in ("all right", "not valid")
 

@@ -1,10 +1,12 @@
 """Real servers as child processes, and a TCP proxy that can cut and stall connections."""
 
+import json
 import resource
 import signal
 import socket
 import sys
 import threading
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -47,6 +49,14 @@ class ServerProcess(Program):
         """Return the body of the server's answer to a GET request."""
         with urllib.request.urlopen(self.url + path, timeout=PATIENCE) as answer:
             return answer.read()
+
+    def reasons(self) -> list[str]:
+        """Return why it is not ready; an empty list if it is."""
+        try:
+            return json.loads(self.get("readyz"))["reasons"]
+        except urllib.error.HTTPError as refused:
+            with refused:
+                return json.loads(refused.read())["reasons"]
 
     def kill(self) -> None:
         """End it as a crash would."""

@@ -5,6 +5,7 @@ import os
 import select
 import socket
 import time
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 import msgpack
@@ -165,3 +166,14 @@ class SocketClient:
                     self.offset = message[3] - int(time.monotonic() * 1000)
                 self.messages.append(message)
                 self.model.apply(message, self.now())
+
+
+def together(
+    clients: Iterable[SocketClient], condition: Callable[[], Any], seconds: float = PATIENCE
+) -> None:
+    """Let all clients receive until a condition is true: one that does not is lagging soon."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never came"
+        for client in clients:
+            client.pump(0.01)

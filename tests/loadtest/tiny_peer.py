@@ -1,14 +1,15 @@
 """A peer for tests, made of the standard library only: it sends every move to all players.
 
 It answers a join after its ping was answered, and writes frames in two pieces, cut anywhere.
-`--die-after N` ends it with an error after N moves; `--drop-every N` leaves out each Nth delivery.
-It prints its port when it listens.
+`--die-after N` ends it with an error after N moves; `--drop-every N` leaves out each Nth delivery;
+`--work MS` makes each move cost MS ms of CPU. It prints its port when it listens.
 """
 
 import argparse
 import asyncio
 import json
 import random
+import time
 
 players = []
 moves = sent = 0
@@ -60,6 +61,9 @@ async def talk(reader, writer):
             joins = True
             continue
         moves += 1
+        idle_from = time.process_time() + given.work / 1000
+        while time.process_time() < idle_from:
+            pass
         if moves == given.die_after:
             raise SystemExit("Error: too many moves")
         for other in players:
@@ -78,5 +82,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--die-after", type=int)
     parser.add_argument("--drop-every", type=int)
+    parser.add_argument("--work", type=float, default=0.0)
     given = parser.parse_args()
     asyncio.run(main())

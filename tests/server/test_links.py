@@ -2,7 +2,6 @@
 
 import json
 import socket
-import urllib.error
 from contextlib import ExitStack, contextmanager
 
 import msgpack
@@ -15,20 +14,11 @@ from server.squares.peers import DEAF, UNREADABLE
 from tests.brokers import redis_servers
 from tests.brokers.redis_servers import PASSWORD, QUOTED, eventually, running, running_cluster
 from tests.processes import ROOT, ServerProcess
-from tests.server.test_worlds import together
-from tests.socket_client import SocketClient
+from tests.socket_client import SocketClient, together
 
 pytestmark = pytest.mark.process
 
 NODES = Channels(WORLD, 2013, 16).nodes
-
-
-def reasons(server):
-    """Return why a server is not ready."""
-    try:
-        return json.loads(server.get("readyz"))["reasons"]
-    except urllib.error.HTTPError as refused:
-        return json.loads(refused.read())["reasons"]
 
 
 def stats(server):
@@ -55,7 +45,7 @@ def outage(url, broken, name):
     with ExitStack() as stack:
         servers = stack.enter_context(starting("--broker", url, count=2, SECRET_KEY="s"))
         for server in servers:
-            eventually(lambda server=server: reasons(server) == [], "never ready")
+            eventually(lambda server=server: server.reasons() == [], "never ready")
         clients = [SocketClient(server.port).hello("AB"[n]) for n, server in enumerate(servers)]
         for client in clients:
             stack.callback(client.close)
@@ -64,12 +54,12 @@ def outage(url, broken, name):
         broken.kill()
         together(clients, lambda: not any(client.model.linked for client in clients))
         for server in servers:
-            [why] = reasons(server)
+            [why] = server.reasons()
             assert why.startswith(f"no link to {name}: ")
         broken.start()
-        together(clients, lambda: all(client.model.linked for client in clients), 20)
+        together(clients, lambda: all(client.model.linked for client in clients))
         for server in servers:
-            eventually(lambda server=server: reasons(server) == [], "never ready again")
+            eventually(lambda server=server: server.reasons() == [], "never ready again")
 
 
 def test_a_dead_member_of_a_ring_is_told_by_name_and_a_banner():
@@ -115,17 +105,17 @@ def test_workers_meet_over_a_hosts_redis(addon, values):
     environment, _ = addon
     assert values["WEB_CONCURRENCY"] == "2"
     with starting(SECRET_KEY="generated", **values, **environment) as [server]:
-        eventually(lambda: reasons(server) == [] and stats(server)["nodes"] == 2, "cut apart")
+        eventually(lambda: server.reasons() == [] and stats(server)["nodes"] == 2, "cut apart")
         assert stats(server)["broker"]["errors"] == 0
 
 
 def test_a_hosts_redis_that_does_not_work_is_told_from_the_first_moment(addon):
     environment, port = addon
     with starting(**environment) as [server]:
-        assert DEAF in reasons(server)
+        assert DEAF in server.reasons()
         told = f"no link to redis localhost:{port}: "
-        eventually(lambda: any(why.startswith(told) for why in reasons(server)), "untold")
-        assert any("set BROKER_TLS to 'unverified'" in why for why in reasons(server))
+        eventually(lambda: any(why.startswith(told) for why in server.reasons()), "untold")
+        assert any("set BROKER_TLS to 'unverified'" in why for why in server.reasons())
         assert PASSWORD not in server.errors() and QUOTED not in server.errors()
         client = SocketClient(server.port).hello("A")
         together([client], lambda: not client.model.linked)
@@ -136,7 +126,7 @@ def test_the_certificate_itself_may_be_named(addon):
     environment, _ = addon
     certificate = str(redis_servers.certify()[1])
     with starting(BROKER_TLS=certificate, **environment) as [server]:
-        eventually(lambda: reasons(server) == [], "never ready")
+        eventually(lambda: server.reasons() == [], "never ready")
 
 
 def test_a_wrong_password_is_told_to_who_asks_whether_the_server_is_ready():
@@ -144,8 +134,8 @@ def test_a_wrong_password_is_told_to_who_asks_whether_the_server_is_ready():
         url = f"redis://:wrong@127.0.0.1:{redis.port}"
         with starting("--broker", url) as [server]:
             told = f"no link to redis 127.0.0.1:{redis.port}: WRONGPASS"
-            eventually(lambda: any(why.startswith(told) for why in reasons(server)), "untold")
-            assert "wrong" not in " ".join(reasons(server))
+            eventually(lambda: any(why.startswith(told) for why in server.reasons()), "untold")
+            assert "wrong" not in " ".join(server.reasons())
 
 
 # Others on the same broker.
@@ -164,10 +154,10 @@ def url_of(redis):
 @pytest.mark.parametrize("other", [{"SECRET_KEY": "another"}, {}], ids=["another key", "no key"])
 def test_a_server_with_another_key_is_incompatible(redis, other):
     with starting("--broker", url_of(redis), SECRET_KEY="one") as [server]:
-        eventually(lambda: reasons(server) == [], "never ready")
+        eventually(lambda: server.reasons() == [], "never ready")
         with starting("--broker", url_of(redis), **other) as [stray]:
-            eventually(lambda: reasons(stray) == [UNREADABLE], "unnoticed")
-            assert reasons(server) == []
+            eventually(lambda: stray.reasons() == [UNREADABLE], "unnoticed")
+            assert server.reasons() == []
             assert stats(server)["nodes"] == stats(stray)["nodes"] == 1
         assert "another server has another key or none" in server.errors()
 
@@ -181,7 +171,7 @@ def test_workers_of_servers_without_a_key_hear_each_other(redis):
 def test_who_has_no_key_can_forge_nothing(redis):
     with starting("--broker", url_of(redis), count=2, SECRET_KEY="one") as servers:
         for server in servers:
-            eventually(lambda server=server: reasons(server) == [], "never ready")
+            eventually(lambda server=server: server.reasons() == [], "never ready")
         client = SocketClient(servers[0].port).hello("A")
         forged = [
             msgpack.packb([35, 77, client.model.id, None]),
@@ -194,7 +184,7 @@ def test_who_has_no_key_can_forge_nothing(redis):
         client.walk(1, 0)
         client.until(lambda: client.model.players[client.model.id].ack == 1)
         assert client.closed is None
-        assert [reasons(server) for server in servers] == [[], []]
+        assert [server.reasons() for server in servers] == [[], []]
         client.close(1000)
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.brokers import redis_servers, zeromq_forwarders
 from tests.brokers.test_contract import BACKENDS
 from tests.processes import ROOT, ServerProcess
-from tests.socket_client import PATIENCE, SocketClient
+from tests.socket_client import SocketClient, together
 from world.track import UNIT
 
 pytestmark = pytest.mark.process
@@ -57,15 +57,6 @@ def pair(servers):
     """A player on each of the two servers, who know each other."""
     with meeting(*servers) as clients:
         yield clients
-
-
-def together(clients, condition, seconds=PATIENCE):
-    """Let all clients take what comes until something is so."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came"
-        for client in clients:
-            client.pump(0.01)
 
 
 def test_players_of_two_servers_see_each_other_walk_cross_talk_and_leave(pair):

@@ -64,8 +64,8 @@ def believe_nobody_again(monkeypatch):
     monkeypatch.setattr(Takeovers, "_outlive", lambda self, id, seq: None)
 
 
-#: Each fault, and a seed from which on a world that shows it is soon found and shrunk: to find and to
-#: shrink the first of all may take a minute.
+#: Each fault, and a seed from which on a world that shows it is soon found and shrunk: to find and
+#: to shrink the first of all may take a minute.
 FAULTS = [(forget_partings, 224), (let_go_for_nothing, 595), (believe_nobody_again, 12)]
 
 

@@ -1,4 +1,5 @@
-"""Who hears what: the squares that this node hears and publishes in, and the other nodes.
+"""The squares that this node is subscribed to, what it publishes in them, and the other nodes.
 
-It knows players as the world does, and no clients: only screens that hold squares.
+This package knows players as `world/` describes them. It knows no clients, only screens that hold
+squares.
 """

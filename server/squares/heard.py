@@ -1,9 +1,9 @@
-"""One square that this node hears: a replica of it, kept by what the broker brings.
+"""A square that this node is subscribed to, with its replica, which follows what the broker brings.
 
-What it holds of other nodes is as good as the broker: whatever may be missing is asked for by a
-sync request, and answered with the full state of what a node has there. A change of the replica by
-anything but a batch that goes to the screens too is shown to them as a snapshot. It never decides
-who is alive: peers.py does.
+The broker may lose messages. When something of another node may be missing, the square publishes a
+sync request, and the other nodes answer with their full states. A batch changes the replica and is
+passed on to the screens. After any other change of the replica the screens get a snapshot. This
+module never decides which nodes are alive: peers.py does.
 """
 
 import random
@@ -23,37 +23,41 @@ from server.websocket.frames import frame
 from world.events import Departed, EnterEvent, Event, GoneEvent, LeaveEvent, Replica
 from world.grid import Square
 
-#: A sync request is repeated after so many ms, twice as many each time up to the latter, until it
-#: is heard.
+#: A sync request that has not come back from the broker is repeated after AGAIN ms. The pause
+#: doubles each time, up to AGAIN_MOST ms.
 AGAIN, AGAIN_MOST = 100, 2000
 
-#: Own batches that do not come back within so many ms are taken as if they had.
+#: An own batch that has not come back from the broker after so many ms is applied all the same.
 ECHO_WITHIN = 250
 
-#: A node tells its full state of a square at most once in so many ms.
+#: A node publishes its full state of a square at most once in so many ms. For the same time after a
+#: sync request it does not ask again for what was lost in the square.
 FULL_STATE_EVERY = 200
 
 
 class PlayerNews(Protocol):
-    """What is to know which players other nodes tell of."""
+    """The part of the node that must know what other nodes publish about players."""
 
     def entered(self, node: int, square: Square, id: int, seq: int) -> None:
-        """Another node tells of a player that came into a square, or is there."""
+        """`node`, another node, has published that a player has come into a square or is in it."""
 
     def parted(self, id: int, seq: int) -> None:
-        """Another node tells of a player that went from a square."""
+        """Another node has published that a player left a square."""
 
     def ignored(self, id: int, seq: int) -> None:
-        """Another node tells of a player with a seq that is not believed: `seq`, which is as high,
-        was told of it by a node where it is no more."""
+        """Another node has published an enter of a player whose seq is too low to be believed.
+
+        `seq` is at least as high. It is known from when the player was removed, or from a node that
+        is dead or stops.
+        """
 
 
 class Surroundings:
-    """What the squares of one node have in common.
+    """What all HeardSquares of one node share.
 
-    At the end of the turn `show` is called: it shows the squares of `changed` anew, and after all
-    of these the squares of `again`, some of them for the second time. `due` holds what squares are
-    to do later, as (square, method).
+    `span` is the length of a square's side in units. `show` is called at the end of a turn of the
+    event loop in which there was something to show. It shows the squares in `changed`, and after
+    them those in `again`; some squares are in both, and are then shown twice.
     """
 
     def __init__(
@@ -70,21 +74,27 @@ class Surroundings:
         self.news: PlayerNews
         self.changed: set[Square] = set()
         self.again: set[Square] = set()
-        #: All squares that are heard.
+        #: All squares that this node is subscribed to.
         self.squares: dict[Square, HeardSquare] = {}
         self._show = show
+        #: The seqs of players that were removed not long ago, in whichever square.
         self.departed = Departed()
+        #: What squares have to do later: the keys are (HeardSquare, method), the method gets `due`.
         self.due = Agenda(loop, lambda key, due: key[1](key[0], due))
 
     def show_anew(self, square: Square) -> None:
-        """Show a square anew at the end of this turn, with all others that are to be."""
+        """Send a square's snapshot to its screens at the end of this turn, together with others."""
         if not (self.changed or self.again):
             self.loop.soon(self._show)
         self.changed.add(square)
 
     def show_again(self, ids: list[int], besides: Square) -> None:
-        """Show the other squares in which any of these players are, after all that are to be shown
-        anew: only when a client knows them nowhere else does it believe what has lower seqs."""
+        """Show all squares but `besides` that have any of these players, after the squares of
+        `changed`.
+
+        A client believes an entry with a lower seq only once it knows the player in no square. So
+        the squares that lost the player must be shown first, and these after them.
+        """
         for square, heard in self.squares.items():
             known = heard.replica.players
             if square != besides and heard.ready and any(id in known for id in ids):
@@ -93,13 +103,7 @@ class Surroundings:
 
 
 class HeardSquare:
-    """See the module.
-
-    `needs` counts who needs it: one for all screens that hold it, and one for each own player that
-    is there. `numbers` has, for each node, the number of the last batch up to which nothing is
-    missing; `gaps` the nodes of which something is. `live` is set once the own sync request has
-    come back: what is published from then on is heard. `ready` is set once screens may see it.
-    """
+    """See the module. Times are node time in ms; in messages they are the sending node's."""
 
     __slots__ = (
         "square", "channel", "needs", "replica", "numbers", "gaps", "live", "ready", "_around",
@@ -110,32 +114,38 @@ class HeardSquare:
     def __init__(self, square: Square, channel: str, around: Surroundings) -> None:
         self.square = square
         self.channel = channel
+        #: How many need it: one for all screens that hold it, and one for each own player in it.
         self.needs = 0
         self.replica = Replica(square, around.span, around.departed)
+        #: Node -> the number of its last batch or full state here up to which nothing is missing.
         self.numbers: dict[int, int] = {}
+        #: The nodes of which something may be missing that was not asked for yet.
         self.gaps: set[int] = set()
+        #: `live`: the own sync request has come back, so that what is published from now on is
+        #: received. `ready`: screens may see the square.
         self.live = self.ready = False
         self._around = around
-        #: The frame that tells all of it, until something changes.
+        #: The frame of the square's snapshot, or None if the replica has changed since it was made.
         self._snapshot: bytes | None = None
+        #: The nonce of the last sync request, by which it is known when it comes back.
         self._nonce = 0
-        #: When the last sync request was begun, and for how long the next one waits.
+        #: When the last sync request was begun, and the ms until it is repeated.
         self._requested = 0
         self._wait = AGAIN
         #: When the own full state was published last.
         self._published = 0
-        #: The nodes whose full state is awaited before it is ready.
+        #: The nodes whose full states the square waits for before it is ready.
         self._awaited: set[int] = set()
-        #: Own batches that have not come back.
+        #: Own batches that have not come back from the broker, the oldest first.
         self._unheard: deque[OwnBatch] = deque()
         #: Pages of full states that are not complete: node -> (number, page -> entries).
         self._pages: dict[int, tuple[int, dict[int, list[EnterEvent]]]] = {}
-        #: Heartbeats running that said something else than is known here: node -> how many.
+        #: Node -> how many of its heartbeats in a row differed from what is known here.
         self._suspects: dict[int, int] = {}
         self._enter_own()
 
     def end(self) -> None:
-        """It is not heard any more: nothing of it is due."""
+        """Cancel everything that is due, because the node is not subscribed any more."""
         for act in _ACTS:
             self._around.due.drop((self, act))
 
@@ -143,7 +153,7 @@ class HeardSquare:
         self._around.due.put((self, act), due)
 
     def _enter_own(self) -> None:
-        """Take in the players that this node has here."""
+        """Apply the enters of this node's own players here to the replica."""
         around = self._around
         if self.square in around.outbox.present:
             now = around.loop.now()
@@ -153,7 +163,7 @@ class HeardSquare:
     # What screens see.
 
     def snapshot(self) -> bytes:
-        """Return the frame that tells all of it, once it is ready."""
+        """Return the WebSocket frame of the square's snapshot. Call it only once `ready` is set."""
         if self._snapshot is None:
             now = self._around.loop.now()
             players = self.replica.snapshot(now) if self.replica.players else []
@@ -161,16 +171,17 @@ class HeardSquare:
         return self._snapshot
 
     def _show(self) -> None:
-        """Show it anew to all who hold it, once it may be seen."""
+        """Note that the replica has changed, and show it to screens if it is ready."""
         self._snapshot = None
         if self.ready:
             self._around.show_anew(self.square)
 
     def _go_without(self, gone: list[int], node: int) -> None:
-        """A node has some players no more, of which it did not tell that they went.
+        """Repair what may be wrong after players of a node were removed without a leave or gone.
 
-        Another node or this one may have told of one of them, here or elsewhere, and was not
-        believed: by this node, or by clients, who know a player in one square only.
+        `gone` are their ids. Another node, or this one, may have published an enter of one of them,
+        here or in another square. It may not have been believed then: by this node, because the
+        player was known here, or by clients, because a client knows a player in one square only.
         """
         self._enter_own()
         for other in self._around.peers.peers.keys() - {node}:
@@ -183,14 +194,15 @@ class HeardSquare:
             self.get_ready()
 
     def get_ready(self) -> None:
-        """Let screens see it from now on."""
+        """Let screens see the square from now on."""
         self.ready = True
         self._show()
 
     # Sync requests and full states.
 
     def request_sync(self) -> None:
-        """Ask the other nodes for their full state here, until the own request is heard."""
+        """Ask the other nodes for their full states here, again and again until the request has
+        come back from the broker."""
         self.gaps.clear()
         self.live = False
         self._requested = self._around.loop.now()
@@ -213,12 +225,13 @@ class HeardSquare:
             self._wait = AGAIN
             around.due.drop((self, HeardSquare._send_request))
             self._awaited = around.peers.listed(self.square) if around.peers.peers else set()
-            # Others may have begun to hear the square while this node could not hear them ask.
+            # Another node may have asked while this node was not subscribed yet.
             self._publish_full_state()
             self._check_ready()
 
     def _publish_full_state(self) -> None:
-        """Publish the own full state, if there is any, but not too often."""
+        """Publish the own full state, if this node has players here: now, or FULL_STATE_EVERY ms
+        after the last time."""
         if self.square in self._around.outbox.present:
             due = self._published + FULL_STATE_EVERY
             if due <= self._around.loop.now():
@@ -242,7 +255,8 @@ class HeardSquare:
         around.loop.stats["full_states"] += 1
 
     def ask(self, node: int) -> None:
-        """Something of a node is missing: ask for all there is, but not too often."""
+        """Note that something of a node is missing, and publish a sync request for it: now, or
+        FULL_STATE_EVERY ms after the last one."""
         self.gaps.add(node)
         self._later(HeardSquare._ask_now, self._requested + FULL_STATE_EVERY)
 
@@ -250,21 +264,22 @@ class HeardSquare:
         if self.gaps and self.live:
             self.request_sync()
 
-    # What is heard.
+    # What is received.
 
     def receive(self, payload: bytes) -> None:
-        """Take in what came on its channel. Raises Malformed."""
+        """Apply a message that came on the square's channel. Raises Malformed."""
         if self._unheard and payload == self._unheard[0].payload:
-            # The usual echo of an own batch: nothing in it is news.
+            # This is the usual case of an own batch: it is as it was published, so it need not be
+            # read.
             self._count_own(self._unheard[0].number)
             return
         kind, *fields = peer_protocol.read(payload)
         if (fields[0], fields[1]) != self.square:
-            raise Malformed("a message of another square")
+            raise Malformed("a message for another square")
         if kind == protocol.BATCH:
             _, _, node, previous, number, sent, replaced, events = fields
             if node == self._around.node:
-                # One before it was lost, or there are two of it.
+                # An own batch before it was lost, or it came too late, or twice.
                 self._count_own(number)
             else:
                 self._batch(node, previous, number, sent, replaced, events, payload)
@@ -284,14 +299,16 @@ class HeardSquare:
         if number <= known:
             return
         events = peer_protocol.read_events(said)
-        told, sent = sent, sent + around.peers.offset(node, sent)
+        sent_there, sent = sent, sent + around.peers.offset(node, sent)
         if old := self._pass_on(node, events, now):
-            # Clients hear fewer squares and may not know better: they would keep a ghost.
+            # Clients hold fewer squares, so they may not know that the player was removed since:
+            # they would believe the old enter, and show a player who is not there.
             payload = protocol.batch(
-                self.square, node, previous, number, told, replaced,
+                self.square, node, previous, number, sent_there, replaced,
                 [event for event in events if event not in old],
             )  # fmt: skip
-        # A first batch says that its node had nobody here before: whoever is believed to be is not.
+        # With 0 as `previous` the node had no player here before this batch, so players of that
+        # node that are known here and not in the batch are gone.
         gone = self.replica.drop(node, {event.id for event in events}) if previous == 0 else []
         self.replica.apply(node, sent, events, now)
         self._snapshot = None
@@ -310,7 +327,8 @@ class HeardSquare:
         if number < self.numbers.get(node, 0):
             return
         entries = peer_protocol.read_entries(said)
-        # First of all, for what is kept of a node goes when it is found to be dead.
+        # This must come before pages are kept: it makes the node known to Peers, and what squares
+        # keep of a node is removed only when a node that Peers knew is dead.
         sent += self._around.peers.offset(node, sent)
         begun, parts = self._pages.get(node, (0, {}))
         if begun != number:
@@ -333,8 +351,10 @@ class HeardSquare:
         self._check_ready()
 
     def _pass_on(self, node: int, events: Sequence[Event], now: int) -> list[Event]:
-        """Tell who came and went to whom it concerns, before the events are taken in; return the
-        enters that are older than how a player left."""
+        """Report to `news` which players entered, left or are gone, before the events are applied.
+
+        Returns the enters whose seqs are not higher than that with which their player was removed.
+        """
         around = self._around
         old: list[Event] = []
         for event in events:
@@ -346,27 +366,28 @@ class HeardSquare:
                 if seq <= departed:
                     old.append(event)
                 if known is None:
-                    told = departed
+                    last_seq = departed
                 elif known.node not in (node, around.node) and not around.peers.lives(known.node):
-                    told = known.seq
+                    last_seq = known.seq
                 else:
                     continue
-                if seq <= told:
-                    around.news.ignored(id, told)
+                if seq <= last_seq:
+                    around.news.ignored(id, last_seq)
             elif isinstance(event, LeaveEvent | GoneEvent):
                 around.news.parted(event.id, event.seq)
         return old
 
     def _complete(self, node: int, number: int) -> None:
-        """Nothing of a node is missing up to a number."""
+        """Note that nothing of a node is missing up to a number."""
         self.numbers[node] = number
         self.gaps.discard(node)
         self._suspects.pop(node, None)
 
-    # Own batches, which count when they come back, or when they do not.
+    # Own batches: they are applied when they come back, and also if they do not.
 
     def published(self, batch: OwnBatch, taken: bool) -> None:
-        """A batch of this node was published, or with `taken` False refused by the broker."""
+        """Expect an own batch back from the broker. If `taken` is False the broker has refused it,
+        and it is applied at once."""
         self._unheard.append(batch)
         if not taken:
             self._count_own(batch.number)
@@ -379,7 +400,11 @@ class HeardSquare:
             self._count_own(self._unheard[0].number)
 
     def _count_own(self, number: int) -> None:
-        """Take in own batches up to a number: on one channel none comes after a later one."""
+        """Apply all own batches up to a number, and pass them on to screens.
+
+        Messages of one channel arrive in order. So an earlier batch that has not come back by now
+        was lost, or refused.
+        """
         around, now, unheard = self._around, self._around.loop.now(), self._unheard
         while unheard and unheard[0].number <= number:
             batch = unheard.popleft()
@@ -391,16 +416,16 @@ class HeardSquare:
         else:
             around.due.drop((self, HeardSquare._echo_overdue))
 
-    # What is lost.
+    # What other nodes no longer have.
 
     def drop(self, node: int) -> None:
-        """A node is dead: so are its players here."""
+        """Remove the players of a node that is dead."""
         self._forget_node(node)
         self._remove_all(node)
         self._check_ready()
 
     def _remove_all(self, node: int) -> None:
-        """Remove a node's players, of which it said nothing itself."""
+        """Remove a node's players, though it has published no leave or gone of them."""
         if gone := self.replica.drop(node):
             self._go_without(gone, node)
 
@@ -412,11 +437,11 @@ class HeardSquare:
         self._awaited.discard(node)
 
     def compare(self, node: int, number: int | None) -> None:
-        """Compare the number that a node's heartbeat lists here, None where it does not list the
-        square, with what is known.
+        """Compare the number that a node's heartbeat lists for this square with what is known here.
 
-        What differs twice running is not under way, but lost: it is asked for; and who is in a
-        square that the node does not list is removed.
+        `number` is None if the heartbeat does not list the square: the node has no players in it.
+        A difference in one heartbeat may be a batch that is still under way. After two in a row the
+        batch was lost: the node is asked for its full state, or its players are removed.
         """
         if number is None:
             wrong = self.replica.hosts(node)
@@ -437,7 +462,7 @@ class HeardSquare:
         self._around.loop.stats["repairs"] += 1
 
 
-#: All that a square may have to do later.
+#: All methods that may be due for a square.
 _ACTS = (
     HeardSquare._send_request, HeardSquare._publish_now, HeardSquare._ask_now,
     HeardSquare._echo_overdue,

@@ -1,8 +1,9 @@
-"""The screens of this process by the squares they hold, and the flush that writes to them.
+"""The screens of this node, grouped by the squares that they hold, and the flush that writes to
+them.
 
-What arrives for a square is kept until the next flush, joined once for all screens that hold the
-same squares, and written to each with one call. No screen has a queue of its own. It never looks
-inside a batch.
+The hub keeps the batches that arrive for a square until the next flush. A flush joins them once for
+all screens that hold the same squares, and writes to each screen with one call. No screen has a
+queue of its own. The hub never looks inside a batch.
 """
 
 from collections.abc import Callable, Iterable
@@ -14,17 +15,19 @@ from server.messages.protocol import Refused
 from server.websocket.frames import frame
 from world.grid import Rect, Square
 
-#: From a flush that took c ms to the next one it is at least PAUSE x c, up to CALM ms: a quiet node
-#: answers at once, and a busy one spends its time on few large writes instead of many small ones.
+#: After a flush that took c ms, the next one comes PAUSE x c ms later at the earliest, but no pause
+#: is made longer than CALM ms for it. A quiet node therefore flushes at once, and a busy one spends
+#: its time on few large writes instead of many small ones.
 PAUSE, CALM = 20, 32
 
-#: On a node with so much to write that CALM leaves little time for anything else it is BUSY x c, up
-#: to LONGEST ms: a quarter of its time goes into flushes.
+#: If flushes take so long that CALM would leave little time for anything else, the pause is BUSY x
+#: c ms, up to LONGEST ms: a quarter of the node's time goes into flushes.
 BUSY, LONGEST = 4, 150
 
 
 class Screen(Protocol):
-    """What holds squares: a client, as its node sees it. Times are node time in ms."""
+    """A client, as the hub and the residents know it: it holds squares and is shown what happens in
+    them. Times are node time in ms."""
 
     @property
     def address(self) -> str:
@@ -32,35 +35,40 @@ class Screen(Protocol):
 
     @property
     def last_heard(self) -> int:
-        """When the client gave its last sign of life."""
+        """The time at which the client gave its last sign of life."""
 
     def ping(self) -> None:
         """Ask the client for a sign of life."""
 
     def hold(self, before: Rect | None, rect: Rect) -> None:
-        """It holds the squares of `rect` from now on, instead of those of `before`."""
+        """Show that the client holds the squares of `rect` from now on, instead of those of
+        `before` (None: of none)."""
 
     def show(self, squares: Iterable[Square]) -> None:
-        """Show all there is in some of its squares, for the first time or anew."""
+        """Show snapshots of some of its squares, for the first time or anew."""
 
     def flush(self, data: bytes, number: int, now: int) -> None:
-        """Show what has happened in its squares: the frames of flush `number`."""
+        """Show what has happened in its squares: `data` are the WebSocket frames of flush `number`,
+        written at the time `now`."""
 
     def tell_clocks(self) -> None:
-        """The clocks of other nodes are known, or known better."""
+        """Tell the client how the clocks of other nodes differ, because that has changed."""
 
     def tell_link(self) -> None:
-        """This node hears the others no more, or again."""
+        """Tell the client whether this node is linked to the others, because that has changed."""
 
     def give_up(self) -> None:
-        """Its player goes on elsewhere."""
+        """End this screen, because its player goes on at another connection or node."""
 
     def refuse(self, refused: Refused) -> None:
-        """Tell the client why it is not obeyed, and send it away where that is the end of it."""
+        """Tell the client why it is not obeyed, and close its connection if the refusal says so."""
 
 
 class Group:
-    """The screens that hold exactly the squares of `rect`."""
+    """The screens that hold exactly the squares of `rect`.
+
+    `frames` is empty except during a flush: then it collects what is written to all of them.
+    """
 
     __slots__ = ("rect", "screens", "frames")
 
@@ -71,31 +79,40 @@ class Group:
 
 
 class Hub:
-    """See the module. `before_flush` is called before each flush: what screens are to be shown
-    first, so that none is told what happened in a square that it was not shown."""
+    """See the module.
+
+    `before_flush` is called before each flush. It sends the snapshots of changed squares that are
+    still to be sent, so that they come before the batches.
+    """
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
         self.stats = loop.stats
         self.before_flush: Callable[[], None] = lambda: None
         self._groups: dict[Rect, Group] = {}
+        #: Square -> the groups that hold it; squares that no screen holds are left out.
         self._holding: dict[Square, set[Group]] = {}
+        #: Square -> the frames of the batches that have arrived since the last flush.
         self._arrived: dict[Square, list[bytes]] = {}
         self._alarm = loop.alarm(self.flush)
+        #: Whether a flush is planned.
         self._waiting = False
-        #: Screens that hold anything: those of all who are in play.
+        #: How many screens hold squares: those of all players with a connection.
         self.screens_holding = 0
-        #: No flush is written before this node time.
+        #: The earliest node time, in ms, of the next flush.
         self.not_before = 0
+        #: The number of the last flush.
         self.number = 0
+        #: ms from the last flush to the next one, at least.
         self.interval = 0.0
 
     def move(
         self, screen: Screen, before: Rect | None, after: Rect | None
     ) -> tuple[list[Square], list[Square]]:
-        """Note that a screen now holds other squares.
+        """Note that a screen holds the squares of `after` instead of those of `before` (None: of
+        none).
 
-        Returns the squares that it alone holds now, and those that nobody holds any more.
+        Returns the squares that no screen held until now, and those that none holds any more.
         """
         self.screens_holding += (after is not None) - (before is not None)
         first: list[Square] = []
@@ -126,7 +143,7 @@ class Hub:
         return first, last
 
     def screens(self, squares: Iterable[Square]) -> dict[Screen, list[Square]]:
-        """Return the screens that hold any of some squares, each with those that it holds."""
+        """Return each screen that holds any of these squares, with the ones that it holds."""
         found: dict[Screen, list[Square]] = {}
         for square in squares:
             for group in self._holding.get(square, ()):
@@ -135,7 +152,8 @@ class Hub:
         return found
 
     def deliver(self, square: Square, payload: bytes) -> None:
-        """Take a batch for all who hold a square; it goes out with the next flush."""
+        """Keep a batch, as it was published, for the screens that hold a square, until the next
+        flush."""
         if square not in self._holding:
             return
         frames = self._arrived.get(square)
@@ -152,8 +170,8 @@ class Hub:
                 self._alarm.set(self.not_before)
 
     def flush(self) -> None:
-        """Write all that has arrived: once per screen, the same bytes to all of a group."""
-        # Whatever fails in it, what has arrived is written.
+        """Write everything that has arrived: once per screen, the same bytes to a whole group."""
+        # It is guarded so that the batches are written even if it fails.
         self._loop.guarded(self.before_flush)
         started = self._loop.seconds()
         arrived, self._arrived = self._arrived, {}
@@ -173,7 +191,7 @@ class Hub:
             data = b"".join(group.frames)
             group.frames = []
             writes += len(group.screens)
-            # A copy: a write may find the connection dead, and its screen leaves the group.
+            # This is a copy, since a write may find a connection dead: its screen leaves the group.
             for screen in tuple(group.screens):
                 try:
                     screen.flush(data, number, now)

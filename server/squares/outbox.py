@@ -1,8 +1,9 @@
-"""What this node tells of its players: who is in which square, and a batch for each, paced.
+"""What this node publishes about its players: which of them is in which square, and the batches.
 
-On a quiet node a batch goes out at the end of the loop's turn. On a busy one it waits until just
-before the hub's next flush, for it could not get to clients earlier anyway: one batch then tells
-what many would. A crowd's square waits longer. It moves nobody, and never looks into a batch.
+On a quiet node a batch is published at the end of the event loop's turn. On a busy node it waits
+until just before the hub's next flush: it could not reach clients earlier anyway, and one batch
+then takes the place of many. A batch in a crowded square waits longer. This module never moves a
+player, and reads no batches of other nodes.
 """
 
 from collections.abc import Callable
@@ -16,21 +17,27 @@ from server.squares.hub import Hub
 from world.events import Batch, Corner, Entry, Event, Player
 from world.grid import Square
 
-#: Events in one batch: 120 x 494 bytes, the longest sayings, still fit a broker's payload.
+#: The most events in one batch. The longest chat messages, 494 bytes each, still fit a broker's
+#: payload in this number.
 BATCH_LIMIT = 120
 
-#: A square whose batch had n events rests for n ms, up to REST_MOST: a thousand events a second are
-#: what everybody who holds it must take, and newer tracks then replace older ones in its batch.
+#: After a batch of n events in a square, the next one there waits for n ms, at most REST_MOST ms. A
+#: node thus publishes some thousand events a second in one square, which all clients that hold it
+#: must read. In a waiting batch newer tracks replace older ones.
 REST_MOST = 250
 
-#: What is published an interval's LEAD_SHARE-th part before a flush, or LEAD ms, is back from the
-#: broker in time for it. Later than that, and it would lie there until the next one.
+#: A batch is published so long before the hub's next flush that it is back from the broker in time:
+#: 1 / LEAD_SHARE of the interval between flushes, or LEAD ms if that is more. If it came back after
+#: the flush, it would wait for the one after.
 LEAD_SHARE, LEAD = 6, 3
 
 
 class OwnBatch(NamedTuple):
-    """A batch of this node: its number, when it was published and begun (node time in ms), and what
-    it tells."""
+    """A batch that this node has published.
+
+    `published` and `sent` are the node times in ms at which it was published and begun; ages in
+    `events` count from `sent`. `payload` is the whole message.
+    """
 
     number: int
     published: int
@@ -40,8 +47,11 @@ class OwnBatch(NamedTuple):
 
 
 class Outbox:
-    """See the module. `on_published` is told of each batch: its square, and whether the broker took
-    it."""
+    """See the module.
+
+    `span` is the length of a square's side in units. `on_published` is called with the square of
+    each batch that is published, the batch, and whether the broker accepted it.
+    """
 
     def __init__(
         self, node: int, span: int, channels: Channels, broker: Broker, loop: Loop, hub: Hub
@@ -53,55 +63,58 @@ class Outbox:
         self._loop = loop
         self._hub = hub
         self.on_published: Callable[[Square, OwnBatch, bool], None]
-        #: The players of each square that has any, by id.
+        #: Square -> its players of this node, by id. Squares without any are left out.
         self.present: dict[Square, dict[int, Player]] = {}
+        #: Square -> the batch that waits to be published there.
         self._batches: dict[Square, Batch] = {}
-        #: Until when the square of a crowd rests.
+        #: Square -> the node time in ms until which nothing is published there.
         self._resting: dict[Square, int] = {}
         self._alarm = loop.alarm(self.publish)
-        #: The number of the last batch of each square with players.
+        #: Square -> the number of the last batch or full state there, while this node has players
+        #: in the square.
         self.numbers: dict[Square, int] = {}
+        #: The last number in any square.
         self._number = 0
 
-    # Who is where. All that is told of a player raises its seq.
+    # Which players are where. Every event but a chat message raises the player's seq.
 
     def enter(self, player: Player, square: Square) -> None:
-        """A player is in a square from now on."""
+        """Put a player into a square, and publish an enter."""
         self.present.setdefault(square, {})[player.id] = player
         self.renew(player, square)
 
     def renew(self, player: Player, square: Square) -> None:
-        """Tell all of a player, for something other than its track has changed."""
+        """Publish everything about a player, because something other than its track has changed."""
         player.seq += 1
         self._batch(square).enter(player)
 
     def track(self, player: Player, square: Square) -> None:
-        """A player has a new track."""
+        """Publish a player's new track."""
         player.seq += 1
         self._batch(square).track(player)
 
     def leave(self, player: Player, square: Square, to: Square) -> None:
-        """A player goes to another square."""
+        """Take a player out of a square, and publish that it went to the square `to`."""
         self._remove(player, square)
         player.seq += 1
         self._batch(square).leave(player, to)
 
     def gone(self, player: Player, square: Square) -> None:
-        """A player leaves the game."""
+        """Take a player out of a square, and publish that it left the game."""
         self._remove(player, square)
         self.tell_gone(player, square)
 
     def tell_gone(self, player: Player, square: Square) -> None:
-        """Tell that somebody who is nowhere here is not in a square any more."""
+        """Publish that a player, which this node does not have any more, is gone from a square."""
         player.seq += 1
         self._batch(square).gone(player.id, player.seq)
 
     def say(self, player: Player, square: Square, text: str) -> None:
-        """A player says something."""
+        """Publish a chat message of a player."""
         self._batch(square).say(player, text)
 
     def hand_over(self, player: Player, square: Square) -> None:
-        """Another node tells of a player from now on: this one says nothing of it any more."""
+        """Take a player out of a square without an event: another node publishes about it now."""
         self._remove(player, square)
         if square not in self.present and square not in self._batches:
             self.numbers.pop(square, None)
@@ -113,7 +126,7 @@ class Outbox:
             del self.present[square]
 
     def entries(self, square: Square, sent: int) -> list[Entry]:
-        """Return the players of a square as entries, with ages before `sent`."""
+        """Return an entry for each of this node's players in a square, with ages before `sent`."""
         present = self.present.get(square)
         if present is None:
             return []
@@ -121,13 +134,14 @@ class Outbox:
         return [corner.entry(player) for player in present.values()]
 
     def numbered(self) -> dict[Square, int]:
-        """Return the squares with players, and the number of the last batch of each."""
+        """Return each square with players of this node, with the number of the last batch or full
+        state there; 0 if there was none yet."""
         return {square: self.numbers.get(square, 0) for square in self.present}
 
-    # Batches, and when they go out.
+    # Batches, and when they are published.
 
     def _batch(self, square: Square) -> Batch:
-        """Return the batch that tells what happens in a square from now on."""
+        """Return the batch that collects the events of a square now."""
         batch = self._batches.get(square)
         if batch is None:
             now = self._loop.now()
@@ -137,7 +151,7 @@ class Outbox:
         return batch
 
     def _in_time(self) -> int:
-        """Return when to publish for the next flush."""
+        """Return the latest time to publish what should be part of the hub's next flush."""
         return self._hub.not_before - max(LEAD, int(self._hub.interval / LEAD_SHARE))
 
     def _plan(self, due: int, now: int) -> None:
@@ -147,26 +161,26 @@ class Outbox:
             self._alarm.set(due)
 
     def publish(self) -> None:
-        """Publish the batches of all squares that do not rest."""
+        """Publish the waiting batches, except in squares that still rest."""
         now = self._loop.now()
         batches, self._batches = self._batches, {}
         for square, batch in batches.items():
             if self._resting.get(square, 0) > now:
                 self._batches[square] = batch
             else:
-                # One that fails must not take with it what happened in the other squares.
+                # If one batch fails, those of the other squares must not be lost with it.
                 self._loop.guarded(self._publish, square, batch, now)
         if self._batches:
             soonest = min(self._resting[square] for square in self._batches)
             self._plan(max(soonest, self._in_time()), now)
 
     def publish_all(self) -> None:
-        """Publish everything, rest or no rest: for last words."""
+        """Publish all waiting batches at once, because the server is about to stop."""
         self._resting.clear()
         self.publish()
 
     def _publish(self, square: Square, batch: Batch, now: int) -> None:
-        """Publish what happened in a square: one batch, more if large."""
+        """Publish a square's batch, in several messages if it has more than BATCH_LIMIT events."""
         stats = self._loop.stats
         count = 0
         for events, replaced in batch.parts(BATCH_LIMIT):
@@ -180,7 +194,8 @@ class Outbox:
         else:
             self._resting.pop(square, None)
         if square not in self.present:
-            # No player left: the next batch there is a full base again.
+            # No player is left. The next batch there begins with 0 as `previous` again, and so
+            # contains everything that this node has in the square.
             self.numbers.pop(square, None)
             self._resting.pop(square, None)
 
@@ -194,7 +209,7 @@ class Outbox:
         self.on_published(square, batch, taken)
 
     def next_number(self, square: Square) -> int:
-        """Return a number for something published on a square's channel."""
+        """Return the number of the next batch or full state, which is published in `square`."""
         self._number += 1
         self.numbers[square] = self._number
         return self._number

@@ -1,7 +1,9 @@
-"""The other nodes: who is alive, what their clocks say, and whether this node hears anything.
+"""The other nodes: which of them are alive, how their clocks differ, and whether this node is
+linked to them.
 
-Every node tells once a second, on one channel, that it lives and which squares it has players in.
-It tells by callbacks what others then have to do, and knows no replica.
+Once a second every node publishes a heartbeat, which lists the squares in which it has players. By
+heartbeats alone this module judges which nodes are alive. It reports by callbacks, and never knows
+a replica.
 """
 
 import logging
@@ -19,43 +21,47 @@ from world.grid import Square
 
 log = logging.getLogger("flatlands")
 
-#: Heartbeats come every so many ms.
+#: ms between two heartbeats of a node.
 HEARTBEAT_EVERY = 1000
 
-#: A node unheard for so many ms is dead; one that said it stops, after the latter.
+#: A node that has sent no heartbeat for DEAD_AFTER ms is dead. One that said that it stops is kept
+#: for GONE_AFTER ms, since its players are on their way back.
 DEAD_AFTER, GONE_AFTER = 3000, 10_000
 
-#: The own heartbeat comes back within so many ms, or nobody else's death can be told.
+#: If the own heartbeat has not come back for so many ms, this node declares no other node dead: it
+#: may be its own link that is down.
 FRESH = 1500
 
-#: Without its own heartbeat for so many ms a node is deaf: not ready for players.
+#: A node whose own heartbeat has not come back for so many ms is not ready for players.
 DEAF_AFTER = 3000
 
-#: A loop that was late by more ms than this may have missed heartbeats of others.
+#: If the event loop stood still for more ms than this, heartbeats of other nodes may wait unread.
 STALLED = 1000
 
-#: The smallest (heard - sent) of so many ms tells how a node's clock differs from this one's.
+#: The difference between a node's clock and this node's is the smallest value of (time of receipt -
+#: sent) over so many ms.
 CLOCK_WINDOW = 60_000
 
-#: Where RECENT heartbeats running came by more than so many ms later than the quickest one, its
-#: clock was set back, as that of a machine is that was suspended: what was measured before is void.
+#: If RECENT heartbeats in a row come more than CLOCK_SET_BACK ms later than the quickest one, the
+#: node's clock was set back, as after its machine was suspended. Older measurements are forgotten.
 CLOCK_SET_BACK, RECENT = 250, 5
 
-#: A clock that is found to differ by less than so many ms more or less is not told to clients.
+#: Clients are told of a clock again once its difference has changed by so many ms.
 CLOCK_STEP = 3
 
-#: A node that starts listens for so many ms to who else is there, before it is ready; every other
-#: one tells of itself meanwhile.
+#: A node that starts waits for so many ms before it is ready. It receives a heartbeat of every
+#: other node in this time.
 LISTEN_FOR = 1500
 
-#: A link to a server of the broker's is broken after so many seconds without a sign of life; the
-#: brokers ask for one each second.
+#: The link to one of the broker's servers counts as broken after so many seconds without a sign of
+#: life. The broker asks for one each second.
 BROKEN_AFTER = 2.5
 
-#: Nodes that are listened to, fit or not: 64 workers on four machines, or forgeries.
+#: A node listens to so many others at most, compatible or not: 64 workers on each of four machines.
+#: More of them are likely to be forged.
 NODES_LIMIT = 256
 
-#: Why this node and another one should not serve together.
+#: Why another node is incompatible with this one.
 OTHER_BROKERS = "another server of this world uses other brokers than this one: compare their URLs"
 OTHER_GROUND = (
     "another server of this world has another seed or side than this one: compare them, or give "
@@ -66,33 +72,40 @@ UNREADABLE = (
     "on all servers, or give each world a name of its own with --world"
 )
 
-#: Why a node is not ready, besides those.
+#: Other reasons why a node is not ready.
 DEAF = "the broker does not bring back what is published"
 LISTENING = "this server has just started, and listens to who else is there"
 
 
 class Peer:
-    """Another node, as its heartbeats tell. Times are this node's, in ms."""
+    """What is known of another node. Times are this node's, in ms, but `sent` is the other's."""
 
     __slots__ = (
         "last_heard", "state", "squares", "offset", "_samples", "_recent", "_parts", "_sent",
     )  # fmt: skip
 
     def __init__(self, now: int) -> None:
+        #: When its last heartbeat came, or when it was first received from. It is moved on when
+        #: heartbeats could not be received.
         self.last_heard = now
-        #: Until it tells. One that is heard of by what it publishes in squares may never have.
+        #: ALIVE, DRAINING or STARTING, as its last heartbeat said. Before the first one it may be a
+        #: node that was never ready.
         self.state = STARTING
+        #: The squares that it listed last, with the number of its last batch or full state in each.
         self.squares: dict[Square, int] = {}
-        #: What to add to its times to make them this node's.
+        #: ms to add to its times to make them this node's.
         self.offset = 0
-        # (when, heard - sent), the differences rising: the first is the smallest in the window.
+        # Pairs (time of receipt, receipt - sent) of the last CLOCK_WINDOW ms. Those that a later
+        # and smaller difference makes needless are left out, so the first has the smallest.
         self._samples: deque[tuple[int, int]] = deque()
+        #: The last differences, whether small or not.
         self._recent: deque[int] = deque(maxlen=RECENT)
+        #: The parts of its last heartbeat, by their number, and when that was sent (its time).
         self._parts: dict[int, list[int]] = {}
         self._sent = 0
 
     def sample(self, now: int, sent: int) -> None:
-        """Note that something it sent at its time `sent` was heard now."""
+        """Measure its clock: what it sent at its time `sent` was received at this node's `now`."""
         difference, samples, recent = now - sent, self._samples, self._recent
         recent.append(difference)
         if len(recent) == RECENT and min(recent) > samples[0][1] + CLOCK_SET_BACK:
@@ -106,7 +119,11 @@ class Peer:
         self.offset = samples[0][1]
 
     def add_part(self, sent: int, part: int, parts: int, squares: list[int]) -> bool:
-        """Take a part of a heartbeat; say whether that made it complete."""
+        """Keep part number `part` of the heartbeat sent at `sent`, and say whether it is complete.
+
+        `squares` is column, row, number, column, row, number ... and goes into the attribute of
+        that name when all parts are there.
+        """
         if sent != self._sent:
             self._sent, self._parts = sent, {}
         self._parts[part] = squares
@@ -122,10 +139,10 @@ class Peer:
 class Peers:
     """See the module.
 
-    `squares` returns this node's squares with players, and the last batch number of each.
-    `on_squares` is called with what another node lists, in the same form; `on_gone` with one that
-    is dead; `on_clocks` when clients must be told of clocks; `on_link` when they must be told
-    whether this node is `linked`: hears itself, and has an answer from all servers of its broker.
+    `squares` returns the squares in which this node has players: a dict square -> number of the
+    last batch or full state there. `on_squares` is called with the id of another node and what it
+    lists, in the same form, and `on_gone` with the id of a node that is dead. `on_clocks` is called
+    when `clocks` has changed, and `on_link` when `linked` has: clients must be told.
     """
 
     def __init__(
@@ -145,37 +162,42 @@ class Peers:
         self.on_gone: Callable[[int], None]
         self.on_clocks: Callable[[], None]
         self.on_link: Callable[[], None]
+        #: The other nodes that count as alive, by their ids.
         self.peers: dict[int, Peer] = {}
-        #: The clocks as clients were told them: node -> offset.
+        #: Node -> ms to add to its times, as clients were told.
         self.clocks: dict[int, int] = {}
+        #: This node's state, as in its heartbeats.
         self.state = STARTING
-        #: Who does not fit to this node: its id, or where that is unknown the reason itself -> when
-        #: it was heard, and the reason.
+        #: Incompatible nodes -> (when something last came from one, the reason). The key is the
+        #: node's id, or the reason itself if the id is unknown.
         self.incompatible: dict[int | str, tuple[int, str]] = {}
         #: What is wrong with the servers of the broker that do not answer.
         self.broken: list[str] = []
+        #: Whether the own heartbeats come back, and all of the broker's servers answer.
         self.linked = True
-        #: When the own heartbeat came back last, or else this began; and when it did first.
+        #: When the own heartbeat came back last (or this object was made), and when it first did.
         self._echoed = loop.now()
         self._echoed_first: int | None = None
+        #: Whether the own heartbeats come back.
         self._hears = True
+        #: The broker's counter of forged messages at the last heartbeat.
         self._forged = broker.counters.forged
-        # Where nothing leaves the process there is nobody to listen to.
+        # If the broker is inside this process there are no other nodes to wait for.
         self._listen_for = LISTEN_FOR if broker.links() else 0
         self._warned: dict[str, LogLimit] = {}
         self._beats = Agenda(loop, self._beat)
 
     def start(self) -> None:
-        """Begin to tell and to hear."""
+        """Begin to send heartbeats and to receive those of others."""
         self._broker.subscribe(self._channels.nodes)
         self._beats.put("beat", self._loop.now())
 
     def why_not_ready(self) -> list[str]:
-        """Return why this node is not ready for players; nothing when it is.
+        """Return the reasons why this node is not ready for players; an empty list if it is ready.
 
-        The one that comes later yields: a node that was ready once stays so whoever comes. One
-        that never was waits until those that do not fit are gone, unless it hears another one of
-        its own kind that was.
+        Of incompatible nodes the one that comes later yields. A node that was ready once does not
+        become unready for them. A node that never was waits until the incompatible ones are gone,
+        unless it knows a compatible node that was ready.
         """
         reasons = self.broken.copy()
         if self._echoed_first is None or self._loop.now() - self._echoed > DEAF_AFTER:
@@ -185,30 +207,34 @@ class Peers:
         return reasons
 
     def _against_settling(self) -> list[str]:
+        """Return why a node that was never ready must wait for incompatible nodes to go, if it
+        must."""
         if any(p.state != STARTING and id not in self.incompatible for id, p in self.peers.items()):
             return []
         return sorted({reason for _, reason in self.incompatible.values()})
 
     def _settle(self, now: int) -> None:
-        """A node that has just started is ready, unless something stands against it."""
+        """Make this node ready if it has waited long enough and nothing stands against it."""
         assert self._echoed_first is not None
         if now - self._echoed_first >= self._listen_for and not self._against_settling():
             self.state = ALIVE
 
     def fits(self, node: int) -> bool:
-        """Say whether what a node tells of players is for this one."""
+        """Say whether to believe what a node publishes about players."""
         return node in self.peers or node not in self.incompatible
 
     def offset(self, node: int, sent: int) -> int:
-        """Return what to add to a node's times; of one never heard of, as this message tells.
+        """Return the ms to add to a node's times to make them this node's.
 
-        Raises Malformed where there are too many nodes to be true.
+        For a node that clients were not told of yet, `sent` is used to measure its clock: it is the
+        node's time in the message that has just come. Raises Malformed if the node is unknown, and
+        one more than this node listens to.
         """
         if node == self._id:
             return 0
         peer = self._peer(node)
         if peer is None:
-            raise Malformed("one more node than can be")
+            raise Malformed("a message of one more node than there can be")
         if node not in self.clocks:
             peer.sample(self._loop.now(), sent)
             self.clocks[node] = peer.offset
@@ -216,7 +242,7 @@ class Peers:
         return self.clocks[node]
 
     def _peer(self, node: int) -> Peer | None:
-        """Return what is known of a node, or None where it is one too many."""
+        """Return what is known of a node, also of a new one; None if that is one too many."""
         peer = self.peers.get(node)
         if peer is None and self._has_room():
             peer = self.peers[node] = Peer(self._loop.now())
@@ -230,16 +256,16 @@ class Peers:
         return False
 
     def listed(self, square: Square) -> set[int]:
-        """Return the other nodes that have told of residents in a square."""
+        """Return the ids of the other nodes that list a square in their heartbeats."""
         return {id for id, peer in self.peers.items() if square in peer.squares}
 
     def lives(self, node: int) -> bool:
-        """Say whether another node is there, and does not stop."""
+        """Say whether another node is alive and is not stopping."""
         peer = self.peers.get(node)
         return peer is not None and peer.state != DRAINING
 
     def publish(self, state: int) -> None:
-        """Send a heartbeat now, and go on with this state."""
+        """Send a heartbeat with this state now, and keep the state for those that follow."""
         self.state = state
         squares = [n for square, number in self._squares().items() for n in (*square, number)]
         size = peer_protocol.SQUARES * 3
@@ -255,7 +281,7 @@ class Peers:
         self, node: int, sent: int, ring: str, ground: str, state: int, part: int, parts: int,
         squares: list[int],
     ) -> None:  # fmt: skip
-        """Take in a part of a heartbeat."""
+        """Apply a part of a heartbeat, this node's own or another's; fields as in docs/nodes.md."""
         now = self._loop.now()
         if node == self._id:
             self._echoed = now
@@ -269,7 +295,8 @@ class Peers:
             self._note_incompatible(node, OTHER_GROUND)
             return
         if ring != self._broker.identity:
-            # Some of its squares may be on the same brokers, so it is a node like others, too.
+            # It counts as a node like others all the same, since some of its squares may be on the
+            # same brokers.
             self._note_incompatible(node, OTHER_BROKERS)
         peer = self._peer(node)
         if peer is None:
@@ -280,7 +307,7 @@ class Peers:
             self.on_squares(node, peer.squares)
 
     def unreadable(self) -> None:
-        """Something was heard that no node of this world says."""
+        """Note that a message came that no compatible node publishes."""
         self._note_incompatible(UNREADABLE, UNREADABLE)
 
     def _note_incompatible(self, who: int | str, reason: str) -> None:
@@ -290,12 +317,12 @@ class Peers:
         self._warn(reason)
 
     def _warn(self, sentence: str) -> None:
-        """Log a warning, but not again and again."""
+        """Log a warning, at most once a minute for each sentence."""
         if self._warned.setdefault(sentence, LogLimit()).allows(self._loop.now() / 1000):
             log.warning("%s", sentence)
 
     def _tell_clocks(self) -> None:
-        """Tell the clocks that clients do not know yet, or know too badly."""
+        """Have clients told of the clocks that are new or have changed by CLOCK_STEP ms or more."""
         changed = False
         for id, peer in self.peers.items():
             if id not in self.clocks or abs(self.clocks[id] - peer.offset) >= CLOCK_STEP:
@@ -305,6 +332,7 @@ class Peers:
             self.on_clocks()
 
     def _beat(self, _key: object, due: int) -> None:
+        """Send a heartbeat, and judge which nodes and links are alive."""
         now = self._loop.now()
         self._beats.put("beat", now + HEARTBEAT_EVERY)
         self.publish(self.state)
@@ -312,7 +340,7 @@ class Peers:
             self._forged = self._broker.counters.forged
             self.unreadable()
         if now - due > STALLED:
-            # This node slept, not the others: what they sent meanwhile is still to be read.
+            # This node stood still, not the others: what they sent meanwhile is still to be read.
             for peer in self.peers.values():
                 peer.last_heard = max(peer.last_heard, now)
         else:
@@ -324,6 +352,7 @@ class Peers:
         self._tell_clocks()
 
     def _bury(self, now: int) -> None:
+        """Forget nodes, and incompatible ones, that have been silent for too long."""
         for id, peer in list(self.peers.items()):
             if now - peer.last_heard > (GONE_AFTER if peer.state == DRAINING else DEAD_AFTER):
                 del self.peers[id]
@@ -335,10 +364,11 @@ class Peers:
                 del self.incompatible[who]
 
     def _check_link(self) -> None:
+        """Find out whether this node is linked to the others, and report if that has changed."""
         now = self._loop.now()
         hears = now - self._echoed <= FRESH
         if hears and not self._hears:
-            # Nobody could be heard meanwhile: all get their time again.
+            # No other node could be heard in the meantime, so each may be silent as long again.
             for peer in self.peers.values():
                 peer.last_heard = now
         self._hears = hears

@@ -1,7 +1,7 @@
-"""The squares that this node hears: from when somebody here needs one until a little after.
+"""The squares that this node is subscribed to: as long as it needs them, and a little longer.
 
-It decides which squares are heard, and brings each what concerns it; what a square makes of that is
-in heard.py.
+It subscribes and unsubscribes, and passes each square what the broker brings for it. It never looks
+into a message: heard.py does.
 """
 
 from collections.abc import Iterable
@@ -16,16 +16,16 @@ from server.squares.outbox import Outbox, OwnBatch
 from server.squares.peers import Peers
 from world.grid import Grid, Square
 
-#: A square is heard for this many ms after nobody needs it any more.
+#: This node stays subscribed to a square for so many ms after nobody needs it any more.
 LINGER = 2000
 
-#: Screens see a square after so many ms even if some node has not told its players there yet. It is
-#: less than LINGER, so that no square is forgotten before.
+#: After so many ms screens see a square, even if full states are still awaited. It must be less
+#: than LINGER, so that no square is forgotten before it gets ready.
 READY_AFTER = 300
 
 
 class Replicas:
-    """See the module."""
+    """See the module. `squares` are the squares that this node is subscribed to."""
 
     def __init__(
         self, node: int, grid: Grid, channels: Channels, broker: Broker, loop: Loop, hub: Hub,
@@ -44,13 +44,13 @@ class Replicas:
         self._getting_ready = Agenda(loop, self._get_ready)
 
     def report_to(self, news: PlayerNews) -> None:
-        """Tell from now on what comes in of other nodes' players."""
+        """Report to `news` from now on what other nodes publish about players."""
         self._around.news = news
 
-    # Which squares are heard.
+    # Which squares this node is subscribed to.
 
     def need(self, squares: Iterable[Square]) -> None:
-        """Somebody needs these squares, once more than before."""
+        """Count one more need for each of these squares, and subscribe to those that are new."""
         unknown = []
         for square in squares:
             heard = self.squares.get(square)
@@ -64,7 +64,7 @@ class Replicas:
             self._begin(unknown)
 
     def _begin(self, squares: list[Square]) -> None:
-        """Hear squares from now on that nobody here needed."""
+        """Subscribe to squares, and ask the other nodes what is in them."""
         channels = list(map(self._channel, squares))
         some = tuple(
             HeardSquare(square, channel, self._around)
@@ -84,7 +84,7 @@ class Replicas:
                 heard.get_ready()
 
     def let_go(self, squares: Iterable[Square]) -> None:
-        """Somebody needs these squares no more."""
+        """Count one need less for each of these squares. Those without any linger for a while."""
         until = self._loop.now() + LINGER
         for square in squares:
             heard = self.squares[square]
@@ -93,14 +93,14 @@ class Replicas:
                 self._lingering.put(square, until)
 
     def _forget(self, square: Square, _due: int) -> None:
-        """Hear a square no more."""
+        """Unsubscribe from a square."""
         heard = self.squares.pop(square)
         del self._by_channel[heard.channel]
         self._broker.unsubscribe(heard.channel)
         heard.end()
 
     def seq(self, id: int) -> int:
-        """Return the highest seq of a player that is known here, -1 where none is."""
+        """Return the highest seq that is known of a player in any square, or -1 if none is."""
         seqs = [self._around.departed.seq(id, self._loop.now())]
         for heard in self.squares.values():
             player = heard.replica.players.get(id)
@@ -111,13 +111,15 @@ class Replicas:
     # What screens see.
 
     def snapshot(self, squares: Iterable[Square]) -> bytes:
-        """Return the frames that tell all of these squares, without those that are not known enough
-        yet: they are shown as soon as they are."""
+        """Return the WebSocket frames of these squares' snapshots.
+
+        Squares that are not ready yet are left out: they are shown once they are.
+        """
         some = map(self.squares.__getitem__, squares)
         return b"".join(heard.snapshot() for heard in some if heard.ready)
 
     def show_changed(self) -> None:
-        """Show what has changed: once per screen, as many squares of its as there are."""
+        """Show the changed squares: one call for each screen, with all of those that it holds."""
         around = self._around
         if not around.changed:
             return
@@ -126,37 +128,43 @@ class Replicas:
         for screen, squares in self._hub.screens(squares_in_turn).items():
             self._loop.guarded(screen.show, squares)
 
-    # What comes in.
+    # What the broker brings, and what other nodes list.
 
     def receive(self, channel: str, payload: bytes) -> None:
-        """Take in what came on a square's channel. Raises Malformed."""
+        """Apply a message that came on a square's channel. Raises Malformed."""
         heard = self._by_channel.get(channel)
         if heard is not None:
             heard.receive(payload)
 
     def published(self, square: Square, batch: OwnBatch, taken: bool) -> None:
-        """A batch of this node was published, or with `taken` False refused by the broker."""
+        """Expect a batch of this node back from the broker, unless `taken` is False: then the
+        broker has refused it."""
         if not taken:
             self._loop.stats["refused_batches"] += 1
         heard = self.squares.get(square)
-        # Where nobody here needs the square any more, others do.
+        # This node may have unsubscribed: it also publishes, for the other nodes, that a player it
+        # handed over is gone.
         if heard is not None:
             heard.published(batch, taken)
 
     def reset(self, lost: Reset) -> None:
-        """Messages of some channels may be lost: ask for all there is. The own players are told
-        when the question is back: only then is what is published heard again."""
+        """Publish sync requests for the squares whose messages may have been lost.
+
+        The own full state is not published here, but when the request comes back from the broker:
+        only then is it certain that messages are received again.
+        """
         for channel, heard in self._by_channel.items():
             if lost.channels is None or channel in lost.channels:
                 self._loop.stats["resets"] += 1
                 heard.request_sync()
 
     def drop(self, node: int) -> None:
-        """A node is dead: so are its players."""
+        """Remove the players of a node that is dead."""
         for heard in self.squares.values():
             heard.drop(node)
 
     def compare(self, node: int, listed: dict[Square, int]) -> None:
-        """Compare what a node's heartbeat lists (square -> last batch number) with the replicas."""
+        """Compare what a node's heartbeat lists with the replicas: square -> the number of the last
+        batch or full state there."""
         for square, heard in self.squares.items():
             heard.compare(node, listed.get(square))

@@ -1,6 +1,6 @@
-"""What is due when: a heap of times, so that no loop ever runs over all players.
+"""Schedules of what is due at which time. They are heaps, so no loop ever runs over all players.
 
-It never waits: an alarm of the event loop calls it.
+This module never waits: an alarm of the event loop calls it.
 """
 
 from collections.abc import Callable, Hashable, Iterator
@@ -14,7 +14,7 @@ SLACK = 256
 
 
 class Schedule:
-    """A due time in ms for each key; a key has at most one."""
+    """Keys with the times, in ms, at which they are due; each key has one time."""
 
     def __init__(self) -> None:
         self._due: dict[Hashable, tuple[int, int]] = {}
@@ -26,7 +26,7 @@ class Schedule:
         return len(self._due)
 
     def put(self, key: Hashable, due: int) -> None:
-        """Make `key` due at the time `due`, and at no other."""
+        """Make a key due at the time `due`, and not at the time that it had before, if any."""
         before = self._due.get(key)
         if before is not None and before[0] == due:
             return
@@ -51,7 +51,7 @@ class Schedule:
     def pop_due(self, now: int) -> Iterator[tuple[int, Hashable]]:
         """Remove and yield each (due, key) that is due by `now`, the earliest first.
 
-        Keys that are put in meanwhile are included.
+        Keys that are put in during the iteration are included.
         """
         while (due := self.next()) is not None and due <= now:
             key = heappop(self._heap)[2]
@@ -69,7 +69,7 @@ class Agenda(Schedule):
         self._alarm = loop.alarm(self._run)
 
     def put(self, key: Hashable, due: int) -> None:
-        """Make `key` due at the node time `due`, and at no other."""
+        """Make a key due at the node time `due`, and not at the time that it had before, if any."""
         super().put(key, due)
         self._alarm.set(self.next())
 

@@ -1,6 +1,6 @@
 """The event loop: the node's clock, timers, and the guards of every callback and greenlet.
 
-It never knows anything of squares or players.
+This module never knows anything about squares or players.
 """
 
 import logging
@@ -21,7 +21,7 @@ BEAT, STALL, FORGIVE_FOR = 1000, 500, 5000
 
 
 class Loop:
-    """The event loop as the rest of the server uses it. `stats` are the counters of the server.
+    """The event loop, as the rest of the server uses it. `stats` are the counters of the server.
 
     Node time is in whole milliseconds. It is the wall clock's time at the start, continued by the
     monotonic clock, and it never jumps.
@@ -77,15 +77,15 @@ class Loop:
         return int(self._loop.activecnt)
 
     def soon(self, callback: Callable[[], None]) -> None:
-        """Call back at the end of this turn of the loop."""
+        """Call `callback` at the end of this turn of the loop."""
         self._loop.run_callback(self.guarded, callback)
 
     def alarm(self, callback: Callable[[], None]) -> "Alarm":
-        """Return a new timer, which is to be set, and then calls back."""
+        """Return a timer, not set yet, which calls `callback` when it goes off."""
         return Alarm(self, callback)
 
     def guarded(self, callback: Callable[..., None], *arguments: Any) -> None:
-        """Call back. An exception does not end the process: it is logged and counted."""
+        """Call `callback` now. An exception does not end the process: it is logged and counted."""
         if self._ended:
             return
         try:
@@ -109,7 +109,7 @@ class Loop:
         self.stats["errors"] += 1
 
     def end(self) -> None:
-        """Call nobody back any more: the server ends."""
+        """Call nothing back from now on, because the server ends."""
         self._ended = True
 
 
@@ -123,7 +123,7 @@ class Alarm:
         self._at: int | None = None
 
     def set(self, at: int | None) -> None:
-        """Go off at node time `at` in ms, and at no earlier setting; None stops the timer."""
+        """Go off at the node time `at`, in ms, instead of the time set before; None stops it."""
         if at == self._at:
             return
         self._cancel()

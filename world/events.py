@@ -1,8 +1,8 @@
-"""What happens in a square: events, the batches that carry them, and the replica they make.
+"""What happens in a square: events, the batches that carry them, and the replica that they make.
 
-An event is a tuple that begins with its kind; docs/protocol.md gives its fields. Positions are
-counted in units from the square's corner, and an age in ms before the moment that the batch was
-begun. It never packs or sends anything.
+An event is a tuple that begins with its kind; docs/protocol.md explains its fields. Its position is
+in units from the square's corner, and its age in ms before the time at which the batch was begun.
+This module never packs or sends anything.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -11,16 +11,17 @@ from typing import Any, NamedTuple
 from world.grid import Square
 from world.track import Track
 
+#: The kinds of events.
 ENTER, TRACK, LEAVE, GONE, SAY = range(5)
 
-#: A removed player's seq is remembered for so many ms: two seconds longer than clients remember it,
-#: so that whatever a client still takes for old is known here to be taken so.
+#: The seq of a removed player is remembered for so many ms. This is two seconds longer than clients
+#: remember it: so a node knows of every event that a client may still ignore as too old.
 REMEMBERED = 12_000
 
 
 class EnterEvent(NamedTuple):
-    """All of a player, who came into the square or has something new besides its track. The entries
-    of snapshots and of full states are such events too."""
+    """Everything about a player that came into the square, or that has changed in more than its
+    track. The entries of snapshots and of full states are such events too."""
 
     kind: int
     id: int
@@ -52,7 +53,7 @@ class TrackEvent(NamedTuple):
 
 
 class LeaveEvent(NamedTuple):
-    """A player went to another square."""
+    """A player went to the square (`column`, `row`)."""
 
     kind: int
     id: int
@@ -62,7 +63,7 @@ class LeaveEvent(NamedTuple):
 
 
 class GoneEvent(NamedTuple):
-    """A player left the game, or nobody knows of it any more."""
+    """A player left the game, or its node has it no longer."""
 
     kind: int
     id: int
@@ -77,11 +78,12 @@ class SayEvent(NamedTuple):
     text: str
 
 
-#: What changes something of a player: it has a seq.
+#: The events that change something about a player, and therefore have a seq.
 Change = EnterEvent | TrackEvent | LeaveEvent | GoneEvent
 Event = Change | SayEvent
 
-#: The fields of an EnterEvent without their names: a third of the cost, for what is only sent.
+#: The fields of an EnterEvent as a plain tuple. It costs a third of a named tuple, and is enough
+#: where it is only sent.
 Entry = tuple[int, int, int, int, str, bool, int, int, int, int, int, int]
 
 #: The class of each kind of event.
@@ -91,15 +93,16 @@ EVENTS: dict[int, type[Event]] = {
 
 
 def named(fields: Sequence[Any]) -> Event:
-    """Return the event whose kind and fields these are, which must be right."""
+    """Return the event with this kind and these fields, [kind, field ...], which must be valid."""
     return EVENTS[fields[0]]._make(fields)
 
 
 class Player:
-    """What everybody may know of a player.
+    """What everybody may know about a player.
 
-    `seq` grows with whatever changes, across incarnations too; `ack` is the number of the last
-    intent obeyed; `dimmed` says that its connection is lost; `node` hosts it.
+    `node` is the node that hosts it. `seq` grows with every change, from one incarnation to the
+    next too. `ack` is the number of the last intent that was obeyed. `dimmed` says that the
+    player's connection is lost.
     """
 
     __slots__ = ("node", "id", "seq", "ack", "name", "dimmed", "track")
@@ -117,9 +120,10 @@ class Player:
 
 
 class Corner:
-    """Turns positions and times to those of one square's batch, and back.
+    """Converts positions and times to those in the messages of one square, and back.
 
-    `sent` is the moment in ms that ages count from; `span` a square's side in units.
+    `span` is the length of a square's side in units, and `sent` the time in ms before which ages
+    are counted.
     """
 
     __slots__ = ("x", "y", "sent")
@@ -129,7 +133,7 @@ class Corner:
         self.sent = sent
 
     def entry(self, p: Player) -> Entry:
-        """Return the fields of the event that tells all of a player, to be sent only."""
+        """Return everything about a player as a plain tuple, to be sent."""
         x, y, dx, dy, start, duration = p.track
         return (
             ENTER, p.id, p.seq, p.ack, p.name, p.dimmed,
@@ -137,11 +141,11 @@ class Corner:
         )  # fmt: skip
 
     def enter(self, p: Player) -> EnterEvent:
-        """Return the event that tells all of a player."""
+        """Return the enter event of a player."""
         return EnterEvent._make(self.entry(p))
 
     def track(self, p: Player) -> TrackEvent:
-        """Return the event that tells a player's new track."""
+        """Return the track event of a player."""
         x, y, dx, dy, start, duration = p.track
         return TrackEvent(
             TRACK, p.id, p.seq, p.ack,
@@ -149,7 +153,7 @@ class Corner:
         )  # fmt: skip
 
     def read(self, event: EnterEvent | TrackEvent) -> Track:
-        """Return the track that an event tells."""
+        """Return the track in an event, with its position in the world and its start in ms."""
         return Track(
             event.x + self.x, event.y + self.y, event.dx, event.dy,
             self.sent - event.age, event.duration,
@@ -157,9 +161,10 @@ class Corner:
 
 
 class Batch:
-    """The events of one square that go out together, at most one a player besides what is said.
+    """The events of one square that are published together.
 
-    A player's newer event replaces its older one.
+    It has at most one event of each player, since a newer one replaces an older one, and all chat
+    messages.
     """
 
     __slots__ = ("corner", "_replaced", "_states", "_said")
@@ -167,30 +172,30 @@ class Batch:
     def __init__(self, corner: Corner) -> None:
         self.corner = corner
         self._states: dict[int, Change] = {}
-        #: How many events a player's event has replaced, if any.
+        #: Player -> how many events its event has replaced. Players without any are left out.
         self._replaced: dict[int, int] = {}
         self._said: list[SayEvent] = []
 
     def enter(self, p: Player) -> None:
-        """A player came into the square, or something but its track has changed."""
+        """Add that a player came into the square, or has changed in more than its track."""
         self._put(p.id, self.corner.enter(p))
 
     def track(self, p: Player) -> None:
-        """A player of the square has a new track."""
+        """Add a player's new track. An enter that is already in the batch stays an enter."""
         before = self._states.get(p.id)
         entered = isinstance(before, EnterEvent)
         self._put(p.id, self.corner.enter(p) if entered else self.corner.track(p))
 
     def leave(self, p: Player, to: Square) -> None:
-        """A player went to another square."""
+        """Add that a player went to the square `to`."""
         self._put(p.id, LeaveEvent(LEAVE, p.id, p.seq, *to))
 
     def gone(self, id: int, seq: int) -> None:
-        """A player left the game, or nobody knows of it any more."""
+        """Add that a player left the game, or that its node has it no longer."""
         self._put(id, GoneEvent(GONE, id, seq))
 
     def say(self, p: Player, text: str) -> None:
-        """A player said something."""
+        """Add a chat message."""
         self._said.append(SayEvent(SAY, p.id, text))
 
     def _put(self, id: int, event: Change) -> None:
@@ -199,7 +204,7 @@ class Batch:
         self._states[id] = event
 
     def parts(self, most: int) -> Iterator[tuple[list[Event], int]]:
-        """Yield what is to be sent, `most` events at a time, with how many they replaced."""
+        """Yield lists of at most `most` events, each with the number of events they replaced."""
         events: list[Event] = [*self._states.values(), *self._said]
         for start in range(0, len(events), most):
             some = events[start : start + most]
@@ -211,19 +216,19 @@ class Batch:
 
 
 class Departed:
-    """Who was removed from replicas not long ago, and with which seq.
+    """The players that events have removed from replicas not long ago, and these events' seqs.
 
-    What comes late from another node must not raise them again. Clients remember it in the same
-    way, over all squares, so all replicas of a node share one of these.
+    An older event that comes late must not bring a player back. All replicas of a node share one
+    Departed, since clients remember removed players in the same way, over all squares.
     """
 
     def __init__(self) -> None:
         self._removed: dict[int, tuple[int, int]] = {}
 
     def note(self, id: int, seq: int, now: int) -> None:
-        """Remember that a player was removed by an event with this seq."""
+        """Remember that a player was removed by an event with this seq, at the node time `now`."""
         removed = self._removed
-        # Insertion order is the order of time: the oldest is looked at first.
+        # The dict is in the order of time, so this loop ends at the first that is still remembered.
         while removed:
             oldest = next(iter(removed))
             if removed[oldest][1] > now:
@@ -233,13 +238,16 @@ class Departed:
         removed[id] = max(seq, before), now + REMEMBERED
 
     def seq(self, id: int, now: int) -> int:
-        """Return the seq with which a player was removed, -1 where that is not remembered."""
+        """Return the seq with which a player was removed, or -1 if that is not remembered."""
         seq, until = self._removed.get(id, (-1, 0))
         return seq if now < until else -1
 
 
 class Replica:
-    """The players of one square, as its channel tells them. Times are this node's."""
+    """The players of one square, as the batches and full states on its channel make them.
+
+    Times are in ms of this node's clock.
+    """
 
     def __init__(self, square: Square, span: int, departed: Departed) -> None:
         self.square = square
@@ -248,7 +256,7 @@ class Replica:
         self.players: dict[int, Player] = {}
 
     def apply(self, node: int, sent: int, events: Sequence[Event], now: int) -> None:
-        """Take in a batch of a node. What is older than what is known changes nothing."""
+        """Apply a batch of a node. Events that are older than what is known change nothing."""
         corner = Corner(self.square, self._span, sent)
         players = self.players
         for event in events:
@@ -258,7 +266,8 @@ class Replica:
             if known is not None and event.seq <= known.seq:
                 continue
             if isinstance(event, TrackEvent):
-                # Known at another node: that it came to this one was lost, and is asked for.
+                # If the player is known at another node, its enter at this one was lost. It is
+                # asked for, and the track is ignored.
                 if known is not None and known.node == node:
                     known.seq, known.ack = event.seq, event.ack
                     known.track = corner.read(event)
@@ -270,8 +279,11 @@ class Replica:
     def replace(
         self, node: int, sent: int, entries: Sequence[EnterEvent], now: int
     ) -> tuple[bool, list[int]]:
-        """Take in all that a node has in the square; return whether that changed anything, and who
-        was removed as by `drop`."""
+        """Apply the full state of a node.
+
+        Returns whether that changed anything, and the ids of players that were removed because they
+        were not in it.
+        """
         corner = Corner(self.square, self._span, sent)
         changed = False
         present = set()
@@ -284,9 +296,9 @@ class Replica:
         return changed or bool(gone), gone
 
     def drop(self, node: int, but: Collection[int] = ()) -> list[int]:
-        """Remove the players that a node hosts, but for some; return who was removed.
+        """Remove the players that a node hosts, except `but`, and return the ids of those removed.
 
-        Nobody said that they left, so they may be told of again with the same seq.
+        No event said that they left, so an event with the same seq may bring them back.
         """
         gone = [p.id for p in self.players.values() if p.node == node and p.id not in but]
         for id in gone:
@@ -298,11 +310,12 @@ class Replica:
         return any(player.node == node for player in self.players.values())
 
     def snapshot(self, sent: int) -> list[Entry]:
-        """Return every player's entry, with ages before `sent`."""
+        """Return an entry for each player, with ages in ms before `sent`."""
         corner = Corner(self.square, self._span, sent)
         return [corner.entry(p) for p in self.players.values()]
 
     def _enter(self, node: int, corner: Corner, entry: EnterEvent, now: int) -> bool:
+        """Enter a player, unless it was removed by a newer event, and say whether it was done."""
         id, seq = entry.id, entry.seq
         if seq <= self._departed.seq(id, now):
             return False
@@ -312,6 +325,6 @@ class Replica:
         return True
 
     def remove(self, id: int, seq: int, now: int) -> None:
-        """Remove a player, as of one of its events, and remember that."""
+        """Remove a player because of its event with this seq, and remember the seq."""
         self.players.pop(id, None)
         self._departed.note(id, seq, now)

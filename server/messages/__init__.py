@@ -1,4 +1,4 @@
-"""What is said by clients, by the server and between nodes, and on which channels.
+"""The messages of clients, of the server and between nodes, and the names of channels.
 
-It sends nothing.
+This package packs and reads messages. It never sends one.
 """

@@ -1,11 +1,11 @@
-"""The names of one world's channels, which keep all else that uses the same broker apart.
+"""The names of a world's channels.
 
-    WORLD/VERSION/nodes                          heartbeats, and who goes where
+    WORLD/VERSION/nodes                          what is for all nodes of the world
     WORLD/VERSION/SEED-SIDE/COLUMN:ROW           a square
 
-So worlds of other names, and servers of another version, share a broker without hearing each other.
-Servers of one world whose seeds or sides differ, by mistake, meet on the first channel, where they
-notice it, and never in a square. It publishes nothing.
+Worlds with other names, and servers of another version, can therefore share a broker. If servers of
+one world have different seeds or sides by mistake, they notice it on the first channel, and never
+share a square's. This module never publishes anything.
 """
 
 from collections.abc import Callable
@@ -14,16 +14,19 @@ from functools import lru_cache
 from server.messages.protocol import VERSION
 from world.grid import Square
 
-#: The name of a world that was given none.
+#: The default name of a world.
 WORLD = "flatlands"
 
-#: Squares whose channels' names are remembered: what a node has residents in and holds fits.
+#: Squares whose channels' names are cached: more than a node is subscribed to.
 REMEMBERED = 65536
 
 
 class Channels:
-    """See the module. `nodes` is the channel that all nodes of the world hear; `ground` is what
-    they should agree about."""
+    """See the module.
+
+    `nodes` is the channel for all nodes of the world. `ground` is the seed and the side, on which
+    they must agree, as in the names of squares' channels.
+    """
 
     def __init__(self, world: str, seed: int, side: int) -> None:
         self.nodes = f"{world}/{VERSION}/nodes"
@@ -33,5 +36,5 @@ class Channels:
         def name(square: Square) -> str:
             return f"{prefix}/{square[0]}:{square[1]}"
 
-        #: Returns the name of a square's channel. Each batch needs one.
+        #: Returns the name of a square's channel. It is cached because each batch needs one.
         self.square: Callable[[Square], str] = lru_cache(REMEMBERED)(name)

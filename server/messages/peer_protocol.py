@@ -1,8 +1,9 @@
-"""What nodes tell each other besides batches, as docs/nodes.md gives it. Only packs and unpacks.
+"""The messages between nodes, as docs/nodes.md gives them. It packs, reads and checks them only.
 
-Whoever has the key is believed (brokers/sealed.py), or where there is none whoever reaches the
-broker; but all must make sense: what does not is refused as a whole, before any of it is taken in,
-for a program with other plans may publish on these channels too.
+Batches are packed in protocol.py, since clients get them too, and read here. Another program may
+publish on these channels by mistake or with bad intent, so a malformed message is refused as a
+whole, before anything in it is used. This module never checks who sent a message: whoever has the
+key can send one (brokers/sealed.py), or, if there is no key, whoever reaches the broker.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,33 +24,35 @@ FULL_STATE, SYNC_REQUEST = 32, 33
 HEARTBEAT, TAKEOVER, HANDOVER, ORDER = 34, 35, 36, 37
 HOSTED, WHERE, HERE, LEFT, DEPARTED = 38, 39, 40, 41, 42
 
-#: What a heartbeat says of its node: it goes on; it stops, and its residents come back; or it has
-#: just started, and was never ready for players yet.
+#: The state of a node in its heartbeats: it was ready for players once; it stops, and its players
+#: are to come back; or it has started, and was never ready yet.
 ALIVE, DRAINING, STARTING = 0, 1, 2
 
-#: What an operator orders: nobody comes back as a player, or from an address; a player is silent;
-#: no newcomers are let in; all are told something.
+#: The deeds of orders: keep out a player; keep out an address; mute a player; let no newcomers in;
+#: send a notice to all clients.
 KICK, BAR, MUTE, DOOR, NOTICE = range(5)
 
-#: Seconds that an order lasts at most, and characters that it has.
+#: The most seconds that an order lasts, and the most characters of its `who`.
 ORDER_MOST, ORDER_TEXT = 7 * 24 * 3600, 120
 
-#: Entries in one page of a full state, squares in one heartbeat, and players in one message of
-#: those who came back: all fit a broker's payload.
+#: The most entries in one page of a full state, squares in one part of a heartbeat, and players in
+#: one `hosted` or `left`. So many fit a broker's payload.
 ENTRIES, SQUARES, PAIRS = 400, 3000, 3000
 
-#: Units from the origin: farther than there is ground.
+#: Units from the origin along each axis: farther than there is ground.
 _FAR = 2**42
 
-#: A seq that any player could have. Nodes outlive what they hear, and need numbers for that: one
-#: below 0 would be older than nothing at all here, and new to clients.
+#: The highest seq in a message. A node answers a foreign seq with a higher one of its own, which
+#: must be a number that JavaScript holds exactly. The lowest is 0: this node takes -1 for "nothing
+#: is known", so it would refuse what clients believe.
 _SEQ = 2**52
 
-#: Times and ages in ms up or down, at most: their sums are numbers too, and told to clients.
+#: The most ms in times and ages, up or down. Clients get sums of them, which must be numbers that
+#: JavaScript holds exactly, too.
 _TIME = 2**50
 
-#: Clients get the bytes of events and batches as they were published, so all must be what a client
-#: can take. A field of one name has the same range in all messages and events.
+#: The fields of all messages and events: one of a name has the same range everywhere. Clients get
+#: batches as the bytes that were published, so every value must be one that a client can read.
 _FIELDS = {
     field.name: field
     for field in (
@@ -71,6 +74,9 @@ _FIELDS = {
 
 def _table_row(name: str, fields: Iterable[str], agree: Callable[..., bool] | None = None) -> Row:
     return Row(name, tuple(_FIELDS[field] for field in fields), agree=agree)
+
+
+# The following functions say whether the fields of a message agree with each other (Row.agree).
 
 
 def _is_next(
@@ -105,7 +111,7 @@ def _are_numbers(values: list[Any]) -> bool:
     )
 
 
-#: All that nodes tell each other: docs/nodes.md.
+#: All messages between nodes: docs/nodes.md.
 MESSAGES = {
     BATCH: _table_row(
         "batch",
@@ -140,56 +146,69 @@ _pack: Callable[[Any], bytes] = msgpack.Packer(autoreset=True).pack
 
 
 class Malformed(Exception):
-    """What was heard is no message of nodes."""
+    """What came on a channel is not a message between nodes. The text says what it is instead."""
 
 
 def read(payload: bytes) -> list[Any]:
-    """Return a message as [kind, field ...]. Its events are still to be read. Raises Malformed."""
+    """Return a message as [kind, field ...], with each field checked. Raises Malformed.
+
+    The events or entries in it are not checked: call `read_events` or `read_entries` with them.
+    """
     if len(payload) > PAYLOAD_LIMIT:
         raise Malformed("more bytes than nodes publish")
     try:
         message = msgpack.unpackb(payload)
     except (ValueError, RecursionError, msgpack.UnpackException):
-        raise Malformed("what is no MessagePack") from None
+        raise Malformed("bytes that are not MessagePack") from None
     _check(message, MESSAGES)
     return cast(list[Any], message)
 
 
 def read_events(said: list[Any]) -> list[Event]:
-    """Return the events of a batch by their names. Raises Malformed."""
+    """Return the events of a batch, which come as arrays, as named tuples. Raises Malformed."""
     for event in said:
         _check(event, _EVENTS)
     return list(map(named, said))
 
 
 def read_entries(said: list[Any]) -> list[EnterEvent]:
-    """Return the entries of a full state by their names. Raises Malformed."""
+    """Return the entries of a full state, which come as arrays, as named tuples.
+
+    Raises Malformed.
+    """
     for event in said:
         _check(event, {ENTER: _EVENTS[ENTER]})
     return list(map(EnterEvent._make, said))
 
 
 def _check(said: Any, rows: dict[int, Row]) -> None:
-    """Raise Malformed unless one of the rows describes an array."""
+    """Raise Malformed unless `said` is an array [kind, field ...] as the row of its kind says."""
     kind = said[0] if type(said) is list and said else None
     row = rows.get(kind) if type(kind) is int else None
     if row is None:
-        raise Malformed("no array that begins with a kind that belongs there")
+        raise Malformed("something that is not an array with a known kind at its beginning")
     fault = row.fault(said[1:])
     if fault is not None:
-        raise Malformed(f"something else: {fault}")
+        raise Malformed(f"a message that is malformed: {fault}")
 
 
 def full_state(
     square: Square, node: int, number: int, sent: int, page: int, pages: int,
     entries: Sequence[Entry],
 ) -> bytes:  # fmt: skip
-    """A page of everything that a node has in a square; `number` is that of a batch."""
+    """Pack one page, of `pages`, of all players that a node has in a square.
+
+    `number` is the node's next, as for a batch; all pages have the same. Ages in `entries` are ms
+    before `sent`.
+    """
     return _pack([FULL_STATE, *square, node, number, sent, page, pages, entries])
 
 
 def sync_request(square: Square, node: int, nonce: int) -> bytes:
-    """Asks all nodes for their full state of a square, and oneself whether one hears it."""
+    """Pack a request to all nodes for their full states of a square.
+
+    When it comes back with its `nonce`, the sender knows that it receives what is published there.
+    """
     return _pack([SYNC_REQUEST, *square, node, nonce])
 
 
@@ -197,47 +216,61 @@ def heartbeat(
     node: int, sent: int, ring: str, ground: str, state: int, part: int, parts: int,
     squares: list[int],
 ) -> bytes:  # fmt: skip
-    """A part of a heartbeat; `squares` is column, row, last batch number, and so on."""
+    """Pack one part, of `parts`, of a heartbeat.
+
+    `squares` is column, row, number, column, row, number ...; each number is that of the node's
+    last batch or full state in the square, or 0 if there is none yet. `ring` is the broker's
+    identity, and `ground` that of Channels.
+    """
     return _pack([HEARTBEAT, node, sent, ring, ground, state, part, parts, squares])
 
 
 def takeover(node: int, player: int) -> bytes:
-    """Asks whoever has a player to hand it over."""
+    """Pack a request to the node that has a player to hand it over."""
     return _pack([TAKEOVER, node, player])
 
 
 def handover(
     node: int, player: int, to: int, name: str, seq: int, x: int, y: int
 ) -> bytes:
-    """Answers a takeover: the player is the asking node's from now on."""
+    """Pack the answer to a takeover by node `to`, which has the player from now on.
+
+    `seq` is the player's last one, and (x, y) its position.
+    """
     return _pack([HANDOVER, node, player, to, name, seq, x, y])
 
 
 def departed(node: int, player: int, to: int, seq: int, x: int, y: int) -> bytes:
-    """Answers a takeover: the player left this node a while ago, at (x, y)."""
+    """Pack the answer to a takeover by node `to` that the player left a while ago, at (x, y)."""
     return _pack([DEPARTED, node, player, to, seq, x, y])
 
 
 def hosted(node: int, pairs: list[int]) -> bytes:
-    """Says which players came back to a node and play there: player, seq, and so on."""
+    """Pack the list of players that came back to a node and play there.
+
+    `pairs` is player, seq, player, seq ...
+    """
     return _pack([HOSTED, node, pairs])
 
 
 def left(node: int, pairs: list[int]) -> bytes:
-    """Says which players have left, as far as a node knows: player, last seq, and so on."""
+    """Pack a list of players that have left, as far as a node knows.
+
+    `pairs` is player, last seq, player, last seq ...
+    """
     return _pack([LEFT, node, pairs])
 
 
 def order(node: int, deed: int, who: str, seconds: int) -> bytes:
-    """Tells what an operator has ordered, and for how long; see server/players/orders.py."""
+    """Pack an operator's order; see server/players/orders.py."""
     return _pack([ORDER, node, deed, who, seconds])
 
 
 def where(node: int, player: int, nonce: int) -> bytes:
-    """Asks where a player is, for a guest that it invited."""
+    """Pack the question where a player is, for a guest that it has invited."""
     return _pack([WHERE, node, player, nonce])
 
 
 def here(node: int, to: int, nonce: int, x: int, y: int) -> bytes:
-    """Answers that the player is at (x, y)."""
+    """Pack the answer to the question `nonce` of node `to`: the player is at (x, y)."""
     return _pack([HERE, node, to, nonce, x, y])

@@ -1,7 +1,7 @@
-"""The wire: every message's kind, fields and ranges, as docs/protocol.md gives them.
+"""The messages between clients and server: their kinds, fields and ranges, as in docs/protocol.md.
 
-What a client sends is checked here, against one row of a table, before anything else sees it. It
-never acts on a message.
+What a client sends is checked here, against one row of a table, before any other code gets it. This
+module never acts on a message.
 """
 
 import re
@@ -22,32 +22,33 @@ VERSION = 1
 #: The largest message from a client, in bytes.
 MESSAGE_LIMIT = 4096
 
+#: The most characters in names, chat messages, tokens and invitations.
 NAME_LIMIT = 20
 TEXT_LIMIT = 120
 TOKEN_LIMIT = INVITATION_LIMIT = 512
 
-# From a client.
+# The kinds of messages from a client.
 HELLO, WALK, GO, HOME, VIEWPORT, SAY, PING, INVITE = range(1, 9)
-# To a client. BATCH is also what nodes publish.
+# The kinds of messages to a client. Nodes publish BATCH as well.
 WELCOME, TOKEN, HELD, SNAPSHOT, BATCH, FLUSH, RESYNC, PONG, ERROR, CLOCKS, LINK, INVITATION = range(
     16, 28
 )
 
-# Close codes: RFC 6455 section 7.4.1, and one of ours.
+# Close codes: those of RFC 6455, section 7.4.1, and its registry, and one of this project.
 GOING_AWAY, UNSUPPORTED, MALFORMED, POLICY, INTERNAL = 1001, 1003, 1007, 1008, 1011
 RESTART, FULL, TAKEN_OVER = 1012, 1013, 4001
 
-#: All that RFC 6455 and its registry name, and ours.
+#: All close codes that RFC 6455 and its registry name, and that of this project.
 CLOSE_CODES = frozenset((*range(1000, 1016), TAKEN_OVER))
 
 _POSITION = 2**41  # units: twice as far as there is ground
 
 
 class Refused(Exception):
-    """What a client sent is not obeyed.
+    """The server does not obey what a client sent.
 
-    `code` is one of the error codes of docs/protocol.md; the text is a sentence for people;
-    `close` is the code to close with, or None where the session goes on.
+    `code` is one of the error codes in docs/protocol.md, and `sentence` is for people. `close` is
+    the code to close the connection with, or None if it stays open.
     """
 
     def __init__(self, code: str, sentence: str, close: int | None = POLICY) -> None:
@@ -60,6 +61,7 @@ class Refused(Exception):
 _INTENT = number("n", 1, NUMBER)
 _TIME = number("t", 0, NUMBER)
 
+#: All messages that clients send.
 MESSAGES = {
     HELLO: Row(
         "hello",
@@ -97,10 +99,10 @@ MESSAGES = {
 
 
 def read(payload: bytes) -> list[Any]:
-    """Return a client's message as [kind, field ...], each field checked.
+    """Return a client's message as [kind, field ...], with each field checked.
 
-    Raises Refused: MALFORMED for what is not one MessagePack array, POLICY for one that no row
-    describes.
+    Raises Refused, with `close` MALFORMED if it is not one MessagePack array, or POLICY if it is
+    not as a row of MESSAGES says.
     """
     try:
         message = msgpack.unpackb(
@@ -125,17 +127,17 @@ def read(payload: bytes) -> list[Any]:
     return message
 
 
-#: Letters and symbols that show nothing, but take room: the empty Braille cell, the null notehead,
-#: two blanks of Egyptian.
+#: Letters and symbols that are blank, but take up space: the empty Braille cell, the null notehead,
+#: and two blanks of Egyptian hieroglyphs.
 _BLANK = "\u2800\U0001d159\U00013441\U00013442"
 
-#: What joins letters, and chooses between text and emoji, without showing itself. Persian and
-#: families of emoji cannot be written without.
+#: Invisible characters that join letters, or choose between text and emoji. Persian and families of
+#: emoji cannot be written without them.
 _JOINERS = "\u200c\u200d\ufe0e\ufe0f"
 
-#: What shows nothing at all (Unicode's Default_Ignorable_Code_Point, but for the joiners), and what
-#: is no character and never will be. Those reserved for later are among them, so this holds for
-#: future versions too.
+#: Characters that show nothing at all (Unicode's Default_Ignorable_Code_Point, except the joiners),
+#: and code points that will never be characters. Code points that are reserved for invisible
+#: characters are among them, so that this list holds for later versions of Unicode too.
 _NOTHING = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufdd0-\ufdef\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufff8"
@@ -144,19 +146,21 @@ _NOTHING = re.compile(
     + "]"
 )
 
-#: Categories of what is refused: controls, format characters, surrogates, private use, and line
-#: and paragraph separators. What is not assigned yet passes: it may be an emoji of next year.
+#: The categories of characters that are refused: controls, format characters, surrogates, private
+#: use, and line and paragraph separators. Code points that are not assigned yet are allowed, since
+#: they may be next year's emoji.
 _REFUSED = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 
 
 def clean(text: str, limit: int) -> str | None:
-    """Return a name or something said as everybody may see it, or None when nobody may.
+    """Return a name or chat message as everybody is shown it, or None if it is not allowed.
 
-    Normalised (NFC), spaces of any kind collapsed, 1 to `limit` characters of which one at least
-    shows, no more than two marks and two joiners on a letter, and nothing else that hides, turns
-    text around, or means something to a private agreement only.
+    The text is normalised (NFC), and spaces of any kind are collapsed. It must then have 1 to
+    `limit` characters, at least one of them visible, at most two marks and two joiners on a letter,
+    and no other characters that are invisible, turn text around, or are for private use.
     """
-    # Normalising costs the square of the marks in a row: what is far too long is not looked at.
+    # The cost of normalising grows with the square of the marks in a row, so a text that is far too
+    # long is refused first.
     if len(text) > 4 * limit:
         return None
     normal = unicodedata.normalize("NFC", text)
@@ -188,22 +192,28 @@ def welcome(
     version: int, id: int, now: int, seed: int, x: int, y: int, side: int, speed: int,
     diagonal: int, lead: int, drop: int, width: int, height: int,
 ) -> bytes:  # fmt: skip
-    """`side`, `width` and `height` are in tiles, the speeds in units a second, all else in units;
-    the last two are the viewport that was granted."""
+    """Pack the welcome of player `id` at the node time `now` in ms.
+
+    `side` and the granted viewport's `width` and `height` are in tiles. `speed` and `diagonal` are
+    in units a second. The position (x, y) and the margins `lead` and `drop` are in units.
+    """
     return _pack([
         WELCOME, version, id, now, seed, x, y, side, speed, diagonal, lead, drop, width, height,
     ])  # fmt: skip
 
 
 def token(text: str) -> bytes:
+    """Pack the token with which the client can come back as its player."""
     return _pack([TOKEN, text])
 
 
 def held(rect: Rect) -> bytes:
+    """Pack the rectangle of squares that the client holds from now on."""
     return _pack([HELD, *rect])
 
 
 def snapshot(square: Square, sent: int, entries: Sequence[Entry]) -> bytes:
+    """Pack everything that is in a square; ages in `entries` are ms before `sent`, a node time."""
     return _pack([SNAPSHOT, *square, sent, entries])
 
 
@@ -216,11 +226,17 @@ def batch(
     replaced: int,
     events: list[Event],
 ) -> bytes:
-    """`number` is the node's next on any channel, `previous` its last on this one, or 0."""
+    """Pack what happened in a square, for other nodes and for clients.
+
+    `number` is the node's next in any square. `previous` is its last in this square, or 0 if it had
+    no player there. `sent` is the node time in ms from which ages in `events` count back, and
+    `replaced` the number of older events that these have replaced.
+    """
     return _pack([BATCH, *square, node, previous, number, sent, replaced, events])
 
 
 def flush(number: int) -> bytes:
+    """Pack the end of flush `number`, which the client acknowledges."""
     return _pack([FLUSH, number])
 
 
@@ -229,21 +245,25 @@ def resync() -> bytes:
 
 
 def pong(time: int, now: int) -> bytes:
+    """Pack the answer to a ping: its own `time`, and the node time in ms."""
     return _pack([PONG, time, now])
 
 
 def error(code: str, sentence: str) -> bytes:
+    """Pack a refusal, or a notice: a code of docs/protocol.md, and a sentence for people."""
     return _pack([ERROR, code, sentence])
 
 
 def clocks(offsets: list[tuple[int, int]]) -> bytes:
-    """`offsets` is (node, what to add to its times to make them this node's) of all known."""
+    """Pack pairs (node, ms to add to its times to make them this node's) of all known nodes."""
     return _pack([CLOCKS, offsets])
 
 
 def link(up: bool) -> bytes:
+    """Pack whether this node receives everything that other nodes publish."""
     return _pack([LINK, up])
 
 
 def invitation(text: str) -> bytes:
+    """Pack the invitation that the client has asked for."""
     return _pack([INVITATION, text])

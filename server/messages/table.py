@@ -1,15 +1,14 @@
-"""What the tables of messages are made of: rows with a name and fields, and the check of a message.
+"""The rows of which tables of messages are made, and the check of a message against its row.
 
-Both protocols have such a table, server/messages/protocol.py for clients and
-server/messages/peer_protocol.py for nodes, and check by it all that they read. It reads no bytes
-and knows no kinds.
+There are two such tables, in protocol.py for clients and in peer_protocol.py for nodes. Everything
+that is read is checked against them. This module never reads bytes, and knows no kinds.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-#: The highest number that every language can hold exactly.
+#: The highest whole number that JavaScript holds exactly.
 NUMBER = 2**53 - 1
 
 _TYPES = {int: "a whole number", str: "a text", bool: "true or false", list: "an array"}
@@ -18,11 +17,11 @@ _UNITS = {int: "", str: " characters", list: " items"}
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a message, of one type: a whole number from `low` to `high`, a text of so many
-    characters, an array of so many items, or a boolean.
+    """One field of a message: a whole number, a text, an array or a boolean, as `type` says.
 
-    With `optional` it may be nil. Where `text` is not 0 it may be a text of up to so many
-    characters instead of a number.
+    `low` and `high` bound a number, the characters of a text, or the items of an array, both
+    included. With `optional` the field may be nil. If `text` is not 0, a text of up to so many
+    characters may stand instead of a number.
     """
 
     name: str
@@ -34,7 +33,7 @@ class Field:
 
     def allows(self, value: Any) -> bool:
         """Say whether a value may stand in this field."""
-        # `type is`, for True is an int to isinstance.
+        # It is not isinstance, since True is an int to that.
         if type(value) is not self.type:
             if value is None:
                 return self.optional
@@ -57,10 +56,11 @@ def number(name: str, low: int = -NUMBER, high: int = NUMBER) -> Field:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A kind of message or event: its name and its fields, in their order after the kind.
+    """A kind of message or event: its name, and its fields in the order in which they follow the
+    kind.
 
-    `rate` and `burst` are how many of them a client may send, each second and at once. `agree` says
-    whether fields that are right by themselves are right together.
+    A client may send `rate` of them a second, and `burst` at once. `agree` is called with all
+    fields, each of which is right by itself, and says whether they agree with each other.
     """
 
     name: str
@@ -70,11 +70,11 @@ class Row:
     agree: Callable[..., bool] | None = None
 
     def fault(self, values: Sequence[Any]) -> str | None:
-        """Return what is wrong with the values of a message's fields, or None if nothing is."""
+        """Return a sentence on what is wrong with the values of a message's fields, or None."""
         if len(values) != len(self.fields):
             return f"{self.name} must have {len(self.fields)} fields"
         for field, value in zip(self.fields, values, strict=True):
-            # Numbers are looked at here: most fields are numbers.
+            # Numbers are checked here and not in `allows`, to save a call: most fields are numbers.
             if type(value) is int is field.type:
                 right = field.low <= value <= field.high
             else:

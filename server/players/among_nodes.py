@@ -1,6 +1,6 @@
-"""What the classes that ask the other nodes about players, and answer them, work with.
+"""The record of what a class needs to ask other nodes about players, and to answer them.
 
-It is only a record: it asks and answers nothing itself.
+It never asks or answers anything itself.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from server.squares.peers import Peers
 
 
 class AmongNodes(NamedTuple):
-    """`node` is this node's id; `publish` brings a message to all nodes, this one included."""
+    """`node` is this node's id. `publish` sends a packed message to all nodes, also to this one."""
 
     node: int
     loop: Loop

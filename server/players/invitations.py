@@ -1,7 +1,7 @@
-"""Where somebody who invited a guest is now: asked of the other nodes. It moves nobody.
+"""Finds where a player that sent an invitation is now, at this node or at another.
 
-Only a signed invitation is ever asked for (server/clients/tokens.py), so no client finds out with
-it where a player is whom it just heard of.
+It never moves a player. It is only called for signed invitations (server/clients/tokens.py), so a
+client cannot use it to find any player whose id it knows.
 """
 
 import itertools
@@ -12,7 +12,7 @@ from server.messages import peer_protocol
 from server.players.among_nodes import AmongNodes
 from server.players.spots import Place
 
-#: A question that nobody answers within so many ms has no answer.
+#: ms that a question waits for an answer. After that no node has the player.
 ANSWER_WITHIN = 300
 
 
@@ -26,7 +26,10 @@ class Invitations:
         self._overdue = Agenda(self._loop, lambda nonce, _due: self._done(nonce, None))
 
     def find(self, id: int, done: Callable[[Place | None], None]) -> None:
-        """Call `done` with where a player is, or None if no node has it; perhaps at once."""
+        """Call `done` with the position of a player, or with None if no node has it.
+
+        This may be at once, and is within ANSWER_WITHIN ms.
+        """
         place = self._place(id)
         if place is not None or not self._peers.peers:
             done(place)
@@ -41,13 +44,13 @@ class Invitations:
         return None if resident is None else resident.track.at(self._loop.now())
 
     def asked(self, node: int, id: int, nonce: int) -> None:
-        """Another node asks where a player is."""
+        """Answer another node that asks where a player is, if the player is here."""
         place = self._place(id)
         if place is not None:
             self._publish(peer_protocol.here(self._node, node, nonce, *place))
 
     def found(self, _node: int, to: int, nonce: int, x: int, y: int) -> None:
-        """A node has a player that some node asked for."""
+        """Take the answer of a node that has a player, if it is for this node (`to`)."""
         if to == self._node and nonce in self._asked:
             self._overdue.drop(nonce)
             self._done(nonce, (x, y))

@@ -1,8 +1,8 @@
-"""How residents move: what they ask for, what is due for them, and what is told of it.
+"""How residents move: it obeys their intents, does what is due for them, and publishes the result.
 
-Whatever a resident does is published on its square's channel, and known to anybody, neighbours on
-this node included, only when it comes back from the broker: see server/squares/. It never decides
-who plays.
+What a resident does is published on its square's channel. Everybody, also neighbours on this node,
+gets it only when it comes back from the broker: see server/squares/. This module never decides who
+plays.
 """
 
 from server.agenda import Agenda
@@ -16,15 +16,15 @@ from world.grid import Grid, Rect, Viewport
 from world.terrain import Terrain
 from world.track import Goal, Intent, Track, leg, stand
 
-#: An intent is believed to be at most this many ms old.
+#: An intent takes effect at most so many ms in the past, however old it says that it is.
 INTENT_AGE = 200
 
-#: A walk that goes on is renewed this many ms before its leg ends.
+#: A leg that may be continued is replaced by the next one so many ms before it ends.
 RENEW_BEFORE = 1000
 
-#: A client of whom nothing was heard for so many ms is asked for a sign of life while its player
-#: walks; if none comes within the latter, the walk ends. So it ends 3 s after the last sign, and
-#: later only where the node itself stood still.
+#: While a player walks, its client is pinged after ASK_AFTER ms without a sign of life. If none
+#: comes within ANSWER_WITHIN ms more, the walk ends: 3 s after the last sign, or later if this node
+#: itself stood still.
 ASK_AFTER, ANSWER_WITHIN = 2000, 1000
 
 
@@ -48,7 +48,7 @@ class Movement:
     # What residents ask for.
 
     def act(self, resident: Resident, number: int, t: int, intent: Intent) -> None:
-        """Obey an intent that is said to have begun at `t`."""
+        """Obey intent `number` of a resident, which its client says began at the time `t`."""
         now = self._loop.now()
         t = min(max(t, resident.track.start, now - INTENT_AGE), now)
         if resident.due is not None and resident.due <= t:
@@ -59,7 +59,7 @@ class Movement:
         self._follow(resident, track or stand(x, y, t))
         resident.intent = _wanted(intent, track)
         if t < resident.moved:
-            # The track that this late intent replaces has crossed a border meanwhile.
+            # The intent is late: the track that it replaces may have crossed a border since `t`.
             self._cross(resident, t)
             if resident.view is not None:
                 self.hold(resident, self._grid.held(resident.held, x, y, resident.view))
@@ -70,7 +70,7 @@ class Movement:
             self._signs.put(resident, now + ASK_AFTER)
 
     def home(self, resident: Resident, number: int) -> None:
-        """Put a resident on the plaza."""
+        """Obey intent `number` of a resident: put it on the plaza."""
         resident.ack = number
         resident.intent = None
         now = self._loop.now()
@@ -81,16 +81,16 @@ class Movement:
         self._plan(resident, self._next(resident))
 
     def look(self, resident: Resident, view: Viewport) -> None:
-        """A resident's screen has a size, or another one."""
+        """Use a new viewport for a resident's screen, and let the screen hold its squares."""
         resident.view = view
         x, y = resident.track.at(self._loop.now())
         self.hold(resident, self._grid.held(resident.held, x, y, view))
         self._plan(resident, self._next(resident))
 
     def stop(self, resident: Resident) -> None:
-        """Let a resident stand where it is."""
+        """End a resident's walk: it stands where it is now."""
         now = self._loop.now()
-        # What is due may be late by some ms: a border crossed must not be forgotten.
+        # What is due may be some ms late, and a border that was crossed must not be forgotten.
         self._catch_up(resident, now)
         resident.intent = None
         if resident.track.end > now:
@@ -100,18 +100,18 @@ class Movement:
     # Coming and going.
 
     def enter(self, resident: Resident) -> None:
-        """A resident is in its square from now on."""
+        """Put a resident into its square, and publish an enter."""
         self._replicas.need((resident.square,))
         self._outbox.enter(resident, resident.square)
 
     def leave(self, resident: Resident) -> None:
-        """A resident leaves the game."""
+        """Take a resident out of its square, and publish that it is gone."""
         self._forget(resident)
         self._outbox.gone(resident, resident.square)
         self._replicas.let_go((resident.square,))
 
     def hand_over(self, resident: Resident) -> None:
-        """A resident goes on at another node, which tells of it from now on."""
+        """Take a resident out of its square without an event: another node has the player now."""
         self._forget(resident)
         self._outbox.hand_over(resident, resident.square)
         self._replicas.let_go((resident.square,))
@@ -127,7 +127,10 @@ class Movement:
         self._plan(resident, self._next(resident))
 
     def _look_for_signs(self, resident: Resident, _due: int) -> None:
-        """End the walk of a client that gives no sign of life: nobody holds its keys."""
+        """Ping the client of a resident that walks, or end the walk if the last ping had no answer.
+
+        Without it a player whose client is gone would walk on until the connection ends.
+        """
         now, screen = self._loop.now(), resident.screen
         asked, resident.asked = resident.asked, None
         if screen is None or not resident.walks(now):
@@ -139,13 +142,15 @@ class Movement:
         elif now - screen.last_heard < ASK_AFTER:
             self._signs.put(resident, screen.last_heard + ASK_AFTER)
         else:
-            # Never ended at once: where this node stood still, the signs are still to be read.
+            # The walk is never ended without a ping: if this node stood still, signs of life may
+            # have arrived that are still to be read.
             resident.asked = screen.last_heard
             screen.ping()
             self._signs.put(resident, now + ANSWER_WITHIN)
 
     def _next(self, resident: Resident) -> int | None:
-        """Return when something changes for a resident by itself, if ever."""
+        """Return the time at which a resident crosses a border, holds other squares or needs a new
+        leg; None if nothing of this happens by itself."""
         track = resident.track
         due = self._grid.next_change(track, resident.square, resident.held, resident.view)
         if resident.intent is not None:
@@ -155,7 +160,7 @@ class Movement:
         return due
 
     def _plan(self, resident: Resident, due: int | None) -> None:
-        """Note when something changes for a resident by itself, if ever."""
+        """Make a resident due at a time that `_next` has returned."""
         resident.due = due
         if due is None:
             self._changes.drop(resident)
@@ -163,13 +168,16 @@ class Movement:
             self._changes.put(resident, due)
 
     def _catch_up(self, resident: Resident, t: int) -> int | None:
-        """Do what is due for a resident by `t`, each at its own time; return when the next is."""
+        """Do everything that is due for a resident by the time `t`, each thing at its own time.
+
+        Returns the time at which something is due next, or None.
+        """
         while (due := self._next(resident)) is not None and due <= t:
             self._change(resident, due)
         return due
 
     def _change(self, resident: Resident, due: int) -> None:
-        """Do what is due for a resident at `due`."""
+        """Do what is due for a resident at the time `due`, which `_next` has returned."""
         resident.moved = due
         self._cross(resident, due)
         x, y = resident.track.at(due)
@@ -181,10 +189,10 @@ class Movement:
         if resident.view is not None:
             self.hold(resident, self._grid.held(resident.held, x, y, resident.view))
 
-    # What becomes of it.
+    # What residents then hold, and where they are.
 
     def hold(self, resident: Resident, rect: Rect | None) -> None:
-        """Let a resident's screen hold the squares of `rect`, instead of what it held."""
+        """Let a resident's screen hold the squares of `rect` (None: no squares) from now on."""
         before = resident.held
         if rect == before:
             return
@@ -198,12 +206,15 @@ class Movement:
             screen.hold(before, rect)
 
     def _follow(self, resident: Resident, track: Track) -> None:
-        """Let a resident follow a new track, and tell it."""
+        """Let a resident follow a new track, and publish it."""
         resident.track = track
         self._outbox.track(resident, resident.square)
 
     def _cross(self, resident: Resident, t: int) -> None:
-        """Bring a resident into the square it is in at `t`; through a corner, by column first."""
+        """Move a resident to the square in which its track is at the time `t`.
+
+        If it passes a corner, it goes through the square of its new column and its old row.
+        """
         column, row = self._grid.square(*resident.track.at(t))
         for to in ((column, resident.square[1]), (column, row)):
             if to != resident.square:
@@ -215,7 +226,10 @@ class Movement:
 
 
 def _wanted(intent: Intent, track: Track | None) -> Intent:
-    """Return what is left of an intent at the end of the leg that it has led to."""
+    """Return the intent that is left after the leg `track`, to which it has led.
+
+    It is None if it led nowhere (`track` is None), or if the leg ends at the goal.
+    """
     if track is None:
         return None
     there = isinstance(intent, Goal) and (track.x + track.dx, track.y + track.dy) == intent
@@ -223,5 +237,5 @@ def _wanted(intent: Intent, track: Track | None) -> Intent:
 
 
 def _leg_ends(track: Track) -> int:
-    """Return when the next leg of a walk is to be planned."""
+    """Return the time at which the next leg of a walk begins."""
     return track.end - RENEW_BEFORE if track.renewable else track.end

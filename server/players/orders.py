@@ -1,8 +1,9 @@
-"""What an operator has ordered: who is kept out, who is silent, whether newcomers are let in.
+"""An operator's orders: who is kept out, who is muted, and whether newcomers are let in.
 
-Every order ends by itself. It is told to all nodes, and anew to each that is new or was out of
-reach, so that a worker that is started again knows them too. Whoever reaches the broker may give
-orders, as it may do anything else between nodes; HTTP is server/web/admin.py's.
+Every order ends by itself. It is published to all nodes, and again when a node is new or was out of
+reach, so that a worker that was restarted knows it too. This module never checks who gives orders:
+server/web/admin.py does. Whoever can publish what nodes believe can give orders too, as it can do
+anything else between nodes; brokers/sealed.py says who can.
 """
 
 import ipaddress
@@ -16,54 +17,60 @@ from server.messages.protocol import FULL, POLICY, Refused
 from server.players.among_nodes import AmongNodes
 from server.squares.peers import Peer
 
-#: So many orders are in force at most; beyond that the one that ends first is forgotten.
+#: The most orders that a node keeps. Beyond that it forgets the one that ends first.
 LIMIT = 1000
 
-#: An order is told again so many ms later, for the links of other nodes may have been down.
+#: An order is published again after so many ms, since another node's link may have been down.
 REPEAT_AFTER = 5000
 
-#: An order that ends within so many seconds of what is known here is the same one.
+#: An order is not logged again if its end differs by so many seconds, or fewer, from the known one.
 SAME = 2
 
-#: How they are called in logs.
+#: The names of the deeds in logs.
 DEEDS = {KICK: "kick", BAR: "bar", MUTE: "mute", DOOR: "close the door", NOTICE: "notice"}
 
 
 class Orders:
-    """See the module. `who` is the text of a player's id, an address, nothing, or what is to be
-    said, as the deed needs it."""
+    """See the module.
+
+    `deed` is one of the numbers in peer_protocol.py, and `who` what it applies to: for KICK and
+    MUTE a player's id in digits, for BAR an address or network as `network` gives it, for DOOR "",
+    and for NOTICE the text.
+    """
 
     def __init__(self, among: AmongNodes) -> None:
         self._node, self._loop, self._publish, self._residents, self._peers = among
         #: (deed, who) -> the node time at which it ends.
         self._until: dict[tuple[int, str], int] = {}
-        #: Other nodes that were told all that is in force, as they were known then.
+        #: The other nodes that have been sent all orders in force. A node that died and came back
+        #: has another Peer, and is sent them again.
         self._told: dict[int, Peer] = {}
         self._repeats = Agenda(self._loop, self._repeat)
-        #: Called with a sentence that all clients are to be told.
+        #: Called with the text of a notice, which all clients of this node are to be sent.
         self.on_notice: Callable[[str], None] = lambda _text: None
 
     def __len__(self) -> int:
+        """Return how many orders are in force."""
         return sum(self.seconds(*order) > 0 for order in self._until)
 
     def give(self, deed: int, who: str, seconds: int) -> None:
-        """Obey an order here, and tell it to all other nodes. Zero seconds end it."""
+        """Obey an order, and publish it to all other nodes. With 0 `seconds` it ends the order."""
         self._obey(deed, who, seconds)
         self._publish_order(deed, who, seconds)
         if deed != NOTICE:
             self._repeats.put((deed, who), self._loop.now() + REPEAT_AFTER)
 
     def ordered(self, node: int, deed: int, who: str, seconds: int) -> None:
-        """Obey an order that a node tells."""
+        """Obey an order that another node has published."""
         if node != self._node:
-            # Every node tells everything again to each that is new: a line for each would be
-            # many. What is in force here until the same moment is no news.
+            # All nodes publish all orders again for each new node. So an order that is in force
+            # here until the same moment is not logged.
             if deed == NOTICE or abs(seconds - self.seconds(deed, who)) > SAME:
                 log_line("order", deed=DEEDS[deed], who=who, seconds=seconds, node=node)
             self._obey(deed, who, seconds)
 
     def greet(self, node: int) -> None:
-        """Another node is alive: tell it what is in force, if it was not told."""
+        """Publish all orders if another node, which is alive, has not been sent them yet."""
         peers = self._peers.peers
         peer = peers.get(node)
         if peer is not None and self._told.get(node) is not peer:
@@ -72,21 +79,24 @@ class Orders:
             self.publish_all()
 
     def publish_all(self) -> None:
-        """Tell all other nodes what is in force."""
+        """Publish all orders that are in force, with the seconds that are left."""
         for deed, who in self._until:
             seconds = self.seconds(deed, who)
             if seconds > 0:
                 self._publish_order(deed, who, seconds)
 
     def seconds(self, deed: int, who: str = "") -> int:
-        """Return for how many seconds an order is still in force; 0 where it is not."""
+        """Return for how many seconds an order is still in force, rounded up; 0 if it is not."""
         until = self._until.get((deed, who))
         return 0 if until is None else max(-((self._loop.now() - until) // 1000), 0)
 
     # What sessions ask.
 
     def admit(self, id: int | None, address: str) -> None:
-        """Raise Refused where a player or an address is kept out; None is a newcomer."""
+        """Raise Refused if an order keeps out a player or its address, or newcomers.
+
+        `id` is None for a newcomer. `address` is an IP address.
+        """
         if not self._until:
             return
         seconds = self.seconds(BAR, network(address))
@@ -98,7 +108,7 @@ class Orders:
             raise Refused("door", "no newcomers are let in just now: try again later", FULL)
 
     def check_voice(self, id: int) -> None:
-        """Raise Refused where a player may not say anything."""
+        """Raise Refused if a player is muted."""
         if self._until and (seconds := self.seconds(MUTE, str(id))):
             raise Refused("muted", f"an operator muted you for {_minutes(seconds)}", None)
 
@@ -143,9 +153,10 @@ class Orders:
 
 
 def network(address: str) -> str:
-    """Return what is kept out with an address: itself, or an IPv6 address' network of 64 bits.
+    """Return what is kept out together with an address, as the `who` of a BAR.
 
-    A text that is no address is returned as it is: nobody has it.
+    For IPv4 it is the address itself, for IPv6 its network of 64 bits. A text that is no address is
+    returned as it is, and keeps nobody out.
     """
     try:
         ip = ipaddress.ip_address(address)
@@ -159,7 +170,7 @@ def network(address: str) -> str:
 
 
 def kicked(seconds: int) -> Refused:
-    """Return what somebody who is kept out for so long is told."""
+    """Return the refusal for a client whose player or address is kept out for `seconds` more."""
     return Refused("kicked", f"an operator sent you away for {_minutes(seconds)}", POLICY)
 
 

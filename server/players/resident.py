@@ -1,12 +1,13 @@
-"""A resident: a player hosted by this node. It only holds state; movement.py moves it."""
+"""A resident: a player that this node hosts. It only holds state, and never moves: movement.py
+moves it."""
 
 from server.squares.hub import Screen
 from world.events import Player
 from world.grid import Rect, Square, Viewport
 from world.track import Intent, Track
 
-#: A seq is incarnation x INCARNATION + events so far, so that one number tells which is newer. A
-#: player's incarnation is how often it came back at another node, or after having left.
+#: A seq is the player's incarnation x INCARNATION + its number of events in that incarnation. One
+#: comparison therefore tells which of two events is newer.
 INCARNATION = 2**24
 
 
@@ -16,20 +17,15 @@ def incarnation(seq: int) -> int:
 
 
 def next_incarnation(seq: int) -> int:
-    """Return the seq with which the incarnation after that of `seq` begins: whatever is told with
-    it is newer than all that was told of the player until then."""
+    """Return the seq with which the incarnation after that of `seq` begins.
+
+    Whatever is published with it, or a higher one, is newer than everything up to that incarnation.
+    """
     return (seq // INCARNATION + 1) * INCARNATION
 
 
 class Resident(Player):
-    """A player, and what only its node knows of it. Times are node time in ms.
-
-    `screen` is None for a computer player, and for one whose connection is lost; `view` and `held`
-    are None with it. `due` is when something changes for it by itself, or None; up to `moved` its
-    square and what it holds are right. While it is `watched` its client is looked at for signs of
-    life; `asked` is when it was last heard before it was asked for one, or None. `acted`: it has
-    walked or spoken.
-    """
+    """A player, with what only its own node knows of it. Times are node time in ms."""
 
     __slots__ = (
         "square", "intent", "screen", "view", "held", "due", "moved", "watched", "asked", "acted",
@@ -39,17 +35,25 @@ class Resident(Player):
         self, node: int, id: int, seq: int, name: str, track: Track, square: Square
     ) -> None:
         super().__init__(node, id, seq, 0, name, False, track)
+        #: The square in which it is published.
         self.square = square
         self.intent: Intent = None
+        #: Its client; None for a computer player, and while the connection is lost.
         self.screen: Screen | None = None
+        #: The viewport of its screen, and the squares that the screen holds; None without a screen.
         self.view: Viewport | None = None
         self.held: Rect | None = None
+        #: When something changes for it by itself next (a border, a leg), or None.
         self.due: int | None = None
+        #: The time up to which `square` and `held` follow its track.
         self.moved = track.start
+        #: Whether its client is watched for signs of life, because it walks.
         self.watched = False
+        #: The client's `last_heard` when it was pinged for a sign of life, or None.
         self.asked: int | None = None
+        #: Whether its client has ever let it walk or speak.
         self.acted = False
 
     def walks(self, now: int) -> bool:
-        """Whether it is on its way at node time `now`."""
+        """Say whether it is on its way at the time `now`."""
         return self.intent is not None or self.track.end > now

@@ -1,6 +1,6 @@
-"""The residents of this node: how they come, lose and find their clients again, and go.
+"""The residents of this node: how they join, lose their connection, get another one, and leave.
 
-It remembers for a minute who has left. It never moves anybody: movement.py does.
+It remembers for a minute who has left. It never moves a player: movement.py does.
 """
 
 import random
@@ -15,20 +15,21 @@ from server.squares.outbox import Outbox
 from world.grid import Grid, Viewport
 from world.track import stand
 
-#: Who lost the connection stays this long, in ms.
+#: ms that a player stays in the world, dimmed, after its connection is lost.
 DIMMED_FOR = 10_000
 
-#: Who has neither walked nor spoken before stays so long: to come and go fills no world.
+#: The same for a player that has neither walked nor spoken. It is short, so that clients that
+#: connect and leave at once do not fill the world.
 GLANCED_FOR = 1000
 
-#: Who left is remembered for this many ms, in case its token is shown again: its place in it may be
-#: an older one, and a seq that went back would make the player invisible.
+#: ms for which the last seq and place of a player that left are remembered. If its client shows a
+#: token again, the token may be an older one. With a seq that went back the player would be
+#: invisible.
 LEFT_FOR = 60_000
 
 
 class Residents:
-    """See the module. `by_id` are those who are here; `left` has the last seq and place of those
-    who left a while ago."""
+    """See the module. Places are positions (x, y) in units."""
 
     def __init__(
         self, node: int, grid: Grid, spots: Spots, loop: Loop, outbox: Outbox, movement: Movement
@@ -39,7 +40,9 @@ class Residents:
         self._loop = loop
         self._outbox = outbox
         self._movement = movement
+        #: All residents, by their ids.
         self.by_id: dict[int, Resident] = {}
+        #: Players who left within LEFT_FOR: id -> (last seq, last place).
         self.left: dict[int, tuple[int, Place]] = {}
         self._partings = Agenda(loop, lambda resident, _due: self.leave(resident))
         self._oblivion = Agenda(loop, self._forget)
@@ -47,16 +50,20 @@ class Residents:
     # Coming and going.
 
     def spot(self, near: int | Place | None = None) -> Place:
-        """Return where somebody begins: beside a place, or the player `near` if it is known here,
-        else where newcomers do."""
+        """Return a place for a player to begin: beside `near`, or else where newcomers begin.
+
+        `near` is a place or the id of a player. An id that is not at this node counts as None.
+        """
         if isinstance(near, int):
             friend = self.by_id.get(near)
             near = None if friend is None else friend.track.at(self._loop.now())
         return self._spots.newcomer() if near is None else self._spots.beside(*near)
 
     def join(self, name: str, place: Place, *, id: int | None = None, seq: int = 0) -> Resident:
-        """Let a new resident begin at a place; with `id` one that comes back as somebody, and goes
-        on from `seq`."""
+        """Return a new resident, which begins at `place`.
+
+        `id` and `seq` are given for a player that comes back. A newcomer gets a random id.
+        """
         while id is None or id in self.by_id:
             id = random.getrandbits(52)
         track = stand(*place, self._loop.now())
@@ -67,14 +74,14 @@ class Residents:
         return resident
 
     def leave(self, resident: Resident) -> None:
-        """Let a resident leave the game."""
+        """Let a resident leave the game, and publish that it is gone."""
         self._remove(resident)
         self._movement.leave(resident)
         self.remember(resident)
         self._loop.stats["leaves"] += 1
 
     def hand_over(self, resident: Resident) -> None:
-        """Let a resident go on at another node, which tells of it from now on."""
+        """Give up a resident, whose player goes on at another node. Nothing is published of it."""
         if resident.screen is not None:
             resident.screen.give_up()
         self._remove(resident)
@@ -85,7 +92,7 @@ class Residents:
         self._partings.drop(resident)
 
     def remember(self, resident: Resident) -> None:
-        """Remember for a minute where somebody was who has left, and how much was told of it."""
+        """Remember the last seq and place of a player that is here no longer, for LEFT_FOR ms."""
         now = self._loop.now()
         self.left[resident.id] = resident.seq, resident.track.at(now)
         self._oblivion.put(resident.id, now + LEFT_FOR)
@@ -96,7 +103,7 @@ class Residents:
     # Their clients.
 
     def attach(self, resident: Resident, screen: Screen, view: Viewport) -> None:
-        """Give a resident a screen, instead of none."""
+        """Give a screen to a resident that has none: it is no longer dimmed and will not leave."""
         resident.screen = screen
         resident.view = view
         self._partings.drop(resident)
@@ -107,14 +114,17 @@ class Residents:
         self._movement.look(resident, view)
 
     def detach(self, resident: Resident) -> None:
-        """Take a resident's screen away: it holds nothing any more, and stands."""
+        """Take away a resident's screen, which then holds no squares. The resident stands still."""
         self._movement.hold(resident, None)
         resident.screen = resident.view = None
         self._movement.stop(resident)
 
     def lose(self, resident: Resident, *, dimmed: bool = True) -> None:
-        """A resident's connection is lost: it stays for DIMMED_FOR or GLANCED_FOR. Without `dimmed`
-        it was sent away to come back, here or at another node: it stands, as if in thought."""
+        """Let a resident whose connection is lost stay for DIMMED_FOR or GLANCED_FOR ms.
+
+        Without `dimmed` the client was sent away to come back, here or at another node: the player
+        stays for DIMMED_FOR ms and looks as usual.
+        """
         self.detach(resident)
         if dimmed:
             resident.dimmed = True
@@ -122,20 +132,20 @@ class Residents:
         stays = DIMMED_FOR if resident.acted or not dimmed else GLANCED_FOR
         self._partings.put(resident, self._loop.now() + stays)
 
-    # What is told of them, and to them.
+    # What is published of them.
 
     def renew(self, resident: Resident) -> None:
-        """Tell all of a resident anew, for something other than its track has changed."""
+        """Publish everything about a resident, because something other than its track changed."""
         self._outbox.renew(resident, resident.square)
 
     def say(self, resident: Resident, text: str) -> None:
-        """Let a resident say something to all who hear its square."""
+        """Publish a chat message of a resident in its square."""
         self._outbox.say(resident, resident.square, text)
 
     def tell_gone(self, resident: Resident) -> None:
-        """Tell that somebody who is not here any more is not in its square."""
+        """Publish that a player, which is not at this node any more, is gone from its square."""
         self._outbox.tell_gone(resident, resident.square)
 
     def screens(self) -> list[Screen]:
-        """Return the screens of all who have one."""
+        """Return the screens of all residents that have one."""
         return [r.screen for r in self.by_id.values() if r.screen is not None]

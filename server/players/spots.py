@@ -1,6 +1,6 @@
 """Where players begin: on the plaza, beside a friend, or spread over squares for a load test.
 
-It knows the ground, and nobody who stands on it.
+It knows the ground, and never the players on it.
 """
 
 import math
@@ -10,20 +10,23 @@ from world.grid import Grid, Square
 from world.terrain import PLAZA_WITHIN, Terrain
 from world.track import UNIT
 
-#: Tiles from a friend at which a guest begins: not within it, and in sight.
+#: The distances in tiles from a friend at which a guest begins: the two do not overlap, and see
+#: each other.
 NEAREST, NEAR = 1.2, 2.5
 
-#: Places that are tried in a square before another square is taken, and around a friend.
+#: Random places that are tried in a square before the next square is used, and around a friend
+#: before the friend's own place is.
 TRIES = 32
 
+#: A position (x, y) in units.
 Place = tuple[int, int]
 
 
 class Spots:
-    """Chooses places, as positions on free ground.
+    """Chooses places on ground that is not blocked.
 
-    With a `spread` of 0 newcomers begin on the plaza; else so many squares around the origin, in
-    rows of ceil(sqrt(spread)), get one newcomer each in turn.
+    If `spread` is 0, newcomers begin on the plaza. Otherwise it is a number of squares around the
+    origin, in rows of ceil(sqrt(spread)), and each newcomer begins in the next one of them.
     """
 
     def __init__(self, grid: Grid, terrain: Terrain, spread: int) -> None:
@@ -33,7 +36,7 @@ class Spots:
         self._turn = random.randrange(spread) if spread else 0
 
     def newcomer(self) -> Place:
-        """Return where somebody new to the world begins."""
+        """Return a place for a player that is new to the world."""
         while self._spread:
             self._turn = (self._turn + 1) % self._spread
             column, row = spread_square(self._turn, self._spread)
@@ -52,8 +55,11 @@ class Spots:
                 return x, y
 
     def beside(self, x: int, y: int) -> Place:
-        """Return a place beside somebody who is, or was, at (x, y): that very place if all around
-        is blocked, and one on the plaza if it is blocked too."""
+        """Return a place beside a player that is, or was, at (x, y).
+
+        If no free place is found around (x, y) it is (x, y) itself, or a place on the plaza if that
+        is blocked too.
+        """
         for _ in range(TRIES):
             angle, away = random.uniform(0, math.tau), random.uniform(NEAREST, NEAR) * UNIT
             place = x + round(away * math.cos(angle)), y + round(away * math.sin(angle))
@@ -62,6 +68,7 @@ class Spots:
         return (x, y) if self._is_free((x, y)) else self.plaza()
 
     def _free(self, x: int, y: int, width: int, height: int) -> Place | None:
+        """Return a free place from (x, y) to (x + width, y + height), or None if none is found."""
         for _ in range(TRIES):
             place = x + random.randint(0, width), y + random.randint(0, height)
             if self._is_free(place):
@@ -73,7 +80,7 @@ class Spots:
 
 
 def spread_square(turn: int, spread: int) -> Square:
-    """Return square number `turn` (0 to spread - 1) of those that newcomers are spread over."""
+    """Return square number `turn` (0 to `spread` - 1) of those that newcomers are spread over."""
     side = math.isqrt(spread - 1) + 1
     row, column = divmod(turn, side)
     return column - side // 2, row - side // 2

@@ -1,10 +1,10 @@
-"""A player who comes back at another node: that one takes it over from the one that has it.
+"""Takes over players who come back at this node, and hands over those who come back at another.
 
-Who shows a token is the player, so whoever has it lets go of it to a node that asks. One player is
-never in two places for long: of two nodes that find that both have it, the one with the higher
-incarnation keeps it, and of equal ones the node with the higher id. Questions and answers may be
-lost, so each node says again and again which players came back to it. It never moves anybody
-itself.
+A client that shows a player's token is that player, so the node that has the player hands it over
+to any node that asks. No player is at two nodes for long: if two nodes find that both have it, the
+one with the higher incarnation keeps it, or, if these are equal, the node with the higher id.
+Questions and answers may be lost, so each node names the players that came back to it again and
+again. This module never moves a player. docs/nodes.md gives the rules.
 """
 
 from collections.abc import Callable
@@ -18,21 +18,24 @@ from server.players.resident import Resident, incarnation, next_incarnation
 from server.players.spots import Place
 from world.grid import Square
 
-#: A player for whom nobody answers within so many ms is at no other node.
+#: ms that a takeover waits for an answer. After that no other node has the player.
 ANSWER_WITHIN = 300
 
-#: One who was handed over, and whom no other node has told of for so many ms, has gone: the node
-#: that asked is dead by then, or what handed the player over was lost.
+#: If no other node has published anything about a player for so many ms after it was handed over,
+#: this node publishes that the player is gone: the other node is dead, or the handover was lost.
 RELEASED_FOR = 3000
 
-#: Every so many ms a node says which players came back to it, some of them each time: each player
-#: is named once in RETELL_TURNS times, so that two nodes that both have one know it within 4 s.
+#: Every RETELL_EVERY ms a node names some of the players that came back to it. It names each player
+#: in one of RETELL_TURNS turns, so two nodes that have the same player notice it within 4 s.
 RETELL_EVERY, RETELL_TURNS = 1000, 4
 
 
 class Elsewhere(NamedTuple):
-    """What another node tells of a player that it had: its last seq and place, and its name unless
-    it had left before."""
+    """What another node answered about a player that it had.
+
+    `name` is None if the player had left before: the node did not have to hand it over. `place` is
+    a position (x, y) in units.
+    """
 
     name: str | None
     seq: int
@@ -40,7 +43,8 @@ class Elsewhere(NamedTuple):
 
 
 class _Question(NamedTuple):
-    """A takeover that waits for its answer: whom to tell it, or that another one came instead."""
+    """A takeover that waits for its answer: `done` gets the answer, and `withdrawn` is called if a
+    later takeover of the same player replaces this one."""
 
     done: Callable[[Elsewhere | None], None]
     withdrawn: Callable[[], None]
@@ -51,28 +55,31 @@ class Takeovers:
 
     def __init__(self, among: AmongNodes) -> None:
         self._node, self._loop, self._publish, self._residents, self._peers = among
+        #: The takeovers of this node that wait for an answer, by the player's id.
         self._asked: dict[int, _Question] = {}
         self._overdue = Agenda(self._loop, lambda id, _due: self._answer(id, None))
-        #: Players who may be at another node too, until they are forgotten: a set for each turn.
+        #: The ids of players that may be at another node too: a set for each turn in which they are
+        #: named. A player stays in it until it has left, and that is forgotten.
         self._watched: list[set[int]] = [set() for _ in range(RETELL_TURNS)]
         self._retelling = Agenda(self._loop, self._retell)
-        #: Residents that were handed over, and that no other node has told of yet.
+        #: Players that were handed over and that no other node has published yet, by their ids.
         self._released: dict[int, Resident] = {}
         self._vanishing = Agenda(self._loop, self._vanish)
 
     def ask(
         self, id: int, done: Callable[[Elsewhere | None], None], withdrawn: Callable[[], None]
     ) -> None:
-        """Ask for a player that no other takeover of this node waits for (see `withdraw`).
+        """Ask all other nodes for a player. Call `withdraw` first, if a takeover may be waiting.
 
-        `done` is called with what its node told, or None if none did; or `withdrawn` instead.
+        `done` is called with the answer, or with None after ANSWER_WITHIN ms. If `withdraw` comes
+        before that, `withdrawn` is called instead.
         """
         self._asked[id] = _Question(done, withdrawn)
         self._overdue.put(id, self._loop.now() + ANSWER_WITHIN)
         self._publish(peer_protocol.takeover(self._node, id))
 
     def withdraw(self, id: int) -> None:
-        """Give up a takeover that waits for its answer, if there is one, for a later one."""
+        """Give up the takeover of a player that waits for its answer, if there is one."""
         question = self._asked.pop(id, None)
         if question is not None:
             self._overdue.drop(id)
@@ -83,16 +90,18 @@ class Takeovers:
         self._asked.pop(id).done(elsewhere)
 
     def watch(self, id: int) -> None:
-        """A player that may be at another node too came back here, or has gone from here: others
-        are told so from now on."""
+        """Name a player to the other nodes from now on, because it may be at one of them too.
+
+        It came back to this node, or was here and is gone.
+        """
         if not any(self._watched):
             self._retelling.put(0, self._loop.now() + RETELL_EVERY)
         self._watched[id % RETELL_TURNS].add(id)
 
-    # What other nodes say.
+    # What other nodes publish.
 
     def asked(self, node: int, id: int) -> None:
-        """A node asks for a player."""
+        """Hand a player over to a node that asks for it, or answer that it left here."""
         if node == self._node:
             return
         resident = self._residents.by_id.get(id)
@@ -107,14 +116,15 @@ class Takeovers:
     def handed_over(
         self, _node: int, id: int, to: int, name: str, seq: int, x: int, y: int
     ) -> None:
-        """A node lets go of a player that it had."""
+        """Take the handover of a player, if it is for this node (`to`)."""
         self._answered(id, to, Elsewhere(name, seq, (x, y)))
 
     def departed(self, _node: int, id: int, to: int, seq: int, x: int, y: int) -> None:
-        """A node tells of a player that left it a while ago."""
+        """Take the answer that a player left another node a while ago, if it is for this node."""
         self._answered(id, to, Elsewhere(None, seq, (x, y)))
 
     def _answered(self, id: int, to: int, elsewhere: Elsewhere) -> None:
+        """Use an answer, also a late one: its seq may be as high as what this node published."""
         if to == self._node:
             if id in self._asked:
                 self._answer(id, elsewhere)
@@ -122,7 +132,10 @@ class Takeovers:
                 self._outlive(id, elsewhere.seq)
 
     def hosted(self, node: int, pairs: list[int]) -> None:
-        """A node says which players came back to it, with their seqs."""
+        """Compare the players that came back to another node with those that are, or were, here.
+
+        `pairs` is player, seq, player, seq ...
+        """
         if node == self._node:
             return
         left = self._residents.left
@@ -133,19 +146,24 @@ class Takeovers:
             elif id in left:
                 last, _place = left[id]
                 if incarnation(seq) > incarnation(last):
-                    # Since it left here it came back there: who asks for it is answered there.
+                    # The player left here first and came back there later, so the other node
+                    # answers from now on if somebody asks for the player.
                     del left[id]
                 else:
                     self._publish_left(id, last)
 
     def left(self, node: int, pairs: list[int]) -> None:
-        """A node says which players have left there, with their last seq."""
+        """Raise the seqs of players that are here above those with which they left another node.
+
+        `pairs` is player, seq, player, seq ...
+        """
         if node != self._node:
             for id, seq in zip(pairs[::2], pairs[1::2], strict=True):
                 self._outlive(id, seq)
 
     def entered(self, node: int, square: Square, id: int, seq: int) -> None:
-        """Another node tells of a player that came into a square, or is there."""
+        """Compare a player that another node has published in a square with those that are, or
+        were, here."""
         resident = self._residents.by_id.get(id)
         if resident is not None:
             self._contest(resident, node, seq)
@@ -159,31 +177,32 @@ class Takeovers:
             if square != released.square:
                 self._residents.tell_gone(released)
         else:
-            # It did not hear how much was told here.
+            # The other node does not know what this node published last.
             self._publish_left(id, released.seq)
 
     def parted(self, id: int, seq: int) -> None:
-        """Another node tells that a player went from a square: here it may be in play."""
+        """Raise a player's seq, if it is here, above that of a leave or gone at another node."""
         self._outlive(id, seq)
 
     def ignored(self, id: int, seq: int) -> None:
-        """Another node tells of a player with a seq that is not believed: one as high was told of
-        it by a node where it is no more."""
+        """Answer an enter whose seq is too low to be believed (see PlayerNews in heard.py)."""
         self._loop.stats["ignored_enters"] += 1
         self._publish_left(id, seq)
 
     # What follows from it.
 
     def _contest(self, resident: Resident, node: int, seq: int) -> None:
-        """Another node says that it has a resident of this one: one of them lets go."""
+        """Decide which node keeps a player that both this node and another one have."""
         if (incarnation(seq), node) < (incarnation(resident.seq), self._node):
             self._publish(peer_protocol.hosted(self._node, [resident.id, resident.seq]))
         else:
             self._hand_over(resident, node)
-            # The other one is on screens already, perhaps far away: this one is so no longer.
+            # The other node has published the player already, perhaps in a square far away, so
+            # nothing else would remove it from this square.
             self._residents.tell_gone(resident)
 
     def _hand_over(self, resident: Resident, node: int) -> None:
+        """Give up a resident, and publish the handover to a node."""
         self._residents.hand_over(resident)
         x, y = resident.track.at(self._loop.now())
         self._publish(
@@ -194,22 +213,26 @@ class Takeovers:
         self._loop.stats["released"] += 1
 
     def _outlive(self, id: int, seq: int) -> None:
-        """Others were told of a player up to `seq`, by another node: if it is here, and less was
-        told of it, nobody would believe what is."""
+        """Begin the next incarnation of a player that is here if its seq is not above `seq`.
+
+        Another node has published the player up to `seq`, so no node would believe what this one
+        publishes about it with lower seqs.
+        """
         resident = self._residents.by_id.get(id)
         if resident is not None and seq >= resident.seq:
             resident.seq = next_incarnation(seq)
             self._residents.renew(resident)
 
     def _publish_left(self, id: int, seq: int) -> None:
-        """Say that a player is believed to have left with `seq`: whoever has it knows better."""
+        """Publish that a player left with `seq`. A node that has the player raises its seq then."""
         self._publish(peer_protocol.left(self._node, [id, seq]))
 
     # What is due.
 
     def _vanish(self, id: int, _due: int) -> None:
+        """Publish that a player is gone which was handed over, and which no node has published."""
         resident = self._released.pop(id)
-        # It may have come back here meanwhile.
+        # It may have come back here in the meantime.
         if id not in self._residents.by_id:
             self._loop.stats["vanished"] += 1
             self._residents.tell_gone(resident)
@@ -218,7 +241,7 @@ class Takeovers:
             self._publish_left(id, resident.seq)
 
     def _retell(self, turn: int, due: int) -> None:
-        """Say of some of those who came back that they are here, or that they have left."""
+        """Publish which players of a turn are here, and which have left."""
         hosted: list[int] = []
         left: list[int] = []
         watched = self._watched[turn]
@@ -230,7 +253,7 @@ class Takeovers:
                 left += (id, self._residents.left[id][0])
             else:
                 watched.discard(id)
-        # Without others there is nobody who could have them too.
+        # If there are no other nodes, none can have these players too.
         if self._peers.peers:
             for pairs, message in ((hosted, peer_protocol.hosted), (left, peer_protocol.left)):
                 for at in range(0, len(pairs), 2 * PAIRS):

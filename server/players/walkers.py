@@ -1,6 +1,7 @@
 """Computer players who wander near the plaza, so that the world is never empty.
 
-They are ordinary residents: what they do is published like anyone's. They look at nothing.
+They are ordinary residents, and what they do is published like everything else. They have no
+screen, and never react to other players.
 """
 
 import random
@@ -26,13 +27,14 @@ SAYINGS = (
     "I like it here.",
 )
 
-#: Tiles from the origin within which they wander.
+#: How far from the origin they walk along each axis, in tiles.
 RANGE = 28
 
-#: They stand between walks for so many ms.
+#: The least and the most ms for which they stand between two walks.
 REST = (800, 6000)
 
-#: One in so many walks begins with something said; of many, no more than of so many.
+#: A computer player says something at the beginning of one in so many walks. If there are more of
+#: them than this number, each says less, so that all together say no more.
 SAYS_ONE_IN = 14
 
 
@@ -52,11 +54,12 @@ class Walker:
         self._walk()
 
     def leave(self) -> None:
-        """Leave the game: nobody brings a computer player back."""
+        """Leave the game."""
         self._alarm.set(None)
         self._residents.leave(self._resident)
 
     def _walk(self) -> None:
+        """Walk to a random goal, perhaps say something, and plan the next walk."""
         resident, now = self._resident, self._loop.now()
         self._number += 1
         goal = Goal(random.randint(-RANGE, RANGE) * UNIT, random.randint(-RANGE, RANGE) * UNIT)
@@ -69,7 +72,7 @@ class Walker:
 def start_walkers(
     loop: Loop, residents: Residents, movement: Movement, count: int
 ) -> list[Walker]:
-    """Let `count` computer players join, each with a name of its own as far as they go."""
+    """Let `count` computer players join. Their names differ as long as there are enough names."""
     names = random.sample(NAMES, len(NAMES))
     says_one_in = max(count, SAYS_ONE_IN)
     return [

@@ -117,7 +117,7 @@ class HeardSquare:
         #: How many need it: one for all screens that hold it, and one for each own player in it.
         self.needs = 0
         self.replica = Replica(square, around.span, around.departed)
-        #: Node -> the number of its last batch or full state here up to which nothing is missing.
+        #: Node -> the number of its batch or full state here up to which nothing is missing.
         self.numbers: dict[int, int] = {}
         #: The nodes of which something may be missing that was not asked for yet.
         self.gaps: set[int] = set()

@@ -279,7 +279,7 @@ def test_what_happens_is_counted(brokers):
     publisher, subscriber = brokers(), brokers()
     subscriber.subscribe("a")
     settle(subscriber)
-    assert heard(subscriber, 0) == []
+    assert received(subscriber, 0) == []
     before = subscriber.counters.received
     for _ in range(10):
         publisher.publish("a", b"1")

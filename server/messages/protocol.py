@@ -203,12 +203,10 @@ def welcome(
 
 
 def token(text: str) -> bytes:
-    """Pack the token with which the client can come back as its player."""
     return _pack([TOKEN, text])
 
 
 def held(rect: Rect) -> bytes:
-    """Pack the rectangle of squares that the client holds from now on."""
     return _pack([HELD, *rect])
 
 
@@ -265,5 +263,4 @@ def link(up: bool) -> bytes:
 
 
 def invitation(text: str) -> bytes:
-    """Pack the invitation that the client has asked for."""
     return _pack([INVITATION, text])

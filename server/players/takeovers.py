@@ -124,7 +124,7 @@ class Takeovers:
         self._answered(id, to, Elsewhere(None, seq, (x, y)))
 
     def _answered(self, id: int, to: int, elsewhere: Elsewhere) -> None:
-        """Use an answer, also a late one: its seq may be as high as what this node published."""
+        """Use an answer for this node. Even a late one gives a seq that is used already."""
         if to == self._node:
             if id in self._asked:
                 self._answer(id, elsewhere)
@@ -202,7 +202,6 @@ class Takeovers:
             self._residents.tell_gone(resident)
 
     def _hand_over(self, resident: Resident, node: int) -> None:
-        """Give up a resident, and publish the handover to a node."""
         self._residents.hand_over(resident)
         x, y = resident.track.at(self._loop.now())
         self._publish(

@@ -95,10 +95,10 @@ class Peer:
         self.squares: dict[Square, int] = {}
         #: ms to add to its times to make them this node's.
         self.offset = 0
-        # Pairs (time of receipt, receipt - sent) of the last CLOCK_WINDOW ms. Those that a later
-        # and smaller difference makes needless are left out, so the first has the smallest.
+        #: Pairs (time of receipt, receipt - sent) of the last CLOCK_WINDOW ms. A pair goes when a
+        #: later one has a smaller difference, so the first always has the smallest.
         self._samples: deque[tuple[int, int]] = deque()
-        #: The last differences, whether small or not.
+        #: The last RECENT differences.
         self._recent: deque[int] = deque(maxlen=RECENT)
         #: The parts of its last heartbeat, by their number, and when that was sent (its time).
         self._parts: dict[int, list[int]] = {}
@@ -141,8 +141,8 @@ class Peers:
 
     `squares` returns the squares in which this node has players: a dict square -> number of the
     last batch or full state there. `on_squares` is called with the id of another node and what it
-    lists, in the same form, and `on_gone` with the id of a node that is dead. `on_clocks` is called
-    when `clocks` has changed, and `on_link` when `linked` has: clients must be told.
+    lists, in the same form, and `on_gone` with the id of a node that is dead. `on_clocks` and
+    `on_link` are called when clients must be told of `clocks`, or that `linked` has changed.
     """
 
     def __init__(
@@ -207,8 +207,7 @@ class Peers:
         return reasons
 
     def _against_settling(self) -> list[str]:
-        """Return why a node that was never ready must wait for incompatible nodes to go, if it
-        must."""
+        """Return the reasons why a node that was never ready waits for incompatible ones to go."""
         if any(p.state != STARTING and id not in self.incompatible for id, p in self.peers.items()):
             return []
         return sorted({reason for _, reason in self.incompatible.values()})

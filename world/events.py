@@ -147,10 +147,11 @@ class Corner:
     def track(self, p: Player) -> TrackEvent:
         """Return the track event of a player."""
         x, y, dx, dy, start, duration = p.track
-        return TrackEvent(
+        # The constructor, which counts the fields, would take twice as long.
+        return tuple.__new__(TrackEvent, (
             TRACK, p.id, p.seq, p.ack,
             x - self.x, y - self.y, dx, dy, self.sent - start, duration,
-        )  # fmt: skip
+        ))  # fmt: skip
 
     def read(self, event: EnterEvent | TrackEvent) -> Track:
         """Return the track in an event, with its position in the world and its start in ms."""

@@ -41,6 +41,12 @@ class Children:
         self._all.append(program)
         return program
 
+    def kill(self, worker: Program) -> None:
+        """Kill a worker, which is no trouble then; what it has written can still be read."""
+        self._all.remove(worker)
+        worker.process.kill()
+        worker.process.wait()
+
     def wait(self, done: Callable[[], bool], seconds: float, missing: str) -> None:
         """Wait until `done()` is true. After so many seconds raise Trouble with the text `missing`.
 

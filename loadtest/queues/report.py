@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from loadtest.kit import charts
 from loadtest.kit.charts import COLOURS, Bar, Line, tint
-from loadtest.kit.page import page, table
+from loadtest.kit.page import opening, or_dash, page, table
 from loadtest.queues.series import CHARTS, PAST, PAST_CLIENTS, SERIES
 
 #: Series -> its colour and marker. Variants of one backend have tints of its colour.
@@ -102,10 +102,7 @@ def draw(run: dict[str, Any]) -> dict[str, Figure]:
 
 def write(run: dict[str, Any], folder: Path) -> None:
     """Write index.html, which needs no other file, and each chart as SVG and PNG, into a folder."""
-    parts = [f"<p class=note>{escape(run['when'])}</p>"]
-    for one in run["troubles"]:
-        text = f"{one['series'] or 'all'}: {one['trouble']}."
-        parts.append(f"<p class=bad>{escape(text)}</p>")
+    parts = opening(run)
     parts += [charts.save(figure, folder, name) for name, figure in draw(run).items()]
     parts += [_PAST_NOTE, "<h2>Figures</h2>", _table(run), _FIGURES_NOTE]
     command = " ".join(run["command"])
@@ -160,14 +157,10 @@ def _table(run: dict[str, Any]) -> str:
                 ),
                 *(f"{account[name]:,}" for name in ("sent", "due", "delivered", "dropped", "lost")),
                 account["cuts"],
-                *(_number(latency[name], ".3g") for name in ("p50", "p99")),
-                _number(cpu["publishers"] if both is None else both, ".2f"),
-                _number(cpu["subscribers"], ".2f"),
-                _number(cpu["brokers"], ".2f"),
+                *(or_dash(latency[name], ".3g") for name in ("p50", "p99")),
+                or_dash(cpu["publishers"] if both is None else both, ".2f"),
+                or_dash(cpu["subscribers"], ".2f"),
+                or_dash(cpu["brokers"], ".2f"),
             )
         )
     return table(_COLUMNS, rows)
-
-
-def _number(value: float | None, form: str) -> str:
-    return "&ndash;" if value is None else format(value, form)

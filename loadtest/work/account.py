@@ -10,7 +10,6 @@ and `held` (claimed, but not acknowledged) are what the queue says. What is miss
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 
 def account(put: Sequence[int], got: Sequence[int], waiting: int, held: int) -> dict[str, int]:
@@ -37,6 +36,28 @@ def account(put: Sequence[int], got: Sequence[int], waiting: int, held: int) -> 
     }
 
 
+def handed_out_again(
+    claims: Iterable[tuple[int, int]], held: Iterable[Iterable[int]]
+) -> dict[str, int]:
+    """Compare what was handed out more than once with what consumers held when they died.
+
+    `claims` are (number, tries) of messages as consumers got them, and `held` are for each death
+    the numbers that the queue had as held. A consumer may die before it can tell what it got: the
+    tries, which the queue counts, tell of this too. `mismatched` is for how many messages the two
+    differ.
+    """
+    tries: dict[int, int] = {}
+    for number, count in claims:
+        tries[number] = max(count, tries.get(number, 0))
+    again = Counter({number: count - 1 for number, count in tries.items() if count > 1})
+    expected = Counter(number for numbers in held for number in numbers)
+    return {
+        "again": again.total(),
+        "held_by_dead": expected.total(),
+        "mismatched": sum(again[n] != expected[n] for n in again.keys() | expected.keys()),
+    }
+
+
 def together(accounts: Iterable[dict[str, int]]) -> dict[str, int]:
     """Return the account of several queues together."""
     found: Counter[str] = Counter()
@@ -45,11 +66,16 @@ def together(accounts: Iterable[dict[str, int]]) -> dict[str, int]:
     return dict(found)
 
 
-def fault(found: dict[str, Any]) -> str:
+def fault(found: dict[str, int]) -> str:
     """Return what is wrong with an account, as the end of a sentence, or an empty text.
 
     Every message must be done: whoever measures takes until nothing is left.
     """
+    if found.get("mismatched"):
+        return (
+            f"{found['again']:,} messages were handed out again, and those who died held"
+            f" {found['held_by_dead']:,}: {found['mismatched']:,} are not the same"
+        )
     if found["lost"]:
         what = "are missing" if found["lost"] > 0 else "are too many"
         return f"{abs(found['lost']):,} of {found['put']:,} messages {what}"

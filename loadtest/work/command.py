@@ -11,15 +11,16 @@ from typing import Any
 
 from loadtest.kit import signals
 from loadtest.kit.machine import machine
-from loadtest.kit.options import file, names, whole
+from loadtest.kit.options import file, folder, names, whole
 from loadtest.kit.page import write_json
 from loadtest.kit.points import measure_all
 from loadtest.kit.processes import Trouble
+from loadtest.work import report
 from loadtest.work.account import fault
 from loadtest.work.measure import Options, measure
-from loadtest.work.series import FIFOS, FILLED, TAKEN, TAKES
+from loadtest.work.series import FIFOS, FILLED, LASTING, TAKEN, TAKES
 
-SERIES = (*TAKES, *FIFOS)
+SERIES = [*TAKES, *FIFOS]
 
 
 def parser() -> argparse.ArgumentParser:
@@ -32,14 +33,19 @@ def parser() -> argparse.ArgumentParser:
         "through a FIFO queue from a pusher to its pullers.",
     )
     add = found.add_argument
-    add("--series", type=names(SERIES), default=list(SERIES), metavar="NAME,...",
+    add("--series", type=names(SERIES), metavar="NAME,...",
         help=f"what to measure: all (the default), or some of {', '.join(SERIES)}")  # fmt: skip
     add("--repeat", type=whole(1, 1000), default=10, metavar="N",
         help=f"how often {FILLED:,} messages are put and taken in each way (%(default)s)",
     )  # fmt: skip
     add("--messages", type=whole(1, 10**7), default=200_000, metavar="N",
         help="messages that pass through a FIFO queue (%(default)s)")  # fmt: skip
+    add("--kill", type=whole(1, 1000), nargs="?", const=5, default=0, metavar="N",
+        help="instead: kill N consumers, each after a second, and compare what was handed out "
+        f"again with what they held ({', '.join(LASTING)}; 5, if N is not given)",
+    )  # fmt: skip
     add("--json", type=file, metavar="FILE", help="write all figures to FILE")
+    add("--report", type=folder, metavar="DIR", help="write a page with charts into DIR")
     return found
 
 
@@ -47,6 +53,13 @@ def _check(point: dict[str, Any]) -> str:
     """Return the line of a point. Raises Trouble if the account of its messages shows a fault."""
     if wrong := fault(point["account"]):
         raise Trouble(wrong)
+    if point["kind"] == "kill":
+        found = point["account"]
+        return (
+            f"{point['series']:<12}  {len(point['held'])} consumers died and held "
+            f"{found['held_by_dead']} messages; the same {found['again']} were handed out again, "
+            f"and all {found['done']:,} were done"
+        )
     us = "  ".join(f"{who} {n:6.1f}" for who, n in point["us"].items() if n is not None)
     if point["kind"] == "take":
         ms, past = point["ms"], TAKES[point["series"]].past
@@ -62,8 +75,15 @@ def _check(point: dict[str, Any]) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Measure what the command line asks for; return the exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    given = parser().parse_args(arguments)
-    options = Options(repeat=given.repeat, messages=given.messages)
+    found = parser()
+    given = found.parse_args(arguments)
+    options = Options(repeat=given.repeat, messages=given.messages, deaths=given.kill)
+    chosen = given.series or (LASTING if given.kill else SERIES)
+    if given.kill and (wrong := set(chosen).difference(LASTING)):
+        found.error(
+            f"--kill is for {', '.join(LASTING)}: {', '.join(sorted(wrong))} would not hand out"
+            " again, or not count, what a dead consumer held"
+        )
     run: dict[str, Any] = {
         "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "command": ["python", "loadtest/work_queues.py", *arguments],
@@ -71,7 +91,10 @@ def main(arguments: list[str] | None = None) -> int:
         "machine": machine(),
     }
     with signals.remembered():
-        status = measure_all(given.series, lambda name: [measure(name, options)], _check, run)
+        status = measure_all(chosen, lambda name: [measure(name, options)], _check, run)
     if given.json:
         write_json(given.json, run)
+    if given.report:
+        report.write(run, given.report)
+        print(f"The report is {given.report / 'index.html'}.")
     return status

@@ -1,11 +1,14 @@
-"""Measures one point: one series, with a server or file of its own, so that no message of another
-point can be there."""
+"""Measures one point, or lets consumers of a series die.
+
+Each has a server or file of its own, so that no message of another one can be there.
+"""
 
 import json
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any
@@ -15,51 +18,65 @@ import redis
 from loadtest.kit.children import Children
 from loadtest.kit.machine import shared_out
 from loadtest.kit.processes import START, Program, Trouble
-from loadtest.work.account import account, together
+from loadtest.work.account import account, handed_out_again, together
 from loadtest.work.series import FIFOS, FILLED, TAKEN, TAKES, Fifo, Take
-from loadtest.work.worker import queue_of, server_cpu
+from loadtest.work.ways import WAYS
+from loadtest.work.worker import CLAIMED, WORK_S, message, number_of, queue_of, server_cpu
+from stores import StoreError
 
 #: Seconds that a worker may need for 1,000 messages, on a busy machine, and at least.
 SLOW_S, LATE_S = 2.0, 30.0
 
 
+#: Seconds after which a consumer is killed.
+LIFE_S = 1.0
+
+
 @dataclass(frozen=True)
 class Options:
-    """What the user chose: how often a queue is filled and taken from, and the messages of a FIFO
-    queue."""
+    """What the user chose: how often a queue is filled and taken from, the messages of a FIFO
+    queue, and how many consumers die (0: nothing else is to be done)."""
 
     repeat: int = 10
     messages: int = 200_000
+    deaths: int = 0
 
 
 class Ground:
     """The processes of a point. The server has a core of its own, if the machine has several."""
 
     def __init__(self, children: Children) -> None:
-        self._children = children
+        self.children = children
         self._server_cpus, self._client_cpus = shared_out()
 
     def server(self) -> str:
         """Start a redis-server and return its URL."""
-        url, [program] = self._children.broker("redis://")
+        url, [program] = self.children.broker("redis://")
         if self._server_cpus:
             os.sched_setaffinity(program.process.pid, self._server_cpus)
         return url
 
+    @contextmanager
+    def store(self, series: Take) -> Iterator[str]:
+        """Yield the URL of the server or file of a series."""
+        with tempfile.TemporaryDirectory(prefix="work-queues-") as folder:
+            url = series.server
+            yield self.server() if url == "redis://" else f"{url}{folder}/store.db"
+
     def worker(self, name: str, config: dict[str, Any]) -> Program:
         """Start a worker."""
         command = [sys.executable, "-m", "loadtest.work.worker", json.dumps(config)]
-        return self._children.worker(name, command, self._client_cpus)
+        return self.children.worker(name, command, self._client_cpus)
 
     def begin(self, workers: list[Program]) -> None:
         """Wait until all workers are ready, and let them begin."""
-        self._children.answers(workers, START)
+        self.children.answers(workers, START)
         for worker in workers:
             worker.send({"go": True})
 
     def answers(self, workers: list[Program], messages: int) -> list[dict[str, Any]]:
         """Wait for the reports of workers that had so many messages."""
-        return self._children.answers(workers, LATE_S + SLOW_S * messages / 1000)
+        return self.children.answers(workers, LATE_S + SLOW_S * messages / 1000)
 
 
 def measure(name: str, options: Options) -> dict[str, Any]:
@@ -69,15 +86,15 @@ def measure(name: str, options: Options) -> dict[str, Any]:
     """
     with Children() as children:
         ground = Ground(children)
+        if options.deaths:
+            return _kill(TAKES[name], options.deaths, ground)
         if name in TAKES:
             return _take(TAKES[name], options.repeat, ground)
         return _fifo(FIFOS[name], options.messages, ground)
 
 
 def _take(series: Take, repeat: int, ground: Ground) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory(prefix="work-queues-") as folder:
-        url = series.server
-        url = ground.server() if url == "redis://" else f"{url}{folder}/store.db"
+    with ground.store(series) as url:
         config = {"role": "take", "url": url, "way": series.name, "repeat": repeat}
         worker = ground.worker("the consumer", config)
         ground.begin([worker])
@@ -112,7 +129,7 @@ def _fifo(shape: Fifo, messages: int, ground: Ground) -> dict[str, Any]:
         ground.worker("a puller", {**common, "role": "pull", "queue": queue, "due": len(due)})
         for queue, due in dues.items()
     ]
-    try:
+    with _told():
         client: Any = redis.Redis.from_url(url)
         before = server_cpu(client)
         ground.begin([*pullers, pusher])
@@ -122,8 +139,6 @@ def _fifo(shape: Fifo, messages: int, ground: Ground) -> dict[str, Any]:
         pulled = ground.answers(pullers, messages)
         used = server_cpu(client) - before
         waiting = [client.llen(queue) for queue in dues]
-    except redis.RedisError as error:
-        raise Trouble(f"Redis does not answer: {error}") from error
     return fifo_figures(shape.name, list(dues.values()), pushed, pulled, waiting, used)
 
 
@@ -165,6 +180,79 @@ def fifo_figures(
         "us": _per_message(cpu, messages),
         "account": together(accounts),
     }
+
+
+def _kill(series: Take, deaths: int, ground: Ground) -> dict[str, Any]:
+    """Let one consumer die after the other, and the last one finish the work of all."""
+    # More than they can do before the last death.
+    put = int((deaths + 1) * LIFE_S / WORK_S) * CLAIMED
+    claims: list[tuple[int, int]] = []
+    held: list[list[int]] = []
+    now: set[int] = set()
+    children = ground.children
+
+    def is_empty(consumer: Program) -> bool:
+        """Note what a consumer has claimed; return whether it found the queue empty."""
+        while line := consumer.line():
+            said = json.loads(line)
+            if trouble := said.get("trouble"):
+                raise Trouble(trouble)
+            claims.extend(said.get("claimed", []))
+            if "empty" in said:
+                return True
+        return False
+
+    with ground.store(series) as url, _told():
+        way: Any = WAYS[series.name](url)
+        for first in range(0, put, 1000):
+            way.put([message(n) for n in range(first, min(first + 1000, put))])
+        config = {"role": "consume", "url": url, "way": series.name}
+        for _ in range(deaths):
+            consumer = ground.worker("a consumer", config)
+            ground.begin([consumer])
+            children.sleep(LIFE_S)
+            children.kill(consumer)
+            before, now = now, {number_of(body) for body in way.held()}
+            known = len(claims)
+            is_empty(consumer)
+            # A dead one's claim lasts until its lease ends, maybe longer than the next one lives.
+            since = {number for number, _ in claims[known:]}
+            held.append(sorted(now - (before - since)))
+        consumer = ground.worker("the last consumer", config)
+        ground.begin([consumer])
+        late = f"the queue is not empty {LATE_S:.0f} s after the last death"
+        children.wait(lambda: is_empty(consumer), LATE_S + put / CLAIMED * WORK_S, late)
+        left = way.left()
+    return kill_figures(series.name, put, claims, held, left)
+
+
+def kill_figures(
+    name: str,
+    put: int,
+    claims: Sequence[tuple[int, int]],
+    held: Sequence[Sequence[int]],
+    left: tuple[int, int],
+) -> dict[str, Any]:
+    """Return what became of the messages whose consumers died, see account.handed_out_again.
+
+    `left` is how many wait and how many are held at the end.
+    """
+    came = sorted({number for number, _ in claims})
+    return {
+        "series": name,
+        "kind": "kill",
+        "held": [len(numbers) for numbers in held],
+        "account": {**account(range(put), came, *left), **handed_out_again(claims, held)},
+    }
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Raise what a queue raises in this process as Trouble."""
+    try:
+        yield
+    except (redis.RedisError, StoreError) as error:
+        raise Trouble(str(error)) from error
 
 
 def _per_message(seconds: dict[str, float | None], messages: int) -> dict[str, float | None]:

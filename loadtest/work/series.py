@@ -14,8 +14,10 @@ class Take:
     label: str
     #: The URL of its server, which is started, or of its file.
     server: str = "redis://"
-    #: Whether a message is acknowledged, so that it is not lost with who claimed it.
+    #: Whether a message stays in Redis until it is acknowledged.
     acknowledged: bool = False
+    #: Whether it hands out again what somebody held who died, and counts how often.
+    lasts: bool = False
     #: ms of a take in 2016, on average.
     past: float | None = None
 
@@ -46,11 +48,20 @@ TAKES = {
         Take("lpop-count", "LPOP with a count"),
         Take("lmpop", "LMPOP"),
         Take("blmove", "BLMOVE and LREM, one by one", acknowledged=True),
-        Take("stream", "XREADGROUP, XACK and XDEL", acknowledged=True),
-        Take("store-redis", "the game's store in Redis", acknowledged=True),
-        Take("store-sqlite", "the game's store in sqlite", "sqlite:///", acknowledged=True),
+        Take("stream", "XREADGROUP, XACK and XDEL", acknowledged=True, lasts=True),
+        Take("store-redis", "the game's store in Redis", acknowledged=True, lasts=True),
+        Take(
+            "store-sqlite",
+            "the game's store in sqlite",
+            server="sqlite:///",
+            acknowledged=True,
+            lasts=True,
+        ),
     )
 }
+
+#: The names of those whose consumers may die.
+LASTING = [name for name, take in TAKES.items() if take.lasts]
 
 FIFOS = {
     one.name: one

@@ -4,6 +4,7 @@ A way claims messages, and says when they are done. Where it has no acknowledgem
 gone when it is claimed, and `done` does nothing. Ways never count messages and never read a clock.
 """
 
+import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -40,6 +41,21 @@ class Way:
 
     def left(self) -> tuple[int, int]:
         """Return how many messages wait, and how many are held."""
+        raise NotImplementedError
+
+
+class Lasting(Way):
+    """A queue that hands out again what somebody held who died, and counts how often."""
+
+    def claim_for(self, most: int, lease: int) -> list[tuple[Any, bytes, int]]:
+        """Claim messages, also those that others have held for at least so many ms.
+
+        Return for each by what it is acknowledged, the message, and how often it was handed out.
+        """
+        raise NotImplementedError
+
+    def held(self) -> list[bytes]:
+        """Return the messages that are held."""
         raise NotImplementedError
 
 
@@ -132,12 +148,15 @@ class Moved(Popped):
         return self.redis.llen(QUEUE), self.redis.llen(HELD)
 
 
-class Streamed(Way):
+class Streamed(Lasting):
     """A stream with a group of consumers: XREADGROUP, then XACK and XDEL in one round trip."""
 
     def __init__(self, url: str) -> None:
         self._redis: Any = redis.Redis.from_url(url)
-        self._redis.xgroup_create(QUEUE, GROUP, "0", mkstream=True)
+        #: Who claims: this object.
+        self._name = f"{random.getrandbits(64):016x}"
+        if not self._redis.exists(QUEUE):
+            self._redis.xgroup_create(QUEUE, GROUP, "0", mkstream=True)
 
     def put(self, bodies: Sequence[bytes]) -> None:
         pipeline = self._redis.pipeline(transaction=False)
@@ -146,7 +165,7 @@ class Streamed(Way):
         pipeline.execute()
 
     def claim(self, most: int) -> Claim:
-        found = self._redis.xreadgroup(GROUP, "consumer", {QUEUE: ">"}, count=most)
+        found = self._redis.xreadgroup(GROUP, self._name, {QUEUE: ">"}, count=most)
         entries = found[0][1] if found else []
         return [id for id, _ in entries], [fields[b"body"] for _, fields in entries]
 
@@ -160,8 +179,21 @@ class Streamed(Way):
         held = self._redis.xpending(QUEUE, GROUP)["pending"]
         return self._redis.xlen(QUEUE) - held, held
 
+    def claim_for(self, most: int, lease: int) -> list[tuple[Any, bytes, int]]:
+        _, entries, _ = self._redis.xautoclaim(QUEUE, GROUP, self._name, lease, count=most)
+        bodies = {id: fields[b"body"] for id, fields in entries}
+        if not bodies:
+            bodies = dict(zip(*self.claim(most), strict=True))
+        pending = self._redis.xpending_range(QUEUE, GROUP, "-", "+", most, self._name)
+        return [(p["message_id"], bodies[p["message_id"]], p["times_delivered"]) for p in pending]
 
-class Stored(Way):
+    def held(self) -> list[bytes]:
+        pending = self._redis.xpending_range(QUEUE, GROUP, "-", "+", 1000)
+        ids = [one["message_id"] for one in pending]
+        return [self._redis.xrange(QUEUE, id, id)[0][1][b"body"] for id in ids]
+
+
+class Stored(Lasting):
     """A store of the game: a claim with a lease, and an acknowledgement."""
 
     def __init__(self, url: str) -> None:
@@ -183,9 +215,16 @@ class Stored(Way):
         self._store.done(QUEUE, claimed)
 
     def left(self) -> tuple[int, int]:
-        # Messages are put without delay, so one that is not due yet is held.
-        held = sum(item.delay > 0 for item in self._store.group(QUEUE, ""))
+        held = len(self.held())
         return self._store.count(QUEUE) - held, held
+
+    def claim_for(self, most: int, lease: int) -> list[tuple[Any, bytes, int]]:
+        found = self._store.claim(QUEUE, most, lease)
+        return [(one.id, one.body, one.tries) for one in found]
+
+    def held(self) -> list[bytes]:
+        # Messages are put without delay, so one that is not due yet is held.
+        return [item.body for item in self._store.group(QUEUE, "") if item.delay > 0]
 
 
 #: Name of a series -> how it takes.

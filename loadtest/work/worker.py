@@ -1,13 +1,16 @@
 """A process of the benchmark: `python -m loadtest.work.worker CONFIGURATION`.
 
-It takes, pushes or pulls. It exchanges lines of JSON with its parent:
+It takes, pushes, pulls, or consumes until it is killed. It exchanges lines of JSON with its parent:
 
     configuration {"role": "take", "url", "way", "repeat"}, or
                   {"role": "push", "url", "shape", "messages"}, or
-                  {"role": "pull", "url", "shape", "queue", "due"}, all in one argument
+                  {"role": "pull", "url", "shape", "queue", "due"}, or
+                  {"role": "consume", "url", "way"}, all in one argument
     parent        {"go": true} when all are ready, {"pushed": true} when the pusher has ended
     worker        {"ready": true}, and then its report; or {"trouble": "a sentence"} instead of
                   either, and exit status 1
+    who consumes  {"claimed": [[number, tries], ..]} when it has claimed messages, and at the end
+                  {"empty": true}
 
 Times are nanoseconds of CLOCK_MONOTONIC, and CPU times seconds.
 """
@@ -31,6 +34,9 @@ PADDING = "x" * 90
 
 #: Seconds that a puller waits for a message before it looks whether more can come.
 WAIT_S = 1
+
+#: Messages of one claim, seconds of work on them, and ms of a lease, where consumers die.
+CLAIMED, WORK_S, LEASE = 10, 0.05, 2000
 
 clock = time.monotonic_ns
 
@@ -174,6 +180,23 @@ def pull(config: dict[str, Any], parent: Parent) -> Report:
     return {"got": got, "to": last, "cpu": time.process_time() - cpu}
 
 
+def consume(config: dict[str, Any], parent: Parent) -> Report:
+    """Claim, work and acknowledge until the queue is empty."""
+    way: Any = WAYS[config["way"]](config["url"])
+    begin(parent)
+    while True:
+        claimed = way.claim_for(CLAIMED, LEASE)
+        if claimed:
+            # It is written before the work, so that it is known whenever this process dies.
+            parent.send({"claimed": [(number_of(body), tries) for _, body, tries in claimed]})
+            time.sleep(WORK_S)
+            way.done([id for id, _, _ in claimed])
+        elif any(way.left()):
+            time.sleep(WORK_S)
+        else:
+            return {"empty": True}
+
+
 def begin(parent: Parent) -> None:
     """Say that this process is ready, and wait until all are."""
     parent.send({"ready": True})
@@ -184,6 +207,7 @@ ROLES: dict[str, Callable[[dict[str, Any], Parent], Report]] = {
     "take": take,
     "push": push,
     "pull": pull,
+    "consume": consume,
 }
 
 

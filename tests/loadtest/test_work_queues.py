@@ -7,10 +7,10 @@ import pytest
 
 from loadtest.work.account import account, fault
 from loadtest.work.command import main
-from loadtest.work.measure import due_of, fifo_figures, take_figures
-from loadtest.work.series import FIFOS, FILLED, TAKEN, TAKES
+from loadtest.work.measure import due_of, fifo_figures, kill_figures, take_figures
+from loadtest.work.series import FIFOS, FILLED, LASTING, TAKEN, TAKES
 from loadtest.work.ways import WAYS, OneByOne
-from loadtest.work.worker import message, take_all
+from loadtest.work.worker import CLAIMED, message, take_all
 from tests.brokers.redis_servers import running
 from tests.loadtest import watched
 from tests.loadtest.watched import PATIENCE, children_at_work
@@ -126,7 +126,13 @@ def test_a_fifo_queue_has_an_order_of_its_own():
 
 @load
 def test_every_message_is_accounted_for_in_every_way_and_shape(out, capsys):
-    assert (measure(out, "all"), capsys.readouterr().err) == (0, "")
+    status = measure(out, "all", "--report", str(out.parent))
+    assert (status, capsys.readouterr().err) == (0, "")
+    page = (out.parent / "index.html").read_text()
+    assert page.count("<svg") == 4 and "src=" not in page and "<link" not in page
+    for series in (*TAKES.values(), *FIFOS.values()):
+        assert f">{series.label}</text>" in page
+        assert (f">{series.label}, 20" in page) == bool(series.past)
     points, troubles = points_of(out)
     assert list(points) == [*TAKES, *FIFOS] and not troubles
     for name, point in points.items():
@@ -140,15 +146,56 @@ def test_every_message_is_accounted_for_in_every_way_and_shape(out, capsys):
         assert [len(turn) for turn in points[name]["takes"]] == [FILLED // TAKEN]
 
 
+#: Two consumers died: one held the messages 1 and 2, and the next one 2.
+HELD = [[1, 2], [2]]
+
+
+@pytest.mark.parametrize(
+    ("claims", "sentence"),
+    [
+        ([(0, 1), (1, 1), (2, 1), (1, 2), (2, 2), (2, 3)], ""),
+        # The first one died before it could say what it had claimed.
+        ([(0, 1), (1, 2), (2, 2), (2, 3)], ""),
+        ([(0, 1), (1, 1), (2, 1), (2, 2), (2, 3)], "2 messages were handed out again, and those"
+         " who died held 3: 1 are not the same"),
+        ([(0, 2), (1, 1), (2, 3)], "3 messages were handed out again, and those"
+         " who died held 3: 2 are not the same"),
+        ([(0, 1), (1, 2)], "1 messages were handed out again, and those"
+         " who died held 3: 1 are not the same"),
+        ([(1, 2), (2, 3)], "1 of 3 messages are missing"),
+    ],
+)  # fmt: skip
+def test_what_is_handed_out_again_is_what_the_dead_held(claims, sentence):
+    point = kill_figures("stream", 3, claims, HELD, (0, 0))
+    assert fault(point["account"]) == sentence
+    assert point["held"] == [2, 1] and point["account"]["held_by_dead"] == 3
+
+
+@load
+def test_what_dead_consumers_held_is_handed_out_again(out, capsys):
+    options = ["--kill", "2", "--json", str(out), "--report", str(out.parent)]
+    assert (main(options), capsys.readouterr().err) == (0, "")
+    points, troubles = points_of(out)
+    assert list(points) == LASTING and not troubles
+    for point in points.values():
+        found = point["account"]
+        assert len(point["held"]) == 2 and found["put"] == found["done"] == 600
+        assert 0 < found["again"] == found["held_by_dead"] <= 2 * CLAIMED
+    assert "the game&#x27;s store in sqlite" in (out.parent / "index.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
         (["--series", "rpop"], "no series is called 'rpop': there are lpop, pipeline"),
         (["--repeat", "0"], "'0' is not a whole number, 1 to 1000"),
         (["--messages", "many"], "'many' is not a whole number, 1 to 10000000"),
+        (["--kill", "0"], "'0' is not a whole number, 1 to 1000"),
+        (["--kill", "--series", "lpop,stream"], "--kill is for stream, store-redis, store-sqlite: "
+         "lpop would not hand out again"),
         (["--json", "/dev/null/x/run.json"], "nothing can be written to /dev/null/x"),
     ],
-)
+)  # fmt: skip
 def test_options_that_make_no_sense_are_told(wrong, sentence, capsys):
     with pytest.raises(SystemExit) as end:
         main(wrong)

@@ -18,19 +18,27 @@ with packages("test"):
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
-#: File or folder whose code is changed -> the tests that are run.
+#: Random worlds of several nodes, among them such as lose messages.
+WORLDS = "tests/simulate/test_simulate.py::test_the_world_of_a_seed_is_right"
+
+#: File whose code is changed -> the tests that are run.
 TARGETS = {
     **{
         f"world/{name}.py": [f"tests/world/test_{name}.py"]
         for name in ("events", "grid", "terrain", "track")
     },
-    "server/squares": [
-        f"tests/server/test_{name}.py"
-        for name in ("hub", "outbox", "nodes", "promises", "readiness", "ghosts", "session")
-    ],
+    **{
+        f"server/squares/{name}.py": [
+            *(f"tests/server/test_{tested}.py" for tested in (
+                "hub", "outbox", "nodes", "promises", "readiness", "ghosts", "session",
+            )),
+            WORLDS,
+        ]
+        for name in ("heard", "hub", "outbox", "peers", "replicas")
+    },
     "server/players/takeovers.py": [
         *(f"tests/server/test_{name}.py" for name in ("nodes", "promises", "ghosts")),
-        "tests/simulate/test_simulate.py::test_the_world_of_a_seed_is_right",
+        WORLDS,
     ],
 }
 
@@ -43,9 +51,7 @@ def main() -> int:
     given = parser.parse_args()
     targets = given.targets or list(TARGETS)
     for target in targets:
-        path = ROOT / target
-        paths = sorted(path.rglob("*.py")) if path.is_dir() else [path]
-        plugin = Mutants(paths, given.seconds / len(targets), os.cpu_count() or 1)
+        plugin = Mutants(ROOT / target, given.seconds / len(targets), os.cpu_count() or 1)
         options = ["-q", "-p", "no:cacheprovider", "--no-header", "--hypothesis-profile=mutants"]
         options += ["-m", "not (process or browser or load)"]
         pytest.main([*options, *TARGETS[target]], [plugin])

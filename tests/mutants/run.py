@@ -14,7 +14,6 @@ import signal
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
@@ -40,11 +39,11 @@ class Mutants:
     """The plugin. After the run, `tried` is the number of mutants tried out of `of`, and
     `survivors` are those that no test noticed."""
 
-    def __init__(self, paths: Sequence[Path], seconds: float, at_once: int) -> None:
-        self._mutants = [mutant for path in paths for mutant in mutants_of(path)]
+    def __init__(self, path: Path, seconds: float, at_once: int) -> None:
+        self._mutants = list(mutants_of(path))
         # If the time is too short for all, those that are tried are a fair sample.
         random.Random(1).shuffle(self._mutants)
-        self._paths = {str(path) for path in paths}
+        self._path = str(path)
         self._seconds, self._at_once = seconds, at_once
         self.of, self.tried = len(self._mutants), 0
         self.survivors: list[Mutant] = []
@@ -54,7 +53,7 @@ class Mutants:
         tests_of_line = self._first_run(session.items)
         functions: dict[tuple[str, str, int], list[FunctionType]] = defaultdict(list)
         for one in gc.get_objects():
-            if isinstance(one, FunctionType) and one.__code__.co_filename in self._paths:
+            if isinstance(one, FunctionType) and one.__code__.co_filename == self._path:
                 functions[_key(one.__code__)].append(one)
         running: dict[int, Mutant] = {}
         until = time.monotonic() + self._seconds
@@ -63,7 +62,7 @@ class Mutants:
                 break
             self.tried += 1
             items, costs = [], 0.0
-            for cost, at in tests_of_line[str(mutant.path), mutant.line]:
+            for cost, at in tests_of_line[mutant.line]:
                 if costs < TESTS_S:
                     items.append(session.items[at])
                     costs += cost
@@ -85,15 +84,15 @@ class Mutants:
             self.survivors.append(mutant)
             print(f"{os.path.relpath(mutant.path)}:{mutant.line}: {mutant.words}", flush=True)
 
-    def _first_run(self, items: list[pytest.Item]) -> dict[tuple[str, int], list[Any]]:
-        """Run all tests in a child; return (path, line) -> [(seconds, index of a test), ...].
+    def _first_run(self, items: list[pytest.Item]) -> dict[int, list[Any]]:
+        """Run all tests in a child; return line -> [(seconds, index of a test), ...].
 
         The quickest test comes first.
         """
         reading, writing = os.pipe()
         if not os.fork():
             with open(writing, "w") as answer:
-                json.dump([_executed(item, self._paths) for item in items], answer)
+                json.dump([_executed(item, self._path) for item in items], answer)
             os._exit(0)
         os.close(writing)
         with open(reading) as answer:
@@ -101,8 +100,8 @@ class Mutants:
         os.wait()
         found = defaultdict(list)
         for at, (seconds, lines) in enumerate(results):
-            for path, line in lines:
-                found[path, line].append((seconds, at))
+            for line in lines:
+                found[line].append((seconds, at))
         return defaultdict(list, {where: sorted(tests) for where, tests in found.items()})
 
 
@@ -114,13 +113,13 @@ def _passes(item: pytest.Item) -> bool:
     return not any(report.failed for report in runtestprotocol(item, log=False, nextitem=None))
 
 
-def _executed(item: pytest.Item, paths: set[str]) -> tuple[float, list[tuple[str, int]]]:
-    """Run a test; return how many seconds it takes, and the (path, line)s that it executes."""
+def _executed(item: pytest.Item, path: str) -> tuple[float, list[int]]:
+    """Run a test; return how many seconds it takes, and the lines of a file that it executes."""
     executed: dict[CodeType, set[int]] = defaultdict(set)
 
     def trace(frame: FrameType, _event: str, _argument: object) -> Any:
         code = frame.f_code
-        if code.co_filename not in paths:
+        if code.co_filename != path:
             return None
         lines = executed[code]
         lines.add(frame.f_lineno)
@@ -133,7 +132,7 @@ def _executed(item: pytest.Item, paths: set[str]) -> tuple[float, list[tuple[str
     sys.settrace(None)
     assert passes, f"{item.nodeid} fails without any mutant"
     took = time.process_time() - began
-    return took, sorted({(code.co_filename, n) for code, lines in executed.items() for n in lines})
+    return took, sorted(set().union(*executed.values()))
 
 
 @cache

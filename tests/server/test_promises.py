@@ -262,6 +262,16 @@ def test_a_batch_that_comes_again_is_delivered_once(watched):
     assert watcher.model.chat == [("P1", "once")]
 
 
+def test_an_old_enter_is_passed_on_to_nobody_also_after_one_of_who_is_known(watched):
+    harness, watcher = watched
+    batch(harness, [entry(1), entry(2)], 0, 1)
+    batch(harness, [[3, 2, 3]], 1, 2)
+    newcomer = harness.place("N", SQUARE)
+    batch(harness, [entry(1, 2), entry(2, 2)], 2, 3)
+    assert seen(watcher) == {1, newcomer.id}
+    assert seen(newcomer) == {1, watcher.id}
+
+
 def test_a_first_batch_removes_whom_it_does_not_tell_of(watched):
     harness, watcher = watched
     batch(harness, [entry(1), entry(2)], 0, 5)
@@ -615,6 +625,24 @@ def test_an_own_batch_that_is_lost_counts_after_a_while_and_then_never_again(wat
         harness.node.receive(Message(*said[0]))
     harness.run(ECHO_WITHIN)
     assert len(watcher.model.chat) == 1
+    harness.check()
+
+
+def test_an_own_batch_that_is_lost_counts_after_a_while_though_an_earlier_one_came_back(watched):
+    harness, watcher = watched
+    neighbour = harness.place("N", SQUARE)
+    harness.run(900)
+    said = losing(harness.broker, {0, 1})
+    neighbour.send(6, "it takes its time")
+    harness.run(50)
+    neighbour.send(6, "lost on its way")
+    harness.run(50)
+    harness.node.receive(Message(*said[0]))
+    harness.settle()
+    harness.run(ECHO_WITHIN - 51)
+    assert watcher.model.chat == [("N", "it takes its time")]
+    harness.run(1)
+    assert watcher.model.chat[1:] == [("N", "lost on its way")]
     harness.check()
 
 

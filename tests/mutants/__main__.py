@@ -30,7 +30,7 @@ TARGETS = {
     **{
         f"server/squares/{name}.py": [
             *(f"tests/server/test_{tested}.py" for tested in (
-                "hub", "outbox", "nodes", "promises", "readiness", "ghosts", "session",
+                "node", "nodes", "hub", "outbox", "promises", "readiness", "ghosts", "session",
             )),
             WORLDS,
         ]

@@ -66,12 +66,13 @@ def draw(run: dict[str, Any]) -> dict[str, Figure]:
     """Return the charts of a run: name of the file -> figure. A run of deaths has none."""
     found = {}
     us = "microseconds of CPU time for each message"
+    # Charts on one page need titles of their own: the ids in an SVG come from its title.
     for name, bars, title, x in (
         ("take", _takes(_points(run, "take")), f"To take {TAKEN} messages",
          "milliseconds; half of the takes were not slower"),
-        ("take-us", [*map(_us, _points(run, "take"))], f"To take {TAKEN} at a time", us),
+        ("take-us", [*map(_us, _points(run, "take"))], f"CPU time to take {TAKEN} at a time", us),
         ("fifo", _fifos(_points(run, "fifo")), "Through a FIFO queue", "messages a second, pulled"),
-        ("fifo-us", [*map(_us, _points(run, "fifo"))], "Through a FIFO queue", us),
+        ("fifo-us", [*map(_us, _points(run, "fifo"))], "CPU time through a FIFO queue", us),
     ):  # fmt: skip
         if bars:
             found[f"work-queues-{name}"] = bar_chart(bars, title, x)
@@ -88,7 +89,8 @@ def write(run: dict[str, Any], folder: Path) -> None:
 
 
 _NOTE = """<p class=note>Dark: messages are acknowledged. Grey: the figures of 2016 and 2021, made
-elsewhere. Every message was put once, and came once, in order.</p>"""
+elsewhere. A series in which a message was lost, came twice or out of order is named at the top.
+</p>"""
 
 _COLUMNS = {
     "take": ("", "ms, median", "mean", "fastest", "2016 (mean)", "client &micro;s", "server"),

@@ -29,7 +29,7 @@ from loadtest.work.series import FIFOS, FILLED, TAKEN
 from loadtest.work.ways import WAYS, Way
 from stores import StoreError
 
-#: What a message has besides its number, so that as JSON it is 120 bytes long or little less.
+#: What a message has besides its number, which makes about 115 bytes of JSON.
 PADDING = "x" * 90
 
 #: Seconds that a puller waits for a message before it looks whether more can come.

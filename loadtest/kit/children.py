@@ -71,6 +71,14 @@ class Children:
             if child is not besides and (death := child.death()):
                 raise Trouble(_reported_trouble(child) or death)
 
+    def check(self, worker: Program, said: dict[str, Any]) -> None:
+        """Raise Trouble if a worker reports trouble in what it said."""
+        if trouble := said.get("trouble"):
+            # If another program has died, that is the cause, and is raised instead.
+            signals.sleep(LOOK_S)
+            self._look(besides=worker)
+            raise Trouble(trouble)
+
     def answers(self, workers: list[Program], seconds: float) -> list[dict[str, Any]]:
         """Wait for a line of JSON from each worker, and return what they say, in their order.
 
@@ -82,11 +90,7 @@ class Children:
             for worker in workers:
                 if worker not in found and (line := worker.line()):
                     found[worker] = json.loads(line)
-                    if trouble := found[worker].get("trouble"):
-                        # If another program has died, that is the cause, and is raised instead.
-                        signals.sleep(LOOK_S)
-                        self._look(besides=worker)
-                        raise Trouble(trouble)
+                    self.check(worker, found[worker])
             return len(found) == len(workers)
 
         self.wait(all_there, seconds, f"some of the workers have not answered for {seconds:.0f} s")

@@ -26,6 +26,9 @@ def measure_all(
     run["points"], run["troubles"] = [], []
     try:
         for name in names:
+            if sys.stderr.isatty():
+                # The line of its first point, which may take minutes, is written over it.
+                print(f"{name} ...", end="\r", file=sys.stderr, flush=True)
             try:
                 for point in points(name):
                     run["points"].append(point)

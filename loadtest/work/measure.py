@@ -195,8 +195,7 @@ def _kill(series: Take, deaths: int, ground: Ground) -> dict[str, Any]:
         """Note what a consumer has claimed; return whether it found the queue empty."""
         while line := consumer.line():
             said = json.loads(line)
-            if trouble := said.get("trouble"):
-                raise Trouble(trouble)
+            children.check(consumer, said)
             claims.extend(said.get("claimed", []))
             if "empty" in said:
                 return True

@@ -97,11 +97,11 @@ def take_all(way: Way, filled: int, most: int) -> tuple[list[int], list[int]]:
     """
     times, got = [], []
     for _ in range(filled // most):
-        begin = clock()
+        started = clock()
         claimed, bodies = way.claim(most)
         got += [number_of(body) for body in bodies]
         way.done(claimed)
-        times.append(clock() - begin)
+        times.append(clock() - started)
     return times, got
 
 

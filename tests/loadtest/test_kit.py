@@ -11,7 +11,8 @@ import psutil
 import pytest
 
 from loadtest.kit import signals
-from loadtest.kit.options import amount, file, folder, whole
+from loadtest.kit.options import amount, file, folder, names, whole
+from loadtest.kit.points import measure_all
 from loadtest.kit.processes import ROOT, Program, Trouble, children
 from loadtest.kit.signals import Interrupted
 
@@ -174,3 +175,46 @@ def test_the_folder_of_what_is_to_be_written_is_made_or_refused(tmp_path):
             take(str(tmp_path / text))
     with pytest.raises(argparse.ArgumentTypeError, match=" is a folder, and no file$"):
         file(str(tmp_path / "a"))
+
+
+def measured(*outcomes):
+    """Measure series whose points are these outcomes; an exception is raised instead of a point."""
+
+    def points(name):
+        for outcome in outcomes[int(name)]:
+            if isinstance(outcome, Exception):
+                raise outcome
+            yield {"n": outcome}
+
+    def check(point):
+        if point["n"] < 0:
+            raise Trouble("a message is missing")
+        return f"point {point['n']}"
+
+    run = {}
+    return measure_all(map(str, range(len(outcomes))), points, check, run), run
+
+
+def test_a_series_in_trouble_ends_and_the_next_one_is_measured(capsys):
+    status, run = measured([1, Trouble("it is gone"), 2], [-3, 4], [5])
+    assert (status, [point["n"] for point in run["points"]]) == (1, [1, -3, 5])
+    assert [one["trouble"] for one in run["troubles"]] == ["it is gone", "a message is missing"]
+    out, err = capsys.readouterr()
+    assert (out, err) == ("point 1\npoint 5\n", "0: it is gone.\n1: a message is missing.\n")
+    assert measured([1], [2])[0] == 0
+
+
+def test_an_interrupted_measurement_keeps_its_points(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    status, run = measured([1], [Interrupted(signal.SIGINT)], [2])
+    assert (status, run["points"]) == (128 + signal.SIGINT, [{"n": 1}])
+    assert run["troubles"] == [{"series": "", "trouble": "it was stopped before its end"}]
+    stopped = "0 ...\r1 ...\rStopped. What was measured is reported.\n"
+    assert capsys.readouterr().err == stopped
+
+
+def test_series_are_named_one_by_one_or_all():
+    convert = names(["one", "two", "three"])
+    assert convert("all") == ["one", "two", "three"] and convert("three,one") == ["three", "one"]
+    with pytest.raises(argparse.ArgumentTypeError, match="no series is called 'four': there are"):
+        convert("one,four")

@@ -213,16 +213,19 @@ def test_without_redis_the_rest_is_measured(out, capsys, monkeypatch):
     assert capsys.readouterr().err == f"lmpop: {sentence}.\n1x1: {sentence}.\n"
 
 
-def long_run(out, series):
-    options = ["--series", series, "--repeat", "1000", "--messages", "10000000"]
+def long_run(out, series, *more):
+    options = ["--series", series, "--repeat", "1000", "--messages", "10000000", *more]
     return watched.measuring(["loadtest/work_queues.py", *options, "--json", str(out)])
 
 
 @load
-@pytest.mark.parametrize(("series", "programs"), [("lpop", 2), ("1x1", 3)])
-def test_a_server_that_dies_while_it_is_measured_is_told(series, programs, out):
-    with long_run(out, series) as (process, seen):
-        seen += children_at_work(process, programs, busy=0.7)
+@pytest.mark.parametrize(
+    ("series", "more", "programs", "busy"),
+    [("lpop", [], 2, 0.7), ("1x1", [], 3, 0.7), ("stream", ["--kill", "1000"], 2, 0.1)],
+)
+def test_a_server_that_dies_while_it_is_measured_is_told(series, more, programs, busy, out):
+    with long_run(out, series, *more) as (process, seen):
+        seen += children_at_work(process, programs, busy)
         seen[0].kill()
         _, told = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1

@@ -9,8 +9,8 @@ import psutil
 
 from loadtest.kit.processes import ROOT, children
 
-#: Seconds that a run may take to get somewhere.
-PATIENCE = 30
+#: Seconds that a run may take to get somewhere, also on a machine that is busy with other things.
+PATIENCE = 120
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def measuring(command):
     seen = []
     try:
         yield process, seen
-        assert seen and not psutil.wait_procs(seen, timeout=5)[1]
+        assert seen and not psutil.wait_procs(seen, timeout=PATIENCE)[1]
     finally:
         process.kill()
         process.communicate()
@@ -53,4 +53,6 @@ def children_at_work(process, number, busy):
         if len(found) == number and sum(found[1].cpu_times()[:2]) >= busy:
             return found
         time.sleep(0.05)
+    # What it has said is only there once it has ended, which may be in hours.
+    process.kill()
     raise AssertionError(f"there are never {number} children: {process.communicate()}")

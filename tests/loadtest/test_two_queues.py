@@ -29,6 +29,10 @@ DUE = 550
 #: things: what is due while it has no core is sent when it has one again, but not after the end.
 LEAST = 0.7
 
+#: Runs until the broker has cut off a subscriber: on a busy machine it may keep up with a publisher
+#: that gets no core.
+TRIES = 5
+
 
 def points_of(path):
     run = json.loads(path.read_text())
@@ -84,9 +88,12 @@ def test_a_ring_shares_the_channels_and_loses_none(out):
 def test_a_subscriber_that_the_broker_cuts_off_is_found_with_what_it_lost(series, out):
     with running("--client-output-buffer-limit", "pubsub 32kb 32kb 1") as redis:
         url = f"redis://127.0.0.1:{redis.port}"
-        measure(out, series, "--redis", url, "--message-size", "2000")
-    points, _ = points_of(out)
-    account = points[series]["account"]
+        for _ in range(TRIES):
+            measure(out, series, "--redis", url, "--message-size", "2000")
+            points, _ = points_of(out)
+            account = points[series]["account"]
+            if account["lost"]:
+                break
     assert account["lost"] > 0 and account["resets"] > 0 and account["cuts"] > 0
     assert account["sent"] == account["due"] == (
         account["delivered"] + account["dropped"] + account["lost"]

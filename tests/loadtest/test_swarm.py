@@ -95,7 +95,7 @@ def test_a_server_that_keeps_its_word_is_all_right(tmp_path):
         tmp_path, "--bots", "40", "--seconds", "4", "--broker", "redis://", "--scenario", "march"
     )
     verdict = result["verdict"]
-    assert code == 0 and result["faults"] == [] and result["adds_up"]
+    assert (code, result["faults"], result["adds_up"]) == (0, [], True), verdict
     assert verdict["observers"] == 40 and verdict["expected"] > 500
     assert verdict["expected"] == verdict["delivered"] + verdict["replaced"]
     totals, figures = result["totals"], result["figures"]

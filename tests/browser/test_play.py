@@ -246,6 +246,10 @@ NOTE_WORDS = """
 HELD, LEAD, DROP = (255, 209, 102), (63, 240, 192), (255, 125, 156)
 
 
+#: The most pixels of one colour that all flowers on a screen have.
+FLOWERS = 200
+
+
 def count_colour(page, colour, clip=None):
     """Return how many pixels of a page, or of a box of it, have a colour."""
     picture = Image.open(io.BytesIO(page.screenshot(clip=clip))).convert("RGB")
@@ -266,7 +270,8 @@ def test_the_grid_can_be_seen_and_tells_what_is_held(alone, play):
     label = f"sq {square[0]}:{square[1]}"
     assert not page.evaluate("(label) => words.has(label)", label)
     before = count_colour(page, HELD)
-    assert count_colour(page, LEAD) == count_colour(page, DROP) == 0
+    # A flower may have some pixels of a margin's colour.
+    assert max(count_colour(page, LEAD), count_colour(page, DROP)) < FLOWERS
     page.keyboard.press("g")
     page.get_by_role("button", name="Grid", pressed=True).wait_for()
     # The own square tells its name and who is in it, and so does each that is held.
@@ -285,7 +290,7 @@ def test_the_grid_can_be_seen_and_tells_what_is_held(alone, play):
     legend.wait_for(state="hidden")
     page.get_by_role("button", name="Grid", pressed=False).wait_for()
     for margin in (LEAD, DROP):
-        wait_for_colour(page, margin, 0, 0)
+        wait_for_colour(page, margin, 0, FLOWERS)
     wait_for_colour(page, HELD, 0, before + 500)
 
 

@@ -153,3 +153,18 @@ def test_a_flush_is_framed_as_its_batches_are(hub, loop):
     hub.deliver((0, 0), b"x" * 300)
     run(loop)
     assert screen.flushes[0][0] == frame(b"x" * 300) + frame(protocol.flush(1))
+
+
+def test_what_fails_before_a_flush_ends_no_flush(hub, loop):
+    loop.forgiving = True
+    screen = Screen()
+    hub.move(screen, None, WEST)
+
+    def fail():
+        raise RuntimeError("a square cannot be shown")
+
+    hub.before_flush = fail
+    for _ in range(2):
+        hub.deliver((0, 0), msgpack.packb("news"))
+        run(loop, 1000)
+    assert len(screen.flushes) == 2 and loop.stats["errors"] == 2

@@ -203,11 +203,14 @@ def _queue(text: str) -> str:
     return text
 
 
-def _ids(ids: Iterable[str]) -> list[str]:
-    some = [_name(id) for id in ids]
+def _few(some: list[_T]) -> list[_T]:
     if len(some) > BATCH_LIMIT:
-        raise ValueError(f"one call has at most {BATCH_LIMIT} ids")
+        raise ValueError(f"one call has at most {BATCH_LIMIT} items")
     return some
+
+
+def _ids(ids: Iterable[str]) -> list[str]:
+    return _few([_name(id) for id in ids])
 
 
 def _item(item: Item) -> Item:
@@ -221,10 +224,7 @@ def _item(item: Item) -> Item:
 
 
 def _items(items: Iterable[Item]) -> list[Item]:
-    some = [_item(item) for item in items]
-    if len(some) > BATCH_LIMIT:
-        raise ValueError(f"one call has at most {BATCH_LIMIT} items")
-    return some
+    return _few([_item(item) for item in items])
 
 
 def _score(score: Score) -> Score:
@@ -238,7 +238,5 @@ def _score(score: Score) -> Score:
 def _following(
     then: Iterable[tuple[str, Item]], score: Score | None
 ) -> tuple[list[tuple[str, Item]], Score | None]:
-    some = [(_queue(queue), _item(item)) for queue, item in then]
-    if len(some) > BATCH_LIMIT:
-        raise ValueError(f"one call has at most {BATCH_LIMIT} items")
+    some = _few([(_queue(queue), _item(item)) for queue, item in then])
     return some, None if score is None else _score(score)

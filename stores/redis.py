@@ -53,7 +53,7 @@ end
 
 -- What follows: points and who gets them on the board KEYS[4], from ARGV[at] on, and then items.
 local function follow(at)
-  if ARGV[at] ~= '0' then
+  if ARGV[at] ~= '' then
     redis.call('ZINCRBY', KEYS[4], ARGV[at], ARGV[at + 1])
   end
   put(at + 2)
@@ -116,6 +116,9 @@ local n = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if not n then return false end
 return {redis.call('ZCOUNT', KEYS[1], '(' .. n, '+inf') + 1, redis.call('ZCARD', KEYS[1]), n}
 """
+
+#: The board, the id and the points of a call that adds no score.
+NO_SCORE: tuple[str, str, int | str] = ("", "", "")
 
 _T = TypeVar("_T")
 
@@ -237,14 +240,14 @@ class RedisStore(Store):
         self, queue: str, ids: Sequence[str], then: Sequence[tuple[str, Item]],
         score: Score | None,
     ) -> int:  # fmt: skip
-        board, id, n = score or Score("", "", 0)
+        board, id, n = score or NO_SCORE
         keys, items = self._keys(queue, board, then)
         return int(self._run(_DONE, keys, (self._caller, len(ids), *ids, n, id, *items)))
 
     def _take(
         self, queue: str, id: str, then: Sequence[tuple[str, Item]], score: Score | None
     ) -> bytes | None:
-        board, who, n = score or Score("", "", 0)
+        board, who, n = score or NO_SCORE
         keys, items = self._keys(queue, board, then)
         body: bytes | None = self._run(_TAKE, keys, (id, n, who, *items))
         return body

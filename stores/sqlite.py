@@ -60,8 +60,21 @@ class SqliteStore(Store):
             self._connection = connection
         return self._connection
 
+    def _turn_to_wal(self, connection: sqlite3.Connection) -> None:
+        """Give the file a write-ahead log. sqlite itself does not wait for others who use it then,
+        such as workers that start together."""
+        deadline = time.monotonic() + BUSY
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorname != "SQLITE_BUSY" or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        connection.execute("PRAGMA journal_mode = WAL")
+        self._turn_to_wal(connection)
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("BEGIN IMMEDIATE")
         try:

@@ -12,6 +12,7 @@ import uuid
 from collections import Counter
 from pathlib import Path
 
+import gevent
 import pytest
 
 from stores import Item, StoreError, open_store, redis, sqlite
@@ -58,6 +59,13 @@ def test_a_file_that_is_locked_is_waited_for_and_then_given_up(tmp_path, opening
     other.execute("ROLLBACK")
     other.close()
     assert store.put("q", [item("b")]) == 1
+
+
+def test_workers_may_open_a_new_file_at_the_same_time(tmp_path, opening):
+    for turn in range(30):
+        stores = [opening(f"sqlite:///{tmp_path}/{turn}.db") for _ in range(8)]
+        putting = [gevent.spawn(one.put, "q", [item(str(n))]) for n, one in enumerate(stores)]
+        assert [each.get() for each in putting] == [1] * 8
 
 
 def test_a_folder_that_is_missing_or_no_folder_is_told(tmp_path, opening):

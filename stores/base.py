@@ -91,8 +91,9 @@ class Store(ABC):
     def claim(self, queue: str, most: int, lease: int) -> list[Claimed]:
         """Return up to `most` items that are due, for `lease` ms nobody else's: the oldest first,
         and of those due in the same millisecond in the order of their ids."""
-        if not (0 < most <= BATCH_LIMIT and 0 < lease <= NEVER):
-            raise ValueError(f"claim 1 to {BATCH_LIMIT} items for 1 to {NEVER} ms")
+        if not 0 < most <= BATCH_LIMIT:
+            raise ValueError(f"claim 1 to {BATCH_LIMIT} items")
+        _lease(lease)
         return self._wait(self._claim, _queue(queue), most, lease)
 
     def done(
@@ -105,17 +106,30 @@ class Store(ABC):
         """
         return self._wait(self._done, _queue(queue), _ids(ids), *_following(then, score))
 
+    def renew(self, queue: str, items: Iterable[tuple[str, bytes]], lease: int) -> list[str]:
+        """Give items that this caller has claimed new bodies, as (id, body), and a lease of `lease`
+        ms from now; return the ids of those that were still its own. Others are left alone."""
+        _lease(lease)
+        some = _few([(_name(id), _body(body)) for id, body in items])
+        return self._wait(self._renew, _queue(queue), some, lease)
+
     def take(
         self, queue: str, id: str, then: Iterable[tuple[str, Item]] = (),
-        score: Score | None = None,
+        score: Score | None = None, *, only: bytes | None = None,
     ) -> bytes | None:  # fmt: skip
         """Remove an item, due or not; return its body, or None if it is not there. Of any number of
-        callers exactly one gets it. What follows is put as by `done`, if it was there."""
-        return self._wait(self._take, _queue(queue), _name(id), *_following(then, score))
+        callers exactly one gets it. What follows is put as by `done`, if it was there.
 
-    def group(self, queue: str, name: str) -> list[Item]:
-        """Return all items of a queue that belong to a group, the soonest due first."""
-        return self._wait(self._group, _queue(queue), _name(name))
+        If `only` is given, an item with another body counts as not there.
+        """
+        following = _following(then, score)
+        if only is not None:
+            _body(only)
+        return self._wait(self._take, _queue(queue), _name(id), only, *following)
+
+    def group(self, queue: str, *names: str) -> list[Item]:
+        """Return all items of a queue that belong to any of these groups, the soonest due first."""
+        return self._wait(self._group, _queue(queue), _ids(dict.fromkeys(names)))
 
     def count(self, queue: str) -> int:
         """Return how many items a queue has: waiting, delayed and claimed."""
@@ -160,12 +174,16 @@ class Store(ABC):
     ) -> int: ...  # fmt: skip
 
     @abstractmethod
-    def _take(
-        self, queue: str, id: str, then: Sequence[tuple[str, Item]], score: Score | None
-    ) -> bytes | None: ...
+    def _renew(self, queue: str, items: Sequence[tuple[str, bytes]], lease: int) -> list[str]: ...
 
     @abstractmethod
-    def _group(self, queue: str, name: str) -> list[Item]: ...
+    def _take(
+        self, queue: str, id: str, only: bytes | None, then: Sequence[tuple[str, Item]],
+        score: Score | None,
+    ) -> bytes | None: ...  # fmt: skip
+
+    @abstractmethod
+    def _group(self, queue: str, names: Sequence[str]) -> list[Item]: ...
 
     @abstractmethod
     def _count(self, queue: str) -> int: ...
@@ -213,11 +231,21 @@ def _ids(ids: Iterable[str]) -> list[str]:
     return _few([_name(id) for id in ids])
 
 
+def _body(body: bytes) -> bytes:
+    if type(body) is not bytes or len(body) > BODY_LIMIT:
+        raise ValueError(f"a body is at most {BODY_LIMIT} bytes")
+    return body
+
+
+def _lease(lease: int) -> None:
+    if type(lease) is not int or not 0 < lease <= NEVER:
+        raise ValueError(f"a lease is 1 to {NEVER} ms")
+
+
 def _item(item: Item) -> Item:
     _name(item.id)
     _name(item.group)
-    if type(item.body) is not bytes or len(item.body) > BODY_LIMIT:
-        raise ValueError(f"a body is at most {BODY_LIMIT} bytes")
+    _body(item.body)
     if type(item.delay) is not int or not 0 <= item.delay <= NEVER:
         raise ValueError(f"a delay is 0 to {NEVER} ms")
     return item

@@ -94,19 +94,39 @@ _TAKE = """
 local packed = redis.call('HGET', KEYS[2], ARGV[1])
 if not packed then return false end
 local what = cmsgpack.unpack(packed)
+if ARGV[2] == 'only' and what[4] ~= ARGV[3] then return false end
 remove(ARGV[1], what)
-follow(2)
+follow(4)
 return what[4]
 """
 
+_RENEW = """
+local due, caller = string.format('%.0f', now + tonumber(ARGV[1])), ARGV[2]
+local renewed = {}
+for at = 3, #ARGV, 2 do
+  local id = ARGV[at]
+  local packed = redis.call('HGET', KEYS[2], id)
+  local what = packed and cmsgpack.unpack(packed)
+  if what and what[2] == caller then
+    what[4] = ARGV[at + 1]
+    redis.call('HSET', KEYS[2], id, cmsgpack.pack(what))
+    redis.call('ZADD', KEYS[1], due, id)
+    renewed[#renewed + 1] = id
+  end
+end
+return renewed
+"""
+
 _GROUP = """
-local from, to = '[' .. ARGV[1] .. '\\0', '(' .. ARGV[1] .. '\\1'
 local found = {}
-for _, member in ipairs(redis.call('ZRANGE', KEYS[3], from, to, 'BYLEX')) do
-  local id = string.sub(member, #ARGV[1] + 2)
-  local due = tonumber(redis.call('ZSCORE', KEYS[1], id))
-  local what = cmsgpack.unpack(redis.call('HGET', KEYS[2], id))
-  found[#found + 1] = {string.format('%.0f', math.max(due - now, 0)), id, what[4]}
+for _, name in ipairs(ARGV) do
+  local from, to = '[' .. name .. '\\0', '(' .. name .. '\\1'
+  for _, member in ipairs(redis.call('ZRANGE', KEYS[3], from, to, 'BYLEX')) do
+    local id = string.sub(member, #name + 2)
+    local due = tonumber(redis.call('ZSCORE', KEYS[1], id))
+    local what = cmsgpack.unpack(redis.call('HGET', KEYS[2], id))
+    found[#found + 1] = {id, string.format('%.0f', math.max(due - now, 0)), name, what[4]}
+  end
 end
 return found
 """
@@ -166,9 +186,7 @@ class RedisStore(Store):
                 for node in nodes
             ]
             name, _, password = user.partition(":")
-            client: Any = RedisCluster(
-                username=name or None, password=password or None, **options
-            )
+            client: Any = RedisCluster(username=name or None, password=password or None, **options)
         else:
             # The scheme says it already.
             options.pop("ssl", None)
@@ -244,17 +262,27 @@ class RedisStore(Store):
         keys, items = self._keys(queue, board, then)
         return int(self._run(_DONE, keys, (self._caller, len(ids), *ids, n, id, *items)))
 
+    def _renew(self, queue: str, items: Sequence[tuple[str, bytes]], lease: int) -> list[str]:
+        pairs = [text for item in items for text in item]
+        return [
+            id.decode() for id in self._run(_RENEW, self._of(queue), (lease, self._caller, *pairs))
+        ]
+
     def _take(
-        self, queue: str, id: str, then: Sequence[tuple[str, Item]], score: Score | None
-    ) -> bytes | None:
+        self, queue: str, id: str, only: bytes | None, then: Sequence[tuple[str, Item]],
+        score: Score | None,
+    ) -> bytes | None:  # fmt: skip
         board, who, n = score or NO_SCORE
         keys, items = self._keys(queue, board, then)
-        body: bytes | None = self._run(_TAKE, keys, (id, n, who, *items))
+        which = ("", "") if only is None else ("only", only)
+        body: bytes | None = self._run(_TAKE, keys, (id, *which, n, who, *items))
         return body
 
-    def _group(self, queue: str, name: str) -> list[Item]:
-        found = self._run(_GROUP, self._of(queue), (name,))
-        items = [Item(id.decode(), int(delay), name, body) for delay, id, body in found]
+    def _group(self, queue: str, names: Sequence[str]) -> list[Item]:
+        found = self._run(_GROUP, self._of(queue), names)
+        items = [
+            Item(id.decode(), int(delay), name.decode(), body) for id, delay, name, body in found
+        ]
         return sorted(items, key=lambda item: (item.delay, item.id.encode()))
 
     def _count(self, queue: str) -> int:

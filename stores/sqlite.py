@@ -170,14 +170,28 @@ class SqliteStore(Store):
                 self._follow(execute, then, score)
             return removed
 
+    def _renew(self, queue: str, items: Sequence[tuple[str, bytes]], lease: int) -> list[str]:
+        with self._transaction() as execute:
+            due = _now() + lease
+            return [
+                id
+                for id, body in items
+                if execute(
+                    "UPDATE item SET due = ?, body = ?"
+                    " WHERE world = ? AND queue = ? AND id = ? AND holder = ?",
+                    (due, body, self.world, queue, id, self._caller),
+                ).rowcount
+            ]
+
     def _take(
-        self, queue: str, id: str, then: Sequence[tuple[str, Item]],
+        self, queue: str, id: str, only: bytes | None, then: Sequence[tuple[str, Item]],
         score: Score | None,
     ) -> bytes | None:  # fmt: skip
         with self._transaction() as execute:
             row = execute(
-                "DELETE FROM item WHERE world = ? AND queue = ? AND id = ? RETURNING body",
-                (self.world, queue, id),
+                "DELETE FROM item WHERE world = ? AND queue = ? AND id = ?"
+                " AND body = coalesce(?, body) RETURNING body",
+                (self.world, queue, id, only),
             ).fetchone()
             if row is None:
                 return None
@@ -192,12 +206,13 @@ class SqliteStore(Store):
         if score is not None:
             self._score(execute, score)
 
-    def _group(self, queue: str, name: str) -> list[Item]:
+    def _group(self, queue: str, names: Sequence[str]) -> list[Item]:
         with self._transaction() as execute:
             rows = execute(
                 'SELECT id, max(due - ?, 0), "group", body FROM item'
-                ' WHERE world = ? AND queue = ? AND "group" = ? ORDER BY due, id',
-                (_now(), self.world, queue, name),
+                ' WHERE world = ? AND queue = ? AND "group" IN'
+                f" ({', '.join('?' * len(names))}) ORDER BY due, id",
+                (_now(), self.world, queue, *names),
             )
             return [Item(*row) for row in rows]
 

@@ -183,6 +183,36 @@ def test_what_is_taken_is_taken_once_due_or_not_with_what_follows(opening):
     assert one.top("board", 9) == [("Wren", 1)]
 
 
+def test_only_what_is_as_it_was_expected_is_taken(opening):
+    one, other = opening(), opening()
+    one.put("gems", [item("a", NEVER, body=b"first\0\xff")])
+    then, score = [("gems", item("a", NEVER, body=b"second"))], Score("board", "Wren", 1)
+    assert one.take("gems", "a", then, score, only=b"second") is None
+    assert one.take("gems", "a", then, score, only=b"") is None
+    assert one.take("gems", "a", then, score, only=b"first\0\xff") == b"first\0\xff"
+    assert other.take("gems", "a", then, score, only=b"first\0\xff") is None
+    assert other.take("gems", "unknown", then, score, only=b"first\0\xff") is None
+    assert [one.body for one in other.group("gems", "")] == [b"second"]
+    assert one.top("board", 9) == [("Wren", 1)]
+
+
+def test_what_is_renewed_stays_its_callers_with_another_body(opening):
+    one, other = opening(), opening()
+    one.put("q", [item("a"), item("b"), item("c")])
+    assert ids(one.claim("q", 2, SHORT)) == ["a", "b"]
+    assert one.done("q", ["b"]) == 1
+    some = [(id, b"new " + id.encode()) for id in ("a", "b", "c", "unknown")]
+    assert other.renew("q", some, LONG) == []
+    assert one.renew("q", some, LONG) == ["a"]
+    gevent.sleep(2 * SHORT / 1000)
+    assert ids(other.claim("q", 9, LONG)) == ["c"]
+    assert one.renew("q", [("a", b"once more\0\xff")], SHORT) == ["a"]
+    gevent.sleep(2 * SHORT / 1000)
+    assert other.claim("q", 9, LONG) == [Claimed("a", b"once more\0\xff", 2)]
+    assert one.renew("q", some, LONG) == [] and one.done("q", ["a"]) == 0
+    assert other.renew("q", [], LONG) == []
+
+
 def test_of_many_who_take_at_once_one_gets_it(opening):
     stores = [opening() for _ in range(6)]
     stores[0].put("gems", [item(str(n), NEVER) for n in range(20)])
@@ -219,7 +249,9 @@ def test_a_group_is_all_that_belongs_together_and_nothing_else(store):
     store.take("q", "late")
     store.claim("q", 1, LONG)
     assert {one.id for one in store.group("q", "1:2")} == {"now", "never"}
-    assert store.group("q", "nobody") == []
+    assert store.group("q", "nobody") == store.group("q") == []
+    assert ids(store.group("q", "1:20", "1:2", "nobody", "1:2")) == ["now", "else", "never"]
+    assert {one.group for one in store.group("q", "1:20", "")} == {"1:20", ""}
     assert [one.id for one in store.group("q", "")] == ["none"]
 
 
@@ -291,6 +323,10 @@ def test_only_who_calls_waits(store):
         lambda store: store.claim("q", 0, LONG),
         lambda store: store.claim("q", BATCH_LIMIT + 1, LONG),
         lambda store: store.claim("q", 1, 0),
+        lambda store: store.renew("q", [("a", b"x")], 0),
+        lambda store: store.renew("q", [("a", "text")], LONG),
+        lambda store: store.take("q", "a", only="text"),
+        lambda store: store.group("q", *map(str, range(BATCH_LIMIT + 1))),
         lambda store: store.done("q", ["a"] * (BATCH_LIMIT + 1)),
         lambda store: store.done("q", ["a"], [("q", item(delay=-1))]),
         lambda store: store.take("q", "a", [("", item())]),

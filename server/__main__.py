@@ -23,6 +23,7 @@ from server import settings as options
 from server.app import Server
 from server.supervisor import Supervisor
 from server.worker import Worker
+from stores import open_store
 
 log = logging.getLogger("flatlands")
 
@@ -38,7 +39,10 @@ def main() -> int:
         else:
             secret = settings.secret if settings.sealed else None
             url = settings.broker or "memory://"
-            server = Server(settings, open_broker(url, settings.broker_tls, secret))
+            store = None
+            if settings.store is not None:
+                store = open_store(settings.store, settings.world, settings.broker_tls)
+            server = Server(settings, open_broker(url, settings.broker_tls, secret), store)
         for number in (signal.SIGINT, signal.SIGTERM):
             gevent.signal_handler(number, stopping.set)
         if settings.listen_fd is None:

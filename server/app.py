@@ -24,6 +24,7 @@ from server.messages.protocol import Refused
 from server.node import Node
 from server.players.walkers import Walker, start_walkers
 from server.settings import KEPT_BACK, SPARE_DESCRIPTORS, Settings, raise_descriptor_limit
+from server.things.garden import Rules
 from server.web import metrics
 from server.web.admin import operator_pages
 from server.web.pages import make_pages
@@ -31,6 +32,7 @@ from server.websocket.connection import Connection
 from server.websocket.frames import frame
 from server.websocket.hosts import Hosts, is_local
 from server.websocket.listener import websocket_server
+from stores import Store
 from world.grid import Grid
 from world.terrain import Terrain
 
@@ -91,7 +93,7 @@ def listen(host: str, port: int) -> socket.socket:
 class Server:
     """One node with its pages and connections."""
 
-    def __init__(self, settings: Settings, broker: Broker) -> None:
+    def __init__(self, settings: Settings, broker: Broker, store: Store | None = None) -> None:
         self.stats: Counter[str] = Counter()
         self.settings = settings
         self.broker = broker
@@ -102,6 +104,8 @@ class Server:
             loop=Loop(self.stats),
             spread=settings.spread,
             world=settings.world,
+            store=store,
+            rules=Rules(settings.gems, round(settings.gem_pause * 1000)),
         )
         self.sessions: set[Session] = set()
         self._greeting: set[Session] = set()
@@ -161,6 +165,7 @@ class Server:
         loop.keep_running("the reports", self._reports.keep_writing)
         self.node.orders.on_notice = self._spread_notice
         self.node.peers.start()
+        self.node.garden.start()
         self._walkers = start_walkers(
             self.node.loop, self.node.residents, self.node.movement, self.settings.walkers
         )
@@ -207,6 +212,8 @@ class Server:
         self.node.loop.end()
         self._reports.close()
         self.broker.close()
+        if self.node.keeper.store is not None:
+            self.node.keeper.store.close()
 
     def _awaited(self) -> bool:
         """Say whether a player that is to come back at another node is still here."""
@@ -354,6 +361,8 @@ class Server:
             "nodes": len(self.node.peers.peers) + 1,
             "ready": not self.readiness(),
             "orders": len(self.node.orders),
+            "store": self.node.keeper.trouble is None,
+            "store_waiting": self.node.keeper.waiting,
             "flush_interval_ms": round(self.node.hub.interval, 1),
             "lag_ms": round(self._lag, 1),
             # The age of a link that was never proven is infinite, which JSON cannot express.

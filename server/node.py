@@ -10,6 +10,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+import gevent
+
 from brokers import Broker, BrokerClosed, Message, Reset
 from server.loop import Loop
 from server.messages import peer_protocol
@@ -26,6 +28,11 @@ from server.squares.hub import Hub
 from server.squares.outbox import Outbox
 from server.squares.peers import Peers
 from server.squares.replicas import Replicas
+from server.things.board import Board
+from server.things.garden import RULES, Garden, Rules
+from server.things.keeper import Keeper
+from server.things.reading import Reading
+from stores import Store
 from world.grid import Grid
 from world.terrain import Terrain
 
@@ -36,12 +43,14 @@ class Node:
     """See the module. Everything runs in the event loop's thread.
 
     `spread` is the number of squares over which newcomers are spread (0: they begin on the plaza).
-    `world` is the world's name.
+    `world` is the world's name. `store` keeps what lasts; without one nothing does. `rules` are
+    those of gems, and `spawn` begins a greenlet.
     """
 
     def __init__(
         self, *, grid: Grid, terrain: Terrain, broker: Broker, loop: Loop, spread: int = 0,
-        world: str = WORLD,
+        world: str = WORLD, store: Store | None = None, rules: Rules = RULES,
+        spawn: Callable[..., object] = gevent.spawn,
     ) -> None:  # fmt: skip
         self.id = id = random.getrandbits(32)
         self.grid = grid
@@ -51,13 +60,27 @@ class Node:
         self.stats = loop.stats
         self.channels = Channels(world, terrain.seed, grid.side)
 
+        # What lasts.
+        self.keeper = Keeper(store, loop, spawn)
+        self.board = Board(self.keeper, loop)
+
         # Screens, squares and other nodes.
         self.hub = Hub(loop)
         self.outbox = Outbox(id, grid.span, self.channels, broker, loop, self.hub)
         self.peers = Peers(id, self.channels, broker, loop, self.outbox.numbered)
         self.replicas = Replicas(
-            id, grid, self.channels, broker, loop, self.hub, self.outbox, self.peers
-        )
+            id, grid, self.channels, broker, loop, self.hub, self.outbox, self.peers,
+            self.keeper.identity,
+        )  # fmt: skip
+
+        # Things that lie in squares.
+        self.garden = Garden(
+            grid, terrain, self.channels.ground, self.keeper, self.replicas, self.board, loop,
+            rules,
+        )  # fmt: skip
+        self.reading = Reading(self.keeper, self.replicas, loop, self.garden.fetch)
+        self.garden.on_missed = self.reading.read
+        self.replicas.report_live(self.reading.read)
 
         # Players.
         spots = Spots(grid, terrain, spread)

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from brokers import UNVERIFIED, VERIFIED
+from brokers import UNVERIFIED, VERIFIED, members_of
 from server.limits import PER_ADDRESS, Proxies
 from server.messages.channels import WORLD
 from server.websocket.hosts import is_origin
+from stores import BACKENDS, REDIS_STORE
 from world.grid import SIDE, SIDES
 
 #: Descriptors that are kept for other things than players: listener, event loop, logs, broker,
@@ -32,6 +33,11 @@ HEROKU = "DYNO"
 TOKEN_LENGTH = 16
 
 
+#: The file that is the store of a world whose broker keeps nothing, and the variable in which
+#: systemd names the folder that it is in. The word for no store at all.
+STORE_FILE, STATE, NO_STORE = "flatlands.db", "STATE_DIRECTORY", "none"
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The values of all options; see `python -m server --help`."""
@@ -45,6 +51,10 @@ class Settings:
     seed: int
     side: int
     walkers: int
+    #: The URL of the store, or None if nothing lasts.
+    store: str | None
+    gems: int
+    gem_pause: float
     spread: int
     max_players: int
     max_per_address: int
@@ -90,6 +100,20 @@ def _seed(text: str) -> int:
 
 def _side(text: str) -> int:
     return _whole(text, SIDES[0], SIDES[-1])
+
+
+def _gems(text: str) -> int:
+    return _whole(text, 0, 100)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0
+    if not 0.1 <= seconds <= 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 0.1 to 1e6")
+    return seconds
 
 
 def _per_address(text: str) -> int:
@@ -205,6 +229,21 @@ _OPTIONS: tuple[tuple[str, str, str, Any, str], ...] = (
         "number of computer players that wander near the plaza",
     ),
     (
+        "--store", "STORE_URL", "", str,
+        "URL of what keeps gems and scores: sqlite:///PATH for a file that all workers of this "
+        "machine share, redis:// and its kinds for servers on several machines, memory:// until "
+        "this process ends, or none; without one, the broker if that is a Redis, or else "
+        f"the file {STORE_FILE} in $STATE_DIRECTORY or the working directory",
+    ),
+    (
+        "--gems", "GEMS", "4", _gems,
+        "number of gems in each part of the world, of 64 x 64 tiles, that somebody came near",
+    ),
+    (
+        "--gem-pause", "GEM_PAUSE", "120", _seconds,
+        "seconds until a gem that was taken lies somewhere else: half of it to half as much again",
+    ),
+    (
         "--spread", "SPREAD", "0", _spread,
         "for load tests: number of squares around the origin over which newcomers are spread; 0 "
         "puts them on the plaza",
@@ -256,7 +295,7 @@ _OPTIONS: tuple[tuple[str, str, str, Any, str], ...] = (
 )  # fmt: skip
 
 #: Every environment variable that the server reads.
-VARIABLES = (*(variable for _, variable, *_ in _OPTIONS), *REDIS_URLS)
+VARIABLES = (*(variable for _, variable, *_ in _OPTIONS), *REDIS_URLS, STATE)
 
 
 def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> Settings:
@@ -305,6 +344,11 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
     given["broker_tls"] = given["broker_tls"] or VERIFIED
     if given["workers"] > 1 and given["broker"].startswith("memory:"):
         parser.error("memory:// joins nobody but one process: give --workers 1 or another broker")
+    given["store"] = _store(given["store"], given["broker"], environment.get(STATE, ""))
+    if given["workers"] > 1 and given["store"] == "memory://":
+        parser.error(
+            "the store memory:// is for one process only: give --workers 1 or another --store"
+        )
     given["secret"] = given["secret"] or None
     given["sealed"] = not given.pop("unsealed") and given["secret"] is not None
     given["admin_token"] = given["admin_token"] or None
@@ -313,6 +357,20 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
     if given["log_level"] not in ("DEBUG", "INFO", "WARNING", "ERROR"):
         parser.error(f"--log-level {given['log_level']} is not DEBUG, INFO, WARNING or ERROR")
     return Settings(**given)
+
+
+def _store(url: str, broker: str, folder: str) -> str | None:
+    """Return the URL of the store that a world uses, or None if nothing is to last.
+
+    `folder` is where files are kept; "" is the working directory.
+    """
+    if url == NO_STORE:
+        return None
+    if url:
+        return url
+    members = members_of(broker)
+    keeps = all(BACKENDS.get(member.partition(":")[0]) == REDIS_STORE for member in members)
+    return broker if keeps else f"sqlite:///{os.path.join(folder, STORE_FILE)}"
 
 
 def raise_descriptor_limit() -> int:

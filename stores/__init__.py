@@ -14,12 +14,13 @@ from stores.base import Claimed, Item, Rank, Score, Store, StoreError
 __all__ = ["BACKENDS", "Claimed", "Item", "Rank", "Score", "Store", "StoreError", "open_store"]
 
 #: URL scheme -> module and class. A module is imported when its scheme is used.
+REDIS_STORE = "stores.redis:RedisStore"
 BACKENDS = {
     "memory": "stores.sqlite:SqliteStore",
-    "redis": "stores.redis:RedisStore",
-    "rediscluster": "stores.redis:RedisStore",
-    "redisclusters": "stores.redis:RedisStore",
-    "rediss": "stores.redis:RedisStore",
+    "redis": REDIS_STORE,
+    "rediscluster": REDIS_STORE,
+    "redisclusters": REDIS_STORE,
+    "rediss": REDIS_STORE,
     "sqlite": "stores.sqlite:SqliteStore",
 }
 

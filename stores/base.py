@@ -16,6 +16,8 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from gevent.threadpool import ThreadPool
 
+from brokers.base import bare, short_hash
+
 #: Bytes of a body, characters of a name or id, and items of one call, at most.
 BODY_LIMIT, NAME_LIMIT, BATCH_LIMIT = 16 * 1024, 200, 1000
 
@@ -82,6 +84,11 @@ class Store(ABC):
         #: Who claims: this object, for as long as it lives.
         self._caller = f"{random.getrandbits(64):016x}"
         self._thread = ThreadPool(1)
+
+    @property
+    def identity(self) -> str:
+        """A short text that is the same for all processes that use the same store."""
+        return short_hash(bare(self.url))
 
     def put(self, queue: str, items: Iterable[Item]) -> int:
         """Add items to a queue; return how many are new. An item whose id is there is left alone,

@@ -5,12 +5,14 @@ process, kill -9 too; a machine that loses its power may lose the last moments. 
 machine's. It never waits longer than BUSY seconds for another process.
 """
 
+import socket
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from brokers.base import short_hash
 from stores.base import Claimed, Item, Rank, Score, Store, StoreError
 
 #: The version of the tables; it stands in the file.
@@ -45,6 +47,12 @@ class SqliteStore(Store):
             raise ValueError("sqlite:/// is followed by the path of a file")
         self._connection: sqlite3.Connection | None = None
         self._closed = False
+
+    @property
+    def identity(self) -> str:
+        if self._path == ":memory:":
+            return short_hash(self._caller)
+        return short_hash(f"{socket.gethostname()} {Path(self._path).absolute()}")
 
     def _open(self) -> sqlite3.Connection:
         """Return the connection, which belongs to the store's thread. Raises StoreError."""

@@ -57,6 +57,11 @@ class Model:
     clocks: dict[int, int] = field(default_factory=dict)
     linked: bool = True
     invitation: str | None = None
+    #: Square -> what lies in it, as arrays.
+    things: dict[tuple[int, int], list[Any]] = field(default_factory=dict)
+    #: The gems that it found, as (id, version), and the last `board`.
+    found: list[tuple[str, int]] = field(default_factory=list)
+    board: list[Any] | None = None
 
     def holds(self, square: tuple[int, int]) -> bool:
         if self.held is None:
@@ -72,6 +77,7 @@ class Model:
             self.players.clear()
             self.removed.clear()
             self.clocks.clear()
+            self.things.clear()
             self.held, self.linked = None, True
         elif kind == 17:
             self.token = fields[0]
@@ -80,6 +86,7 @@ class Model:
             for player in list(self.players.values()):
                 if not self.holds(player.square):
                     del self.players[player.id]
+            self.things = {at: some for at, some in self.things.items() if self.holds(at)}
         elif kind == 19:
             self._snapshot(*fields[:4], now=now)
         elif kind == 20:
@@ -90,6 +97,7 @@ class Model:
         elif kind == 22:
             self.players.clear()
             self.removed.clear()
+            self.things.clear()
             self.held = None
             self.resyncs += 1
         elif kind == 24:
@@ -100,6 +108,12 @@ class Model:
             self.linked = fields[0]
         elif kind == 27:
             self.invitation = fields[0]
+        elif kind == 28:
+            self.things[fields[0], fields[1]] = fields[2]
+        elif kind == 29:
+            self.found.append((fields[0], fields[1]))
+        elif kind == 30:
+            self.board = fields
 
     def expire(self, now: int) -> None:
         """Forget what counts only until a node time in ms."""

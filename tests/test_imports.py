@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "brokers/redis": {"brokers"},
     "brokers/zeromq": {"brokers"},
     "stores": {"brokers", "stores"},
-    "server": {"world", "brokers", "server"},
+    "server": {"world", "brokers", "stores", "server"},
     "loadtest": {"loadtest"},
     "loadtest/kit": {"loadtest"},
     "loadtest/swarm": {"loadtest"},
@@ -32,8 +32,9 @@ ROOMS = {
     "messages": set(),
     "websocket": {"limits", "logs"},
     "squares": {"messages", "websocket", "agenda", "loop"},
+    "things": {"messages", "squares", "agenda", "loop"},
     "players": {"messages", "squares", "agenda", "logs", "loop"},
-    "clients": {"messages", "websocket", "players", "node", "limits", "logs"},
+    "clients": {"messages", "websocket", "things", "players", "node", "limits", "logs"},
     "web": {"messages", "websocket", "players"},
 }
 

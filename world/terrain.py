@@ -197,7 +197,7 @@ class Terrain:
             j * CELL + (h >> 16) % (2 * STRAY + 1) - STRAY,
         )
 
-    def _edges(self, i: int, j: int) -> Iterator[tuple[int, int, int, int]]:
+    def edges(self, i: int, j: int) -> Iterator[tuple[int, int, int, int]]:
         """Yield the paths, as tiles (x0, y0, x1, y1), that may pass through cell (i, j).
 
         All neighbours in a row are joined. Neighbours in a column are all joined in even columns,
@@ -218,7 +218,7 @@ class Terrain:
         edges: set[tuple[int, int, int, int]] = set()
         for j in {(y + CELL // 2) // CELL for y in (top - reach, top + CHUNK + reach)}:
             for i in {(x + CELL // 2) // CELL for x in (left - reach, left + CHUNK + reach)}:
-                edges.update(self._edges(i, j))
+                edges.update(self.edges(i, j))
         near = []
         for x0, y0, x1, y1 in edges:
             if (

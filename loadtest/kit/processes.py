@@ -46,8 +46,12 @@ class Trouble(Exception):
 
 
 def clean_environment() -> dict[str, str]:
-    """Return the environment variables that a program inherits."""
-    return {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    """Return the environment variables that a program gets, unless it is given others.
+
+    A server keeps nothing: it would write a file into whatever folder it is started in.
+    """
+    kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    return {**kept, "STORE_URL": "none"}
 
 
 def find(program: str, package: str) -> str:

@@ -5,6 +5,7 @@ queue: a client that lags misses events, and gets a resync when it has caught up
 """
 
 import logging
+import re
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
@@ -16,6 +17,7 @@ from server.messages import protocol
 from server.messages.protocol import MESSAGES, Refused
 from server.node import Node
 from server.players.resident import Resident
+from server.things.board import Standing
 from server.websocket.connection import Connection
 from server.websocket.frames import ABNORMAL, NORMAL, PROTOCOL_ERROR, TEXT, TOO_BIG, frame
 from world.grid import Rect, Square, Viewport, viewport
@@ -52,7 +54,7 @@ class Session:
         "connection", "opened", "resident", "lagging_since", "_node", "_admission", "_tokens",
         "_limits", "_seat", "_intent", "_rates", "_rated", "_sent", "_mark", "_marked",
         "_marked_bytes", "_later_bytes", "_token_at", "_link_told", "_waiting", "_early", "_ended",
-        "player", "error",
+        "player", "error", "_owner",
     )  # fmt: skip
 
     def __init__(
@@ -92,6 +94,8 @@ class Session:
         self._waiting = False
         #: Messages between hello and welcome, as (kind, fields). Rates bound their number.
         self._early: list[tuple[int, list[Any]]] = []
+        #: Who its gems are counted for, by the hash of the client's key; "" before it sends one.
+        self._owner = ""
         #: The close code with which the connection ended while it waited, or None.
         self._ended: int | None = None
         connection.on_message = self._message
@@ -323,6 +327,53 @@ class Session:
         text = self._tokens.invite(resident.id, resident.track.at(self._node.loop.now()))
         self.connection.send_control(frame(protocol.invitation(text)))
 
+    def _take(self, column: int, row: int, id: str) -> None:
+        resident, owner, board = self.resident, self._owner, self._node.board
+        assert resident is not None
+
+        def taken(version: int) -> None:
+            if not owner:
+                self._answer(protocol.found(id, version, 0, 0, 0))
+                return
+            board.ask(
+                owner,
+                lambda s: self._answer(protocol.found(id, version, s.gems, s.place, s.of)),
+                # The gem is the player's all the same, and so is the point.
+                lambda: self._answer(protocol.found(id, version, 0, 0, 0)),
+            )
+
+        self._node.garden.take(
+            (column, row), id, resident.track, owner, resident.name, taken, self._refuse_later
+        )
+
+    def _key(self, text: str) -> None:
+        if not _KEY.fullmatch(text):
+            raise Refused("key", "a key must consist of letters, digits, hyphens and underscores")
+        assert self.resident is not None
+        self._owner = self._node.board.owner(text)
+        self._node.board.rename(self._owner, self.resident.name)
+        self._node.board.ask(self._owner, self._show_board, lambda: None)
+
+    def _scores(self) -> None:
+        self._node.board.ask(self._owner, self._show_board, self._refuse_store)
+
+    def _show_board(self, standing: Standing) -> None:
+        top = [(name, gems, id == self._owner) for id, name, gems in standing.top]
+        self._answer(protocol.board(standing.gems, standing.place, standing.of, top))
+
+    def _refuse_store(self) -> None:
+        self._refuse_later(Refused("store", "the server cannot reach its store just now", None))
+
+    # The store's answers may come when the connection has ended.
+
+    def _answer(self, message: bytes) -> None:
+        if self.connection.open:
+            self.connection.send_control(frame(message))
+
+    def _refuse_later(self, refused: Refused) -> None:
+        if self.connection.open:
+            self.refuse(refused)
+
     def _ping(self, time: int, number: int) -> None:
         if number > self._sent:
             raise Refused("flush", "a ping must tell a flush that was sent")
@@ -442,6 +493,9 @@ def _tiles(view: Viewport) -> tuple[int, int]:
     return view.half_width * 2 // UNIT, view.half_height * 2 // UNIT
 
 
+#: The characters of a key.
+_KEY = re.compile("[A-Za-z0-9_-]*")
+
 #: The close codes for clients that broke the protocol. Their players leave at once.
 _OUR_ERRORS = (
     PROTOCOL_ERROR, protocol.UNSUPPORTED, protocol.MALFORMED, protocol.POLICY, TOO_BIG,
@@ -456,6 +510,9 @@ _OBEY: dict[int, Callable[..., None]] = {
     protocol.SAY: Session._say,
     protocol.PING: Session._ping,
     protocol.INVITE: Session._invite,
+    protocol.TAKE: Session._take,
+    protocol.KEY: Session._key,
+    protocol.SCORES: Session._scores,
 }
 
 assert _OBEY.keys() == MESSAGES.keys()

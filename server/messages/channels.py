@@ -11,8 +11,10 @@ share a square's. This module never publishes anything.
 from collections.abc import Callable
 from functools import lru_cache
 
-from server.messages.protocol import VERSION
 from world.grid import Square
+
+#: The version of the messages between nodes. Those to clients have a version of their own.
+VERSION = 2
 
 #: The default name of a world.
 WORLD = "flatlands"

@@ -12,14 +12,15 @@ from typing import Any, cast
 import msgpack
 
 from brokers.base import PAYLOAD_LIMIT
-from server.messages.protocol import BATCH, NAME_LIMIT, TEXT_LIMIT
+from server.messages.protocol import BATCH, ID_LIMIT, NAME_LIMIT, TEXT_LIMIT
 from server.messages.table import NUMBER, Field, Row, number
 from world.events import ENTER, EVENTS, EnterEvent, Entry, Event, named
 from world.grid import Square
+from world.things import THINGS, Thing
 from world.track import REACH
 
 # On a square's channel, besides protocol.BATCH.
-FULL_STATE, SYNC_REQUEST = 32, 33
+FULL_STATE, SYNC_REQUEST, CHANGES = 32, 33, 43
 # On the channel of nodes.
 HEARTBEAT, TAKEOVER, HANDOVER, ORDER = 34, 35, 36, 37
 HOSTED, WHERE, HERE, LEFT, DEPARTED = 38, 39, 40, 41, 42
@@ -67,6 +68,7 @@ _FIELDS = {
         number("seconds", 0, ORDER_MOST),
         Field("name", str, 1, NAME_LIMIT), Field("dimmed", bool), Field("text", str, 1, TEXT_LIMIT),
         Field("ring", str), Field("ground", str), Field("who", str, 0, ORDER_TEXT),
+        Field("store", str), Field("things", list), Field("gone", list),
         Field("events", list), Field("entries", list), Field("pairs", list), Field("squares", list),
     )
 }  # fmt: skip
@@ -101,6 +103,15 @@ def _are_pairs(_node: int, pairs: list[Any]) -> bool:
     )
 
 
+def _are_changes(*fields: Any) -> bool:
+    gone = fields[-1]
+    return (
+        len(gone) % 2 == 0
+        and all(_THING_ID.allows(id) for id in gone[::2])
+        and all(_VERSION.allows(version) for version in gone[1::2])
+    )
+
+
 def _is_order(_node: int, deed: int, who: str, _seconds: int) -> bool:
     return deed not in (KICK, MUTE) or (who.isascii() and who.isdecimal())
 
@@ -124,6 +135,9 @@ MESSAGES = {
         _is_page,
     ),
     SYNC_REQUEST: _table_row("sync request", ("column", "row", "node", "nonce")),
+    CHANGES: _table_row(
+        "changes", ("column", "row", "node", "store", "things", "gone"), _are_changes
+    ),
     HEARTBEAT: _table_row(
         "heartbeat",
         ("node", "sent", "ring", "ground", "state", "part", "parts", "squares"),
@@ -137,6 +151,15 @@ MESSAGES = {
     ORDER: _table_row("order", ("node", "deed", "who", "seconds"), _is_order),
     WHERE: _table_row("where", ("node", "player", "nonce")),
     HERE: _table_row("here", ("node", "to", "nonce", "x", "y")),
+}
+
+#: The fields of things that are not as in events.
+_THING_ID, _VERSION = Field("id", str, 1, ID_LIMIT), number("version", 0)
+
+#: The things of `changes`: docs/protocol.md.
+_THINGS = {
+    kind: Row(thing.__name__, (_THING_ID, _VERSION, *(_FIELDS[f] for f in thing._fields[3:])))
+    for kind, thing in THINGS.items()
 }
 
 #: The events of batches and full states: docs/protocol.md.
@@ -181,6 +204,13 @@ def read_entries(said: list[Any]) -> list[EnterEvent]:
     return list(map(EnterEvent._make, said))
 
 
+def read_things(said: list[Any]) -> list[Thing]:
+    """Return the things of `changes`, which come as arrays, as named tuples. Raises Malformed."""
+    for thing in said:
+        _check(thing, _THINGS)
+    return [THINGS[thing[0]]._make(thing) for thing in said]
+
+
 def _check(said: Any, rows: dict[int, Row]) -> None:
     """Raise Malformed unless `said` is an array [kind, field ...] as the row of its kind says."""
     kind = said[0] if type(said) is list and said else None
@@ -210,6 +240,17 @@ def sync_request(square: Square, node: int, nonce: int) -> bytes:
     When it comes back with its `nonce`, the sender knows that it receives what is published there.
     """
     return _pack([SYNC_REQUEST, *square, node, nonce])
+
+
+def changes(
+    square: Square, node: int, store: str, things: Sequence[Thing], gone: Sequence[str | int]
+) -> bytes:
+    """Pack what has changed about the things of a square.
+
+    `things` are new or have changed. `gone` is id, version, id, version ... of those that are gone.
+    `store` is the identity of the sender's store (stores/base.py).
+    """
+    return _pack([CHANGES, *square, node, store, things, gone])
 
 
 def heartbeat(

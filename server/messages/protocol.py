@@ -14,6 +14,7 @@ import msgpack
 from server.messages.table import NUMBER, Field, Row, number
 from world.events import Entry, Event
 from world.grid import Rect, Square
+from world.things import Thing
 
 #: The WebSocket subprotocol, and the version of the messages that hello asks for.
 SUBPROTOCOL = "flatlands"
@@ -27,12 +28,18 @@ NAME_LIMIT = 20
 TEXT_LIMIT = 120
 TOKEN_LIMIT = INVITATION_LIMIT = 512
 
+#: The most characters in the id of a thing, and the least and the most in the key of a player.
+ID_LIMIT = 60
+KEY_LEAST, KEY_MOST = 16, 64
+
+#: The most players on the board that a client is sent.
+BOARD_LENGTH = 10
+
 # The kinds of messages from a client.
-HELLO, WALK, GO, HOME, VIEWPORT, SAY, PING, INVITE = range(1, 9)
+HELLO, WALK, GO, HOME, VIEWPORT, SAY, PING, INVITE, TAKE, KEY, SCORES = range(1, 12)
 # The kinds of messages to a client. Nodes publish BATCH as well.
-WELCOME, TOKEN, HELD, SNAPSHOT, BATCH, FLUSH, RESYNC, PONG, ERROR, CLOCKS, LINK, INVITATION = range(
-    16, 28
-)
+WELCOME, TOKEN, HELD, SNAPSHOT, BATCH, FLUSH, RESYNC, PONG = range(16, 24)
+ERROR, CLOCKS, LINK, INVITATION, THINGS, FOUND, BOARD = range(24, 31)
 
 # Close codes: those of RFC 6455, section 7.4.1, and its registry, and one of this project.
 GOING_AWAY, UNSUPPORTED, MALFORMED, POLICY, INTERNAL = 1001, 1003, 1007, 1008, 1011
@@ -95,6 +102,11 @@ MESSAGES = {
     SAY: Row("say", (Field("text", str, 0, MESSAGE_LIMIT),), rate=1, burst=5),
     PING: Row("ping", (number("time", 0, NUMBER), number("flush", 0, NUMBER)), 8, 16),
     INVITE: Row("invite", (), rate=1, burst=5),
+    TAKE: Row(
+        "take", (number("column"), number("row"), Field("id", str, 1, ID_LIMIT)), rate=4, burst=12
+    ),
+    KEY: Row("key", (Field("text", str, KEY_LEAST, KEY_MOST),), rate=0.5, burst=3),
+    SCORES: Row("scores", (), rate=1, burst=5),
 }
 
 
@@ -264,3 +276,21 @@ def link(up: bool) -> bytes:
 
 def invitation(text: str) -> bytes:
     return _pack([INVITATION, text])
+
+
+def things(square: Square, things: Sequence[Thing]) -> bytes:
+    """Pack all things that lie in a square."""
+    return _pack([THINGS, *square, things])
+
+
+def found(id: str, version: int, gems: int, place: int, of: int) -> bytes:
+    """Pack that a gem is the client's; `gems`, `place` and `of` as in `board`."""
+    return _pack([FOUND, id, version, gems, place, of])
+
+
+def board(gems: int, place: int, of: int, top: Sequence[tuple[str, int, bool]]) -> bytes:
+    """Pack how many gems a player has, and its place, from 1, among `of` players.
+
+    `top` has (name, gems, whether it is the client's player) of those with the most gems.
+    """
+    return _pack([BOARD, gems, place, of, top])

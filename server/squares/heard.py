@@ -22,6 +22,7 @@ from server.squares.peers import Peers
 from server.websocket.frames import frame
 from world.events import Departed, EnterEvent, Event, GoneEvent, LeaveEvent, Replica
 from world.grid import Square
+from world.things import Thing, Things
 
 #: A sync request that has not come back from the broker is repeated after AGAIN ms. The pause
 #: doubles each time, up to AGAIN_MOST ms.
@@ -55,16 +56,21 @@ class PlayerNews(Protocol):
 class Surroundings:
     """What all HeardSquares of one node share.
 
-    `span` is the length of a square's side in units. `show` is called at the end of a turn of the
-    event loop in which there was something to show. It shows the squares in `changed`, and after
-    them those in `again`; some squares are in both, and are then shown twice.
+    `span` is the length of a square's side in units, and `store` the identity of the node's store,
+    or "" if it has none. `on_live` is called with each square that is received without a gap from
+    now on: when it was subscribed to, and whenever messages may have been lost. `show` is called at
+    the end of a turn of the event loop in which there was something to show. It shows the squares
+    in `changed`, and after them those in `again`; some squares are in both, and are then shown
+    twice.
     """
 
     def __init__(
         self, node: int, span: int, broker: Broker, loop: Loop, hub: Hub, outbox: Outbox,
-        peers: Peers, show: Callable[[], None],
+        peers: Peers, store: str, show: Callable[[], None],
     ) -> None:  # fmt: skip
         self.node = node
+        self.store = store
+        self.on_live: Callable[[Square], None] = lambda _square: None
         self.span = span
         self.broker = broker
         self.loop = loop
@@ -106,9 +112,9 @@ class HeardSquare:
     """See the module. Times are node time in ms; in messages they are the sending node's."""
 
     __slots__ = (
-        "square", "channel", "needs", "replica", "numbers", "gaps", "live", "ready", "_around",
-        "_snapshot", "_nonce", "_requested", "_wait", "_published", "_awaited", "_unheard",
-        "_pages", "_suspects",
+        "square", "channel", "needs", "replica", "things", "numbers", "gaps", "live", "ready",
+        "_around", "_snapshot", "_nonce", "_requested", "_wait", "_published", "_awaited",
+        "_unheard", "_pages", "_suspects",
     )  # fmt: skip
 
     def __init__(self, square: Square, channel: str, around: Surroundings) -> None:
@@ -117,6 +123,8 @@ class HeardSquare:
         #: How many need it: one for all screens that hold it, and one for each own player in it.
         self.needs = 0
         self.replica = Replica(square, around.span, around.departed)
+        #: What lies in it.
+        self.things = Things()
         #: Node -> the number of its batch or full state here up to which nothing is missing.
         self.numbers: dict[int, int] = {}
         #: The nodes of which something may be missing that was not asked for yet.
@@ -125,7 +133,8 @@ class HeardSquare:
         #: received. `ready`: screens may see the square.
         self.live = self.ready = False
         self._around = around
-        #: The frame of the square's snapshot, or None if the replica has changed since it was made.
+        #: The frames of the square's snapshot, or None if the replica or the things have changed
+        #: since they were made.
         self._snapshot: bytes | None = None
         #: The nonce of the last sync request, by which it is known when it comes back.
         self._nonce = 0
@@ -163,11 +172,16 @@ class HeardSquare:
     # What screens see.
 
     def snapshot(self) -> bytes:
-        """Return the WebSocket frame of the square's snapshot. Call it only once `ready` is set."""
+        """Return the WebSocket frames of the square's snapshot, and of the things that lie in it.
+
+        Call it only once `ready` is set.
+        """
         if self._snapshot is None:
             now = self._around.loop.now()
             players = self.replica.snapshot(now) if self.replica.players else []
             self._snapshot = frame(protocol.snapshot(self.square, now, players))
+            if things := self.things.all():
+                self._snapshot += frame(protocol.things(self.square, things))
         return self._snapshot
 
     def _show(self) -> None:
@@ -228,6 +242,7 @@ class HeardSquare:
             # Another node may have asked while this node was not subscribed yet.
             self._publish_full_state()
             self._check_ready()
+            around.on_live(self.square)
 
     def _publish_full_state(self) -> None:
         """Publish the own full state, if this node has players here: now, or FULL_STATE_EVERY ms
@@ -289,6 +304,9 @@ class HeardSquare:
                 self._full_state(node, number, sent, page, pages, entries)
         elif kind == peer_protocol.SYNC_REQUEST:
             self._sync_requested(fields[2], fields[3])
+        elif kind == peer_protocol.CHANGES:
+            _, _, node, store, things, gone = fields
+            self._changed(node, store, peer_protocol.read_things(things), gone)
 
     def _batch(
         self, node: int, previous: int, number: int, sent: int, replaced: int,
@@ -382,6 +400,26 @@ class HeardSquare:
         self.numbers[node] = number
         self.gaps.discard(node)
         self._suspects.pop(node, None)
+
+    # The things that lie in it.
+
+    def _changed(self, node: int, store: str, things: list[Thing], gone: list[Any]) -> None:
+        """Apply what a node, this one or another, has published about things."""
+        around = self._around
+        if store != around.store:
+            around.peers.has_other_store()
+        elif self.things.change(things, zip(gone[::2], gone[1::2], strict=True), around.loop.now()):
+            self._show_things()
+
+    def read(self, things: list[Thing], begun: int) -> None:
+        """Apply what the store had in this square at a moment after the node time `begun`."""
+        if self.things.replace(things, begun):
+            self._show_things()
+
+    def _show_things(self) -> None:
+        """Send what lies in the square now to its screens, with the next flush."""
+        self._snapshot = None
+        self._around.hub.deliver(self.square, protocol.things(self.square, self.things.all()))
 
     # Own batches: they are applied when they come back, and also if they do not.
 

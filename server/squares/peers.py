@@ -72,6 +72,12 @@ UNREADABLE = (
     "on all servers, or give each world a name of its own with --world"
 )
 
+#: What is logged if another node keeps things in another store.
+OTHER_STORE = (
+    "another server of this world keeps its gems in another store than this one, so that they do "
+    "not see the same ones: compare STORE_URL on all servers"
+)
+
 #: Other reasons why a node is not ready.
 DEAF = "the broker does not bring back what is published"
 LISTENING = "this server has just started, and listens to who else is there"
@@ -308,6 +314,11 @@ class Peers:
     def unreadable(self) -> None:
         """Note that a message came that no compatible node publishes."""
         self._note_incompatible(UNREADABLE, UNREADABLE)
+
+    def has_other_store(self) -> None:
+        """Note that news came from a node whose things are in another store."""
+        self._loop.stats["other_stores"] += 1
+        self._warn(OTHER_STORE)
 
     def _note_incompatible(self, who: int | str, reason: str) -> None:
         self._loop.stats["incompatible"] += 1

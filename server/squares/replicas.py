@@ -4,17 +4,19 @@ It subscribes and unsubscribes, and passes each square what the broker brings fo
 into a message: heard.py does.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from brokers import Broker, Reset
 from server.agenda import Agenda
 from server.loop import Loop
+from server.messages import peer_protocol
 from server.messages.channels import Channels
 from server.squares.heard import HeardSquare, PlayerNews, Surroundings
 from server.squares.hub import Hub
 from server.squares.outbox import Outbox, OwnBatch
 from server.squares.peers import Peers
 from world.grid import Grid, Square
+from world.things import Thing
 
 #: This node stays subscribed to a square for so many ms after nobody needs it any more.
 LINGER = 2000
@@ -29,14 +31,15 @@ class Replicas:
 
     def __init__(
         self, node: int, grid: Grid, channels: Channels, broker: Broker, loop: Loop, hub: Hub,
-        outbox: Outbox, peers: Peers,
+        outbox: Outbox, peers: Peers, store: str,
     ) -> None:  # fmt: skip
+        self._node = node
         self._channel = channels.square
         self._broker = broker
         self._loop = loop
         self._hub = hub
         self._around = Surroundings(
-            node, grid.span, broker, loop, hub, outbox, peers, self.show_changed
+            node, grid.span, broker, loop, hub, outbox, peers, store, self.show_changed
         )
         self.squares = self._around.squares
         self._by_channel: dict[str, HeardSquare] = {}
@@ -46,6 +49,10 @@ class Replicas:
     def report_to(self, news: PlayerNews) -> None:
         """Report to `news` from now on what other nodes publish about players."""
         self._around.news = news
+
+    def report_live(self, on_live: Callable[[Square], None]) -> None:
+        """Call `on_live` from now on as Surroundings says (heard.py)."""
+        self._around.on_live = on_live
 
     # Which squares this node is subscribed to.
 
@@ -146,6 +153,17 @@ class Replicas:
         # handed over is gone.
         if heard is not None:
             heard.published(batch, taken)
+
+    def publish_things(
+        self, square: Square, things: Sequence[Thing], gone: Sequence[str | int]
+    ) -> None:
+        """Publish what has changed about the things of a square; arguments as in `changes`.
+
+        If the broker refuses the message, this node's own screens see the change all the same.
+        """
+        message = peer_protocol.changes(square, self._node, self._around.store, things, gone)
+        if not self._broker.publish(self._channel(square), message) and square in self.squares:
+            self.squares[square].receive(message)
 
     def reset(self, lost: Reset) -> None:
         """Publish sync requests for the squares whose messages may have been lost.

@@ -49,6 +49,8 @@ GAUGES = {
     "nodes": Gauge(max, "flatlands_nodes"),
     "ready": Gauge(min, "flatlands_ready"),
     "orders": Gauge(max, "flatlands_orders"),
+    "store": Gauge(min, "flatlands_store"),
+    "store_waiting": Gauge(sum, "flatlands_store_waiting"),
     "flush_interval_ms": Gauge(max, "flatlands_flush_interval_seconds", 0.001),
     "lag_ms": Gauge(max, "flatlands_loop_lag_seconds", 0.001),
     "broker_age_s": Gauge(max, "flatlands_broker_age_seconds"),
@@ -67,7 +69,7 @@ LABELLED = ("refused_", "closed_", "limited_")
 #: has seen the counter before.
 FROM_ZERO = (
     "errors", "lagged", "gaps", "given_up", "joins", "leaves", "nodes_lost",
-    "refused_batches", "unheard_batches",
+    "refused_batches", "store_errors", "unheard_batches",
 )  # fmt: skip
 
 

@@ -10,8 +10,22 @@ from typing import Any
 
 from brokers.base import PAYLOAD_LIMIT
 from server.messages import protocol
-from server.messages.protocol import GO, HELLO, HOME, INVITE, MESSAGES, PING, SAY, VIEWPORT, WALK
+from server.messages.protocol import (
+    GO,
+    HELLO,
+    HOME,
+    INVITE,
+    KEY,
+    MESSAGES,
+    PING,
+    SAY,
+    SCORES,
+    TAKE,
+    VIEWPORT,
+    WALK,
+)  # fmt: skip
 from server.players.resident import Resident
+from stores import open_store
 from tests.fuzz.draw import anything, corrupted, mutated, number, packed, text
 from tests.fuzz.inputs import Broken, Inputs
 from tests.fuzz.readers import drawn
@@ -36,14 +50,20 @@ CALM = 15_000
 _CODES = (1000, 1001, 1005, 1006, 1008, 1012, 4001)
 
 
+#: What a client sends after hello: what is in it more often is sent more often.
+_SENT = (WALK, WALK, WALK, GO, GO, HOME, VIEWPORT, SAY, PING, INVITE, TAKE, TAKE, KEY, SCORES)
+
+
 class Crowd:
     """A harness of two nodes with two honest players each, which watches all players."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
+        self.store = open_store("memory://", "fuzz")
         self.harness = Harness(
-            free=False, nodes=2, skew=chance.choice((0, 7000)), seed=chance.randrange(2**32)
-        )
+            free=False, nodes=2, skew=chance.choice((0, 7000)), seed=chance.randrange(2**32),
+            stores=lambda: self.store,
+        )  # fmt: skip
         self.harness.run(2000)
         #: Resident -> (x, y, time) of its first look since it joined or went home, and of its last.
         self._walks: dict[Resident, tuple[tuple[int, int, int], tuple[int, int, int]]] = {}
@@ -204,7 +224,7 @@ class Offender:
         chance, client = self.crowd.chance, self.client
         if not client.model.id or chance.random() < 0.02:
             return self._hello()
-        kind = chance.choice((WALK, WALK, WALK, GO, GO, HOME, VIEWPORT, SAY, PING, INVITE))
+        kind = chance.choice(_SENT)
         message = drawn(chance, kind)
         if kind in (WALK, GO, HOME) and chance.random() < 0.97:
             client.number += 1
@@ -217,6 +237,11 @@ class Offender:
             message[3:] = [chance.randint(-1, 1) for _ in range(2)]
         if kind == GO and chance.random() < 0.8:
             message[3:] = [chance.randint(-50_000, 50_000) for _ in range(2)]
+        if kind == TAKE and client.model.things and chance.random() < 0.9:
+            square, things = chance.choice(sorted(client.model.things.items()))
+            message[1:] = [*square, things[0][1] if things else "0:0:0"]
+        if kind == KEY and chance.random() < 0.8:
+            message[1] = chance.choice(("k" * 16, "K" * 64, "0123456789-_abcde", " " * 20))
         if kind == PING and chance.random() < 0.97:
             message[2] = max(client.model.flush - chance.choice((0, 0, 0, 1, 9)), 0)
         return message
@@ -268,6 +293,7 @@ def sessions(chance: random.Random, inputs: Inputs) -> None:
     crowd.harness.clients = list(crowd.honest)
     crowd.run(CALM)
     crowd.check()
+    crowd.store.close()
 
 
 # Nodes that send anything.
@@ -328,7 +354,14 @@ class Stranger:
     def _about_square(self, square: tuple[int, int]) -> list[Any]:
         chance = self.crowd.chance
         node, at = chance.choice(self.nodes), list(square)
-        kind = chance.choice((20, 20, 20, 20, 32, 32, 33))
+        kind = chance.choice((20, 20, 20, 20, 32, 32, 33, 43))
+        if kind == 43:
+            store = chance.choice((self.crowd.store.identity, "", "other"))
+            gone = [word for _ in range(2) for word in (self._gem(), self._some(0, 9))]
+            things = [
+                [0, self._gem(), self._some(0, 9), self._some(0, 16 * UNIT), self._some(0, 9)]
+            ]
+            return [43, *at, node, store, chance.choice(([], things)), chance.choice(([], gone))]
         if kind == 33:
             return [33, *at, node, self._some(0, 9)]
         if kind == 32:
@@ -340,6 +373,10 @@ class Stranger:
         events = [self._event() for _ in range(chance.choice((0, 1, 2, 5)))]
         after = min(before + chance.choice((1, 1, 1, 5, 0)), 2**64 - 1)
         return [20, *at, node, before, after, self._time(), self._some(0, 3), events]
+
+    def _gem(self) -> str:
+        """Return the id of a gem, which may be one that there is."""
+        return self.crowd.chance.choice(("0:0:0", "0:0:1", "1:0:0", "a gem", "x" * 60, "x" * 61))
 
     def _event(self, kind: int | None = None) -> list[Any]:
         chance = self.crowd.chance
@@ -405,6 +442,7 @@ def _nodes(chance: random.Random, inputs: Inputs, forger: bool) -> None:
         _check_words(client)
     if not forger:
         crowd.check()
+    crowd.store.close()
 
 
 def strangers(chance: random.Random, inputs: Inputs) -> None:
@@ -417,4 +455,4 @@ def forgers(chance: random.Random, inputs: Inputs) -> None:
     _nodes(chance, inputs, forger=True)
 
 
-assert set(MESSAGES) == {HELLO, WALK, GO, HOME, VIEWPORT, SAY, PING, INVITE}
+assert set(MESSAGES) == {HELLO, *_SENT}

@@ -21,6 +21,8 @@ from server.limits import Limits
 from server.messages.channels import WORLD
 from server.messages.peer_protocol import DRAINING
 from server.node import Node
+from server.things.garden import RULES, Rules
+from stores import Store
 from tests.ground import Ground
 from tests.model import Model
 from world.grid import SIDE, Grid, Rect
@@ -335,15 +337,19 @@ class Host:
     """A node of a harness, with its loop and its link."""
 
     def __init__(
-        self, harness: "Harness", free: bool, skew: int, seed: int, side: int, world: str
-    ) -> None:
+        self, harness: "Harness", free: bool, skew: int, seed: int, side: int, world: str,
+        store: Store | None, rules: Rules,
+    ) -> None:  # fmt: skip
         self.loop = ManualLoop(harness.clock, skew)
         self.broker = Link(harness.network)
         terrain = Ground(lambda _x, _y: False, seed) if free else Terrain(seed)
         self.node = Node(
-            grid=Grid(side), terrain=terrain, broker=self.broker, loop=self.loop, world=world  # type: ignore[arg-type]
+            grid=Grid(side), terrain=terrain, broker=self.broker, loop=self.loop, world=world,  # type: ignore[arg-type]
+            # The store's answers are waited for, so that they come in a time that the test moves.
+            store=store, rules=rules, spawn=lambda call, *arguments: call(*arguments),
         )  # fmt: skip
         self.node.peers.start()
+        self.node.garden.start()
         self.tokens = Tokens("a secret of tests")
         self.limits = Limits(self.loop.stats, now=self.loop.now)
         self.admission = Admission(self.node, self.tokens, self.limits, capacity=1000)
@@ -448,14 +454,20 @@ class Client:
 
 class Harness:
     """See the module. `free`: the ground has no obstacles. The clock of each node is `skew` ms
-    ahead of the last one's."""
+    ahead of the last one's. `stores` opens the store of each node, which has the real time, and
+    `rules` are those of gems."""
 
-    def __init__(self, free: bool = True, nodes: int = 1, skew: int = 0, seed: int = 1) -> None:
+    def __init__(
+        self, free: bool = True, nodes: int = 1, skew: int = 0, seed: int = 1,
+        stores: Callable[[], Store | None] = lambda: None, rules: Rules = RULES,
+    ) -> None:  # fmt: skip
         self.clock = Clock()
         self.chance = random.Random(seed)
         self.network = Network(self.clock, self.chance)
         self._free = free
         self._skew = skew
+        self._stores = stores
+        self._rules = rules
         self.hosts: list[Host] = []
         for _ in range(nodes):
             self.host()
@@ -471,7 +483,9 @@ class Harness:
     ) -> Host:
         """Start another node and return it; `down`: its link is down."""
         skew = self._skew * len(self.hosts)
-        self.hosts.append(Host(self, self._free, skew, seed, side, world))
+        self.hosts.append(
+            Host(self, self._free, skew, seed, side, world, self._stores(), self._rules)
+        )
         self.hosts[-1].broker.down = down
         return self.hosts[-1]
 

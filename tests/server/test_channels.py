@@ -1,7 +1,6 @@
 """What is told apart by the names of channels."""
 
-from server.messages.channels import Channels
-from server.messages.protocol import VERSION
+from server.messages.channels import VERSION, Channels
 from tests.server.harness import Harness
 
 

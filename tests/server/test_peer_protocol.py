@@ -196,7 +196,10 @@ def test_a_fault_in_taking_something_does_not_stop_the_rest(monkeypatch, caplog)
     listener.join(1)
 
 
-ROWS = [*peer_protocol.MESSAGES.values(), *peer_protocol._EVENTS.values()]
+ROWS = [
+    *peer_protocol.MESSAGES.values(), *peer_protocol._EVENTS.values(),
+    *peer_protocol._THINGS.values(),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])

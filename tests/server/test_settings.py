@@ -36,6 +36,8 @@ def test_the_environment_sets_what_the_command_line_does_not():
         ([], {"WORLD": "My World"}, "'My World' is not 1 to 32 of the letters a to z"),
         (["--world", "a" * 33], {}, "is not 1 to 32 of the letters"),
         ([], {"BROKER_TLS": "none"}, "'none' is neither 'verified', 'unverified', nor a file"),
+        (["--gem-pause", "nan"], {}, "'nan' is not a number of seconds from 0.1 to 1e6"),
+        (["--store", "memory://", "--workers", "2"], {}, "memory:// is for one process only"),
         (["--wings"], {}, "unrecognized arguments: --wings"),
     ],
 )
@@ -86,6 +88,33 @@ def test_help_lists_every_option_with_its_variable():
     shown = run("--help").stdout
     for option, variable, *_ in settings._OPTIONS:
         assert option in shown and f"${variable}" in shown
+
+
+@pytest.mark.parametrize(
+    ("environment", "url"),
+    [
+        ({}, "sqlite:///flatlands.db"),
+        ({"STATE_DIRECTORY": "/var/lib/x"}, "sqlite:////var/lib/x/flatlands.db"),
+        ({"BROKER_URL": "nats://n"}, "sqlite:///flatlands.db"),
+        ({"BROKER_URL": "redis://a"}, "redis://a"),
+        ({"BROKER_URL": "valkey://a"}, "valkey://a"),
+        ({"REDIS_URL": "rediss://a"}, "rediss://a"),
+        ({"BROKER_URL": "redis://a,redis://b"}, "redis://a,redis://b"),
+        ({"BROKER_URL": "rediscluster://a,b"}, "rediscluster://a,b"),
+        ({"BROKER_URL": "redis://a", "STORE_URL": "sqlite:///x.db"}, "sqlite:///x.db"),
+        ({"BROKER_URL": "redis://a", "STORE_URL": "none"}, None),
+    ],
+)
+def test_a_broker_that_keeps_what_it_is_given_is_the_store_and_otherwise_a_file(environment, url):
+    assert settings.read([], environment).store == url
+
+
+@pytest.mark.process
+def test_an_unknown_store_is_refused_in_words():
+    ended = run("--store", "mysql://x", "--port", "0")
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("flatlands: no store is called 'mysql://x'")
+    assert "Traceback" not in ended.stderr
 
 
 @pytest.mark.process

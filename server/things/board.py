@@ -1,0 +1,84 @@
+"""The board: who has how many gems.
+
+A player is known by a key that its client keeps, a secret. Only a hash of it is stored, and no
+account is needed. This module never gives points: taking a gem does (garden.py).
+"""
+
+import hashlib
+from collections.abc import Callable
+from typing import NamedTuple
+
+from server.loop import Loop
+from server.messages.protocol import BOARD_LENGTH
+from server.things.keeper import Keeper
+from stores import Item, Rank, Score, Store
+from stores.base import NEVER
+
+#: The names of the board, and of the queue that has the players' names, in the store.
+BOARD, NAMES = "gems", "name"
+
+#: ms for which the top of the board is kept, so that many who look at it are one question.
+FRESH = 2000
+
+
+class Standing(NamedTuple):
+    """A player's gems, its place from 1 among `of` players, and the top of the board as (owner,
+    name, gems). The first three are 0 for a player who has never had a gem."""
+
+    gems: int
+    place: int
+    of: int
+    top: list[tuple[str, str, int]]
+
+
+class Board:
+    """See the module. An owner is the hash of a key, or "" for a player without one."""
+
+    def __init__(self, keeper: Keeper, loop: Loop) -> None:
+        self._keeper = keeper
+        self._loop = loop
+        self._top: list[tuple[str, str, int]] = []
+        #: The node time, in ms, until which `_top` is fresh.
+        self._until = 0
+
+    @staticmethod
+    def owner(key: str) -> str:
+        """Return the owner that a key stands for."""
+        return hashlib.blake2b(key.encode(), digest_size=16, person=b"flatlands board").hexdigest()
+
+    def point(self, owner: str) -> Score | None:
+        """Return the point for a gem, or None if there is nobody to count it for."""
+        return Score(BOARD, owner, 1) if owner else None
+
+    def entry(self, owner: str, name: str) -> list[tuple[str, Item]]:
+        """Return what is put with a player's first point: its name, as (queue, item)."""
+        return [(NAMES, Item(owner, NEVER, owner, name.encode()))] if owner else []
+
+    def rename(self, owner: str, name: str) -> None:
+        """Show an owner that has points under another name from now on."""
+
+        def question(store: Store) -> None:
+            for item in store.group(NAMES, owner):
+                if item.body != name.encode():
+                    store.take(NAMES, owner, self.entry(owner, name), only=item.body)
+
+        self._keeper.ask(question, lambda _none: None)
+
+    def ask(
+        self, owner: str, answered: Callable[[Standing], None], failed: Callable[[], None]
+    ) -> None:
+        """Call `answered` with the standing of an owner, or `failed` if the store fails."""
+        self._keeper.ask(lambda store: self._read(store, owner), answered, failed)
+
+    def _read(self, store: Store, owner: str) -> Standing:
+        if self._until <= self._loop.now():
+            top = store.top(BOARD, BOARD_LENGTH)
+            names = {
+                item.id: item.body.decode() for item in store.group(NAMES, *(id for id, _ in top))
+            }
+            # A player whose name is not known is put there by another program.
+            self._top = [(id, names.get(id, "?"), gems) for id, gems in top]
+            self._until = self._loop.now() + FRESH
+        rank = store.rank(BOARD, owner) if owner else None
+        place, of, gems = rank or Rank(0, 0, 0)
+        return Standing(gems, place, of, self._top)

@@ -1,0 +1,253 @@
+"""The gems of the world: where they lie, who takes them, and where they lie next.
+
+Each cell of the ground that somebody came near has some gems, and each gem is one item in the
+store, always. While it *lies* in a square, the item's group is the square's name, and its body says
+where. Once it is taken it *ripens*: it lies nowhere, until the item is due and a node claims it,
+chooses another place, and publishes that it lies there. Taking a gem, letting it ripen and counting
+the point is one step in the store. So of all who reach for a gem, at whichever nodes, exactly one
+has it, and no gem is lost with a node. This module never knows connections.
+"""
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import msgpack
+
+from server.agenda import Agenda
+from server.loop import Loop
+from server.messages.protocol import Refused
+from server.squares.replicas import Replicas
+from server.things.board import Board
+from server.things.keeper import Keeper
+from stores import Claimed, Item, Store
+from world.grid import Grid, Square
+from world.terrain import CELL, PLAZA, Terrain
+from world.things import GEM, GemThing, Thing
+from world.track import UNIT, Track
+
+#: The name of the gems' queue in the store begins with it, and that of the ground follows.
+QUEUE = "gem"
+
+#: ms for which a gem lies that nobody takes. Then it is forgotten, until somebody comes near its
+#: cell again: the store need not keep the gems of places where nobody goes.
+LIES_FOR = 24 * 3600 * 1000
+
+#: How often a node looks for gems that are ripe, in ms; how many it claims at a time, since to
+#: choose a place takes some ms; and for how many ms.
+GROW_EVERY, CLAIMED, LEASE = 1000, 10, 5000
+
+#: A player takes a gem from within REACH units, where it is now or was REACHED_AGO ms ago, or
+#: between: for its client it was on the way a moment earlier.
+REACH, REACHED_AGO = UNIT * 5 // 4, 200
+
+#: How far from the straight line between two waypoints a gem lies at most, in tiles, and the number
+#: of random places that are tried.
+ASIDE, TRIES = 6, 16
+
+#: The error codes of docs/protocol.md that concern things; they leave the connection open.
+_MISSED = "it is not there any more"
+_AWAY = "nothing can be picked up just now: the server cannot reach its store"
+
+
+class Rules(NamedTuple):
+    """How many gems each cell has, and after how many ms, in the mean, one that was taken lies
+    somewhere else."""
+
+    per_cell: int = 4
+    pause: int = 120_000
+
+
+RULES = Rules()
+
+
+class Garden:
+    """See the module. `ground` is the seed and the side, as in the names of channels."""
+
+    def __init__(
+        self, grid: Grid, terrain: Terrain, ground: str, keeper: Keeper, replicas: Replicas,
+        board: Board, loop: Loop, rules: Rules,
+    ) -> None:  # fmt: skip
+        self._grid = grid
+        self._terrain = terrain
+        self._queue = f"{QUEUE} {ground}"
+        self._keeper = keeper
+        self._replicas = replicas
+        self._board = board
+        self._loop = loop
+        self._rules = rules
+        #: The ids of gems that a player of this node is about to take.
+        self._reached: set[str] = set()
+        self._growing = Agenda(loop, lambda _key, _due: self._grow())
+        #: Called with a square of which this node has missed news.
+        self.on_missed: Callable[[Square], None] = lambda _square: None
+
+    def start(self) -> None:
+        """Begin to look for gems that are ripe."""
+        if self._keeper.store is not None:
+            self._growing.put("grow", self._loop.now())
+
+    # What lies where, for Reading.
+
+    def fetch(self, store: Store, squares: list[Square]) -> Iterator[tuple[Square, Thing]]:
+        """Yield the gems that lie in some squares, after gems were put into the cells around that
+        have none yet. It waits for the store."""
+        version = self._loop.now()
+        seeds = [
+            Item(f"{i}:{j}:{number}", 0, "", _pack(version))
+            for i, j in {cell for square in squares for cell in self._cells(square)}
+            for number in range(self._rules.per_cell)
+        ]
+        if sum(store.put(self._queue, some) for some in _slices(seeds, 1000)):
+            self._growing.put("grow", self._loop.now())
+        for item in store.group(self._queue, *map(_name, squares)):
+            column, row = map(int, item.group.split(":"))
+            yield (column, row), self._thing((column, row), item.id, item.body)
+
+    def _cells(self, square: Square) -> Iterator[tuple[int, int]]:
+        """Yield the cells that a square touches."""
+        left, top = square[0] * self._grid.side, square[1] * self._grid.side
+        last = self._grid.side - 1
+        for i in range((left + CELL // 2) // CELL, (left + last + CELL // 2) // CELL + 1):
+            for j in range((top + CELL // 2) // CELL, (top + last + CELL // 2) // CELL + 1):
+                yield i, j
+
+    def _thing(self, square: Square, id: str, body: bytes) -> GemThing:
+        version, x, y = msgpack.unpackb(body)
+        span = self._grid.span
+        return GemThing(GEM, id, version, x - square[0] * span, y - square[1] * span)
+
+    # Players take gems.
+
+    def take(
+        self, square: Square, id: str, track: Track, owner: str, name: str,
+        taken: Callable[[int], None], refused: Callable[[Refused], None],
+    ) -> None:  # fmt: skip
+        """Give a player on `track` the gem that lies in a square, and `owner` a point, if it is not
+        "".
+
+        Calls `taken` with the gem's version, or `refused`, now or later. Raises Refused if the gem
+        is not there, or the player is not close to it.
+        """
+        heard = self._replicas.squares.get(square)
+        thing = None if heard is None else heard.things.get(id)
+        if not isinstance(thing, GemThing) or id in self._reached:
+            raise Refused("missed", _MISSED, None)
+        span = self._grid.span
+        x, y = thing.x + square[0] * span, thing.y + square[1] * span
+        if not self._reaches(track, x, y):
+            raise Refused("far", "you do not stand close to it", None)
+        pause = self._rules.pause
+        ripens = Item(id, random.randint(pause // 2, pause * 3 // 2), "", _pack(thing.version + 1))
+        then = [(self._queue, ripens), *self._board.entry(owner, name)]
+        body = _pack(thing.version, x, y)
+
+        def question(store: Store) -> bool:
+            score = self._board.point(owner)
+            return store.take(self._queue, id, then, score, only=body) is not None
+
+        def answered(is_taken: bool) -> None:
+            self._reached.discard(id)
+            if is_taken:
+                self._loop.stats["gems_taken"] += 1
+                self._replicas.publish_things(square, [], [id, thing.version])
+                taken(thing.version)
+            else:
+                # This node has missed that another player took it.
+                self.on_missed(square)
+                refused(Refused("missed", _MISSED, None))
+
+        def failed() -> None:
+            self._reached.discard(id)
+            refused(Refused("store", _AWAY, None))
+
+        self._reached.add(id)
+        self._keeper.ask(question, answered, failed)
+
+    def _reaches(self, track: Track, x: int, y: int) -> bool:
+        """Say whether a player is within reach of a position, or was a moment ago."""
+        now = self._loop.now()
+        ax, ay = track.at(now - REACHED_AGO)
+        bx, by = track.at(now)
+        dx, dy = bx - ax, by - ay
+        along = min(max((x - ax) * dx + (y - ay) * dy, 0), dx * dx + dy * dy)
+        length2 = max(dx * dx + dy * dy, 1)
+        far_x, far_y = x - ax - dx * along // length2, y - ay - dy * along // length2
+        return far_x * far_x + far_y * far_y <= REACH * REACH
+
+    # Gems get ripe.
+
+    def _grow(self) -> None:
+        self._growing.put("grow", self._loop.now() + GROW_EVERY)
+        # A node that nobody plays at leaves it to the others.
+        if self._replicas.squares:
+            self._keeper.ask(lambda store: store.claim(self._queue, CLAIMED, LEASE), self._claimed)
+
+    def _claimed(self, claimed: list[Claimed]) -> None:
+        """Let gems that are ripe lie somewhere, and forget those that nobody took for so long."""
+        then: list[tuple[str, Item]] = []
+        things: list[tuple[Square, Thing]] = []
+        gone: list[tuple[Square, str, int]] = []
+        for id, body, _tries in claimed:
+            version, *place = msgpack.unpackb(body)
+            if place:
+                gone.append((self._grid.square(*place), id, version))
+                continue
+            i, j, _number = map(int, id.split(":"))
+            found = self._choose(i, j)
+            if found is None:
+                then.append((self._queue, Item(id, self._rules.pause, "", body)))
+                continue
+            square = self._grid.square(*found)
+            body = _pack(version, *found)
+            then.append((self._queue, Item(id, LIES_FOR, _name(square), body)))
+            things.append((square, self._thing(square, id, body)))
+        if not claimed:
+            return
+        ids = [one.id for one in claimed]
+
+        def answered(count: int) -> None:
+            # If a lease has ended meanwhile, another node has chosen another place for some of
+            # them. Then nothing is published, and the nodes find out when they read the squares.
+            if count == len(ids):
+                self._loop.stats["gems_grown"] += len(things)
+                for square, thing in things:
+                    self._replicas.publish_things(square, [thing], [])
+                for square, id, version in gone:
+                    self._replicas.publish_things(square, [], [id, version])
+
+        self._keeper.ask(lambda store: store.done(self._queue, ids, then), answered)
+        if len(claimed) == CLAIMED:
+            self._growing.put("grow", self._loop.now())
+
+    def _choose(self, i: int, j: int) -> tuple[int, int] | None:
+        """Return a random position near a path of cell (i, j), or None if none was found."""
+        edges = sorted(self._terrain.edges(i, j))
+        for _ in range(TRIES):
+            x0, y0, x1, y1 = random.choice(edges)
+            part = random.random()
+            column = round(x0 + (x1 - x0) * part) + random.randint(-ASIDE, ASIDE)
+            row = round(y0 + (y1 - y0) * part) + random.randint(-ASIDE, ASIDE)
+            inside = abs(column - i * CELL) < CELL // 2 and abs(row - j * CELL) < CELL // 2
+            # On the plaza newcomers would have it at once.
+            if (
+                inside
+                and not self._terrain.blocked(column, row)
+                and self._terrain.kind(column, row) != PLAZA
+            ):
+                return column * UNIT + UNIT // 2, row * UNIT + UNIT // 2
+        return None
+
+
+def _pack(*body: int) -> bytes:
+    packed: bytes = msgpack.packb(body)
+    return packed
+
+
+def _name(square: Square) -> str:
+    """Return the name of the group of a square's gems."""
+    return f"{square[0]}:{square[1]}"
+
+
+def _slices(items: Sequence[Item], most: int) -> Iterable[Sequence[Item]]:
+    return (items[at : at + most] for at in range(0, len(items), most))

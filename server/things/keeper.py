@@ -1,0 +1,92 @@
+"""Asks the store for the rest of the node, so that neither the event loop nor players wait for it.
+
+A store that does not answer stops nothing but what needs it. This module never decides what is
+asked.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import gevent
+
+from brokers.guard import LogLimit
+from server.loop import Loop
+from stores import Store, StoreError
+
+log = logging.getLogger("flatlands")
+
+#: So many questions may wait at a time. More are not asked, as if the store did not answer.
+WAITING = 200
+
+_T = TypeVar("_T")
+
+
+def _ignore() -> None:
+    """Do nothing about a question that was not answered."""
+
+
+class Keeper:
+    """See the module. `store` is None if the world keeps nothing: then no question is answered.
+
+    `spawn` begins a greenlet.
+    """
+
+    def __init__(
+        self, store: Store | None, loop: Loop, spawn: Callable[..., object] = gevent.spawn
+    ) -> None:
+        self.store = store
+        self._loop = loop
+        self._spawn = spawn
+        #: How many questions wait for their answers.
+        self.waiting = 0
+        #: Why the store did not answer the last question, as a sentence; None if it did.
+        self.trouble: str | None = None
+        self._warnings = LogLimit()
+
+    @property
+    def identity(self) -> str:
+        """The identity of the store, or "" if there is none."""
+        return "" if self.store is None else self.store.identity
+
+    def ask(
+        self, question: Callable[[Store], _T], answered: Callable[[_T], None],
+        failed: Callable[[], None] = _ignore,
+    ) -> None:  # fmt: skip
+        """Call `question` with the store in a greenlet, where it may wait, and `answered` with its
+        result. If the store fails, or too many questions wait, call `failed` instead."""
+        if self.store is None or self.waiting >= WAITING:
+            self._loop.stats["store_crowded"] += self.store is not None
+            failed()
+            return
+        self.waiting += 1
+        self._spawn(self._ask, self.store, question, answered, failed)
+
+    def _ask(
+        self, store: Store, question: Callable[[Store], Any], answered: Callable[[Any], None],
+        failed: Callable[[], None],
+    ) -> None:  # fmt: skip
+        try:
+            answer = question(store)
+        except StoreError as error:
+            self._failed(str(error))
+            self._loop.guarded(failed)
+        except Exception:
+            self._loop.failed()
+            self._loop.guarded(failed)
+        else:
+            self._recovered()
+            self._loop.guarded(answered, answer)
+        finally:
+            self.waiting -= 1
+
+    def _failed(self, trouble: str) -> None:
+        self._loop.stats["store_errors"] += 1
+        self.trouble = trouble
+        if self._warnings.allows(self._loop.now() / 1000):
+            log.warning("the store fails, so that nothing can be picked up: %s", trouble)
+
+    def _recovered(self) -> None:
+        if self.trouble is not None:
+            self.trouble = None
+            log.info("the store answers again")

@@ -1,0 +1,82 @@
+"""Reads from the store what lies in the squares that this node is subscribed to.
+
+The store has the truth, and the channels of squares carry the news. News may be lost, so a square
+is read when this node begins to receive it, whenever messages of it may have been lost, and once a
+minute. This module never changes what is in the store.
+"""
+
+from collections.abc import Callable, Iterable
+
+from server.agenda import Agenda
+from server.loop import Loop
+from server.squares.replicas import Replicas
+from server.things.keeper import Keeper
+from stores import Store
+from world.grid import Square
+from world.things import Thing
+
+#: ms after which a square is read again: after a read, and after a try that failed.
+AGAIN, AFTER_FAILURE = 60_000, 5_000
+
+#: The most squares that are read at a time.
+AT_ONCE = 200
+
+#: Returns what lies in some squares, from the store.
+Fetch = Callable[[Store, list[Square]], Iterable[tuple[Square, Thing]]]
+
+
+class Reading:
+    """See the module. `fetch` may wait for the store."""
+
+    def __init__(self, keeper: Keeper, replicas: Replicas, loop: Loop, fetch: Fetch) -> None:
+        self._keeper = keeper
+        self._replicas = replicas
+        self._loop = loop
+        self._fetch = fetch
+        #: The squares that are to be read, in the order in which they came.
+        self._wanted: dict[Square, None] = {}
+        self._reads = False
+        self._again = Agenda(loop, lambda square, _due: self.read(square))
+
+    def read(self, square: Square) -> None:
+        """Read a square soon, together with others."""
+        if self._keeper.store is None or square not in self._replicas.squares:
+            return
+        self._wanted[square] = None
+        if not self._reads:
+            self._reads = True
+            self._loop.soon(self._begin)
+
+    def _begin(self) -> None:
+        squares = list(self._wanted)[:AT_ONCE]
+        for square in squares:
+            del self._wanted[square]
+        begun = self._loop.now()
+
+        def answered(found: dict[Square, list[Thing]]) -> None:
+            for square in squares:
+                heard = self._replicas.squares.get(square)
+                if heard is not None:
+                    heard.read(found.get(square, []), begun)
+            self._end(squares, AGAIN)
+
+        self._keeper.ask(
+            lambda store: self._read(store, squares),
+            answered,
+            lambda: self._end(squares, AFTER_FAILURE),
+        )
+
+    def _read(self, store: Store, squares: list[Square]) -> dict[Square, list[Thing]]:
+        found: dict[Square, list[Thing]] = {}
+        for square, thing in self._fetch(store, squares):
+            found.setdefault(square, []).append(thing)
+        return found
+
+    def _end(self, squares: list[Square], again: int) -> None:
+        due = self._loop.now() + again
+        for square in squares:
+            self._again.put(square, due)
+        if self._wanted:
+            self._loop.soon(self._begin)
+        else:
+            self._reads = False

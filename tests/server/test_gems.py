@@ -1,0 +1,418 @@
+"""Gems: they lie in the world, are taken once, and lie somewhere else later."""
+
+import uuid
+
+import gevent
+import pytest
+
+from server.things.garden import GROW_EVERY, LEASE, QUEUE, REACHED_AGO, Rules
+from server.things.reading import AFTER_FAILURE, AGAIN
+from stores import StoreError, open_store
+from tests.server.harness import Harness
+from world.terrain import CELL, PLAZA
+from world.track import UNIT
+
+KEY = "0123456789abcdef"
+#: Gems that were taken lie somewhere else after 0.1 to 0.3 s.
+QUICK = Rules(per_cell=3, pause=200)
+#: Gems that were taken do not lie anywhere else during a test.
+SLOW = Rules(per_cell=3, pause=10**7)
+
+
+@pytest.fixture
+def url(tmp_path):
+    return f"sqlite:///{tmp_path / 'store.db'}"
+
+
+@pytest.fixture
+def world(url):
+    """Start a harness whose nodes share a store."""
+    opened = []
+
+    def start(nodes=1, rules=SLOW, **more):
+        name = uuid.uuid4().hex
+
+        def opens():
+            opened.append(open_store(url, name))
+            return opened[-1]
+
+        return Harness(nodes=nodes, rules=rules, stores=opens, **more)
+
+    yield start
+    for store in opened:
+        store.close()
+
+
+def lying(client):
+    """Return the gems that a client knows: (square, id, version, (x, y) in units)."""
+    span = client.host.node.grid.span
+    return [
+        (square, id, version, (x + square[0] * span, y + square[1] * span))
+        for square, things in sorted(client.model.things.items())
+        for kind, id, version, x, y in things
+        if kind == 0
+    ]
+
+
+def beside(harness, name, place, host=None):
+    """Return a client whose player stands half a tile from a place."""
+    return harness.stand(name, (place[0] + UNIT // 2, place[1]), (60, 40), host)
+
+
+def grown(harness, host=None, name="A"):
+    """Return a client that sees the gems around the plaza, in a harness where they have grown."""
+    client = harness.stand(name, (0, 0), (96, 64), host)
+    harness.run(GROW_EVERY * 5)
+    assert len(lying(client)) >= 3
+    return client
+
+
+def test_gems_lie_near_paths_on_ground_that_can_be_walked_on_and_not_on_the_plaza(world):
+    harness = world(free=False)
+    grown(harness)
+    store, terrain = harness.node.keeper.store, harness.node.terrain
+    squares = [heard for heard in harness.node.replicas.squares.values() if heard.things.all()]
+    for heard in squares:
+        for thing in heard.things.all():
+            assert 0 <= thing.x < harness.node.grid.span and 0 <= thing.y < harness.node.grid.span
+            column = (heard.square[0] * harness.node.grid.span + thing.x) // UNIT
+            row = (heard.square[1] * harness.node.grid.span + thing.y) // UNIT
+            assert not terrain.blocked(column, row) and terrain.kind(column, row) != PLAZA
+            i, j, _ = map(int, thing.id.split(":"))
+            assert abs(column - i * CELL) <= CELL // 2 and abs(row - j * CELL) <= CELL // 2
+            kinds = {
+                terrain.kind(column + dx, row + dy)
+                for dx in range(-16, 17) for dy in range(-16, 17)
+            }  # fmt: skip
+            assert kinds & {6, 7, 8}
+    # Nine cells are near, and each of them has three, whether they lie in a square that is held.
+    assert store.count(f"{QUEUE} 2013-16") == 27
+
+
+def test_a_gem_is_taken_by_who_stands_on_it_and_gone_for_everybody(world):
+    harness = world(nodes=2)
+    grown(harness)
+    square, id, version, place = lying(harness.clients[0])[0]
+    a = beside(harness, "A", place)
+    b = beside(harness, "B", place, harness.hosts[1])
+    harness.run(500)
+    assert lying(a) == lying(b) and (square, id, version, place) in lying(a)
+    a.send(9, *square, id)
+    harness.run(100)
+    assert a.model.found == [(id, version)] and a.model.errors == []
+    assert all(gem[1] != id for gem in lying(a) + lying(b) + lying(harness.clients[0]))
+    b.send(9, *square, id)
+    assert b.model.found == [] and b.model.errors == ["missed"]
+    # It came with a flush, after the batches.
+    kinds = [message[0] for message in b.connection.messages]
+    assert 21 in kinds[kinds.index(28) :]
+    harness.check()
+
+
+def test_of_two_at_two_nodes_who_ask_at_the_same_time_one_gets_it(world):
+    harness = world(nodes=2)
+    grown(harness)
+    square, id, version, place = lying(harness.clients[0])[0]
+    a, b = (beside(harness, "A", place, host) for host in harness.hosts)
+    harness.run(500)
+    # Node B does not hear that A has taken it.
+    harness.network.cuts.add((harness.hosts[0].broker, harness.hosts[1].broker))
+    a.send(9, *square, id)
+    assert (square, id, version, place) in lying(b)
+    b.send(9, *square, id)
+    assert a.model.found == [(id, version)] and a.model.errors == []
+    assert b.model.found == [] and b.model.errors == ["missed"]
+    # By trying it found out.
+    harness.run(100)
+    assert all(gem[1] != id for gem in lying(b))
+
+
+def test_nobody_takes_a_gem_from_afar(world):
+    harness = world()
+    grown(harness)
+    square, id, _, (x, y) = lying(harness.clients[0])[0]
+    near = harness.stand("A", (x + UNIT * 5 // 4 + 1, y), (60, 40))
+    harness.run(500)
+    near.send(9, *square, id)
+    assert near.model.errors == ["far"] and near.model.found == []
+    near.send(9, square[0] + 1, square[1], id)
+    near.send(9, 10**9, 0, id)
+    near.send(9, *square, "unknown")
+    assert near.model.errors == ["far", "missed", "missed", "missed"]
+    assert near.connection.closed is None
+
+
+def test_who_walks_over_a_gem_may_ask_a_moment_later(world):
+    harness = world()
+    grown(harness)
+    (square, id, version, (x, y)) = lying(harness.clients[0])[0]
+    walker = harness.stand("A", (x - 3 * UNIT, y), (60, 40))
+    harness.run(500)
+    walker.walk(1, 0)
+    # After 600 ms it is there, and after 1,100 two and a half tiles farther: too long ago.
+    harness.run(1100)
+    walker.send(9, *square, id)
+    assert walker.model.errors == ["far"]
+    walker.walk(-1, 0)
+    harness.run(450 + REACHED_AGO)
+    walker.send(9, *square, id)
+    assert walker.model.found == [(id, version)]
+
+
+def test_a_gem_that_was_taken_lies_somewhere_else_later(world):
+    harness = world(rules=QUICK)
+    client = grown(harness)
+    before = {gem[1]: gem for gem in lying(client)}
+    square, id, version, place = next(iter(before.values()))
+    taker = beside(harness, "B", place)
+    harness.run(500)
+    taker.send(9, *square, id)
+    assert taker.model.found == [(id, version)]
+    gevent.sleep(0.4)
+    harness.run(GROW_EVERY * 2)
+    store = harness.node.keeper.store
+    items = {
+        item.id: item.body
+        for heard in harness.node.replicas.squares
+        for item in store.group(f"{QUEUE} 2013-16", f"{heard[0]}:{heard[1]}")
+    }
+    assert store.count(f"{QUEUE} 2013-16") == 27
+    again = [gem for gem in lying(client) if gem[1] == id]
+    # It may lie where the client does not see it; then the node may know it.
+    assert (id in items) >= bool(again)
+    for gem in again:
+        assert gem[2] == version + 1 and gem[3] != place
+
+
+def test_gems_of_a_node_that_died_while_it_planted_them_are_planted_by_another(world, url):
+    harness = world(nodes=2, rules=QUICK)
+    first, second = harness.hosts
+    dead = first.node.keeper.store
+    # The node that is to die claims all of them, and does nothing about it.
+    second.node.keeper.store.claim = lambda *_: []
+    client = harness.stand("A", (0, 0), (96, 64), second)
+    harness.run(10)
+    held = dead.claim(f"{QUEUE} 2013-16", 100, 300)
+    assert len(held) == 27
+    del second.node.keeper.store.claim
+    harness.run(GROW_EVERY * 3)
+    assert lying(client) == []
+    gevent.sleep(0.4)
+    harness.run(GROW_EVERY * 5)
+    assert len(lying(client)) >= 3 and LEASE < 10_000
+    assert dead.done(f"{QUEUE} 2013-16", [one.id for one in held]) == 0
+
+
+def test_what_a_node_does_not_hear_it_reads_within_a_minute(world):
+    harness = world(nodes=2)
+    client = grown(harness)
+    other = harness.stand("B", (0, 0), (96, 64), harness.hosts[1])
+    harness.run(500)
+    assert lying(other) == lying(client)
+    square, id, _, place = lying(client)[0]
+    harness.hosts[0].broker.losing = 1.0
+    taker = beside(harness, "C", place)
+    harness.run(500)
+    taker.send(9, *square, id)
+    assert len(taker.model.found) == 1
+    harness.hosts[0].broker.losing = 0.0
+    harness.run(1000)
+    seen = [gem for gem in lying(other) if gem[1] == id]
+    harness.run(AGAIN)
+    assert seen and all(gem[1] != id for gem in lying(other))
+    assert lying(other) == lying(client)
+
+
+def test_after_a_reset_of_the_broker_a_square_is_read_at_once(world):
+    harness = world(nodes=2)
+    client = grown(harness)
+    other = harness.stand("B", (0, 0), (96, 64), harness.hosts[1])
+    harness.run(500)
+    square, id, _, place = lying(client)[0]
+    taker = beside(harness, "C", place)
+    harness.run(500)
+    harness.hosts[1].broker.fail()
+    taker.send(9, *square, id)
+    harness.run(1000)
+    assert id in [gem[1] for gem in lying(other)]
+    harness.hosts[1].broker.restore(harness.hosts[1].node)
+    harness.run(1000)
+    assert id not in [gem[1] for gem in lying(other)]
+
+
+def test_a_player_sees_its_gem_go_though_the_broker_is_away(world):
+    harness = world()
+    client = grown(harness)
+    square, id, _, place = lying(client)[0]
+    taker = beside(harness, "C", place)
+    harness.run(500)
+    harness.broker.down = True
+    taker.send(9, *square, id)
+    harness.run(500)
+    assert len(taker.model.found) == 1
+    assert id not in [gem[1] for gem in lying(taker)]
+
+
+def test_a_client_that_lagged_or_came_back_sees_what_lies_there(world):
+    harness = world()
+    client = grown(harness)
+    seen = lying(client)
+    client.connection.stuck = True
+    harness.place("B", (0, 0)).walk(1, 0)
+    harness.run(3000)
+    client.connection.drain()
+    harness.run(3000)
+    assert client.model.resyncs == 1 and lying(client) == seen
+    token = client.model.token
+    client.connection.lose()
+    back = harness.client().hello("A", (96, 64), token)
+    harness.run(100)
+    assert lying(back) == seen
+
+
+# The board.
+
+
+def test_gems_are_counted_for_who_shows_the_key(world):
+    harness = world(nodes=2)
+    grown(harness)
+    gems = lying(harness.clients[0])[:3]
+    takers = []
+    for name, host, key, (square, id, _, place) in zip(
+        ("Wren", "Tit", "Wren"), (0, 1, 1), (KEY, KEY + "x", KEY), gems, strict=True
+    ):
+        taker = beside(harness, name, place, harness.hosts[host])
+        harness.run(500)
+        taker.send(10, key)
+        taker.send(9, *square, id)
+        takers.append(taker)
+    assert [client.model.errors for client in takers] == [[], [], []]
+    answers = [[m for m in client.connection.messages if m[0] == 29][0] for client in takers]
+    assert [answer[3:] for answer in answers] == [[1, 1, 1], [1, 1, 2], [2, 1, 2]]
+    harness.run(3000)
+    for client, own in ((takers[0], "Wren"), (takers[1], "Tit")):
+        client.send(11)
+        gems, place, of, top = client.model.board
+        assert (gems, place, of) == ((2, 1, 2) if own == "Wren" else (1, 2, 2))
+        assert top == [["Wren", 2, own == "Wren"], ["Tit", 1, own == "Tit"]]
+
+
+def test_the_key_itself_is_not_stored(world, tmp_path):
+    harness = world()
+    grown(harness)
+    square, id, _, place = lying(harness.clients[0])[0]
+    taker = beside(harness, "Wren", place)
+    harness.run(500)
+    taker.send(10, KEY)
+    taker.send(9, *square, id)
+    assert taker.model.found
+    for path in tmp_path.iterdir():
+        assert KEY.encode() not in path.read_bytes(), path
+
+
+def test_a_player_with_another_name_is_shown_under_it(world):
+    harness = world()
+    grown(harness)
+    square, id, _, place = lying(harness.clients[0])[0]
+    taker = beside(harness, "Wren", place)
+    harness.run(500)
+    taker.send(10, KEY)
+    taker.send(9, *square, id)
+    again = harness.place("Jenny", (0, 0))
+    harness.run(3000)
+    again.send(10, KEY)
+    harness.run(3000)
+    again.send(11)
+    assert again.model.board == [1, 1, 1, [["Jenny", 1, True]]]
+
+
+def test_without_a_key_a_gem_is_taken_and_counts_for_nobody(world):
+    harness = world()
+    grown(harness)
+    square, id, version, place = lying(harness.clients[0])[0]
+    taker = beside(harness, "Wren", place)
+    harness.run(500)
+    taker.send(9, *square, id)
+    assert [m for m in taker.connection.messages if m[0] == 29] == [[29, id, version, 0, 0, 0]]
+    taker.send(11)
+    assert taker.model.board == [0, 0, 0, []]
+
+
+@pytest.mark.parametrize("key", ["0123456789 abcdef", "0123456789abcdefé", "0123456789abcdef\n"])
+def test_a_key_with_other_characters_is_refused(world, key):
+    client = world().place("A", (0, 0))
+    client.send(10, key)
+    assert client.model.errors == ["key"] and client.connection.closed[0] == 1008
+
+
+# A store that fails.
+
+
+class Broken:
+    """What a node has for a store while that cannot be reached."""
+
+    identity = "broken"
+
+    def __getattr__(self, name):
+        def fail(*_arguments, **_more):
+            raise StoreError("the disk is full")
+
+        return fail
+
+
+def test_a_store_that_fails_stops_nothing_but_gems(world, caplog):
+    harness = world()
+    client = grown(harness)
+    square, id, version, place = lying(client)[0]
+    taker = beside(harness, "B", place)
+    harness.run(500)
+    keeper = harness.node.keeper
+    store, keeper.store = keeper.store, Broken()
+    taker.send(10, KEY)
+    taker.send(9, *square, id)
+    taker.send(11)
+    assert taker.model.errors == ["store", "store"] and taker.connection.closed is None
+    newcomer = harness.stand("C", (10**6, 0), (60, 40))
+    newcomer.walk(1, 0)
+    harness.run(5000)
+    assert newcomer.at()[0] > 10**6 + UNIT and newcomer.sees(newcomer)
+    assert "the disk is full" in caplog.text and caplog.text.count("the disk is full") == 1
+    assert harness.loop.stats["errors"] == 0 and keeper.trouble == "the disk is full"
+    # It answers again: the gem is still there, and squares that could not be read are.
+    keeper.store = store
+    taker.send(9, *square, id)
+    assert taker.model.found == [(id, version)] and keeper.trouble is None
+    harness.run(AFTER_FAILURE + GROW_EVERY * 5)
+    assert lying(newcomer)
+
+
+def test_without_a_store_nothing_lies_in_the_world_and_all_else_goes_on():
+    harness = Harness()
+    client = harness.place("A", (0, 0))
+    client.send(10, KEY)
+    client.send(11)
+    client.send(9, 0, 0, "0:0:0")
+    client.walk(1, 0)
+    harness.run(2000)
+    assert client.model.errors == ["store", "missed"] and client.model.things == {}
+    assert client.connection.closed is None and client.sees(client)
+
+
+def test_news_of_another_store_are_ignored_and_warned_about(url, tmp_path, caplog):
+    urls = [url, f"sqlite:///{tmp_path / 'other.db'}"]
+    opened = []
+
+    def opens():
+        opened.append(open_store(urls[len(opened)], "flatlands"))
+        return opened[-1]
+
+    harness = Harness(nodes=2, rules=SLOW, stores=opens)
+    here = harness.stand("A", (0, 0), (96, 64))
+    there = harness.stand("B", (0, 0), (96, 64), harness.hosts[1])
+    harness.run(GROW_EVERY * 5)
+    assert lying(here) and lying(there)
+    assert not {gem[2:] for gem in lying(here)} & {gem[2:] for gem in lying(there)}
+    assert "compare STORE_URL on all servers" in caplog.text
+    assert harness.hosts[0].loop.stats["other_stores"] > 0
+    for store in opened:
+        store.close()

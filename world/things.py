@@ -1,0 +1,92 @@
+"""Things that lie in a square, and what a node knows of them.
+
+A thing has an id, and a version that grows whenever something about it changes. Of two things with
+one id the one with the higher version is true, so news may come twice and in any order. This module
+never reads a store, and packs and sends nothing.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+#: The kinds of things.
+GEM = 0
+
+
+class GemThing(NamedTuple):
+    """A gem at a position in units from the square's corner."""
+
+    kind: int
+    id: str
+    version: int
+    x: int
+    y: int
+
+
+#: A thing of any kind. All begin with the fields of a gem.
+Thing = GemThing
+
+#: The class of each kind of thing.
+THINGS: dict[int, type[Thing]] = {GEM: GemThing}
+
+
+class _Note(NamedTuple):
+    """What is known of an id since `at`, in ms: the thing, or None if this version is gone."""
+
+    version: int
+    thing: Thing | None
+    at: int
+
+    @property
+    def rank(self) -> tuple[int, bool]:
+        """What is higher for the newer of two notes: that a version is gone is newer than it."""
+        return self.version, self.thing is None
+
+
+class Things:
+    """The things of one square, as news and reads of the store make them.
+
+    News come from nodes that have changed something. A read of the store gives everything. Times
+    are node time in ms.
+    """
+
+    def __init__(self) -> None:
+        self._notes: dict[str, _Note] = {}
+
+    def change(self, things: Iterable[Thing], gone: Iterable[tuple[str, int]], now: int) -> bool:
+        """Apply news: things that are new or changed, and (id, version) of those that are gone.
+
+        Returns whether anything else lies in the square now.
+        """
+        before = self.all()
+        for thing in things:
+            self._note(thing.id, _Note(thing.version, thing, now))
+        for id, version in gone:
+            self._note(id, _Note(version, None, now))
+        return self.all() != before
+
+    def _note(self, id: str, note: _Note) -> None:
+        known = self._notes.get(id)
+        if known is None or note.rank > known.rank:
+            self._notes[id] = note
+
+    def replace(self, things: Iterable[Thing], begun: int) -> bool:
+        """Apply everything that the store had in this square at some moment after `begun`.
+
+        News that have come since `begun` may be newer, and count by their versions. Returns whether
+        anything else lies in the square now.
+        """
+        before = self.all()
+        later = [(id, note) for id, note in self._notes.items() if note.at >= begun]
+        self._notes = {thing.id: _Note(thing.version, thing, begun) for thing in things}
+        for id, note in later:
+            self._note(id, note)
+        return self.all() != before
+
+    def get(self, id: str) -> Thing | None:
+        """Return the thing with this id, or None if none lies in the square."""
+        note = self._notes.get(id)
+        return None if note is None else note.thing
+
+    def all(self) -> list[Thing]:
+        """Return all things that lie in the square, by kind and id."""
+        return sorted(note.thing for note in self._notes.values() if note.thing is not None)

@@ -33,7 +33,7 @@ from server.websocket.frames import frame
 from server.websocket.hosts import Hosts, is_local
 from server.websocket.listener import websocket_server
 from stores import Store
-from world.grid import Grid
+from world.grid import Grid, Square
 from world.terrain import Terrain
 
 log = logging.getLogger("flatlands")
@@ -166,6 +166,7 @@ class Server:
         self.node.orders.on_notice = self._spread_notice
         self.node.peers.start()
         self.node.garden.start()
+        self.node.cairns.start()
         self._walkers = start_walkers(
             self.node.loop, self.node.residents, self.node.movement, self.settings.walkers
         )
@@ -384,6 +385,10 @@ class Server:
             "broker": report.broker,
             "counted": dict(sorted(report.counted.items())),
         }
+
+    def clear(self, square: Square) -> None:
+        """Remove the cairn of a square, if there is one."""
+        self.node.cairns.remove(square)
 
     def show_metrics(self, sleep: Callable[[float], object]) -> bytes:
         """Return what /metrics shows: the same for Prometheus."""

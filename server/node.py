@@ -29,6 +29,7 @@ from server.squares.outbox import Outbox
 from server.squares.peers import Peers
 from server.squares.replicas import Replicas
 from server.things.board import Board
+from server.things.cairns import Cairns
 from server.things.garden import RULES, Garden, Rules
 from server.things.keeper import Keeper
 from server.things.reading import Reading
@@ -78,7 +79,12 @@ class Node:
             grid, terrain, self.channels.ground, self.keeper, self.replicas, self.board, loop,
             rules,
         )  # fmt: skip
-        self.reading = Reading(self.keeper, self.replicas, loop, self.garden.fetch)
+        self.cairns = Cairns(
+            grid, terrain, self.channels.ground, self.keeper, self.replicas, loop
+        )
+        self.reading = Reading(
+            self.keeper, self.replicas, loop, (self.garden.fetch, self.cairns.fetch)
+        )
         self.garden.on_missed = self.reading.read
         self.replicas.report_live(self.reading.read)
 

@@ -9,7 +9,7 @@ import socket
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from brokers.base import short_hash
@@ -104,11 +104,11 @@ class SqliteStore(Store):
         connection.commit()
 
     @contextmanager
-    def _transaction(self) -> Iterator[_Execute]:
+    def _transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[_Execute]:
         """Yield what executes statements; they take effect together, or not at all."""
         try:
             connection = self._open()
-            connection.execute("BEGIN IMMEDIATE")
+            connection.execute(begin)
             try:
                 yield connection.execute
             except BaseException:
@@ -117,6 +117,11 @@ class SqliteStore(Store):
             connection.commit()
         except sqlite3.Error as error:
             raise StoreError(self._sentence(error)) from error
+
+    def _reading(self) -> AbstractContextManager[_Execute]:
+        """Yield what executes statements that only read, which no other process's writing delays:
+        they all see the same moment."""
+        return self._transaction("BEGIN DEFERRED")
 
     def _sentence(self, error: sqlite3.Error) -> str:
         """Return what an operator should know of an error."""
@@ -215,7 +220,7 @@ class SqliteStore(Store):
             self._score(execute, score)
 
     def _group(self, queue: str, names: Sequence[str]) -> list[Item]:
-        with self._transaction() as execute:
+        with self._reading() as execute:
             rows = execute(
                 'SELECT id, max(due - ?, 0), "group", body FROM item'
                 ' WHERE world = ? AND queue = ? AND "group" IN'
@@ -225,7 +230,7 @@ class SqliteStore(Store):
             return [Item(*row) for row in rows]
 
     def _count(self, queue: str) -> int:
-        with self._transaction() as execute:
+        with self._reading() as execute:
             number: int = execute(
                 "SELECT count(*) FROM item WHERE world = ? AND queue = ?", (self.world, queue)
             ).fetchone()[0]
@@ -245,7 +250,7 @@ class SqliteStore(Store):
         return points
 
     def _top(self, board: str, most: int) -> list[tuple[str, int]]:
-        with self._transaction() as execute:
+        with self._reading() as execute:
             rows: list[tuple[str, int]] = execute(
                 "SELECT id, n FROM score WHERE world = ? AND board = ?"
                 " ORDER BY n DESC, id DESC LIMIT ?",
@@ -254,7 +259,7 @@ class SqliteStore(Store):
             return rows
 
     def _rank(self, board: str, id: str) -> Rank | None:
-        with self._transaction() as execute:
+        with self._reading() as execute:
             of = "FROM score WHERE world = ? AND board = ?"
             which = self.world, board
             row = execute(f"SELECT n {of} AND id = ?", (*which, id)).fetchone()

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 #: The kinds of things.
-GEM = 0
+GEM, CAIRN = range(2)
 
 
 class GemThing(NamedTuple):
@@ -22,11 +22,25 @@ class GemThing(NamedTuple):
     y: int
 
 
+class CairnThing(NamedTuple):
+    """A heap of stones that player `player` has left, under the name `name`, with a line."""
+
+    kind: int
+    id: str
+    version: int
+    x: int
+    y: int
+    player: int
+    name: str
+    text: str
+    stones: int
+
+
 #: A thing of any kind. All begin with the fields of a gem.
-Thing = GemThing
+Thing = GemThing | CairnThing
 
 #: The class of each kind of thing.
-THINGS: dict[int, type[Thing]] = {GEM: GemThing}
+THINGS: dict[int, type[Thing]] = {GEM: GemThing, CAIRN: CairnThing}
 
 
 class _Note(NamedTuple):

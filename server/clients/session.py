@@ -18,6 +18,7 @@ from server.messages.protocol import MESSAGES, Refused
 from server.node import Node
 from server.players.resident import Resident
 from server.things.board import Standing
+from server.things.cairns import Builder
 from server.websocket.connection import Connection
 from server.websocket.frames import ABNORMAL, NORMAL, PROTOCOL_ERROR, TEXT, TOO_BIG, frame
 from world.grid import Rect, Square, Viewport, viewport
@@ -346,6 +347,25 @@ class Session:
             (column, row), id, resident.track, owner, resident.name, taken, self._refuse_later
         )
 
+    def _build(self, text: str) -> None:
+        cleaned = protocol.clean(text, protocol.TEXT_LIMIT)
+        if cleaned is None:
+            raise Refused(
+                "say", f"leave 1 to {protocol.TEXT_LIMIT} characters that can be seen"
+            )
+        builder = self._builder()
+        self._node.orders.check_voice(builder.player)
+        square = self._node.cairns.build(builder, cleaned, self._refuse_later)
+        log_line("build", player=builder.player, square=f"{square[0]}:{square[1]}")
+
+    def _stone(self, column: int, row: int, id: str) -> None:
+        self._node.cairns.add(self._builder(), (column, row), id, self._refuse_later)
+
+    def _builder(self) -> Builder:
+        resident = self.resident
+        assert resident is not None
+        return Builder(resident.id, resident.name, self._owner, resident.track)
+
     def _key(self, text: str) -> None:
         if not _KEY.fullmatch(text):
             raise Refused("key", "a key must consist of letters, digits, hyphens and underscores")
@@ -513,6 +533,8 @@ _OBEY: dict[int, Callable[..., None]] = {
     protocol.TAKE: Session._take,
     protocol.KEY: Session._key,
     protocol.SCORES: Session._scores,
+    protocol.BUILD: Session._build,
+    protocol.STONE: Session._stone,
 }
 
 assert _OBEY.keys() == MESSAGES.keys()

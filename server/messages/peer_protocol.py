@@ -68,7 +68,7 @@ _FIELDS = {
         number("seconds", 0, ORDER_MOST),
         Field("name", str, 1, NAME_LIMIT), Field("dimmed", bool), Field("text", str, 1, TEXT_LIMIT),
         Field("ring", str), Field("ground", str), Field("who", str, 0, ORDER_TEXT),
-        Field("store", str), Field("things", list), Field("gone", list),
+        Field("store", str), Field("things", list), Field("gone", list), number("stones", 1, 1000),
         Field("events", list), Field("entries", list), Field("pairs", list), Field("squares", list),
     )
 }  # fmt: skip

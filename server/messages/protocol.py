@@ -36,7 +36,7 @@ KEY_LEAST, KEY_MOST = 16, 64
 BOARD_LENGTH = 10
 
 # The kinds of messages from a client.
-HELLO, WALK, GO, HOME, VIEWPORT, SAY, PING, INVITE, TAKE, KEY, SCORES = range(1, 12)
+HELLO, WALK, GO, HOME, VIEWPORT, SAY, PING, INVITE, TAKE, KEY, SCORES, BUILD, STONE = range(1, 14)
 # The kinds of messages to a client. Nodes publish BATCH as well.
 WELCOME, TOKEN, HELD, SNAPSHOT, BATCH, FLUSH, RESYNC, PONG = range(16, 24)
 ERROR, CLOCKS, LINK, INVITATION, THINGS, FOUND, BOARD = range(24, 31)
@@ -107,6 +107,10 @@ MESSAGES = {
     ),
     KEY: Row("key", (Field("text", str, KEY_LEAST, KEY_MOST),), rate=0.5, burst=3),
     SCORES: Row("scores", (), rate=1, burst=5),
+    BUILD: Row("build", (Field("text", str, 0, MESSAGE_LIMIT),), rate=0.5, burst=3),
+    STONE: Row(
+        "stone", (number("column"), number("row"), Field("id", str, 1, ID_LIMIT)), rate=0.5, burst=3
+    ),
 }
 
 

@@ -19,7 +19,8 @@ from server.loop import Loop
 from server.messages.protocol import Refused
 from server.squares.replicas import Replicas
 from server.things.board import Board
-from server.things.keeper import Keeper
+from server.things.keeper import AWAY, Keeper
+from server.things.reach import reaches
 from stores import Claimed, Item, Store
 from world.grid import Grid, Square
 from world.terrain import CELL, PLAZA, Terrain
@@ -37,17 +38,14 @@ LIES_FOR = 24 * 3600 * 1000
 #: choose a place takes some ms; and for how many ms.
 GROW_EVERY, CLAIMED, LEASE = 1000, 10, 5000
 
-#: A player takes a gem from within REACH units, where it is now or was REACHED_AGO ms ago, or
-#: between: for its client it was on the way a moment earlier.
-REACH, REACHED_AGO = UNIT * 5 // 4, 200
+#: A player takes a gem from within so many units.
+REACH = UNIT * 5 // 4
 
 #: How far from the straight line between two waypoints a gem lies at most, in tiles, and the number
 #: of random places that are tried.
 ASIDE, TRIES = 6, 16
 
-#: The error codes of docs/protocol.md that concern things; they leave the connection open.
-_MISSED = "it is not there any more"
-_AWAY = "nothing can be picked up just now: the server cannot reach its store"
+_MISSED = "the gem is not there any more"
 
 
 class Rules(NamedTuple):
@@ -135,7 +133,7 @@ class Garden:
             raise Refused("missed", _MISSED, None)
         span = self._grid.span
         x, y = thing.x + square[0] * span, thing.y + square[1] * span
-        if not self._reaches(track, x, y):
+        if not reaches(track, self._loop.now(), x, y, REACH):
             raise Refused("far", "you do not stand close to it", None)
         pause = self._rules.pause
         ripens = Item(id, random.randint(pause // 2, pause * 3 // 2), "", _pack(thing.version + 1))
@@ -159,21 +157,10 @@ class Garden:
 
         def failed() -> None:
             self._reached.discard(id)
-            refused(Refused("store", _AWAY, None))
+            refused(Refused("store", AWAY, None))
 
         self._reached.add(id)
         self._keeper.ask(question, answered, failed)
-
-    def _reaches(self, track: Track, x: int, y: int) -> bool:
-        """Say whether a player is within reach of a position, or was a moment ago."""
-        now = self._loop.now()
-        ax, ay = track.at(now - REACHED_AGO)
-        bx, by = track.at(now)
-        dx, dy = bx - ax, by - ay
-        along = min(max((x - ax) * dx + (y - ay) * dy, 0), dx * dx + dy * dy)
-        length2 = max(dx * dx + dy * dy, 1)
-        far_x, far_y = x - ax - dx * along // length2, y - ay - dy * along // length2
-        return far_x * far_x + far_y * far_y <= REACH * REACH
 
     # Gems get ripe.
 

@@ -19,6 +19,9 @@ log = logging.getLogger("flatlands")
 #: So many questions may wait at a time. More are not asked, as if the store did not answer.
 WAITING = 200
 
+#: What a player is told if the store did not answer.
+AWAY = "nothing can be taken or left just now: the server cannot reach its store"
+
 _T = TypeVar("_T")
 
 
@@ -84,7 +87,7 @@ class Keeper:
         self._loop.stats["store_errors"] += 1
         self.trouble = trouble
         if self._warnings.allows(self._loop.now() / 1000):
-            log.warning("the store fails, so that nothing can be picked up: %s", trouble)
+            log.warning("the store fails, so that nothing can be taken or left: %s", trouble)
 
     def _recovered(self) -> None:
         if self.trouble is not None:

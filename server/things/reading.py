@@ -5,7 +5,7 @@ is read when this node begins to receive it, whenever messages of it may have be
 minute. This module never changes what is in the store.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from server.agenda import Agenda
 from server.loop import Loop
@@ -26,13 +26,15 @@ Fetch = Callable[[Store, list[Square]], Iterable[tuple[Square, Thing]]]
 
 
 class Reading:
-    """See the module. `fetch` may wait for the store."""
+    """See the module. Each of `fetches` gives things of other kinds, and may wait for the store."""
 
-    def __init__(self, keeper: Keeper, replicas: Replicas, loop: Loop, fetch: Fetch) -> None:
+    def __init__(
+        self, keeper: Keeper, replicas: Replicas, loop: Loop, fetches: Sequence[Fetch]
+    ) -> None:
         self._keeper = keeper
         self._replicas = replicas
         self._loop = loop
-        self._fetch = fetch
+        self._fetches = fetches
         #: The squares that are to be read, in the order in which they came.
         self._wanted: dict[Square, None] = {}
         self._reads = False
@@ -68,8 +70,9 @@ class Reading:
 
     def _read(self, store: Store, squares: list[Square]) -> dict[Square, list[Thing]]:
         found: dict[Square, list[Thing]] = {}
-        for square, thing in self._fetch(store, squares):
-            found.setdefault(square, []).append(thing)
+        for fetch in self._fetches:
+            for square, thing in fetch(store, squares):
+                found.setdefault(square, []).append(thing)
         return found
 
     def _end(self, squares: list[Square], again: int) -> None:

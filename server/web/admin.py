@@ -9,6 +9,7 @@ an order itself.
 import hmac
 import ipaddress
 import logging
+import re
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -22,6 +23,7 @@ from server.messages.peer_protocol import BAR, DOOR, KICK, MUTE, NOTICE, ORDER_M
 from server.players.orders import Orders, network
 from server.websocket.hosts import is_local
 from server.websocket.pace import TURN, Turn
+from world.grid import Square
 
 log = logging.getLogger("flatlands")
 
@@ -46,6 +48,9 @@ class Operated(Protocol):
 
     def show_metrics(self, sleep: Callable[[float], object]) -> bytes:
         """Return what /metrics shows."""
+
+    def clear(self, square: Square) -> None:
+        """Remove the cairn of a square, if there is one."""
 
 
 def operator_pages(server: Operated, orders: Orders, token: str | None) -> Blueprint:
@@ -101,6 +106,15 @@ def operator_pages(server: Operated, orders: Orders, token: str | None) -> Bluep
         orders.give(kind, who, seconds)
         return jsonify({"deed": deed, "who": who, "seconds": seconds})
 
+    @pages.post("/admin/clear")
+    def clear() -> Response:
+        if not has_token():
+            refuse()
+        square = _square()
+        log.warning("admin: clear %d:%d, ordered from %s", *square, request.remote_addr)
+        server.clear(square)
+        return jsonify({"deed": "clear", "square": "{}:{}".format(*square)})
+
     @pages.get("/admin/<deed>")
     def no_order(deed: str) -> Response:
         answer = _answer(405, "Orders are given by POST: curl -X POST.")
@@ -146,7 +160,7 @@ def _read(deed: str) -> tuple[int, str, int]:
         if text is None:
             abort(_answer(400, f"text must have 1 to {protocol.TEXT_LIMIT} characters."))
         return NOTICE, text, 0
-    abort(_answer(404, "There are /admin/kick, /mute, /close, /open and /notice."))
+    abort(_answer(404, "There are /admin/kick, /mute, /close, /open, /notice and /clear."))
 
 
 def _number(name: str, default: int | None, most: int) -> int:
@@ -157,6 +171,13 @@ def _number(name: str, default: int | None, most: int) -> int:
     if text is None or not sound or int(text) > most:
         abort(_answer(400, f"{name} must be a whole number from 0 to {most}."))
     return int(text)
+
+
+def _square() -> Square:
+    found = re.fullmatch(r"(-?[0-9]{1,10}):(-?[0-9]{1,10})", request.args.get("square", ""))
+    if found is None:
+        abort(_answer(400, "square must be a column and a row, such as 3:-2."))
+    return int(found[1]), int(found[2])
 
 
 def _address() -> str:

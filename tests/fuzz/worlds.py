@@ -11,6 +11,7 @@ from typing import Any
 from brokers.base import PAYLOAD_LIMIT
 from server.messages import protocol
 from server.messages.protocol import (
+    BUILD,
     GO,
     HELLO,
     HOME,
@@ -20,10 +21,11 @@ from server.messages.protocol import (
     PING,
     SAY,
     SCORES,
+    STONE,
     TAKE,
     VIEWPORT,
     WALK,
-)  # fmt: skip
+)
 from server.players.resident import Resident
 from stores import open_store
 from tests.fuzz.draw import anything, corrupted, mutated, number, packed, text
@@ -51,7 +53,10 @@ _CODES = (1000, 1001, 1005, 1006, 1008, 1012, 4001)
 
 
 #: What a client sends after hello: what is in it more often is sent more often.
-_SENT = (WALK, WALK, WALK, GO, GO, HOME, VIEWPORT, SAY, PING, INVITE, TAKE, TAKE, KEY, SCORES)
+_SENT = (
+    WALK, WALK, WALK, GO, GO, HOME, VIEWPORT, SAY, PING, INVITE, TAKE, TAKE, KEY, SCORES, BUILD,
+    STONE,
+)  # fmt: skip
 
 
 class Crowd:
@@ -237,7 +242,7 @@ class Offender:
             message[3:] = [chance.randint(-1, 1) for _ in range(2)]
         if kind == GO and chance.random() < 0.8:
             message[3:] = [chance.randint(-50_000, 50_000) for _ in range(2)]
-        if kind == TAKE and client.model.things and chance.random() < 0.9:
+        if kind in (TAKE, STONE) and client.model.things and chance.random() < 0.9:
             square, things = chance.choice(sorted(client.model.things.items()))
             message[1:] = [*square, things[0][1] if things else "0:0:0"]
         if kind == KEY and chance.random() < 0.8:
@@ -358,8 +363,10 @@ class Stranger:
         if kind == 43:
             store = chance.choice((self.crowd.store.identity, "", "other"))
             gone = [word for _ in range(2) for word in (self._gem(), self._some(0, 9))]
+            where = [self._some(0, 9), self._some(0, 16 * UNIT), self._some(0, 9)]
             things = [
-                [0, self._gem(), self._some(0, 9), self._some(0, 16 * UNIT), self._some(0, 9)]
+                [0, self._gem(), *where],
+                [1, f"{at[0]}:{at[1]}", *where, 5, "Eve", text(chance)[:120], self._some(1, 9)],
             ]
             return [43, *at, node, store, chance.choice(([], things)), chance.choice(([], gone))]
         if kind == 33:

@@ -350,6 +350,7 @@ class Host:
         )  # fmt: skip
         self.node.peers.start()
         self.node.garden.start()
+        self.node.cairns.start()
         self.tokens = Tokens("a secret of tests")
         self.limits = Limits(self.loop.stats, now=self.loop.now)
         self.admission = Admission(self.node, self.tokens, self.limits, capacity=1000)

@@ -119,7 +119,10 @@ def test_anybody_may_ask_whether_a_server_is_ready_but_not_why(server):
         ("kick?id=1&minutes=x", 400, "minutes must be a whole number"),
         ("kick?address=here", 400, "address must be an IP address, such as 192.0.2.1."),
         ("notice", 400, "text must have 1 to 120 characters."),
-        ("dance", 404, "There are /admin/kick, /mute, /close, /open and /notice."),
+        ("dance", 404, "There are /admin/kick, /mute, /close, /open, /notice and /clear."),
+        ("clear", 400, "square must be a column and a row, such as 3:-2."),
+        ("clear?square=3", 400, "square must be a column and a row"),
+        ("clear?square=3:x", 400, "square must be a column and a row"),
     ],
 )
 def test_a_wrong_order_is_refused_in_words(server, path, status, said):
@@ -298,3 +301,9 @@ def test_orders_reach_all_workers_and_those_that_come_after_them(clients):
         told = json.loads(ask(server, "stats")[1])
         assert told["workers"] == 2 and told["residents"] == 2 and told["orders"] == 5
         assert told["counted"]["refused_kicked"] == 8 and told["counted"]["refused_door"] == 4
+
+
+def test_an_operator_clears_a_square(server):
+    assert ask(server, "admin/clear?square=3:-2", method="POST")[0] == 401
+    assert order(server, "clear", square="3:-2") == {"deed": "clear", "square": "3:-2"}
+    assert lines(server, r".*admin: clear 3:-2, ordered from")

@@ -1,46 +1,22 @@
 """Gems: they lie in the world, are taken once, and lie somewhere else later."""
 
-import uuid
-
 import gevent
 import pytest
 
-from server.things.garden import GROW_EVERY, LEASE, QUEUE, REACHED_AGO, Rules
+from server.things.garden import GROW_EVERY, LEASE, QUEUE
+from server.things.reach import AGO
 from server.things.reading import AFTER_FAILURE, AGAIN
-from stores import StoreError, open_store
+from stores import open_store
 from tests.server.harness import Harness
+from tests.server.things import KEY, QUICK, SLOW, Broken, worlds
 from world.terrain import CELL, PLAZA
 from world.track import UNIT
 
-KEY = "0123456789abcdef"
-#: Gems that were taken lie somewhere else after 0.1 to 0.3 s.
-QUICK = Rules(per_cell=3, pause=200)
-#: Gems that were taken do not lie anywhere else during a test.
-SLOW = Rules(per_cell=3, pause=10**7)
-
 
 @pytest.fixture
-def url(tmp_path):
-    return f"sqlite:///{tmp_path / 'store.db'}"
-
-
-@pytest.fixture
-def world(url):
-    """Start a harness whose nodes share a store."""
-    opened = []
-
-    def start(nodes=1, rules=SLOW, **more):
-        name = uuid.uuid4().hex
-
-        def opens():
-            opened.append(open_store(url, name))
-            return opened[-1]
-
-        return Harness(nodes=nodes, rules=rules, stores=opens, **more)
-
-    yield start
-    for store in opened:
-        store.close()
+def world(tmp_path):
+    with worlds(f"sqlite:///{tmp_path / 'store.db'}") as start:
+        yield start
 
 
 def lying(client):
@@ -154,7 +130,7 @@ def test_who_walks_over_a_gem_may_ask_a_moment_later(world):
     walker.send(9, *square, id)
     assert walker.model.errors == ["far"]
     walker.walk(-1, 0)
-    harness.run(450 + REACHED_AGO)
+    harness.run(450 + AGO)
     walker.send(9, *square, id)
     assert walker.model.found == [(id, version)]
 
@@ -184,7 +160,7 @@ def test_a_gem_that_was_taken_lies_somewhere_else_later(world):
         assert gem[2] == version + 1 and gem[3] != place
 
 
-def test_gems_of_a_node_that_died_while_it_planted_them_are_planted_by_another(world, url):
+def test_gems_of_a_node_that_died_while_it_planted_them_are_planted_by_another(world):
     harness = world(nodes=2, rules=QUICK)
     first, second = harness.hosts
     dead = first.node.keeper.store
@@ -348,18 +324,6 @@ def test_a_key_with_other_characters_is_refused(world, key):
 # A store that fails.
 
 
-class Broken:
-    """What a node has for a store while that cannot be reached."""
-
-    identity = "broken"
-
-    def __getattr__(self, name):
-        def fail(*_arguments, **_more):
-            raise StoreError("the disk is full")
-
-        return fail
-
-
 def test_a_store_that_fails_stops_nothing_but_gems(world, caplog):
     harness = world()
     client = grown(harness)
@@ -398,8 +362,8 @@ def test_without_a_store_nothing_lies_in_the_world_and_all_else_goes_on():
     assert client.connection.closed is None and client.sees(client)
 
 
-def test_news_of_another_store_are_ignored_and_warned_about(url, tmp_path, caplog):
-    urls = [url, f"sqlite:///{tmp_path / 'other.db'}"]
+def test_news_of_another_store_are_ignored_and_warned_about(tmp_path, caplog):
+    urls = [f"sqlite:///{tmp_path / name}" for name in ("one.db", "other.db")]
     opened = []
 
     def opens():

@@ -14,10 +14,12 @@ from server.messages import peer_protocol, protocol
 from server.messages.protocol import MESSAGES
 from server.players import movement, residents
 from server.squares import heard, peers, replicas
+from server.things import cairns, garden, reach
 from server.websocket import frames
 from tests import model
-from world import events
+from world import events, things
 from world.grid import HEIGHTS, WIDTHS
+from world.track import UNIT
 
 ROOT = Path(__file__).parents[2]
 
@@ -86,6 +88,11 @@ def test_nodes_pack_what_their_table_says():
         assert fields_of(pack) == [field.name for field in row.fields], row.name
 
 
+def test_the_table_of_things():
+    rows = {kind: ", ".join(thing._fields[1:]) for kind, thing in things.THINGS.items()}
+    assert {int(kind): fields for kind, _, fields in table(10)} == rows
+
+
 @pytest.mark.parametrize("number", [2, 3, 4])
 def test_kinds_have_one_number_on_the_page_on_the_server_in_the_browser_and_in_the_swarm(number):
     script = (ROOT / "static" / "protocol.js").read_text()
@@ -120,6 +127,11 @@ NUMBERS = [
     ("protocol", f"stays in the world for {seconds(residents.DIMMED_FOR)}"),
     ("protocol", f"if that is less than {tokens.PLACE_FOR} s old"),
     ("protocol", f"happens more than {session.PATIENCE} times ({session.PATIENCE_RATE:g} are"),
+    ("protocol", f"within {garden.REACH / UNIT:g} tiles of the player"),
+    ("protocol", f"a moment of the last {reach.AGO} ms"),
+    ("protocol", f"within {cairns.REACH / UNIT:g} tiles, and a cairn has at most {cairns.STONES}."),
+    ("nodes", f"Every {seconds(cairns.CRUMBLE_EVERY)} each node claims cairns"),
+    ("nodes", f"lease ends after {seconds(garden.LEASE)}"),
     ("nodes", f"lets go {seconds(replicas.LINGER)} after the last"),
     ("nodes", f"at most once in {heard.FULL_STATE_EVERY} ms"),
     ("nodes", f"answered, or after {replicas.READY_AFTER} ms"),
@@ -199,4 +211,6 @@ def test_the_close_codes_of_the_page_are_those_of_the_source():
 
 def test_only_what_comes_too_fast_or_cannot_be_done_now_leaves_the_connection_open():
     open_ones = {code for code, closes in refusals() if None in closes}
-    assert open_ones == {"flood", "crowded", "muted", "missed", "far", "store"}
+    assert open_ones == {
+        "flood", "crowded", "muted", "missed", "far", "cairn", "store",
+    }  # fmt: skip

@@ -1,0 +1,266 @@
+"""Cairns: heaps of stones that players leave at a place, each with one line for who walks by.
+
+A cairn crumbles after a week, unless others add stones. There is one in a square at most, because
+it is stored under the square's name. A player has some at most: each cairn takes one of its owner's
+places in the store, which is free again when the cairn has crumbled. This module never checks what
+a player may say.
+"""
+
+import random
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import msgpack
+
+from server.agenda import Agenda
+from server.loop import Loop
+from server.messages.protocol import Refused
+from server.squares.replicas import Replicas
+from server.things.keeper import AWAY, Keeper
+from server.things.reach import reaches
+from stores import Claimed, Item, Store
+from world.grid import Grid, Square
+from world.terrain import PLAZA, Terrain
+from world.things import CAIRN, CairnThing, Thing
+from world.track import UNIT, Track
+
+#: The names of two queues in the store begin with these, and that of the ground follows: the
+#: cairns, and the places of their owners.
+QUEUE, PLACES = "cairn", "cairns of"
+
+#: ms for which a cairn stands, from when it was built or a stone was added.
+STANDS_FOR = 7 * 24 * 3600 * 1000
+
+#: The most cairns of one player, and the most stones in a cairn.
+MOST, STONES = 3, 40
+
+#: A player adds a stone from within so many units.
+REACH = UNIT * 5 // 2
+
+#: How often a node looks for cairns that crumble, in ms; how many it claims at a time, and for how
+#: many ms.
+CRUMBLE_EVERY, CLAIMED, LEASE = 30_000, 50, 5000
+
+_GONE = "the cairn is not there any more"
+
+
+class Cairn(NamedTuple):
+    """A cairn as it is stored: the position is in units, and `player` the builder's id then.
+
+    `adders` has the owners of its stones, the builder's first.
+    """
+
+    version: int
+    x: int
+    y: int
+    player: int
+    name: str
+    text: str
+    adders: list[str]
+
+    def pack(self) -> bytes:
+        """Return the body of its item."""
+        packed: bytes = msgpack.packb(self)
+        return packed
+
+
+class Builder(NamedTuple):
+    """Who builds or adds a stone: the player's id, name and track, and its owner as in board.py."""
+
+    player: int
+    name: str
+    owner: str
+    track: Track
+
+
+class Cairns:
+    """See the module. `ground` is the seed and the side, as in the names of channels."""
+
+    def __init__(
+        self, grid: Grid, terrain: Terrain, ground: str, keeper: Keeper, replicas: Replicas,
+        loop: Loop,
+    ) -> None:  # fmt: skip
+        self._grid = grid
+        self._terrain = terrain
+        self._queue, self._places = f"{QUEUE} {ground}", f"{PLACES} {ground}"
+        self._keeper = keeper
+        self._replicas = replicas
+        self._loop = loop
+        self._crumbling = Agenda(loop, lambda _key, _due: self._crumble())
+
+    def start(self) -> None:
+        """Begin to look for cairns that crumble."""
+        if self._keeper.store is not None:
+            # Nodes that start together do not all look at the same moment.
+            first = random.randrange(CRUMBLE_EVERY)
+            self._crumbling.put("crumble", self._loop.now() + first)
+
+    # What stands where, for Reading.
+
+    def fetch(self, store: Store, squares: list[Square]) -> Iterator[tuple[Square, Thing]]:
+        """Yield the cairns that stand in some squares. It waits for the store."""
+        for item in store.group(self._queue, *map(_name, squares)):
+            square = _square(item.id)
+            yield square, self._thing(square, _read(item.body))
+
+    def _thing(self, square: Square, cairn: Cairn) -> CairnThing:
+        span = self._grid.span
+        x, y = cairn.x - square[0] * span, cairn.y - square[1] * span
+        return CairnThing(
+            CAIRN, _name(square), cairn.version, x, y, cairn.player, cairn.name, cairn.text,
+            len(cairn.adders),
+        )  # fmt: skip
+
+    # Players build.
+
+    def build(self, builder: Builder, text: str, refused: Callable[[Refused], None]) -> Square:
+        """Leave a cairn where a player stands, and return the square. Calls `refused`, later, if
+        that cannot be done.
+
+        Raises Refused if it is certain at once.
+        """
+        _check_owner(builder.owner)
+        x, y = builder.track.at(self._loop.now())
+        if self._terrain.kind(x // UNIT, y // UNIT) == PLAZA:
+            raise Refused("cairn", "nothing is left on the plaza: walk on a little", None)
+        square = self._grid.square(x, y)
+        cairn = Cairn(self._loop.now(), x, y, builder.player, builder.name, text, [builder.owner])
+
+        def answered(trouble: str | None) -> None:
+            if trouble is not None:
+                refused(Refused("cairn", trouble, None))
+                return
+            self._loop.stats["cairns_built"] += 1
+            self._replicas.publish_things(square, [self._thing(square, cairn)], [])
+
+        self._keeper.ask(
+            lambda store: self._build(store, square, cairn),
+            answered,
+            lambda: refused(Refused("store", AWAY, None)),
+        )
+        return square
+
+    def _build(self, store: Store, square: Square, cairn: Cairn) -> str | None:
+        """Put a cairn into the store; return a sentence if it may not be there."""
+        owner, name = cairn.adders[0], _name(square)
+        used = {item.id for item in store.group(self._places, owner)}
+        free = [id for id in (f"{owner} {n}" for n in range(MOST)) if id not in used]
+        for id in free:
+            # The player may build at two nodes at the same time: then one of them gets this place.
+            if store.put(self._places, [Item(id, STANDS_FOR, owner, name.encode())]):
+                break
+        else:
+            return f"you have {MOST} cairns already: they crumble after a week"
+        if store.put(self._queue, [Item(name, STANDS_FOR, name, cairn.pack())]):
+            return None
+        store.take(self._places, id)
+        return "there is a cairn close by already: add a stone to it, or walk on a little"
+
+    def add(
+        self, builder: Builder, square: Square, id: str, refused: Callable[[Refused], None]
+    ) -> None:
+        """Add a player's stone to a cairn. Calls `refused`, later, if that cannot be done.
+
+        Raises Refused if it is certain at once.
+        """
+        _check_owner(builder.owner)
+        heard = self._replicas.squares.get(square)
+        thing = None if heard is None else heard.things.get(id)
+        if not isinstance(thing, CairnThing):
+            raise Refused("missed", _GONE, None)
+        span = self._grid.span
+        x, y = thing.x + square[0] * span, thing.y + square[1] * span
+        if not reaches(builder.track, self._loop.now(), x, y, REACH):
+            raise Refused("far", "you do not stand close to it", None)
+
+        def answered(result: Cairn | Refused) -> None:
+            if isinstance(result, Refused):
+                refused(result)
+                return
+            self._loop.stats["stones_added"] += 1
+            self._replicas.publish_things(square, [self._thing(square, result)], [])
+
+        self._keeper.ask(
+            lambda store: self._add(store, square, builder.owner),
+            answered,
+            lambda: refused(Refused("store", AWAY, None)),
+        )
+
+    def _add(self, store: Store, square: Square, owner: str) -> Cairn | Refused:
+        """Add an owner's stone to a cairn in the store; return the cairn, or why it was not
+        done."""
+        name = _name(square)
+        while found := store.group(self._queue, name):
+            cairn = _read(found[0].body)
+            if owner in cairn.adders:
+                return Refused("cairn", "one of its stones is yours already", None)
+            if len(cairn.adders) >= STONES:
+                return Refused("cairn", "it is as high as it can be", None)
+            higher = cairn._replace(version=cairn.version + 1, adders=[*cairn.adders, owner])
+            then = [(self._queue, Item(name, STANDS_FOR, name, higher.pack()))]
+            # If somebody else has added a stone in between, it is another body now: once more.
+            if store.take(self._queue, name, then, only=found[0].body) is not None:
+                return higher
+        return Refused("missed", _GONE, None)
+
+    # Cairns end.
+
+    def remove(self, square: Square) -> None:
+        """Remove the cairn of a square, if there is one, because an operator wants it."""
+
+        def question(store: Store) -> Cairn | None:
+            body = store.take(self._queue, _name(square))
+            return None if body is None else _read(body)
+
+        self._keeper.ask(question, lambda cairn: self._publish_gone(square, cairn))
+
+    def _publish_gone(self, square: Square, cairn: Cairn | None) -> None:
+        if cairn is not None:
+            self._loop.stats["cairns_gone"] += 1
+            self._replicas.publish_things(square, [], [_name(square), cairn.version])
+
+    def _crumble(self) -> None:
+        self._crumbling.put("crumble", self._loop.now() + CRUMBLE_EVERY)
+        self._keeper.ask(lambda store: store.claim(self._queue, CLAIMED, LEASE), self._crumbled)
+        self._keeper.ask(self._free_places, lambda _none: None)
+
+    def _crumbled(self, claimed: list[Claimed]) -> None:
+        """Remove cairns whose time is over."""
+        for one in claimed:
+            self._end(one.id, _read(one.body))
+
+    def _end(self, id: str, cairn: Cairn) -> None:
+        def answered(count: int) -> None:
+            self._publish_gone(_square(id), cairn if count else None)
+
+        self._keeper.ask(lambda store: store.done(self._queue, [id]), answered)
+
+    def _free_places(self, store: Store) -> None:
+        """Free the places of owners whose cairns have crumbled. It waits for the store."""
+        for id, body, _tries in store.claim(self._places, CLAIMED, LEASE):
+            owner, name = id.partition(" ")[0], body.decode()
+            then = [
+                (self._places, Item(id, item.delay + CRUMBLE_EVERY, owner, body))
+                for item in store.group(self._queue, name)
+                if _read(item.body).adders[0] == owner
+            ]
+            store.done(self._places, [id], then)
+
+
+def _check_owner(owner: str) -> None:
+    if not owner:
+        raise Refused("cairn", "send a key first, by which your cairns are known", None)
+
+
+def _read(body: bytes) -> Cairn:
+    return Cairn._make(msgpack.unpackb(body))
+
+
+def _name(square: Square) -> str:
+    """Return the name under which the cairn of a square is stored; it is the cairn's id too."""
+    return f"{square[0]}:{square[1]}"
+
+
+def _square(name: str) -> Square:
+    column, row = map(int, name.split(":"))
+    return column, row

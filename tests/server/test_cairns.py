@@ -1,0 +1,228 @@
+"""Cairns: players leave them, add stones to them, and they crumble."""
+
+import gevent
+import msgpack
+import pytest
+
+from server.players.orders import MUTE
+from server.things import cairns
+from server.things.cairns import CRUMBLE_EVERY, MOST, PLACES, QUEUE, STONES
+from tests.server.harness import Harness
+from tests.server.things import KEY, Broken, worlds
+from world.track import UNIT
+
+GROUND = "2013-16"
+
+
+@pytest.fixture
+def world(tmp_path):
+    with worlds(f"sqlite:///{tmp_path / 'store.db'}") as start:
+        yield start
+
+
+def keyed(harness, name, square, host=None, key=KEY):
+    """Return a client that has sent a key, whose player stands in the middle of a square."""
+    client = harness.place(name, square, host=host)
+    harness.run(500)
+    client.send(10, key)
+    return client
+
+
+def standing(client):
+    """Return the cairns that a client knows: square -> (player, name, text, stones)."""
+    return {
+        square: tuple(thing[5:])
+        for square, things in client.model.things.items()
+        for thing in things
+        if thing[0] == 1
+    }
+
+
+def build(harness, client, text="the view from here"):
+    client.send(12, text)
+    harness.run(100)
+
+
+def test_a_cairn_stands_where_it_was_left_for_everybody(world):
+    harness = world(nodes=2)
+    a = keyed(harness, "Wren", (2, 1))
+    b = harness.place("B", (2, 1), host=harness.hosts[1])
+    harness.run(500)
+    build(harness, a, "  the  view\tfrom here ".replace("\t", " "))
+    assert standing(a) == standing(b) == {(2, 1): (a.id, "Wren", "the view from here", 1)}
+    [thing] = [thing for thing in b.model.things[2, 1] if thing[0] == 1]
+    assert thing[1] == "2:1" and tuple(thing[3:5]) == (8 * UNIT, 8 * UNIT)
+    late = harness.place("Late", (3, 1), host=harness.hosts[1])
+    harness.run(500)
+    assert standing(late) == standing(a)
+
+
+def test_there_is_one_in_a_square_three_of_a_player_and_none_on_the_plaza(world):
+    harness = world()
+    a = keyed(harness, "A", (2, 1))
+    build(harness, a)
+    build(harness, keyed(harness, "B", (2, 1), key=KEY + "b"))
+    assert harness.clients[-1].model.errors == ["cairn"]
+    for n in range(1, MOST):
+        build(harness, keyed(harness, "A", (2 + n, 1)))
+        assert harness.clients[-1].model.errors == []
+    build(harness, keyed(harness, "A", (9, 1)))
+    assert harness.clients[-1].model.errors == ["cairn"]
+    plaza = harness.stand("C", (0, 0), (40, 25))
+    plaza.send(10, KEY + "c")
+    build(harness, plaza)
+    assert plaza.model.errors == ["cairn"] and plaza.connection.closed is None
+    store = harness.node.keeper.store
+    assert store.count(f"{QUEUE} {GROUND}") == store.count(f"{PLACES} {GROUND}") == MOST
+
+
+def test_who_builds_at_two_nodes_at_once_has_no_more_than_the_others(world):
+    harness = world(nodes=2)
+    first, second = harness.hosts
+    store = second.node.keeper.store
+    group = store.group
+    clients = [keyed(harness, "A", (n, 1), first) for n in range(2, 2 + MOST)]
+    late = keyed(harness, "A", (9, 1), second)
+    # The second node has read what there is before the first one builds.
+    store.group = lambda *names: [] if names[0].startswith(PLACES) else group(*names)
+    for client in clients:
+        build(harness, client)
+    build(harness, late)
+    assert late.model.errors == ["cairn"] and store.count(f"{QUEUE} {GROUND}") == MOST
+
+
+def test_a_line_is_cleaned_and_refused_as_what_is_said(world):
+    harness = world()
+    a = keyed(harness, "A", (2, 1))
+    harness.node.orders.give(MUTE, str(a.id), 60)
+    build(harness, a)
+    assert a.model.errors == ["muted"] and standing(a) == {}
+    harness.node.orders.give(MUTE, str(a.id), 0)
+    build(harness, a, "\u200b")
+    assert a.model.errors == ["muted", "say"] and a.connection.closed[0] == 1008
+
+
+def test_without_a_key_nothing_is_built(world):
+    harness = world()
+    a = harness.place("A", (2, 1))
+    build(harness, a)
+    assert a.model.errors == ["cairn"] and a.connection.closed is None
+
+
+def test_stones_are_added_one_by_each_from_close_by(world):
+    harness = world(nodes=2)
+    a = keyed(harness, "A", (2, 1))
+    build(harness, a)
+    b = keyed(harness, "B", (2, 1), harness.hosts[1], KEY + "b")
+    b.send(13, 2, 1, "2:1")
+    harness.run(100)
+    assert standing(a)[2, 1][3] == standing(b)[2, 1][3] == 2
+    for client in (a, b):
+        client.send(13, 2, 1, "2:1")
+        assert client.model.errors == ["cairn"]
+    far = harness.stand("C", (40 * UNIT, 27 * UNIT), (40, 25))
+    harness.run(500)
+    far.send(10, KEY + "c")
+    far.send(13, 2, 1, "2:1")
+    far.send(13, 3, 1, "3:1")
+    assert far.model.errors == ["far", "missed"]
+
+
+def test_of_two_who_add_a_stone_at_once_both_do(world):
+    harness = world(nodes=2)
+    build(harness, keyed(harness, "A", (2, 1)))
+    b = keyed(harness, "B", (2, 1), harness.hosts[1], KEY + "b")
+    c = keyed(harness, "C", (2, 1), key=KEY + "c")
+    store = harness.hosts[1].node.keeper.store
+    take = store.take
+
+    def late(*arguments, **more):
+        store.take = take
+        c.send(13, 2, 1, "2:1")
+        return take(*arguments, **more)
+
+    store.take = late
+    b.send(13, 2, 1, "2:1")
+    harness.run(200)
+    assert b.model.errors == c.model.errors == []
+    assert {standing(client)[2, 1][3] for client in (b, c)} == {3}
+
+
+def test_a_cairn_has_no_more_stones_than_it_can(world):
+    harness = world()
+    a = keyed(harness, "A", (2, 1))
+    build(harness, a)
+    store = harness.node.keeper.store
+    body = msgpack.unpackb(store.take(f"{QUEUE} {GROUND}", "2:1"))
+    body[-1] = [str(n) for n in range(STONES)]
+    item = cairns.Item("2:1", 10**6, "2:1", msgpack.packb(body))
+    store.put(f"{QUEUE} {GROUND}", [item])
+    b = keyed(harness, "B", (2, 1), key=KEY + "b")
+    b.send(13, 2, 1, "2:1")
+    assert b.model.errors == ["cairn"]
+
+
+def test_a_cairn_crumbles_and_its_player_may_build_again(world, monkeypatch):
+    monkeypatch.setattr(cairns, "STANDS_FOR", 300)
+    harness = world(nodes=2)
+    a = keyed(harness, "A", (2, 1))
+    build(harness, a)
+    other = keyed(harness, "A", (8, 1))
+    monkeypatch.setattr(cairns, "STANDS_FOR", 10**7)
+    build(harness, other)
+    gevent.sleep(0.4)
+    harness.run(CRUMBLE_EVERY + 100)
+    assert (2, 1) not in standing(a) and (8, 1) in standing(other)
+    store = harness.node.keeper.store
+    assert store.count(f"{QUEUE} {GROUND}") == 1
+    # The owner's place is looked at again when the cairn's time is over, or a little later.
+    assert store.count(f"{PLACES} {GROUND}") == 1
+    build(harness, a, "once more")
+    assert standing(a)[2, 1][2:] == ("once more", 1)
+
+
+def test_a_stone_lets_a_cairn_stand_longer(world, monkeypatch):
+    monkeypatch.setattr(cairns, "STANDS_FOR", 300)
+    harness = world()
+    a = keyed(harness, "A", (2, 1))
+    build(harness, a)
+    monkeypatch.setattr(cairns, "STANDS_FOR", 10**7)
+    b = keyed(harness, "B", (2, 1), key=KEY + "b")
+    b.send(13, 2, 1, "2:1")
+    gevent.sleep(0.4)
+    harness.run(CRUMBLE_EVERY + 100)
+    assert standing(a)[2, 1][3] == 2
+    # It stands, so its player still has a place less.
+    assert harness.node.keeper.store.count(f"{PLACES} {GROUND}") == 1
+
+
+def test_an_operator_removes_a_cairn(world):
+    harness = world(nodes=2)
+    a = keyed(harness, "A", (2, 1))
+    build(harness, a)
+    harness.hosts[1].node.cairns.remove((2, 1))
+    harness.hosts[1].node.cairns.remove((3, 1))
+    harness.run(100)
+    assert standing(a) == {}
+    assert harness.hosts[1].loop.stats["cairns_gone"] == 1
+
+
+def test_a_store_that_fails_leaves_no_cairn_and_says_so(world):
+    harness = world()
+    a = keyed(harness, "A", (2, 1))
+    build(harness, a)
+    b = keyed(harness, "B", (2, 1), key=KEY + "b")
+    harness.node.keeper.store = Broken()
+    b.send(13, 2, 1, "2:1")
+    c = keyed(harness, "C", (5, 1), key=KEY + "c")
+    build(harness, c)
+    assert b.model.errors == ["store"] and c.model.errors == ["store"]
+    assert standing(b)[2, 1][3] == 1 and c.connection.closed is None
+
+
+def test_without_a_store_nothing_is_left():
+    harness = Harness()
+    a = keyed(harness, "A", (2, 1))
+    build(harness, a)
+    a.send(13, 2, 1, "2:1")
+    assert a.model.errors == ["store", "missed"] and a.connection.closed is None

@@ -1,11 +1,13 @@
 // What the player does by keys, clicks, the stick or the panels: it changes the state at once, and is
 // sent to the server. The server's answers are in session.js.
 
+import { Gatherer, pickUp } from './lying.js';
 import * as P from './protocol.js';
 import { UNIT } from './track.js';
 
 /** @typedef {import('./hud/hud.js').Hud} Hud */
 /** @typedef {import('./session.js').Session} Session */
+/** @typedef {import('./sound.js').Sound} Sound */
 /** @typedef {import('./state.js').State} State */
 /** @typedef {import('./view/view.js').View} View */
 
@@ -16,13 +18,26 @@ const UNSAYABLE =
   /(?!\u200c|\u200d|\ufe0e|\ufe0f)[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\p{Co}\p{Cs}]/gu;
 
 export class Controls {
-  /** @param {State} state @param {Session} session @param {Hud} hud @param {View} view */
-  constructor(state, session, hud, view) {
+  /** @param {State} state @param {Session} session @param {Hud} hud @param {View} view
+   * @param {Sound} sound */
+  constructor(state, session, hud, view, sound) {
     this.state = state;
     this.session = session;
     this.net = session.net;
     this.hud = hud;
     this.view = view;
+    this.sound = sound;
+    this.gatherer = new Gatherer();
+    hud.setSound(sound.on);
+    session.onFound = (id, version, score) => this.#found(id, version, score);
+    session.onStoreAway = () => this.gatherer.pause(performance.now());
+  }
+
+  /** Ask for the gems that the player walks over; called in each frame. */
+  gather() {
+    if (!this.net.playing) return;
+    this.gatherer.gather(this.state, ({ square: [col, row], id }) =>
+      this.net.send(P.TAKE, col, row, id));
   }
 
   // Called by Input, for keys and clicks.
@@ -51,6 +66,8 @@ export class Controls {
     else if (code === 'KeyG') this.toggleGrid();
     else if (code === 'KeyH') this.goHome();
     else if (code === 'KeyI') this.invite();
+    else if (code === 'KeyB') this.hud.toggleBoard();
+    else if (code === 'Escape') return this.hud.closeBoard();
     else if (code === 'KeyM') this.#showMenuOfNearest();
     else return false;
     return true;
@@ -97,9 +114,29 @@ export class Controls {
     }
   }
 
+  toggleSound() {
+    this.sound.turn(!this.sound.on);
+    this.hud.setSound(this.sound.on);
+    this.sound.chime();
+  }
+
+  scores() {
+    if (this.net.playing) this.net.send(P.SCORES);
+  }
+
   mute(id, muted) {
     if (muted) this.state.muted.add(id);
     else this.state.muted.delete(id);
+  }
+
+  /** A gem is the own player's.
+   * @param {import('./hud/board.js').Score} score */
+  #found(id, version, score) {
+    const { state, view } = this, gem = pickUp(state, id, version);
+    this.sound.chime();
+    const flies = gem !== null && !state.still && !document.hidden;
+    this.hud.board.won(score, flies
+      ? { ...view.gemPicture(id), ...view.pointOf(state, gem.x, gem.y) } : null);
   }
 
   #goTo(x, y) {

@@ -7,6 +7,7 @@ import { Input } from './input.js';
 import { Measures } from './measures.js';
 import { advanceScene } from './scene.js';
 import { Session } from './session.js';
+import { Sound } from './sound.js';
 import { State } from './state.js';
 import { Minimap } from './view/minimap.js';
 import { tileSize, View } from './view/view.js';
@@ -26,12 +27,14 @@ const hud = new Hud(document.getElementById('hud'), {
   home: () => controls.goHome(),
   grid: () => controls.toggleGrid(),
   invite: () => controls.invite(),
+  sound: () => controls.toggleSound(),
+  scores: () => controls.scores(),
   mute: (id, muted) => controls.mute(id, muted),
   stick: (dx, dy) => input.stick(dx, dy),
   chatOpens: () => input.rest(),
 });
 const session = new Session(state, hud, () => input.repeat());
-const controls = new Controls(state, session, hud, view);
+const controls = new Controls(state, session, hud, view, new Sound());
 const input = new Input(canvas, controls);
 const measures = new Measures(state, session.net);
 
@@ -55,6 +58,7 @@ function frame() {
   state.still = stillness.matches;
   state.panels = hud.panels;
   advanceScene(state, performance.now());
+  controls.gather();
   if (!state.walk.arrived) session.net.stir();
   view.render(state);
 }

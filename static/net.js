@@ -1,6 +1,7 @@
 // The connection: it says hello, pings, acknowledges flushes, and connects again when it is lost. It
 // knows the messages of docs/protocol.md, and nothing of what is drawn.
 
+import { forWindow } from './keep.js';
 import { decode, encode } from './msgpack.js';
 import * as P from './protocol.js';
 
@@ -89,7 +90,7 @@ export class Net {
     socket.onopen = () => {
       if (socket !== this.socket) return;
       const { name, width, height, near } = this.hello;
-      this.send(P.HELLO, P.VERSION, name, width, height, sessionStorage.getItem(TOKEN_KEY), near);
+      this.send(P.HELLO, P.VERSION, name, width, height, forWindow.get(TOKEN_KEY), near);
     };
     socket.onmessage = (event) => {
       if (socket === this.socket) this.#heard(event.data);
@@ -136,7 +137,7 @@ export class Net {
         this.on.welcome(message);
         break;
       case P.TOKEN:
-        sessionStorage.setItem(TOKEN_KEY, message[1]);
+        forWindow.set(TOKEN_KEY, message[1]);
         break;
       case P.FLUSH:
         this.flush = message[1];

@@ -1,5 +1,5 @@
-// The replica: what this client knows of the squares that it holds, and of the players in them. It
-// applies the server's messages by the rules of docs/protocol.md ("What a client keeps"). It never
+// The replica: what this client knows of the squares that it holds: the players in them, and the
+// things that lie there. It applies the server's messages by the rules of docs/protocol.md ("What a client keeps"). It never
 // touches the page.
 
 import * as P from './protocol.js';
@@ -16,6 +16,21 @@ import * as P from './protocol.js';
  * @property {[number, number]} square  column and row
  * @property {number | null} transitUntil  node time, ms, until which the player is drawn on while
  *                              it goes from one held square to another; null otherwise
+ */
+
+/**
+ * A thing that lies in a held square, as the server told it.
+ * @typedef {object} Thing
+ * @property {number} kind      THING_GEM or THING_CAIRN
+ * @property {string} id        the same as long as it is the same gem or cairn
+ * @property {number} version   grows whenever something about it changes
+ * @property {[number, number]} square  column and row
+ * @property {number} x         absolute position in units
+ * @property {number} y
+ * @property {number | null} player  of a cairn: the id that its builder had; null for a gem
+ * @property {string} name      of a cairn: the name of its builder
+ * @property {string} text      of a cairn: the line that its builder left
+ * @property {number} stones    of a cairn: how many stones it has
  */
 
 /** @typedef {{ c0: number, r0: number, c1: number, r1: number }} Held  Columns and rows of the
@@ -45,6 +60,11 @@ export class Replica {
     /** @type {Map<number, { seq: number, until: number }>} By id: the seqs of removed
      * players, and the node times, ms, until which they are kept. */
     this.removed = new Map();
+    /** @type {Map<string, Thing[]>} By 'col:row': what lies in the squares of which that was
+     * told. */
+    this.things = new Map();
+    /** Grows whenever something about the things changes. */
+    this.thingChanges = 0;
     /** @type {Held | null} */
     this.held = null;
     /** @type {Map<string, { messages: number[], last: number }>} By 'col:row': the node times,
@@ -55,10 +75,12 @@ export class Replica {
     this.dropped = [];
   }
 
-  /** Forget all players and squares, as on a new connection or a resync. */
+  /** Forget all players, things and squares, as on a new connection or a resync. */
   clear() {
     this.players.clear();
     this.removed.clear();
+    this.things.clear();
+    this.thingChanges++;
     this.held = null;
     this.squares.clear();
     this.dropped.length = 0;
@@ -70,10 +92,12 @@ export class Replica {
     return held !== null && col >= held.c0 && col <= held.c1 && row >= held.r0 && row <= held.r1;
   }
 
-  /** Take a message of the kinds HELD, SNAPSHOT, BATCH, RESYNC and CLOCKS; `now` is node time, ms. */
+  /** Take a message of the kinds HELD, SNAPSHOT, BATCH, THINGS, RESYNC and CLOCKS; `now` is
+   * node time, ms. */
   apply(message, now) {
     if (message[0] === P.BATCH) this.#batch(message, now);
     else if (message[0] === P.SNAPSHOT) this.#snapshot(message, now);
+    else if (message[0] === P.THINGS) this.#lay(message);
     else if (message[0] === P.HELD) this.#hold(message, now);
     else if (message[0] === P.RESYNC) this.clear();
     else if (message[0] === P.CLOCKS) this.clocks = new Map(message[1]);
@@ -89,10 +113,13 @@ export class Replica {
         }
       }
     }
-    for (const key of this.squares.keys()) {
-      const [col, row] = key.split(':').map(Number);
-      if (!this.holds(col, row)) this.squares.delete(key);
+    for (const bySquare of [this.squares, this.things]) {
+      for (const key of bySquare.keys()) {
+        const [col, row] = key.split(':').map(Number);
+        if (!this.holds(col, row)) bySquare.delete(key);
+      }
     }
+    this.thingChanges++;
     for (const player of this.players.values()) {
       const [col, row] = player.square;
       if (!this.holds(col, row)) this.#forget(player);
@@ -132,6 +159,22 @@ export class Replica {
         this.#leave(known, event, now);
       }
     }
+  }
+
+  /** Take everything that lies in a square now. Things of unknown kinds are left out. */
+  #lay([, col, row, things]) {
+    if (!this.holds(col, row)) return;
+    const span = this.side * 1024;
+    /** @type {Thing[]} */
+    const known = [];
+    for (const [kind, id, version, x, y, ...more] of things) {
+      const [player, name, text, stones] = kind === P.THING_CAIRN ? more : [null, '', '', 0];
+      if (kind !== P.THING_GEM && kind !== P.THING_CAIRN) continue;
+      known.push({ kind, id, version, square: [col, row], x: x + col * span, y: y + row * span,
+        player, name, text, stones });
+    }
+    this.things.set(`${col}:${row}`, known);
+    this.thingChanges++;
   }
 
   #leave(known, [kind, id, seq, toCol, toRow], now) {

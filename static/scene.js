@@ -1,6 +1,7 @@
 // The scene: computes for each frame, from what is known, where the walkers and the camera are, and
 // the arrows to players out of sight. It never touches the page.
 
+import { advanceLying } from './lying.js';
 import { tellApart } from './names.js';
 import { drawnAt } from './track.js';
 
@@ -19,10 +20,12 @@ const ARROWS = 3;                         // number of nearest players that get 
 const GOAL_SHOWN = 4000;                  // ms
 const PLAZA = { x: 0.5, y: 0.5 };         // tiles
 
-/** Forget which walkers were drawn, for example after the connection was lost.
+/** Forget which walkers and things were drawn, for example after the connection was lost.
  * @param {State} state */
 export function clearScene(state) {
   state.drawn.clear();
+  state.lying.clear();
+  state.lyingOf = -1;
   state.namesOf = -1;
 }
 
@@ -62,6 +65,7 @@ export function advanceScene(state, at) {
   [state.here.x, state.here.y] = ownId === null ? [PLAZA.x, PLAZA.y] : walk.drawn(now);
   for (const player of replica.players.values()) moveWalker(state, player, now);
   fadeWalkers(state);
+  advanceLying(state);
   moveCamera(state);
   const { goal } = state;
   if (goal !== null && (walk.arrived || at - goal.at > GOAL_SHOWN)) state.goal = null;

@@ -1,6 +1,7 @@
 // The session of the own player: joins under a name, takes what the server sends, and says so when
 // the connection is lost. What the player does is in controls.js.
 
+import { forBrowser, forWindow } from './keep.js';
 import { Net } from './net.js';
 import { suggestName } from './names.js';
 import * as P from './protocol.js';
@@ -12,7 +13,10 @@ import { UNIT } from './track.js';
 /** @typedef {import('./state.js').State} State */
 
 const VIEWPORT_AFTER = 250;               // ms without a resize before the server is told
-const NAME_KEY = 'flatlands.name';
+const NAME_KEY = 'flatlands.name', SECRET_KEY = 'flatlands.key';
+const SECRET = /^[0-9a-f]{32}$/, SECRET_BYTES = 16;
+// Errors that the player is told of. That a gem is gone or too far away the player sees.
+const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store']);
 const INVITATION_LIMIT = 512;             // characters
 const TRACK_NEWS = 250;                   // ms: the age of older tracks does not tell how late
                                           // an event came
@@ -28,19 +32,25 @@ export class Session {
     this.net = new Net(new URL('ws', location.href.replace(/^http/, 'ws')).href, state.clock, this);
     /** @type {string | number | null} The invitation in the page's address. */
     this.near = invitedBy();
+    this.keyed = true;                    // false at a server that knows no keys
     this.ownSeq = -1;                     // of the last own event that the walk was compared to
     /** @type {number | undefined} */
     this.viewportTimer = undefined;
     /** @type {(text: string) => void} Called with the invitation that was asked for. */
     this.onInvitation = () => {};
+    /** @type {(id: string, version: number, score: import('./hud/board.js').Score) => void} Called
+     * when a gem is the own player's. */
+    this.onFound = () => {};
+    /** Called when nothing can be picked up or left. */
+    this.onStoreAway = () => {};
     state.replica.onSay = (player, text) => this.#said(player, text);
     hud.title(savedName(), this.near === null ? null : 'a friend');
   }
 
   /** Join under a name. */
   start(name) {
-    sessionStorage.setItem(NAME_KEY, name);
-    localStorage.setItem(NAME_KEY, name);
+    forWindow.set(NAME_KEY, name);
+    forBrowser.set(NAME_KEY, name);
     this.hud.banner('Connecting …', 'info');
     this.net.open(this.#hello());
   }
@@ -96,6 +106,7 @@ export class Session {
     cutCamera(state);
     state.clock.sample(performance.now(), now, performance.now());
     state.walk.begin(x, y, now);
+    if (this.keyed) this.net.send(P.KEY, ownSecret());
     history.replaceState(null, '', location.pathname);
     hud.banner(null);
     hud.play();
@@ -113,6 +124,9 @@ export class Session {
     state.replica.apply(message, now);
     if (message[0] === P.BATCH) this.#noteLateness(message, now);
     else if (message[0] === P.INVITATION) this.onInvitation(message[1]);
+    else if (message[0] === P.FOUND) this.#found(message);
+    else if (message[0] === P.BOARD) this.#board(message);
+    else if (message[0] === P.THINGS) this.hud.showLasting();
     else if (message[0] === P.LINK) {
       state.linked = message[1];
       this.#tellLine();
@@ -123,7 +137,8 @@ export class Session {
   error(code, sentence) {
     const { own, walk } = this.state;
     if (code === 'flood' && own !== undefined) walk.refused(own);
-    if (['flood', 'say', 'crowded', 'muted', 'notice'].includes(code)) this.hud.toast(sentence);
+    if (code === 'store') this.onStoreAway();
+    if (TOLD.has(code)) this.hud.toast(sentence);
   }
 
   quiet(is) {
@@ -145,6 +160,8 @@ export class Session {
 
   refused(code, sentence) {
     const { state, hud } = this;
+    // An older server knows no keys. The player can go on without one.
+    if (code === 'kind') this.keyed = false;
     this.#rest();
     state.ownId = null;
     state.replica.clear();
@@ -163,6 +180,15 @@ export class Session {
         this.net.open(this.#hello());
       },
     });
+  }
+
+  #found([, id, version, gems, place, of]) {
+    this.onFound(id, version, { gems, place, of });
+  }
+
+  #board([, gems, place, of, top]) {
+    this.hud.showLasting();
+    this.hud.showBoard({ gems, place, of }, top);
   }
 
   /** Measure how late a batch came, by those of its events that began a moment ago. */
@@ -208,7 +234,17 @@ export class Session {
 
 /** Return the name used last in this window, or else in this browser, or else a new one. */
 export function savedName() {
-  return sessionStorage.getItem(NAME_KEY) ?? localStorage.getItem(NAME_KEY) ?? suggestName();
+  return forWindow.get(NAME_KEY) ?? forBrowser.get(NAME_KEY) ?? suggestName();
+}
+
+/** Return the secret by which this browser's gems are counted; the first time it is made. */
+function ownSecret() {
+  const known = forBrowser.get(SECRET_KEY);
+  if (known !== null && SECRET.test(known)) return known;
+  const bytes = crypto.getRandomValues(new Uint8Array(SECRET_BYTES));
+  const made = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+  forBrowser.set(SECRET_KEY, made);
+  return made;
 }
 
 /** Return the invitation in the page's address, or null. In older links it is a player's id. */

@@ -33,6 +33,19 @@ const TITLE_SEED = 2013;                  // the ground behind the title, before
  */
 
 /**
+ * A thing as it is drawn in this frame.
+ * @typedef {object} Lying
+ * @property {import('./replica.js').Thing} thing
+ * @property {number} x            in tiles
+ * @property {number} y
+ * @property {number} alpha        0 (invisible) to 1; it fades in and out
+ * @property {number | null} goneAt  performance time, ms, since when it is not known any more; null
+ *                                 while it lies there
+ * @property {boolean} taken       true if somebody took it, and not only its square was let go
+ * @property {boolean} own         true if the own player picked it up
+ */
+
+/**
  * An arrow at the screen's edge that points to something out of sight.
  * @typedef {object} Arrow
  * @property {number} x            position that it points to, in tiles
@@ -99,6 +112,9 @@ export class State {
     this.camera = { x: 0.5, y: 0.5 };
     /** @type {Walker[]} All that are drawn, also those that fade out. */
     this.walkers = [];
+    /** @type {Map<string, Lying>} All things that are drawn, also those that fade out; made by
+     * lying.js. */
+    this.lying = new Map();
     /** @type {Map<number, string>} Names as shown, by player id. */
     this.names = new Map();
     /** @type {Arrow[]} */
@@ -118,6 +134,10 @@ export class State {
     this.cameraAt = 0;
     /** The value of the replica's `nameChanges` when `names` was made. */
     this.namesOf = -1;
+    /** The value of the replica's `thingChanges` when `lying` was last compared with it. */
+    this.lyingOf = -1;
+    /** Performance time, ms, of the last frame's `lying`. */
+    this.lyingAt = 0;
   }
 
   /** The own player as the server told it; undefined until it has. */

@@ -1,8 +1,9 @@
 // The panels over the world. They know the page and not the game: they report what happens by
 // callbacks.
 
+import { Board } from './board.js';
 import { Chat } from './chat.js';
-import { element } from './element.js';
+import { element, show } from './element.js';
 import { Menu } from './menu.js';
 import { Notes } from './notes.js';
 import { Readings } from './readings.js';
@@ -16,7 +17,7 @@ const ROOM = 6;                           // css px kept free around a panel
 
 export class Hud {
   /** `root` holds canvas#minimap; the panels are put around it. `on` has { start(name), say(text),
-   * home(), grid(), invite(), mute(id, muted), stick(dx, dy), chatOpens() }. */
+   * home(), grid(), invite(), sound(), scores(), mute(id, muted), stick(dx, dy), chatOpens() }. */
   constructor(root, on) {
     const focusWorld = () => this.focusWorld();
     this.root = root;
@@ -29,19 +30,22 @@ export class Hud {
     this.stick = new Stick(on.stick);
     this.notes = new Notes();
     this.menu = new Menu(on.mute, focusWorld);
+    this.board = new Board(on.scores, focusWorld);
     // After a click on a button the keys must control the walk again, and not press the button.
     const then = (act) => () => {
       act();
       focusWorld();
     };
     this.tools = new Tools({ grid: then(on.grid), home: then(on.home), invite: then(on.invite),
-      chat: () => this.openChat(), help: () => this.#showDialog(this.tools.help) });
+      sound: then(on.sound), board: () => this.board.toggle(), chat: () => this.openChat(),
+      help: () => this.#showDialog(this.tools.help) });
     this.map = element('section', { class: 'map panel', 'aria-label': 'Map' });
     const minimap = root.querySelector('#minimap');
     if (minimap !== null) this.map.append(minimap);
     this.playing = element('div', { class: 'playing', hidden: true },
-      this.readingsPanel.root, this.map, this.tools.root, this.tools.legend, this.tools.keys,
-      this.chat.root, this.stick.root, this.menu.root);
+      this.readingsPanel.root, this.map, this.tools.root, this.board.counter, this.board.root,
+      this.board.told, this.tools.legend, this.tools.keys, this.chat.root, this.stick.root,
+      this.menu.root);
     root.append(this.playing, this.titleScreen.root, this.notes.hintNote, this.notes.toastNote,
       this.notes.banner, this.tools.help, this.tools.link.root);
     addEventListener('resize', () => this.#measure());
@@ -53,6 +57,7 @@ export class Hud {
   title(suggestedName, invitedBy = null) {
     this.playing.hidden = true;
     this.menu.close(false);
+    this.board.close();
     this.stick.release();
     this.titleScreen.open(suggestedName, invitedBy);
     this.panels = [];
@@ -126,6 +131,33 @@ export class Hud {
     this.notes.hint(text);
   }
 
+  /** Show the own score and the best; see Board.
+   * @param {import('./board.js').Score} score @param {[string, number, boolean][]} top */
+  showBoard(score, top) {
+    this.board.show(score, top);
+  }
+
+  toggleBoard() {
+    if (!this.board.counter.hidden) this.board.toggle();
+  }
+
+  /** Close the board; return whether it was open. */
+  closeBoard() {
+    const was = this.board.isOpen;
+    this.board.close();
+    return was;
+  }
+
+  /** The server keeps what lasts: show the counter of gems, and the buttons that are about it. */
+  showLasting() {
+    show(true, this.board.counter);
+    this.tools.showLasting();
+  }
+
+  setSound(on) {
+    this.tools.setSound(on);
+  }
+
   setGrid(on) {
     this.tools.setGrid(on);
     this.#measure();
@@ -135,7 +167,8 @@ export class Hud {
     if (this.playing.hidden) return;
     this.panels = [];
     for (const { root } of [this.readingsPanel, { root: this.map }, this.tools,
-      { root: this.tools.keys }, { root: this.tools.legend }, this.chat, this.stick]) {
+      { root: this.tools.keys }, { root: this.tools.legend }, this.chat, this.stick, this.board,
+      { root: this.board.counter }]) {
       const { left, top, right, bottom } = root.getBoundingClientRect();
       if (right > left) {
         this.panels.push({ left: left - ROOM, top: top - ROOM, right: right + ROOM,

@@ -1,27 +1,32 @@
 // The buttons and the dialogs that they open, the key hints, and the legend of the grid overlay.
 
-import { element, icon } from './element.js';
+import { element, icon, show } from './element.js';
 
 const KEYS = [['Arrows or W A S D', 'walk'], ['Click or tap', 'walk there'], ['Enter', 'chat'],
   ['G', 'grid: squares, channels, margins'], ['H', 'home to the plaza'],
   ['I', 'copy an invite link'],
+  ['B', 'board: who found the most gems'],
   ['M', 'menu of the nearest walker'], ['Escape', 'close what is open']];
 const LEGEND = [['held', 'held square: you receive its channel'], ['flash', 'a message has just arrived'],
   ['dropped', 'square that was just let go'], ['viewport', 'your screen'],
   ['lead', 'lead margin: held before you see it'], ['drop', 'drop margin: let go outside of it']];
 
 export class Tools {
-  /** `on` has { grid(), home(), invite(), chat(), help() }. */
+  /** `on` has { grid(), home(), invite(), chat(), board(), sound(), help() }. */
   constructor(on) {
     this.help = helpDialog();
     this.link = new LinkDialog();
     this.grid = button('grid', 'Grid', 'Show squares and channels (G)', on.grid);
     this.grid.setAttribute('aria-pressed', 'false');
+    this.board = button('board', 'Board', 'Board of gems (B)', on.board);
+    this.sound = button('sound', 'Mute sounds', 'Mute sounds', on.sound);
+    for (const each of [this.board, this.sound]) show(false, each);
     this.root = element('nav', { class: 'tools panel', 'aria-label': 'Actions' },
       this.grid,
       button('home', 'Home', 'Home to the plaza (H)', on.home),
       button('invite', 'Invite', 'Copy an invite link (I)', on.invite),
       button('chat', 'Chat', 'Say something (Enter)', on.chat),
+      this.board, this.sound,
       button('help', 'Help', 'Help', on.help));
     const key = (name) => element('kbd', {}, name);
     this.keys = element('aside', { class: 'keys panel', 'aria-label': 'Keys' },
@@ -29,6 +34,20 @@ export class Tools {
     this.legend = element('aside', { class: 'legend panel', 'aria-label': 'Legend', hidden: true },
       element('ul', {}, ...LEGEND.map(([sign, text]) =>
         element('li', {}, element('i', { class: 'sign ' + sign }), text))));
+  }
+
+  /** Show the buttons that are about what lasts. */
+  showLasting() {
+    for (const each of [this.board, this.sound]) show(true, each);
+    this.root.classList.add('many');
+  }
+
+  /** Show whether sounds are on. */
+  setSound(on) {
+    const label = on ? 'Mute sounds' : 'Unmute sounds';
+    this.sound.replaceChildren(icon(on ? 'sound' : 'silence'));
+    this.sound.setAttribute('aria-label', label);
+    this.sound.title = label;
   }
 
   setGrid(on) {
@@ -68,6 +87,8 @@ function helpDialog() {
     element('h2', {}, 'How to play'),
     element('dl', {}, ...KEYS.flatMap(([key, text]) =>
       [element('dt', {}, key), element('dd', {}, text)])),
+    element('p', {}, 'Gems lie in the world, most of them near paths. Walk over one and it is yours; '
+      + 'another then appears somewhere else.'),
     element('p', {}, 'The world is divided into squares, and each square is a channel. You receive '
       + 'only the squares around your screen, so the world can be endless.'),
     element('form', { method: 'dialog' }, close));

@@ -1,8 +1,10 @@
 // The map in the corner: the ground around the player with one pixel per tile, north up.
 
 import { faceOf } from '../faces.js';
+import { THING_GEM } from '../protocol.js';
 import { CHUNK } from '../terrain.js';
-import { MAP_COLOURS } from './palette.js';
+import { gemOf } from './gems.js';
+import { GEMS, MAP_COLOURS } from './palette.js';
 import { canvasOf, contextOf } from './sprite.js';
 
 const SHOWN = 160;                        // tiles that the map shows, each way
@@ -38,7 +40,7 @@ export class Minimap {
   }
 
   /** @param {import('../state.js').State} state */
-  render({ terrain, here: { x, y }, viewport, walkers, now }) {
+  render({ terrain, here: { x, y }, viewport, walkers, lying, now }) {
     const { ctx, size } = this, scale = size / SHOWN;
     if (terrain !== this.terrain) {
       this.terrain = terrain;
@@ -49,6 +51,9 @@ export class Minimap {
     const toX = (tile) => size / 2 + (tile - x) * scale;
     const toY = (tile) => size / 2 + (tile - y) * scale;
     this.#drawPlaza(toX(HOME), toY(HOME), scale, now);
+    for (const { thing, x: atX, y: atY, alpha } of lying.values()) {
+      if (alpha > 0) this.#drawThing(thing, toX(atX), toY(atY));
+    }
     for (const walker of walkers) {
       const px = toX(walker.x), py = toY(walker.y);
       if (walker.own || px < 0 || py < 0 || px > size || py > size) continue;
@@ -156,6 +161,22 @@ export class Minimap {
     ctx.fillStyle = '#ffd166';
     ctx.fill();
     ctx.restore();
+  }
+
+  /** Draw a gem as a small diamond. */
+  #drawThing({ kind, id }, px, py) {
+    const { ctx, dpr } = this;
+    if (kind !== THING_GEM) return;
+    for (const { reach, style } of [{ reach: 3.6, style: 'rgba(20, 26, 36, 0.75)' },
+      { reach: 2.4, style: GEMS[gemOf(id)].light }]) {
+      ctx.fillStyle = style;
+      ctx.beginPath();
+      ctx.moveTo(px - reach * dpr, py);
+      ctx.lineTo(px, py - reach * dpr);
+      ctx.lineTo(px + reach * dpr, py);
+      ctx.lineTo(px, py + reach * dpr);
+      ctx.fill();
+    }
   }
 
   #dot(x, y, radius, colour, edge = 'rgba(20, 26, 36, 0.75)') {

@@ -22,6 +22,14 @@ export const LEAVES = [
 export const BLOSSOM = { dark: '#c97b93', middle: '#e7a3b5', light: '#f7c9d3' };
 export const TRUNK = '#7a5438', TRUNK_LIGHT = '#93694a';
 
+/** The facets of gems, from the brightest to the darkest. The first three do not occur on any ground. */
+export const GEMS = [
+  { glint: '#ffd3de', light: '#ff86a2', colour: '#ef3f6b', shade: '#c4224f', dark: '#93143a' },
+  { glint: '#d9f6ff', light: '#7fdcff', colour: '#1fb1f0', shade: '#1288c6', dark: '#0c6296' },
+  { glint: '#eedcff', light: '#c79bfa', colour: '#9a52ea', shade: '#7434c2', dark: '#522092' },
+  { glint: '#fff3c9', light: '#ffd866', colour: '#fdb515', shade: '#dd8a06', dark: '#a96203' },
+];
+
 export const SHADOW = 'rgba(32, 46, 38, 0.26)';
 export const AMBER = '#ffb703';
 

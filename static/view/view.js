@@ -2,6 +2,7 @@
 
 import { Butterflies } from './butterflies.js';
 import { Ground } from './ground.js';
+import { LyingThings } from './lying.js';
 import { drawArrows, drawGoal } from './marks.js';
 import { NameTags } from './nametags.js';
 import { drawOverlay, drawOverlayLabels, overlayTile } from './overlay.js';
@@ -57,6 +58,7 @@ export class View {
     /** @type {Scale | null} The scale of the overlay, while it is shown. */
     this.wide = null;
     this.walkers = new Walkers(TILE);
+    this.lying = new LyingThings(TILE);
     this.vignette = new Vignette(canvas.width, canvas.height);
   }
 
@@ -134,11 +136,15 @@ export class View {
   }
 
   #drawStanding(state, scale, elapsed) {
-    const { ctx, screen, walkers, wordDpr } = this;
-    if (walkers.tile !== scale.bodyTile) walkers.resize(scale.bodyTile);
+    const { ctx, screen, walkers, lying, wordDpr } = this;
+    if (walkers.tile !== scale.bodyTile) {
+      walkers.resize(scale.bodyTile);
+      lying.resize(scale.bodyTile);
+    }
     if (state.goal !== null) drawGoal(ctx, state, screen);
     walkers.follow(state, screen, elapsed);
-    walkers.draw(ctx, state, screen, scale.ground);
+    lying.follow(state, screen);
+    walkers.draw(ctx, state, screen, scale.ground, lying);
     scale.butterflies.draw(ctx, state, screen, scale.ground);
     this.nameTags.draw(ctx, state, screen, walkers.order, wordDpr, elapsed);
   }
@@ -160,6 +166,12 @@ export class View {
     if (this.zoom === 0 || this.wide === null) return this.normal.tile;
     const ease = this.zoom * this.zoom * (3 - 2 * this.zoom);
     return this.normal.tile * (this.wide.tile / this.normal.tile) ** ease;
+  }
+
+  /** Return a picture of the gem `id` for the page, and its side in css px. */
+  gemPicture(id) {
+    const canvas = this.lying.gems.picture(id);
+    return { canvas, side: canvas.width / this.dpr };
   }
 
   /** Return the id of the walker under a css px, or null. */

@@ -110,22 +110,25 @@ export class Walkers {
     }
   }
 
-  /** Draw all walkers in order; `ground` draws again the things that stand in front of them. */
-  draw(ctx, state, screen, ground) {
+  /** Draw all walkers in order, and between them what lies there; `ground` draws again the things that
+   * stand in front of them. */
+  draw(ctx, state, screen, ground, lying) {
     for (const memory of this.order) {
       const { walker, px, py } = memory, { bodies } = this;
+      lying.drawUpTo(py, ctx, state, screen, ground);
       if (walker.own) drawRing(ctx, state, px, py, this.tile);
       const body = bodies.body(memory.face, walker.dimmed);
       const alpha = walker.alpha * (walker.muted ? 0.6 : 1);
       if (alpha < 1) ctx.globalAlpha = alpha;
       this.#drawWalker(ctx, state, memory, body, alpha, false);
-      if (ground !== null && ground.cover(ctx, screen, px - body.halfWidth,
+      if (ground.cover(ctx, screen, px - body.halfWidth,
         py - body.height, px + body.halfWidth, py + Math.ceil(0.16 * this.tile), py)) {
         this.#drawWalker(ctx, state, memory, body, alpha, true);
       }
       ctx.globalAlpha = 1;
       if (walker.dimmed) drawSleep(ctx, state, memory, this.tile);
     }
+    lying.drawUpTo(Infinity, ctx, state, screen, ground);
   }
 
   #drawWalker(ctx, state, memory, body, alpha, asGhost) {

@@ -1,0 +1,103 @@
+// What lies in the world, as it is drawn: things appear and fade, and the own player picks up the
+// gems that it comes close to. It never touches the page and sends nothing.
+
+import { THING_GEM } from './protocol.js';
+import { UNIT } from './track.js';
+
+/** @typedef {import('./replica.js').Thing} Thing */
+/** @typedef {import('./state.js').Lying} Lying */
+/** @typedef {import('./state.js').State} State */
+
+const FADE = 300;                         // ms to fade in or out
+const GONE_SHOWN = 700;                   // ms for which a thing that is gone is kept
+const REACH = 0.7;                        // tiles: closer gems are picked up
+const ASK_EVERY = 1000;                   // ms before the same gem is asked for again
+const ASKS = 4;                           // gems that are asked for within that time, at the most
+const PAUSE = 10000;                      // ms without asking, after an error of the store
+
+/** A gem that was picked up lies elsewhere as a gem of its own. A cairn stays the same.
+ * @param {Thing} thing */
+function keyOf({ kind, id, version }) {
+  return kind === THING_GEM ? `${id}@${version}` : `${kind} ${id}`;
+}
+
+/** Bring state.lying up to the time state.now.
+ * @param {State} state */
+export function advanceLying(state) {
+  const { replica, lying, muted, now } = state;
+  if (state.lyingOf !== replica.thingChanges) {
+    state.lyingOf = replica.thingChanges;
+    compare(state);
+  }
+  const step = (now - state.lyingAt) / FADE;
+  state.lyingAt = now;
+  for (const [key, each] of lying) {
+    const { player } = each.thing;
+    if (each.goneAt !== null && now - each.goneAt > GONE_SHOWN) lying.delete(key);
+    else if (each.own) each.alpha = 0;
+    else if (each.goneAt !== null || (player !== null && muted.has(player))) {
+      each.alpha = Math.max(each.alpha - step, 0);
+    } else each.alpha = Math.min(each.alpha + step, 1);
+  }
+}
+
+/** Compare what is drawn with what is known.
+ * @param {State} state */
+function compare({ replica, lying, now }) {
+  const known = new Set();
+  for (const things of replica.things.values()) {
+    for (const thing of things) {
+      const key = keyOf(thing), each = lying.get(key);
+      known.add(key);
+      if (each === undefined) {
+        lying.set(key, { thing, x: thing.x / UNIT, y: thing.y / UNIT, alpha: 0, goneAt: null,
+          taken: false, own: false });
+      } else Object.assign(each, { thing, goneAt: null, taken: false });
+    }
+  }
+  for (const [key, each] of lying) {
+    if (known.has(key) || each.goneAt !== null) continue;
+    const [col, row] = each.thing.square;
+    each.goneAt = now;
+    // Not if its square was let go: then it lies there still.
+    each.taken = replica.things.has(`${col}:${row}`);
+  }
+}
+
+/** The server said that a gem is the own player's: draw it no more. Returns it, or null if it was
+ * forgotten in the meantime.
+ * @param {State} state @returns {Lying | null} */
+export function pickUp({ lying }, id, version) {
+  const gem = lying.get(`${id}@${version}`);
+  if (gem === undefined) return null;
+  gem.own = true;
+  return gem;
+}
+
+/** Knows which gems were asked for. */
+export class Gatherer {
+  constructor() {
+    /** @type {Map<string, number>} By what names a gem: performance time, ms, when it was asked
+     * for. */
+    this.asked = new Map();
+    this.pausedUntil = 0;                 // performance time, ms
+  }
+
+  /** Call ask(thing) for each gem that the own player is close to and that is due to be asked for.
+   * @param {State} state @param {(gem: Thing) => void} ask */
+  gather({ lying, here, now }, ask) {
+    if (now < this.pausedUntil) return;
+    for (const [key, at] of this.asked) if (now - at >= ASK_EVERY) this.asked.delete(key);
+    for (const [key, { thing, x, y, goneAt, own }] of lying) {
+      if (thing.kind !== THING_GEM || goneAt !== null || own || this.asked.has(key)) continue;
+      if (Math.hypot(x - here.x, y - here.y) > REACH || this.asked.size >= ASKS) continue;
+      this.asked.set(key, now);
+      ask(thing);
+    }
+  }
+
+  /** Nothing can be picked up: ask for nothing for some time. `now` is performance time, ms. */
+  pause(now) {
+    this.pausedUntil = now + PAUSE;
+  }
+}

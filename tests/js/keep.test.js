@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { Keep } from '../../static/keep.js';
+
+function storageOf(entries = new Map()) {
+  return { entries, getItem: (key) => entries.get(key) ?? null,
+    setItem: (key, text) => entries.set(key, text) };
+}
+
+test('a text is stored by the browser and found there again', () => {
+  const storage = storageOf();
+  new Keep(() => storage).set('name', 'Wren');
+  assert.equal(storage.entries.get('name'), 'Wren');
+  assert.equal(new Keep(() => storage).get('name'), 'Wren');
+  assert.equal(new Keep(() => storage).get('other'), null);
+});
+
+test('where a page may store nothing, a text is kept for the visit', () => {
+  const keep = new Keep(() => {
+    throw new DOMException('denied', 'SecurityError');
+  });
+  assert.equal(keep.get('name'), null);
+  keep.set('name', 'Wren');
+  assert.equal(keep.get('name'), 'Wren');
+});
+
+test('where there is no room for a text, it counts for the visit all the same', () => {
+  const storage = storageOf(new Map([['name', 'Lark']])), { setItem } = storage;
+  storage.setItem = () => {
+    throw new DOMException('full', 'QuotaExceededError');
+  };
+  const keep = new Keep(() => storage);
+  keep.set('name', 'Wren');
+  assert.equal(keep.get('name'), 'Wren');
+  storage.setItem = setItem;
+  keep.set('name', 'Finch');
+  assert.equal(storage.entries.get('name'), 'Finch');
+  assert.equal(keep.get('name'), 'Finch');
+});
+
+test('a fault of the page is no lack of storage', () => {
+  const keep = new Keep(() => undefined);
+  assert.throws(() => keep.get('name'), TypeError);
+});

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { advanceLying, Gatherer, pickUp } from '../../static/lying.js';
+import * as P from '../../static/protocol.js';
+import { State } from '../../static/state.js';
+
+const gem = (id, version, x, y) => [P.THING_GEM, id, version, x * 1024, y * 1024];
+const cairn = (version, player, stones) =>
+  [P.THING_CAIRN, '0:0', version, 0, 0, player, 'Ada', 'a line', stones];
+
+/** A state that holds the squares 0, 0 and 1, 0, with things in the first, drawn for a while. */
+function lyingThere(...things) {
+  const state = new State();
+  state.replica.apply([P.HELD, 0, 0, 1, 0], 0);
+  tell(state, things, 0);
+  frame(state, 1000);
+  return state;
+}
+
+function tell(state, things, at) {
+  state.replica.apply([P.THINGS, 0, 0, things], 0);
+  frame(state, at);
+}
+
+function frame(state, at) {
+  state.now = at;
+  advanceLying(state);
+}
+
+test('things fade in where they lie, in tiles', () => {
+  const state = lyingThere(gem('a', 1, 3, 4));
+  const [each] = state.lying.values();
+  assert.deepEqual([each.x, each.y, each.alpha, each.goneAt], [3, 4, 1, null]);
+  tell(state, [gem('a', 1, 3, 4), gem('b', 1, 5, 5)], 1000);
+  frame(state, 1150);
+  assert.equal(state.lying.get('b@1').alpha, 0.5);
+});
+
+test('a gem that somebody took fades as taken, and is forgotten', () => {
+  const state = lyingThere(gem('a', 1, 3, 4));
+  tell(state, [], 1000);
+  frame(state, 1150);
+  const [each] = state.lying.values();
+  assert.deepEqual([each.taken, each.alpha], [true, 0.5]);
+  frame(state, 1800);
+  assert.equal(state.lying.size, 0);
+});
+
+test('a gem whose square was let go was not taken', () => {
+  const state = lyingThere(gem('a', 1, 3, 4));
+  state.replica.apply([P.HELD, 1, 0, 2, 0], 0);
+  frame(state, 1001);
+  const [each] = state.lying.values();
+  assert.deepEqual([each.taken, each.goneAt], [false, 1001]);
+});
+
+test('what is told again after a resync does not flicker', () => {
+  const state = lyingThere(gem('a', 1, 3, 4));
+  state.replica.apply([P.RESYNC], 0);
+  frame(state, 1003);
+  state.replica.apply([P.HELD, 0, 0, 1, 0], 0);
+  tell(state, [gem('a', 1, 3, 4)], 1006);
+  frame(state, 1009);
+  const [each] = state.lying.values();
+  assert.deepEqual([each.taken, each.goneAt, each.alpha], [false, null, 1]);
+});
+
+test('a gem that lies elsewhere is another one, and a cairn that grows the same', () => {
+  const state = lyingThere(gem('a', 1, 3, 4), cairn(1, 7, 3));
+  tell(state, [gem('a', 3, 9, 9), cairn(2, 7, 4)], 1000);
+  assert.deepEqual([...state.lying.values()].map(({ thing, goneAt }) =>
+    [thing.kind, thing.version, goneAt]), [[0, 1, 1000], [1, 2, null], [0, 3, null]]);
+  assert.equal(state.lying.get('1 0:0').thing.stones, 4);
+});
+
+test('the cairns of players who are muted are not shown', () => {
+  const state = lyingThere(cairn(1, 7, 3), gem('a', 1, 3, 4));
+  state.muted.add(7);
+  frame(state, 1400);
+  assert.deepEqual([...state.lying.values()].map(({ alpha }) => alpha), [0, 1]);
+  state.muted.delete(7);
+  frame(state, 1800);
+  assert.deepEqual([...state.lying.values()].map(({ alpha }) => alpha), [1, 1]);
+});
+
+function gathered(gatherer, state, at) {
+  const asked = [];
+  state.now = at;
+  gatherer.gather(state, ({ id }) => asked.push(id));
+  return asked;
+}
+
+test('gems that the own player comes close to are asked for, each once a second', () => {
+  const state = lyingThere(gem('near', 1, 3.5, 4), gem('far', 1, 3.8, 4), cairn(1, 7, 3));
+  const gatherer = new Gatherer();
+  state.here = { x: 3, y: 4 };
+  assert.deepEqual(gathered(gatherer, state, 1000), ['near']);
+  assert.deepEqual(gathered(gatherer, state, 1900), []);
+  state.here.x = 3.2;
+  assert.deepEqual(gathered(gatherer, state, 1901), ['far']);
+  assert.deepEqual(gathered(gatherer, state, 2000), ['near']);
+  tell(state, [gem('near', 3, 3.5, 4)], 2001);
+  assert.deepEqual(gathered(gatherer, state, 2001), ['near']);
+});
+
+test('no more gems are asked for than the server allows', () => {
+  const state = lyingThere(...'abcdefgh'.split('').map((id) => gem(id, 1, 3, 4)));
+  const gatherer = new Gatherer();
+  state.here = { x: 3, y: 4 };
+  assert.deepEqual(gathered(gatherer, state, 1000), ['a', 'b', 'c', 'd']);
+  assert.deepEqual(gathered(gatherer, state, 1500), []);
+});
+
+test('while the store does not answer nothing is asked for', () => {
+  const state = lyingThere(gem('a', 1, 3, 4)), gatherer = new Gatherer();
+  state.here = { x: 3, y: 4 };
+  gatherer.pause(1000);
+  assert.deepEqual(gathered(gatherer, state, 10_999), []);
+  assert.deepEqual(gathered(gatherer, state, 11_000), ['a']);
+});
+
+test('a gem that was found is neither drawn nor asked for again, though it is known still', () => {
+  const state = lyingThere(gem('a', 1, 3, 4), gem('b', 1, 12, 4)), gatherer = new Gatherer();
+  state.here = { x: 3, y: 4 };
+  assert.equal(pickUp(state, 'a', 2), null);
+  assert.equal(pickUp(state, 'a', 1)?.x, 3);
+  assert.deepEqual(gathered(gatherer, state, 1000), []);
+  tell(state, [gem('a', 1, 3, 4)], 1200);
+  assert.equal(state.lying.get('a@1').alpha, 0);
+  tell(state, [], 1300);
+  frame(state, 2100);
+  assert.equal(state.lying.size, 0);
+});

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import * as P from '../../static/protocol.js';
+import { Replica } from '../../static/replica.js';
+
+const GEM = [P.THING_GEM, '0:0:1', 3, 100, 200];
+const CAIRN = [P.THING_CAIRN, '1:0', 2, 5, 6, 77, 'Ada', 'the way to the lake', 4];
+
+function holding(c0, r0, c1, r1) {
+  const replica = new Replica();
+  replica.apply([P.HELD, c0, r0, c1, r1], 0);
+  return replica;
+}
+
+test('things are known by their square, at absolute positions', () => {
+  const replica = holding(-1, 0, 1, 1);
+  replica.apply([P.THINGS, -1, 1, [GEM]], 0);
+  replica.apply([P.THINGS, 1, 0, [CAIRN]], 0);
+  const [gem] = replica.things.get('-1:1'), [cairn] = replica.things.get('1:0');
+  const span = 16 * 1024;
+  assert.deepEqual(gem, { kind: P.THING_GEM, id: '0:0:1', version: 3, square: [-1, 1],
+    x: 100 - span, y: 200 + span, player: null, name: '', text: '', stones: 0 });
+  assert.deepEqual(cairn, { kind: P.THING_CAIRN, id: '1:0', version: 2, square: [1, 0],
+    x: 5 + span, y: 6, player: 77, name: 'Ada', text: 'the way to the lake', stones: 4 });
+});
+
+test('what is told of a square replaces what was known of it, and of no other', () => {
+  const replica = holding(0, 0, 1, 0);
+  replica.apply([P.THINGS, 0, 0, [GEM]], 0);
+  replica.apply([P.THINGS, 1, 0, [CAIRN]], 0);
+  const before = replica.thingChanges;
+  replica.apply([P.THINGS, 0, 0, []], 0);
+  assert.deepEqual(replica.things.get('0:0'), []);
+  assert.equal(replica.things.get('1:0').length, 1);
+  assert.ok(replica.thingChanges > before);
+});
+
+test('unknown kinds of things, and items that later versions append, do no harm', () => {
+  const replica = holding(0, 0, 0, 0);
+  replica.apply([P.THINGS, 0, 0, [[99, 'x', 1, 0, 0, 'what'], [...GEM, 'more'],
+    [...CAIRN, 'more']]], 0);
+  assert.deepEqual(replica.things.get('0:0').map(({ id }) => id), ['0:0:1', '1:0']);
+});
+
+test('the things of squares that are not held are not taken, or forgotten', () => {
+  const replica = holding(0, 0, 1, 0);
+  replica.apply([P.THINGS, 5, 0, [GEM]], 0);
+  replica.apply([P.THINGS, 0, 0, [GEM]], 0);
+  replica.apply([P.THINGS, 1, 0, [CAIRN]], 0);
+  const before = replica.thingChanges;
+  replica.apply([P.HELD, 1, 0, 2, 0], 0);
+  assert.deepEqual([...replica.things.keys()], ['1:0']);
+  assert.ok(replica.thingChanges > before);
+});
+
+test('a resync and a new connection forget all things', () => {
+  const replica = holding(0, 0, 0, 0);
+  replica.apply([P.THINGS, 0, 0, [GEM]], 0);
+  const before = replica.thingChanges;
+  replica.apply([P.RESYNC], 0);
+  assert.equal(replica.things.size, 0);
+  assert.ok(replica.thingChanges > before);
+});

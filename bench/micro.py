@@ -1,12 +1,13 @@
 """Measures the CPU time of one move, one flush and one snapshot, without sockets.
 
-One process has a node, real sessions and the in-process broker. This measures the code and never
-the kernel; bench/whole.py measures the whole server.
+One process has a node, real sessions, the in-process broker, and a store in a file. This measures
+the code and never sockets; bench/whole.py measures the whole server.
 """
 
 import gc
 import random
 import statistics
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -25,9 +26,13 @@ from server.limits import Limits
 from server.loop import Loop
 from server.messages import protocol
 from server.node import Node
+from server.things.garden import QUEUE
 from server.websocket.frames import BINARY
+from stores import Item, open_store
+from stores.base import NEVER
 from world.grid import Grid
 from world.terrain import Terrain
+from world.things import GEM, GemThing
 
 #: Players, and the squares over which they are spread. Each player holds some nine squares.
 PLAYERS, SQUARES = 2000, 100
@@ -36,6 +41,9 @@ PLAYERS, SQUARES = 2000, 100
 TURN = 4
 
 REPEATS = 5
+
+#: Gems that are taken in each repeat.
+TAKES = 200
 
 #: The payload that is sealed: it is as long as a batch of two or three events.
 PAYLOAD = bytes(200)
@@ -69,16 +77,17 @@ class NoSocket:
 
 
 class Bench:
-    """A node with so many players."""
+    """A node with so many players, whose store is a file in a folder."""
 
-    def __init__(self, players: int) -> None:
+    def __init__(self, players: int, folder: str) -> None:
         self.stats: Counter[str] = Counter()
         self.loop = Loop(self.stats)
         self.broker = open_broker("memory://bench")
         self.node = Node(
             grid=Grid(), terrain=Terrain(2013), broker=self.broker, loop=self.loop,
-            spread=SQUARES,
+            spread=SQUARES, store=open_store(f"sqlite:///{folder}/store.db", "bench"),
         )  # fmt: skip
+        self.node.garden.start()
         self.listener = gevent.spawn(self.node.listen)
         tokens, limits = Tokens(None), Limits(self.stats, per_address=0)
         admission = Admission(self.node, tokens, limits, capacity=10_000)
@@ -137,6 +146,43 @@ class Bench:
             connection.on_message(BINARY, payload)
         return (time.process_time() - before) / count * 1e6
 
+    def takes(self, count: int) -> float:
+        """Return us of CPU for each gem that a player takes, in the store's thread too."""
+        node, store, span = self.node, self.node.keeper.store, self.node.grid.span
+        assert store is not None
+        queue = f"{QUEUE} {node.channels.ground}"
+        messages, items = [], []
+        for turn in range(count):
+            connection, session = self.players[turn % len(self.players)]
+            resident = session.resident
+            assert resident is not None
+            node.movement.stop(resident)
+            self.number += 1
+            square, (x, y) = resident.square, resident.track.at(self.loop.now())
+            # It is in no cell, so that it does not grow again.
+            id, version = f"bench {self.number}", 1
+            corner = square[0] * span, square[1] * span
+            thing = GemThing(GEM, id, version, x - corner[0], y - corner[1])
+            node.replicas.squares[square].things.change([thing], [], self.loop.now())
+            body = msgpack.packb((version, x, y))
+            items.append(Item(id, NEVER, f"{square[0]}:{square[1]}", body))
+            messages.append((connection, msgpack.packb((protocol.TAKE, *square, id))))
+        store.put(queue, items)
+        for _, session in self.players:
+            session._rates.buckets.clear()
+            session._owner = "0" * 32
+        gevent.sleep(0.2)
+        taken, before = self.stats["gems_taken"], time.process_time()
+        for start in range(0, count, TURN):
+            for connection, message in messages[start : start + TURN]:
+                connection.on_message(BINARY, message)
+            # A loop without pauses would use the CPU time for itself.
+            while node.keeper.waiting:
+                gevent.sleep(0.001)
+        spent = time.process_time() - before
+        assert self.stats["gems_taken"] - taken == count
+        return spent / count * 1e6
+
     def flushes(self, count: int) -> float:
         """Return us of CPU for each write of a flush with two batches of each square."""
         hub, written = self.node.hub, 0
@@ -190,8 +236,13 @@ def measure(players: int = PLAYERS, repeats: int = REPEATS) -> dict[str, float]:
 
     Raises Interrupted.
     """
+    with tempfile.TemporaryDirectory() as folder:
+        return _measure(players, repeats, folder)
+
+
+def _measure(players: int, repeats: int, folder: str) -> dict[str, float]:
     random.seed(1)
-    bench = Bench(players)
+    bench = Bench(players, folder)
     gc.collect()
     gc.freeze()
     found: dict[str, list[float]] = {}
@@ -201,6 +252,7 @@ def measure(players: int = PLAYERS, repeats: int = REPEATS) -> dict[str, float]:
             ("a walk", bench.moves(players, "walk")),
             ("a click", bench.moves(players, "go")),
             ("a ping", bench.pings(players)),
+            ("a gem that is taken", bench.takes(TAKES)),
             ("a write of a flush, without the kernel", bench.flushes(5)),
             ("a player in a snapshot", bench.snapshots(200)),
             ("a message's seal, made and checked", seals(20_000)),

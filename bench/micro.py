@@ -98,7 +98,8 @@ class Bench:
             self.players.append((connection, session))
             self.say(connection, protocol.HELLO, 1, f"p{number}", 24, 24, None, None)
         self.number = 0
-        gevent.sleep(0.5)
+        # In this time gems grow around the players, which a busy world has done long ago.
+        gevent.sleep(1.5)
 
     def say(self, connection: Any, *message: Any) -> None:
         """Let the player on this connection send a message."""

@@ -11,6 +11,8 @@ import { UNIT } from './track.js';
 /** @typedef {import('./state.js').State} State */
 /** @typedef {import('./view/view.js').View} View */
 
+// Tiles from the foot of a cairn to the tip of its card.
+const CARD_ABOVE = 1.1, CARD_BELOW = 0.3;
 const HOME_WALKS = 40;                    // tiles: nearer than this one walks home, from
                                           // farther away one is put there at once
 // What no chat text may contain. Joiners are kept: scripts and emoji need them.
@@ -33,11 +35,13 @@ export class Controls {
     session.onStoreAway = () => this.gatherer.pause(performance.now());
   }
 
-  /** Ask for the gems that the player walks over; called in each frame. */
-  gather() {
+  /** Ask for the gems that the player walks over, and show the cairn that it reads; called in each
+   * frame. */
+  frame() {
     if (!this.net.playing) return;
     this.gatherer.gather(this.state, ({ square: [col, row], id }) =>
       this.net.send(P.TAKE, col, row, id));
+    this.#showCairn();
   }
 
   // Called by Input, for keys and clicks.
@@ -45,6 +49,7 @@ export class Controls {
   heading(dx, dy) {
     if (!this.net.playing) return;
     this.hud.hint(null);
+    this.state.cairnMeant = null;
     this.#walk(dx === 0 && dy === 0 ? null : { heading: [dx, dy] }, P.WALK, dx, dy);
   }
 
@@ -54,6 +59,8 @@ export class Controls {
     hud.focusWorld();
     const id = view.walkerAt(cssX, cssY);
     if (id !== null && id !== state.ownId) return this.#showMenu(id, cssX, cssY);
+    state.cairnMeant = view.cairnAt(cssX, cssY);
+    if (state.cairnMeant !== null) return;
     hud.hint(null);
     const { x, y } = view.tileAt(state, cssX, cssY);
     this.#goTo(x, y);
@@ -67,7 +74,8 @@ export class Controls {
     else if (code === 'KeyH') this.goHome();
     else if (code === 'KeyI') this.invite();
     else if (code === 'KeyB') this.hud.toggleBoard();
-    else if (code === 'Escape') return this.hud.closeBoard();
+    else if (code === 'KeyC') this.hud.openCairn();
+    else if (code === 'Escape') return this.hud.closeBoard() || this.closeCairn();
     else if (code === 'KeyM') this.#showMenuOfNearest();
     else return false;
     return true;
@@ -79,10 +87,38 @@ export class Controls {
 
   // Called by Hud, for the panels.
 
-  /** Say something. Invisible characters, which may come with pasted text, are left out. */
+  /** Say something. */
   say(text) {
-    const sayable = text.replace(UNSAYABLE, '').trim();
-    if (sayable !== '') this.net.act(P.SAY, sayable);
+    this.#tell(P.SAY, text);
+  }
+
+  /** Leave a cairn with a line. */
+  build(text) {
+    this.#tell(P.BUILD, text);
+  }
+
+  /** Add a stone to the cairn that is read. */
+  stone() {
+    const { cairn } = this.state;
+    this.hud.focusWorld();
+    if (cairn !== null) this.net.act(P.STONE, ...cairn.thing.square, cairn.thing.id);
+  }
+
+  /** Show no more of whoever built the cairn that is read. */
+  hide() {
+    const { cairn } = this.state;
+    this.hud.focusWorld();
+    if (cairn === null || cairn.thing.player === null) return;
+    this.mute(cairn.thing.player, true);
+    this.hud.toast(`You see no more of what ${cairn.thing.name} leaves or says.`);
+  }
+
+  /** Close the card of the cairn that is read; return whether there was one. */
+  closeCairn() {
+    const { state } = this, was = state.cairn;
+    state.cairnMeant = null;
+    if (was !== null) state.cairnClosed = was;
+    return was !== null;
   }
 
   goHome() {
@@ -127,6 +163,23 @@ export class Controls {
   mute(id, muted) {
     if (muted) this.state.muted.add(id);
     else this.state.muted.delete(id);
+  }
+
+  /** Send a text. Invisible characters, which may come with pasted text, are left out. */
+  #tell(kind, text) {
+    const sayable = text.replace(UNSAYABLE, '').trim();
+    if (sayable !== '') this.net.act(kind, sayable);
+  }
+
+  #showCairn() {
+    const { state } = this, { cairn } = state;
+    if (cairn === null) return this.hud.hideCairn();
+    const others = cairn.thing.player !== state.ownId;
+    // The card must not cover the own player.
+    const below = state.here.y < cairn.y;
+    const tip = this.view.pointOf(state, cairn.x, cairn.y + (below ? CARD_BELOW : -CARD_ABOVE));
+    this.hud.showCairn(cairn.thing, { stone: others && state.cairnNear, hide: others },
+      { ...tip, below });
   }
 
   /** A gem is the own player's.

@@ -1,7 +1,7 @@
-// What lies in the world, as it is drawn: things appear and fade, and the own player picks up the
-// gems that it comes close to. It never touches the page and sends nothing.
+// What lies in the world, as it is drawn: things appear and fade, the own player picks up the gems that
+// it comes close to, and reads the cairns. It never touches the page and sends nothing.
 
-import { THING_GEM } from './protocol.js';
+import { THING_CAIRN, THING_GEM } from './protocol.js';
 import { UNIT } from './track.js';
 
 /** @typedef {import('./replica.js').Thing} Thing */
@@ -13,6 +13,8 @@ const GONE_SHOWN = 700;                   // ms for which a thing that is gone i
 const REACH = 0.7;                        // tiles: closer gems are picked up
 const ASK_EVERY = 1000;                   // ms before the same gem is asked for again
 const ASKS = 4;                           // gems that are asked for within that time, at the most
+const READ_WITHIN = 2.5;                  // tiles: from there the line of a cairn is read
+const READ_OUT = 3;                       // tiles: farther away than this it is not read any more
 const PAUSE = 10000;                      // ms without asking, after an error of the store
 
 /** A gem that was picked up lies elsewhere as a gem of its own. A cairn stays the same.
@@ -41,6 +43,30 @@ export function advanceLying(state) {
   }
 }
 
+/** Find out which cairn is read: the one that was clicked, or else the nearest one.
+ * @param {State} state */
+export function readCairns(state) {
+  const { lying, here, cairn } = state;
+  const isThere = (each) => each !== null && each.goneAt === null && each.alpha > 0;
+  const away = (each) => Math.hypot(each.x - here.x, each.y - here.y);
+  if (!isThere(state.cairnMeant)) state.cairnMeant = null;
+  if (state.cairnClosed !== null && away(state.cairnClosed) > READ_OUT) state.cairnClosed = null;
+  let best = state.cairnMeant, least = READ_WITHIN;
+  if (best === null) {
+    for (const each of lying.values()) {
+      if (each.thing.kind !== THING_CAIRN || !isThere(each) || each === state.cairnClosed) continue;
+      if (away(each) <= least) {
+        least = away(each);
+        best = each;
+      }
+    }
+    const stays = cairn !== null && isThere(cairn) && cairn !== state.cairnClosed;
+    if (best === null && stays && away(cairn) <= READ_OUT) best = cairn;
+  }
+  state.cairn = best;
+  state.cairnNear = best !== null && away(best) <= READ_WITHIN;
+}
+
 /** Compare what is drawn with what is known.
  * @param {State} state */
 function compare({ replica, lying, now }) {
@@ -48,11 +74,10 @@ function compare({ replica, lying, now }) {
   for (const things of replica.things.values()) {
     for (const thing of things) {
       const key = keyOf(thing), each = lying.get(key);
+      const told = { thing, x: thing.x / UNIT, y: thing.y / UNIT, goneAt: null, taken: false };
       known.add(key);
-      if (each === undefined) {
-        lying.set(key, { thing, x: thing.x / UNIT, y: thing.y / UNIT, alpha: 0, goneAt: null,
-          taken: false, own: false });
-      } else Object.assign(each, { thing, goneAt: null, taken: false });
+      if (each === undefined) lying.set(key, { ...told, alpha: 0, own: false });
+      else Object.assign(each, told);
     }
   }
   for (const [key, each] of lying) {

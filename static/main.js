@@ -29,9 +29,13 @@ const hud = new Hud(document.getElementById('hud'), {
   invite: () => controls.invite(),
   sound: () => controls.toggleSound(),
   scores: () => controls.scores(),
+  build: (text) => controls.build(text),
+  stone: () => controls.stone(),
+  hide: () => controls.hide(),
+  closeCairn: () => controls.closeCairn(),
   mute: (id, muted) => controls.mute(id, muted),
   stick: (dx, dy) => input.stick(dx, dy),
-  chatOpens: () => input.rest(),
+  typing: () => input.rest(),
 });
 const session = new Session(state, hud, () => input.repeat());
 const controls = new Controls(state, session, hud, view, new Sound());
@@ -58,7 +62,7 @@ function frame() {
   state.still = stillness.matches;
   state.panels = hud.panels;
   advanceScene(state, performance.now());
-  controls.gather();
+  controls.frame();
   if (!state.walk.arrived) session.net.stir();
   view.render(state);
 }

@@ -1,7 +1,7 @@
 // The scene: computes for each frame, from what is known, where the walkers and the camera are, and
 // the arrows to players out of sight. It never touches the page.
 
-import { advanceLying } from './lying.js';
+import { advanceLying, readCairns } from './lying.js';
 import { tellApart } from './names.js';
 import { drawnAt } from './track.js';
 
@@ -25,6 +25,7 @@ const PLAZA = { x: 0.5, y: 0.5 };         // tiles
 export function clearScene(state) {
   state.drawn.clear();
   state.lying.clear();
+  state.cairn = state.cairnMeant = state.cairnClosed = null;
   state.lyingOf = -1;
   state.namesOf = -1;
 }
@@ -66,6 +67,7 @@ export function advanceScene(state, at) {
   for (const player of replica.players.values()) moveWalker(state, player, now);
   fadeWalkers(state);
   advanceLying(state);
+  readCairns(state);
   moveCamera(state);
   const { goal } = state;
   if (goal !== null && (walk.arrived || at - goal.at > GOAL_SHOWN)) state.goal = null;

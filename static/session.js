@@ -16,7 +16,7 @@ const VIEWPORT_AFTER = 250;               // ms without a resize before the serv
 const NAME_KEY = 'flatlands.name', SECRET_KEY = 'flatlands.key';
 const SECRET = /^[0-9a-f]{32}$/, SECRET_BYTES = 16;
 // Errors that the player is told of. That a gem is gone or too far away the player sees.
-const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store']);
+const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'cairn']);
 const INVITATION_LIMIT = 512;             // characters
 const TRACK_NEWS = 250;                   // ms: the age of older tracks does not tell how late
                                           // an event came

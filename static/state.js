@@ -99,6 +99,10 @@ export class State {
     this.gridShown = false;
     /** @type {Set<number>} Ids of the players that the own player muted. */
     this.muted = new Set();
+    /** @type {Lying | null} The cairn that was clicked last, as long as it is meant. */
+    this.cairnMeant = null;
+    /** @type {Lying | null} The cairn whose line was closed, as long as the player is near it. */
+    this.cairnClosed = null;
     /** @type {Place & { at: number } | null} The goal of the last
      * click, and its performance time, ms. */
     this.goal = null;
@@ -115,6 +119,10 @@ export class State {
     /** @type {Map<string, Lying>} All things that are drawn, also those that fade out; made by
      * lying.js. */
     this.lying = new Map();
+    /** @type {Lying | null} The cairn whose line is shown. */
+    this.cairn = null;
+    /** True if the own player is close enough to that cairn to add a stone. */
+    this.cairnNear = false;
     /** @type {Map<number, string>} Names as shown, by player id. */
     this.names = new Map();
     /** @type {Arrow[]} */

@@ -9,7 +9,7 @@ const COUNTS_FROM = 90;                   // letters from which the rest is coun
 const FADES_AFTER = 14000;                // ms
 
 export class Chat {
-  /** `on` has { say(text), chatOpens() }; `giveFocusBack` gives the focus to the world. */
+  /** `on` has { say(text), typing() }; `giveFocusBack` gives the focus to the world. */
   constructor(on, giveFocusBack) {
     this.on = on;
     this.isOpen = false;
@@ -55,7 +55,7 @@ export class Chat {
     if (open === this.isOpen) return;
     this.isOpen = open;
     this.#count();
-    if (open) this.on.chatOpens();
+    if (open) this.on.typing();
   }
 
   #count() {

@@ -2,6 +2,7 @@
 // callbacks.
 
 import { Board } from './board.js';
+import { CairnCard, CairnDialog } from './cairns.js';
 import { Chat } from './chat.js';
 import { element, show } from './element.js';
 import { Menu } from './menu.js';
@@ -17,7 +18,8 @@ const ROOM = 6;                           // css px kept free around a panel
 
 export class Hud {
   /** `root` holds canvas#minimap; the panels are put around it. `on` has { start(name), say(text),
-   * home(), grid(), invite(), sound(), scores(), mute(id, muted), stick(dx, dy), chatOpens() }. */
+   * home(), grid(), invite(), sound(), scores(), build(text), stone(), hide(), closeCairn(),
+   * mute(id, muted), stick(dx, dy), typing() }. */
   constructor(root, on) {
     const focusWorld = () => this.focusWorld();
     this.root = root;
@@ -30,24 +32,30 @@ export class Hud {
     this.stick = new Stick(on.stick);
     this.notes = new Notes();
     this.menu = new Menu(on.mute, focusWorld);
-    this.board = new Board(on.scores, focusWorld);
+    this.typing = on.typing;
+    this.board = new Board(() => {
+      this.hint(null);                    // it would cover the board
+      on.scores();
+    }, focusWorld);
+    this.cairnCard = new CairnCard(on, focusWorld);
+    this.cairnDialog = new CairnDialog(on.build);
     // After a click on a button the keys must control the walk again, and not press the button.
     const then = (act) => () => {
       act();
       focusWorld();
     };
     this.tools = new Tools({ grid: then(on.grid), home: then(on.home), invite: then(on.invite),
-      sound: then(on.sound), board: () => this.board.toggle(), chat: () => this.openChat(),
+      cairn: () => this.openCairn(), sound: then(on.sound), board: () => this.board.toggle(), chat: () => this.openChat(),
       help: () => this.#showDialog(this.tools.help) });
     this.map = element('section', { class: 'map panel', 'aria-label': 'Map' });
     const minimap = root.querySelector('#minimap');
     if (minimap !== null) this.map.append(minimap);
     this.playing = element('div', { class: 'playing', hidden: true },
       this.readingsPanel.root, this.map, this.tools.root, this.board.counter, this.board.root,
-      this.board.told, this.tools.legend, this.tools.keys, this.chat.root, this.stick.root,
+      this.board.told, this.cairnCard.root, this.cairnCard.told, this.tools.legend, this.tools.keys, this.chat.root, this.stick.root,
       this.menu.root);
     root.append(this.playing, this.titleScreen.root, this.notes.hintNote, this.notes.toastNote,
-      this.notes.banner, this.tools.help, this.tools.link.root);
+      this.notes.banner, this.tools.help, this.tools.link.root, this.cairnDialog.root);
     addEventListener('resize', () => this.#measure());
     this.#keepAboveKeyboard();
   }
@@ -131,6 +139,24 @@ export class Hud {
     this.notes.hint(text);
   }
 
+  /** Ask for the line of a new cairn. */
+  openCairn() {
+    if (this.board.counter.hidden) return;
+    this.typing();
+    this.#showDialog(this.cairnDialog.root);
+  }
+
+  /** Show a cairn's line: see CairnCard.
+   * @param {import('./cairns.js').Line} line @param {{ stone: boolean, hide: boolean }} may
+   * @param {{ x: number, y: number, below: boolean }} place */
+  showCairn(line, may, place) {
+    this.cairnCard.show(line, may, place);
+  }
+
+  hideCairn() {
+    this.cairnCard.close();
+  }
+
   /** Show the own score and the best; see Board.
    * @param {import('./board.js').Score} score @param {[string, number, boolean][]} top */
   showBoard(score, top) {
@@ -168,7 +194,7 @@ export class Hud {
     this.panels = [];
     for (const { root } of [this.readingsPanel, { root: this.map }, this.tools,
       { root: this.tools.keys }, { root: this.tools.legend }, this.chat, this.stick, this.board,
-      { root: this.board.counter }]) {
+      { root: this.board.counter }, this.cairnCard]) {
       const { left, top, right, bottom } = root.getBoundingClientRect();
       if (right > left) {
         this.panels.push({ left: left - ROOM, top: top - ROOM, right: right + ROOM,

@@ -6,27 +6,30 @@ const KEYS = [['Arrows or W A S D', 'walk'], ['Click or tap', 'walk there'], ['E
   ['G', 'grid: squares, channels, margins'], ['H', 'home to the plaza'],
   ['I', 'copy an invite link'],
   ['B', 'board: who found the most gems'],
+  ['C', 'leave a cairn: a heap of stones with one line'],
   ['M', 'menu of the nearest walker'], ['Escape', 'close what is open']];
 const LEGEND = [['held', 'held square: you receive its channel'], ['flash', 'a message has just arrived'],
   ['dropped', 'square that was just let go'], ['viewport', 'your screen'],
   ['lead', 'lead margin: held before you see it'], ['drop', 'drop margin: let go outside of it']];
 
 export class Tools {
-  /** `on` has { grid(), home(), invite(), chat(), board(), sound(), help() }. */
+  /** `on` has { grid(), home(), invite(), chat(), cairn(), board(), sound(),
+   * help() }. */
   constructor(on) {
     this.help = helpDialog();
     this.link = new LinkDialog();
     this.grid = button('grid', 'Grid', 'Show squares and channels (G)', on.grid);
     this.grid.setAttribute('aria-pressed', 'false');
     this.board = button('board', 'Board', 'Board of gems (B)', on.board);
+    this.cairn = button('cairn', 'Leave a cairn', 'Leave a cairn here (C)', on.cairn);
     this.sound = button('sound', 'Mute sounds', 'Mute sounds', on.sound);
-    for (const each of [this.board, this.sound]) show(false, each);
+    for (const each of [this.cairn, this.board, this.sound]) show(false, each);
     this.root = element('nav', { class: 'tools panel', 'aria-label': 'Actions' },
       this.grid,
       button('home', 'Home', 'Home to the plaza (H)', on.home),
       button('invite', 'Invite', 'Copy an invite link (I)', on.invite),
       button('chat', 'Chat', 'Say something (Enter)', on.chat),
-      this.board, this.sound,
+      this.cairn, this.board, this.sound,
       button('help', 'Help', 'Help', on.help));
     const key = (name) => element('kbd', {}, name);
     this.keys = element('aside', { class: 'keys panel', 'aria-label': 'Keys' },
@@ -38,7 +41,7 @@ export class Tools {
 
   /** Show the buttons that are about what lasts. */
   showLasting() {
-    for (const each of [this.board, this.sound]) show(true, each);
+    for (const each of [this.cairn, this.board, this.sound]) show(true, each);
     this.root.classList.add('many');
   }
 

@@ -2,12 +2,13 @@
 // that is behind a thing is covered by it. What stands in front of a thing covers it too, and it shows
 // through faintly.
 
-import { THING_GEM } from '../protocol.js';
+import { THING_CAIRN, THING_GEM } from '../protocol.js';
 import { XRAY } from './body.js';
+import { CAIRN_TOP, Cairns } from './cairns.js';
 import { GEM_TOP, Gems } from './gems.js';
 
 const MARGIN = 1;                         // tiles beyond the screen in which things are drawn
-const HALF_GEM = 0.4;                     // tiles
+const HALF_GEM = 0.4, HALF_CAIRN = 0.7;   // tiles
 
 /** @typedef {{ lying: import('../state.js').Lying, px: number, py: number }} Placed  A thing, and where
  * it touches the ground, in device px. */
@@ -21,11 +22,13 @@ export class LyingThings {
     this.next = 0;                        // index of the first that is not drawn yet in this frame
     this.tile = tile;
     this.gems = new Gems(tile);
+    this.cairns = new Cairns(tile);
   }
 
   resize(tile) {
     this.tile = tile;
     this.gems = new Gems(tile);
+    this.cairns = new Cairns(tile);
   }
 
   /** Find out for this frame what is in view and where on the screen, and sort it by y. */
@@ -55,24 +58,49 @@ export class LyingThings {
   /** Draw the next things, up to those at y = `feet`, in device px. `ground` draws again what stands in
    * front of them. */
   drawUpTo(feet, ctx, state, screen, ground) {
-    const { order, tile } = this;
+    const { order } = this;
     for (; this.next < this.count && order[this.next].py <= feet; this.next++) {
-      const { lying, px, py } = order[this.next], { thing, alpha } = lying;
-      if (thing.kind !== THING_GEM) continue;
-      const half = Math.ceil(HALF_GEM * tile);
-      if (alpha > 0) {
-        ctx.globalAlpha = alpha;
-        this.gems.draw(ctx, state, thing.id, px, py);
-        if (ground.cover(ctx, screen, px - half, py - Math.ceil(GEM_TOP * tile), px + half,
-          py + Math.ceil(0.16 * tile), py)) {
-          ctx.globalAlpha = alpha * XRAY;
-          this.gems.draw(ctx, state, thing.id, px, py);
-        }
-        ctx.globalAlpha = 1;
-      }
-      if (lying.taken && !state.still) {
-        this.gems.drawBurst(ctx, thing.id, px, py, state.now - (lying.goneAt ?? state.now));
+      const { lying, px, py } = order[this.next];
+      if (lying.alpha > 0) this.#draw(lying, px, py, ctx, state, screen, ground);
+      if (lying.taken && !state.still && lying.thing.kind === THING_GEM) {
+        this.gems.drawBurst(ctx, lying.thing.id, px, py, state.now - (lying.goneAt ?? state.now));
       }
     }
+  }
+
+  #draw({ thing, alpha }, px, py, ctx, state, screen, ground) {
+    const { tile } = this, isGem = thing.kind === THING_GEM;
+    const half = Math.ceil((isGem ? HALF_GEM : HALF_CAIRN) * tile);
+    const top = py - Math.ceil((isGem ? GEM_TOP : CAIRN_TOP) * tile);
+    ctx.globalAlpha = alpha;
+    this.#drawPicture(thing, px, py, ctx, state);
+    if (ground.cover(ctx, screen, px - half, top, px + half, py + Math.ceil(0.2 * tile), py)) {
+      ctx.globalAlpha = alpha * XRAY;
+      this.#drawPicture(thing, px, py, ctx, state);
+    }
+    ctx.globalAlpha = 1;
+  }
+
+  #drawPicture(thing, px, py, ctx, state) {
+    if (thing.kind === THING_GEM) this.gems.draw(ctx, state, thing.id, px, py);
+    else this.cairns.draw(ctx, thing, px, py);
+  }
+
+  /** Return the cairn nearest to a device px and at most `reach` px away, or null.
+   * @returns {import('../state.js').Lying | null} */
+  cairnAt(px, py, reach) {
+    let best = null, least = Infinity;
+    for (let i = 0; i < this.count; i++) {
+      const { lying, px: x, py: y } = this.order[i];
+      if (lying.thing.kind !== THING_CAIRN || lying.alpha === 0) continue;
+      const dx = Math.max(0, Math.abs(px - x) - 0.4 * this.tile);
+      const dy = Math.max(0, Math.abs(py - y + 0.4 * this.tile) - 0.4 * this.tile);
+      const away = Math.hypot(dx, dy);
+      if (away <= reach && away < least) {
+        least = away;
+        best = lying;
+      }
+    }
+    return best;
   }
 }

@@ -4,7 +4,7 @@ import { faceOf } from '../faces.js';
 import { THING_GEM } from '../protocol.js';
 import { CHUNK } from '../terrain.js';
 import { gemOf } from './gems.js';
-import { GEMS, MAP_COLOURS } from './palette.js';
+import { CAIRN_TONES, GEMS, MAP_COLOURS } from './palette.js';
 import { canvasOf, contextOf } from './sprite.js';
 
 const SHOWN = 160;                        // tiles that the map shows, each way
@@ -163,10 +163,10 @@ export class Minimap {
     ctx.restore();
   }
 
-  /** Draw a gem as a small diamond. */
+  /** Draw a gem as a small diamond, and a cairn as a dot of stone. */
   #drawThing({ kind, id }, px, py) {
     const { ctx, dpr } = this;
-    if (kind !== THING_GEM) return;
+    if (kind !== THING_GEM) return this.#dot(px, py, 1.7 * dpr, CAIRN_TONES[0].light);
     for (const { reach, style } of [{ reach: 3.6, style: 'rgba(20, 26, 36, 0.75)' },
       { reach: 2.4, style: GEMS[gemOf(id)].light }]) {
       ctx.fillStyle = style;

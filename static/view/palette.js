@@ -10,6 +10,9 @@ export const WOOD_TONES = { floor: '#79ad5c', under: '#6c9f54', leaf: '#5f914b' 
 export const PATH_TONES = { edge: '#b3976c', earth: '#cdb48a', worn: '#d9c39c', pebble: '#b59b72' };
 export const ROCK_TONES = { top: '#9a9a94', light: '#adada6', rim: '#c3c3bb', face: '#74746f',
   faceDark: '#5f5f5c', crack: '#84847e', moss: '#8a9c74' };
+export const CAIRN_TONES = [{ light: '#dad8d0', top: '#b4b2aa', face: '#85837c' },
+  { light: '#d5cec0', top: '#ada495', face: '#7f776b' },
+  { light: '#d3d9dc', top: '#a6adb2', face: '#778087' }];
 export const PLANK_TONES = { deck: '#b98a58', planks: ['#b98a58', '#c99b68', '#c19260'],
   dark: '#8a6239', rail: '#a27445', railTop: '#d9b07c' };
 export const STONE_TONES = { joint: '#b5a285', stones: ['#d8c8ab', '#e0d2b8', '#cfbd9d', '#dbc6a2'],

@@ -174,6 +174,11 @@ export class View {
     return { canvas, side: canvas.width / this.dpr };
   }
 
+  /** Return the cairn under a css px, or null. */
+  cairnAt(cssX, cssY) {
+    return this.lying.cairnAt(cssX * this.dpr, cssY * this.dpr, TOUCH_REACH * this.dpr);
+  }
+
   /** Return the id of the walker under a css px, or null. */
   walkerAt(cssX, cssY) {
     return this.walkers.at(cssX * this.dpr, cssY * this.dpr, TOUCH_REACH * this.dpr);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { advanceLying, Gatherer, pickUp } from '../../static/lying.js';
+import { advanceLying, Gatherer, pickUp, readCairns } from '../../static/lying.js';
 import * as P from '../../static/protocol.js';
 import { State } from '../../static/state.js';
 
@@ -131,4 +131,56 @@ test('a gem that was found is neither drawn nor asked for again, though it is kn
   tell(state, [], 1300);
   frame(state, 2100);
   assert.equal(state.lying.size, 0);
+});
+
+/** What is read from a place: the text of the cairn, and whether a stone could be added. */
+function readFrom(state, x, y) {
+  state.here = { x, y };
+  readCairns(state);
+  return [state.cairn?.thing.text ?? null, state.cairnNear];
+}
+
+const cairnAt = (id, x, text, player = 7) =>
+  [P.THING_CAIRN, id, 1, x * 1024, 4096, player, 'Ada', text, 1];
+
+test('the nearest cairn is read within two tiles and a half, and until three away', () => {
+  const state = lyingThere(cairnAt('a', 3, 'left'), cairnAt('b', 8, 'right'));
+  assert.deepEqual(readFrom(state, 0.4, 4), [null, false]);
+  assert.deepEqual(readFrom(state, 0.5, 4), ['left', true]);
+  assert.deepEqual(readFrom(state, 0.1, 4), ['left', false]);
+  assert.deepEqual(readFrom(state, 5.6, 4), ['right', true]);
+  assert.deepEqual(readFrom(state, 11.1, 4), [null, false]);
+});
+
+test('a cairn that was clicked is read from anywhere, but no stone can be added to it', () => {
+  const state = lyingThere(cairnAt('a', 3, 'left'), cairnAt('b', 8, 'right'));
+  state.cairnMeant = state.lying.get('1 b');
+  assert.deepEqual(readFrom(state, 2, 4), ['right', false]);
+  tell(state, [cairnAt('a', 3, 'left')], 1000);
+  assert.deepEqual(readFrom(state, 2, 4), ['left', true]);
+  assert.equal(state.cairnMeant, null);
+});
+
+test('a cairn whose line was closed is read again only when one comes back', () => {
+  const state = lyingThere(cairnAt('a', 3, 'left'));
+  readFrom(state, 2, 4);
+  state.cairnClosed = state.cairn;
+  assert.deepEqual(readFrom(state, 2, 4), [null, false]);
+  assert.deepEqual(readFrom(state, 6.1, 4), [null, false]);
+  assert.deepEqual(readFrom(state, 2, 4), ['left', true]);
+});
+
+test('nobody reads the cairns of players who are muted', () => {
+  const state = lyingThere(cairnAt('a', 3, 'left'));
+  assert.deepEqual(readFrom(state, 2, 4), ['left', true]);
+  state.muted.add(7);
+  frame(state, 1400);
+  assert.deepEqual(readFrom(state, 2, 4), [null, false]);
+});
+
+test('a cairn in the place of one that crumbled is drawn where it stands', () => {
+  const state = lyingThere(cairnAt('a', 3, 'old'));
+  tell(state, [[...cairnAt('a', 9, 'new'), 'more']], 1000);
+  const [each] = state.lying.values();
+  assert.deepEqual([each.x, each.thing.text], [9, 'new']);
 });

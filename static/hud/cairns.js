@@ -1,0 +1,112 @@
+// The card that shows the line of a cairn, and the dialog in which a player writes one.
+
+import { faceOf } from '../faces.js';
+import { TEXT_LIMIT } from '../protocol.js';
+import { element, show } from './element.js';
+
+const EDGE = 8;                           // css px between the card and the screen's edge
+const TAIL = 9;                           // css px from the card to the tip of its tail
+const TAIL_EDGE = 22;                     // css px from the card's corner to the tail at least
+
+/** What the card shows of a cairn.
+ * @typedef {object} Line
+ * @property {string} id
+ * @property {number | null} player  the id that its builder had
+ * @property {string} name
+ * @property {string} text
+ * @property {number} stones
+ */
+
+export class CairnCard {
+  /** `on` has { stone(), hide(), closeCairn() }. */
+  constructor(on, giveFocusBack) {
+    this.giveFocusBack = giveFocusBack;
+    this.shown = '';                      // what the card says, to change the page only if need be
+    this.text = element('p', { class: 'line' });
+    this.who = element('p', { class: 'who' });
+    this.stone = element('button', { type: 'button' }, 'Add a stone');
+    this.hide = element('button', { type: 'button', class: 'quiet' }, 'Hide');
+    this.buttons = element('div', { class: 'row-of-buttons' }, this.stone, this.hide);
+    this.root = element('section', { class: 'cairn panel', hidden: true }, this.text, this.who,
+      this.buttons);
+    this.told = element('span', { class: 'unseen', role: 'status' });
+    this.stone.addEventListener('click', on.stone);
+    this.hide.addEventListener('click', on.hide);
+    this.root.addEventListener('keydown', (event) => {
+      if (event.key !== 'Escape') return;
+      event.stopPropagation();
+      on.closeCairn();
+    });
+  }
+
+  /** Show a cairn's line above or below a place, in css px. `may` says which buttons the card has.
+   * @param {Line} line @param {{ stone: boolean, hide: boolean }} may
+   * @param {{ x: number, y: number, below: boolean }} place */
+  show(line, may, place) {
+    const { id, player, name, text, stones } = line;
+    const shown = [id, name, text, stones, may.stone, may.hide].join('\n');
+    if (shown !== this.shown) {
+      this.#write(player, name, text, stones);
+      // Of a stone that was added only the number changes: the line is not read out again.
+      const said = `A cairn. ${name}: ${text}`;
+      if (this.told.textContent !== said) this.told.textContent = said;
+      const focused = this.root.contains(document.activeElement);
+      show(may.stone, this.stone);
+      show(may.hide, this.hide);
+      show(may.stone || may.hide, this.buttons);
+      show(true, this.root);
+      if (focused && !this.root.contains(document.activeElement)) this.giveFocusBack();
+      this.shown = shown;
+    }
+    this.#place(place);
+  }
+
+  close() {
+    if (this.root.hidden) return;
+    const focused = this.root.contains(document.activeElement);
+    show(false, this.root);
+    this.shown = this.told.textContent = '';
+    if (focused) this.giveFocusBack();
+  }
+
+  #write(player, name, text, stones) {
+    this.text.replaceChildren(element('bdi', {}, text));
+    const who = element('b', {}, element('bdi', {}, name));
+    if (player !== null) who.style.color = faceOf(player).ink;
+    this.who.replaceChildren(who, stones === 1 ? ' · 1 stone' : ` · ${stones} stones`);
+    this.root.setAttribute('aria-label', `Cairn of ${name}`);
+  }
+
+  #place({ x, y, below }) {
+    const { offsetWidth: width, offsetHeight: height } = this.root;
+    const wanted = below ? y + TAIL : y - height - TAIL;
+    this.root.classList.toggle('below', below);
+    const left = Math.min(Math.max(x - width / 2, EDGE), innerWidth - width - EDGE);
+    const top = Math.min(Math.max(wanted, EDGE), innerHeight - height - EDGE);
+    const tail = Math.min(Math.max(x - left, TAIL_EDGE), width - TAIL_EDGE);
+    this.root.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
+    this.root.style.setProperty('--tail', Math.round(tail) + 'px');
+  }
+}
+
+export class CairnDialog {
+  /** `onBuild(text)` is called with the line that the player leaves. */
+  constructor(onBuild) {
+    this.field = element('input', { type: 'text', maxlength: TEXT_LIMIT, required: true,
+      autocomplete: 'off', enterkeyhint: 'done', 'aria-label': 'One line' });
+    const cancel = element('button', { type: 'button', class: 'play quiet' }, 'Cancel');
+    const form = element('form', { method: 'dialog' }, this.field,
+      element('div', { class: 'row-of-buttons' },
+        element('button', { type: 'submit', class: 'play' }, 'Leave it here'), cancel));
+    this.root = element('dialog', { class: 'help panel', 'aria-label': 'Leave a cairn' },
+      element('h2', {}, 'Leave a cairn here'),
+      element('p', {}, 'A heap of stones with one line, which everybody reads who comes by. It stands '
+        + 'for seven days, and for as long again whenever somebody adds a stone.'), form);
+    cancel.addEventListener('click', () => this.root.close());
+    form.addEventListener('submit', () => {
+      const text = this.field.value.trim();
+      this.field.value = '';
+      if (text !== '') onBuild(text);
+    });
+  }
+}

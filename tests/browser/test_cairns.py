@@ -1,0 +1,89 @@
+"""Cairns as people leave and read them, on a real server with a store in memory."""
+
+import pytest
+
+from tests.browser.conftest import eventually, wait_for
+from tests.browser.test_gems import TILE
+from tests.browser.test_play import ARRIVED, place, seen, walk
+from tests.processes import serving
+
+#: The cairns that are drawn: [text, stones, x, y].
+CAIRNS = """() => [...flatlands.state.lying.values()]
+  .filter(({ thing, alpha, goneAt }) => thing.kind === 1 && alpha > 0 && goneAt === null)
+  .map(({ thing, x, y }) => [thing.text, thing.stones, x, y])"""
+
+
+@pytest.fixture
+def quarry():
+    """A server of its own, without gems."""
+    with serving("--gems", "0", STORE_URL="memory://") as server:
+        yield server
+
+
+def leave(page, text):
+    """Write a line by the key, and leave it."""
+    wait_for(page, "() => !document.querySelector('.gems').hidden")
+    page.keyboard.press("c")
+    page.get_by_role("dialog", name="Leave a cairn").wait_for()
+    page.keyboard.type(text)
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog", name="Leave a cairn").wait_for(state="hidden")
+
+
+def click_tile(page, x, y):
+    """Click on a place in tiles, once the camera has come after the walker."""
+    near = "Math.hypot(state.camera.x - state.here.x, state.camera.y - state.here.y) < 0.02"
+    wait_for(page, f"() => {{ const {{ state }} = flatlands; return {near}; }}")
+    camera = page.evaluate("flatlands.state.camera")
+    page.mouse.click(640 + (x - camera["x"]) * TILE, 400 + (y - camera["y"]) * TILE)
+
+
+def test_a_line_is_left_read_by_others_grows_and_can_be_hidden(quarry, play):
+    # The page may not copy, and shows a link that leads beside Ada.
+    closed = "Object.defineProperty(navigator, 'clipboard', { value: undefined });"
+    ada = play("Ada", url=quarry.url, script=closed)
+    leave(ada, "no")
+    ada.get_by_text("nothing is left on the plaza").wait_for()
+    walk(ada, "w", 13)
+    leave(ada, "The lake is east <b>of</b> here.")
+    wait_for(ada, f"({CAIRNS})().length === 1")
+    # The keys walk again; the builder may read its own line, but not hide it.
+    own = ada.get_by_role("region", name="Cairn of Ada")
+    own.wait_for()
+    assert "1 stone" in own.inner_text()
+    assert own.get_by_role("button").filter(visible=True).count() == 0
+    walk(ada, "d", 4)
+    own.wait_for(state="hidden")
+    ((_, _, x, y),) = ada.evaluate(CAIRNS)
+    assert abs(y - place(ada)[1]) < 0.1
+
+    ada.keyboard.press("i")
+    ada.get_by_label("Invite link").wait_for()
+    bob = play("Bob", url=ada.get_by_label("Invite link").input_value())
+    ada.keyboard.press("Escape")
+    seen(bob, "Ada")
+    wait_for(bob, f"({CAIRNS})().length === 1")
+    card = bob.get_by_role("region", name="Cairn of Ada")
+    # Whoever is far away reads it by a click, and may add no stone.
+    walk(bob, "s", 3)
+    card.wait_for(state="hidden")
+    click_tile(bob, x, y - 0.2)
+    card.get_by_text("The lake is east <b>of</b> here.").wait_for()
+    assert card.get_by_role("button", name="Add a stone").is_hidden()
+    click_tile(bob, x, y + 1.6)
+    wait_for(bob, ARRIVED)
+    card.get_by_role("button", name="Add a stone").click()
+    card.get_by_text("2 stones").wait_for()
+    wait_for(ada, f"({CAIRNS})()[0][1] === 2")
+    card.get_by_role("button", name="Add a stone").click()
+    bob.locator(".toast.shown").wait_for()
+    bob.keyboard.press("Escape")
+    card.wait_for(state="hidden")
+    walk(bob, "s", 3)
+    walk(bob, "w", 3)
+    card.get_by_role("button", name="Hide").click()
+    card.wait_for(state="hidden")
+    wait_for(bob, f"({CAIRNS})().length === 0")
+    assert bob.evaluate("[...flatlands.state.muted]") == [ada.evaluate("flatlands.state.ownId")]
+    walk(bob, "s", 1)
+    eventually(lambda: len(ada.evaluate(CAIRNS)) == 1, "Ada sees her cairn")

@@ -1,6 +1,7 @@
 // What the player does by keys, clicks, the stick or the panels: it changes the state at once, and is
 // sent to the server. The server's answers are in session.js.
 
+import { isDeer } from './faces.js';
 import { Gatherer, pickUp } from './lying.js';
 import * as P from './protocol.js';
 import { UNIT } from './track.js';
@@ -214,7 +215,7 @@ export class Controls {
 
   #showMenuOfNearest() {
     const { state } = this, { x, y } = state.here;
-    const others = state.walkers.filter((walker) => !walker.own);
+    const others = state.walkers.filter(({ own, id }) => !own && !isDeer(id));
     others.sort((a, b) => Math.hypot(a.x - x, a.y - y) - Math.hypot(b.x - x, b.y - y));
     if (others.length === 0) return this.hud.toast('Nobody is in sight.');
     const at = this.view.pointOf(state, others[0].x, others[0].y);

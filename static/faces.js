@@ -1,4 +1,5 @@
-// The colour and the face of a walker are computed from its id, so that nothing about them is sent.
+// The colour and the face of a walker, and whether it is a deer, are computed from its id, so that nothing
+// about them is sent.
 
 import { hash32 } from './terrain.js';
 
@@ -24,6 +25,14 @@ export const HATS = ['none', 'top', 'cap', 'straw', 'flower', 'woolly'];
 // By a number of 0 .. 15: most walkers wear nothing, so that the others stand out.
 const EARS_BY_ROLL = [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 3, 3, 4];
 const HATS_BY_ROLL = [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 2, 3, 4, 4, 5];
+
+// Computer players have the lowest ids: people the first of them, and deer these.
+const DEER_FROM = 2 ** 15, DEER_TO = 2 ** 16;
+
+/** Say whether the walker `id` is a deer. */
+export function isDeer(id) {
+  return id >= DEER_FROM && id < DEER_TO;
+}
 
 /** Return how the walker `id` looks: colours as CSS text, ears and hat by name. Walkers that look the
  * same have the same `key`. `roll` is a whole number 0 .. 2^32 - 1 made from the id, for what shall

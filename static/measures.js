@@ -1,5 +1,6 @@
 // What the page measures about itself, for the panel of readings.
 
+import { isDeer } from './faces.js';
 import { savedName } from './session.js';
 import { isInView } from './scene.js';
 
@@ -27,7 +28,8 @@ export class Measures {
       position: { x: Math.floor(here.x), y: Math.floor(here.y) },
       square: { col: Math.floor(here.x / side), row: Math.floor(here.y / side) },
       ping: net.playing && !net.quiet ? state.clock.ping : null,
-      walkers: walkers.filter((walker) => !walker.own && isInView(state, walker)).length,
+      walkers: walkers.filter((walker) => !walker.own && !isDeer(walker.id)
+        && isInView(state, walker)).length,
       held: held === null ? 0 : (held.c1 - held.c0 + 1) * (held.r1 - held.r0 + 1),
       messages: (messages - counts[0].messages) / passed,
       bytes: (bytes - counts[0].bytes) / passed,

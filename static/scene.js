@@ -1,6 +1,7 @@
 // The scene: computes for each frame, from what is known, where the walkers and the camera are, and
 // the arrows to players out of sight. It never touches the page.
 
+import { isDeer } from './faces.js';
 import { advanceLying, readCairns } from './lying.js';
 import { tellApart } from './names.js';
 import { drawnAt } from './track.js';
@@ -174,7 +175,8 @@ function overlayOf({ replica, here }, now) {
 function arrowsOf(state) {
   const { here, walkers } = state;
   const hidden = (place) => !isInView(state, place);
-  const others = walkers.filter((walker) => !walker.own && !walker.muted && hidden(walker));
+  const others = walkers.filter((walker) => !walker.own && !walker.muted && !isDeer(walker.id)
+    && hidden(walker));
   others.sort((a, b) => Math.hypot(a.x - here.x, a.y - here.y)
     - Math.hypot(b.x - here.x, b.y - here.y));
   const arrows = others.slice(0, ARROWS).map(({ x, y, name, id }) => ({ x, y, label: name, id }));

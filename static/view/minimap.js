@@ -1,10 +1,10 @@
 // The map in the corner: the ground around the player with one pixel per tile, north up.
 
-import { faceOf } from '../faces.js';
+import { faceOf, isDeer } from '../faces.js';
 import { THING_GEM } from '../protocol.js';
 import { CHUNK } from '../terrain.js';
 import { gemOf } from './gems.js';
-import { CAIRN_TONES, GEMS, MAP_COLOURS } from './palette.js';
+import { CAIRN_TONES, COATS, GEMS, MAP_COLOURS } from './palette.js';
 import { canvasOf, contextOf } from './sprite.js';
 
 const SHOWN = 160;                        // tiles that the map shows, each way
@@ -57,7 +57,8 @@ export class Minimap {
     for (const walker of walkers) {
       const px = toX(walker.x), py = toY(walker.y);
       if (walker.own || px < 0 || py < 0 || px > size || py > size) continue;
-      this.#dot(px, py, 2.4 * this.dpr, faceOf(walker.id).colour);
+      if (isDeer(walker.id)) this.#dot(px, py, 1.7 * this.dpr, COATS[0].light);
+      else this.#dot(px, py, 2.4 * this.dpr, faceOf(walker.id).colour);
     }
     ctx.strokeStyle = 'rgba(20, 26, 36, 0.6)';
     ctx.lineWidth = 3 * this.dpr;

@@ -51,6 +51,7 @@ export class NameTags {
     this.until = performance.now() + BUILD_MS;
     for (const memory of order) {
       const { walker } = memory;
+      if (memory.deer) continue;
       const dx = walker.x - state.camera.x, dy = walker.y - state.camera.y;
       memory.rank = walker.own ? -1 : (dx * dx + dy * dy) * (memory.named ? KEEPS : 1);
       queue.push(memory);

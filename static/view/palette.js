@@ -23,6 +23,10 @@ export const LEAVES = [
   { dark: '#38725a', middle: '#4b8d68', light: '#71ae83' },
 ];
 export const BLOSSOM = { dark: '#c97b93', middle: '#e7a3b5', light: '#f7c9d3' };
+/** The coats of deer. */
+export const COATS = [{ dark: '#7d5637', middle: '#a8754a', light: '#bd8a5c', spot: '#e6c79b' },
+  { dark: '#8a5a30', middle: '#bd7f47', light: '#d2975d', spot: '#f0d3a6' },
+  { dark: '#64503f', middle: '#8a705a', light: '#a08670', spot: '#d3bfa8' }];
 export const TRUNK = '#7a5438', TRUNK_LIGHT = '#93694a';
 
 /** The facets of gems, from the brightest to the darkest. The first three do not occur on any ground. */

@@ -1,8 +1,9 @@
 // Draws the walkers: sorts them by their feet, and puts them together from sprites. Their movements are
 // eased here, and only in the drawing.
 
-import { faceOf } from '../faces.js';
+import { faceOf, isDeer } from '../faces.js';
 import { Bodies, STEPS, XRAY } from './body.js';
+import { Deer, DEER_HALF, DEER_TOP } from './deer.js';
 
 const TURN_MS = 90;                       // ms: the time constant with which eyes turn
 const STRIDE = 1.5;                       // length of a double step in tiles
@@ -18,6 +19,7 @@ const TAU = Math.PI * 2;
  * @typedef {object} Memory
  * @property {import('../state.js').Walker} walker
  * @property {ReturnType<typeof faceOf>} face
+ * @property {boolean} deer      true if it is a deer: it has no name, and nothing can be said to it
  * @property {number} x          position in the last frame, in tiles
  * @property {number} y
  * @property {number} stride     0 .. 1: the part of a double step that is done
@@ -40,8 +42,8 @@ const TAU = Math.PI * 2;
 /** @param {import('../state.js').Walker} walker @returns {Memory} */
 function newMemory(walker) {
   return {
-    walker, face: faceOf(walker.id), x: walker.x, y: walker.y, stride: 0, lookX: walker.dx,
-    lookY: walker.dy, pace: 0, seen: 0, px: 0, py: 0, rank: 0, named: false, nameAlpha: 0,
+    walker, face: faceOf(walker.id), deer: isDeer(walker.id), x: walker.x, y: walker.y, stride: 0,
+    lookX: walker.dx, lookY: walker.dy, pace: 0, seen: 0, px: 0, py: 0, rank: 0, named: false, nameAlpha: 0,
     name: null, nameText: '', nameDpr: 0, nameColour: '', bubble: null,
   };
 }
@@ -56,11 +58,13 @@ export class Walkers {
     this.swept = 0;
     this.tile = tile;
     this.bodies = new Bodies(tile);
+    this.deer = new Deer(tile);
   }
 
   resize(tile) {
     this.tile = tile;
     this.bodies = new Bodies(tile);
+    this.deer = new Deer(tile);
   }
 
   /** Find out for this frame which walkers are in view and where on the screen, and sort them by
@@ -114,21 +118,38 @@ export class Walkers {
    * stand in front of them. */
   draw(ctx, state, screen, ground, lying) {
     for (const memory of this.order) {
-      const { walker, px, py } = memory, { bodies } = this;
-      lying.drawUpTo(py, ctx, state, screen, ground);
-      if (walker.own) drawRing(ctx, state, px, py, this.tile);
-      const body = bodies.body(memory.face, walker.dimmed);
-      const alpha = walker.alpha * (walker.muted ? 0.6 : 1);
-      if (alpha < 1) ctx.globalAlpha = alpha;
-      this.#drawWalker(ctx, state, memory, body, alpha, false);
-      if (ground.cover(ctx, screen, px - body.halfWidth,
-        py - body.height, px + body.halfWidth, py + Math.ceil(0.16 * this.tile), py)) {
-        this.#drawWalker(ctx, state, memory, body, alpha, true);
-      }
-      ctx.globalAlpha = 1;
-      if (walker.dimmed) drawSleep(ctx, state, memory, this.tile);
+      lying.drawUpTo(memory.py, ctx, state, screen, ground);
+      if (memory.deer) this.#drawDeer(ctx, state, memory, screen, ground);
+      else this.#drawPerson(ctx, state, memory, screen, ground);
     }
     lying.drawUpTo(Infinity, ctx, state, screen, ground);
+  }
+
+  #drawPerson(ctx, state, memory, screen, ground) {
+    const { walker, px, py } = memory, { bodies } = this;
+    if (walker.own) drawRing(ctx, state, px, py, this.tile);
+    const body = bodies.body(memory.face, walker.dimmed);
+    const alpha = walker.alpha * (walker.muted ? 0.6 : 1);
+    if (alpha < 1) ctx.globalAlpha = alpha;
+    this.#drawWalker(ctx, state, memory, body, alpha, false);
+    if (ground.cover(ctx, screen, px - body.halfWidth,
+      py - body.height, px + body.halfWidth, py + Math.ceil(0.16 * this.tile), py)) {
+      this.#drawWalker(ctx, state, memory, body, alpha, true);
+    }
+    ctx.globalAlpha = 1;
+    if (walker.dimmed) drawSleep(ctx, state, memory, this.tile);
+  }
+
+  #drawDeer(ctx, state, memory, screen, ground) {
+    const { walker, px, py } = memory, half = Math.ceil(DEER_HALF * this.tile);
+    ctx.globalAlpha = walker.alpha;
+    this.deer.draw(ctx, state, memory);
+    if (ground.cover(ctx, screen, px - half, py - Math.ceil(DEER_TOP * this.tile), px + half,
+      py + Math.ceil(0.16 * this.tile), py)) {
+      ctx.globalAlpha = walker.alpha * XRAY;
+      this.deer.draw(ctx, state, memory);
+    }
+    ctx.globalAlpha = 1;
   }
 
   #drawWalker(ctx, state, memory, body, alpha, asGhost) {
@@ -151,10 +172,11 @@ export class Walkers {
       y - eyes.ay + Math.round(lookY * 0.055 * tile));
   }
 
-  /** Return the id of the walker nearest to a device px and at most `reach` px away, or null. */
+  /** Return the id of the walker, not a deer, nearest to a device px and at most `reach` px away, or null. */
   at(px, py, reach) {
     let best = null, least = Infinity;
-    for (const { walker, px: x, py: y } of this.order) {
+    for (const { walker, deer, px: x, py: y } of this.order) {
+      if (deer) continue;
       const middle = y - 0.55 * this.tile;
       const dx = Math.max(0, Math.abs(px - x) - 0.3 * this.tile);
       const dy = Math.max(0, Math.abs(py - middle) - 0.5 * this.tile);

@@ -9,9 +9,19 @@ from urllib.parse import urlsplit
 from brokers import OVER_TLS, VERIFIED, members_of
 from brokers.base import bare
 from brokers.ring import Circle
-from stores.base import Claimed, Item, Rank, Score, Store, StoreError
+from stores.base import Claimed, Item, Names, Rank, Score, Store, StoreError
 
-__all__ = ["BACKENDS", "Claimed", "Item", "Rank", "Score", "Store", "StoreError", "open_store"]
+__all__ = [
+    "BACKENDS",
+    "Claimed",
+    "Item",
+    "Names",
+    "Rank",
+    "Score",
+    "Store",
+    "StoreError",
+    "open_store",
+]
 
 #: URL scheme -> module and class. A module is imported when its scheme is used.
 REDIS_STORE = "stores.redis:RedisStore"

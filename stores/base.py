@@ -70,6 +70,13 @@ class Rank(NamedTuple):
     n: int
 
 
+class Names(NamedTuple):
+    """The names of queues and of boards, each in order."""
+
+    queues: list[str]
+    boards: list[str]
+
+
 class Store(ABC):
     """Every method waits for its answer, in a thread of its own: only the greenlet that calls it
     waits, never the event loop. Any greenlet may call; calls are answered one by one.
@@ -146,15 +153,35 @@ class Store(ABC):
         """Add points to a score, which begins at 0; return what it is now."""
         return self._wait(self._add, _score(score))
 
-    def top(self, board: str, most: int) -> list[tuple[str, int]]:
-        """Return up to `most` (id, points) with the most points, the highest first."""
-        if not 0 < most <= BATCH_LIMIT:
+    def top(self, board: str, most: int, skip: int = 0) -> list[tuple[str, int]]:
+        """Return up to `most` (id, points) with the most points, the highest first, without the
+        first `skip` of them."""
+        if not 0 < most <= BATCH_LIMIT or skip < 0:
             raise ValueError(f"ask for 1 to {BATCH_LIMIT} places")
-        return self._wait(self._top, _queue(board), most)
+        return self._wait(self._top, _queue(board), most, skip)
 
     def rank(self, board: str, id: str) -> Rank | None:
         """Return the place of somebody on a board, None for who has no points there."""
         return self._wait(self._rank, _queue(board), _name(id))
+
+    # For programs that look at everything there is.
+
+    def names(self) -> Names:
+        """Return the names of all queues that have items, and of all boards that have scores."""
+        queues, boards = self._wait(self._names)
+        return Names(sorted(queues), sorted(boards))
+
+    def scan(self, queue: str, most: int, after: Item | None = None) -> list[Item]:
+        """Return up to `most` items of a queue, in the order of their groups and then their ids,
+        those after the item `after` (None: from the first on).
+
+        Items that are put, done or taken meanwhile may be among them or not. A claimed item has the
+        rest of its lease as its delay.
+        """
+        if not 0 < most <= BATCH_LIMIT:
+            raise ValueError(f"ask for 1 to {BATCH_LIMIT} items")
+        key = None if after is None else (_name(after.group), _name(after.id))
+        return self._wait(self._scan, _queue(queue), most, key)
 
     def close(self) -> None:
         """End the connection. To close it again is no error; to use it again is one."""
@@ -199,10 +226,16 @@ class Store(ABC):
     def _add(self, score: Score) -> int: ...
 
     @abstractmethod
-    def _top(self, board: str, most: int) -> list[tuple[str, int]]: ...
+    def _top(self, board: str, most: int, skip: int) -> list[tuple[str, int]]: ...
 
     @abstractmethod
     def _rank(self, board: str, id: str) -> Rank | None: ...
+
+    @abstractmethod
+    def _names(self) -> tuple[set[str], set[str]]: ...
+
+    @abstractmethod
+    def _scan(self, queue: str, most: int, after: tuple[str, str] | None) -> list[Item]: ...
 
     @abstractmethod
     def _close(self) -> None: ...

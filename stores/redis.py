@@ -131,6 +131,18 @@ end
 return found
 """
 
+_SCAN = """
+local found = {}
+local members = redis.call('ZRANGE', KEYS[3], ARGV[1], '+', 'BYLEX', 'LIMIT', 0, ARGV[2])
+for _, member in ipairs(members) do
+  local group, id = string.match(member, '^(.-)%z(.*)$')
+  local due = tonumber(redis.call('ZSCORE', KEYS[1], id))
+  local what = cmsgpack.unpack(redis.call('HGET', KEYS[2], id))
+  found[#found + 1] = {id, string.format('%.0f', math.max(due - now, 0)), group, what[4]}
+end
+return found
+"""
+
 _RANK = """
 local n = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if not n then return false end
@@ -292,14 +304,39 @@ class RedisStore(Store):
         board, id, n = score
         return int(self._ask(lambda client: client.zincrby(self._board(board), n, id)))
 
-    def _top(self, board: str, most: int) -> list[tuple[str, int]]:
+    def _top(self, board: str, most: int, skip: int) -> list[tuple[str, int]]:
         key = self._board(board)
-        found = self._ask(lambda client: client.zrevrange(key, 0, most - 1, withscores=True))
+        last = skip + most - 1
+        found = self._ask(lambda client: client.zrevrange(key, skip, last, withscores=True))
         return [(id.decode(), int(n)) for id, n in found]
 
     def _rank(self, board: str, id: str) -> Rank | None:
         found = self._run(_RANK, [self._board(board)], (id,))
         return None if found is None else Rank(*map(int, found))
+
+    def _names(self) -> tuple[set[str], set[str]]:
+        beginning = f"{{{self.world}}}/"
+        special = str.maketrans({letter: f"\\{letter}" for letter in "\\*?[]"})
+        pattern = f"{beginning.translate(special)}*"
+
+        def find(client: Any) -> list[bytes]:
+            return list(client.scan_iter(match=pattern, count=1000))
+
+        queues, boards = set(), set()
+        for key in self._ask(find):
+            kind, name = key.decode().removeprefix(beginning).split("/", 1)
+            if kind == "board":
+                boards.add(name)
+            elif name.endswith("/due"):
+                queues.add(name.removesuffix("/due"))
+        return queues, boards
+
+    def _scan(self, queue: str, most: int, after: tuple[str, str] | None) -> list[Item]:
+        first = "-" if after is None else "({}\0{}".format(*after)
+        found = self._run(_SCAN, self._of(queue), (first, most))
+        return [
+            Item(id.decode(), int(delay), group.decode(), body) for id, delay, group, body in found
+        ]
 
     def _close(self) -> None:
         self._closed = True

@@ -249,12 +249,12 @@ class SqliteStore(Store):
         points: int = n
         return points
 
-    def _top(self, board: str, most: int) -> list[tuple[str, int]]:
+    def _top(self, board: str, most: int, skip: int) -> list[tuple[str, int]]:
         with self._reading() as execute:
             rows: list[tuple[str, int]] = execute(
                 "SELECT id, n FROM score WHERE world = ? AND board = ?"
-                " ORDER BY n DESC, id DESC LIMIT ?",
-                (self.world, board, most),
+                " ORDER BY n DESC, id DESC LIMIT ? OFFSET ?",
+                (self.world, board, most, skip),
             ).fetchall()
             return rows
 
@@ -268,6 +268,23 @@ class SqliteStore(Store):
             [higher] = execute(f"SELECT count(*) {of} AND n > ?", (*which, *row)).fetchone()
             [everybody] = execute(f"SELECT count(*) {of}", which).fetchone()
             return Rank(higher + 1, everybody, *row)
+
+    def _names(self) -> tuple[set[str], set[str]]:
+        with self._reading() as execute:
+            queues = execute("SELECT DISTINCT queue FROM item WHERE world = ?", (self.world,))
+            found = {name for (name,) in queues}
+            boards = execute("SELECT DISTINCT board FROM score WHERE world = ?", (self.world,))
+            return found, {name for (name,) in boards}
+
+    def _scan(self, queue: str, most: int, after: tuple[str, str] | None) -> list[Item]:
+        with self._reading() as execute:
+            later = "" if after is None else 'AND ("group", id) > (?, ?)'
+            rows = execute(
+                'SELECT id, max(due - ?, 0), "group", body FROM item'
+                f' WHERE world = ? AND queue = ? {later} ORDER BY "group", id LIMIT ?',
+                (_now(), self.world, queue, *(after or ()), most),
+            )
+            return [Item(*row) for row in rows]
 
     def _close(self) -> None:
         self._closed = True

@@ -255,11 +255,37 @@ def test_a_group_is_all_that_belongs_together_and_nothing_else(store):
     assert [one.id for one in store.group("q", "")] == ["none"]
 
 
+def test_all_that_there_is_can_be_looked_through_piece_by_piece(opening):
+    store, other = opening(), opening(uuid.uuid4().hex)
+    assert store.names() == ([], []) and store.scan("q", 9) == []
+    groups = ["", "1:2", "1:20", "a/b", "\u00e9"]
+    some = [item(f"{n:02}\u00fc", 0, groups[n % 5], bytes((n, 0, 255))) for n in range(25)]
+    store.put("q", some)
+    store.put("queue/due", [item()])
+    store.add(Score("board", "Wren", 1))
+    store.add(Score("more/boards", "Wren", 1))
+    other.put("elsewhere", [item()])
+    assert store.names() == (["q", "queue/due"], ["board", "more/boards"])
+    found = [item("", group="")]
+    while piece := store.scan("q", 4, found[-1]):
+        found += piece
+    assert [(one.group, one.id, one.body) for one in found[1:]] == sorted(
+        (one.group, one.id, one.body) for one in some
+    )
+    assert ids(store.scan("q", 7)) == ids(found[1:8])
+    store.claim("q", 25, LONG)
+    assert all(LONG - 5000 < one.delay <= LONG for one in store.scan("q", 25))
+    assert store.names()[0] == ["q", "queue/due"]
+    store.done("q", [one.id for one in some])
+    assert store.names()[0] == ["queue/due"]
+
+
 def test_a_board_has_places_and_equal_points_are_equal_places(store):
     for name, n in (("Wren", 2), ("Tit", 5), ("Owl", 2), ("Wren", 1), ("Owl", 1), ("Jay", -1)):
         store.add(Score("gems", name, n))
     assert store.add(Score("gems", "Tit", 2)) == 7
     assert store.top("gems", 2) == [("Tit", 7), ("Wren", 3)]
+    assert store.top("gems", 2, 1) == [("Wren", 3), ("Owl", 3)] and store.top("gems", 2, 9) == []
     assert store.top("gems", 9) == [("Tit", 7), ("Wren", 3), ("Owl", 3), ("Jay", -1)]
     assert store.rank("gems", "Tit") == Rank(1, 4, 7)
     assert store.rank("gems", "Owl") == store.rank("gems", "Wren") == Rank(2, 4, 3)
@@ -333,6 +359,9 @@ def test_only_who_calls_waits(store):
         lambda store: store.take("q", "a", (), Score("board", "Wren", 2**31)),
         lambda store: store.add(Score("", "Wren", 1)),
         lambda store: store.top("board", 0),
+        lambda store: store.top("board", 1, -1),
+        lambda store: store.scan("q", 0),
+        lambda store: store.scan("q", BATCH_LIMIT + 1),
     ],
 )
 def test_what_is_beyond_the_limits_is_refused_and_changes_nothing(store, call):

@@ -4,7 +4,7 @@ import argparse
 import os
 import re
 import resource
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -311,7 +311,53 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
         epilog="Each option can also be set by the environment variable in brackets; the "
         "command line takes precedence.",
     )
+    _add_options(parser, environment, [name for name, *_ in _OPTIONS])
+    # These are for the workers of a supervisor: the descriptor of its listener,
+    parser.add_argument("--listen-fd", type=int, help=argparse.SUPPRESS)
+    # that their secret is one that the supervisor made, which no other server has,
+    parser.add_argument("--unsealed", action="store_true", help=argparse.SUPPRESS)
+    # the worker's number, from 1, and the folder of all workers' reports.
+    parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--reports", help=argparse.SUPPRESS)
+    given = vars(parser.parse_args(arguments))
+    _resolve(given, environment)
+    if given["workers"] > 1 and given["broker"].startswith("memory:"):
+        parser.error("memory:// joins nobody but one process: give --workers 1 or another broker")
+    if given["workers"] > 1 and given["store"] == "memory://":
+        parser.error(
+            "the store memory:// is for one process only: give --workers 1 or another --store"
+        )
+    given["sealed"] = not given.pop("unsealed") and given["secret"] is not None
+    given["admin_token"] = given["admin_token"] or None
+    if given["log_format"] not in ("text", "json"):
+        parser.error(f"--log-format {given['log_format']} is neither text nor json")
+    if given["log_level"] not in ("DEBUG", "INFO", "WARNING", "ERROR"):
+        parser.error(f"--log-level {given['log_level']} is not DEBUG, INFO, WARNING or ERROR")
+    return Settings(**given)
+
+
+def read_some(
+    parser: argparse.ArgumentParser, names: Sequence[str],
+    arguments: Sequence[str] | None = None, environment: Mapping[str, str] = os.environ,
+) -> argparse.Namespace:  # fmt: skip
+    """Return what a parser reads, and of the server's options those with these names as well.
+
+    The names are those of the fields of Settings; `broker`, `broker_tls`, `store` and `secret` must
+    be among them. `arguments` are those of the process if None.
+    """
+    _add_options(parser, environment, [f"--{name.replace('_', '-')}" for name in names])
+    given = parser.parse_args(arguments)
+    _resolve(vars(given), environment)
+    return given
+
+
+def _add_options(
+    parser: argparse.ArgumentParser, environment: Mapping[str, str], names: Collection[str]
+) -> None:
+    """Add some options to a parser, with the environment's values as their defaults."""
     for option, variable, default, convert, text in _OPTIONS:
+        if option not in names:
+            continue
         value = environment.get(variable, "").strip() or default
         shown = f" (default {default})" if default else ""
         try:
@@ -328,35 +374,18 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
             metavar=variable,
             help=f"{text}{shown} [${variable}]",
         )
-    # These are for the workers of a supervisor: the descriptor of its listener,
-    parser.add_argument("--listen-fd", type=int, help=argparse.SUPPRESS)
-    # that their secret is one that the supervisor made, which no other server has,
-    parser.add_argument("--unsealed", action="store_true", help=argparse.SUPPRESS)
-    # the worker's number, from 1, and the folder of all workers' reports.
-    parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--reports", help=argparse.SUPPRESS)
-    given = vars(parser.parse_args(arguments))
+
+
+def _resolve(given: dict[str, Any], environment: Mapping[str, str]) -> None:
+    """Replace what was given for broker, store and secret by what is meant."""
     if not given["broker"]:
         given["broker"] = next(filter(None, map(environment.get, REDIS_URLS)), "")
         if HEROKU in environment:
             # It cannot be checked there, and without the link a dyno's workers would be separated.
             given["broker_tls"] = given["broker_tls"] or UNVERIFIED
     given["broker_tls"] = given["broker_tls"] or VERIFIED
-    if given["workers"] > 1 and given["broker"].startswith("memory:"):
-        parser.error("memory:// joins nobody but one process: give --workers 1 or another broker")
     given["store"] = _store(given["store"], given["broker"], environment.get(STATE, ""))
-    if given["workers"] > 1 and given["store"] == "memory://":
-        parser.error(
-            "the store memory:// is for one process only: give --workers 1 or another --store"
-        )
     given["secret"] = given["secret"] or None
-    given["sealed"] = not given.pop("unsealed") and given["secret"] is not None
-    given["admin_token"] = given["admin_token"] or None
-    if given["log_format"] not in ("text", "json"):
-        parser.error(f"--log-format {given['log_format']} is neither text nor json")
-    if given["log_level"] not in ("DEBUG", "INFO", "WARNING", "ERROR"):
-        parser.error(f"--log-level {given['log_level']} is not DEBUG, INFO, WARNING or ERROR")
-    return Settings(**given)
 
 
 def _store(url: str, broker: str, folder: str) -> str | None:

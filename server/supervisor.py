@@ -193,6 +193,7 @@ class Supervisor:
             self._folder = tempfile.TemporaryDirectory(prefix="flatlands-")
             self._prefix = os.path.join(self._folder.name, "zmq")
             self._environment["BROKER_URL"] = f"zeromq+ipc://{self._prefix}"
+            log.info("the workers are joined by %s", self._environment["BROKER_URL"])
 
     @property
     def port(self) -> int:

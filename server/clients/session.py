@@ -344,7 +344,7 @@ class Session:
             )
 
         self._node.garden.take(
-            (column, row), id, resident.track, owner, resident.name, taken, self._refuse_later
+            (column, row), id, resident, owner, taken, self._refuse_later
         )
 
     def _build(self, text: str) -> None:
@@ -369,9 +369,10 @@ class Session:
     def _key(self, text: str) -> None:
         if not _KEY.fullmatch(text):
             raise Refused("key", "a key must consist of letters, digits, hyphens and underscores")
-        assert self.resident is not None
+        resident = self.resident
+        assert resident is not None
         self._owner = self._node.board.owner(text)
-        self._node.board.rename(self._owner, self.resident.name)
+        self._node.board.note(self._owner, resident.id, resident.name)
         self._node.board.ask(self._owner, self._show_board, lambda: None)
 
     def _scores(self) -> None:

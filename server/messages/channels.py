@@ -23,6 +23,11 @@ WORLD = "flatlands"
 REMEMBERED = 65536
 
 
+def nodes_channel(world: str) -> str:
+    """Return the name of the channel for all nodes of a world."""
+    return f"{world}/{VERSION}/nodes"
+
+
 class Channels:
     """See the module.
 
@@ -31,7 +36,7 @@ class Channels:
     """
 
     def __init__(self, world: str, seed: int, side: int) -> None:
-        self.nodes = f"{world}/{VERSION}/nodes"
+        self.nodes = nodes_channel(world)
         self.ground = f"{seed}-{side}"
         prefix = f"{world}/{VERSION}/{self.ground}"
 

@@ -358,10 +358,10 @@ class Peers:
             self.broken = [str(link) for link in links if link.seconds > BROKEN_AFTER]
         self._check_link()
         if self._hears:
-            self._bury(now)
+            self.bury(now)
         self._tell_clocks()
 
-    def _bury(self, now: int) -> None:
+    def bury(self, now: int) -> None:
         """Forget nodes, and incompatible ones, that have been silent for too long."""
         for id, peer in list(self.peers.items()):
             if now - peer.last_heard > (GONE_AFTER if peer.state == DRAINING else DEAD_AFTER):

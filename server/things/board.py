@@ -8,6 +8,8 @@ import hashlib
 from collections.abc import Callable
 from typing import NamedTuple
 
+import msgpack
+
 from server.loop import Loop
 from server.messages.protocol import BOARD_LENGTH
 from server.things.keeper import Keeper
@@ -50,17 +52,19 @@ class Board:
         """Return the point for a gem, or None if there is nobody to count it for."""
         return Score(BOARD, owner, 1) if owner else None
 
-    def entry(self, owner: str, name: str) -> list[tuple[str, Item]]:
-        """Return what is put with a player's first point: its name, as (queue, item)."""
-        return [(NAMES, Item(owner, NEVER, owner, name.encode()))] if owner else []
+    def entry(self, owner: str, player: int, name: str) -> list[tuple[str, Item]]:
+        """Return what is put with a player's first point, as (queue, item): its id and name."""
+        body = msgpack.packb([player, name])
+        return [(NAMES, Item(owner, NEVER, owner, body))] if owner else []
 
-    def rename(self, owner: str, name: str) -> None:
-        """Show an owner that has points under another name from now on."""
+    def note(self, owner: str, player: int, name: str) -> None:
+        """Show an owner that has points under this name from now on, as the player with this id."""
 
         def question(store: Store) -> None:
+            then = self.entry(owner, player, name)
             for item in store.group(NAMES, owner):
-                if item.body != name.encode():
-                    store.take(NAMES, owner, self.entry(owner, name), only=item.body)
+                if item.body != then[0][1].body:
+                    store.take(NAMES, owner, then, only=item.body)
 
         self._keeper.ask(question, lambda _none: None)
 
@@ -73,12 +77,17 @@ class Board:
     def _read(self, store: Store, owner: str) -> Standing:
         if self._until <= self._loop.now():
             top = store.top(BOARD, BOARD_LENGTH)
-            names = {
-                item.id: item.body.decode() for item in store.group(NAMES, *(id for id, _ in top))
-            }
+            owners = [id for id, _ in top]
+            names = {one.id: read_entry(one.body)[1] for one in store.group(NAMES, *owners)}
             # A player whose name is not known is put there by another program.
             self._top = [(id, names.get(id, "?"), gems) for id, gems in top]
             self._until = self._loop.now() + FRESH
         rank = store.rank(BOARD, owner) if owner else None
         place, of, gems = rank or Rank(0, 0, 0)
         return Standing(gems, place, of, self._top)
+
+
+def read_entry(body: bytes) -> tuple[int, str]:
+    """Return the id and the name of a player, which the body of an item of NAMES is."""
+    player, name = msgpack.unpackb(body)
+    return player, name

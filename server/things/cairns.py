@@ -101,7 +101,7 @@ class Cairns:
         """Yield the cairns that stand in some squares. It waits for the store."""
         for item in store.group(self._queue, *map(_name, squares)):
             square = _square(item.id)
-            yield square, self._thing(square, _read(item.body))
+            yield square, self._thing(square, read(item.body))
 
     def _thing(self, square: Square, cairn: Cairn) -> CairnThing:
         span = self._grid.span
@@ -191,7 +191,7 @@ class Cairns:
         done."""
         name = _name(square)
         while found := store.group(self._queue, name):
-            cairn = _read(found[0].body)
+            cairn = read(found[0].body)
             if owner in cairn.adders:
                 return Refused("cairn", "one of its stones is yours already", None)
             if len(cairn.adders) >= STONES:
@@ -210,7 +210,7 @@ class Cairns:
 
         def question(store: Store) -> Cairn | None:
             body = store.take(self._queue, _name(square))
-            return None if body is None else _read(body)
+            return None if body is None else read(body)
 
         self._keeper.ask(question, lambda cairn: self._publish_gone(square, cairn))
 
@@ -227,7 +227,7 @@ class Cairns:
     def _crumbled(self, claimed: list[Claimed]) -> None:
         """Remove cairns whose time is over."""
         for one in claimed:
-            self._end(one.id, _read(one.body))
+            self._end(one.id, read(one.body))
 
     def _end(self, id: str, cairn: Cairn) -> None:
         def answered(count: int) -> None:
@@ -242,7 +242,7 @@ class Cairns:
             then = [
                 (self._places, Item(id, item.delay + CRUMBLE_EVERY, owner, body))
                 for item in store.group(self._queue, name)
-                if _read(item.body).adders[0] == owner
+                if read(item.body).adders[0] == owner
             ]
             store.done(self._places, [id], then)
 
@@ -252,7 +252,8 @@ def _check_owner(owner: str) -> None:
         raise Refused("cairn", "send a key first, by which your cairns are known", None)
 
 
-def _read(body: bytes) -> Cairn:
+def read(body: bytes) -> Cairn:
+    """Return the cairn that the body of an item is."""
     return Cairn._make(msgpack.unpackb(body))
 
 

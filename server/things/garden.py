@@ -22,10 +22,11 @@ from server.things.board import Board
 from server.things.keeper import AWAY, Keeper
 from server.things.reach import reaches
 from stores import Claimed, Item, Store
+from world.events import Player
 from world.grid import Grid, Square
 from world.terrain import CELL, PLAZA, Terrain
 from world.things import GEM, GemThing, Thing
-from world.track import UNIT, Track
+from world.track import UNIT
 
 #: The name of the gems' queue in the store begins with it, and that of the ground follows.
 QUEUE = "gem"
@@ -118,11 +119,10 @@ class Garden:
     # Players take gems.
 
     def take(
-        self, square: Square, id: str, track: Track, owner: str, name: str,
+        self, square: Square, id: str, player: Player, owner: str,
         taken: Callable[[int], None], refused: Callable[[Refused], None],
     ) -> None:  # fmt: skip
-        """Give a player on `track` the gem that lies in a square, and `owner` a point, if it is not
-        "".
+        """Give a player the gem that lies in a square, and `owner` a point, if it is not "".
 
         Calls `taken` with the gem's version, or `refused`, now or later. Raises Refused if the gem
         is not there, or the player is not close to it.
@@ -133,11 +133,11 @@ class Garden:
             raise Refused("missed", _MISSED, None)
         span = self._grid.span
         x, y = thing.x + square[0] * span, thing.y + square[1] * span
-        if not reaches(track, self._loop.now(), x, y, REACH):
+        if not reaches(player.track, self._loop.now(), x, y, REACH):
             raise Refused("far", "you do not stand close to it", None)
         pause = self._rules.pause
         ripens = Item(id, random.randint(pause // 2, pause * 3 // 2), "", _pack(thing.version + 1))
-        then = [(self._queue, ripens), *self._board.entry(owner, name)]
+        then = [(self._queue, ripens), *self._board.entry(owner, player.id, player.name)]
         body = _pack(thing.version, x, y)
 
         def question(store: Store) -> bool:

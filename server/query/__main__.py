@@ -1,0 +1,114 @@
+"""`python -m server.query "SELECT ..."`: asks the world, and prints the answer."""
+
+from needs import packages
+
+# This comes before all other imports, so that their sockets and locks are gevent's.
+with packages("play"):
+    from gevent import monkey
+
+monkey.patch_all()
+
+import argparse
+import logging
+import sys
+
+import gevent
+
+with packages("play"):
+    from brokers import open_broker
+    from server import settings as options
+    from server.query import prompt, show
+    from server.query.ask import Asker, Wrong
+    from server.query.tables import TABLES, Source
+    from server.query.watcher import Silent, Watcher
+    from stores import StoreError, open_store
+
+DESCRIPTION = """Ask the world in SQL: every player of every server, and what the store keeps.
+Without a statement there is a prompt. It changes nothing."""
+
+EPILOG = "docs/query.md has examples. There are the tables " + ", ".join(
+    f"{name} ({table.about})" for name, table in TABLES.items()
+)
+
+
+def main() -> int:
+    """Ask and print; return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m server.query", description=DESCRIPTION, epilog=EPILOG
+    )
+    parser.add_argument("statement", nargs="?", help="what to ask, such as 'SELECT * FROM node'")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--csv", action="store_true", help="print lines with commas")
+    shown.add_argument("--json", action="store_true", help="print an object for each row")
+    parser.add_argument(
+        "--watch", type=_positive, metavar="SECONDS",
+        help="ask again and again, with so many seconds between, until Ctrl-C",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seconds", type=_positive, default=5.0,
+        help="the most time that a statement may take (default 5)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--rows", type=int, default=1000, help="the most rows that are shown (default 1000)"
+    )
+    given = options.read_some(parser, ("broker", "broker_tls", "world", "store", "secret"))
+    # What goes wrong is told in a sentence, and not in the log of a server.
+    logging.getLogger("flatlands").setLevel(logging.CRITICAL)
+    try:
+        return _ask(given)
+    except (Silent, StoreError, Wrong) as error:
+        print(f"flatlands: {error}", file=sys.stderr)
+        return 1
+    except ValueError as error:
+        print(f"flatlands: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read the rows has seen enough, as `head` does.
+        sys.stderr.close()
+        return 0
+
+
+def _ask(given: argparse.Namespace) -> int:
+    if given.broker in ("", "memory://"):
+        raise ValueError(
+            "the servers must be joined by a broker that others can reach, and memory:// is inside "
+            "one process: give --broker, the same URL as theirs"
+        )
+    store = None
+    if given.store is not None:
+        store = open_store(given.store, given.world, given.broker_tls)
+    broker = open_broker(given.broker, given.broker_tls, given.secret)
+    watcher = Watcher(broker, given.world)
+    try:
+        watcher.start()
+        asker = Asker(Source(watcher, store), given.seconds, given.rows)
+        print_answer = show.as_csv if given.csv else show.as_json if given.json else show.as_table
+        if given.statement is None:
+            prompt.ask_on(asker, print_answer)
+            return 0
+        while True:
+            answer = asker.ask(given.statement)
+            if given.watch is not None and print_answer is show.as_table and sys.stdout.isatty():
+                print("\033[2J\033[H", end="")
+            print_answer(answer)
+            sys.stdout.flush()
+            if given.watch is None:
+                return 0
+            gevent.sleep(given.watch)
+    finally:
+        watcher.stop()
+        if store is not None:
+            store.close()
+
+
+def _positive(text: str) -> float:
+    number = float(text)
+    if not 0 < number < 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    return number
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,126 @@
+"""Runs one statement of a user over the tables: it may only read, and only for so long.
+
+This module never reaches a network.
+"""
+
+import re
+import sqlite3
+import time
+from typing import Any, NamedTuple
+
+from server.query.tables import TABLES, Source, create, fill
+
+#: The most bytes of a value, a row or a statement.
+LENGTH = 1_000_000
+
+#: sqlite counts its instructions, and asks after so many whether to go on.
+INSTRUCTIONS = 10_000
+
+#: What a statement may do.
+_ALLOWED = frozenset(
+    (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
+)
+
+#: Functions that reach beyond the tables, if sqlite was built with them.
+_REFUSED = frozenset(("load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"))
+
+
+#: What begins a statement that is only compiled.
+_COMPILE = "EXPLAIN "
+
+
+class Wrong(Exception):
+    """The statement cannot be answered; the text is a sentence for its author."""
+
+
+class Answer(NamedTuple):
+    """The names of the columns, and the rows; `cut`: there were more rows than were wanted."""
+
+    columns: list[str]
+    rows: list[tuple[Any, ...]]
+    cut: bool
+
+
+class Asker:
+    """See the module. `seconds` bounds the time of a statement, and `most` its rows."""
+
+    def __init__(self, source: Source, seconds: float, most: int) -> None:
+        self._source = source
+        self._seconds = seconds
+        self._most = most
+        self._database = sqlite3.connect(":memory:", isolation_level=None)
+        create(self._database)
+        self._database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LENGTH)
+        self._database.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+        self._ends = 0.0
+        self._read: set[str] = set()
+
+    def ask(self, statement: str) -> Answer:
+        """Return the answer to a statement. Raises Wrong, StoreError and Silent."""
+        self._source.watcher.check()
+        fill(self._database, sorted(self._tables(statement)), self._source)
+        cursor = self._run(statement)
+        if cursor.description is None:
+            raise Wrong("the statement asks for nothing: begin it with SELECT or WITH")
+        try:
+            rows = cursor.fetchmany(self._most + 1)
+        except sqlite3.Error as error:
+            raise self._wrong(error, statement) from None
+        finally:
+            self._free()
+        columns = [column[0] for column in cursor.description]
+        return Answer(columns, rows[: self._most], len(rows) > self._most)
+
+    def _tables(self, statement: str) -> set[str]:
+        """Return the tables that a statement reads. Raises Wrong."""
+        self._read = set()
+        # The statement is only compiled, which calls the authorizer with all that it reads.
+        self._run(_COMPILE + statement)
+        self._free()
+        return self._read & TABLES.keys()
+
+    def _run(self, statement: str) -> sqlite3.Cursor:
+        self._ends = time.monotonic() + self._seconds
+        self._database.set_authorizer(self._authorize)
+        self._database.set_progress_handler(self._is_late, INSTRUCTIONS)
+        try:
+            return self._database.execute(statement)
+        except (sqlite3.Error, sqlite3.Warning) as error:
+            self._free()
+            raise self._wrong(error, statement) from None
+
+    def _free(self) -> None:
+        """Let this program do again what a statement may not."""
+        self._database.set_authorizer(None)
+        self._database.set_progress_handler(None, 0)
+
+    def _authorize(
+        self, action: int, first: str | None, second: str | None, *_rest: str | None
+    ) -> int:
+        if action == sqlite3.SQLITE_READ and first is not None:
+            self._read.add(first)
+        if action == sqlite3.SQLITE_FUNCTION and second in _REFUSED:
+            return sqlite3.SQLITE_DENY
+        return sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY
+
+    def _is_late(self) -> bool:
+        return time.monotonic() > self._ends
+
+    def _wrong(self, error: Exception, statement: str) -> Wrong:
+        text = str(error)
+        if text == "interrupted":
+            return Wrong(
+                f"the statement takes more than {self._seconds:g} s: let it read less, or give it "
+                "more with --seconds"
+            )
+        if re.match("not authorized|authorization denied|access to|prohibited", text):
+            return Wrong("a statement may only read: begin it with SELECT or WITH")
+        if text == "incomplete input":
+            return Wrong("the statement ends too early")
+        if text.startswith("no such table"):
+            return Wrong(f"{text}: there are {', '.join(TABLES)}")
+        found = re.search('near "(.*)": syntax error', text)
+        if found:
+            before = statement.removeprefix(_COMPILE).partition(found[1])[0]
+            return Wrong(f"{text}, after {before[-20:]!r}" if before else text)
+        return Wrong(text)

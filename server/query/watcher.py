@@ -1,0 +1,208 @@
+"""A node that only watches: it hosts nobody, sends no heartbeats, and knows all players of a world.
+
+It hears the heartbeats of all nodes, subscribes to the squares that they list, and asks for what is
+in them, as a node does for its screens. This module never publishes anything but sync requests.
+"""
+
+import random
+from collections import Counter, deque
+from collections.abc import Callable
+from typing import Any
+
+import gevent
+import msgpack
+
+from brokers import Broker, BrokerClosed, Message, Reset
+from server.loop import Loop
+from server.messages import peer_protocol
+from server.messages.channels import Channels, nodes_channel
+from server.messages.peer_protocol import HEARTBEAT, Malformed
+from server.messages.protocol import BATCH
+from server.squares.hub import Hub
+from server.squares.outbox import Outbox
+from server.squares.peers import BROKEN_AFTER, HEARTBEAT_EVERY, Peers
+from server.squares.replicas import Replicas
+from world.events import Player
+from world.grid import Grid, Square
+
+#: Seconds that a watcher waits for the first heartbeat; and then, for those of all other nodes and
+#: for all squares, at least and at most.
+PATIENCE, SETTLES_AFTER, SETTLES_WITHIN = 5.0, 1.3 * HEARTBEAT_EVERY / 1000, 10.0
+
+#: Events are counted over so many ms.
+RATE_OVER = 5000
+
+
+class Silent(Exception):
+    """No server of the world is heard; the text is a sentence for operators."""
+
+
+class _Counting(Hub):
+    """A hub without screens: it counts the events of each square, by the times at which they came.
+
+    Times are node time in ms.
+    """
+
+    def __init__(self, loop: Loop) -> None:
+        super().__init__(loop)
+        self._came: dict[Square, deque[tuple[int, int]]] = {}
+
+    def deliver(self, square: Square, payload: bytes) -> None:
+        """Count the events of a batch."""
+        kind, *fields = msgpack.unpackb(payload)
+        if kind == BATCH:
+            came = self._came.setdefault(square, deque())
+            came.append((self._loop.now(), len(fields[-1])))
+            self._forget(came)
+
+    def _forget(self, came: deque[tuple[int, int]]) -> None:
+        while came and came[0][0] <= self._loop.now() - RATE_OVER:
+            came.popleft()
+
+    def events_a_second(self, square: Square, since: int) -> float:
+        """Return the events a second in a square over RATE_OVER ms, or since the time `since`."""
+        came = self._came.get(square, deque())
+        self._forget(came)
+        over = min(max(self._loop.now() - since, 1), RATE_OVER)
+        return sum(count for _, count in came) * 1000 / over
+
+
+class _NoNews:
+    """What replicas report to where nobody is hosted: nothing follows from it."""
+
+    def entered(self, node: int, square: Square, id: int, seq: int) -> None: ...
+
+    def parted(self, id: int, seq: int) -> None: ...
+
+    def ignored(self, id: int, seq: int) -> None: ...
+
+
+class Watcher:
+    """See the module. `world` is the world's name. Its ground is that of the first server heard."""
+
+    def __init__(self, broker: Broker, world: str) -> None:
+        self._broker = broker
+        self._world = world
+        self.stats: Counter[str] = Counter()
+        self.loop = Loop(self.stats)
+        self.grid: Grid
+        self.peers: Peers
+        self.replicas: Replicas
+        #: The seed and the side, as in the names of channels; "" before a server was heard.
+        self.ground = ""
+        self._started = self.loop.now()
+        self._hub = _Counting(self.loop)
+        #: The squares that any node lists.
+        self._listed: set[Square] = set()
+        self._listener: gevent.Greenlet[..., None] | None = None
+
+    def start(self) -> None:
+        """Wait until what all nodes have is known. Raises Silent if no server is heard."""
+        self._broker.subscribe(nodes_channel(self._world))
+        self._listener = gevent.spawn(self._listen)
+        self._wait(lambda: bool(self.ground), PATIENCE)
+        if not self.ground:
+            links = [str(link) for link in self._broker.links() if link.seconds > PATIENCE]
+            raise Silent(
+                links[0] if links else f"no server of the world {self._world!r} is heard: compare "
+                "--broker, --world and SECRET_KEY with those of the servers"
+            )  # fmt: skip
+        gevent.sleep(SETTLES_AFTER)
+        self._wait(lambda: all(h.ready for h in self.replicas.squares.values()), SETTLES_WITHIN)
+
+    def _wait(self, done: Callable[[], bool], seconds: float) -> None:
+        until = self.loop.now() + seconds * 1000
+        while not done() and self.loop.now() < until:
+            gevent.sleep(0.02)
+
+    def stop(self) -> None:
+        """Leave the broker."""
+        self._broker.close()
+        if self._listener is not None:
+            self._listener.join()
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                item = self._broker.receive()
+            except BrokerClosed:
+                return
+            if item is not None:
+                self.loop.guarded(self._receive, item)
+
+    def _receive(self, item: Message | Reset) -> None:
+        if isinstance(item, Reset):
+            if self.ground:
+                self.replicas.reset(item)
+            return
+        try:
+            if item.channel == nodes_channel(self._world):
+                kind, *fields = peer_protocol.read(item.payload)
+                if kind == HEARTBEAT:
+                    self._heartbeat(*fields)
+            else:
+                self.replicas.receive(item.channel, item.payload)
+        except Malformed:
+            self.stats["malformed"] += 1
+
+    def _heartbeat(self, node: int, *fields: Any) -> None:
+        if not self.ground:
+            self._join(ground=fields[2])
+        self.peers.heartbeat(node, *fields)
+
+    def _join(self, ground: str) -> None:
+        """Begin to watch the world with this ground."""
+        self.ground = ground
+        seed, side = map(int, ground.split("-"))
+        self.grid = Grid(side)
+        channels, id = Channels(self._world, seed, side), random.getrandbits(32)
+        outbox = Outbox(id, self.grid.span, channels, self._broker, self.loop, self._hub)
+        self.peers = Peers(id, channels, self._broker, self.loop, outbox.numbered)
+        self.replicas = Replicas(
+            id, self.grid, channels, self._broker, self.loop, self._hub, outbox, self.peers, ""
+        )
+        self.replicas.report_to(_NoNews())
+        self.peers.on_squares = self._compare
+        self.peers.on_gone = self._drop
+        self.peers.on_clocks = lambda: None
+        self.peers.on_link = lambda: None
+
+    def _compare(self, node: int, squares: dict[Square, int]) -> None:
+        """Subscribe to what a node lists, and let go what none lists any more."""
+        self.peers.bury(self.loop.now())
+        self._follow()
+        self.replicas.compare(node, squares)
+
+    def _follow(self) -> None:
+        listed = {square for peer in self.peers.peers.values() for square in peer.squares}
+        self.replicas.need(listed - self._listed)
+        self.replicas.let_go(self._listed - listed)
+        self._listed = listed
+
+    def _drop(self, node: int) -> None:
+        self.replicas.drop(node)
+        self._follow()
+
+    # What is known.
+
+    def check(self) -> None:
+        """Raise Silent if the broker does not answer: then nothing is known of what happens now."""
+        for link in self._broker.links():
+            if link.seconds > BROKEN_AFTER:
+                raise Silent(str(link))
+
+    def players(self) -> list[tuple[Square, Player]]:
+        """Return all players, each once, with the squares in which they are."""
+        self.peers.bury(self.loop.now())
+        found: dict[int, tuple[Square, Player]] = {}
+        for square, heard in self.replicas.squares.items():
+            for id, player in heard.replica.players.items():
+                known = found.get(id)
+                # Between two squares it may be known in both.
+                if known is None or player.seq > known[1].seq:
+                    found[id] = square, player
+        return list(found.values())
+
+    def events_a_second(self, square: Square) -> float:
+        """Return how many events a second are published in a square."""
+        return self._hub.events_a_second(square, self._started)

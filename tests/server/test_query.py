@@ -1,0 +1,266 @@
+"""Asking the world in SQL: what is in the tables, and what a statement may not do."""
+
+import csv
+import io
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from itertools import count
+
+import gevent
+import pytest
+
+from brokers import open_broker
+from server.loop import Loop
+from server.node import Node
+from server.query import prompt, show
+from server.query.ask import Answer, Asker, Wrong
+from server.query.tables import TABLES, Source
+from server.query.watcher import Silent, Watcher
+from server.things.board import BOARD
+from stores import Score, open_store
+from tests.processes import PATIENCE, ROOT, clean_environment, serving
+from world.grid import Grid
+from world.terrain import Terrain
+from world.track import UNIT, Heading
+
+NUMBERS = count()
+
+
+class World:
+    """Two nodes in this process, joined by a broker, with a store, and a watcher."""
+
+    def __init__(self, tmp_path):
+        name = f"memory://query-{next(NUMBERS)}"
+        self.store = open_store(f"sqlite:///{tmp_path / 'store.db'}", "flatlands")
+        self.nodes = []
+        for _ in range(2):
+            node = Node(
+                grid=Grid(), terrain=Terrain(2013), broker=open_broker(name),
+                loop=Loop(Counter()), store=self.store,
+            )  # fmt: skip
+            gevent.spawn(node.listen)
+            node.peers.start()
+            node.garden.start()
+            self.nodes.append(node)
+        self.watcher = Watcher(open_broker(name), "flatlands")
+
+    def asker(self, seconds=5.0, most=1000, store=None):
+        return Asker(Source(self.watcher, store or self.store), seconds, most)
+
+    def close(self):
+        self.watcher.stop()
+        for node in self.nodes:
+            node.loop.end()
+            node.broker.close()
+        self.store.close()
+
+
+@pytest.fixture
+def world(tmp_path):
+    world = World(tmp_path)
+    yield world
+    world.close()
+
+
+@pytest.fixture(scope="module")
+def settled(tmp_path_factory):
+    """A world with one player, Wren, whose watcher has started; nothing in it changes."""
+    world = World(tmp_path_factory.mktemp("settled"))
+    world.nodes[0].residents.join("Wren", (0, 0))
+    world.watcher.start()
+    yield world
+    world.close()
+
+
+def test_every_player_of_every_node_is_a_row(world):
+    one, two = world.nodes
+    wren = one.residents.join("Wren", (UNIT // 2, -3 * UNIT))
+    tit = two.residents.join("Tit", (100 * UNIT, 7 * UNIT))
+    two.movement.act(tit, 1, two.loop.now(), Heading(1, 0))
+    world.watcher.start()
+    asker = world.asker()
+    columns, rows, cut = asker.ask("SELECT * FROM player ORDER BY name")
+    assert columns == "id name x y col row node walking dimmed since".split() and not cut
+    [first, second] = rows
+    assert first[:7] == (tit.id, "Tit", first[2], 7.0, tit.square[0], 0, two.id)
+    assert 100 < first[2] < 140 and first[7:9] == (1, 0)
+    assert second[:9] == (wren.id, "Wren", 0.5, -3.0, 0, -1, one.id, 0, 0)
+    assert asker.ask("SELECT id, players, squares, state FROM node ORDER BY id").rows == sorted(
+        (node.id, 1, 1, "alive") for node in world.nodes
+    )
+    assert asker.ask("SELECT col, row, players, nodes FROM square ORDER BY col").rows == [
+        (0, -1, 1, 1), (*tit.square, 1, 1),
+    ]  # fmt: skip
+    # What happens later is seen by the next statement.
+    one.residents.leave(wren)
+    lark = two.residents.join("Lark", (-200 * UNIT, 0))
+    gevent.sleep(2.2)
+    assert asker.ask("SELECT name FROM player ORDER BY name").rows == [("Lark",), ("Tit",)]
+    two.residents.say(lark, "hello")
+    gevent.sleep(0.1)
+    [(rate,)] = asker.ask(f"SELECT events_s FROM square WHERE col = {lark.square[0]}").rows
+    assert rate > 0
+
+
+def test_what_the_store_keeps_can_be_joined_with_who_plays(world):
+    one, _two = world.nodes
+    wren = one.residents.join("Wren", (0, 0))
+    world.store.add(Score(BOARD, "owner", 7))
+    world.store.put(*[(queue, [item]) for queue, item in one.board.entry("owner", wren.id, "W")][0])
+    world.watcher.start()
+    asker = world.asker()
+    # The node has asked for the gems around its player, which have then grown.
+    states = dict(asker.ask("SELECT state, count(*) FROM gem GROUP BY state").rows)
+    assert sum(states.values()) > 3 and states.keys() <= {"lying", "ripening"}
+    assert asker.ask(
+        "SELECT p.name, s.name, s.gems FROM player p JOIN score s USING (id)"
+    ).rows == [("Wren", "W", 7)]
+    assert ("gem 2013-16", sum(states.values())) in asker.ask("SELECT * FROM queue").rows
+    [lies] = asker.ask("SELECT count(*) FROM gem WHERE x IS NOT NULL AND col IS NOT NULL").rows[0]
+    assert lies == states.get("lying", 0)
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("DROP TABLE player", "a statement may only read"),
+        ("INSERT INTO player (id) VALUES (1)", "a statement may only read"),
+        ("UPDATE player SET name = ''", "a statement may only read"),
+        ("DELETE FROM player", "a statement may only read"),
+        ("CREATE TABLE x (y)", "a statement may only read"),
+        ("ATTACH '/etc/passwd' AS x", "a statement may only read"),
+        ("PRAGMA journal_mode = WAL", "a statement may only read"),
+        ("VACUUM INTO '/tmp/x'", "a statement may only read"),
+        ("SELECT load_extension('x')", "a statement may only read"),
+        ("BEGIN", "a statement may only read"),
+        ("SELECT 1; SELECT 2", "one statement at a time"),
+        ("", "the statement ends too early"),
+        ("-- nothing", "the statement ends too early"),
+        ("SELECT * FROM nobody", "no such table: nobody: there are player, square"),
+        ("SELECT wings FROM player", "no such column: wings"),
+        ("SELECT * FORM player", 'near "FORM": syntax error, after \'SELECT * \''),
+        ("SELECT 'a\0b'", "nul"),
+        ("SELECT randomblob(2000000)", "too big"),
+        (
+            "WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM t) SELECT max(x) FROM t",
+            "takes more than 0.3 s",
+        ),
+    ],
+)
+def test_a_statement_only_reads_and_not_for_ever(settled, statement, said):
+    asker = settled.asker(seconds=0.3)
+    with pytest.raises(Wrong) as wrong:
+        asker.ask(statement)
+    assert said in str(wrong.value) and "\n" not in str(wrong.value)
+    assert asker.ask("SELECT name FROM player").rows == [("Wren",)]
+
+
+def test_more_rows_than_wanted_are_left_out_and_that_is_told(world):
+    for n in range(5):
+        world.nodes[0].residents.join(f"W{n}", (0, 0))
+    world.watcher.start()
+    answer = world.asker(most=3).ask("SELECT name FROM player")
+    assert len(answer.rows) == 3 and answer.cut
+    assert not world.asker(most=5).ask("SELECT name FROM player").cut
+
+
+def test_where_no_server_is_heard_that_is_said():
+    watcher = Watcher(open_broker("memory://nobody-is-here"), "flatlands")
+    with pytest.raises(Silent, match="no server of the world 'flatlands' is heard"):
+        watcher.start()
+    watcher.stop()
+
+
+def test_a_node_that_falls_silent_is_gone_with_its_players(world):
+    one, two = world.nodes
+    one.residents.join("Wren", (0, 0))
+    two.residents.join("Tit", (0, 0))
+    world.watcher.start()
+    one.loop.end()
+    one.broker.close()
+    gevent.sleep(4.2)
+    asker = world.asker()
+    assert asker.ask("SELECT name FROM player").rows == [("Tit",)]
+    assert asker.ask("SELECT id FROM node").rows == [(two.id,)]
+
+
+ANSWER = Answer(
+    ["name", "gems", "x"], [("[red]Wr,en", 3, 1.239), ("Tit\"", None, None)], cut=True
+)
+
+
+def test_answers_are_shown_as_tables_lines_or_objects():
+    out = io.StringIO()
+    show.as_table(ANSWER, out)
+    assert "[red]Wr,en" in out.getvalue() and "1.24" in out.getvalue()
+    assert "the first 2 rows: --rows shows more" in out.getvalue()
+    out = io.StringIO(newline="")
+    show.as_csv(ANSWER, out)
+    assert list(csv.reader(io.StringIO(out.getvalue(), newline=""))) == [
+        ["name", "gems", "x"], ["[red]Wr,en", "3", "1.239"], ['Tit"', "", ""],
+    ]  # fmt: skip
+    out = io.StringIO()
+    show.as_json(ANSWER, out)
+    assert [json.loads(line) for line in out.getvalue().splitlines()] == [
+        {"name": "[red]Wr,en", "gems": 3, "x": 1.239}, {"name": 'Tit"', "gems": None, "x": None},
+    ]  # fmt: skip
+
+
+def test_names_of_tables_and_columns_are_completed():
+    assert prompt.completed("play", 0) == "player" and prompt.completed("play", 1) == "players"
+    assert prompt.completed("clock", 0) == "clock_ms" and prompt.completed("sel", 0) == "SELECT"
+    assert prompt.completed("zzz", 0) is None and prompt.completed("", 0) is None
+
+
+def documented():
+    """Return the statements of docs/query.md, and the columns that it names of each table."""
+    text = (ROOT / "docs" / "query.md").read_text()
+    blocks = re.findall(r"(?:^    .+\n)+", text.split("## Examples")[1].split("## What")[0], re.M)
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", text.split("## Tables")[1], re.M)
+    columns = {table: re.findall(r"`(\w+)`", cells) for table, cells in rows}
+    return [" ".join(block.split()) for block in blocks], columns
+
+
+def test_the_page_has_all_tables_with_all_columns():
+    _, columns = documented()
+    assert {name: sorted(some) for name, some in columns.items()} == {
+        name: sorted(column.split()[0] for column in table.columns.split(", "))
+        for name, table in TABLES.items()
+    }
+
+
+@pytest.mark.parametrize("statement", documented()[0])
+def test_the_statements_of_the_page_are_answered(settled, statement):
+    assert settled.asker().ask(statement).columns
+
+
+def query(*arguments, **environment):
+    """Run `python -m server.query` to its end."""
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-m", "server.query", *arguments], cwd=ROOT,
+        env={**clean_environment(), **environment}, capture_output=True, text=True,
+        timeout=PATIENCE, input="",
+    )  # fmt: skip
+
+
+@pytest.mark.process
+def test_a_broker_inside_one_process_is_refused_in_words():
+    ended = query("SELECT 1")
+    assert ended.returncode == 2 and "Traceback" not in ended.stderr
+    assert "memory:// is inside one process: give --broker" in ended.stderr
+
+
+@pytest.mark.process
+def test_servers_that_are_joined_by_a_forwarder_are_asked(tmp_path):
+    store = f"sqlite:///{tmp_path / 'store.db'}"
+    with serving("--workers", "2", "--walkers", "3", STORE_URL=store) as server:
+        [url] = re.findall(r"zeromq\+ipc://\S+", server.errors())
+        ended = query(
+            "--csv", "SELECT count(*) AS players FROM player", BROKER_URL=url, STORE_URL=store
+        )
+        assert (ended.returncode, ended.stdout) == (0, "players\n3\n"), ended.stderr
+        ended = query("SELECT x FROM y", "--broker", url)
+        assert ended.returncode == 1 and ended.stderr.startswith("flatlands: no such table: y")

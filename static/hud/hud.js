@@ -129,6 +129,7 @@ export class Hud {
   #showDialog(dialog) {
     this.focusWorld();
     dialog.showModal();
+    dialog.scrollTop = 0;                 // it may have gone to the button that has the focus
   }
 
   toast(text) {
@@ -186,6 +187,7 @@ export class Hud {
 
   setGrid(on) {
     this.tools.setGrid(on);
+    if (on) this.hint(null);              // it would cover the legend
     this.#measure();
   }
 

@@ -5,15 +5,15 @@ import { Bridges } from './bridges.js';
 import { paintPiece } from './piece.js';
 import { MAP_COLOURS } from './palette.js';
 import { canvasOf, contextOf, Lru, spriteOf } from './sprite.js';
-import { THINGS } from './things.js';
+import { PROPS } from './props.js';
 import { Window } from './window.js';
 
 const MEMORY = 96 * 2 ** 20;              // bytes of pieces that are kept, or more
 const PIECE_PX = 320;                     // device px: if 16 tiles are wider, a piece has 8
-const REACH = 3;                          // tiles that a thing may cover beyond its own tile
+const REACH = 3;                          // tiles that a prop may cover beyond its own tile
 const NO_PIECE = null;
 
-/** @typedef {{ footY: number, sprite: import('./sprite.js').Sprite, x: number, y: number }} Cover  A thing
+/** @typedef {{ footY: number, sprite: import('./sprite.js').Sprite, x: number, y: number }} Cover  A prop
  * that stands: its feet and its upper left corner in device px. */
 
 export class Ground {
@@ -35,16 +35,16 @@ export class Ground {
     this.grid = [];
     this.heading = { x: 0, y: 0, cameraX: 0, cameraY: 0 };
     this.missing = 0;
-    /** @type {{ at: Cover[], count: number }} The things that cover one
+    /** @type {{ at: Cover[], count: number }} The props that cover one
      * walker: the first `count` entries. */
     this.covers = { at: [], count: 0 };
   }
 
-  /** Return the picture of a thing by its number (index into THINGS plus 1). */
+  /** Return the picture of a prop by its number (index into PROPS plus 1). */
   sprite(number) {
     let sprite = this.sprites[number];
     if (sprite === undefined) {
-      const { box, paint } = THINGS[number - 1];
+      const { box, paint } = PROPS[number - 1];
       sprite = this.sprites[number] = spriteOf(this.tile, box, paint);
     }
     return sprite;
@@ -74,7 +74,7 @@ export class Ground {
     }
   }
 
-  /** Draw again, within a rectangle only, the things that stand in front of feet at y = `feet` (device
+  /** Draw again, within a rectangle only, the props that stand in front of feet at y = `feet` (device
    * px) and cover the rectangle. Return whether there were any. */
   cover(ctx, screen, left, top, right, bottom, feet) {
     const { tile } = screen, { covers } = this;
@@ -87,11 +87,11 @@ export class Ground {
         const col = Math.floor(x / this.tiles), piece = this.#pieceAt(col, row);
         if (piece === NO_PIECE) continue;
         const at = inRow + x - col * this.tiles;
-        if (piece.things[at] === 0) continue;
+        if (piece.props[at] === 0) continue;
         const footX = (piece.x0 - screen.baseX) * tile + screen.left + piece.xs[at];
         const footY = (piece.y0 - screen.baseY) * tile + screen.top + piece.ys[at];
         if (footY <= feet) continue;
-        const sprite = this.sprite(piece.things[at]);
+        const sprite = this.sprite(piece.props[at]);
         const x0 = footX - sprite.ax, y0 = footY - sprite.ay;
         if (x0 >= right || y0 >= bottom || x0 + sprite.w <= left || y0 + sprite.h <= top) continue;
         this.#keepCover(footY, sprite, x0, y0);
@@ -106,7 +106,7 @@ export class Ground {
     return covers.count > 0;
   }
 
-  /** Insert a thing into the covers of one walker, which are sorted from the farthest on. */
+  /** Insert a prop into the covers of one walker, which are sorted from the farthest on. */
   #keepCover(footY, sprite, x, y) {
     const { at } = this.covers;
     let i = this.covers.count++;

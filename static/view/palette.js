@@ -1,4 +1,4 @@
-// The colours of the land. They are few and flat: each thing has two or three shades.
+// The colours of the land. They are few and flat: two or three shades each.
 
 export const WATER_TONES = { deep: '#2f6f9f', slope: '#3b80ad', water: '#4a94bd',
   shallow: '#6fb2d0', foam: '#d6edf0', glint: '#a9d6e6' };

@@ -1,5 +1,5 @@
-// One piece of ground: first what lies flat, then the shadows of the things that stand on it, then the
-// things themselves, from the farthest to the nearest.
+// One piece of ground: first what lies flat, then the shadows of the props that stand on it, then the
+// props themselves, from the farthest to the nearest.
 
 import { DEEP, WATER } from '../terrain.js';
 import { butterfliesOf } from './butterflies.js';
@@ -8,12 +8,12 @@ import { paintGround } from './paint.js';
 import { SHADOW } from './palette.js';
 import { contextOf, oval } from './sprite.js';
 import { standingOn } from './standing.js';
-import { THINGS } from './things.js';
+import { PROPS } from './props.js';
 
-const SIDE_REACH = 2, DOWN_REACH = 4;     // tiles by which things of other pieces reach in
+const SIDE_REACH = 2, DOWN_REACH = 4;     // tiles by which props of other pieces reach in
 const SALT_GLINT = 0x9117;
 
-/** Paint what `window` looks at, and return the piece: { canvas, x0, y0 (tiles), things (numbers by
+/** Paint what `window` looks at, and return the piece: { canvas, x0, y0 (tiles), props (numbers by
  * tile), xs, ys (px of their feet), glints (x, y, phase of each, px and 0..255), butterflies }. */
 export function paintPiece(canvas, ground, window, bridges) {
   const { tile } = ground, { tiles, x0, y0 } = window;
@@ -21,13 +21,13 @@ export function paintPiece(canvas, ground, window, bridges) {
   ctx.setTransform(tile, 0, 0, tile, 0, 0);
   paintGround(ctx, window, bridges);
   const piece = {
-    canvas, x0, y0, things: new Uint8Array(tiles * tiles), xs: new Int16Array(tiles * tiles),
+    canvas, x0, y0, props: new Uint8Array(tiles * tiles), xs: new Int16Array(tiles * tiles),
     ys: new Int16Array(tiles * tiles), glints: glintsOf(window, tile),
     butterflies: butterfliesOf(window, tile),
   };
-  const near = thingsNear(window, tile);
+  const near = propsNear(window, tile);
   for (const { number, x, y } of near) {
-    const { shadow } = THINGS[number - 1];
+    const { shadow } = PROPS[number - 1];
     if (shadow > 0) oval(ctx, x / tile + 0.06, y / tile + 0.02, shadow, shadow * 0.4, SHADOW);
   }
   ctx.setTransform(1, 0, 0, 1, 0, 0);
@@ -35,28 +35,28 @@ export function paintPiece(canvas, ground, window, bridges) {
     const sprite = ground.sprite(number);
     ctx.drawImage(sprite.canvas, x - sprite.ax, y - sprite.ay);
     if (at < 0) continue;
-    piece.things[at] = number;
+    piece.props[at] = number;
     piece.xs[at] = x;
     piece.ys[at] = y;
   }
   return piece;
 }
 
-/** Return all things whose picture may touch the piece, sorted by the y of their feet. `at` is -1 for
+/** Return all props whose picture may touch the piece, sorted by the y of their feet. `at` is -1 for
  * those of neighbouring pieces. */
-function thingsNear(window, tile) {
-  const { tiles } = window, things = [], place = { x: 0, y: 0 };
+function propsNear(window, tile) {
+  const { tiles } = window, props = [], place = { x: 0, y: 0 };
   for (let y = -1; y < tiles + DOWN_REACH - 1; y++) {
     for (let x = -SIDE_REACH; x < tiles + SIDE_REACH; x++) {
       const number = standingOn(window, x, y, place);
       if (number === 0) continue;
       const own = x >= 0 && y >= 0 && x < tiles && y < tiles;
       // It is rounded within the tile, so that neighbouring pieces agree to the pixel.
-      things.push({ number, at: own ? y * tiles + x : -1,
+      props.push({ number, at: own ? y * tiles + x : -1,
         x: x * tile + Math.round(place.x * tile), y: y * tile + Math.round(place.y * tile) });
     }
   }
-  return things.sort((a, b) => a.y - b.y || a.x - b.x);
+  return props.sort((a, b) => a.y - b.y || a.x - b.x);
 }
 
 /** Return where light glints on open water. */

@@ -1,30 +1,30 @@
-// Decides which thing of things.js stands on which tile: trees, bushes, boulders, and the things on the
+// Decides which prop of props.js stands on which tile: trees, bushes, boulders, and the props on the
 // plaza. They are only drawn: none of them blocks a walker.
 //
 // A tile picks from a list by its roll modulo the list's length. So a list of another length replants
-// all woods, meadows or rocks of every world, while replacing one thing by another changes only the
+// all woods, meadows or rocks of every world, while replacing one prop by another changes only the
 // tiles where the first one stood. tests/vectors/standing.json shows such changes; `make vectors` makes
 // it again.
 
 import { GRASS, PLAZA_WITHIN, ROCK, SAND, WATER, WOOD } from '../terrain.js';
 import { part, rollAt } from './dice.js';
-import { THINGS } from './things.js';
+import { PROPS } from './props.js';
 
 const SALT = 0x7ee5;
 const CLEAR_OF_PATH = 36;                 // 1/16 tile from a path's middle, where no tree stands
 const CLEARING = PLAZA_WITHIN + 3;        // tiles from the origin without trees
 
-const PLAZA_THINGS = new Map([['0,0', 'waymark']]);
+const PLAZA_PROPS = new Map([['0,0', 'waymark']]);
 for (let i = 0; i < 8; i++) {
   const turn = (i + 0.5) * Math.PI / 4, x = Math.cos(turn), y = Math.sin(turn);
-  PLAZA_THINGS.set(Math.round(x * 6.3) + ',' + Math.round(y * 6.3), 'lamp');
+  PLAZA_PROPS.set(Math.round(x * 6.3) + ',' + Math.round(y * 6.3), 'lamp');
 }
 for (const [x, y] of [[1, 1], [1, -1], [-1, 1], [-1, -1]]) {
-  PLAZA_THINGS.set(5 * x + ',' + 5 * y, 'planter');
+  PLAZA_PROPS.set(5 * x + ',' + 5 * y, 'planter');
 }
 
-/** The number of each thing by its name: its index into THINGS plus 1. */
-const NUMBERS = Object.fromEntries(THINGS.map(({ name }, i) => [name, i + 1]));
+/** The number of each prop by its name: its index into PROPS plus 1. */
+const NUMBERS = Object.fromEntries(PROPS.map(({ name }, i) => [name, i + 1]));
 const numbersOf = (...names) => names.map((name) => NUMBERS[name]);
 // The lists that a tile picks from. Read the beginning of this file before you make one longer or
 // shorter.
@@ -37,7 +37,7 @@ const MEADOW = numbersOf('round1', 'bush0', 'bush1', 'blossom', 'small1', 'berri
 const BOULDERS = numbersOf('boulder0', 'boulder1', 'boulder2', 'stone', 'boulder1', 'stone',
   'pine1', 'fern');
 
-/** Return the number of the thing on a tile of the window's piece (its index into THINGS plus 1, or 0
+/** Return the number of the prop on a tile of the window's piece (its index into PROPS plus 1, or 0
  * for nothing), and write the position of its feet into `place`: x and y in tiles from the tile's
  * corner. */
 export function standingOn(window, x, y, place) {
@@ -45,8 +45,8 @@ export function standingOn(window, x, y, place) {
   const wx = window.x0 + x, wy = window.y0 + y;
   place.x = place.y = 0.5;
   if (wx * wx + wy * wy < CLEARING * CLEARING) {
-    const thing = PLAZA_THINGS.get(wx + ',' + wy);
-    return thing === undefined ? 0 : NUMBERS[thing];
+    const prop = PLAZA_PROPS.get(wx + ',' + wy);
+    return prop === undefined ? 0 : NUMBERS[prop];
   }
   if (kind !== WOOD && kind !== GRASS && kind !== ROCK && kind !== WATER && kind !== SAND) return 0;
   const roll = rollAt(wx, wy, SALT), chance = part(roll, 0);

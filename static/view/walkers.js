@@ -114,7 +114,7 @@ export class Walkers {
     }
   }
 
-  /** Draw all walkers in order, and between them what lies there; `ground` draws again the things that
+  /** Draw all walkers in order, and between them what lies there; `ground` draws again the props that
    * stand in front of them. */
   draw(ctx, state, screen, ground, lying) {
     for (const memory of this.order) {

@@ -3,7 +3,7 @@
 
 import { CHUNK, Terrain } from '../../static/terrain.js';
 import { standingOn } from '../../static/view/standing.js';
-import { THINGS } from '../../static/view/things.js';
+import { PROPS } from '../../static/view/props.js';
 import { Window } from '../../static/view/window.js';
 
 const PIECES = [[2013, -3, -3, 6], [7, 16, -28, 4]];      // seed, first chunk, chunks a side
@@ -18,7 +18,7 @@ export function standingIn(seed, cx, cy) {
       const number = standingOn(window, x, y, place);
       if (number === 0) continue;
       const feet = [Math.round(place.x * 1000), Math.round(place.y * 1000)];
-      standing.push([x, y, THINGS[number - 1].name, ...feet]);
+      standing.push([x, y, PROPS[number - 1].name, ...feet]);
     }
   }
   return standing;

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 
-import { THINGS } from '../../static/view/things.js';
+import { PROPS } from '../../static/view/props.js';
 import * as checks from './checks.js';
 
 const load = (name) => JSON.parse(
@@ -20,5 +20,5 @@ for (const [name, check] of Object.entries(checks)) {
 
 test('every thing stands somewhere', () => {
   const seen = new Set(load('standing').flatMap(({ standing }) => standing.map(([, , name]) => name)));
-  assert.deepEqual(THINGS.map(({ name }) => name).filter((name) => !seen.has(name)), []);
+  assert.deepEqual(PROPS.map(({ name }) => name).filter((name) => !seen.has(name)), []);
 });

@@ -1,7 +1,7 @@
 """Makes the golden vectors: `make vectors`, or `python -m tests.vectors.make`.
 
 The tests of Python and those of the page, in node and in Chromium (tests/js/checks.js), read the
-same files, so that a change on either side is noticed. The trees and other standing things are made
+same files, so that a change on either side is noticed. The trees and other props are made
 by the page's own code, since Python has none for them.
 """
 
@@ -150,7 +150,7 @@ def replica() -> list[dict[str, Any]]:
 
 
 def standing() -> Any:
-    """Return what stands on the tiles of some chunks: [x, y, name, feet] of each thing."""
+    """Return what stands on the tiles of some chunks: [x, y, name, feet] of each prop."""
     node = shutil.which("node")
     if node is None:
         raise SystemExit("The vectors of what stands where need Node.js: see tests/need.sh.")

@@ -1,6 +1,6 @@
-// The pictures of all things that stand: trees, bushes, boulders, reeds, lamps. They are drawn in tiles,
+// The pictures of all props that stand: trees, bushes, boulders, reeds, lamps. They are drawn in tiles,
 // with the origin at the feet, in three flat shades each and without outlines. standing.js decides
-// which of them stands where: a thing that is on none of its lists is never shown.
+// which of them stands where: a prop that is on none of its lists is never shown.
 
 import { BLOSSOM, LEAVES, ROCK_TONES, TRUNK, TRUNK_LIGHT } from './palette.js';
 import { oval } from './sprite.js';
@@ -248,7 +248,7 @@ const waymark = {
   },
 };
 
-export const THINGS = [
+export const PROPS = [
   ...LEAVES.map((leaves, i) => tree('round' + i, ROUND, 0.24, 0.6, leaves, 0.72)),
   ...LEAVES.map((leaves, i) => tree('small' + i, SMALL, 0.18, 0.5, leaves, 0.46)),
   ...LEAVES.map((leaves, i) => tree('tall' + i, TALL, 0.2, 0.6, leaves, 0.54)),

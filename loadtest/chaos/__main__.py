@@ -25,7 +25,7 @@ with packages("swarm"):
     from loadtest.kit.processes import Trouble
     from loadtest.kit.signals import Interrupted
     from loadtest.swarm import show
-    from loadtest.swarm.result import Options, Result
+    from loadtest.swarm.result import END, Options, Result
     from loadtest.swarm.run import Field, run
 
 #: Seconds of measured time before the fault, and after the promised time.
@@ -36,9 +36,6 @@ TRIES = 3
 
 #: Bots for each square in which newcomers begin.
 SHARE = 20
-
-#: Faults of the oracle that the end of a run must not show, whatever happened before.
-END = ("ghosts", "unseen", "wrong", "misplaced", "foreign", "duplicate")
 
 EPILOG = """faults:
 {}

@@ -45,15 +45,13 @@ class Ground:
 
     def workers(self) -> list[psutil.Process]:
         """Return the workers, the oldest first."""
-        return self._children("server")
+        return self.target.workers()
 
     def forwarder(self) -> psutil.Process:
         """Return the forwarder that the workers share. Raises ValueError while there is none."""
-        [found] = self._children("brokers.zeromq")
-        return found
-
-    def _children(self, module: str) -> list[psutil.Process]:
-        return [child for child, command in children(self.server).items() if module in command]
+        found = children(self.server).items()
+        [forwarder] = [child for child, command in found if "brokers.zeromq" in command]
+        return forwarder
 
     def stop(self, process: psutil.Process, seconds: float) -> None:
         """Suspend a process for some seconds."""
@@ -65,7 +63,7 @@ class Ground:
     def restart(self) -> None:
         """Start another server in place of one that has ended, as a service manager would."""
         port, url = self.target.address[1], self.target.url
-        broker = "" if url == "its own" else url
+        broker = "" if url == target.OWN else url
         until = time.monotonic() + RESTART_WITHIN
         while True:
             try:

@@ -11,6 +11,7 @@ import msgpack
 
 from loadtest.swarm import wire
 from loadtest.swarm.connection import CLOSED, GREETING, PLAYING, SHAKING, Connection, Door, Sockets
+from loadtest.swarm.hunter import Hunter
 from loadtest.swarm.observer import Observer
 from loadtest.swarm.tally import Tally
 
@@ -74,11 +75,15 @@ class Bot(Connection):
     the run's, in ms, as the quickest pong until now has shown it.
     """
 
-    def __init__(self, world: World, index: int, *, observes: bool) -> None:
+    def __init__(
+        self, world: World, index: int, *, observes: bool, hunts: bool = False
+    ) -> None:
         super().__init__(world.door, world.sockets)
         self.world, self._tally = world, world.tally
         self.index = index
         self.observer = Observer() if observes else None
+        #: What it knows of gems, if it hunts them.
+        self.hunter = Hunter() if hunts else None
         self.id = 0
         #: Three values for the scenario: where the bot began, its heading, and how often it turned.
         self.home = (0, 0)
@@ -94,6 +99,11 @@ class Bot(Connection):
         self.former = self._former_seq = 0
         self.tries = 0
         self._timeline: list[tuple[int, ...]] = []
+
+    @property
+    def name(self) -> str:
+        """The name that it plays under."""
+        return f"bot-{self.index}"
 
     # Its connection.
 
@@ -174,8 +184,7 @@ class Bot(Connection):
             return
         self.state = GREETING
         width, height = self.world.viewport
-        name = f"bot-{self.index}"
-        self.send(wire.HELLO, wire.VERSION, name, width, height, self._token, None)
+        self.send(wire.HELLO, wire.VERSION, self.name, width, height, self._token, None)
 
     def lose(self, why: str, code: int = 0) -> None:
         """Note that the connection is lost. `code` is that of the server's close frame, or 0."""
@@ -203,6 +212,8 @@ class Bot(Connection):
         if self.id:
             self.lives.append(self.life(self.world.now(), why))
             self.former = self.id
+        if self.hunter is not None:
+            self.hunter.cut()
         self.hang_up()
 
     def life(self, left: int, why: str = "") -> dict[str, Any]:
@@ -243,6 +254,12 @@ class Bot(Connection):
             self._late.append(due)
         self.write(wire.message(kind, due, round(due / 1000 + self.offset), *fields))
 
+    def take(self, square: tuple[int, int], id: str) -> None:
+        """Ask for a gem that lies in a square."""
+        assert self.hunter is not None
+        self.hunter.asks(id)
+        self.send(wire.TAKE, *square, id)
+
     def ping(self, now: int) -> None:
         """Acknowledge the last flush."""
         self.ping_due = False
@@ -253,7 +270,9 @@ class Bot(Connection):
 
     @property
     def unanswered(self) -> bool:
-        """Whether no event of its own has answered its last move yet."""
+        """Whether no event of its own has answered its last move yet, or nothing its last take."""
+        if self.hunter is not None and self.hunter.awaited is not None:
+            return True
         last = self._intents[-1] if self._intents else 0
         return bool(self.ready_at and self._timeline and last > self._timeline[-1][1])
 
@@ -266,6 +285,11 @@ class Bot(Connection):
             return x + dx, y + dy
         gone = max(gone, 0)
         return x + dx * gone // duration, y + dy * gone // duration
+
+    def stands(self, now: int) -> bool:
+        """Say whether its last move is answered, and over."""
+        _, _, _, _, start, duration = self.position
+        return not self.unanswered and round(now / 1000 + self.offset) >= start + duration
 
     # What it receives.
 
@@ -312,6 +336,8 @@ class Bot(Connection):
             self._tally.resyncs += 1
             if self.observer is not None:
                 self.observer.resync(now)
+            if self.hunter is not None:
+                self.hunter.forget()
         elif kind == wire.TOKEN:
             self._token = msgpack.unpackb(payload)[1]
         elif kind == wire.LINK:
@@ -323,7 +349,15 @@ class Bot(Connection):
         elif kind == wire.WELCOME:
             self._welcome(msgpack.unpackb(payload), now)
         elif kind == wire.ERROR:
-            self._tally.refused(self.rude, *msgpack.unpackb(payload)[1:3])
+            code, sentence = msgpack.unpackb(payload)[1:3]
+            if self.hunter is None or not self.hunter.refused(code):
+                self._tally.refused(self.rude, code, sentence)
+        elif kind == wire.THINGS:
+            if self.hunter is not None:
+                self.hunter.show(*self._tally.things(payload, self.world.span))
+        elif kind == wire.FOUND:
+            if self.hunter is not None:
+                self.hunter.found(*msgpack.unpackb(payload)[1:4])
 
     def _welcome(self, fields: list[Any], now: int) -> None:
         _, _, self.id, node_now, _, x, y, side, _, _, _, drop = fields[:12]
@@ -343,6 +377,9 @@ class Bot(Connection):
         if self.observer is not None:
             self.observer.span = self.world.span
         self.world.welcomed(self)
+        if self.hunter is not None:
+            self.hunter.forget()
+            self.send(wire.KEY, self.hunter.key)
         self.ping(now)
 
     def _pong(self, then: int, node_now: int, now: int) -> None:
@@ -359,6 +396,8 @@ class Bot(Connection):
         self.held = rect
         if self.observer is not None:
             self.observer.hold(rect, now)
+        if self.hunter is not None:
+            self.hunter.hold(rect)
         if self.missing is None:
             c0, r0, c1, r1 = rect
             columns, rows = range(c0, c1 + 1), range(r0, r1 + 1)

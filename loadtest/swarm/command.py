@@ -4,6 +4,7 @@ import argparse
 import os
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from pathlib import Path
 
 from loadtest.kit import signals
 from loadtest.kit.options import amount, file, folder, whole
@@ -14,6 +15,7 @@ from loadtest.swarm import kept, show
 from loadtest.swarm.result import LATE, Options, Result
 from loadtest.swarm.run import run
 from loadtest.swarm.scenarios import SCENARIOS
+from loadtest.swarm.store import can_be_read
 from loadtest.swarm.target import there
 
 EPILOG = """scenarios:
@@ -78,7 +80,16 @@ def _judge(done: list[Result], display: show.Display) -> int:
         return 130
     if code == 0:
         expected = sum(result.verdict.expected for result in done if result.verdict)
-        display.say(f"all right: {expected:,} of {expected:,} expected deliveries accounted for")
+        killed = sum(result.killed for result in done)
+        if not killed:
+            display.say(
+                f"all right: {expected:,} of {expected:,} expected deliveries accounted for"
+            )
+        spawned = sum(result.gems.spawned or 0 for result in done if result.gems)
+        if spawned:
+            display.say(f"all right: {spawned:,} of {spawned:,} gems accounted for")
+        if killed:
+            display.say(f"{killed} workers were killed, so deliveries were not judged")
     return code
 
 
@@ -88,9 +99,19 @@ def _plans(given: argparse.Namespace) -> list[Options]:
         raise ValueError("--url names a server that runs: --broker, --workers, --compare start one")
     if given.compare and given.broker:
         raise ValueError("--compare names the brokers: leave --broker out")
+    if given.url and (given.store or given.kill):
+        raise ValueError("--url names a server that runs: --store and --kill are for one started")
+    if given.kill and given.workers < 2:
+        raise ValueError("--kill kills one of several workers: give --workers 2 or more")
+    if SCENARIOS[given.scenario].hunts and given.store and not can_be_read(given.store):
+        raise ValueError(
+            f"the account of gems is read from a store in a file or a Redis, and not from "
+            f"{given.store!r}: give --store sqlite:///PATH or a redis:// URL"
+        )
     if given.insecure and not given.url:
         raise ValueError("--insecure is for a --url that begins with wss://")
     # Each field of Options is an option's value.
+    given.store = _from_here(given.store)
     options = Options(**{field.name: getattr(given, field.name) for field in fields(Options)})
     counts = given.ramp or [given.bots]
     limit = raise_descriptor_limit()
@@ -106,6 +127,12 @@ def _plans(given: argparse.Namespace) -> list[Options]:
         for count in counts
         for _ in range(given.repeat)
     ]
+
+
+def _from_here(store: str | None) -> str | None:
+    """Return a store's URL with its whole path: the server runs in another folder."""
+    path = (store or "").partition("sqlite:///")[2]
+    return f"sqlite:///{Path(path).absolute()}" if path else store
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -126,6 +153,14 @@ def _parser() -> argparse.ArgumentParser:
     add("--insecure", action="store_true", help="accept any certificate of a wss:// server")
     add("--broker", default="", metavar="URL", help="broker of the server that is started")
     add("--workers", type=whole(1, 64), default=1, help="number of its processes (1)")
+    add(
+        "--store",
+        metavar="URL",
+        help="store of the server that is started (none; for gems: the broker if it is a Redis, or "
+        "else a file that is deleted afterwards)",
+    )
+    add("--kill", type=amount(1, 86_400), default=0.0, metavar="SECONDS",
+        help="kill the oldest worker (with -9) after every so many seconds")  # fmt: skip
     add("--bots", type=whole(1, 100_000), default=1000, help="number of bots (1000)")
     add("--seconds", type=amount(1, 86_400), default=30.0, help="number of seconds to measure (30)")
     add(

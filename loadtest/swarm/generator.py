@@ -20,6 +20,7 @@ from loadtest.kit.signals import leave_to_parent
 from loadtest.swarm.agenda import Agenda
 from loadtest.swarm.bot import DEAD_AFTER, MADE_WITHIN, PING_ANYWAY, Bot
 from loadtest.swarm.connection import CLOSED, CONNECTING, PLAYING, SECURING, Sockets
+from loadtest.swarm.hunter import Content, Square
 from loadtest.swarm.plan import Plan
 from loadtest.swarm.play import Play
 from loadtest.swarm.tally import Tally
@@ -121,6 +122,8 @@ class Generator:
             self.play.stop()
         elif order == "storm":
             self.play.join(early=False)
+        elif order == "screens":
+            self._pipe.send(("screens", (self._screens(), self.play.span)))
         elif order == "report":
             self._keep_house()
             self._pipe.send(("report", self._report()))
@@ -159,6 +162,15 @@ class Generator:
             "unanswered": sum(bot.state == PLAYING and bot.unanswered for bot in self._bots),
         }
 
+    def _screens(self) -> "Counter[tuple[Square, Content]]":
+        """Return what bots believe to lie in the squares that they hold: how many believe what."""
+        return Counter(
+            believed
+            for bot in self._bots
+            if bot.state == PLAYING and bot.ready_at and bot.hunter is not None
+            for believed in bot.hunter.screen()
+        )
+
     def _report(self) -> dict[str, Any]:
         """Return everything that the bots did and were told."""
         now = self.now()
@@ -178,4 +190,8 @@ class Generator:
             "viewport": self.plan.viewport,
             "slow": self.tally.slow,
             "stalled": self.play.lockstep.stalled(),
+            "shown": self.tally.shown,
+            "hunters": {
+                bot.name: bot.hunter.report() for bot in self._bots if bot.hunter is not None
+            },
         }

@@ -78,7 +78,9 @@ class Lockstep:
             for id in acks:
                 if id in players:
                     acks[id] = players[id].ack
-            kind, *fields = self._move(bot, now)
+            move = self._move(bot, now)
+            assert move is not None
+            kind, *fields = move
             bot.intend(kind, now, *fields)
             self._counted["moves"] += 1
             self._counted["steps"] += 1

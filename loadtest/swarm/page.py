@@ -19,6 +19,7 @@ from loadtest.swarm.show import (
     FAULTS,
     FIGURES,
     figures,
+    gem_rows,
     grouped,
     heading,
     medians,
@@ -87,6 +88,7 @@ def _table(groups: dict[str, list[Result]]) -> str:
         (what, *(f"{getattr(v, key):,}" if v else "–" for v in verdicts))
         for what, key in (*ACCOUNT, *FAULTS)
     ]
+    rows += [tuple(row) for row in gem_rows(groups)]
     return kit.table(("", *headings), rows)
 
 

@@ -53,7 +53,7 @@ class Play:
     def _make(self, index: int) -> Bot:
         scenario = self._scenario
         observes = scenario.lockstep or index % self._plan.sample == 0
-        bot = Bot(self, index, observes=observes)
+        bot = Bot(self, index, observes=observes, hunts=scenario.hunts)
         # Bots that are deaf or rude are spread evenly among the others.
         kind = (index * 0.6180339887498949) % 1
         if not observes:
@@ -201,9 +201,11 @@ class Play:
         life, exactly = state
         if not self._moves(bot, life):
             return
-        kind, *fields = self._scenario.move(bot, due)
-        bot.intend(kind, due, *fields)
-        self.tally.counted["moves"] += 1
+        move = self._scenario.move(bot, due)
+        if move is not None:
+            kind, *fields = move
+            bot.intend(kind, due, *fields)
+            self.tally.counted["moves"] += 1
         self.tally.lateness.append(self.now() - due)
         exactly += SECOND / self._plan.rate
         if bot.state == PLAYING:

@@ -96,6 +96,27 @@ def step(bot: Bot, now: int) -> Move:
     return wire.GO, x + bot.turn % 2 * inwards * TILE // 2, y
 
 
+def hunt(bot: Bot, now: int) -> Move | None:
+    """Go to a gem nearby, and take it; walk about where there is none."""
+    hunter = bot.hunter
+    assert hunter is not None
+    x, y = bot.at(now)
+    if hunter.awaited is not None:
+        return None
+    if reached := hunter.within_reach(x, y, now):
+        bot.take(*reached)
+        return None
+    if hunter.goal is not None:
+        if hunter.knows(hunter.goal) and not bot.stands(now):
+            return None
+        hunter.goal = None
+        if bot.stands(now):
+            # The way is blocked: it tries another one.
+            return wire.WALK, *random.choice(AROUND)
+    place = hunter.choose(x, y)
+    return wander(bot, now) if place is None else (wire.GO, *place)
+
+
 def _homewards(bot: Bot, now: int, within: int) -> tuple[int, int] | None:
     """Return the direction home if it is farther than `within` along an axis, otherwise None."""
     x, y = bot.at(now)
@@ -110,16 +131,17 @@ def _homewards(bot: Bot, now: int, within: int) -> tuple[int, int] | None:
 class Scenario:
     """How bots come, move and stay.
 
-    `about` describes it in a sentence, and `move` chooses the next move of a bot at a time.
-    `rate` is in moves a second of each bot. `share` is the number of bots in each square (0: all
-    bots are in one square). After `stay` seconds, on average, a bot leaves and joins again (0: it
-    stays). `late` is the share of bots that join within JOIN_WITHIN while the others are measured.
-    `deaf` and `rude` are the shares of bots that never read, or break the rules. With `lockstep`, a
-    bot moves when it was told of all its neighbours' last moves. `viewport` is in tiles.
+    `about` describes it in a sentence, and `move` chooses the next move of a bot at a time, or
+    None for no move. `rate` is in moves a second of each bot. `share` is the number of bots in each
+    square (0: all bots are in one square). After `stay` seconds, on average, a bot leaves and joins
+    again (0: it stays). `late` is the share of bots that join within JOIN_WITHIN while the others
+    are measured. `deaf` and `rude` are the shares of bots that never read, or break the rules. With
+    `lockstep`, a bot moves when it was told of all its neighbours' last moves. With `hunts`, bots
+    take gems. `viewport` is in tiles, and `server` are options of the server that is started.
     """
 
     about: str
-    move: Callable[[Bot, int], Move]
+    move: Callable[[Bot, int], Move | None]
     rate: float = 2.0
     share: int = 20
     stay: float = 0.0
@@ -127,12 +149,17 @@ class Scenario:
     deaf: float = 0.0
     rude: float = 0.0
     lockstep: bool = False
+    hunts: bool = False
     viewport: tuple[int, int] = (24, 24)
+    server: tuple[str, ...] = ()
 
     def squares(self, bots: int) -> int:
         """Return the number of squares over which newcomers are spread."""
         return math.ceil(bots / self.share) if self.share else 1
 
+
+#: How many gems each cell of the ground has where bots hunt them.
+GEMS = 20
 
 #: Seconds within which the latecomers of a storm join.
 JOIN_WITHIN = 5.0
@@ -154,5 +181,9 @@ SCENARIOS = {
     "life": Scenario(
         "one bot in each square steps only when it has heard the last steps of its neighbours",
         step, rate=10, share=1, lockstep=True,
+    ),
+    "gems": Scenario(
+        "bots hunt gems, of which there are many; the account of all gems is checked",
+        hunt, 4, share=10, hunts=True, server=("--gems", str(GEMS), "--gem-pause", "2"),
     ),
 }  # fmt: skip

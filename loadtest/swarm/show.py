@@ -3,13 +3,14 @@
 import contextlib
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.live import Live
 from rich.table import Table
 
 from loadtest.kit.terminal import Terminal
+from loadtest.swarm.gems import FAULTS as WRONG_GEMS
 from loadtest.swarm.result import Options, Progress, Result, Show
 
 #: Seconds between two lines of progress, if standard output is no terminal.
@@ -65,6 +66,21 @@ RETURNS = (
     ("not back at the end", "never"),
     ("away, s: median", "median"),
     ("most", "most"),
+)
+#: The rows of the account of gems. They are shown if bots hunted any.
+GEMS = (
+    ("gems that spawned", "spawned"),
+    ("= taken, by the board", "taken"),
+    ("+ lying", "lying"),
+    ("+ ripening", "ripening"),
+    ("takes", "asked"),
+    ("= given to a bot", "told"),
+    ("+ missed: somebody was first", "missed"),
+    ("+ far", "far"),
+    ("+ cut off, or refused", "under_way"),
+    ("on the board, though cut off", "untold"),
+    ("screens right after, s", "agreed"),
+    *((words, name) for name, words, _ in WRONG_GEMS),
 )
 
 
@@ -187,6 +203,9 @@ class Display(Terminal):
         if any(run.returns and run.returns.cuts for runs in groups.values() for run in runs):
             for what, key in RETURNS:
                 table.add_row(what, *(_returned(runs, key) for runs in groups.values()))
+            table.add_section()
+        for row in gem_rows(groups):
+            table.add_row(*row)
         self.print(table)
 
 
@@ -203,6 +222,21 @@ def _returned(runs: Sequence[Result], key: str) -> str:
 def _sum(runs: Sequence[Result], key: str) -> str:
     verdicts = [run.verdict for run in runs if run.verdict is not None]
     return f"{sum(getattr(verdict, key) for verdict in verdicts):,}" if verdicts else "-"
+
+
+def gem_rows(groups: Mapping[str, Sequence[Result]]) -> list[list[str]]:
+    """Return the rows of the account of gems, and of workers that were killed, as texts; none if
+    there is nothing to account for."""
+    columns = [[run for run in runs if run.gems is not None] for runs in groups.values()]
+    if not any(columns):
+        return []
+    rows = [["workers killed", *(f"{sum(run.killed for run in runs):,}" for runs in columns)]]
+    for what, key in GEMS:
+        found = [[getattr(run.gems, key) for run in runs] for runs in columns]
+        total = max if key == "agreed" else sum
+        cells = (f"{total(some):,}" if some and None not in some else "-" for some in found)
+        rows.append([what, *cells])
+    return rows
 
 
 def _board(progress: Progress, options: Options) -> Any:

@@ -4,10 +4,12 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Protocol
 
+import msgpack
 import numpy as np
 
 from loadtest.kit.histogram import Histogram
 from loadtest.swarm import wire
+from loadtest.swarm.hunter import Gem, Square
 
 #: Batches whose moves are remembered. When there are more, half of them are forgotten.
 REMEMBERED = 1_000_000
@@ -43,6 +45,10 @@ class Tally:
         #: the moves that came first with it.
         self._newest: dict[int, int] = {}
         self._first_told: dict[tuple[int, int], list[int]] = {}
+        #: All gems that any bot was ever shown, as (id, version).
+        self.shown: set[tuple[str, int]] = set()
+        #: What lies in a square, by the message that told it: those since the last `count`.
+        self._things: dict[bytes, tuple[Square, dict[str, Gem]]] = {}
 
     def refused(self, rude: bool, code: str, sentence: str) -> None:
         """Count an error message of the server to a bot; `rude`: the bot breaks the rules."""
@@ -50,6 +56,23 @@ class Tally:
             self.counted["rude_refused"] += 1
         else:
             self.complaints[f"{code}: {sentence}"] += 1
+
+    def things(self, payload: bytes, span: int) -> tuple[Square, dict[str, Gem]]:
+        """Return the square that a message of things is about, and the gems that lie there.
+
+        `span` is the length of a square's side in units.
+        """
+        found = self._things.get(payload)
+        if found is None:
+            _, column, row, things = msgpack.unpackb(payload)[:4]
+            gems = {
+                id: (version, x + column * span, y + row * span)
+                for kind, id, version, x, y in (thing[:5] for thing in things)
+                if kind == wire.GEM
+            }
+            found = self._things[payload] = (column, row), gems
+            self.shown.update((id, version) for id, (version, _, _) in gems.items())
+        return found
 
     def _learn(self, batch: wire.Batch) -> None:
         """Note the moves in a batch that has come to this process for the first time."""
@@ -84,6 +107,7 @@ class Tally:
                 self._latency.add(arrivals[:, None] - chunk.due[None, :])
         self._late.add(np.array(self.lateness, dtype=np.int64))
         self.lateness = []
+        self._things = {}
         if len(self._first_told) > REMEMBERED:
             self._first_told = dict(list(self._first_told.items())[REMEMBERED // 2 :])
 

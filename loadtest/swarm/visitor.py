@@ -5,6 +5,7 @@ If the server refuses something or hangs up, it raises OSError.
 
 import socket
 import struct
+from typing import Any
 
 import msgpack
 
@@ -59,12 +60,21 @@ class Visitor:
 
     def token(self) -> str:
         """Wait for the welcome; return the token with which it could come back."""
+        return str(self._await(wire.TOKEN)[1])
+
+    def board(self, key: str) -> list[Any]:
+        """Show a key; return the fields of the board: gems, place, of, top."""
+        self.socket.sendall(wire.message(wire.KEY, key))
+        return self._await(wire.BOARD)[1:5]
+
+    def _await(self, kind: int) -> list[Any]:
+        """Return the first message of a kind among those that come."""
         reader = wire.Reader(lambda _batch: None)
         while True:
             parts, self.rest = reader.split(self.rest)
             for part in parts:
-                if isinstance(part, bytes) and part[1:2] == bytes((wire.TOKEN,)):
-                    return str(msgpack.unpackb(part)[1])
+                if isinstance(part, bytes) and part[1:2] == bytes((kind,)):
+                    return list(msgpack.unpackb(part))
             self._receive()
 
     def close(self, code: int) -> None:

@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from loadtest.chaos.__main__ import END, Outcome, judge
+from loadtest.chaos.__main__ import Outcome, judge
 from loadtest.chaos.faults import FAULTS, SOAKING
 from loadtest.swarm.oracle import Verdict
-from loadtest.swarm.result import Options, Result
+from loadtest.swarm.result import END, Options, Result
 from loadtest.swarm.screens import Returns, Screens
 from loadtest.swarm.world import SECOND
 from tests.processes import ROOT

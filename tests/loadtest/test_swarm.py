@@ -164,6 +164,9 @@ def test_who_never_reads_and_who_is_rude_harm_nobody(tmp_path, crowd, scenario):
         (["--ramp", "9..3"], "must rise"),
         (["--viewport", "wide"], "not like 40x25"),
         (["--url", "ws://x/ws", "--workers", "2"], "--url names a server that runs"),
+        (["--url", "ws://x/ws", "--kill", "9"], "--store and --kill are for one started"),
+        (["--kill", "9"], "--kill kills one of several workers"),
+        (["--scenario", "gems", "--store", "memory://"], "not from 'memory://'"),
         (["--bots", "99999", "--processes", "1"], "file descriptors"),
     ],
 )

@@ -15,6 +15,7 @@
 PYTHON ?= python3
 PORT ?= 8000
 WALKERS ?= 20
+DEER ?= 8
 SECONDS ?= 60
 # Tests mostly wait, so more of them run at a time than there are cores.
 AT_ONCE ?= 4
@@ -30,7 +31,7 @@ javascript = @if command -v npm > /dev/null; then npm run --silent --prefix $(JS
 .PHONY: play swarm chaos truth bench bench-peers check test simulate mutants fuzz lint types autobahn vectors lock clean
 
 play: .venv/playable .flatlands-secret
-	@PORT=$(PORT) WALKERS=$(WALKERS) SECRET_KEY=$${SECRET_KEY:-$$(cat .flatlands-secret)} \
+	@PORT=$(PORT) WALKERS=$(WALKERS) DEER=$(DEER) SECRET_KEY=$${SECRET_KEY:-$$(cat .flatlands-secret)} \
 	  $(BIN)/python -m server
 
 # Signs the tokens of players who come back, also after a restart.

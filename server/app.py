@@ -22,7 +22,7 @@ from server.messages import protocol
 from server.messages.peer_protocol import DRAINING
 from server.messages.protocol import Refused
 from server.node import Node
-from server.players.walkers import Walker, start_walkers
+from server.players.herd import NOBODY, Sizes
 from server.settings import KEPT_BACK, SPARE_DESCRIPTORS, Settings, raise_descriptor_limit
 from server.things.garden import Rules
 from server.web import metrics
@@ -97,6 +97,10 @@ class Server:
         self.stats: Counter[str] = Counter()
         self.settings = settings
         self.broker = broker
+        sizes = Sizes(settings.walkers, settings.deer)
+        if store is None and settings.worker not in (None, 1):
+            # Without a store the herd of one worker is enough for all.
+            sizes = NOBODY
         self.node = Node(
             grid=Grid(settings.side),
             terrain=Terrain(settings.seed),
@@ -106,6 +110,7 @@ class Server:
             world=settings.world,
             store=store,
             rules=Rules(settings.gems, round(settings.gem_pause * 1000)),
+            sizes=sizes,
         )
         self.sessions: set[Session] = set()
         self._greeting: set[Session] = set()
@@ -128,7 +133,6 @@ class Server:
         self._admission = Admission(self.node, self._tokens, self.limits, capacity)
         self._started = time.monotonic()
         self._lag = 0.0
-        self._walkers: list[Walker] = []
         self._draining = False
         if settings.listen_fd is None:
             self._listener = listen(settings.host, settings.port)
@@ -167,9 +171,7 @@ class Server:
         self.node.peers.start()
         self.node.garden.start()
         self.node.cairns.start()
-        self._walkers = start_walkers(
-            self.node.loop, self.node.residents, self.node.movement, self.settings.walkers
-        )
+        self.node.herd.start()
         if self.settings.listen_fd is None:
             self.open()
 
@@ -189,8 +191,7 @@ class Server:
         Returns when the clients are gone and other nodes had time to take their players over.
         """
         self.shut()
-        for walker in self._walkers:
-            walker.leave()
+        self.node.herd.stop()
         self.node.peers.publish(DRAINING)
         sessions = list(self.sessions)
         random.shuffle(sessions)
@@ -202,7 +203,7 @@ class Server:
                 if session.resident is not None:
                     session.renew_token(anyway=True)
                 session.connection.close(protocol.RESTART, STOPPING)
-        self._wait(lambda: not self.sessions, STOP_WITHIN)
+        self._wait(lambda: not (self.sessions or self.node.herd.leased), STOP_WITHIN)
         if self.node.peers.peers:
             self._wait(lambda: not self._awaited(), TAKEOVERS_WITHIN)
         self.node.outbox.publish_all()
@@ -361,6 +362,7 @@ class Server:
             "squares": len(self.node.replicas.squares),
             "nodes": len(self.node.peers.peers) + 1,
             "ready": not self.readiness(),
+            "herd": len(self.node.herd),
             "orders": len(self.node.orders),
             "store": self.node.keeper.trouble is None,
             "store_waiting": self.node.keeper.waiting,

@@ -18,6 +18,7 @@ from server.messages import peer_protocol
 from server.messages.channels import WORLD, Channels
 from server.messages.peer_protocol import Malformed
 from server.players.among_nodes import AmongNodes
+from server.players.herd import NOBODY, Herd, Sizes
 from server.players.invitations import Invitations
 from server.players.movement import Movement
 from server.players.orders import Orders
@@ -45,13 +46,13 @@ class Node:
 
     `spread` is the number of squares over which newcomers are spread (0: they begin on the plaza).
     `world` is the world's name. `store` keeps what lasts; without one nothing does. `rules` are
-    those of gems, and `spawn` begins a greenlet.
+    those of gems, `sizes` those of the herd, and `spawn` begins a greenlet.
     """
 
     def __init__(
         self, *, grid: Grid, terrain: Terrain, broker: Broker, loop: Loop, spread: int = 0,
         world: str = WORLD, store: Store | None = None, rules: Rules = RULES,
-        spawn: Callable[..., object] = gevent.spawn,
+        sizes: Sizes = NOBODY, spawn: Callable[..., object] = gevent.spawn,
     ) -> None:  # fmt: skip
         self.id = id = random.getrandbits(32)
         self.grid = grid
@@ -98,12 +99,17 @@ class Node:
         self.takeovers = Takeovers(among)
         self.invitations = Invitations(among)
         self.orders = Orders(among)
+        self.herd = Herd(
+            id, grid, terrain, self.channels.ground, self.keeper, loop, self.residents,
+            self.movement, self.replicas, self.peers, self.takeovers, sizes,
+        )  # fmt: skip
 
         self.hub.before_flush = self.replicas.show_changed
         self.outbox.on_published = self.replicas.published
         self.replicas.report_to(self.takeovers)
         self.peers.on_squares = self.replicas.compare
         self.peers.on_gone = self.replicas.drop
+        self.peers.on_forgotten = self.replicas.drop_herd
         self.peers.on_clocks = self._tell_clocks
         self.peers.on_link = self._tell_link
         #: Kind of a message between nodes -> the method that gets its fields.

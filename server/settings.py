@@ -51,6 +51,7 @@ class Settings:
     seed: int
     side: int
     walkers: int
+    deer: int
     #: The URL of the store, or None if nothing lasts.
     store: str | None
     gems: int
@@ -78,7 +79,7 @@ def _port(text: str) -> int:
     return _whole(text, 0, 65535)
 
 
-def _walkers(text: str) -> int:
+def _herd(text: str) -> int:
     return _whole(text, 0, 10_000)
 
 
@@ -225,8 +226,13 @@ _OPTIONS: tuple[tuple[str, str, str, Any, str], ...] = (
     ),
     ("--side", "SIDE", str(SIDE), _side, "width and height of a square in tiles"),
     (
-        "--walkers", "WALKERS", "0", _walkers,
-        "number of computer players that wander near the plaza",
+        "--walkers", "WALKERS", "0", _herd,
+        "number of computer players that wander near the plaza, in the whole world: the same for "
+        "all its servers",
+    ),
+    (
+        "--deer", "DEER", "0", _herd,
+        "number of deer that graze near the plaza and flee from players, in the whole world",
     ),
     (
         "--store", "STORE_URL", "", str,

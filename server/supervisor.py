@@ -335,9 +335,6 @@ class Supervisor:
             fd = self._listener.fileno()
             # If an option is given twice, the last one counts.
             options = [*self._arguments, "--workers", "1", "--listen-fd", str(fd)]
-            if slot:
-                # The computer players of one worker are enough for all.
-                options += ("--walkers", "0")
             if not self._sealed:
                 options.append("--unsealed")
             options += ("--worker", str(slot + 1), "--reports", self._reports.name)

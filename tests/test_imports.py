@@ -33,7 +33,7 @@ ROOMS = {
     "websocket": {"limits", "logs"},
     "squares": {"messages", "websocket", "agenda", "loop"},
     "things": {"messages", "squares", "agenda", "loop"},
-    "players": {"messages", "squares", "agenda", "logs", "loop"},
+    "players": {"messages", "squares", "things", "agenda", "logs", "loop"},
     "clients": {"messages", "websocket", "things", "players", "node", "limits", "logs"},
     "web": {"messages", "websocket", "players"},
     "query": {"messages", "squares", "things", "loop", "settings"},

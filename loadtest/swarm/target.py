@@ -203,7 +203,7 @@ def started(
             store = f"sqlite:///{Path(folder) / 'store.db'}"
         command = [
             *(sys.executable, "-m", *module, "--port", str(port), "--workers", str(workers)),
-            *("--spread", str(spread), "--walkers", "0", "--log-level", "WARNING"),
+            *("--spread", str(spread), "--walkers", "0", "--deer", "0", "--log-level", "WARNING"),
             # All bots come from one address.
             *("--max-per-address", "0", "--store", store, *options),
             *(("--broker", url) if url else ()),

@@ -28,6 +28,10 @@ NAME_LIMIT = 20
 TEXT_LIMIT = 120
 TOKEN_LIMIT = INVITATION_LIMIT = 512
 
+#: Computer players have ids below OTHERS_FROM, and all other players from there on. Of computer
+#: players those with ids from DEER_FROM on are deer.
+DEER_FROM, OTHERS_FROM = 2**15, 2**16
+
 #: The most characters in the id of a thing, and the least and the most in the key of a player.
 ID_LIMIT = 60
 KEY_LEAST, KEY_MOST = 16, 64

@@ -5,6 +5,8 @@ gets it only when it comes back from the broker: see server/squares/. This modul
 plays.
 """
 
+from collections.abc import Iterable
+
 from server.agenda import Agenda
 from server.loop import Loop
 from server.players.resident import Resident
@@ -79,6 +81,14 @@ class Movement:
         if resident.view is not None:
             self.hold(resident, self._grid.held(None, *resident.track.at(now), resident.view))
         self._plan(resident, self._next(resident))
+
+    def stroll(self, resident: Resident, goals: Iterable[Goal]) -> None:
+        """Let a computer player walk to the first of some goals that leads it anywhere."""
+        now = self._loop.now()
+        for goal in goals:
+            self.act(resident, resident.ack + 1, now, goal)
+            if resident.walks(now):
+                return
 
     def look(self, resident: Resident, view: Viewport) -> None:
         """Use a new viewport for a resident's screen, and let the screen hold its squares."""

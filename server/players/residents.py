@@ -7,6 +7,7 @@ import random
 
 from server.agenda import Agenda
 from server.loop import Loop
+from server.messages.protocol import OTHERS_FROM
 from server.players.movement import Movement
 from server.players.resident import Resident
 from server.players.spots import Place, Spots
@@ -14,6 +15,9 @@ from server.squares.hub import Screen
 from server.squares.outbox import Outbox
 from world.grid import Grid, Viewport
 from world.track import stand
+
+#: Ids of players are below it, so that JavaScript can represent them.
+ID_MOST = 2**52
 
 #: ms that a player stays in the world, dimmed, after its connection is lost.
 DIMMED_FOR = 10_000
@@ -62,10 +66,11 @@ class Residents:
     def join(self, name: str, place: Place, *, id: int | None = None, seq: int = 0) -> Resident:
         """Return a new resident, which begins at `place`.
 
-        `id` and `seq` are given for a player that comes back. A newcomer gets a random id.
+        `id` and `seq` are given for a player that comes back, and for a computer player. A newcomer
+        gets a random id.
         """
         while id is None or id in self.by_id:
-            id = random.getrandbits(52)
+            id = random.randrange(OTHERS_FROM, ID_MOST)
         track = stand(*place, self._loop.now())
         resident = Resident(self._node, id, seq, name, track, self._grid.square(*place))
         self.by_id[id] = resident

@@ -164,6 +164,7 @@ class Watcher:
         self.replicas.report_to(_NoNews())
         self.peers.on_squares = self._compare
         self.peers.on_gone = self._drop
+        self.peers.on_forgotten = self.replicas.drop_herd
         self.peers.on_clocks = lambda: None
         self.peers.on_link = lambda: None
 

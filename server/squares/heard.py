@@ -8,7 +8,7 @@ module never decides which nodes are alive: peers.py does.
 
 import random
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Protocol
 
 from brokers import Broker
@@ -16,6 +16,7 @@ from server.agenda import Agenda
 from server.loop import Loop
 from server.messages import peer_protocol, protocol
 from server.messages.peer_protocol import Malformed
+from server.messages.protocol import OTHERS_FROM
 from server.squares.hub import Hub
 from server.squares.outbox import Outbox, OwnBatch
 from server.squares.peers import Peers
@@ -457,14 +458,21 @@ class HeardSquare:
     # What other nodes no longer have.
 
     def drop(self, node: int) -> None:
-        """Remove the players of a node that is dead."""
+        """Remove the players of a node that is dead, except computer players: another node will
+        have them soon."""
+        herd = [id for id in self.replica.players if id < OTHERS_FROM]
         self._forget_node(node)
-        self._remove_all(node)
+        self._remove_all(node, herd)
         self._check_ready()
 
-    def _remove_all(self, node: int) -> None:
-        """Remove a node's players, though it has published no leave or gone of them."""
-        if gone := self.replica.drop(node):
+    def drop_herd(self, node: int) -> None:
+        """Remove the computer players of a dead node, which no other node has published."""
+        self._remove_all(node)
+
+    def _remove_all(self, node: int, but: Collection[int] = ()) -> None:
+        """Remove a node's players, except `but`, though it has published no leave or gone of them.
+        """
+        if gone := self.replica.drop(node, but):
             self._go_without(gone, node)
 
     def _forget_node(self, node: int) -> None:

@@ -25,7 +25,8 @@ log = logging.getLogger("flatlands")
 HEARTBEAT_EVERY = 1000
 
 #: A node that has sent no heartbeat for DEAD_AFTER ms is dead. One that said that it stops is kept
-#: for GONE_AFTER ms, since its players are on their way back.
+#: for GONE_AFTER ms, since its players are on their way back. So long the computer players of any
+#: node are kept, since other nodes take them on.
 DEAD_AFTER, GONE_AFTER = 3000, 10_000
 
 #: If the own heartbeat has not come back for so many ms, this node declares no other node dead: it
@@ -147,8 +148,9 @@ class Peers:
 
     `squares` returns the squares in which this node has players: a dict square -> number of the
     last batch or full state there. `on_squares` is called with the id of another node and what it
-    lists, in the same form, and `on_gone` with the id of a node that is dead. `on_clocks` and
-    `on_link` are called when clients must be told of `clocks`, or that `linked` has changed.
+    lists, in the same form, and `on_gone` with the id of a node that is dead. `on_forgotten` is
+    called with it once it has been silent for GONE_AFTER ms. `on_clocks` and `on_link` are called
+    when clients must be told of `clocks`, or that `linked` has changed.
     """
 
     def __init__(
@@ -166,10 +168,13 @@ class Peers:
         self._squares = squares
         self.on_squares: Callable[[int, dict[Square, int]], None]
         self.on_gone: Callable[[int], None]
+        self.on_forgotten: Callable[[int], None]
         self.on_clocks: Callable[[], None]
         self.on_link: Callable[[], None]
         #: The other nodes that count as alive, by their ids.
         self.peers: dict[int, Peer] = {}
+        #: Those that are dead and not forgotten yet, by their ids.
+        self._dead: dict[int, Peer] = {}
         #: Node -> ms to add to its times, as clients were told.
         self.clocks: dict[int, int] = {}
         #: This node's state, as in its heartbeats.
@@ -251,6 +256,8 @@ class Peers:
         peer = self.peers.get(node)
         if peer is None and self._has_room():
             peer = self.peers[node] = Peer(self._loop.now())
+            # It was only silent.
+            self._dead.pop(node, None)
         return peer
 
     def _has_room(self) -> bool:
@@ -351,8 +358,7 @@ class Peers:
             self.unreadable()
         if now - due > STALLED:
             # This node stood still, not the others: what they sent meanwhile is still to be read.
-            for peer in self.peers.values():
-                peer.last_heard = max(peer.last_heard, now)
+            self._hear_all(now)
         else:
             links = self._broker.links()
             self.broken = [str(link) for link in links if link.seconds > BROKEN_AFTER]
@@ -361,6 +367,11 @@ class Peers:
             self.bury(now)
         self._tell_clocks()
 
+    def _hear_all(self, now: int) -> None:
+        """Count all nodes as heard now, because this node could not hear them."""
+        for peer in (*self.peers.values(), *self._dead.values()):
+            peer.last_heard = max(peer.last_heard, now)
+
     def bury(self, now: int) -> None:
         """Forget nodes, and incompatible ones, that have been silent for too long."""
         for id, peer in list(self.peers.items()):
@@ -368,7 +379,12 @@ class Peers:
                 del self.peers[id]
                 self.clocks.pop(id, None)
                 self._loop.stats["nodes_lost"] += 1
+                self._dead[id] = peer
                 self.on_gone(id)
+        for id, peer in list(self._dead.items()):
+            if now - peer.last_heard > GONE_AFTER:
+                del self._dead[id]
+                self.on_forgotten(id)
         for who, (heard, _) in list(self.incompatible.items()):
             if now - heard > DEAD_AFTER:
                 del self.incompatible[who]
@@ -379,8 +395,7 @@ class Peers:
         hears = now - self._echoed <= FRESH
         if hears and not self._hears:
             # No other node could be heard in the meantime, so each may be silent as long again.
-            for peer in self.peers.values():
-                peer.last_heard = now
+            self._hear_all(now)
         self._hears = hears
         linked = hears and not self.broken
         if linked != self.linked:

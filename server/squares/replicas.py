@@ -15,6 +15,7 @@ from server.squares.heard import HeardSquare, PlayerNews, Surroundings
 from server.squares.hub import Hub
 from server.squares.outbox import Outbox, OwnBatch
 from server.squares.peers import Peers
+from world.events import Player
 from world.grid import Grid, Square
 from world.things import Thing
 
@@ -108,12 +109,14 @@ class Replicas:
 
     def seq(self, id: int) -> int:
         """Return the highest seq that is known of a player in any square, or -1 if none is."""
-        seqs = [self._around.departed.seq(id, self._loop.now())]
-        for heard in self.squares.values():
-            player = heard.replica.players.get(id)
-            if player is not None:
-                seqs.append(player.seq)
-        return max(seqs)
+        departed = self._around.departed.seq(id, self._loop.now())
+        player = self.player(id)
+        return departed if player is None else max(departed, player.seq)
+
+    def player(self, id: int) -> Player | None:
+        """Return what is known of a player, by its highest seq in any square, or None."""
+        found = (heard.replica.players.get(id) for heard in self.squares.values())
+        return max(filter(None, found), key=lambda player: player.seq, default=None)
 
     # What screens see.
 
@@ -177,9 +180,15 @@ class Replicas:
                 heard.request_sync()
 
     def drop(self, node: int) -> None:
-        """Remove the players of a node that is dead."""
+        """Remove the players of a node that is dead, except computer players."""
         for heard in self.squares.values():
             heard.drop(node)
+
+    def drop_herd(self, node: int) -> None:
+        """Remove the computer players of a node that has been dead for so long that no other node
+        will have them."""
+        for heard in self.squares.values():
+            heard.drop_herd(node)
 
     def compare(self, node: int, listed: dict[Square, int]) -> None:
         """Compare what a node's heartbeat lists with the replicas: square -> the number of the last

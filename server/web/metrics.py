@@ -45,6 +45,7 @@ class Gauge(NamedTuple):
 GAUGES = {
     "connections": Gauge(sum, "flatlands_connections"),
     "residents": Gauge(sum, "flatlands_residents"),
+    "herd": Gauge(sum, "flatlands_herd"),
     "squares": Gauge(sum, "flatlands_squares"),
     "nodes": Gauge(max, "flatlands_nodes"),
     "ready": Gauge(min, "flatlands_ready"),

@@ -21,6 +21,7 @@ from server.limits import Limits
 from server.messages.channels import WORLD
 from server.messages.peer_protocol import DRAINING
 from server.node import Node
+from server.players.herd import NOBODY, Sizes
 from server.things.garden import RULES, Rules
 from stores import Store
 from tests.ground import Ground
@@ -338,7 +339,7 @@ class Host:
 
     def __init__(
         self, harness: "Harness", free: bool, skew: int, seed: int, side: int, world: str,
-        store: Store | None, rules: Rules,
+        store: Store | None, rules: Rules, sizes: Sizes,
     ) -> None:  # fmt: skip
         self.loop = ManualLoop(harness.clock, skew)
         self.broker = Link(harness.network)
@@ -346,11 +347,12 @@ class Host:
         self.node = Node(
             grid=Grid(side), terrain=terrain, broker=self.broker, loop=self.loop, world=world,  # type: ignore[arg-type]
             # The store's answers are waited for, so that they come in a time that the test moves.
-            store=store, rules=rules, spawn=lambda call, *arguments: call(*arguments),
+            store=store, rules=rules, sizes=sizes, spawn=lambda call, *arguments: call(*arguments),
         )  # fmt: skip
         self.node.peers.start()
         self.node.garden.start()
         self.node.cairns.start()
+        self.node.herd.start()
         self.tokens = Tokens("a secret of tests")
         self.limits = Limits(self.loop.stats, now=self.loop.now)
         self.admission = Admission(self.node, self.tokens, self.limits, capacity=1000)
@@ -455,12 +457,13 @@ class Client:
 
 class Harness:
     """See the module. `free`: the ground has no obstacles. The clock of each node is `skew` ms
-    ahead of the last one's. `stores` opens the store of each node, which has the real time, and
-    `rules` are those of gems."""
+    ahead of the last one's. `stores` opens the store of each node, which has the real time, `rules`
+    are those of gems, and `sizes` those of the herd."""
 
     def __init__(
         self, free: bool = True, nodes: int = 1, skew: int = 0, seed: int = 1,
         stores: Callable[[], Store | None] = lambda: None, rules: Rules = RULES,
+        sizes: Sizes = NOBODY,
     ) -> None:  # fmt: skip
         self.clock = Clock()
         self.chance = random.Random(seed)
@@ -469,6 +472,7 @@ class Harness:
         self._skew = skew
         self._stores = stores
         self._rules = rules
+        self._sizes = sizes
         self.hosts: list[Host] = []
         for _ in range(nodes):
             self.host()
@@ -485,7 +489,9 @@ class Harness:
         """Start another node and return it; `down`: its link is down."""
         skew = self._skew * len(self.hosts)
         self.hosts.append(
-            Host(self, self._free, skew, seed, side, world, self._stores(), self._rules)
+            Host(
+                self, self._free, skew, seed, side, world, self._stores(), self._rules, self._sizes
+            )
         )
         self.hosts[-1].broker.down = down
         return self.hosts[-1]
@@ -537,7 +543,8 @@ class Harness:
         return [host for host in self.hosts if not host.frozen]
 
     def stop(self, host: Host) -> None:
-        """Stop a node as server/app.py does it, within a second."""
+        """Stop a node as server/app.py does it, within a second or two."""
+        host.node.herd.stop()
         host.node.peers.publish(DRAINING)
         for client in self.clients:
             if client.host is host and client.connection.open:

@@ -323,6 +323,7 @@ def test_who_is_not_believed_by_a_node_is_not_on_its_clients_screens_either():
     a, _ = harness.place("A", (0, 0)), harness.place("Far", (9, 9))
     harness.run(500)
     other = Link(harness.network)
+    ghost, eve = 100_005, 100_006
 
     def tell(square, number, *events):
         batch = protocol.batch(square, 77, 0, number, harness.clock.time, 0, list(events))
@@ -330,10 +331,10 @@ def test_who_is_not_believed_by_a_node_is_not_on_its_clients_screens_either():
         harness.run(100)
 
     # A never hears that it left; its node does.
-    tell((9, 9), 1, [GONE, 5, 7])
-    enter = [0, 5, 6, 0, "Ghost", False, 8192, 8192, 0, 0, 0, 0]
-    tell((0, 0), 2, enter, [0, 6, 1, 0, "Eve", False, *enter[6:]], [SAID, 6, "hello"])
-    assert set(a.model.players) == {a.id, 6} and a.model.chat == [("Eve", "hello")]
+    tell((9, 9), 1, [GONE, ghost, 7])
+    enter = [0, ghost, 6, 0, "Ghost", False, 8192, 8192, 0, 0, 0, 0]
+    tell((0, 0), 2, enter, [0, eve, 1, 0, "Eve", False, *enter[6:]], [SAID, eve, "hello"])
+    assert set(a.model.players) == {a.id, eve} and a.model.chat == [("Eve", "hello")]
     # It dies, and nothing is told of the one that nobody knows.
     other.close()
     harness.run(5000)

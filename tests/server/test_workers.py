@@ -406,3 +406,54 @@ def test_a_killed_workers_players_are_gone_in_seconds():
         settle(left, lambda: agree(left))
         for client in clients:
             client.close()
+
+
+def own_nodes(clients):
+    """Return the nodes at which these clients' own players are."""
+    return {
+        message[3]
+        for client in clients
+        for message in client.messages
+        if message[0] == 20 and any(event[1] == client.model.id for event in message[8])
+    }
+
+
+def test_computer_players_of_a_killed_worker_go_on_where_they_were_at_another(tmp_path):
+    herd = ("--walkers", "12", "--deer", "5", "--store", f"sqlite:///{tmp_path / 'store.db'}")
+    with serving("--workers", "2", *herd) as server:
+        clients = meet(server.port, 4)
+        while len(own_nodes(clients)) < 2:
+            clients += meet(server.port, 1)
+        # Who publishes about computer players: both of them in the end.
+        settle(clients, lambda: len({
+            message[3]
+            for message in clients[0].messages[-300:]
+            if message[0] == 20 and any(event[1] < 2**16 for event in message[8])
+        }) == 2)  # fmt: skip
+        settle(clients, lambda: sum(id < 2**16 for id in clients[0].model.players) == 17)
+        late = json.loads(server.get("stats"))["counted"].get("late_ms", 0)
+        os.kill(children(server)[0], signal.SIGKILL)
+        until(lambda: [c.pump(0.01) for c in clients] and any(c.closed for c in clients))
+        for client in clients:
+            client.pump()
+        [survivor, *_rest] = [c for c in clients if c.closed is None]
+        # When each of them stopped last, by node time, and the longest that any of them stood.
+        stopped, stood, paused = {}, 0, 0.0
+        begun = survivor.now()
+        while survivor.now() < begun + 15_000:
+            before = time.monotonic()
+            survivor.pump(0.05)
+            paused = max(paused, time.monotonic() - before)
+            seen = {id: p.track for id, p in survivor.model.players.items() if id < 2**16}
+            # Nobody has vanished.
+            assert len(seen) == 17
+            for id, (_x, _y, dx, dy, start, duration) in seen.items():
+                if (dx or dy) and id in stopped:
+                    stood = max(stood, start - stopped[id])
+                stopped[id] = start + duration if dx or dy else stopped.get(id, begun)
+        stood = max(stood, *(survivor.now() - at for at in stopped.values()))
+        # On a busy machine the server may be late, and this test too.
+        late = json.loads(server.get("stats"))["counted"].get("late_ms", 0) - late
+        assert stood <= 6000 + late + 1000 * paused
+        for client in clients:
+            client.close()

@@ -1,0 +1,137 @@
+"""Deer: computer players that graze on a meadow, flee from players, and gather again.
+
+A deer looks only at squares that its node is subscribed to anyway, and only at the few around it.
+People of the herd do not frighten it: they pass all the time.
+"""
+
+import math
+import random
+from collections.abc import Iterator
+from itertools import islice
+
+from server.messages.protocol import OTHERS_FROM
+from server.players.movement import Movement
+from server.players.resident import Resident
+from server.players.spots import Place
+from server.squares.replicas import Replicas
+from world.grid import Grid, Rect
+from world.terrain import GRASS, Terrain
+from world.track import UNIT, Goal
+
+NAME = "Deer"
+
+#: So many share a meadow, and there are so many meadows. If there are more deer, meadows have more.
+TOGETHER, MEADOWS = 5, 16
+
+#: The least and the most distance of the first meadow from the origin in tiles, and how much
+#: farther away each next one may be.
+NEAREST, FARTHEST, FARTHER = 10, 24, 3
+
+#: A meadow has grass for so many tiles to each side of its middle, and deer graze on it.
+WIDTH = 3
+
+#: Places that are tried for a meadow, and goals that are tried around each place to graze at.
+MEADOW_TRIES, TRIES = 400, 4
+
+#: The least and the most ms for which a deer stands between two steps, as for people.
+REST = (600, 1800)
+
+#: How often a deer looks around, in ms, and how many players of a square it looks at, at most: of
+#: a crowd that is close, one of them is close enough.
+LOOK_EVERY, LOOKS_AT = 400, 100
+
+#: A deer flees from a player who is within so many units, and the least and the most units that it
+#: flees. It turns at most once in so many ms while it flees.
+SHY, FLIGHT, TURN_AFTER = 4 * UNIT, (6 * UNIT, 9 * UNIT), 1000
+
+#: The angles away from the straight way that it tries in turn if that is barred.
+TURNS = (0.0, math.pi / 3, -math.pi / 3, math.pi * 2 / 3, -math.pi * 2 / 3)
+
+#: A deer that saw nobody close for so many ms is calm, and goes back to its meadow.
+CALM_AFTER = 5000
+
+
+def meadow(terrain: Terrain, number: int) -> Place:
+    """Return the middle of the meadow of deer `number`, from 0; it is the same at all nodes."""
+    group = number // TOGETHER % MEADOWS
+    chance = random.Random(f"meadow {terrain.seed} {group}")
+    far = FARTHEST + group * FARTHER
+    for _ in range(MEADOW_TRIES):
+        column, row = chance.randint(-far, far), chance.randint(-far, far)
+        if NEAREST**2 <= column * column + row * row <= far * far and all(
+            terrain.kind(x, y) == GRASS
+            for x in range(column - WIDTH, column + WIDTH + 1)
+            for y in range(row - WIDTH, row + WIDTH + 1)
+        ):
+            return column * UNIT + UNIT // 2, row * UNIT + UNIT // 2
+    # The plaza is always free.
+    return UNIT // 2, UNIT // 2
+
+
+class Deer:
+    """See the module. `home` is the middle of its meadow. Times are node time in ms."""
+
+    def __init__(
+        self, resident: Resident, movement: Movement, replicas: Replicas, grid: Grid, home: Place
+    ) -> None:
+        self.resident = resident
+        self._movement = movement
+        self._replicas = replicas
+        self._grid = grid
+        self._home = home
+        #: Where it grazes until it is calm.
+        self._refuge = home
+        #: From when on it is calm, when it has fled last, and when it takes the next step.
+        self._calm = self._fled = self._steps = 0
+
+    def act(self, now: int) -> int:
+        """Flee if somebody is close, or else graze now and then; return when to look again."""
+        resident = self.resident
+        x, y = resident.track.at(now)
+        danger = self._danger(x, y, now)
+        if danger is not None:
+            self._calm = now + CALM_AFTER
+            if not resident.walks(now) or now >= self._fled + TURN_AFTER:
+                self._fled = now
+                self._movement.stroll(resident, self._ways_out(x, y, *danger))
+                track = resident.track
+                self._refuge = track.x + track.dx, track.y + track.dy
+                self._steps = track.end + random.randint(*REST)
+        elif not resident.walks(now) and now >= self._steps:
+            middle = self._home if now >= self._calm else self._refuge
+            self._movement.stroll(resident, self._steps_around(middle, (x, y)))
+            self._steps = resident.track.end + random.randint(*REST)
+        return now + LOOK_EVERY
+
+    def _danger(self, x: int, y: int, now: int) -> Place | None:
+        """Return where the closest player is, if one is within SHY of (x, y)."""
+        closest, place = SHY * SHY, None
+        around = Rect(*self._grid.square(x - SHY, y - SHY), *self._grid.square(x + SHY, y + SHY))
+        for square in around.squares():
+            heard = self._replicas.squares.get(square)
+            if heard is None:
+                continue
+            for player in islice(heard.replica.players.values(), LOOKS_AT):
+                if player.id < OTHERS_FROM:
+                    continue
+                px, py = player.track.at(now)
+                away = (px - x) ** 2 + (py - y) ** 2
+                if away <= closest:
+                    closest, place = away, (px, py)
+        return place
+
+    def _ways_out(self, x: int, y: int, px: int, py: int) -> Iterator[Goal]:
+        """Yield where to flee to from (x, y), if somebody is at (px, py)."""
+        straight = math.atan2(y - py, x - px) if (x, y) != (px, py) else random.uniform(0, math.tau)
+        far = random.randint(*FLIGHT)
+        for turn in TURNS:
+            angle = straight + turn
+            yield Goal(x + round(far * math.cos(angle)), y + round(far * math.sin(angle)))
+
+    def _steps_around(self, middle: Place, here: Place) -> Iterator[Goal]:
+        """Yield places to graze at around `middle`, and then around itself: if the way to its
+        meadow is barred it goes some other way first."""
+        reach = WIDTH * UNIT
+        for x, y in (middle, here):
+            for _ in range(TRIES):
+                yield Goal(x + random.randint(-reach, reach), y + random.randint(-reach, reach))

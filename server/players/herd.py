@@ -1,0 +1,332 @@
+"""The herd: all computer players of a world, and which node hosts each of them.
+
+Each computer player is one item in the store. Whichever node has claimed the item hosts the player,
+and renews its lease with where the player is. If the node dies, the lease ends, and another node
+claims the item and goes on from there, in the player's next incarnation. What follows from two
+nodes that have a player at the same time is decided as for all players (takeovers.py): the higher
+incarnation keeps it. So no node ever takes a player away from its own screens: a player whose lease
+is lost walks on here until the other node is heard. This module never decides where they walk:
+people.py and deer.py do.
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol, TypeVar
+
+import msgpack
+
+from server.agenda import Agenda
+from server.loop import Loop
+from server.messages.peer_protocol import ALIVE
+from server.messages.protocol import DEER_FROM, OTHERS_FROM
+from server.players import deer, people
+from server.players.deer import Deer
+from server.players.movement import Movement
+from server.players.people import Person
+from server.players.resident import Resident, next_incarnation
+from server.players.residents import Residents
+from server.players.spots import Place
+from server.players.takeovers import Takeovers
+from server.squares.peers import Peers
+from server.squares.replicas import Replicas
+from server.things.keeper import Keeper
+from stores import Claimed, Item, Store
+from stores.base import BATCH_LIMIT
+from world.grid import Grid
+from world.terrain import Terrain
+from world.track import Track, stand
+
+#: The names of two queues begin with these, and that of the ground follows: the computer players,
+#: and the nodes that host some.
+QUEUE, NODES = "herd", "herding"
+
+#: How often a node claims what is left of its share, and how often it renews its leases, in ms.
+CLAIM_EVERY, RENEW_EVERY = 500, 1000
+
+#: ms for which a lease is claimed or renewed, and those for which a node says that it hosts some of
+#: the herd. The latter are fewer, so that the others know that a dead node's share is theirs when
+#: its leases end.
+LEASE, NODE_LEASE = 3000, 2000
+
+#: ms for which a computer player begins nothing new after its node gave it back.
+WAITS = 1500
+
+#: How often a node puts the whole herd, in ms. An item that is there is left alone.
+PUT_EVERY = 60_000
+
+#: ms after which a computer player leaves whose lease is lost, if no other node has it.
+UNLEASED_FOR = 10_000
+
+_T = TypeVar("_T")
+
+
+class Sizes(NamedTuple):
+    """How many people and how many deer there are, in the whole world."""
+
+    people: int = 0
+    deer: int = 0
+
+
+NOBODY = Sizes()
+
+
+class Beast(Protocol):
+    """A computer player that this node hosts."""
+
+    resident: Resident
+
+    def act(self, now: int) -> int:
+        """Do what is due at the node time `now`, in ms, and return when something is due next."""
+
+
+class Herd:
+    """See the module. `ground` is the seed and the side, as in the names of channels."""
+
+    def __init__(
+        self, node: int, grid: Grid, terrain: Terrain, ground: str, keeper: Keeper, loop: Loop,
+        residents: Residents, movement: Movement, replicas: Replicas, peers: Peers,
+        takeovers: Takeovers, sizes: Sizes,
+    ) -> None:  # fmt: skip
+        self._node = node
+        self._grid = grid
+        self._terrain = terrain
+        self._queue, self._nodes = f"{QUEUE} {ground}", f"{NODES} {ground}"
+        self._keeper = keeper
+        self._loop = loop
+        self._residents = residents
+        self._movement = movement
+        self._replicas = replicas
+        self._peers = peers
+        self._takeovers = takeovers
+        self._sizes = sizes
+        #: The computer players that are here, by their ids; some may be at another node already.
+        self._beasts: dict[int, Beast] = {}
+        #: The ids of those whose leases this node has, as the store said last.
+        self.leased: set[int] = set()
+        #: Those that are here without a lease, and since when.
+        self._unleased: dict[int, int] = {}
+        #: Those that this node gave back, and when, until it is their turn to act.
+        self._given: dict[int, int] = {}
+        #: Since when this node is ready and linked to the others, or None.
+        self._ready: int | None = None
+        #: How many nodes share the herd, this one included; 0 if this one does not take part.
+        self._sharing = 0
+        #: When this node renews its leases next, and when it puts the herd next.
+        self._renewal = self._putting = 0
+        #: Whether the store is being asked, and whether this node gives all back.
+        self._asking = self._stopped = False
+        self._acts = Agenda(loop, self._act)
+        self._turns = Agenda(loop, lambda _key, _due: self._turn())
+
+    def __len__(self) -> int:
+        return len(self._beasts)
+
+    def start(self) -> None:
+        """Begin to host a share of the herd; without a store, a herd of its own."""
+        if self._keeper.store is not None:
+            if any(self._sizes):
+                self._turns.put("turn", self._loop.now())
+            return
+        # The ids are others than those of an earlier process, whose herd may still be on screens of
+        # other nodes. The steps keep names and meadows the same.
+        for first, end, step, count in (
+            (1, DEER_FROM, len(people.NAMES), self._sizes.people),
+            (DEER_FROM, OTHERS_FROM, deer.TOGETHER * deer.MEADOWS, self._sizes.deer),
+        ):
+            first += random.randrange((end - first - count) // step) * step
+            for id in range(first, first + count):
+                self._host(id, 0, self._home(id))
+
+    def stop(self) -> None:
+        """Give all back, because the server stops. They stay until other nodes have them.
+
+        Once that is done, `leased` is empty.
+        """
+        self._stopped = True
+        self._turns.drop("turn")
+        if self._keeper.store is None:
+            for beast in self._beasts.values():
+                self._residents.leave(beast.resident)
+        elif not self._asking:
+            self._give_all_back()
+
+    # What they do.
+
+    def _act(self, id: int, _due: int) -> None:
+        beast = self._beasts[id]
+        if not self._is_here(beast):
+            # Another node has it.
+            del self._beasts[id]
+        elif id in self._given:
+            # Whoever claims it goes on from where it was said to be.
+            self._acts.put(id, self._given.pop(id) + WAITS)
+        elif not self._stopped:
+            self._acts.put(id, beast.act(self._loop.now()))
+
+    def _is_here(self, beast: Beast) -> bool:
+        return self._residents.by_id.get(beast.resident.id) is beast.resident
+
+    def _host(self, id: int, seq: int, place: Place) -> None:
+        """Let a computer player go on at a place, with a seq that is higher than all before."""
+        is_deer = id >= DEER_FROM
+        name = deer.NAME if is_deer else people.name(id - 1)
+        resident = self._residents.join(name, place, id=id, seq=seq)
+        beast: Beast
+        if is_deer:
+            home = deer.meadow(self._terrain, id - DEER_FROM)
+            beast = Deer(resident, self._movement, self._replicas, self._grid, home)
+        else:
+            beast = Person(resident, self._residents, self._movement, self._sizes.people)
+        self._beasts[id] = beast
+        self._given.pop(id, None)
+        self._takeovers.watch(id)
+        self._acts.put(id, beast.act(self._loop.now()))
+
+    def _home(self, id: int) -> Place:
+        """Return where a computer player begins that was never anywhere."""
+        if id >= DEER_FROM:
+            return deer.meadow(self._terrain, id - DEER_FROM)
+        return self._residents.spot()
+
+    # Which of them are here. All that follows may wait for the store.
+
+    def _turn(self) -> None:
+        now = self._loop.now()
+        self._turns.put("turn", now + CLAIM_EVERY)
+        if self._peers.state != ALIVE or not self._peers.linked:
+            # Nobody else sees what this node hosts: its leases end, so that others can claim them.
+            self._ready, self._sharing = None, 0
+            return
+        if self._ready is None:
+            self._ready = now
+        if not self._asking:
+            self._asking = True
+            self._keeper.ask(self._round, lambda _none: self._asked(), self._asked)
+
+    def _asked(self) -> None:
+        self._asking = False
+        if self._stopped:
+            self._give_all_back()
+
+    def _round(self, store: Store) -> None:
+        """Renew the leases, if that is due, and come closer to this node's share of the herd."""
+        now = self._loop.now()
+        if now >= self._renewal:
+            self._renewal = now + RENEW_EVERY
+            self._put(store, now)
+            self._renew(store, now)
+            self._count_nodes(store, now)
+        if self._stopped or not self._sharing:
+            return
+        room = -(-sum(self._sizes) // self._sharing) - len(self.leased)
+        if room > 0:
+            self._claim(store, min(room, BATCH_LIMIT))
+        elif room < 0:
+            self._give_back(store, [random.choice(sorted(self.leased))])
+
+    def _put(self, store: Store, now: int) -> None:
+        if now >= self._putting:
+            for some in _slices([Item(str(id), 0, "", b"") for id in self._ids()]):
+                store.put(self._queue, some)
+            self._putting = now + PUT_EVERY
+
+    def _ids(self) -> Iterator[int]:
+        """Yield the ids of the whole herd."""
+        yield from range(1, 1 + self._sizes.people)
+        yield from range(DEER_FROM, DEER_FROM + self._sizes.deer)
+
+    def _renew(self, store: Store, now: int) -> None:
+        here = {id for id, beast in self._beasts.items() if self._is_here(beast)}
+        leased: set[int] = set()
+        for some in _slices(sorted(self.leased & here)):
+            bodies = [(str(id), self._body(id)) for id in some]
+            leased.update(map(int, store.renew(self._queue, bodies, LEASE)))
+        self.leased = leased
+        self._unleased = {id: self._unleased.get(id, now) for id in here - leased}
+        for id, since in self._unleased.items():
+            beast = self._beasts[id]
+            if now - since > UNLEASED_FOR and self._is_here(beast):
+                # It is not part of the herd any more.
+                self._residents.leave(beast.resident)
+
+    def _body(self, id: int) -> bytes:
+        resident = self._beasts[id].resident
+        return self._pack(resident.seq, resident.track)
+
+    def _pack(self, seq: int, track: Track) -> bytes:
+        """Return the body of an item: this node, by whose clock the track is, and the rest."""
+        packed: bytes = msgpack.packb((self._node, seq, *track))
+        return packed
+
+    def _count_nodes(self, store: Store, now: int) -> None:
+        """Say that this node takes part, and count those that do."""
+        assert self._ready is not None
+        own = Item(str(self._node), NODE_LEASE, NODES, b"")
+        others = [item for item in store.group(self._nodes, NODES) if item.id != own.id]
+        for item in others:
+            if not item.delay:
+                store.take(self._nodes, item.id)
+        living = sum(item.delay > 0 for item in others)
+        if not self._sharing and now - self._ready < LEASE and (living or self._beasts):
+            # The others know better where those are whose leases end now: they have been looking.
+            return
+        if store.take(self._nodes, own.id, [(self._nodes, own)]) is None:
+            store.put(self._nodes, [own])
+        self._sharing = living + 1
+
+    def _claim(self, store: Store, most: int) -> None:
+        claimed = store.claim(self._queue, most, LEASE)
+        if not claimed or self._stopped:
+            # What was claimed by a server that stops is claimed by another when its lease ends.
+            return
+        herd = {str(id) for id in self._ids()}
+        if beyond := [one.id for one in claimed if one.id not in herd]:
+            store.done(self._queue, beyond)
+        begun = {int(one.id): self._beginning(one) for one in claimed if one.id in herd}
+        # It is stored before anything is published, so that whoever has them next begins a later
+        # incarnation.
+        now = self._loop.now()
+        bodies = [
+            (str(id), self._pack(seq, stand(*place, now))) for id, (seq, place) in begun.items()
+        ]
+        for id in map(int, store.renew(self._queue, bodies, LEASE)):
+            self.leased.add(id)
+            self._unleased.pop(id, None)
+            if id not in self._beasts or not self._is_here(self._beasts[id]):
+                self._loop.stats["herd_claimed"] += 1
+                self._host(id, *begun[id])
+
+    def _beginning(self, claimed: Claimed) -> tuple[int, Place]:
+        """Return the seq and the place with which a computer player goes on here."""
+        id, now = int(claimed.id), self._loop.now()
+        seq, place = -1, None
+        if claimed.body:
+            node, seq, *track = msgpack.unpackb(claimed.body)
+            place = Track(*track).at(now - self._peers.clocks.get(node, 0))
+        known = self._replicas.player(id)
+        if known is not None and known.seq >= seq:
+            place = known.track.at(now)
+        left, _place = self._residents.left.get(id, (-1, None))
+        return next_incarnation(max(seq, self._replicas.seq(id), left)), place or self._home(id)
+
+    def _give_back(self, store: Store, ids: Sequence[int]) -> None:
+        """Let any node claim these, which stay here until another node has them."""
+        self.leased.difference_update(ids)
+        self._given.update(dict.fromkeys(ids, self._loop.now()))
+        # Of one that is not here any more the lease ends by itself.
+        here = [id for id in ids if id in self._beasts and self._is_here(self._beasts[id])]
+        then = [(self._queue, Item(str(id), 0, "", self._body(id))) for id in here]
+        store.done(self._queue, map(str, here), then)
+
+    def _give_all_back(self) -> None:
+        def question(store: Store) -> None:
+            # The others' shares grow first.
+            store.take(self._nodes, str(self._node))
+            for some in _slices(sorted(self.leased)):
+                self._give_back(store, some)
+
+        self._keeper.ask(question, lambda _none: None, self.leased.clear)
+
+
+def _slices(items: Sequence[_T]) -> Iterator[Sequence[_T]]:
+    return (items[at : at + BATCH_LIMIT] for at in range(0, len(items), BATCH_LIMIT))

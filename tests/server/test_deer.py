@@ -1,0 +1,168 @@
+"""Deer: they graze on a meadow, flee from players, and gather again."""
+
+import math
+
+import pytest
+
+from server.messages.protocol import DEER_FROM
+from server.players import deer
+from server.players.deer import CALM_AFTER, FLIGHT, LOOK_EVERY, SHY, TOGETHER, WIDTH, meadow
+from server.players.herd import Sizes
+from tests.server.harness import Harness
+from world.terrain import BLOCKED, GRASS, Terrain
+from world.track import UNIT
+
+#: A deer that was frightened is back after so many ms: it is calm, and has walked home.
+BACK_AFTER = CALM_AFTER + 8000
+
+
+@pytest.fixture
+def grazing():
+    """Return a harness with one meadow's deer, and where the middle of the meadow is."""
+    harness = Harness(sizes=Sizes(deer=TOGETHER))
+    harness.run(3000)
+    return harness, meadow(harness.node.terrain, 0)
+
+
+def residents(harness):
+    """Return the deer of the first node."""
+    by_id = harness.node.residents.by_id
+    return [resident for id, resident in by_id.items() if id < 2**16]
+
+
+def away(place, other):
+    return math.dist(place, other)
+
+
+def places(harness):
+    return [resident.track.at(harness.loop.now()) for resident in residents(harness)]
+
+
+def test_deer_stay_on_their_meadow_and_move_now_and_then(grazing):
+    harness, home = grazing
+    seen = [set() for _ in range(TOGETHER)]
+    for _ in range(60):
+        harness.run(500)
+        for at, place in enumerate(places(harness)):
+            assert away(place, home) <= math.sqrt(2) * WIDTH * UNIT + 1
+            seen[at].add(place)
+    assert all(len(some) > 20 for some in seen)
+    assert all(one.name == "Deer" and one.id >= DEER_FROM for one in residents(harness))
+
+
+def test_meadows_are_grass_near_the_plaza_and_the_same_for_all_nodes():
+    for seed in (2013, 1, 99):
+        found = {meadow(Terrain(seed), number) for number in range(40)}
+        assert found == {meadow(Terrain(seed), number * TOGETHER) for number in range(8)}
+        assert len(found) == 8
+        for x, y in found:
+            assert Terrain(seed).kind(x // UNIT, y // UNIT) == GRASS
+            assert away((x, y), (0, 0)) < 64 * UNIT
+
+
+def test_without_any_meadow_they_graze_on_the_plaza(monkeypatch):
+    terrain = Terrain(2013)
+    monkeypatch.setattr(terrain, "kind", lambda _x, _y: min(BLOCKED))
+    assert away(meadow(terrain, 0), (0, 0)) < UNIT
+
+
+def test_deer_flee_from_a_player_who_comes_and_gather_when_it_is_gone(grazing):
+    harness, home = grazing
+    a = harness.stand("A", (home[0] - 12 * UNIT, home[1]), (60, 40))
+    harness.run(2000)
+    assert max(away(place, home) for place in places(harness)) <= math.sqrt(2) * WIDTH * UNIT + 1
+    a.go(*home)
+    harness.run(6000)
+    # It stands where they stood, and none of them is near it.
+    assert a.at() == home
+    assert min(away(place, home) for place in places(harness)) > SHY
+    # Everybody sees the same.
+    harness.check()
+    # They try to come back, and flee again: between two looks they come two tiles closer at most.
+    for _ in range(BACK_AFTER // 100):
+        harness.run(100)
+        assert min(away(place, home) for place in places(harness)) > SHY - 3 * UNIT
+    a.connection.lose(1000)
+    harness.run(BACK_AFTER)
+    assert max(away(place, home) for place in places(harness)) <= math.sqrt(2) * WIDTH * UNIT + 1
+
+
+def test_a_deer_flees_straight_away_and_six_to_nine_tiles_far():
+    harness = Harness(sizes=Sizes(deer=1))
+    home = meadow(harness.node.terrain, 0)
+    harness.run(3000)
+    [one] = residents(harness)
+    x, y = one.track.at(harness.loop.now())
+    harness.stand("A", (x - 2 * UNIT, y), (60, 40))
+    harness.run(LOOK_EVERY)
+    while not one.track.duration or one.track.end - one.track.start < 1000:
+        harness.run(10)
+    dx, dy = one.track.dx, one.track.dy
+    assert FLIGHT[0] - 2 <= math.hypot(dx, dy) <= FLIGHT[1] + 2
+    # It may have taken a step meanwhile.
+    assert abs(math.atan2(dy, dx)) < 1.2
+    assert away(home, (x, y)) < 6 * UNIT
+
+
+def test_a_deer_whose_way_is_barred_flees_another_way():
+    harness = Harness(sizes=Sizes(deer=1))
+    harness.run(3000)
+    [one] = residents(harness)
+    x, y = one.track.at(harness.loop.now())
+    column = x // UNIT
+    # A wall right behind it, which it cannot pass.
+    harness.node.terrain._blocked = lambda c, _row: c == column + 1
+    harness.stand("A", (x - 2 * UNIT, y), (60, 40))
+    farthest = 0
+    for _ in range(40):
+        harness.run(100)
+        place = one.track.at(harness.loop.now())
+        farthest = max(farthest, away(place, (x - 2 * UNIT, y)))
+        assert place[0] // UNIT <= column
+    assert farthest > SHY
+
+
+def test_deer_flee_from_players_of_other_nodes_and_not_from_people_of_the_herd():
+    harness = Harness(nodes=2, skew=7000)
+    harness.run(1500)
+    home = meadow(harness.node.terrain, 0)
+    herd = harness.node.herd
+    herd._host(DEER_FROM, 0, home)
+    harness.run(1000)
+    harness.hosts[1].node.residents.join("Ash", home, id=1)
+    harness.run(3000)
+    [one] = residents(harness)
+    assert away(one.track.at(harness.loop.now()), home) <= math.sqrt(2) * WIDTH * UNIT + 1
+    harness.stand("A", home, (60, 40), harness.hosts[1])
+    harness.run(4000)
+    assert away(one.track.at(harness.loop.now()), home) > SHY
+
+
+def test_a_deer_looks_at_four_squares_at_most_and_at_some_of_a_crowd(grazing, monkeypatch):
+    harness, home = grazing
+    looked = []
+
+    class Squares(dict):
+        def get(self, square, default=None):
+            looked.append(square)
+            return super().get(square, default)
+
+    one = harness.node.herd._beasts[residents(harness)[0].id]
+    monkeypatch.setattr(one, "_replicas", type("Known", (), {"squares": Squares()}))
+    assert one._danger(0, 0, harness.loop.now()) is None
+    assert sorted(looked) == [(-1, -1), (-1, 0), (0, -1), (0, 0)]
+
+
+def test_a_chased_deer_runs_on_and_turns_once_a_second(grazing):
+    harness, home = grazing
+    x, y = home
+    a = harness.stand("A", (x - 5 * UNIT, y), (60, 40))
+    tracks = {resident.id: set() for resident in residents(harness)}
+    for step in range(40):
+        a.go(x + step * UNIT, y)
+        harness.run(200)
+        for resident in residents(harness):
+            tracks[resident.id].add(resident.track)
+        assert min(away(place, a.at()) for place in places(harness)) > UNIT // 2
+    assert max(len(some) for some in tracks.values()) <= 16
+    assert deer.TURN_AFTER == 1000

@@ -33,13 +33,35 @@ func (t bufferedTransport) Dial(
 	if err != nil {
 		return nil, err
 	}
+	return withBuffers(plain), nil
+}
+
+func (t bufferedTransport) Listen(ctx context.Context, address string) (net.Listener, error) {
+	plain, err := t.Transport.Listen(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	return bufferedListener{plain}, nil
+}
+
+type bufferedListener struct{ net.Listener }
+
+func (l bufferedListener) Accept() (net.Conn, error) {
+	plain, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return withBuffers(plain), nil
+}
+
+func withBuffers(plain net.Conn) net.Conn {
 	conn := &bufferedConn{
 		Conn:   plain,
 		reader: bufio.NewReaderSize(plain, bufferSize),
 		writer: bufio.NewWriterSize(plain, bufferSize),
 	}
 	go conn.flush()
-	return conn, nil
+	return conn
 }
 
 // bufferedConn sends what was written when its buffer is full and every flushEvery.

@@ -1,5 +1,6 @@
 // A process of the benchmark, in Go: the same worker as loadtest/queues/worker.py, which says how
 // it talks with its parent. It publishes or hears, and never does anything about trouble but tell.
+// With the arguments `broker PULL PUB` it is the broker in broker.go.
 package main
 
 import (
@@ -310,6 +311,10 @@ func sentence(told Configuration, err error) string {
 }
 
 func main() {
+	if len(os.Args) == 4 && os.Args[1] == "broker" {
+		fmt.Fprintln(os.Stderr, forward(os.Args[2], os.Args[3]))
+		os.Exit(1)
+	}
 	var told Configuration
 	if len(os.Args) != 2 || json.Unmarshal([]byte(os.Args[1]), &told) != nil ||
 		len(told.Publishers)+len(told.Subscribers) != 1 || told.Size < stampSize {

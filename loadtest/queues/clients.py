@@ -1,30 +1,37 @@
-"""The benchmark's publishers and subscribers: the game's own brokers, and redis-py in two ways.
+"""The benchmark's publishers and subscribers: the game's own brokers, redis-py in two ways, and the
+clients that the article of 2013 describes.
 
 They never count messages and never read stamps. redis-py raises errors of its connection. The
-game's brokers reconnect by themselves; `dropped`, `cuts` and `trouble` say what it cost.
+game's brokers reconnect by themselves; `dropped`, `cuts` and `trouble` say what it cost. The
+clients of 2013 know of no loss.
 """
 
+import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import gevent
 import redis
+import zmq
 
 from brokers import Message, open_broker
-
-#: The buffered publisher sends after so many messages, or after so many seconds.
-BUFFER_MESSAGES = 1000
-BUFFER_S = 0.2
+from brokers.zeromq.wire import addresses_of
 
 #: Seconds within which a broker of the game must accept a message, or it counts as gone.
 GONE_S = 3.0
 
 
-class Publisher:
-    """A connection that publishes."""
+class Publisher(ABC):
+    """A connection that publishes. It is made of a worker's configuration: see worker.py."""
 
     #: Sends or queues a payload on a channel; returns False if that is impossible now.
     publish: Callable[[str, bytes], bool]
+
+    @abstractmethod
+    def __init__(self, config: dict[str, Any]) -> None:
+        """Connect."""
 
     def dropped(self) -> int:
         """Return how many messages it knows to be lost, including those that it refused."""
@@ -43,23 +50,34 @@ class Publisher:
         return ""
 
 
-class BrokerClient(Publisher):
-    """A broker of the game, used as a node uses it. It can also subscribe."""
+class Subscriber(Publisher):
+    """A connection that publishes and can also subscribe."""
 
-    def __init__(self, url: str) -> None:
-        self._broker = open_broker(url)
+    #: Number of times that it was told of a loss.
+    resets = 0
+
+    @abstractmethod
+    def subscribe(self, channels: Iterable[str]) -> None:
+        """Subscribe to these channels too."""
+
+    @abstractmethod
+    def receive(self, timeout: float) -> bytes | None:
+        """Return the next payload; None after `timeout` seconds, or if something else came."""
+
+
+class BrokerClient(Subscriber):
+    """A broker of the game, used as a node uses it."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self._broker = open_broker(config["url"])
         # These methods are called for each message, so no function of this module is in between.
         self.publish = self._broker.publish
         self._receive = self._broker.receive
-        #: Number of Resets received.
-        self.resets = 0
 
     def subscribe(self, channels: Iterable[str]) -> None:
-        """Subscribe to these channels too."""
         self._broker.subscribe(*channels)
 
     def receive(self, timeout: float) -> bytes | None:
-        """Return the next payload; None after `timeout` seconds, or for a Reset."""
         item = self._receive(timeout)
         if isinstance(item, Message):
             return item.payload
@@ -89,8 +107,8 @@ class BrokerClient(Publisher):
 class RedisPublisher(Publisher):
     """redis-py with one round trip for each message."""
 
-    def __init__(self, url: str) -> None:
-        self._redis = redis.Redis.from_url(url)
+    def __init__(self, config: dict[str, Any]) -> None:
+        self._redis = redis.Redis.from_url(config["url"])
         self._redis.ping()
 
     def publish(self, channel: str, payload: bytes) -> bool:
@@ -99,12 +117,13 @@ class RedisPublisher(Publisher):
 
 
 class BufferedRedisPublisher(Publisher):
-    """redis-py with a pipeline: one round trip after BUFFER_MESSAGES, or after BUFFER_S."""
+    """redis-py with a pipeline: one round trip for `buffer` messages, or after `flush_ms`."""
 
-    def __init__(self, url: str) -> None:
-        client = redis.Redis.from_url(url)
+    def __init__(self, config: dict[str, Any]) -> None:
+        client = redis.Redis.from_url(config["url"])
         client.ping()
         self._pipeline = client.pipeline(transaction=False)
+        self._most, self._longest = config["buffer"], config["flush_ms"] / 1000
         self._since = 0.0
 
     def publish(self, channel: str, payload: bytes) -> bool:
@@ -112,14 +131,97 @@ class BufferedRedisPublisher(Publisher):
         if not waiting:
             self._since = time.monotonic()
         self._pipeline.publish(channel, payload)
-        if waiting + 1 >= BUFFER_MESSAGES:
+        if waiting + 1 >= self._most:
             self._pipeline.execute()
         return True
 
     def sleep(self, seconds: float) -> None:
-        if len(self._pipeline) and time.monotonic() - self._since >= BUFFER_S:
+        if len(self._pipeline) and time.monotonic() - self._since >= self._longest:
             self._pipeline.execute()
         super().sleep(seconds)
+
+
+class Redis2013(Subscriber):
+    """redis-py at both ends, as the article describes it.
+
+    Messages wait in a pipeline, which is a transaction. A thread sends them every `flush_ms`, the
+    publisher itself once there are `buffer`, and a lock keeps the two apart. The subscriber is
+    redis-py's own, which reconnects by itself and tells nobody.
+    """
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        # The article's redis.Redis(host) tries again after an error; from_url() alone does not.
+        client = redis.Redis.from_url(config["url"], retry=redis.Redis().get_retry())
+        client.ping()
+        self._pubsub = client.pubsub(ignore_subscribe_messages=True)
+        self._pipeline = client.pipeline()
+        self._most = config["buffer"]
+        self._lock = threading.Lock()
+        self._failed = ""
+        arguments = (config["flush_ms"] / 1000,)
+        threading.Thread(target=self._send_regularly, args=arguments, daemon=True).start()
+
+    def _send_regularly(self, pause: float) -> None:
+        try:
+            while True:
+                time.sleep(pause)
+                with self._lock:
+                    self._pipeline.execute()
+        except redis.RedisError as error:
+            # The worker reports it at its end; until then its own calls fail in the same way.
+            self._failed = str(error)
+
+    def publish(self, channel: str, payload: bytes) -> bool:
+        with self._lock:
+            self._pipeline.publish(channel, payload)
+            if len(self._pipeline) >= self._most:
+                self._pipeline.execute()
+        return True
+
+    def subscribe(self, channels: Iterable[str]) -> None:
+        self._pubsub.subscribe(*channels)
+
+    def receive(self, timeout: float) -> bytes | None:
+        # listen() does the same for each message, but could not be left when the run ends.
+        message = self._pubsub.get_message(timeout=timeout)
+        return message["data"] if message else None
+
+    def trouble(self) -> str:
+        return self._failed
+
+
+class ZeroMQ2013(Subscriber):
+    """ZeroMQ as the article describes it, for the broker in broker_2013.py.
+
+    A message is one frame: the channel's name, a space, the payload. So a subscription to "1" also
+    receives "10". All limits of queues are those of the library: messages that are too many for a
+    queue to a subscriber are dropped, and nobody is told.
+    """
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        addresses = addresses_of(config["url"])
+        context = zmq.Context.instance()
+        self._push, self._sub = context.socket(zmq.PUSH), context.socket(zmq.SUB)
+        self._push.connect(addresses.pull)
+        self._sub.connect(addresses.pub)
+        self._timeout = -1.0
+
+    def publish(self, channel: str, payload: bytes) -> bool:
+        self._push.send(b"%s %s" % (channel.encode(), payload))
+        return True
+
+    def subscribe(self, channels: Iterable[str]) -> None:
+        for channel in channels:
+            self._sub.setsockopt(zmq.SUBSCRIBE, channel.encode())
+
+    def receive(self, timeout: float) -> bytes | None:
+        if timeout != self._timeout:
+            self._timeout = timeout
+            self._sub.rcvtimeo = round(1000 * timeout)
+        try:
+            return self._sub.recv().partition(b" ")[2]
+        except zmq.Again:
+            return None
 
 
 #: Name in a worker's configuration -> class of its publishers.
@@ -127,4 +229,12 @@ PUBLISHERS: dict[str, type[Publisher]] = {
     "broker": BrokerClient,
     "redis-py": RedisPublisher,
     "redis-py-buffered": BufferedRedisPublisher,
+    "redis-2013": Redis2013,
+    "zeromq-2013": ZeroMQ2013,
+}
+
+#: The same for its subscribers. Whoever is not named has the game's.
+SUBSCRIBERS: dict[str, type[Subscriber]] = {
+    "redis-2013": Redis2013,
+    "zeromq-2013": ZeroMQ2013,
 }

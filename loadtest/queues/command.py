@@ -64,7 +64,8 @@ def parser() -> argparse.ArgumentParser:
         usage="python loadtest/two_queues.py [--help] [OPTION ...]",
         description="Measure how many messages per second the brokers carry. A client is two "
         "processes: one publishes to random channels as fast as it can, the other one is "
-        "subscribed to all channels.",
+        "subscribed to all channels. CPU is that of one message at a publisher, the brokers and a "
+        "subscriber.",
     )
     add = found.add_argument
     add(
@@ -107,6 +108,15 @@ def parser() -> argparse.ArgumentParser:
         metavar="N",
         help="messages that each publisher sends per second (as many as it can)",
     )
+    add("--buffer", type=whole(1, 10**6), default=1000, metavar="N",
+        help="messages that redis-buffered and redis-2013 send together (%(default)s)")  # fmt: skip
+    add(
+        "--flush-ms",
+        type=whole(1, 60_000),
+        default=200,
+        metavar="MS",
+        help="time after which they send fewer (%(default)s)",
+    )
     add("--redis", type=_url("redis"), metavar="URL",
         help="use this running Redis instead of one that is started")  # fmt: skip
     add("--zeromq", type=_url("zeromq"), metavar="URL", help="use this running forwarder likewise")
@@ -115,21 +125,29 @@ def parser() -> argparse.ArgumentParser:
     return found
 
 
-def _check(point: dict[str, Any]) -> str:
-    """Return the line of a point. Raises Trouble if the account of its messages shows a fault."""
+def check(point: dict[str, Any]) -> str:
+    """Return the line of a point. Raises Trouble if the account of its messages shows a fault.
+
+    That messages were lost in silence is no fault of a series that promises nothing else.
+    """
     account, where = point["account"], f"{point['series']} with {point['clients']} clients"
     if not account["adds_up"]:
         raise Trouble(f"{where}: the account does not add up: {account}")
-    if account["silent"]:
+    if account["silent"] and SERIES[point["series"]].is_told:
         raise Trouble(f"{where}: {account['lost']} messages were lost without a Reset")
     if not account["delivered"]:
         raise Trouble(f"{where}: nothing was delivered")
     missing = account["due"] - account["delivered"]
+    lost = f"{missing / account['due']:.1%} not delivered" if missing else "all delivered"
+    cpu = " + ".join(
+        "-" if point["cpu_us"][kind] is None else f"{point['cpu_us'][kind]:.1f}"
+        for kind in ("publishers", "brokers", "subscribers")
+    )
     return (
         f"{point['series']:<16} {point['clients']:>3} clients  "
         f"{point['per_client']:>9,.0f} msg/s per client  {point['deliveries']:>9,.0f} in all  "
         f"p50 {point['latency_ms']['p50'] or 0:>6,.1f} ms  "
-        + (f"{missing / account['due']:.1%} not delivered" if missing else "all delivered")
+        f"CPU {cpu} us  {lost}{' and nobody told' if account['silent'] else ''}"
     )
 
 
@@ -143,6 +161,8 @@ def main(arguments: list[str] | None = None) -> int:
         size=given.message_size,
         warm_up=given.warm_up,
         rate=given.rate,
+        buffer=given.buffer,
+        flush_ms=given.flush_ms,
         redis=given.redis or "",
         zeromq=given.zeromq or "",
     )
@@ -161,7 +181,7 @@ def main(arguments: list[str] | None = None) -> int:
             worker = built() if SERIES[name].client == "go" else ""
             return (measure(SERIES[name], n, options, worker) for n in given.num_clients)
 
-        status = measure_all(given.series, points, _check, run)
+        status = measure_all(given.series, points, check, run)
     if given.json:
         write_json(given.json, run)
     if given.report:

@@ -88,3 +88,17 @@ def figures(
         "latency_ms": percentiles(one["latency"] for one in received),
         "samples": [one["per_second"] for one in received],
     }
+
+
+def costs(point: dict[str, Any]) -> dict[str, float | None]:
+    """Return the CPU time of one message in microseconds, from a point with "cpu".
+
+    For publishers and brokers it is that of a message that is published, for subscribers that of
+    one that is delivered. It is None for those without a process of their own.
+    """
+    cpu, published, delivered = point["cpu"], point["publishes"], point["deliveries"]
+    messages = {"publishers": published, "subscribers": delivered, "brokers": published}
+    return {
+        kind: 1e6 * cpu[kind] / number if cpu[kind] is not None and number else None
+        for kind, number in messages.items()
+    }

@@ -9,10 +9,11 @@ from typing import Any
 
 import psutil
 
+from loadtest.kit.brokers import free_ports
 from loadtest.kit.children import Children
 from loadtest.kit.processes import START, Program, Trouble
-from loadtest.queues.figures import figures
-from loadtest.queues.series import Series
+from loadtest.queues.figures import costs, figures
+from loadtest.queues.series import GO_2013, PYTHON_2013, Series
 from loadtest.queues.stamp import SECOND
 from loadtest.queues.worker import DRAIN_S
 
@@ -30,8 +31,9 @@ class Options:
     """What the user chose for all points.
 
     `seconds` are measured after `warm_up` seconds, `size` is the bytes of a message, and `rate` the
-    messages a second of each publisher (0: as many as it can). `redis` and `zeromq` are the URLs of
-    running brokers, or empty.
+    messages a second of each publisher (0: as many as it can). redis-py sends a buffer of `buffer`
+    messages, or one that is `flush_ms` old. `redis` and `zeromq` are the URLs of running brokers,
+    or empty.
     """
 
     seconds: int = 10
@@ -39,6 +41,8 @@ class Options:
     size: int = 20
     warm_up: float = 1.0
     rate: int = 0
+    buffer: int = 1000
+    flush_ms: int = 200
     redis: str = ""
     zeromq: str = ""
 
@@ -74,10 +78,22 @@ def jobs_of(series: Series, clients: int, go: str) -> list[Job]:
     return publishers + [Job(command, series.client, [], [n]) for n in everybody]
 
 
-def open_brokers(series: Series, options: Options, children: Children) -> tuple[str, list[Program]]:
-    """Start the brokers of a series, unless the user has named one; return the URL and programs."""
+def open_brokers(
+    series: Series, options: Options, children: Children, go: str
+) -> tuple[str, list[Program]]:
+    """Start the brokers of a series, unless the user has named one; return the URL and programs.
+
+    `go` is the path of the worker that is written in Go.
+    """
     if series.broker == "memory":
         return "memory://two-queues", []
+    if series.broker in (PYTHON_2013, GO_2013):
+        pull, pub = free_ports(2)
+        python = [sys.executable, "-m", "loadtest.queues.broker_2013"]
+        command = python if series.broker == PYTHON_2013 else [go, "broker"]
+        program = children.worker("the broker of 2013", [*command, str(pull), str(pub)])
+        program.ready("^ready")
+        return f"zeromq://127.0.0.1:{pull}?pub={pub}", [program]
     given = {"redis": options.redis, "zeromq": options.zeromq}.get(series.broker)
     if given:
         if series.brokers > 1:
@@ -92,9 +108,9 @@ def measure(series: Series, clients: int, options: Options, go: str = "") -> dic
     All processes have ended when it returns or raises.
     """
     with Children() as children:
-        url, brokers = open_brokers(series, options, children)
+        url, brokers = open_brokers(series, options, children, go)
         point = run(jobs_of(series, clients, go), url, options, children, brokers)
-        return {"series": series.name, "clients": clients, **point}
+        return {"series": series.name, "clients": clients, **point, "cpu_us": costs(point)}
 
 
 def run(
@@ -108,6 +124,8 @@ def run(
         "channels": options.channels,
         "size": options.size,
         "rate": options.rate,
+        "buffer": options.buffer,
+        "flush_ms": options.flush_ms,
     }
     workers = [_start(job, config, children) for job in jobs]
     children.answers(workers, START)

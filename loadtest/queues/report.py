@@ -16,15 +16,18 @@ from loadtest.queues.series import CHARTS, PAST, PAST_CLIENTS, SERIES
 LOOK = {
     "redis-unbuffered": (tint(COLOURS["redis"], 0.45), "s"),
     "redis-buffered": (tint(COLOURS["redis"], 0.15), "o"),
+    "redis-2013": (tint(COLOURS["redis"], 0.3), "v"),
     "redis": (tint(COLOURS["redis"], -0.2), "o"),
     "redis-ring": (tint(COLOURS["ring"], -0.2), "D"),
     "zeromq": (COLOURS["zeromq"], "o"),
+    "zeromq-2013": (tint(COLOURS["zeromq"], 0.35), "v"),
     "zeromq-ring": (tint(COLOURS["ring"], 0.25), "D"),
     "nats": (COLOURS["nats"], "o"),
     "mqtt": (COLOURS["mqtt"], "o"),
     "memory": (COLOURS["memory"], "o"),
     "go-redis": (tint(COLOURS["redis"], -0.5), "^"),
-    "go-zeromq": (tint(COLOURS["zeromq"], -0.45), "^"),
+    "go-zeromq": (tint(COLOURS["zeromq"], -0.3), "^"),
+    "go-zeromq-2013": (tint(COLOURS["zeromq"], -0.55), "^"),
 }
 
 CLIENTS = "clients: one process publishes, one hears all channels"
@@ -69,9 +72,10 @@ def _latencies(run: dict[str, Any]) -> list[Bar]:
 def _past(names: Iterable[str]) -> list[Line]:
     lines = []
     for name in names:
-        ys = [1000 * thousands for thousands in PAST[SERIES[name].past]]
-        label = f"{SERIES[name].label} 2013"
-        lines.append(Line(label, LOOK[name][0], PAST_CLIENTS, ys, is_past=True))
+        if past := SERIES[name].past:
+            label, thousands = PAST[past]
+            ys = [1000 * number for number in thousands]
+            lines.append(Line(label, LOOK[name][0], PAST_CLIENTS, ys, is_past=True))
     return lines
 
 
@@ -115,7 +119,9 @@ delivered.</p>"""
 
 _FIGURES_NOTE = """<p class=note>Rates are messages a second. Sent &times; clients = delivered +
 dropped (which a broker counted) + lost. At full throttle latency is the length of queues: for that
-of a broker which is not full, give a rate. CPU is in cores.</p>"""
+of a broker which is not full, give a rate. CPU is in cores, then in microseconds for each message:
+at publisher and brokers for each that is published, at a subscriber for each that is
+delivered.</p>"""
 
 _COLUMNS = (
     "series",
@@ -136,6 +142,9 @@ _COLUMNS = (
     "CPU publishers",
     "subscribers",
     "brokers",
+    "CPU &micro;s publisher",
+    "subscriber",
+    "broker",
 )
 
 
@@ -161,6 +170,10 @@ def _table(run: dict[str, Any]) -> str:
                 or_dash(cpu["publishers"] if both is None else both, ".2f"),
                 or_dash(cpu["subscribers"], ".2f"),
                 or_dash(cpu["brokers"], ".2f"),
+                *(
+                    or_dash(point["cpu_us"][kind], ".1f")
+                    for kind in ("publishers", "subscribers", "brokers")
+                ),
             )
         )
     return table(_COLUMNS, rows)

@@ -3,7 +3,7 @@
 It publishes, or receives, or both, for as long as its parent says. The two exchange lines of JSON:
 
     configuration {"client", "url", "publishers": [..], "subscribers": [..], "clients", "run",
-                   "channels", "size", "rate"}, all in one argument
+                   "channels", "size", "rate", "buffer", "flush_ms"}, all in one argument
     parent        {"begin", "start", "stop"}: publish from begin to stop, count from start to stop
     parent        {"sent": [..]}: how many messages each publisher of all workers has sent
     worker        {"ready": true}, then what each publisher has sent, then all counts;
@@ -30,7 +30,7 @@ from brokers import BrokerClosed
 from brokers.base import bare
 from loadtest.kit.parent import LOOK_S, Parent
 from loadtest.kit.processes import Trouble
-from loadtest.queues.clients import PUBLISHERS, BrokerClient, Publisher
+from loadtest.queues.clients import PUBLISHERS, SUBSCRIBERS, BrokerClient, Publisher, Subscriber
 from loadtest.queues.stamp import HELLO, SECOND, STAMP, Tally
 
 #: Messages that a publisher sends before others of the process have a turn.
@@ -62,7 +62,7 @@ class Publishing:
     """One publisher, from its connection to its report."""
 
     def __init__(self, number: int, config: dict[str, Any]) -> None:
-        self.client: Publisher = PUBLISHERS[config["client"]](config["url"])
+        self.client: Publisher = PUBLISHERS[config["client"]](config)
         self._number, self._config = number, config
         self._sent = self._refused = 0
 
@@ -110,7 +110,7 @@ class Subscribing:
     """One subscriber to all channels, from its connection to its report."""
 
     def __init__(self, number: int, config: dict[str, Any]) -> None:
-        self.client = BrokerClient(config["url"])
+        self.client: Subscriber = SUBSCRIBERS.get(config["client"], BrokerClient)(config)
         self._number, self._config = number, config
 
     def prove(self) -> None:
@@ -232,7 +232,7 @@ def main(arguments: list[str]) -> int:
     try:
         work(config, parent)
     except (OSError, ValueError, BrokerClosed, redis.RedisError, Trouble) as error:
-        parent.send({"trouble": f"{bare(config['url'])}: {error}"})
+        parent.send({"trouble": f"{bare(config['url'])}: {str(error).rstrip('.')}"})
         return 1
     return 0
 

@@ -6,7 +6,7 @@ import pytest
 
 from loadtest.kit.children import Children
 from loadtest.queues import golang
-from loadtest.queues.measure import PYTHON, Job, Options, jobs_of, run
+from loadtest.queues.measure import PYTHON, Job, Options, jobs_of, open_brokers, run
 from loadtest.queues.series import SERIES
 
 pytestmark = pytest.mark.load
@@ -19,11 +19,11 @@ def worker(tmp_path_factory):
     return golang.build(tmp_path_factory.mktemp("go"))
 
 
-@pytest.fixture(params=["redis", "zeromq"])
-def broker(request):
-    """The processes of a test, with a broker among them, and its URL."""
+@pytest.fixture(params=["go-redis", "go-zeromq", "go-zeromq-2013"])
+def broker(request, worker):
+    """The processes of a test, with the broker of a series among them, and its URL."""
     with Children() as children:
-        url, [program] = children.broker(f"{request.param}://")
+        url, [program] = open_brokers(SERIES[request.param], Options(), children, worker)
         yield children, url, program
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from loadtest.queues import report
+from loadtest.kit.processes import Trouble
+from loadtest.queues import command, report
 from loadtest.queues.series import PAST, PAST_CLIENTS, SERIES
 
 
@@ -14,6 +15,7 @@ def point(series, clients, delivered=100):
         **{"publishes": 1000.0, "deliveries": 1000.0 * clients},
         "latency_ms": {"p50": 1.5, "p99": 12.0},
         "cpu": {"publishers": 0.5, "subscribers": 0.5, "both": None, "brokers": None},
+        "cpu_us": {"publishers": 5.0, "subscribers": 2.25, "brokers": None},
     }
 
 
@@ -36,12 +38,12 @@ def test_the_page_needs_no_other_file(tmp_path):
 
 
 def test_the_articles_curves_are_labelled_with_their_year(tmp_path):
-    figure = report.draw(run([point("redis-buffered", 1)]))["two-queues-3"]
+    figure = report.draw(run([point("redis-2013", 1)]))["two-queues-3"]
     labels = {text.get_text() for text in figure.axes[0].texts}
-    assert labels == {"Redis, buffered"} | {
-        f"{one.label} 2013" for one in SERIES.values() if one.past
-    }
-    assert all(len(curve) == len(PAST_CLIENTS) for curve in PAST.values())
+    assert labels == {"Redis, buffered, as printed"} | {label for label, _ in PAST.values()}
+    assert all(label.endswith(" 2013") for label, _ in PAST.values())
+    assert all(len(curve) == len(PAST_CLIENTS) for _, curve in PAST.values())
+    assert {one.past for one in SERIES.values() if one.past} == PAST.keys()
 
 
 def test_a_point_that_lost_messages_is_hollow():
@@ -56,6 +58,23 @@ def test_at_a_rate_there_are_latencies_to_see():
     [bars] = figures.values()
     texts = [text.get_text() for text in bars.axes[0].texts]
     assert texts == ["1.5 ms, 99 % within 12 ms"] * 2
+
+
+def silent(series):
+    account = {"sent": 100, "due": 100, "delivered": 90, "dropped": 0, "lost": 10, "cuts": 0}
+    return {**point(series, 1), "account": {**account, "adds_up": True, "silent": True}}
+
+
+@pytest.mark.parametrize("series", [one.name for one in SERIES.values() if one.is_told])
+def test_a_loss_in_silence_is_trouble(series):
+    with pytest.raises(Trouble, match="10 messages were lost without a Reset"):
+        command.check(silent(series))
+
+
+@pytest.mark.parametrize("series", ["redis-2013", "zeromq-2013", "go-zeromq-2013"])
+def test_a_loss_in_silence_is_no_trouble_where_nothing_else_is_promised(series):
+    line = command.check(silent(series))
+    assert "CPU 5.0 + - + 2.2 us  10.0% not delivered and nobody told" in line
 
 
 @pytest.mark.parametrize("rate", [0, 1000])

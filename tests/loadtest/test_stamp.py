@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadtest.queues.figures import account, percentiles
+from loadtest.queues.figures import account, costs, percentiles
 from loadtest.queues.stamp import HELLO, SECOND, STAMP, Tally
 
 RUN = 7
@@ -118,3 +118,13 @@ def test_a_loss_that_was_told_of_is_not_silent():
 )
 def test_an_account_with_too_much_in_it_does_not_add_up(heard):
     assert not accounted([publisher(100)], [heard])["adds_up"]
+
+
+def test_what_a_message_costs_is_that_of_who_publishes_and_of_who_hears():
+    cpu = {"publishers": 0.5, "subscribers": 0.8, "brokers": 0.1, "both": None}
+    found = costs({"cpu": cpu, "publishes": 100_000, "deliveries": 400_000})
+    assert found == pytest.approx({"publishers": 5.0, "subscribers": 2.0, "brokers": 1.0})
+    alone = {**dict.fromkeys(cpu), "both": 0.7}
+    assert set(costs({"cpu": alone, "publishes": 1, "deliveries": 1}).values()) == {None}
+    nothing = costs({"cpu": cpu, "publishes": 0, "deliveries": 0})
+    assert set(nothing.values()) == {None}

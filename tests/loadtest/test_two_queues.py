@@ -58,7 +58,9 @@ def measuring(out, series, seconds=1):
 
 
 def test_every_message_is_accounted_for_on_every_broker(out, tmp_path, capsys):
-    series = "redis-unbuffered,redis-buffered,redis,zeromq,nats,mqtt,memory"
+    series = (
+        "redis-unbuffered,redis-buffered,redis-2013,redis,zeromq,zeromq-2013,nats,mqtt,memory"
+    )
     status = measure(out, series, "--rate", str(RATE), "--report", str(tmp_path / "report"))
     assert (status, capsys.readouterr().err) == (0, "")
     points, troubles = points_of(out)
@@ -107,6 +109,8 @@ def test_a_subscriber_that_the_broker_cuts_off_is_found_with_what_it_lost(series
         (["--num-clients", "two"], "'two' should look like"),
         (["--num-seconds", "0"], "'0' is not a whole number, 1 to 3600"),
         (["--message-size", "19"], "'19' is not a whole number, 20 to 65536"),
+        (["--buffer", "0"], "'0' is not a whole number, 1 to 1000000"),
+        (["--flush-ms", "0.5"], "'0.5' is not a whole number, 1 to 60000"),
         (["--warm-up", "-1"], "'-1' is not a number from 0 to 3600"),
         (["--series", "rabbitmq"], "no series is called 'rabbitmq': there are redis-unbuffered"),
         (["--redis", "localhost"], "'localhost' does not begin with redis://"),
@@ -165,7 +169,13 @@ def test_a_taken_port_is_told(kind):
 
 
 @pytest.mark.parametrize(
-    ("series", "name"), [("redis", "redis-server"), ("zeromq", "the ZeroMQ forwarder")]
+    ("series", "name"),
+    [
+        ("redis", "redis-server"),
+        ("redis-2013", "redis-server"),
+        ("zeromq", "the ZeroMQ forwarder"),
+        ("zeromq-2013", "the broker of 2013"),
+    ],
 )
 def test_a_broker_that_dies_while_it_is_measured_is_told(series, name, out):
     with measuring(out, series, seconds=60) as (process, seen):

@@ -10,6 +10,7 @@ A store never looks inside a body, and publishes nothing: what players see comes
 """
 
 import random
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
@@ -79,7 +80,8 @@ class Names(NamedTuple):
 
 class Store(ABC):
     """Every method waits for its answer, in a thread of its own: only the greenlet that calls it
-    waits, never the event loop. Any greenlet may call; calls are answered one by one.
+    waits, never the event loop. Any greenlet may call; calls are answered one by one. When one
+    fails, those that waited for it fail with it, so that none waits for many to fail in turn.
 
     All take effect as a whole or not at all. Each may raise StoreError, and ValueError for what is
     beyond the limits above. Times are the store's own, so the clocks of nodes need not agree.
@@ -91,6 +93,9 @@ class Store(ABC):
         #: Who claims: this object, for as long as it lives.
         self._caller = f"{random.getrandbits(64):016x}"
         self._thread = ThreadPool(1)
+        self._closed = False
+        #: Why the last call failed that did, and when, in seconds of a clock that only rises.
+        self._failure, self._failed_at = "", 0.0
 
     @property
     def identity(self) -> str:
@@ -184,14 +189,31 @@ class Store(ABC):
         return self._wait(self._scan, _queue(queue), most, key)
 
     def close(self) -> None:
-        """End the connection. To close it again is no error; to use it again is one."""
+        """End the connection, at once: calls that wait fail. To close it again is no error; to use
+        it again is one."""
+        self._closed = True
         self._thread.apply(self._close)
 
     def _wait(self, call: Callable[..., _T], *arguments: Any) -> _T:
-        result, error = self._thread.apply(_answer, (call, arguments))
-        if error is not None:
-            raise error
+        result, failure = self._thread.apply(self._answer, (time.monotonic(), call, arguments))
+        if failure is not None:
+            raise StoreError(failure)
         return cast(_T, result)
+
+    def _answer(
+        self, asked: float, call: Callable[..., _T], arguments: Any
+    ) -> tuple[_T | None, str | None]:
+        """Return what a call returns, and the sentence of its StoreError: gevent prints what is
+        raised in a thread. `asked` is when it began to wait."""
+        if self._closed:
+            return None, f"{bare(self.url)} was closed"
+        if asked < self._failed_at:
+            return None, self._failure
+        try:
+            return call(*arguments), None
+        except StoreError as error:
+            self._failure, self._failed_at = str(error), time.monotonic()
+            return None, self._failure
 
     # What a backend does, in the thread. Arguments are within the limits.
 
@@ -239,14 +261,6 @@ class Store(ABC):
 
     @abstractmethod
     def _close(self) -> None: ...
-
-
-def _answer(call: Callable[..., _T], arguments: Any) -> tuple[_T | None, StoreError | None]:
-    """Return what a call returns, or its StoreError: gevent prints what is raised in a thread."""
-    try:
-        return call(*arguments), None
-    except StoreError as error:
-        return None, error
 
 
 def _name(text: str) -> str:

@@ -162,15 +162,12 @@ class RedisStore(Store):
         super().__init__(url, world)
         self._tls = tls
         self._client: Any = None
-        self._closed = False
         self._scripts: dict[str, Any] = {}
 
     # The connection.
 
     def _ask(self, call: Callable[[Any], _T]) -> _T:
         """Return what the server answers. Raises StoreError."""
-        if self._closed:
-            raise StoreError(f"{bare(self.url)} was closed")
         try:
             if self._client is None:
                 self._client = self._connect()
@@ -339,7 +336,6 @@ class RedisStore(Store):
         ]
 
     def _close(self) -> None:
-        self._closed = True
         if self._client is not None:
             self._client.close()
             self._client = None

@@ -46,7 +46,6 @@ class SqliteStore(Store):
         if not self._path:
             raise ValueError("sqlite:/// is followed by the path of a file")
         self._connection: sqlite3.Connection | None = None
-        self._closed = False
 
     @property
     def identity(self) -> str:
@@ -56,8 +55,6 @@ class SqliteStore(Store):
 
     def _open(self) -> sqlite3.Connection:
         """Return the connection, which belongs to the store's thread. Raises StoreError."""
-        if self._closed:
-            raise StoreError(f"{self.url} was closed")
         if self._connection is None:
             connection = sqlite3.connect(self._path, timeout=BUSY, isolation_level=None)
             try:
@@ -287,7 +284,6 @@ class SqliteStore(Store):
             return [Item(*row) for row in rows]
 
     def _close(self) -> None:
-        self._closed = True
         if self._connection is not None:
             self._connection.close()
             self._connection = None

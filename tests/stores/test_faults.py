@@ -61,6 +61,42 @@ def test_a_file_that_is_locked_is_waited_for_and_then_given_up(tmp_path, opening
     assert store.put("q", [item("b")]) == 1
 
 
+def test_calls_that_waited_for_one_that_failed_fail_with_it(tmp_path, opening):
+    store = opening(f"sqlite:///{tmp_path}/store.db")
+    tries = []
+
+    def failing():
+        tries.append("put")
+        raise StoreError("it is locked")
+
+    def late():
+        tries.append("count")
+        return 0
+
+    store._put = lambda *_: time.sleep(0.1) or failing()
+    store._count = lambda *_: late()
+    calls = [gevent.spawn(store.put, "q", [item()]), gevent.spawn(store.count, "q")]
+    gevent.joinall(calls)
+    assert [str(call.exception) for call in calls] == ["it is locked"] * 2 and tries == ["put"]
+    # Calls that come later are tried.
+    assert store.count("q") == 0
+
+
+def test_a_store_that_is_closed_does_not_answer_those_who_wait(tmp_path, opening):
+    store = opening(f"sqlite:///{tmp_path}/store.db")
+    store.put("q", [item()])
+    counted = []
+    count = store._count
+    store._count = lambda *names: time.sleep(0.1) or counted.append(count(*names)) or 1
+    calls = [gevent.spawn(store.count, "q") for _ in range(50)]
+    gevent.sleep(0.01)
+    store.close()
+    gevent.joinall(calls)
+    assert len(counted) == 1
+    assert [call.value for call in calls][0] == 1
+    assert {str(call.exception) for call in calls[1:]} == {f"{store.url} was closed"}
+
+
 def test_workers_may_open_a_new_file_at_the_same_time(tmp_path, opening):
     for turn in range(30):
         stores = [opening(f"sqlite:///{tmp_path}/{turn}.db") for _ in range(8)]

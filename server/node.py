@@ -86,6 +86,7 @@ class Node:
         self.reading = Reading(
             self.keeper, self.replicas, loop, (self.garden.fetch, self.cairns.fetch)
         )
+        self.keeper.on_recovered = self.reading.read_all
         self.garden.on_missed = self.reading.read
         self.replicas.report_live(self.reading.read)
 

@@ -19,6 +19,10 @@ log = logging.getLogger("flatlands")
 #: So many questions may wait at a time. More are not asked, as if the store did not answer.
 WAITING = 200
 
+#: ms after its last failure for which a store counts as failing: while a disk is full, what only
+#: reads is answered.
+FAILS_FOR = 5000
+
 #: What a player is told if the store did not answer.
 AWAY = "nothing can be taken or left just now: the server cannot reach its store"
 
@@ -43,9 +47,15 @@ class Keeper:
         self._spawn = spawn
         #: How many questions wait for their answers.
         self.waiting = 0
-        #: Why the store did not answer the last question, as a sentence; None if it did.
+        #: Why the store fails, as a sentence; None if it does not.
         self.trouble: str | None = None
+        #: When it failed last, in node time.
+        self._failed_at = 0
         self._warnings = LogLimit()
+        #: Whether the log says that it fails.
+        self._told = False
+        #: Called when the store answers again.
+        self.on_recovered: Callable[[], None] = lambda: None
 
     @property
     def identity(self) -> str:
@@ -85,11 +95,16 @@ class Keeper:
 
     def _failed(self, trouble: str) -> None:
         self._loop.stats["store_errors"] += 1
-        self.trouble = trouble
-        if self._warnings.allows(self._loop.now() / 1000):
+        self.trouble, self._failed_at = trouble, self._loop.now()
+        if self._warnings.allows(self._failed_at / 1000):
             log.warning("the store fails, so that nothing can be taken or left: %s", trouble)
+            self._told = True
 
     def _recovered(self) -> None:
-        if self.trouble is not None:
-            self.trouble = None
+        if self.trouble is None or self._loop.now() < self._failed_at + FAILS_FOR:
+            return
+        self.trouble = None
+        if self._told:
             log.info("the store answers again")
+            self._told = False
+        self._loop.guarded(self.on_recovered)

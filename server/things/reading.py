@@ -1,8 +1,8 @@
 """Reads from the store what lies in the squares that this node is subscribed to.
 
 The store has the truth, and the channels of squares carry the news. News may be lost, so a square
-is read when this node begins to receive it, whenever messages of it may have been lost, and once a
-minute. This module never changes what is in the store.
+is read when this node begins to receive it, whenever messages of it may have been lost, once a
+minute, and when the store answers again. This module never changes what is in the store.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -49,6 +49,11 @@ class Reading:
             self._reads = True
             self._loop.soon(self._begin)
 
+    def read_all(self) -> None:
+        """Read all squares soon."""
+        for square in self._replicas.squares:
+            self.read(square)
+
     def _begin(self) -> None:
         squares = list(self._wanted)[:AT_ONCE]
         for square in squares:
@@ -56,11 +61,11 @@ class Reading:
         begun = self._loop.now()
 
         def answered(found: dict[Square, list[Thing]]) -> None:
+            self._end(squares, AGAIN)
             for square in squares:
                 heard = self._replicas.squares.get(square)
                 if heard is not None:
                     heard.read(found.get(square, []), begun)
-            self._end(squares, AGAIN)
 
         self._keeper.ask(
             lambda store: self._read(store, squares),

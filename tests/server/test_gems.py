@@ -4,6 +4,7 @@ import gevent
 import pytest
 
 from server.things.garden import GROW_EVERY, LEASE, QUEUE
+from server.things.keeper import FAILS_FOR
 from server.things.reach import AGO
 from server.things.reading import AFTER_FAILURE, AGAIN
 from stores import open_store
@@ -347,9 +348,59 @@ def test_a_store_that_fails_stops_nothing_but_gems(world, caplog):
     # It answers again: the gem is still there, and squares that could not be read are.
     keeper.store = store
     taker.send(9, *square, id)
-    assert taker.model.found == [(id, version)] and keeper.trouble is None
+    assert taker.model.found == [(id, version)]
     harness.run(AFTER_FAILURE + GROW_EVERY * 5)
-    assert lying(newcomer)
+    assert lying(newcomer) and keeper.trouble is None
+
+
+class Full:
+    """A store on a disk that is full: it answers, but takes nothing."""
+
+    def __init__(self, store):
+        self._store = store
+        self.identity = store.identity
+
+    def __getattr__(self, name):
+        return getattr(Broken() if name in ("take", "put", "done") else self._store, name)
+
+
+def test_a_store_that_answers_only_some_questions_is_not_said_to_answer_again(world, caplog):
+    caplog.set_level("INFO")
+    harness = world()
+    square, id, _, place = lying(grown(harness))[0]
+    taker = beside(harness, "B", place)
+    harness.run(500)
+    keeper = harness.node.keeper
+    store, keeper.store = keeper.store, Full(keeper.store)
+    for _ in range(100):
+        taker.send(9, *square, id)
+        taker.send(11)
+        harness.run(2000)
+        assert keeper.trouble == "the disk is full"
+    assert set(taker.model.errors) == {"store"}
+    assert caplog.text.count("the disk is full") <= 4 and "answers again" not in caplog.text
+    keeper.store = store
+    harness.run(FAILS_FOR + GROW_EVERY)
+    assert caplog.text.count("the store answers again") == 1 and keeper.trouble is None
+
+
+def test_when_the_store_answers_again_everything_is_read(world):
+    harness = world(nodes=2)
+    client = grown(harness)
+    square, id, _, place = lying(client)[0]
+    taker = beside(harness, "B", place, harness.hosts[1])
+    harness.run(AGAIN)
+    keeper = harness.node.keeper
+    store, keeper.store = keeper.store, Broken()
+    # What another node takes meanwhile, this one does not hear.
+    harness.network.cuts.add((harness.hosts[1].broker, harness.hosts[0].broker))
+    taker.send(9, *square, id)
+    assert taker.model.found
+    harness.run(2000)
+    assert id in [gem[1] for gem in lying(client)]
+    keeper.store = store
+    harness.run(FAILS_FOR + 2 * GROW_EVERY)
+    assert id not in [gem[1] for gem in lying(client)]
 
 
 def test_without_a_store_nothing_lies_in_the_world_and_all_else_goes_on():

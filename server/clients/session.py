@@ -372,8 +372,10 @@ class Session:
         resident = self.resident
         assert resident is not None
         self._owner = self._node.board.owner(text)
-        self._node.board.note(self._owner, resident.id, resident.name)
-        self._node.board.ask(self._owner, self._show_board, lambda: None)
+        self._node.board.ask(
+            self._owner, self._show_board, lambda: None,
+            note=self._node.board.entry(self._owner, resident.id, resident.name),
+        )  # fmt: skip
 
     def _scores(self) -> None:
         self._node.board.ask(self._owner, self._show_board, self._refuse_store)

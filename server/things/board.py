@@ -5,7 +5,7 @@ account is needed. This module never gives points: taking a gem does (garden.py)
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import msgpack
@@ -33,8 +33,25 @@ class Standing(NamedTuple):
     top: list[tuple[str, str, int]]
 
 
+class Asker(NamedTuple):
+    """Who asks for the standing of an owner.
+
+    `note` is an entry of the owner (Board.entry), which replaces the one that it has, if it has
+    one; or nothing.
+    """
+
+    owner: str
+    note: Sequence[tuple[str, Item]]
+    answered: Callable[[Standing], None]
+    failed: Callable[[], None]
+
+
 class Board:
-    """See the module. An owner is the hash of a key, or "" for a player without one."""
+    """See the module. An owner is the hash of a key, or "" for a player without one.
+
+    All who ask while a question is under way are answered together by the next one: a crowd that
+    comes at once must not keep the store from those who take something.
+    """
 
     def __init__(self, keeper: Keeper, loop: Loop) -> None:
         self._keeper = keeper
@@ -42,6 +59,9 @@ class Board:
         self._top: list[tuple[str, str, int]] = []
         #: The node time, in ms, until which `_top` is fresh.
         self._until = 0
+        self._askers: list[Asker] = []
+        #: Whether a question is under way, or about to be.
+        self._asks = False
 
     @staticmethod
     def owner(key: str) -> str:
@@ -57,22 +77,43 @@ class Board:
         body = msgpack.packb([player, name])
         return [(NAMES, Item(owner, NEVER, owner, body))] if owner else []
 
-    def note(self, owner: str, player: int, name: str) -> None:
-        """Show an owner that has points under this name from now on, as the player with this id."""
-
-        def question(store: Store) -> None:
-            then = self.entry(owner, player, name)
-            for item in store.group(NAMES, owner):
-                if item.body != then[0][1].body:
-                    store.take(NAMES, owner, then, only=item.body)
-
-        self._keeper.ask(question, lambda _none: None)
-
     def ask(
-        self, owner: str, answered: Callable[[Standing], None], failed: Callable[[], None]
-    ) -> None:
-        """Call `answered` with the standing of an owner, or `failed` if the store fails."""
-        self._keeper.ask(lambda store: self._read(store, owner), answered, failed)
+        self, owner: str, answered: Callable[[Standing], None], failed: Callable[[], None],
+        note: Sequence[tuple[str, Item]] = (),
+    ) -> None:  # fmt: skip
+        """Call `answered` with the standing of an owner, or `failed` if the store fails. `note` is
+        as in Asker."""
+        self._askers.append(Asker(owner, note, answered, failed))
+        if not self._asks:
+            self._asks = True
+            self._loop.soon(self._begin)
+
+    def _begin(self) -> None:
+        askers, self._askers = self._askers, []
+
+        def answered(standings: dict[str, Standing]) -> None:
+            self._end()
+            for asker in askers:
+                self._loop.guarded(asker.answered, standings[asker.owner])
+
+        def failed() -> None:
+            self._end()
+            for asker in askers:
+                self._loop.guarded(asker.failed)
+
+        self._keeper.ask(lambda store: self._answer(store, askers), answered, failed)
+
+    def _end(self) -> None:
+        self._asks = bool(self._askers)
+        if self._asks:
+            self._loop.soon(self._begin)
+
+    def _answer(self, store: Store, askers: list[Asker]) -> dict[str, Standing]:
+        for owner, note in {asker.owner: asker.note for asker in askers if asker.note}.items():
+            for item in store.group(NAMES, owner):
+                if item.body != note[0][1].body:
+                    store.take(NAMES, owner, note, only=item.body)
+        return {owner: self._read(store, owner) for owner in {asker.owner for asker in askers}}
 
     def _read(self, store: Store, owner: str) -> Standing:
         if self._until <= self._loop.now():

@@ -1,10 +1,12 @@
 """Gems: they lie in the world, are taken once, and lie somewhere else later."""
 
+from collections import Counter
+
 import gevent
 import pytest
 
 from server.things.garden import GROW_EVERY, LEASE, QUEUE
-from server.things.keeper import FAILS_FOR
+from server.things.keeper import FAILS_FOR, WAITING
 from server.things.reach import AGO
 from server.things.reading import AFTER_FAILURE, AGAIN
 from stores import open_store
@@ -322,6 +324,51 @@ def test_a_key_with_other_characters_is_refused(world, key):
     client = world().place("A", (0, 0))
     client.send(10, key)
     assert client.model.errors == ["key"] and client.connection.closed[0] == 1008
+
+
+class Counting:
+    """A store that counts its calls, and answers each after 10 ms."""
+
+    def __init__(self, store):
+        self._store = store
+        self.identity = store.identity
+        self.calls = Counter()
+
+    def __getattr__(self, name):
+        def call(*arguments, **more):
+            self.calls[name] += 1
+            gevent.sleep(0.01)
+            return getattr(self._store, name)(*arguments, **more)
+
+        return call
+
+
+def test_a_crowd_that_asks_for_the_board_at_once_is_answered_and_keeps_nobody_from_a_gem(world):
+    harness = world()
+    square, id, version, place = lying(grown(harness))[0]
+    taker = beside(harness, "Wren", place)
+    harness.run(500)
+    node = harness.node
+    node.keeper.store = store = Counting(node.keeper.store)
+    node.keeper._spawn = gevent.spawn
+    answers, found = [], []
+    for n in range(3 * WAITING):
+        # Some show a key of their own.
+        owner = node.board.owner(f"{n}") if n % 100 == 0 else ""
+        node.board.ask(owner, answers.append, lambda: answers.append("failed"))
+    harness.settle()
+    track = taker.session.resident.track
+    node.garden.take(square, id, track, "", "Wren", found.append, found.append)
+    gevent.sleep(0.5)
+    harness.settle()
+    assert found == [version]
+    assert len(answers) == 3 * WAITING and "failed" not in answers
+    assert store.calls["top"] == 1 and store.calls["rank"] == 6
+    # Who asks later is answered too.
+    node.board.ask("", answers.append, lambda: answers.append("failed"))
+    harness.settle()
+    gevent.sleep(0.1)
+    assert len(answers) == 3 * WAITING + 1 and node.keeper.waiting == 0
 
 
 # A store that fails.

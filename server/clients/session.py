@@ -355,8 +355,11 @@ class Session:
             )
         builder = self._builder()
         self._node.orders.check_voice(builder.player)
-        square = self._node.cairns.build(builder, cleaned, self._refuse_later)
-        log_line("build", player=builder.player, square=f"{square[0]}:{square[1]}")
+
+        def built(square: Square) -> None:
+            log_line("build", player=builder.player, square=f"{square[0]}:{square[1]}")
+
+        self._node.cairns.build(builder, cleaned, built, self._refuse_later)
 
     def _stone(self, column: int, row: int, id: str) -> None:
         self._node.cairns.add(self._builder(), (column, row), id, self._refuse_later)

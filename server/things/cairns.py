@@ -31,6 +31,10 @@ QUEUE, PLACES = "cairn", "cairns of"
 #: ms for which a cairn stands, from when it was built or a stone was added.
 STANDS_FOR = 7 * 24 * 3600 * 1000
 
+#: ms after which a place is free again if its owner has built no cairn for it: the node may have
+#: died in between.
+BUILT_WITHIN = 5 * 60 * 1000
+
 #: The most cairns of one player, and the most stones in a cairn.
 MOST, STONES = 3, 40
 
@@ -47,7 +51,8 @@ _GONE = "the cairn is not there any more"
 class Cairn(NamedTuple):
     """A cairn as it is stored: the position is in units, and `player` the builder's id then.
 
-    `adders` has the owners of its stones, the builder's first.
+    `place` is the number of its owner's place that it has. `adders` has the owners of its stones,
+    the builder's first.
     """
 
     version: int
@@ -56,7 +61,13 @@ class Cairn(NamedTuple):
     player: int
     name: str
     text: str
+    place: int
     adders: list[str]
+
+    @property
+    def place_id(self) -> str:
+        """The id of its place."""
+        return f"{self.adders[0]} {self.place}"
 
     def pack(self) -> bytes:
         """Return the body of its item."""
@@ -113,9 +124,12 @@ class Cairns:
 
     # Players build.
 
-    def build(self, builder: Builder, text: str, refused: Callable[[Refused], None]) -> Square:
-        """Leave a cairn where a player stands, and return the square. Calls `refused`, later, if
-        that cannot be done.
+    def build(
+        self, builder: Builder, text: str, built: Callable[[Square], None],
+        refused: Callable[[Refused], None],
+    ) -> None:  # fmt: skip
+        """Leave a cairn where a player stands. Calls `built` with the square, or `refused` if that
+        cannot be done, later.
 
         Raises Refused if it is certain at once.
         """
@@ -124,7 +138,9 @@ class Cairns:
         if self._terrain.kind(x // UNIT, y // UNIT) == PLAZA:
             raise Refused("cairn", "nothing is left on the plaza: walk on a little", None)
         square = self._grid.square(x, y)
-        cairn = Cairn(self._loop.now(), x, y, builder.player, builder.name, text, [builder.owner])
+        cairn = Cairn(
+            self._loop.now(), x, y, builder.player, builder.name, text, 0, [builder.owner]
+        )
 
         def answered(trouble: str | None) -> None:
             if trouble is not None:
@@ -132,28 +148,29 @@ class Cairns:
                 return
             self._loop.stats["cairns_built"] += 1
             self._replicas.publish_things(square, [self._thing(square, cairn)], [])
+            built(square)
 
         self._keeper.ask(
             lambda store: self._build(store, square, cairn),
             answered,
             lambda: refused(Refused("store", AWAY, None)),
         )
-        return square
 
     def _build(self, store: Store, square: Square, cairn: Cairn) -> str | None:
         """Put a cairn into the store; return a sentence if it may not be there."""
         owner, name = cairn.adders[0], _name(square)
         used = {item.id for item in store.group(self._places, owner)}
-        free = [id for id in (f"{owner} {n}" for n in range(MOST)) if id not in used]
-        for id in free:
+        for place in range(MOST):
+            cairn = cairn._replace(place=place)
+            free = Item(cairn.place_id, BUILT_WITHIN, owner, name.encode())
             # The player may build at two nodes at the same time: then one of them gets this place.
-            if store.put(self._places, [Item(id, STANDS_FOR, owner, name.encode())]):
+            if cairn.place_id not in used and store.put(self._places, [free]):
                 break
         else:
             return f"you have {MOST} cairns already: they crumble after a week"
         if store.put(self._queue, [Item(name, STANDS_FOR, name, cairn.pack())]):
             return None
-        store.take(self._places, id)
+        store.take(self._places, cairn.place_id)
         return "there is a cairn close by already: add a stone to it, or walk on a little"
 
     def add(
@@ -209,6 +226,8 @@ class Cairns:
         """Remove the cairn of a square, if there is one, because an operator wants it."""
 
         def question(store: Store) -> Cairn | None:
+            for item in store.group(self._queue, _name(square)):
+                store.take(self._places, read(item.body).place_id)
             body = store.take(self._queue, _name(square))
             return None if body is None else read(body)
 
@@ -236,13 +255,13 @@ class Cairns:
         self._keeper.ask(lambda store: store.done(self._queue, [id]), answered)
 
     def _free_places(self, store: Store) -> None:
-        """Free the places of owners whose cairns have crumbled. It waits for the store."""
+        """Free the places that no cairn has any more. It waits for the store."""
         for id, body, _tries in store.claim(self._places, CLAIMED, LEASE):
             owner, name = id.partition(" ")[0], body.decode()
             then = [
                 (self._places, Item(id, item.delay + CRUMBLE_EVERY, owner, body))
                 for item in store.group(self._queue, name)
-                if read(item.body).adders[0] == owner
+                if read(item.body).place_id == id
             ]
             store.done(self._places, [id], then)
 

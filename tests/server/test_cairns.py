@@ -7,6 +7,7 @@ import pytest
 from server.players.orders import MUTE
 from server.things import cairns
 from server.things.cairns import CRUMBLE_EVERY, MOST, PLACES, QUEUE, STONES
+from stores import StoreError
 from tests.server.harness import Harness
 from tests.server.things import KEY, Broken, worlds
 from world.track import UNIT
@@ -57,7 +58,8 @@ def test_a_cairn_stands_where_it_was_left_for_everybody(world):
     assert standing(late) == standing(a)
 
 
-def test_there_is_one_in_a_square_three_of_a_player_and_none_on_the_plaza(world):
+def test_there_is_one_in_a_square_three_of_a_player_and_none_on_the_plaza(world, caplog):
+    caplog.set_level("INFO")
     harness = world()
     a = keyed(harness, "A", (2, 1))
     build(harness, a)
@@ -74,6 +76,9 @@ def test_there_is_one_in_a_square_three_of_a_player_and_none_on_the_plaza(world)
     assert plaza.model.errors == ["cairn"] and plaza.connection.closed is None
     store = harness.node.keeper.store
     assert store.count(f"{QUEUE} {GROUND}") == store.count(f"{PLACES} {GROUND}") == MOST
+    # By the log an operator finds who built what stands there, and only that.
+    built = [record for record in caplog.records if record.getMessage() == "build"]
+    assert len(built) == MOST
 
 
 def test_who_builds_at_two_nodes_at_once_has_no_more_than_the_others(world):
@@ -164,6 +169,7 @@ def test_a_cairn_has_no_more_stones_than_it_can(world):
 
 def test_a_cairn_crumbles_and_its_player_may_build_again(world, monkeypatch):
     monkeypatch.setattr(cairns, "STANDS_FOR", 300)
+    monkeypatch.setattr(cairns, "BUILT_WITHIN", 300)
     harness = world(nodes=2)
     a = keyed(harness, "A", (2, 1))
     build(harness, a)
@@ -179,6 +185,64 @@ def test_a_cairn_crumbles_and_its_player_may_build_again(world, monkeypatch):
     assert store.count(f"{PLACES} {GROUND}") == 1
     build(harness, a, "once more")
     assert standing(a)[2, 1][2:] == ("once more", 1)
+
+
+def test_a_place_whose_cairn_was_never_built_is_free_again(world, monkeypatch):
+    harness = world(nodes=2)
+    first, second = harness.hosts
+    a = keyed(harness, "A", (2, 1), first)
+    monkeypatch.setattr(cairns, "BUILT_WITHIN", 300)
+    store = first.node.keeper.store
+    put = store.put
+
+    def dies(queue, items):
+        # The node dies, or its link to the store, between the two steps.
+        if queue.startswith(QUEUE + " "):
+            raise StoreError("it is away")
+        return put(queue, items)
+
+    store.put = dies
+    for _ in range(MOST):
+        build(harness, a)
+        harness.run(2000)
+    assert a.model.errors == ["store"] * MOST
+    del store.put
+    assert store.count(f"{PLACES} {GROUND}") == MOST and standing(a) == {}
+    gevent.sleep(0.4)
+    harness.run(CRUMBLE_EVERY + 100)
+    assert store.count(f"{PLACES} {GROUND}") == 0
+    build(harness, a)
+    assert (2, 1) in standing(a)
+
+
+def test_who_builds_where_its_cairn_was_before_uses_one_place_for_it(world, monkeypatch):
+    harness = world()
+    a = keyed(harness, "A", (2, 1))
+    monkeypatch.setattr(cairns, "STANDS_FOR", 300)
+    monkeypatch.setattr(cairns, "BUILT_WITHIN", 300)
+    build(harness, a)
+    store = harness.node.keeper.store
+    gevent.sleep(0.4)
+    # It crumbles, and another is built there before its place was looked at.
+    claim = store.claim
+    store.claim = lambda queue, *rest: [] if queue.startswith(PLACES) else claim(queue, *rest)
+    harness.run(CRUMBLE_EVERY + 100)
+    assert standing(a) == {}
+    monkeypatch.setattr(cairns, "STANDS_FOR", 10**7)
+    build(harness, a)
+    assert (2, 1) in standing(a)
+    del store.claim
+    gevent.sleep(0.4)
+    harness.run(CRUMBLE_EVERY + 100)
+    assert store.count(f"{PLACES} {GROUND}") == 1
+
+
+def test_the_place_of_a_cairn_that_an_operator_removed_is_free(world):
+    harness = world()
+    a = keyed(harness, "A", (2, 1))
+    build(harness, a)
+    harness.node.cairns.remove((2, 1))
+    assert harness.node.keeper.store.count(f"{PLACES} {GROUND}") == 0
 
 
 def test_a_stone_lets_a_cairn_stand_longer(world, monkeypatch):

@@ -357,8 +357,8 @@ def test_a_crowd_that_asks_for_the_board_at_once_is_answered_and_keeps_nobody_fr
         owner = node.board.owner(f"{n}") if n % 100 == 0 else ""
         node.board.ask(owner, answers.append, lambda: answers.append("failed"))
     harness.settle()
-    track = taker.session.resident.track
-    node.garden.take(square, id, track, "", "Wren", found.append, found.append)
+    resident = taker.session.resident
+    node.garden.take(square, id, resident, "", found.append, found.append)
     gevent.sleep(0.5)
     harness.settle()
     assert found == [version]

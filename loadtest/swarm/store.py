@@ -99,6 +99,11 @@ def _gem(group: str, due: int, body: bytes) -> StoredGem:
     return StoredGem(group, version, (place[0], place[1]) if place else None, due)
 
 
+def _named(body: bytes) -> str:
+    _player, name = msgpack.unpackb(body)
+    return str(name)
+
+
 def _read_file(path: Path) -> Stored:
     found = Stored(now=time.time_ns() // 1_000_000)
     if not path.exists():
@@ -116,7 +121,7 @@ def _read_file(path: Path) -> Stored:
         connection.close()
     for queue, id, group, due, body in items:
         if queue == NAMES:
-            found.names[id] = body.decode()
+            found.names[id] = _named(body)
         elif queue.startswith(GEMS):
             # Of two worlds in one store that differ in their ground, both would count.
             found.torn += id in found.gems
@@ -161,6 +166,6 @@ def _read_redis(client: Any, found: Stored) -> None:
         scores = client.zrange(f"{of}/board/{BOARD}", 0, -1, withscores=True)
         found.points |= {owner.decode(): int(n) for owner, n in scores}
         for owner, packed in client.hgetall(f"{of}/queue/{NAMES}/items").items():
-            found.names[owner.decode()] = msgpack.unpackb(packed, raw=True)[3].decode()
+            found.names[owner.decode()] = _named(msgpack.unpackb(packed, raw=True)[3])
     finally:
         client.close()

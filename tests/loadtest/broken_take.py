@@ -12,7 +12,7 @@ from stores import Store  # isort: skip
 take_of_garden, take_of_store = Garden.take, Store.take
 
 
-def generous(self, square, id, track, owner, name, taken, refused):
+def generous(self, square, id, player, owner, taken, refused):
     """Give everybody the gem, without asking the store."""
     thing = self._replicas.squares[square].things.get(id)
     taken(thing.version if thing else 1)

@@ -16,7 +16,7 @@ from loadtest.swarm.result import Options, Result
 from loadtest.swarm.run import run
 from loadtest.swarm.scenarios import SCENARIOS
 from loadtest.swarm.store import WORLD, Stored, StoredGem, read
-from server.things.board import BOARD, NAMES, Board
+from server.things.board import BOARD, Board
 from stores import Item, Score, open_store
 from tests.brokers.redis_servers import Redis, rediscluster_url
 from tests.brokers.servers import run_url
@@ -225,6 +225,12 @@ def test_a_bot_counts_what_comes_of_its_takes():
 # What a store has.
 
 
+def put_name(store, owner, name):
+    """Put an owner's name as the game does."""
+    [(queue, item)] = Board(None, None).entry(owner, 70_000, name)
+    assert store.put(queue, [item]) == 1
+
+
 @contextmanager
 def ring(_folder):
     with ExitStack() as stack:
@@ -258,7 +264,7 @@ def test_what_the_game_has_stored_is_read(kind, tmp_path):
         for each in (store, other):
             each.put("gem 2013-16", [lying, ripe])
             each.put("herd 2013-16", [Item("5", 0, "", b"")])
-            each.put(NAMES, [Item(owner, 10**9, owner, "Zoé".encode())])
+            put_name(each, owner, "Zoé")
             each.add(Score(BOARD, owner, 12))
             each.add(Score("another board", owner, 13))
         other.add(Score(BOARD, "x", 1))
@@ -384,7 +390,7 @@ def test_the_board_after_a_restart_is_the_board_before(tmp_path, monkeypatch, sp
         store = open_store(served.store, WORLD)
         for name, n in (("x", 5), ("y", 7)):
             owner = Board.owner(name * 16)
-            store.put(NAMES, [Item(owner, 10**9, owner, name.encode())])
+            put_name(store, owner, name)
             store.add(Score(BOARD, owner, n))
         store.close()
 

@@ -24,7 +24,7 @@ from server.things.reach import reaches
 from stores import Claimed, Item, Store
 from world.events import Player
 from world.grid import Grid, Square
-from world.terrain import CELL, PLAZA, Terrain
+from world.terrain import CELL, PLAZA_WITHIN, Terrain
 from world.things import GEM, GemThing, Thing
 from world.track import UNIT
 
@@ -216,12 +216,9 @@ class Garden:
             column = round(x0 + (x1 - x0) * part) + random.randint(-ASIDE, ASIDE)
             row = round(y0 + (y1 - y0) * part) + random.randint(-ASIDE, ASIDE)
             inside = abs(column - i * CELL) < CELL // 2 and abs(row - j * CELL) < CELL // 2
-            # On the plaza newcomers would have it at once.
-            if (
-                inside
-                and not self._terrain.blocked(column, row)
-                and self._terrain.kind(column, row) != PLAZA
-            ):
+            # Newcomers would have it at once on the plaza, whose border is decorated.
+            far = column * column + row * row > (PLAZA_WITHIN + 2) ** 2
+            if inside and far and not self._terrain.blocked(column, row):
                 return column * UNIT + UNIT // 2, row * UNIT + UNIT // 2
         return None
 

@@ -19,6 +19,7 @@ with packages("play"):
     from server import settings as options
     from server.query import prompt, show
     from server.query.ask import Asker, Wrong
+    from server.query.morph import Unfit, form, from_redis, to_redis
     from server.query.tables import TABLES, Source
     from server.query.watcher import Silent, Watcher
     from stores import StoreError, open_store
@@ -45,6 +46,20 @@ def main() -> int:
         help="ask again and again, with so many seconds between, until Ctrl-C",
     )  # fmt: skip
     parser.add_argument(
+        "--to",
+        nargs=2,
+        metavar=("REDIS", "FORM"),
+        help="make objects of the rows, at a Redis such as redis://127.0.0.1: 'hash player:{id}', "
+        "'list KEY', 'set KEY' or 'zset KEY', with columns in braces; nothing there is replaced",
+    )
+    parser.add_argument(
+        "--from",
+        nargs=2,
+        metavar=("REDIS", "FORM"),
+        dest="from_redis",
+        help="read the objects of a Redis into the table redis, such as 'hash player:*'",
+    )
+    parser.add_argument(
         "--seconds", type=_positive, default=5.0,
         help="the most time that a statement may take (default 5)",
     )  # fmt: skip
@@ -56,7 +71,7 @@ def main() -> int:
     logging.getLogger("flatlands").setLevel(logging.CRITICAL)
     try:
         return _ask(given)
-    except (Silent, StoreError, Wrong) as error:
+    except (Silent, StoreError, Unfit, Wrong) as error:
         print(f"flatlands: {error}", file=sys.stderr)
         return 1
     except ValueError as error:
@@ -71,6 +86,12 @@ def main() -> int:
 
 
 def _ask(given: argparse.Namespace) -> int:
+    to = given.to and (given.to[0], form(given.to[1]))
+    if to and given.statement is None:
+        raise ValueError("--to needs a statement whose rows become objects")
+    objects = None
+    if given.from_redis is not None:
+        objects = from_redis(given.from_redis[0], form(given.from_redis[1]))
     if given.broker in ("", "memory://"):
         raise ValueError(
             "the servers must be joined by a broker that others can reach, and memory:// is inside "
@@ -84,12 +105,17 @@ def _ask(given: argparse.Namespace) -> int:
     try:
         watcher.start()
         asker = Asker(Source(watcher, store), given.seconds, given.rows)
+        if objects is not None:
+            asker.add_table("redis", objects)
         print_answer = show.as_csv if given.csv else show.as_json if given.json else show.as_table
         if given.statement is None:
             prompt.ask_on(asker, print_answer)
             return 0
         while True:
             answer = asker.ask(given.statement)
+            if to:
+                print(f"{to_redis(*to, answer)} objects were written", file=sys.stderr)
+                return 0
             if given.watch is not None and print_answer is show.as_table and sys.stdout.isatty():
                 print("\033[2J\033[H", end="")
             print_answer(answer)

@@ -55,6 +55,16 @@ class Asker:
         self._ends = 0.0
         self._read: set[str] = set()
 
+    def add_table(self, name: str, content: Answer) -> None:
+        """Add a table with these columns and rows, which stay as they are. Raises Wrong."""
+        columns = ", ".join(_quoted(column) for column in content.columns)
+        try:
+            self._database.execute(f"CREATE TABLE {name} ({columns})")
+        except sqlite3.Error as error:
+            raise Wrong(f"the table {name}: {error}") from None
+        marks = ", ".join("?" * len(content.columns))
+        self._database.executemany(f"INSERT INTO {name} VALUES ({marks})", content.rows)
+
     def ask(self, statement: str) -> Answer:
         """Return the answer to a statement. Raises Wrong, StoreError and Silent."""
         self._source.watcher.check()
@@ -124,3 +134,7 @@ class Asker:
             before = statement.removeprefix(_COMPILE).partition(found[1])[0]
             return Wrong(f"{text}, after {before[-20:]!r}" if before else text)
         return Wrong(text)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -17,10 +17,13 @@ from server.loop import Loop
 from server.node import Node
 from server.query import prompt, show
 from server.query.ask import Answer, Asker, Wrong
+from server.query.morph import Unfit, form, from_redis, to_redis
 from server.query.tables import TABLES, Source
 from server.query.watcher import Silent, Watcher
 from server.things.board import BOARD
 from stores import Score, open_store
+from tests.brokers.redis_servers import Redis
+from tests.brokers.servers import run_url
 from tests.processes import PATIENCE, ROOT, clean_environment, serving
 from world.grid import Grid
 from world.terrain import Terrain
@@ -218,7 +221,7 @@ def test_names_of_tables_and_columns_are_completed():
 def documented():
     """Return the statements of docs/query.md, and the columns that it names of each table."""
     text = (ROOT / "docs" / "query.md").read_text()
-    blocks = re.findall(r"(?:^    .+\n)+", text.split("## Examples")[1].split("## What")[0], re.M)
+    blocks = re.findall(r"(?:^    .+\n)+", text.split("## Examples")[1].split("\n## ")[0], re.M)
     rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", text.split("## Tables")[1], re.M)
     columns = {table: re.findall(r"`(\w+)`", cells) for table, cells in rows}
     return [" ".join(block.split()) for block in blocks], columns
@@ -235,6 +238,97 @@ def test_the_page_has_all_tables_with_all_columns():
 @pytest.mark.parametrize("statement", documented()[0])
 def test_the_statements_of_the_page_are_answered(settled, statement):
     assert settled.asker().ask(statement).columns
+
+
+# Rows as Redis objects.
+
+
+@pytest.fixture(scope="module")
+def redis():
+    with run_url(Redis) as url:
+        yield url
+
+
+ROWS = Answer(
+    ["id", "name", "x", "team"],
+    [(1, "Wren", 0.5, "a"), (2, "T\u00efts 007", -3.0, "b"), (3, "003", None, "a")], cut=False,
+)  # fmt: skip
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("made", "read", "columns", "rows"),
+    [
+        (
+            "hash player:{id}", "hash player:*", ["object_key", "id", "name", "x", "team"],
+            [(f"player:{row[0]}", *row) for row in ROWS.rows],
+        ),
+        (
+            "list all:{team}", "list all:*", ["object_key", "position", "value"],
+            [("all:a", 0, 1), ("all:a", 1, 3), ("all:b", 0, 2)],
+        ),
+        (
+            "set of {team}", "set of *", ["object_key", "member"],
+            [("of a", 1), ("of a", 3), ("of b", 2)],
+        ),
+    ],
+)  # fmt: skip
+def test_rows_become_objects_and_come_back_as_they_were(redis, made, read, columns, rows):
+    count = to_redis(redis, form(made), ROWS)
+    assert count == len({row[0] for row in rows})
+    answer = from_redis(redis, form(read))
+    assert answer.columns == columns and sorted(answer.rows) == rows
+    # What is there is not replaced, nor is anything beside it written.
+    more = Answer(ROWS.columns, [(9, "Lark", 1.0, "c"), *ROWS.rows], cut=False)
+    with pytest.raises(Unfit, match="already: nothing was written"):
+        to_redis(redis, form(made), more)
+    assert sorted(from_redis(redis, form(read)).rows) == rows
+
+
+@pytest.mark.process
+def test_a_sorted_set_has_the_second_column_as_its_scores(redis):
+    answer = Answer(["name", "gems"], [("Wren", 7), ("Tit", 2.5)], cut=False)
+    assert to_redis(redis, form("zset board"), answer) == 1
+    assert from_redis(redis, form("zset board")) == Answer(
+        ["object_key", "member", "score"], [("board", "Tit", 2.5), ("board", "Wren", 7.0)], False
+    )
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("text", "answer", "said"),
+    [
+        ("hash", ROWS, "'hash' is no kind"),
+        ("stream x", ROWS, "'stream x' is no kind"),
+        ("hash player:{ID}", ROWS, "there is no column ID for the key: id, name"),
+        ("hash player", ROWS, "two rows would be the hash player: put a column into the key"),
+        ("zset board", ROWS, "'Wren' is no score"),
+        ("zset board", Answer(["id"], [(1,)], False), "a zset needs two columns"),
+        ("set all", ROWS._replace(cut=True), "more rows than --rows allows"),
+    ],
+)
+def test_rows_that_do_not_fit_are_refused_in_words(redis, text, answer, said):
+    with pytest.raises(Unfit, match=re.escape(said)):
+        to_redis(redis, form(text), answer)
+
+
+def test_a_redis_that_is_not_there_is_told_in_words():
+    for url, said in (("redis://127.0.0.1:1", "does not answer"), ("mysql://x", "mysql://x: ")):
+        with pytest.raises(Unfit, match=said):
+            to_redis(url, form("set x"), ROWS)
+        with pytest.raises(Unfit, match=said):
+            from_redis(url, form("set x"))
+    with pytest.raises(Unfit, match="for what differs"):
+        from_redis("redis://127.0.0.1:1", form("set {x}"))
+
+
+def test_objects_are_a_table_beside_the_others(settled):
+    asker = settled.asker()
+    asker.add_table("redis", Answer(["object_key", 'a "b"'], [("Wren", 1)], cut=False))
+    statement = 'SELECT "a ""b""" FROM player JOIN redis ON object_key = name'
+    assert asker.ask(statement).rows == [(1,)]
+    with pytest.raises(Wrong, match="the table redis"):
+        asker.add_table("redis", Answer(["x"], [], cut=False))
 
 
 def query(*arguments, **environment):

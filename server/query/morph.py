@@ -1,0 +1,209 @@
+"""Turns rows into objects of a Redis server, and such objects into rows.
+
+    hash KEY            a hash for each row, whose fields are the columns
+    list KEY            all values of the first column, in the order of the rows
+    set KEY             the same as a set
+    zset KEY            the first column with the second one as its score
+
+KEY may have columns in braces, such as player:{id}: rows with other keys go into other objects.
+This module never replaces an object that is there.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from redis import Redis
+from redis.exceptions import RedisError
+
+from brokers.base import bare
+from server.query.ask import Answer
+
+#: Seconds that a call waits for its answer, and commands that are sent at a time.
+TIMEOUT, AT_ONCE = 5.0, 500
+
+#: The columns of the table that Redis objects become, by the kind of objects. Hashes get a column
+#: for each field instead.
+COLUMNS = {"list": ("position", "value"), "set": ("member",), "zset": ("member", "score")}
+
+#: The first column of that table.
+KEY = "object_key"
+
+KINDS = ("hash", *COLUMNS)
+
+
+class Unfit(Exception):
+    """Rows or objects cannot be turned into what is wanted; the text is a sentence."""
+
+
+class Form(NamedTuple):
+    """What objects are made or read: their kind, and their keys with columns in braces, or with *
+    for any text."""
+
+    kind: str
+    key: str
+
+
+def form(text: str) -> Form:
+    """Return what "hash player:{id}" means. Raises Unfit."""
+    kind, _, key = text.partition(" ")
+    if kind not in KINDS or not key.strip():
+        raise Unfit(
+            f"{text!r} is no kind ({', '.join(KINDS)}) with a key, such as 'hash player:{{id}}'"
+        )
+    return Form(kind, key.strip())
+
+
+def to_redis(url: str, what: Form, answer: Answer) -> int:
+    """Make objects of all rows, and return how many there are. Raises Unfit.
+
+    If there is any object with one of their keys already, nothing is written.
+    """
+    if answer.cut:
+        raise Unfit("there are more rows than --rows allows: nothing was written")
+    objects = _objects(what, answer)
+    with _redis(url) as redis:
+        for key, there in zip(objects, _each(redis, "exists", objects), strict=True):
+            if there:
+                raise Unfit(f"{key} is at {bare(url)} already: nothing was written")
+        for some in _slices(list(objects.items())):
+            pipe = redis.pipeline(transaction=False)
+            for key, rows in some:
+                _WRITERS[what.kind](pipe, key, answer.columns, rows)
+            pipe.execute()
+    return len(objects)
+
+
+def _objects(what: Form, answer: Answer) -> dict[str, list[tuple[Any, ...]]]:
+    """Return the rows of each object, by its key. Raises Unfit."""
+    wanted = set(re.findall(r"\{(\w+)\}", what.key))
+    for column in wanted:
+        if column not in answer.columns:
+            raise Unfit(f"there is no column {column} for the key: {', '.join(answer.columns)}")
+    if what.kind == "zset" and len(answer.columns) < 2:
+        raise Unfit("a zset needs two columns: the member and its score")
+    objects: dict[str, list[tuple[Any, ...]]] = {}
+    for row in answer.rows:
+        named = dict(zip(answer.columns, row, strict=True))
+        key = what.key
+        for column in wanted:
+            key = key.replace(f"{{{column}}}", _text(named[column]))
+        objects.setdefault(key, []).append(row)
+        if what.kind == "hash" and len(objects[key]) > 1:
+            raise Unfit(f"two rows would be the hash {key}: put a column into the key")
+        if what.kind == "zset" and not isinstance(row[1], int | float):
+            raise Unfit(f"{row[1]!r} is no score: the second column must be a number")
+    return objects
+
+
+def from_redis(url: str, what: Form) -> Answer:
+    """Return all objects of a form as rows, the first column being the key. Raises Unfit."""
+    if "{" in what.key:
+        raise Unfit(
+            "to read objects, write * for what differs in their keys, as in 'hash player:*'"
+        )
+    with _redis(url) as redis:
+        found = redis.scan_iter(match=what.key, count=1000, _type=what.kind)
+        keys = sorted(key.decode("utf-8", "replace") for key in found)
+        command, *more = _READERS[what.kind]
+        contents = _each(redis, command, keys, *more)
+        if what.kind == "hash":
+            return _hashes(keys, contents)
+        rows: list[tuple[Any, ...]] = []
+        for key, content in zip(keys, contents, strict=True):
+            for place, one in enumerate(content):
+                if what.kind == "zset":
+                    rows.append((key, _value(one[0]), one[1]))
+                else:
+                    rows.append((key, *((place,) if what.kind == "list" else ()), _value(one)))
+    return Answer([KEY, *COLUMNS[what.kind]], rows, cut=False)
+
+
+def _hashes(keys: list[str], contents: Iterable[dict[bytes, bytes]]) -> Answer:
+    """Return hashes as rows, with a column for each field that any of them has."""
+    hashes = [{_value(name): _value(value) for name, value in one.items()} for one in contents]
+    fields = list(dict.fromkeys(name for one in hashes for name in one))
+    rows = [(key, *map(one.get, fields)) for key, one in zip(keys, hashes, strict=True)]
+    return Answer([KEY, *fields], rows, cut=False)
+
+
+@contextmanager
+def _redis(url: str) -> Iterator[Any]:
+    """Yield a connection whose errors are sentences. Raises Unfit."""
+    try:
+        redis = Redis.from_url(url, socket_timeout=TIMEOUT, socket_connect_timeout=TIMEOUT)
+    except ValueError as error:
+        raise Unfit(f"{bare(url)}: {error}") from None
+    try:
+        yield redis
+    except RedisError as error:
+        raise Unfit(f"Redis at {bare(url)} does not answer as it should: {error}") from None
+    finally:
+        redis.close()
+
+
+def _each(redis: Any, command: str, keys: Iterable[str], *more: Any) -> Iterator[Any]:
+    """Yield the answer to a command with each key, many at a time."""
+    for some in _slices(list(keys)):
+        pipe = redis.pipeline(transaction=False)
+        for key in some:
+            getattr(pipe, command)(key, *more)
+        yield from pipe.execute()
+
+
+def _slices(some: list[Any]) -> Iterator[list[Any]]:
+    return (some[at : at + AT_ONCE] for at in range(0, len(some), AT_ONCE))
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else value.hex() if isinstance(value, bytes) else str(value)
+
+
+def _value(raw: bytes) -> Any:
+    """Return what Redis keeps as bytes as the number or text that it is."""
+    text = raw.decode("utf-8", "replace")
+    for number in (int, float):
+        try:
+            value = number(text)
+        except ValueError:
+            continue
+        # Only what is written as Python writes it: 007 stays a text.
+        if str(value) == text:
+            return value
+    return text
+
+
+def _write_hash(pipe: Any, key: str, columns: list[str], rows: list[tuple[Any, ...]]) -> None:
+    # A hash has no field for what is not known.
+    fields = {
+        name: _text(value)
+        for name, value in zip(columns, rows[0], strict=True)
+        if value is not None
+    }
+    pipe.hset(key, mapping=fields)
+
+
+def _write_list(pipe: Any, key: str, _columns: list[str], rows: list[tuple[Any, ...]]) -> None:
+    pipe.rpush(key, *(_text(row[0]) for row in rows))
+
+
+def _write_set(pipe: Any, key: str, _columns: list[str], rows: list[tuple[Any, ...]]) -> None:
+    pipe.sadd(key, *(_text(row[0]) for row in rows))
+
+
+def _write_zset(pipe: Any, key: str, _columns: list[str], rows: list[tuple[Any, ...]]) -> None:
+    pipe.zadd(key, {_text(row[0]): row[1] for row in rows})
+
+
+_WRITERS: dict[str, Callable[[Any, str, list[str], list[tuple[Any, ...]]], None]] = {
+    "hash": _write_hash, "list": _write_list, "set": _write_set, "zset": _write_zset,
+}  # fmt: skip
+
+#: The command that reads an object, and its arguments after the key.
+_READERS: dict[str, tuple[Any, ...]] = {
+    "hash": ("hgetall",),
+    "list": ("lrange", 0, -1),
+    "set": ("smembers",),
+    "zset": ("zrange", 0, -1, False, True),
+}

@@ -1,0 +1,136 @@
+"""`python -m stores.copy FROM TO`: copies all that a world keeps from one store into another.
+
+The first store stays as it is. The second must keep nothing of the world. Afterwards both are read
+once more and compared.
+"""
+
+import argparse
+import hashlib
+import sys
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from needs import packages
+
+with packages("play"):
+    from brokers.base import UNVERIFIED, VERIFIED, bare
+    from stores import Item, Score, Store, StoreError, open_store
+    from stores.base import BATCH_LIMIT
+
+#: The sentence after a copy that differs.
+DIFFERS = (
+    "the two stores differ: a server has changed one of them meanwhile. Stop all servers of the "
+    "world, empty the second store, and copy again"
+)
+
+
+class Content(NamedTuple):
+    """What a world keeps: the numbers of its queues, items, boards and scores, and a hash of all
+    but the times at which items are due."""
+
+    queues: int
+    items: int
+    boards: int
+    scores: int
+    hash: str
+
+
+def main() -> int:
+    """Copy and compare; return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m stores.copy", description="Copy all that a world keeps from one store into "
+        "another, and compare the two. Stop the servers of the world before.",
+    )  # fmt: skip
+    parser.add_argument("source", metavar="FROM", help="such as sqlite:///flatlands.db")
+    parser.add_argument("target", metavar="TO", help="such as redis://127.0.0.1:6379")
+    parser.add_argument("--world", default="flatlands", help="its name (default flatlands)")
+    parser.add_argument(
+        "--tls", default=VERIFIED,
+        help=f"which certificates are accepted: {VERIFIED}, {UNVERIFIED}, or a file",
+    )  # fmt: skip
+    given = parser.parse_args()
+    try:
+        source = open_store(given.source, given.world, given.tls)
+        target = open_store(given.target, given.world, given.tls)
+        copy(source, target, lambda text: print(text, file=sys.stderr))
+        before, after = content(source), content(target)
+    except ValueError as error:
+        print(f"flatlands: {error}", file=sys.stderr)
+        return 2
+    except StoreError as error:
+        print(f"flatlands: {error}", file=sys.stderr)
+        return 1
+    for name, one, other in zip(Content._fields, before, after, strict=True):
+        print(f"{name:8} {one!s:>40} {other!s:>40}")
+    source.close()
+    target.close()
+    if before != after:
+        print(f"flatlands: {DIFFERS}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def copy(source: Store, target: Store, say: Callable[[str], None] = lambda _text: None) -> None:
+    """Put everything that one store keeps into another; `say` is told of each part. Raises
+    StoreError, also if the other one keeps anything already.
+
+    A claimed item becomes one that is due when its lease ends.
+    """
+    if any(target.names()):
+        raise StoreError(
+            f"{bare(target.url)} keeps something of the world {target.world!r} already: nothing "
+            "was copied"
+        )
+    names = source.names()
+    for queue in names.queues:
+        say(f"the items of {queue!r} ...")
+        for items in pieces(source, queue):
+            target.put(queue, items)
+    for board in names.boards:
+        say(f"the scores of {board!r} ...")
+        for scores in places(source, board):
+            for id, n in scores:
+                target.add(Score(board, id, n))
+
+
+def pieces(store: Store, queue: str) -> Iterator[list[Item]]:
+    """Yield all items of a queue, some at a time."""
+    last = None
+    while items := store.scan(queue, BATCH_LIMIT, last):
+        yield items
+        last = items[-1]
+
+
+def places(store: Store, board: str) -> Iterator[list[tuple[str, int]]]:
+    """Yield all scores of a board, some at a time, the highest first."""
+    skip = 0
+    while scores := store.top(board, BATCH_LIMIT, skip):
+        yield scores
+        skip += len(scores)
+
+
+def content(store: Store) -> Content:
+    """Return what a store keeps. Raises StoreError."""
+    digest = hashlib.blake2b(digest_size=8)
+    names = store.names()
+    items = scores = 0
+
+    def add(*parts: bytes) -> None:
+        for part in parts:
+            digest.update(len(part).to_bytes(4) + part)
+
+    for queue in names.queues:
+        for some in pieces(store, queue):
+            items += len(some)
+            for item in some:
+                add(queue.encode(), item.group.encode(), item.id.encode(), item.body)
+    for board in names.boards:
+        for found in places(store, board):
+            scores += len(found)
+            for id, n in found:
+                add(board.encode(), id.encode(), str(n).encode())
+    return Content(len(names.queues), items, len(names.boards), scores, digest.hexdigest())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -12,6 +12,7 @@ import { UNIT } from './track.js';
 /** @typedef {import('./state.js').State} State */
 /** @typedef {import('./view/view.js').View} View */
 
+const SCORES_EVERY = 1000, STONE_EVERY = 2000;  // ms
 // Tiles from the foot of a cairn to the tip of its card.
 const CARD_ABOVE = 1.1, CARD_BELOW = 0.3;
 const HOME_WALKS = 40;                    // tiles: nearer than this one walks home, from
@@ -31,6 +32,8 @@ export class Controls {
     this.view = view;
     this.sound = sound;
     this.gatherer = new Gatherer();
+    // Performance times, in ms, of the last question for the board and of the last stone.
+    this.scoresAt = this.stoneAt = -Infinity;
     hud.setSound(sound.on);
     session.onFound = (id, version, score) => this.#found(id, version, score);
     session.onStoreAway = () => this.gatherer.pause(performance.now());
@@ -98,11 +101,13 @@ export class Controls {
     this.#tell(P.BUILD, text);
   }
 
-  /** Add a stone to the cairn that is read. */
+  /** Add a stone to the cairn that is read, but not twice by a double click. */
   stone() {
-    const { cairn } = this.state;
+    const { cairn } = this.state, now = performance.now();
     this.hud.focusWorld();
-    if (cairn !== null) this.net.act(P.STONE, ...cairn.thing.square, cairn.thing.id);
+    if (cairn === null || now - this.stoneAt < STONE_EVERY) return;
+    this.stoneAt = now;
+    this.net.act(P.STONE, ...cairn.thing.square, cairn.thing.id);
   }
 
   /** Show no more of whoever built the cairn that is read. */
@@ -157,8 +162,12 @@ export class Controls {
     this.sound.chime();
   }
 
+  /** Ask for the board, but not so often that the server would refuse it. */
   scores() {
-    if (this.net.playing) this.net.send(P.SCORES);
+    const now = performance.now();
+    if (!this.net.playing || now - this.scoresAt < SCORES_EVERY) return;
+    this.scoresAt = now;
+    this.net.send(P.SCORES);
   }
 
   mute(id, muted) {

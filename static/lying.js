@@ -15,7 +15,7 @@ const ASK_EVERY = 1000;                   // ms before the same gem is asked for
 const ASKS = 4;                           // gems that are asked for within that time, at the most
 const READ_WITHIN = 2.5;                  // tiles: from there the line of a cairn is read
 const READ_OUT = 3;                       // tiles: farther away than this it is not read any more
-const PAUSE = 10000;                      // ms without asking, after an error of the store
+const PAUSE = 30000;                      // ms without asking, after an error of the store
 
 /** A gem that was picked up lies elsewhere as a gem of its own. A cairn stays the same.
  * @param {Thing} thing */

@@ -126,7 +126,7 @@ export class Session {
     else if (message[0] === P.INVITATION) this.onInvitation(message[1]);
     else if (message[0] === P.FOUND) this.#found(message);
     else if (message[0] === P.BOARD) this.#board(message);
-    else if (message[0] === P.THINGS) this.hud.showLasting();
+    else if (message[0] === P.THINGS) this.#toldOfThings();
     else if (message[0] === P.LINK) {
       state.linked = message[1];
       this.#tellLine();
@@ -180,6 +180,13 @@ export class Session {
         this.net.open(this.#hello());
       },
     });
+  }
+
+  #toldOfThings() {
+    this.hud.showLasting();
+    if (this.keyed) return;
+    this.keyed = true;                    // this server knows keys
+    this.net.send(P.KEY, ownSecret());
   }
 
   #found([, id, version, gems, place, of]) {

@@ -9,18 +9,24 @@ const LOUDNESS = 0.07;
 const NOTES = [[1046.5, 0, 0.5], [1568, 0.07, 0.7]];
 const OVERTONE = 2.76, OVERTONE_SHARE = 0.16;   // as bells have it
 const ATTACK = 0.008;                     // s
+const REST_AFTER = 2000;                  // ms without a chime, after which it uses no audio device
 
 export class Sound {
   constructor() {
     this.on = forBrowser.get(SOUND_KEY) !== 'off';
     /** @type {AudioContext | null} */
     this.context = null;
-    this.touched = false;
-    for (const kind of ['pointerdown', 'keydown']) {
-      addEventListener(kind, () => {
-        this.touched = true;
-      }, { capture: true, once: true });
-    }
+    /** @type {number | undefined} */
+    this.resting = undefined;
+    // Some browsers let only a context sound that was made while the page was touched.
+    const touched = () => {
+      removeEventListener('pointerup', touched, true);
+      removeEventListener('keydown', touched, true);
+      this.context = new AudioContext();
+      this.context.suspend();
+    };
+    addEventListener('pointerup', touched, true);
+    addEventListener('keydown', touched, true);
   }
 
   /** Turn sounds on or off, also for later visits. */
@@ -29,14 +35,18 @@ export class Sound {
     forBrowser.set(SOUND_KEY, on ? 'on' : 'off');
   }
 
-  chime() {
-    if (!this.on || !this.touched) return;
-    const context = this.context ??= new AudioContext();
+  async chime() {
+    const { context } = this;
+    if (!this.on || context === null) return;
+    clearTimeout(this.resting);
+    await context.resume();
     for (const [frequency, after, rings] of NOTES) {
       const at = context.currentTime + after;
       ring(context, frequency, LOUDNESS, at, rings);
       ring(context, frequency * OVERTONE, LOUDNESS * OVERTONE_SHARE, at, rings / 2);
     }
+    clearTimeout(this.resting);
+    this.resting = setTimeout(() => context.suspend(), REST_AFTER);
   }
 }
 

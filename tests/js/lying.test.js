@@ -116,8 +116,8 @@ test('while the store does not answer nothing is asked for', () => {
   const state = lyingThere(gem('a', 1, 3, 4)), gatherer = new Gatherer();
   state.here = { x: 3, y: 4 };
   gatherer.pause(1000);
-  assert.deepEqual(gathered(gatherer, state, 10_999), []);
-  assert.deepEqual(gathered(gatherer, state, 11_000), ['a']);
+  assert.deepEqual(gathered(gatherer, state, 30_999), []);
+  assert.deepEqual(gathered(gatherer, state, 31_000), ['a']);
 });
 
 test('a gem that was found is neither drawn nor asked for again, though it is known still', () => {

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ground import Ground
+from tests.picture import screens
 from world.grid import Grid, Rect, viewport
 from world.track import REACH, UNIT, Heading, Track, leg, stand
 
@@ -86,10 +87,16 @@ def test_jitter_within_the_margins_changes_nothing_after_the_first_time(x, y, vi
 
 
 def test_the_three_screens_of_the_picture_hold_their_squares():
-    red = GRID.held(None, 1 * SPAN + SPAN // 2, 1 * SPAN + SPAN // 2, viewport(32, 32))
-    assert (red.c1 - red.c0 + 1, red.r1 - red.r0 + 1) == (3, 3)
-    blue = GRID.held(None, 3 * SPAN, 3 * SPAN, viewport(12, 52))
-    assert (blue.c1 - blue.c0 + 1, blue.r1 - blue.r0 + 1) == (2, 4)
+    for name, screen in screens().items():
+        assert GRID.held(None, *screen.at, viewport(*screen.size)) == screen.squares, name
+
+
+def test_the_picture_is_that_of_the_article():
+    squares = {name: set(screen.squares.squares()) for name, screen in screens().items()}
+    assert {name: len(held) for name, held in squares.items()} == {"red": 9, "blue": 8, "green": 24}
+    assert squares["red"] & squares["green"] == {(2, 4), (3, 4)}
+    assert squares["blue"] & squares["green"] == {(5, 4), (6, 4)}
+    assert not squares["red"] & squares["blue"]
 
 
 @given(

@@ -104,6 +104,7 @@ export class Board {
       // Several may fly at once, and an earlier one must not count down.
       if (score.gems > this.score.gems) this.count(score);
       this.counter.classList.add('won');
+      if (this.isOpen) this.ask();
     };
     if (flight === null) land();
     else this.#fly(flight, land);

@@ -342,6 +342,32 @@ def test_marks_at_the_edge_of_a_low_screen_never_cover_each_other(alone, play, s
                 assert apart_x or apart_y, away
 
 
+#: Puts a computer player with this id three tiles to the east.
+COMPUTER = """(id) => {
+  const { own, replica } = flatlands.state;
+  const track = { ...own.track, x: own.track.x + 3 * 1024 };
+  replica.players.set(id, { ...own, id, name: 'Computer', track });
+  replica.nameChanges++;
+}"""
+
+
+@pytest.mark.parametrize(("id", "person"), [(32767, True), (32768, False), (65535, False)])
+def test_deer_are_no_people_they_have_no_name_and_no_menu(alone, play, id, person):
+    page = play("Wren", url=alone.url, script=NOTE_WORDS)
+    page.evaluate(COMPUTER, id)
+    wait_for(page, "flatlands.state.walkers.length === 2")
+    readings = page.get_by_label("Readings")
+    readings.get_by_text("1 walker" if person else "0 walkers").wait_for()
+    wait_for(page, "words.has('Wren')")
+    time.sleep(0.5)
+    assert page.evaluate("words.has('Computer')") == person
+    page.keyboard.press("m")
+    if person:
+        page.get_by_role("dialog", name="About Computer").wait_for()
+    else:
+        page.get_by_text("Nobody is in sight.").wait_for()
+
+
 def test_an_invitation_starts_a_guest_beside_its_sender(play, server):
     # As on a page without https: it may not copy, so the link is shown and selected.
     closed = "Object.defineProperty(navigator, 'clipboard', { value: undefined });"

@@ -27,6 +27,7 @@ from server.settings import KEPT_BACK, SPARE_DESCRIPTORS, Settings, raise_descri
 from server.things.garden import Rules
 from server.web import metrics
 from server.web.admin import operator_pages
+from server.web.asking import Asking, Reply
 from server.web.pages import make_pages
 from server.websocket.connection import Connection
 from server.websocket.frames import frame
@@ -138,6 +139,7 @@ class Server:
             self._listener = listen(settings.host, settings.port)
         else:
             self._listener = socket.socket(fileno=settings.listen_fd)
+        self._asking = Asking(settings.variables())
         self._reports = metrics.Reports(settings.reports, self._report)
         self._http = websocket_server(
             self._listener,
@@ -391,6 +393,10 @@ class Server:
     def clear(self, square: Square) -> None:
         """Remove the cairn of a square, if there is one."""
         self.node.cairns.remove(square)
+
+    def ask(self, statement: str, sleep: Callable[[float], object]) -> Reply:
+        """Answer a statement in SQL about the world."""
+        return self._asking.ask(statement, sleep)
 
     def show_metrics(self, sleep: Callable[[float], object]) -> bytes:
         """Return what /metrics shows: the same for Prometheus."""

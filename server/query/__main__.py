@@ -101,7 +101,7 @@ def _ask(given: argparse.Namespace) -> int:
     if given.store is not None:
         store = open_store(given.store, given.world, given.broker_tls)
     broker = open_broker(given.broker, given.broker_tls, given.secret)
-    watcher = Watcher(broker, given.world)
+    watcher = Watcher(broker, given.world, store.identity if store else "")
     try:
         watcher.start()
         asker = Asker(Source(watcher, store), given.seconds, given.rows)
@@ -120,6 +120,8 @@ def _ask(given: argparse.Namespace) -> int:
                 print("\033[2J\033[H", end="")
             print_answer(answer)
             sys.stdout.flush()
+            if answer.cut and print_answer is not show.as_table:
+                print(f"flatlands: {show.count(answer)}", file=sys.stderr)
             if given.watch is None:
                 return 0
             gevent.sleep(given.watch)

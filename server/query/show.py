@@ -26,14 +26,15 @@ def as_table(answer: Answer, out: TextIO = sys.stdout) -> None:
         # What is piped into another program is not broken to some width.
         console.width = 1000
     console.print(table)
-    console.print(_count(answer), style="dim")
+    console.print(count(answer), style="dim")
 
 
-def _count(answer: Answer) -> str:
-    count = len(answer.rows)
+def count(answer: Answer) -> str:
+    """Return how many rows there are, in words."""
+    number = len(answer.rows)
     if answer.cut:
-        return f"the first {count} rows: --rows shows more"
-    return "1 row" if count == 1 else f"{count} rows"
+        return f"the first {number} rows: --rows shows more"
+    return "1 row" if number == 1 else f"{number} rows"
 
 
 def _cell(value: object) -> str:

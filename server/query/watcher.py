@@ -22,12 +22,16 @@ from server.squares.hub import Hub
 from server.squares.outbox import Outbox
 from server.squares.peers import BROKEN_AFTER, HEARTBEAT_EVERY, Peers
 from server.squares.replicas import Replicas
-from world.events import Player
+from world.events import GONE, LEAVE, Player
 from world.grid import Grid, Square
 
 #: Seconds that a watcher waits for the first heartbeat; and then, for those of all other nodes and
 #: for all squares, at least and at most.
 PATIENCE, SETTLES_AFTER, SETTLES_WITHIN = 5.0, 1.3 * HEARTBEAT_EVERY / 1000, 10.0
+
+#: A player that left a square is known for so many ms without an enter in another one, as on
+#: screens; and the square into which it went is listened to for as long, before it is listed.
+BETWEEN = 2000
 
 #: Events are counted over so many ms.
 RATE_OVER = 5000
@@ -38,13 +42,12 @@ class Silent(Exception):
 
 
 class _Counting(Hub):
-    """A hub without screens: it counts the events of each square, by the times at which they came.
+    """A hub without screens: it counts the events of each square, by the times at which they came,
+    and calls `on_events` with them, as arrays. Times are node time in ms."""
 
-    Times are node time in ms.
-    """
-
-    def __init__(self, loop: Loop) -> None:
+    def __init__(self, loop: Loop, on_events: Callable[[list[Any]], None]) -> None:
         super().__init__(loop)
+        self._on_events = on_events
         self._came: dict[Square, deque[tuple[int, int]]] = {}
 
     def deliver(self, square: Square, payload: bytes) -> None:
@@ -54,6 +57,7 @@ class _Counting(Hub):
             came = self._came.setdefault(square, deque())
             came.append((self._loop.now(), len(fields[-1])))
             self._forget(came)
+            self._on_events(fields[-1])
 
     def _forget(self, came: deque[tuple[int, int]]) -> None:
         while came and came[0][0] <= self._loop.now() - RATE_OVER:
@@ -67,22 +71,18 @@ class _Counting(Hub):
         return sum(count for _, count in came) * 1000 / over
 
 
-class _NoNews:
-    """What replicas report to where nobody is hosted: nothing follows from it."""
-
-    def entered(self, node: int, square: Square, id: int, seq: int) -> None: ...
-
-    def parted(self, id: int, seq: int) -> None: ...
-
-    def ignored(self, id: int, seq: int) -> None: ...
-
-
 class Watcher:
-    """See the module. `world` is the world's name. Its ground is that of the first server heard."""
+    """See the module. `world` is the world's name. Its ground is that of the first server heard.
 
-    def __init__(self, broker: Broker, world: str) -> None:
+    `store` is the identity of the store that the world should have, or "".
+
+    It is what its replicas report to (PlayerNews in server/squares/heard.py).
+    """
+
+    def __init__(self, broker: Broker, world: str, store: str = "") -> None:
         self._broker = broker
         self._world = world
+        self._store = store
         self.stats: Counter[str] = Counter()
         self.loop = Loop(self.stats)
         self.grid: Grid
@@ -91,9 +91,14 @@ class Watcher:
         #: The seed and the side, as in the names of channels; "" before a server was heard.
         self.ground = ""
         self._started = self.loop.now()
-        self._hub = _Counting(self.loop)
-        #: The squares that any node lists.
+        self._hub = _Counting(self.loop, self._see)
+        #: The squares that any node lists, and others into which somebody went a moment ago, with
+        #: the node times in ms until which they count.
         self._listed: set[Square] = set()
+        self._entered: dict[Square, int] = {}
+        #: Players that left a square and whose enter in another one has not come, by their ids,
+        #: with the node times at which they left.
+        self._between: dict[int, tuple[int, Player]] = {}
         self._listener: gevent.Greenlet[..., None] | None = None
 
     def start(self) -> None:
@@ -117,6 +122,8 @@ class Watcher:
 
     def stop(self) -> None:
         """Leave the broker."""
+        # What is due later could not be done any more.
+        self.loop.end()
         self._broker.close()
         if self._listener is not None:
             self._listener.join()
@@ -159,9 +166,17 @@ class Watcher:
         outbox = Outbox(id, self.grid.span, channels, self._broker, self.loop, self._hub)
         self.peers = Peers(id, channels, self._broker, self.loop, outbox.numbered)
         self.replicas = Replicas(
-            id, self.grid, channels, self._broker, self.loop, self._hub, outbox, self.peers, ""
+            id,
+            self.grid,
+            channels,
+            self._broker,
+            self.loop,
+            self._hub,
+            outbox,
+            self.peers,
+            self._store,
         )
-        self.replicas.report_to(_NoNews())
+        self.replicas.report_to(self)
         self.peers.on_squares = self._compare
         self.peers.on_gone = self._drop
         self.peers.on_forgotten = self.replicas.drop_herd
@@ -175,7 +190,10 @@ class Watcher:
         self.replicas.compare(node, squares)
 
     def _follow(self) -> None:
+        now = self.loop.now()
+        self._entered = {square: until for square, until in self._entered.items() if until > now}
         listed = {square for peer in self.peers.peers.values() for square in peer.squares}
+        listed |= self._entered.keys()
         self.replicas.need(listed - self._listed)
         self.replicas.let_go(self._listed - listed)
         self._listed = listed
@@ -183,6 +201,32 @@ class Watcher:
     def _drop(self, node: int) -> None:
         self.replicas.drop(node)
         self._follow()
+
+    # Players who go from one square into another. A heartbeat lists the new square only later.
+
+    def entered(self, _node: int, _square: Square, id: int, _seq: int) -> None:
+        """Note that a player is in a square."""
+        self._between.pop(id, None)
+
+    def parted(self, id: int, _seq: int) -> None:
+        """Note that a player is about to be removed from a square: where is it meanwhile?"""
+        player = self.replicas.player(id)
+        if player is not None:
+            self._between[id] = self.loop.now(), player
+
+    def ignored(self, id: int, seq: int) -> None:
+        """Do nothing: only a node that hosts players can say more."""
+
+    def _see(self, events: list[Any]) -> None:
+        """Subscribe to the squares into which players go, and forget those who are gone."""
+        now = self.loop.now()
+        for kind, id, *fields in events:
+            if kind == GONE:
+                self._between.pop(id, None)
+            elif kind == LEAVE:
+                self._entered[fields[1], fields[2]] = now + BETWEEN
+        if any(square not in self._listed for square in self._entered):
+            self._follow()
 
     # What is known.
 
@@ -202,6 +246,12 @@ class Watcher:
                 # Between two squares it may be known in both.
                 if known is None or player.seq > known[1].seq:
                     found[id] = square, player
+        now = self.loop.now()
+        for id, (left, player) in list(self._between.items()):
+            if now - left > BETWEEN:
+                del self._between[id]
+            elif id not in found:
+                found[id] = self.grid.square(*player.track.at(now)), player
         return list(found.values())
 
     def events_a_second(self, square: Square) -> float:

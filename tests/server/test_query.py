@@ -6,6 +6,9 @@ import json
 import re
 import subprocess
 import sys
+import urllib.error
+import urllib.parse
+import urllib.request
 from collections import Counter
 from itertools import count
 
@@ -48,7 +51,7 @@ class World:
             node.peers.start()
             node.garden.start()
             self.nodes.append(node)
-        self.watcher = Watcher(open_broker(name), "flatlands")
+        self.watcher = Watcher(open_broker(name), "flatlands", self.store.identity)
 
     def asker(self, seconds=5.0, most=1000, store=None):
         return Asker(Source(self.watcher, store or self.store), seconds, most)
@@ -106,6 +109,24 @@ def test_every_player_of_every_node_is_a_row(world):
     gevent.sleep(0.1)
     [(rate,)] = asker.ask(f"SELECT events_s FROM square WHERE col = {lark.square[0]}").rows
     assert rate > 0
+
+
+def test_nobody_is_missed_who_goes_from_one_square_into_another(world):
+    one, two = world.nodes
+    for n in range(30):
+        node, place = (one, two)[n % 2], ((n % 10 - 5) * 2 * UNIT, n // 10 * UNIT)
+        resident = node.residents.join(f"W{n}", place)
+        node.movement.act(resident, 1, node.loop.now(), Heading(n % 2 * 2 - 1, 0))
+    world.watcher.start()
+    asker = world.asker()
+    for _ in range(40):
+        gevent.sleep(0.05)
+        assert asker.ask("SELECT count(*), count(DISTINCT name) FROM player").rows == [(30, 30)]
+    assert one.stats["crossings"] + two.stats["crossings"] > 10
+    for id in list(one.residents.by_id)[:5]:
+        one.residents.leave(one.residents.by_id[id])
+    gevent.sleep(0.1)
+    assert asker.ask("SELECT count(*) FROM player").rows == [(25,)]
 
 
 def test_what_the_store_keeps_can_be_joined_with_who_plays(world):
@@ -345,6 +366,50 @@ def test_a_broker_inside_one_process_is_refused_in_words():
     ended = query("SELECT 1")
     assert ended.returncode == 2 and "Traceback" not in ended.stderr
     assert "memory:// is inside one process: give --broker" in ended.stderr
+
+
+@pytest.mark.process
+def test_rows_that_are_left_out_are_told_of(tmp_path):
+    with run_url(Redis) as url, serving(BROKER_URL=url, STORE_URL="none", WALKERS="3"):
+        ended = query("--json", "--rows", "2", "SELECT name FROM player", BROKER_URL=url)
+        assert ended.returncode == 0 and len(ended.stdout.splitlines()) == 2
+        assert ended.stderr == "flatlands: the first 2 rows: --rows shows more\n"
+
+
+@pytest.mark.process
+def test_operators_ask_over_http_and_nobody_else():
+    token = "an-admin-token-of-tests"
+
+    def ask(server, statement, sent):
+        query = urllib.parse.urlencode({"sql": statement})
+        request = urllib.request.Request(f"{server.url}ask?{query}")
+        request.add_header("Authorization", f"Bearer {sent}")
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+                return answer.status, json.loads(answer.read())
+        except urllib.error.HTTPError as refused:
+            with refused:
+                return refused.code, refused.read().decode()
+
+    started = {"STORE_URL": "none", "WALKERS": "3", "ADMIN_TOKEN": token}
+    with run_url(Redis) as url, serving(BROKER_URL=url, SECRET_KEY="s" * 32, **started) as server:
+        count = "SELECT count(*) AS players FROM player"
+        assert ask(server, count, token) == (200, {"rows": [{"players": 3}], "cut": False})
+        assert ask(server, "DROP TABLE player", token) == (
+            400, "A statement may only read: begin it with SELECT or WITH.\n"
+        )  # fmt: skip
+        assert ask(server, " ", token)[0] == 400
+        for wrong in ("", token[:-1]):
+            assert ask(server, count, wrong)[0] == 401
+        # One at a time: the second finds the first one under way.
+        first = gevent.get_hub().threadpool.spawn(ask, server, count, token)
+        gevent.sleep(0.5)
+        busy = ask(server, count, token)
+        assert busy == (503, "Another question is being answered: ask again in some seconds.\n")
+        assert first.get()[0] == 200
+    with serving(**started) as server:
+        status, said = ask(server, count, token)
+        assert status == 400 and "memory:// is inside one process" in said
 
 
 @pytest.mark.process

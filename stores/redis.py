@@ -15,10 +15,17 @@ from urllib.parse import urlsplit
 from redis import Redis, RedisCluster
 from redis.backoff import NoBackoff
 from redis.cluster import ClusterNode
-from redis.exceptions import AuthenticationError, OutOfMemoryError, RedisError
+from redis.exceptions import (
+    AuthenticationError,
+    OutOfMemoryError,
+    RedisClusterException,
+    RedisError,
+)
 from redis.retry import Retry
 
 from brokers.base import UNVERIFIED, VERIFIED, bare
+from brokers.redis.wire import KIND, PORT
+from brokers.stream import endpoints
 from stores.base import Claimed, Item, Rank, Score, Store, StoreError
 
 #: Seconds that a call waits for its answer.
@@ -160,7 +167,13 @@ class RedisStore(Store):
 
     def __init__(self, url: str, world: str, tls: str = VERIFIED) -> None:
         super().__init__(url, world)
+        self._cluster = urlsplit(url).scheme.startswith("rediscluster")
+        self._secure = urlsplit(url).scheme in ("rediss", "redisclusters")
         self._tls = tls
+        # Raises ValueError, with a sentence for the user, when the URL names no server.
+        self._hosts = endpoints(url, KIND, PORT, tls if self._secure else None)
+        if len(self._hosts) > 1 and not self._cluster:
+            raise ValueError("redis:// names one host; for a cluster write rediscluster://")
         self._client: Any = None
         self._scripts: dict[str, Any] = {}
 
@@ -172,48 +185,45 @@ class RedisStore(Store):
             if self._client is None:
                 self._client = self._connect()
             return call(self._client)
-        except RedisError as error:
+        except (RedisError, RedisClusterException) as error:
             raise StoreError(self._sentence(error)) from error
 
     def _connect(self) -> Any:
-        parts = urlsplit(self.url)
         options: dict[str, Any] = {
             "socket_timeout": TIMEOUT, "socket_connect_timeout": TIMEOUT,
             "retry": Retry(NoBackoff(), 0),
         }  # fmt: skip
-        if parts.scheme in ("rediss", "redisclusters"):
-            options["ssl"] = True
-            if self._tls == UNVERIFIED:
-                options |= {"ssl_cert_reqs": "none", "ssl_check_hostname": False}
-            elif self._tls != VERIFIED:
-                options["ssl_ca_certs"] = self._tls
-        if parts.scheme.startswith("rediscluster"):
-            user, _, hosts = parts.netloc.rpartition("@")
-            nodes = [urlsplit(f"//{host}") for host in hosts.split(",")]
-            options["startup_nodes"] = [
-                ClusterNode(node.hostname, node.port or 6379)  # type: ignore[no-untyped-call]
-                for node in nodes
-            ]
-            name, _, password = user.partition(":")
-            client: Any = RedisCluster(username=name or None, password=password or None, **options)
+        if self._secure and self._tls == UNVERIFIED:
+            options |= {"ssl_cert_reqs": "none", "ssl_check_hostname": False}
+        elif self._secure and self._tls != VERIFIED:
+            options["ssl_ca_certs"] = self._tls
+        # redis-py reads the rest of a URL of one host: the login, and options about certificates.
+        parts = urlsplit(self.url)
+        login, at, hosts = parts.netloc.rpartition("@")
+        url = parts._replace(
+            scheme="rediss" if self._secure else "redis",
+            netloc=login + at + hosts.partition(",")[0],
+        ).geturl()
+        if self._cluster:
+            nodes = [ClusterNode(one.host, one.port) for one in self._hosts]  # type: ignore[no-untyped-call]
+            client: Any = RedisCluster.from_url(url, startup_nodes=nodes, **options)
         else:
-            # The scheme says it already.
-            options.pop("ssl", None)
-            client = Redis.from_url(self.url, **options)
+            client = Redis.from_url(url, **options)
         self._refuse_eviction(client)
         return client
 
     def _refuse_eviction(self, client: Any) -> None:
-        """Raise StoreError where the server may forget what it was given, if it tells."""
+        """Raise StoreError where the server may forget what it was given, if it tells. With a
+        policy for volatile keys it does not: those of a store never expire."""
         told = client.info("memory") if isinstance(client, Redis) else {}
         policy = told.get("maxmemory_policy", "noeviction")
-        if told.get("maxmemory") and policy != "noeviction":
+        if told.get("maxmemory") and policy.startswith("allkeys"):
             raise StoreError(
                 f"Redis at {bare(self.url)} forgets keys when its memory is full ({policy}): set"
                 " maxmemory-policy to noeviction, or name another store"
             )
 
-    def _sentence(self, error: RedisError) -> str:
+    def _sentence(self, error: Exception) -> str:
         where = bare(self.url)
         if isinstance(error, AuthenticationError):
             return f"Redis at {where} refuses the user or the password"

@@ -198,6 +198,9 @@ def test_a_file_of_another_version_is_refused(tmp_path, opening):
         ("sqlite:///", "sqlite:/// is followed by the path of a file"),
         ("mysql://host", "no store is called 'mysql://host': a store's URL begins with one of "),
         ("nats://user:secret@host", "no store is called 'nats://host'"),
+        ("redis://:secret@host:port", "'host:port' is no host:port for redis://: name a server"),
+        ("rediscluster://", "'' is no host:port for rediscluster://: name a server"),
+        ("redis://one,two", "redis:// names one host; for a cluster write rediscluster://"),
     ],
 )
 def test_a_url_of_no_store_is_told_at_once(url, told):
@@ -238,6 +241,26 @@ def works(store):
         return store.put("q", [item(uuid.uuid4().hex)]) == 1
     except StoreError:
         return False
+
+
+def test_a_cluster_that_is_away_is_told_in_one_sentence(opening):
+    told = sentence(opening("rediscluster://127.0.0.1:1"))
+    assert told.startswith("Redis at rediscluster://127.0.0.1:1 does not answer as it should: ")
+
+
+@pytest.mark.process
+def test_a_cluster_with_certificates_of_its_own_is_a_store_as_it_is_a_broker(opening):
+    with redis_servers.running_cluster(tls=True) as cluster:
+        assert "?ssl_cert_reqs=none" in cluster.url
+        assert opening(cluster.url).put("q", [item()]) == 1
+
+
+@pytest.mark.process
+def test_a_redis_that_forgets_only_what_expires_is_a_store(opening):
+    with redis_servers.running(
+        "--maxmemory", "50mb", "--maxmemory-policy", "volatile-lru"
+    ) as server:
+        assert opening(server.url).put("q", [item()]) == 1
 
 
 @pytest.mark.process

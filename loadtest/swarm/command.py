@@ -79,17 +79,7 @@ def _judge(done: list[Result], display: show.Display) -> int:
     if any(result.error == "interrupted" for result in done):
         return 130
     if code == 0:
-        expected = sum(result.verdict.expected for result in done if result.verdict)
-        killed = sum(result.killed for result in done)
-        if not killed:
-            display.say(
-                f"all right: {expected:,} of {expected:,} expected deliveries accounted for"
-            )
-        spawned = sum(result.gems.spawned or 0 for result in done if result.gems)
-        if spawned:
-            display.say(f"all right: {spawned:,} of {spawned:,} gems accounted for")
-        if killed:
-            display.say(f"{killed} workers were killed, so deliveries were not judged")
+        display.say(f"all right: {show.praise(done)}")
     return code
 
 

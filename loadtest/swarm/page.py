@@ -24,6 +24,7 @@ from loadtest.swarm.show import (
     heading,
     medians,
     name,
+    praise,
     target,
 )
 
@@ -69,10 +70,7 @@ def _judgement(done: Sequence[Result]) -> str:
             run = escape(name(result.options))
             lines.append(f'<p class="bad">{word}: {run}: {escape(why)}.</p>')
     if not lines:
-        expected = sum(result.verdict.expected for result in done if result.verdict)
-        lines.append(
-            f'<p class="good">All right: {expected:,} expected deliveries were accounted for.</p>'
-        )
+        lines.append(f'<p class="good">All right: {escape(praise(done))}.</p>')
     return "\n".join(lines)
 
 

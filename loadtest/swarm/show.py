@@ -105,10 +105,10 @@ def figures(result: Result) -> dict[str, float]:
     """Return the figures of a run for tables and charts.
 
     Latencies are in ms, CPU in cores. `per CPU s` is the number of deliveries in each second of the
-    server's CPU.
+    server's CPU. What workers used that were killed is not known: then both are 0.
     """
     totals, seconds = result.totals, result.measured or 1
-    cpu = totals.get("server_cpu", 0.0)
+    cpu = 0.0 if result.killed else totals.get("server_cpu", 0.0)
     deliveries = totals.get("deliveries", 0)
     return {
         "moves/s": totals.get("moves", 0) / seconds,
@@ -120,6 +120,20 @@ def figures(result: Result) -> dict[str, float]:
         "per CPU s": deliveries / cpu if cpu else 0.0,
         "MB": totals.get("server_mb", 0.0),
     }
+
+
+def praise(done: Sequence[Result]) -> str:
+    """Return a sentence that says what was right in runs without a fault."""
+    parts = []
+    judged = [run for run in done if not run.killed]
+    if judged:
+        expected = sum(run.verdict.expected for run in judged if run.verdict)
+        parts.append(f"{expected:,} of {expected:,} expected deliveries accounted for")
+    if spawned := sum(run.gems.spawned or 0 for run in done if run.gems):
+        parts.append(f"{spawned:,} of {spawned:,} gems accounted for")
+    if killed := sum(run.killed for run in done):
+        parts.append(f"screens and players at the end, after {killed} workers were killed")
+    return "; ".join(parts)
 
 
 def grouped(results: Sequence[Result]) -> dict[str, list[Result]]:

@@ -12,9 +12,11 @@ from loadtest.swarm import hunt, target
 from loadtest.swarm.gems import FAULTS, Gems, account, differences
 from loadtest.swarm.hunt import Hunt
 from loadtest.swarm.hunter import Hunter
+from loadtest.swarm.oracle import Verdict
 from loadtest.swarm.result import Options, Result
 from loadtest.swarm.run import run
 from loadtest.swarm.scenarios import SCENARIOS
+from loadtest.swarm.show import figures, gem_rows, praise
 from loadtest.swarm.store import WORLD, Stored, StoredGem, read
 from server.things.board import BOARD, Board
 from stores import Item, Score, open_store
@@ -164,6 +166,39 @@ def test_where_workers_are_killed_only_the_gems_and_the_end_are_judged():
     # Whatever the swarm does late, each gem is somewhere.
     result.invalid.append("the swarm itself used 95% of its cores")
     assert result.faults == ["2 gems are not in the store any more"]
+
+
+def kept_run(**more):
+    """A run that measured something, with an account of gems."""
+    more = {"verdict": Verdict(expected=9, delivered=9), "measured": 10.0, **more}
+    gems = Gems(spawned=31, taken=20, lying=10, ripening=1, told=19, asked=25, agreed=1.5)
+    return Result(Options(scenario="gems"), gems=gems, **more)
+
+
+def test_the_account_is_in_the_table():
+    rows = gem_rows({"one": [kept_run()], "two": [kept_run(killed=3), kept_run(killed=4)]})
+    told = {what: cells for what, *cells in rows}
+    assert told["gems that spawned"] == ["31", "62"] and told["workers killed"] == ["0", "7"]
+    assert told["screens right after, s"] == ["1.5", "1.5"]
+    assert all(told[words] == ["0", "0"] for _, words, _ in FAULTS)
+    run = kept_run()
+    run.gems.spawned = None
+    assert gem_rows({"one": [run]})[1] == ["gems that spawned", "-"]
+    assert gem_rows({"one": [Result(Options(), measured=1.0)]}) == []
+
+
+def test_what_was_not_judged_is_not_praised():
+    assert praise([kept_run()]) == (
+        "9 of 9 expected deliveries accounted for; 31 of 31 gems accounted for"
+    )
+    assert praise([kept_run(killed=3)]) == (
+        "31 of 31 gems accounted for; screens and players at the end, after 3 workers were killed"
+    )
+    run = kept_run(killed=3, totals={"deliveries": 900, "server_cpu": 1.0})
+    # The CPU time of a killed worker is not known.
+    assert figures(run)["server"] == figures(run)["per CPU s"] == 0
+    run.killed = 0
+    assert figures(run)["per CPU s"] == 900
 
 
 # What a bot does.

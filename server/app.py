@@ -216,8 +216,7 @@ class Server:
         self.node.loop.end()
         self._reports.close()
         self.broker.close()
-        if self.node.keeper.store is not None:
-            self.node.keeper.store.close()
+        self.node.keeper.close()
 
     def _awaited(self) -> bool:
         """Say whether a player that is to come back at another node is still here."""

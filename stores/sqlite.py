@@ -51,7 +51,7 @@ class SqliteStore(Store):
     def identity(self) -> str:
         if self._path == ":memory:":
             return short_hash(self._caller)
-        return short_hash(f"{socket.gethostname()} {Path(self._path).absolute()}")
+        return short_hash(f"{socket.gethostname()} {Path(self._path).resolve()}")
 
     def _open(self) -> sqlite3.Connection:
         """Return the connection, which belongs to the store's thread. Raises StoreError."""
@@ -130,6 +130,8 @@ class SqliteStore(Store):
             return f"the disk with {self._path} is full"
         if name.startswith("SQLITE_READONLY"):
             return f"{self._path} or its folder may not be written: check their owner and rights"
+        if Path(self._path).is_dir():
+            return f"{self._path} is a folder: name a file in it"
         if name.startswith("SQLITE_CANTOPEN"):
             return f"{self._path} cannot be opened: check that {folder} exists and may be written"
         if name.startswith("SQLITE_NOTADB"):

@@ -1,11 +1,12 @@
 """The gems of the world: where they lie, who takes them, and where they lie next.
 
 Each cell of the ground that somebody came near has some gems, and each gem is one item in the
-store, always. While it *lies* in a square, the item's group is the square's name, and its body says
-where. Once it is taken it *ripens*: it lies nowhere, until the item is due and a node claims it,
-chooses another place, and publishes that it lies there. Taking a gem, letting it ripen and counting
-the point is one step in the store. So of all who reach for a gem, at whichever nodes, exactly one
-has it, and no gem is lost with a node. This module never knows connections.
+store, until it is forgotten because nobody took it for a day. While it *lies* in a square, the
+item's group is the square's name, and its body says where. Once it is taken it *ripens*: it lies
+nowhere, until the item is due and a node claims it, chooses another place, and publishes that it
+lies there. Taking a gem, letting it ripen and counting the point is one step in the store. So of
+all who reach for a gem, at whichever nodes, exactly one has it, and no gem is lost with a node.
+This module never knows connections.
 """
 
 import random

@@ -62,6 +62,12 @@ class Keeper:
         """The identity of the store, or "" if there is none."""
         return "" if self.store is None else self.store.identity
 
+    def close(self) -> None:
+        """Close the store, at once. Questions that wait are not answered any more."""
+        store, self.store = self.store, None
+        if store is not None:
+            store.close()
+
     def ask(
         self, question: Callable[[Store], _T], answered: Callable[[_T], None],
         failed: Callable[[], None] = _ignore,
@@ -94,6 +100,9 @@ class Keeper:
             self.waiting -= 1
 
     def _failed(self, trouble: str) -> None:
+        if self.store is None:
+            # It was closed.
+            return
         self._loop.stats["store_errors"] += 1
         self.trouble, self._failed_at = trouble, self._loop.now()
         if self._warnings.allows(self._failed_at / 1000):

@@ -450,6 +450,17 @@ def test_when_the_store_answers_again_everything_is_read(world):
     assert id not in [gem[1] for gem in lying(client)]
 
 
+def test_a_node_that_ends_does_not_say_that_its_store_fails(world, caplog):
+    harness = world()
+    grown(harness)
+    keeper = harness.node.keeper
+    keeper._spawn = gevent.spawn
+    keeper.ask(lambda store: store.put("q", []), lambda _none: None)
+    keeper.close()
+    gevent.sleep(0.1)
+    assert caplog.text == "" and keeper.waiting == 0
+
+
 def test_without_a_store_nothing_lies_in_the_world_and_all_else_goes_on():
     harness = Harness()
     client = harness.place("A", (0, 0))

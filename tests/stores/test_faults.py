@@ -112,6 +112,19 @@ def test_a_folder_that_is_missing_or_no_folder_is_told(tmp_path, opening):
             f"{tmp_path}/{folder}/store.db cannot be opened: check that {tmp_path}/{folder} exists"
             " and may be written"
         )
+    told = sentence(opening(f"sqlite:///{tmp_path}"))
+    assert told == f"{tmp_path} is a folder: name a file in it"
+
+
+def test_a_file_is_one_store_under_whichever_name(tmp_path, opening):
+    (tmp_path / "store.db").touch()
+    (tmp_path / "link.db").symlink_to("store.db")
+    (tmp_path / "folder").mkdir()
+    names = ("store.db", "link.db", "folder/../store.db")
+    assert len({opening(f"sqlite:///{tmp_path}/{name}").identity for name in names}) == 1
+    assert opening(f"sqlite:///{tmp_path}/other.db").identity != opening(
+        f"sqlite:///{tmp_path}/store.db"
+    ).identity
 
 
 @pytest.mark.process

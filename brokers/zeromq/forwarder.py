@@ -57,9 +57,12 @@ DRIFT = 0.001
 #: Seconds without a probe after which a broker is forgotten.
 FORGET_S = 60.0
 
-#: Milliseconds between heartbeats, and after which a peer that answers none is disconnected. Its
-#: machine is gone, or it reads nothing, and it costs up to SUBSCRIBER_LIMIT messages of memory.
+#: Milliseconds between heartbeats, and after which a subscriber that answers none is disconnected.
+#: Its machine is gone, or it reads nothing, and it costs up to SUBSCRIBER_LIMIT messages of memory.
 HEARTBEAT_MS, HEARTBEAT_TIMEOUT_MS = 1000, 3000
+
+#: Seconds of silence after which the kernel looks whether a publisher's machine is still there.
+KEEPALIVE_S = 60
 
 #: The longest wait for a message, in milliseconds; timed work may be late by as much.
 WAIT_MS = 250
@@ -188,8 +191,12 @@ def run(addresses: Addresses, limit: int, stats: float, parent: int = 0) -> int:
             sock.linger = 0
             sock.maxmsgsize = FRAME_LIMIT
             sock.ipv6 = "[" in addresses.pull
-            sock.setsockopt(zmq.HEARTBEAT_IVL, HEARTBEAT_MS)
-            sock.setsockopt(zmq.HEARTBEAT_TIMEOUT, HEARTBEAT_TIMEOUT_MS)
+        pub.setsockopt(zmq.HEARTBEAT_IVL, HEARTBEAT_MS)
+        pub.setsockopt(zmq.HEARTBEAT_TIMEOUT, HEARTBEAT_TIMEOUT_MS)
+        # It has no heartbeats: libzmq 4.3 aborts the process at the next heartbeat if the peer is
+        # lost while its messages wait. A PUB socket never lets its peers wait.
+        pull.setsockopt(zmq.TCP_KEEPALIVE, 1)
+        pull.setsockopt(zmq.TCP_KEEPALIVE_IDLE, KEEPALIVE_S)
         pull.rcvhwm = PUBLISHER_LIMIT
         pull.rcvtimeo = WAIT_MS
         pub.sndhwm = limit

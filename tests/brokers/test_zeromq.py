@@ -1,6 +1,8 @@
 import os
 import random
 import signal
+import subprocess
+import sys
 import time
 from contextlib import ExitStack, closing
 
@@ -30,7 +32,7 @@ from tests.brokers.zeromq_forwarders import (
     free_ports,
     start_forwarder,
 )
-from tests.processes import Proxy
+from tests.processes import ROOT, Proxy
 
 pytestmark = pytest.mark.process
 
@@ -187,6 +189,40 @@ def test_junk_harms_no_forwarder(opened):
         make_live(broker, "a")
         exchange(broker, "a")
         assert "Traceback" not in forwarder.stop()
+
+
+def test_a_publisher_that_ends_while_a_forwarder_is_behind_does_not_end_it():
+    # libzmq aborts a process whose socket has heartbeats, takes no more, and loses its peer.
+    pull, pub = free_ports()
+    slow = (
+        "import sys, time\n"
+        "from brokers.zeromq import forwarder\n"
+        "forwarder.Relay.pass_on = lambda *_: time.sleep(4)\n"
+        "forwarder.main(sys.argv[1:])\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", slow, "--pull", str(pull), "--pub", str(pub)],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout.readline().startswith("ready: ")
+        with zmq.Context() as context, context.socket(zmq.PUSH) as push:
+            push.linger = 0
+            push.connect(f"tcp://127.0.0.1:{pull}")
+            refused = 0
+            while refused < 50:
+                try:
+                    push.send(bytes(1000), zmq.NOBLOCK)
+                    refused = 0
+                except zmq.Again:
+                    refused += 1
+                    time.sleep(0.005)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(4)
+    finally:
+        process.terminate()
+        _, errors = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, errors) == (0, "")
 
 
 def test_a_subscriber_that_never_reads_stops_nobody(opened):

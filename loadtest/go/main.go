@@ -208,11 +208,12 @@ func prove(client Client, told Configuration, payloads <-chan []byte) error {
 	return nil
 }
 
-// hear counts until nothing more can come, and returns the report.
+// hear counts until nothing more can come, and returns the report. Who still gets something after
+// drainLimit is unfinished.
 func hear(tally *Tally, mutex *sync.Mutex, parent <-chan Said) map[string]interface{} {
 	said := <-parent
 	deadline := time.Now().Add(drainLimit)
-	quiet, last := time.Now(), int64(-1)
+	quiet, last, unfinished := time.Now(), int64(-1), false
 	for {
 		mutex.Lock()
 		received, missing := tally.received, tally.missing(said.Sent)
@@ -220,14 +221,17 @@ func hear(tally *Tally, mutex *sync.Mutex, parent <-chan Said) map[string]interf
 		if received != last {
 			quiet, last = time.Now(), received
 		}
-		if missing == 0 || time.Since(quiet) > quietLimit || time.Now().After(deadline) {
+		unfinished = time.Now().After(deadline)
+		if missing == 0 || time.Since(quiet) > quietLimit || unfinished {
 			break
 		}
 		time.Sleep(look)
 	}
 	mutex.Lock()
 	defer mutex.Unlock()
-	return tally.report(said.Sent)
+	report := tally.report(said.Sent)
+	report["unfinished"] = unfinished
+	return report
 }
 
 func work(told Configuration) error {

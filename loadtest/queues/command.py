@@ -25,6 +25,7 @@ from loadtest.queues import golang, report
 from loadtest.queues.measure import Options, measure
 from loadtest.queues.series import SERIES
 from loadtest.queues.stamp import STAMP
+from loadtest.queues.worker import DRAIN_S
 
 #: Clients that a run may have: a publisher's number has 16 bits in each message.
 CLIENTS_LIMIT = 1000
@@ -133,6 +134,12 @@ def check(point: dict[str, Any]) -> str:
     account, where = point["account"], f"{point['series']} with {point['clients']} clients"
     if not account["adds_up"]:
         raise Trouble(f"{where}: the account does not add up: {account}")
+    if account["unfinished"]:
+        raise Trouble(
+            f"{where}: {account['unfinished']} of the subscribers were still receiving "
+            f"{DRAIN_S:.0f} s after the end, so their losses are not known: this machine is too "
+            "slow for so many"
+        )
     if account["silent"] and SERIES[point["series"]].is_told:
         raise Trouble(f"{where}: {account['lost']} messages were lost without a Reset")
     if not account["delivered"]:

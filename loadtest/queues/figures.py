@@ -6,8 +6,9 @@ It is pure arithmetic. Each message that a broker accepted is due at each subscr
 
 `delivered` counts each message once, by its number; `dropped` are the drops that the brokers
 counted; the rest is `lost`. A broker that cannot count the messages of a gap reports the gap by a
-Reset: `silent` says that a subscriber lost messages and got no Reset. `adds_up` says that no
-message came which nobody sent, and that no broker counted more drops than there were.
+Reset: `silent` says that a subscriber lost messages and got no Reset. `unfinished` subscribers were
+still receiving when they had to stop, so what they had not received may not be lost. `adds_up` says
+that no message came which nobody sent, and that no broker counted more drops than there were.
 """
 
 from collections.abc import Iterable
@@ -58,9 +59,11 @@ def account(
         "impossible": impossible,
         "cuts": sum(one["cuts"] for one in (*since, *received)),
         "resets": sum(one["resets"] for one in received),
+        "unfinished": sum(one["unfinished"] for one in received),
         "silent": any(
             sum(one["delivered"]) + one["dropped"] + dropped_before < sent and not one["resets"]
             for one in received
+            if not one["unfinished"]
         ),
         "adds_up": lost >= 0 and impossible == 0,
     }

@@ -51,8 +51,9 @@ CHOICES = 8192
 #: Seconds between two rounds of hellos, and within which one must come back on every channel.
 HELLO_EVERY_S, HELLO_WITHIN_S = 0.25, 15.0
 
-#: Seconds without a message after which no more are expected, and the longest wait for them. The
-#: ZeroMQ forwarder reports its drops within a second.
+#: Seconds without a message after which no more are expected, and the longest wait for them: a
+#: subscriber that still receives then is unfinished. The ZeroMQ forwarder reports its drops within
+#: a second.
 QUIET_S, DRAIN_S = 1.5, 15.0
 
 clock = time.monotonic_ns
@@ -162,11 +163,12 @@ class Subscribing:
                 if (sent := sent_now()) is None:
                     continue
                 quiet_since, deadline = now, now + int(DRAIN_S * SECOND)
-            quiet = now - quiet_since > QUIET_S * SECOND
-            if not tally.missing(sent) or quiet or now > deadline:
+            unfinished = now > deadline
+            if not tally.missing(sent) or now - quiet_since > QUIET_S * SECOND or unfinished:
                 break
         return {
             **tally.report(sent),
+            "unfinished": unfinished,
             "dropped": client.dropped() - before,
             "cuts": client.cuts(),
             "resets": client.resets,

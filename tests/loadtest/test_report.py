@@ -62,7 +62,8 @@ def test_at_a_rate_there_are_latencies_to_see():
 
 def silent(series):
     account = {"sent": 100, "due": 100, "delivered": 90, "dropped": 0, "lost": 10, "cuts": 0}
-    return {**point(series, 1), "account": {**account, "adds_up": True, "silent": True}}
+    told = {"adds_up": True, "silent": True, "unfinished": 0}
+    return {**point(series, 1), "account": {**account, **told}}
 
 
 @pytest.mark.parametrize("series", [one.name for one in SERIES.values() if one.is_told])
@@ -75,6 +76,14 @@ def test_a_loss_in_silence_is_trouble(series):
 def test_a_loss_in_silence_is_no_trouble_where_nothing_else_is_promised(series):
     line = command.check(silent(series))
     assert "CPU 5.0 + - + 2.2 us  10.0% not delivered and nobody told" in line
+
+
+@pytest.mark.parametrize("series", ["redis", "zeromq-2013"])
+def test_who_has_not_finished_is_trouble_whatever_the_series_promises(series):
+    late = silent(series)
+    late["account"]["unfinished"] = 3
+    with pytest.raises(Trouble, match=f"^{series} with 1 clients: 3 of the subscribers were still"):
+        command.check(late)
 
 
 @pytest.mark.parametrize("rate", [0, 1000])

@@ -82,10 +82,10 @@ def publisher(sent, refused=0, dropped=0):
     return {"sent": sent, "refused": refused, "counted": sent}, {"dropped": dropped, "cuts": 0}
 
 
-def subscriber(*delivered, dropped=0, resets=0, impossible=0):
+def subscriber(*delivered, dropped=0, resets=0, impossible=0, unfinished=False):
     return {
         **{"delivered": list(delivered), "dropped": dropped, "resets": resets, "cuts": 0},
-        **{"impossible": impossible, "duplicates": 0, "foreign": 0},
+        **{"impossible": impossible, "duplicates": 0, "foreign": 0, "unfinished": unfinished},
     }
 
 
@@ -111,6 +111,13 @@ def test_what_a_broker_counted_is_not_lost():
 def test_a_loss_that_was_told_of_is_not_silent():
     found = accounted([publisher(100)], [subscriber(60, resets=1)])
     assert found["lost"] == 40 and not found["silent"]
+
+
+def test_what_an_unfinished_subscriber_has_not_received_is_not_lost_in_silence():
+    heard = [subscriber(60, unfinished=True), subscriber(100), subscriber(50, unfinished=True)]
+    found = accounted([publisher(100)], heard)
+    assert (found["lost"], found["unfinished"], found["silent"]) == (90, 2, False)
+    assert accounted([publisher(100)], [*heard, subscriber(99)])["silent"]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,12 @@
 import gevent
 import pytest
 
-from loadtest.queues.worker import at_once
+from loadtest.queues import worker
+from loadtest.queues.clients import SUBSCRIBERS, Subscriber
+from loadtest.queues.stamp import SECOND, STAMP
+from loadtest.queues.worker import Subscribing, at_once
+
+CONFIG = {"client": "again", "run": 7, "clients": 1, "size": STAMP.size}
 
 
 def later(seconds, value):
@@ -24,3 +29,35 @@ def test_a_task_that_fails_is_not_waited_out():
 
     with gevent.Timeout(5), pytest.raises(ValueError, match="it fails"):
         at_once([later(60, None), fail])
+
+
+class Again(Subscriber):
+    """A client that receives its first payload again and again, or nothing more."""
+
+    def __init__(self, config):
+        self.endless = True
+        self._count = 0
+
+    def subscribe(self, channels):
+        raise AssertionError("it is subscribed")
+
+    def receive(self, timeout):
+        self._count += 1
+        if self._count > 1 and not self.endless:
+            gevent.sleep(timeout)
+            return None
+        return STAMP.pack(worker.clock(), 0, CONFIG["run"], 0)
+
+
+@pytest.mark.parametrize("endless", [True, False])
+def test_who_still_receives_at_the_end_is_unfinished(endless, monkeypatch):
+    monkeypatch.setitem(SUBSCRIBERS, "again", Again)
+    monkeypatch.setattr(worker, "DRAIN_S", 0.6)
+    monkeypatch.setattr(worker, "QUIET_S", 0.3)
+    monkeypatch.setattr(worker, "BATCH", 64)
+    subscriber = Subscribing(0, CONFIG)
+    subscriber.client.endless = endless
+    now = worker.clock()
+    report = subscriber.receive_all(now, now + SECOND, lambda: [2])
+    assert report["delivered"] == [1]
+    assert report["unfinished"] == endless

@@ -13,7 +13,9 @@ const ROWS = [[2, 1], [2, 1, 1], [3, 1, 1], [3, 2, 1], [3, 2, 1, 1], [4, 2, 1, 1
 const WIDTHS = [0, 0.4, 0.74, 1, 1.2];    // tiles: how wide a row of so many stones is
 const FLAT = 0.135;                       // tiles: half the height of a stone in the lowest row
 const SMALLER = 0.9;                      // factor from one row to the next
-export const CAIRN_TOP = 1.05;            // tiles from the ground to the top of the highest one
+const SIZE = 1.35;                        // factor of all of it: it must not look like pebbles
+const TOP = 1.05;                         // tiles before that, to the top of the highest one
+export const CAIRN_TOP = TOP * SIZE;      // tiles from the ground to the top of the highest one
 
 /** Paint a stone around (x, y), with the light from the upper left. */
 function stone(ctx, x, y, rx, ry, { light, top, face }, turn) {
@@ -64,8 +66,8 @@ export class Cairns {
 
   #sprite(count, variant) {
     const number = (count - LEAST) * VARIANTS + variant;
-    return this.sprites[number] ??= spriteOf(this.tile,
-      { left: -0.75, top: -CAIRN_TOP, right: 0.8, bottom: 0.25 },
+    return this.sprites[number] ??= spriteOf(this.tile * SIZE,
+      { left: -0.75, top: -TOP, right: 0.8, bottom: 0.25 },
       (ctx) => paintCairn(ctx, count, variant));
   }
 }

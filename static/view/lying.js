@@ -8,7 +8,7 @@ import { CAIRN_TOP, Cairns } from './cairns.js';
 import { GEM_TOP, Gems } from './gems.js';
 
 const MARGIN = 1;                         // tiles beyond the screen in which things are drawn
-const HALF_GEM = 0.4, HALF_CAIRN = 0.7;   // tiles
+const HALF_GEM = 0.4, HALF_CAIRN = 1;     // tiles
 
 /** @typedef {{ lying: import('../state.js').Lying, px: number, py: number }} Placed  A thing, and where
  * it touches the ground, in device px. */

@@ -28,6 +28,7 @@ from stores import Score, open_store
 from tests.brokers.redis_servers import Redis
 from tests.brokers.servers import run_url
 from tests.processes import PATIENCE, ROOT, clean_environment, serving
+from tests.server.test_workers import until
 from world.grid import Grid
 from world.terrain import Terrain
 from world.track import UNIT, Heading
@@ -417,6 +418,7 @@ def test_servers_that_are_joined_by_a_forwarder_are_asked(tmp_path):
     store = f"sqlite:///{tmp_path / 'store.db'}"
     with serving("--workers", "2", "--walkers", "3", STORE_URL=store) as server:
         [url] = re.findall(r"zeromq\+ipc://\S+", server.errors())
+        until(lambda: json.loads(server.get("stats"))["herd"] == 3)
         ended = query(
             "--csv", "SELECT count(*) AS players FROM player", BROKER_URL=url, STORE_URL=store
         )

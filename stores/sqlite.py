@@ -100,6 +100,10 @@ class SqliteStore(Store):
             raise
         connection.commit()
 
+    def _now(self) -> int:
+        """Return the machine's time in ms."""
+        return time.time_ns() // 1_000_000
+
     @contextmanager
     def _transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[_Execute]:
         """Yield what executes statements; they take effect together, or not at all."""
@@ -143,7 +147,7 @@ class SqliteStore(Store):
             return self._insert(execute, ((queue, item) for item in items))
 
     def _insert(self, execute: _Execute, items: Iterable[tuple[str, Item]]) -> int:
-        now, new = _now(), 0
+        now, new = self._now(), 0
         for queue, (id, delay, group, body) in items:
             new += execute(
                 "INSERT INTO item VALUES (?, ?, ?, ?, ?, '', 0, ?) ON CONFLICT DO NOTHING",
@@ -153,7 +157,7 @@ class SqliteStore(Store):
 
     def _claim(self, queue: str, most: int, lease: int) -> list[Claimed]:
         with self._transaction() as execute:
-            now = _now()
+            now = self._now()
             found = execute(
                 "SELECT id, body, tries + 1 FROM item WHERE world = ? AND queue = ? AND due <= ?"
                 " ORDER BY due, id LIMIT ?",
@@ -184,7 +188,7 @@ class SqliteStore(Store):
 
     def _renew(self, queue: str, items: Sequence[tuple[str, bytes]], lease: int) -> list[str]:
         with self._transaction() as execute:
-            due = _now() + lease
+            due = self._now() + lease
             return [
                 id
                 for id, body in items
@@ -224,7 +228,7 @@ class SqliteStore(Store):
                 'SELECT id, max(due - ?, 0), "group", body FROM item'
                 ' WHERE world = ? AND queue = ? AND "group" IN'
                 f" ({', '.join('?' * len(names))}) ORDER BY due, id",
-                (_now(), self.world, queue, *names),
+                (self._now(), self.world, queue, *names),
             )
             return [Item(*row) for row in rows]
 
@@ -281,7 +285,7 @@ class SqliteStore(Store):
             rows = execute(
                 'SELECT id, max(due - ?, 0), "group", body FROM item'
                 f' WHERE world = ? AND queue = ? {later} ORDER BY "group", id LIMIT ?',
-                (_now(), self.world, queue, *(after or ()), most),
+                (self._now(), self.world, queue, *(after or ()), most),
             )
             return [Item(*row) for row in rows]
 
@@ -289,8 +293,3 @@ class SqliteStore(Store):
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-
-
-def _now() -> int:
-    """Return the machine's time in ms."""
-    return time.time_ns() // 1_000_000

@@ -51,9 +51,13 @@ TURNS = (0.0, math.pi / 3, -math.pi / 3, math.pi * 2 / 3, -math.pi * 2 / 3)
 CALM_AFTER = 5000
 
 
-def meadow(terrain: Terrain, number: int) -> Place:
-    """Return the middle of the meadow of deer `number`, from 0; it is the same at all nodes."""
-    group = number // TOGETHER % MEADOWS
+def group(number: int) -> int:
+    """Return the group, from 0, of deer `number`, from 0: each has a meadow of its own."""
+    return number // TOGETHER % MEADOWS
+
+
+def meadow(terrain: Terrain, group: int) -> Place:
+    """Return the middle of the meadow of a group of deer; it is the same at all nodes."""
     chance = random.Random(f"meadow {terrain.seed} {group}")
     far = FARTHEST + group * FARTHER
     for _ in range(MEADOW_TRIES):

@@ -101,6 +101,8 @@ class Herd:
         self._sizes = sizes
         #: The computer players that are here, by their ids; some may be at another node already.
         self._beasts: dict[int, Beast] = {}
+        #: The middles of the meadows of groups of deer.
+        self._meadows: dict[int, Place] = {}
         #: The ids of those whose leases this node has, as the store said last.
         self.leased: set[int] = set()
         #: Those that are here without a lease, and since when.
@@ -173,7 +175,7 @@ class Herd:
         resident = self._residents.join(name, place, id=id, seq=seq)
         beast: Beast
         if is_deer:
-            home = deer.meadow(self._terrain, id - DEER_FROM)
+            home = self._meadow(id)
             beast = Deer(resident, self._movement, self._replicas, self._grid, home)
         else:
             beast = Person(resident, self._residents, self._movement, self._sizes.people)
@@ -184,9 +186,13 @@ class Herd:
 
     def _home(self, id: int) -> Place:
         """Return where a computer player begins that was never anywhere."""
-        if id >= DEER_FROM:
-            return deer.meadow(self._terrain, id - DEER_FROM)
-        return self._residents.spot()
+        return self._meadow(id) if id >= DEER_FROM else self._residents.spot()
+
+    def _meadow(self, id: int) -> Place:
+        group = deer.group(id - DEER_FROM)
+        if group not in self._meadows:
+            self._meadows[group] = deer.meadow(self._terrain, group)
+        return self._meadows[group]
 
     # Which of them are here. All that follows may wait for the store.
 
@@ -236,22 +242,23 @@ class Herd:
         yield from range(DEER_FROM, DEER_FROM + self._sizes.deer)
 
     def _renew(self, store: Store, now: int) -> None:
-        here = {id for id, beast in self._beasts.items() if self._is_here(beast)}
         leased: set[int] = set()
-        for some in _slices(sorted(self.leased & here)):
-            bodies = [(str(id), self._body(id)) for id in some]
-            leased.update(map(int, store.renew(self._queue, bodies, LEASE)))
+        for some in _slices(sorted(self.leased)):
+            leased.update(map(int, store.renew(self._queue, self._bodies(some).items(), LEASE)))
         self.leased = leased
-        self._unleased = {id: self._unleased.get(id, now) for id in here - leased}
-        for id, since in self._unleased.items():
-            beast = self._beasts[id]
-            if now - since > UNLEASED_FOR and self._is_here(beast):
+        unleased = [b.resident for b in self._beasts.values() if self._is_here(b)]
+        unleased = [resident for resident in unleased if resident.id not in leased]
+        self._unleased = {r.id: self._unleased.get(r.id, now) for r in unleased}
+        for resident in unleased:
+            if now - self._unleased[resident.id] > UNLEASED_FOR:
                 # It is not part of the herd any more.
-                self._residents.leave(beast.resident)
+                self._residents.leave(resident)
 
-    def _body(self, id: int) -> bytes:
-        resident = self._beasts[id].resident
-        return self._pack(resident.seq, resident.track)
+    def _bodies(self, ids: Sequence[int]) -> dict[str, bytes]:
+        """Return the ids, as in the store, and the bodies of those of these that are here now."""
+        beasts = (self._beasts.get(id) for id in ids)
+        residents = (b.resident for b in beasts if b is not None and self._is_here(b))
+        return {str(r.id): self._pack(r.seq, r.track) for r in residents}
 
     def _pack(self, seq: int, track: Track) -> bytes:
         """Return the body of an item: this node, by whose clock the track is, and the rest."""
@@ -260,14 +267,14 @@ class Herd:
 
     def _count_nodes(self, store: Store, now: int) -> None:
         """Say that this node takes part, and count those that do."""
-        assert self._ready is not None
         own = Item(str(self._node), NODE_LEASE, NODES, b"")
         others = [item for item in store.group(self._nodes, NODES) if item.id != own.id]
         for item in others:
             if not item.delay:
                 store.take(self._nodes, item.id)
         living = sum(item.delay > 0 for item in others)
-        if not self._sharing and now - self._ready < LEASE and (living or self._beasts):
+        new = self._ready is None or now - self._ready < LEASE
+        if not self._sharing and new and (living or self._beasts):
             # The others know better where those are whose leases end now: they have been looking.
             return
         if store.take(self._nodes, own.id, [(self._nodes, own)]) is None:
@@ -289,12 +296,20 @@ class Herd:
         bodies = [
             (str(id), self._pack(seq, stand(*place, now))) for id, (seq, place) in begun.items()
         ]
-        for id in map(int, store.renew(self._queue, bodies, LEASE)):
-            self.leased.add(id)
-            self._unleased.pop(id, None)
-            if id not in self._beasts or not self._is_here(self._beasts[id]):
+        mine = list(map(int, store.renew(self._queue, bodies, LEASE)))
+        for id in mine:
+            seq, place = begun[id]
+            beast = self._beasts.get(id)
+            if beast is None or not self._is_here(beast):
                 self._loop.stats["herd_claimed"] += 1
-                self._host(id, *begun[id])
+                self._host(id, seq, place)
+            else:
+                # It may be at another node by now, whose lease has ended too.
+                beast.resident.seq = seq
+                self._residents.renew(beast.resident)
+        self.leased.update(mine)
+        # A node that still has one of them may not be subscribed to where it is here.
+        self._takeovers.name(mine)
 
     def _beginning(self, claimed: Claimed) -> tuple[int, Place]:
         """Return the seq and the place with which a computer player goes on here."""
@@ -311,12 +326,12 @@ class Herd:
 
     def _give_back(self, store: Store, ids: Sequence[int]) -> None:
         """Let any node claim these, which stay here until another node has them."""
-        self.leased.difference_update(ids)
         self._given.update(dict.fromkeys(ids, self._loop.now()))
         # Of one that is not here any more the lease ends by itself.
-        here = [id for id in ids if id in self._beasts and self._is_here(self._beasts[id])]
-        then = [(self._queue, Item(str(id), 0, "", self._body(id))) for id in here]
-        store.done(self._queue, map(str, here), then)
+        bodies = self._bodies(ids)
+        then = [(self._queue, Item(id, 0, "", body)) for id, body in bodies.items()]
+        store.done(self._queue, bodies, then)
+        self.leased.difference_update(ids)
 
     def _give_all_back(self) -> None:
         def question(store: Store) -> None:

@@ -7,7 +7,7 @@ Questions and answers may be lost, so each node names the players that came back
 again. This module never moves a player. docs/nodes.md gives the rules.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from server.agenda import Agenda
@@ -97,6 +97,17 @@ class Takeovers:
         if not any(self._watched):
             self._retelling.put(0, self._loop.now() + RETELL_EVERY)
         self._watched[id % RETELL_TURNS].add(id)
+
+    def name(self, ids: Iterable[int]) -> None:
+        """Name players that are here to the other nodes now: any that has one hands it over."""
+        here = (self._residents.by_id.get(id) for id in ids)
+        self._tell([n for r in here if r is not None for n in (r.id, r.seq)], peer_protocol.hosted)
+
+    def _tell(self, pairs: list[int], message: Callable[[int, list[int]], bytes]) -> None:
+        """Publish pairs (player, seq, player, seq ...), if there are other nodes."""
+        if self._peers.peers:
+            for at in range(0, len(pairs), 2 * PAIRS):
+                self._publish(message(self._node, pairs[at : at + 2 * PAIRS]))
 
     # What other nodes publish.
 
@@ -252,10 +263,7 @@ class Takeovers:
                 left += (id, self._residents.left[id][0])
             else:
                 watched.discard(id)
-        # If there are no other nodes, none can have these players too.
-        if self._peers.peers:
-            for pairs, message in ((hosted, peer_protocol.hosted), (left, peer_protocol.left)):
-                for at in range(0, len(pairs), 2 * PAIRS):
-                    self._publish(message(self._node, pairs[at : at + 2 * PAIRS]))
+        self._tell(hosted, peer_protocol.hosted)
+        self._tell(left, peer_protocol.left)
         if any(self._watched):
             self._retelling.put((turn + 1) % RETELL_TURNS, due + RETELL_EVERY)

@@ -5,6 +5,7 @@ sessions write.
 """
 
 import random
+import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from heapq import heappop, heappush
@@ -24,6 +25,7 @@ from server.node import Node
 from server.players.herd import NOBODY, Sizes
 from server.things.garden import RULES, Rules
 from stores import Store
+from stores.sqlite import SqliteStore
 from tests.ground import Ground
 from tests.model import Model
 from world.grid import SIDE, Grid, Rect
@@ -455,6 +457,35 @@ class Client:
         return other.id in self.model.players
 
 
+class ClockStore(SqliteStore):
+    """A store in memory and in a harness's time, which several nodes share.
+
+    It answers without a thread of its own.
+    """
+
+    def __init__(self, clock: Clock, shared: sqlite3.Connection) -> None:
+        super().__init__("memory://", "harness")
+        self._clock = clock
+        self._connection = shared
+
+    @property
+    def identity(self) -> str:
+        return "harness"
+
+    def _now(self) -> int:
+        return self._clock.time
+
+    def _wait(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        return call(*arguments)
+
+
+def clock_stores(clock: Clock) -> Callable[[], ClockStore]:
+    """Return what opens a node's store, so that all nodes share one, in a harness's time."""
+    first = ClockStore(clock, sqlite3.connect(":memory:", isolation_level=None))
+    first._prepare(first._connection)
+    return lambda: ClockStore(clock, first._connection)
+
+
 class Harness:
     """See the module. `free`: the ground has no obstacles. The clock of each node is `skew` ms
     ahead of the last one's. `stores` opens the store of each node, which has the real time, `rules`
@@ -463,9 +494,9 @@ class Harness:
     def __init__(
         self, free: bool = True, nodes: int = 1, skew: int = 0, seed: int = 1,
         stores: Callable[[], Store | None] = lambda: None, rules: Rules = RULES,
-        sizes: Sizes = NOBODY,
+        sizes: Sizes = NOBODY, clock: Clock | None = None,
     ) -> None:  # fmt: skip
-        self.clock = Clock()
+        self.clock = clock or Clock()
         self.chance = random.Random(seed)
         self.network = Network(self.clock, self.chance)
         self._free = free

@@ -52,12 +52,16 @@ def test_deer_stay_on_their_meadow_and_move_now_and_then(grazing):
 
 def test_meadows_are_grass_near_the_plaza_and_the_same_for_all_nodes():
     for seed in (2013, 1, 99):
-        found = {meadow(Terrain(seed), number) for number in range(40)}
-        assert found == {meadow(Terrain(seed), number * TOGETHER) for number in range(8)}
-        assert len(found) == 8
+        found = {meadow(Terrain(seed), group) for group in range(8)}
+        assert found == {meadow(Terrain(seed), group) for group in range(8)} and len(found) == 8
         for x, y in found:
             assert Terrain(seed).kind(x // UNIT, y // UNIT) == GRASS
             assert away((x, y), (0, 0)) < 64 * UNIT
+
+
+def test_five_deer_share_a_meadow_and_there_are_always_enough_meadows():
+    assert [deer.group(number) for number in range(11)] == [0] * 5 + [1] * 5 + [2]
+    assert {deer.group(number) for number in range(10_000)} == set(range(deer.MEADOWS))
 
 
 def test_without_any_meadow_they_graze_on_the_plaza(monkeypatch):

@@ -14,7 +14,8 @@ from server.things.board import BOARD
 from server.things.garden import GROW_EVERY, QUEUE, Rules
 from server.things.keeper import FAILS_FOR
 from server.things.reading import AFTER_FAILURE, AGAIN
-from stores import StoreError, sqlite
+from stores import StoreError
+from stores.sqlite import SqliteStore
 from tests.server.things import worlds
 from world.track import Track
 
@@ -97,7 +98,7 @@ def test_no_gem_is_lost_or_doubled_and_no_screen_is_wrong_for_long(seed, tmp_pat
     random.seed(seed)
     with worlds(f"sqlite:///{tmp_path / 'store.db'}") as start:
         harness = start(nodes=3, rules=Rules(per_cell=3, pause=20_000), seed=seed)
-        monkeypatch.setattr(sqlite, "_now", lambda: harness.clock.time)
+        monkeypatch.setattr(SqliteStore, "_now", lambda _store: harness.clock.time)
         if moved := seed % 2 == 1:
             # Gems that nobody takes are moved too.
             monkeypatch.setattr(garden, "LIES_FOR", 150_000)

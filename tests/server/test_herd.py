@@ -1,16 +1,17 @@
 """The herd: computer players that no node owns, and that outlive every node."""
 
+import msgpack
 import pytest
 
 from server.messages.peer_protocol import DRAINING
 from server.messages.protocol import DEER_FROM, OTHERS_FROM
 from server.players.herd import LEASE, NODES, PUT_EVERY, QUEUE, UNLEASED_FOR, Sizes
-from server.players.resident import incarnation
+from server.players.resident import INCARNATION, incarnation
 from server.squares.peers import DEAD_AFTER, GONE_AFTER
 from server.things.garden import Rules
-from stores import sqlite
-from tests.server.harness import Harness
-from tests.server.things import Broken, worlds
+from stores import Item
+from tests.server.harness import Clock, Harness, clock_stores
+from tests.server.things import Broken
 from world.track import SPEED, UNIT
 
 #: More than half of the world's people and deer fit on a screen of this size, wherever they walk.
@@ -22,20 +23,13 @@ STILL_MOST = 6000
 SIZES = Sizes(people=9, deer=5)
 
 
-@pytest.fixture
-def world(tmp_path, monkeypatch):
-    """Start a harness whose nodes share a herd, in a store that has the harness's time."""
-    begun: list[Harness] = []
-    monkeypatch.setattr(
-        sqlite, "_now", lambda: begun[-1].clock.time if begun else 1_700_000_000_000
-    )
-    with worlds(f"sqlite:///{tmp_path / 'store.db'}") as starts:
-
-        def start(nodes=1, sizes=SIZES, **more):
-            begun.append(starts(nodes, Rules(per_cell=0), sizes=sizes, **more))
-            return begun[-1]
-
-        yield start
+def herding(nodes=1, sizes=SIZES, **more):
+    """Return a harness whose nodes share a herd."""
+    clock = Clock()
+    return Harness(
+        nodes=nodes, sizes=sizes, stores=clock_stores(clock), rules=Rules(per_cell=0), clock=clock,
+        **more,
+    )  # fmt: skip
 
 
 def herd(host):
@@ -104,8 +98,8 @@ def watched(harness, host):
     return watch
 
 
-def test_one_node_hosts_the_whole_herd_which_never_stands_for_long(world):
-    harness = world()
+def test_one_node_hosts_the_whole_herd_which_never_stands_for_long():
+    harness = herding()
     harness.run(3000)
     watch = watched(harness, harness.hosts[0])
     watch.run(60_000)
@@ -117,8 +111,8 @@ def test_one_node_hosts_the_whole_herd_which_never_stands_for_long(world):
     assert len(names) > 3
 
 
-def test_nodes_share_the_herd_and_one_that_comes_later_gets_its_part(world):
-    harness = world(nodes=2, skew=5000)
+def test_nodes_share_the_herd_and_one_that_comes_later_gets_its_part():
+    harness = herding(nodes=2, skew=5000)
     harness.run(20_000)
     check_shared(harness)
     watch = watched(harness, harness.hosts[0])
@@ -132,8 +126,8 @@ def test_nodes_share_the_herd_and_one_that_comes_later_gets_its_part(world):
 
 
 @pytest.mark.parametrize("phase", range(0, 1000, 250))
-def test_who_sees_computer_players_of_a_node_that_is_killed_sees_all_go_on(world, phase):
-    harness = world(nodes=2)
+def test_who_sees_computer_players_of_a_node_that_is_killed_sees_all_go_on(phase):
+    harness = herding(nodes=2)
     harness.run(20_000 + phase)
     watch = watched(harness, harness.hosts[1])
     theirs = herd(harness.hosts[0])
@@ -149,8 +143,8 @@ def test_who_sees_computer_players_of_a_node_that_is_killed_sees_all_go_on(world
     harness.check()
 
 
-def test_of_three_nodes_two_may_be_killed_at_once(world):
-    harness = world(nodes=3)
+def test_of_three_nodes_two_may_be_killed_at_once():
+    harness = herding(nodes=3)
     harness.run(25_000)
     check_shared(harness)
     watch = watched(harness, harness.hosts[1])
@@ -161,7 +155,7 @@ def test_of_three_nodes_two_may_be_killed_at_once(world):
     assert not watch.vanished and watch.stood <= STILL_MOST
 
 
-def test_the_people_of_a_dead_node_are_gone_before_its_computer_players(world):
+def test_the_people_of_a_dead_node_are_gone_before_its_computer_players():
     # Neither has the other's herd, since nothing is kept.
     harness = Harness(nodes=2, sizes=Sizes(people=4))
     harness.run(1500)
@@ -180,7 +174,7 @@ def test_the_people_of_a_dead_node_are_gone_before_its_computer_players(world):
     harness.check()
 
 
-def test_a_dead_node_that_was_only_silent_keeps_its_computer_players(world):
+def test_a_dead_node_that_was_only_silent_keeps_its_computer_players():
     harness = Harness(nodes=2, sizes=Sizes(people=4))
     harness.run(1500)
     watch = Watch(harness.place("A", (0, 0), SCREEN, harness.hosts[1]))
@@ -194,8 +188,8 @@ def test_a_dead_node_that_was_only_silent_keeps_its_computer_players(world):
     harness.check()
 
 
-def test_the_only_process_starts_again_and_all_go_on_from_where_they_stood(world):
-    harness = world()
+def test_the_only_process_starts_again_and_all_go_on_from_where_they_stood():
+    harness = herding()
     harness.run(10_000)
     host = harness.hosts[0]
     harness.kill(host)
@@ -224,8 +218,8 @@ def test_the_only_process_starts_again_and_all_go_on_from_where_they_stood(world
     check_shared(harness)
 
 
-def test_a_node_that_stops_gives_its_herd_back_and_nobody_vanishes(world):
-    harness = world(nodes=2)
+def test_a_node_that_stops_gives_its_herd_back_and_nobody_vanishes():
+    harness = herding(nodes=2)
     harness.run(20_000)
     watch = watched(harness, harness.hosts[1])
     stopping = harness.hosts[0]
@@ -241,8 +235,8 @@ def test_a_node_that_stops_gives_its_herd_back_and_nobody_vanishes(world):
     assert watch.leap <= SPEED // 10 + UNIT
 
 
-def test_a_node_that_stood_still_hands_over_what_others_have_by_then(world):
-    harness = world(nodes=2)
+def test_a_node_that_stood_still_hands_over_what_others_have_by_then():
+    harness = herding(nodes=2)
     harness.run(20_000)
     watch = watched(harness, harness.hosts[1])
     still = harness.hosts[0]
@@ -258,8 +252,8 @@ def test_a_node_that_stood_still_hands_over_what_others_have_by_then(world):
     assert not watch.vanished and watch.stood <= STILL_MOST
 
 
-def test_a_node_that_is_not_linked_lets_the_others_have_its_herd(world):
-    harness = world(nodes=2)
+def test_a_node_that_is_not_linked_lets_the_others_have_its_herd():
+    harness = herding(nodes=2)
     harness.run(20_000)
     watch = watched(harness, harness.hosts[1])
     cut = harness.hosts[0]
@@ -274,8 +268,8 @@ def test_a_node_that_is_not_linked_lets_the_others_have_its_herd(world):
     assert not watch.vanished
 
 
-def test_while_the_broker_is_away_all_walk_on_where_they_are(world):
-    harness = world(nodes=2)
+def test_while_the_broker_is_away_all_walk_on_where_they_are():
+    harness = herding(nodes=2)
     harness.run(20_000)
     before = [herd(host).keys() for host in harness.hosts]
     watch = watched(harness, harness.hosts[1])
@@ -289,8 +283,8 @@ def test_while_the_broker_is_away_all_walk_on_where_they_are(world):
     check_shared(harness)
 
 
-def test_a_store_that_is_away_stops_nobody_and_changes_nothing(world):
-    harness = world(nodes=2)
+def test_a_store_that_is_away_stops_nobody_and_changes_nothing():
+    harness = herding(nodes=2)
     harness.run(20_000)
     watch = watched(harness, harness.hosts[1])
     before = [herd(host).keys() for host in harness.hosts]
@@ -306,8 +300,8 @@ def test_a_store_that_is_away_stops_nobody_and_changes_nothing(world):
     assert not watch.vanished and watch.stood <= STILL_MOST
 
 
-def test_a_node_whose_store_is_away_hands_its_herd_over_and_gets_a_share_again(world):
-    harness = world(nodes=2)
+def test_a_node_whose_store_is_away_hands_its_herd_over_and_gets_a_share_again():
+    harness = herding(nodes=2)
     harness.run(20_000)
     watch = watched(harness, harness.hosts[1])
     store, harness.node.keeper.store = harness.node.keeper.store, Broken()
@@ -319,8 +313,8 @@ def test_a_node_whose_store_is_away_hands_its_herd_over_and_gets_a_share_again(w
     assert not watch.vanished and watch.stood <= STILL_MOST
 
 
-def test_a_herd_begins_when_its_store_first_answers(world):
-    harness = world()
+def test_a_herd_begins_when_its_store_first_answers():
+    harness = herding()
     store, harness.node.keeper.store = harness.node.keeper.store, Broken()
     harness.run(5000)
     assert not herd(harness.hosts[0])
@@ -329,8 +323,8 @@ def test_a_herd_begins_when_its_store_first_answers(world):
     check_shared(harness)
 
 
-def test_who_is_not_in_the_store_any_more_leaves_after_a_while_and_comes_back(world):
-    harness = world()
+def test_who_is_not_in_the_store_any_more_leaves_after_a_while_and_comes_back():
+    harness = herding()
     harness.run(3000)
     lost = herd(harness.hosts[0])[2]
     assert harness.node.keeper.store.take(f"{QUEUE} 2013-16", "2")
@@ -344,8 +338,8 @@ def test_who_is_not_in_the_store_any_more_leaves_after_a_while_and_comes_back(wo
 
 
 @pytest.mark.parametrize("sizes", [Sizes(3, 1), Sizes(0, 2), Sizes(8, 5)])
-def test_after_a_restart_the_herd_may_be_smaller_or_larger(world, sizes):
-    harness = world(sizes=Sizes(people=6, deer=2))
+def test_after_a_restart_the_herd_may_be_smaller_or_larger(sizes):
+    harness = herding(sizes=Sizes(people=6, deer=2))
     harness.run(3000)
     store = harness.node.keeper.store
     harness.kill(harness.hosts[0])
@@ -358,8 +352,8 @@ def test_after_a_restart_the_herd_may_be_smaller_or_larger(world, sizes):
         assert store.take(f"{QUEUE} 2013-16", "1") is None
 
 
-def test_nodes_that_host_nobody_take_no_part(world):
-    harness = world(sizes=Sizes())
+def test_nodes_that_host_nobody_take_no_part():
+    harness = herding(sizes=Sizes())
     harness._sizes = SIZES
     harness.host()
     harness.run(15_000)
@@ -367,8 +361,8 @@ def test_nodes_that_host_nobody_take_no_part(world):
     assert harness.node.keeper.store.count(f"{NODES} 2013-16") == 1
 
 
-def test_nodes_that_died_are_not_counted_for_ever(world):
-    harness = world(nodes=3)
+def test_nodes_that_died_are_not_counted_for_ever():
+    harness = herding(nodes=3)
     harness.run(10_000)
     for host in harness.hosts[1:]:
         harness.kill(host)
@@ -376,7 +370,7 @@ def test_nodes_that_died_are_not_counted_for_ever(world):
     assert harness.node.keeper.store.count(f"{NODES} 2013-16") == 1
 
 
-def test_without_a_store_each_node_has_its_own_until_it_stops(world):
+def test_without_a_store_each_node_has_its_own_until_it_stops():
     harness = Harness(nodes=2, sizes=Sizes(people=3, deer=2))
     a = harness.stand("A", (0, 0), SCREEN, harness.hosts[1])
     harness.run(5000)
@@ -401,3 +395,31 @@ def test_newcomers_never_have_the_id_of_a_computer_player(monkeypatch):
     ids = [harness.client().hello().id for _ in range(3)]
     assert ids == [OTHERS_FROM, OTHERS_FROM + 1, OTHERS_FROM + 2]
     assert set(drawn) == {(OTHERS_FROM, 2**52)}
+
+
+def test_a_node_that_claims_is_heard_where_nobody_is_subscribed_to_its_square():
+    harness = herding(nodes=2)
+    harness.run(20_000)
+    deaf, other = harness.hosts
+    before = len(herd(other))
+    deaf.broker.lose_subscriptions(deaf.broker.channels - {deaf.node.channels.nodes})
+    deaf.node.keeper.store = Broken()
+    while len(herd(other)) == before:
+        harness.run(50)
+    harness.run(100)
+    assert sorted(herd(other)) == everybody() and not herd(deaf)
+
+
+def test_who_was_at_another_node_meanwhile_begins_a_later_incarnation_where_it_is():
+    harness = herding()
+    harness.run(3000)
+    queue, store = f"{QUEUE} 2013-16", harness.node.keeper.store
+    here = herd(harness.hosts[0])[2]
+    assert incarnation(here.seq) == 0
+    store.take(queue, "2")
+    body = msgpack.packb((77, 5 * INCARNATION + 3, 0, 0, 0, 0, 0, 0))
+    store.put(queue, [Item("2", 0, "", body)])
+    harness.run(3000)
+    assert herd(harness.hosts[0])[2] is here and incarnation(here.seq) == 6
+    a = harness.stand("A", (0, 0), SCREEN)
+    assert a.model.players[2].seq == here.seq

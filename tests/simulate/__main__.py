@@ -66,7 +66,7 @@ def _leave_out(plan: Plan, until: float, chances: int) -> Plan:
         at, shorter = 0, False
         while at < len(plan.deeds) and time.monotonic() < until:
             deeds = plan.deeds[:at] + plan.deeds[at + size :]
-            tries = (Plan(plan.seed + n, *plan[1:4], deeds) for n in range(chances))
+            tries = (plan._replace(seed=plan.seed + n, deeds=deeds) for n in range(chances))
             less = next((less for less in tries if fails(less)), None)
             if less is not None:
                 plan, shorter = less, True
@@ -92,7 +92,8 @@ def _hasten(plan: Plan, until: float) -> Plan:
 def show(plan: Plan, why: str) -> None:
     """Print a plan that fails, and why."""
     print(f"\nThe world of seed {plan.seed} breaks: {why}")
-    print(f"{plan.nodes} nodes, clocks {plan.skew} ms apart, free ground: {plan.free}")
+    print(f"{plan.nodes} nodes, clocks {plan.skew} ms apart", end=", ")
+    print(f"free ground: {plan.free}, a herd: {plan.herd}")
     for deed in plan.deeds:
         print(f"  after {deed.wait:5} ms  {deed.what:18} {deed.a:5} {deed.b:5} {deed.c:5}")
 

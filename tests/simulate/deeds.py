@@ -8,8 +8,11 @@ import random
 from collections.abc import Callable
 from typing import NamedTuple
 
+from server.messages.protocol import OTHERS_FROM
+from server.players.herd import NOBODY, Sizes
 from server.squares.peers import GONE_AFTER, HEARTBEAT_EVERY
-from tests.server.harness import Client, Harness, Host
+from server.things.garden import Rules
+from tests.server.harness import Client, Clock, Harness, Host, clock_stores
 from world.track import UNIT
 
 #: The most nodes that a world has at a time.
@@ -17,6 +20,9 @@ NODES_MOST = 5
 
 #: The close codes with which clients end their connections; 1006 stands for a lost connection.
 CODES = (1000, 1001, 1002, 1003, 1005, 1006, 1007, 1008, 1009, 1011, 1012, 1013, 3000, 4000, 4001)
+
+#: The herd of a world, and of how many worlds one has a herd.
+HERD, HERD_ONE_IN = Sizes(people=4, deer=2), 6
 
 #: Tiles from the plaza within which the players of a world stay.
 RANGE = 40
@@ -37,13 +43,14 @@ class Deed(NamedTuple):
 
 class Plan(NamedTuple):
     """A world: its seed, the nodes at its start, the ms by which their clocks differ (`skew`),
-    whether all its ground is free, and its deeds."""
+    whether all its ground is free, its deeds, and whether its nodes share a herd."""
 
     seed: int
     nodes: int
     skew: int
     free: bool
     deeds: tuple[Deed, ...]
+    herd: bool = False
 
 
 class World:
@@ -51,7 +58,12 @@ class World:
 
     def __init__(self, plan: Plan) -> None:
         random.seed(plan.seed)
-        self.harness = Harness(plan.free, 1, plan.skew, plan.seed)
+        clock = Clock()
+        self.sizes = HERD if plan.herd else NOBODY
+        self.harness = Harness(
+            plan.free, 1, plan.skew, plan.seed, clock=clock, sizes=self.sizes,
+            stores=clock_stores(clock) if plan.herd else lambda: None, rules=Rules(per_cell=0),
+        )  # fmt: skip
         for _ in range(plan.nodes - 1):
             # The nodes' heartbeats are out of phase, as they are between machines.
             self.harness.run(self.harness.chance.randint(0, 999))
@@ -61,7 +73,8 @@ class World:
         self.harness.run(1100)
         #: The tokens that players got, in order.
         self.tokens: list[str] = []
-        #: Player of a node that was stopped -> harness's time until which it may still be seen.
+        #: Player of a node that was stopped, and computer player of one that was killed -> the time
+        #: of the harness until which it may still be seen.
         self.stopped: dict[int, int] = {}
         self.player_ms = 0
 
@@ -201,8 +214,13 @@ class World:
             host.loop.chance = self.harness.chance
 
     def kill(self, a: int, _b: int, _c: int) -> None:
+        host = self.host(a)
         if len(self.harness.hosts) > 1:
-            self.harness.kill(self.host(a))
+            # Other nodes will have its computer players. Until then they stay on screens.
+            herd = [id for id in host.node.residents.by_id if id < OTHERS_FROM]
+            self.harness.kill(host)
+            self.stopped.update(dict.fromkeys(herd, 0))
+            self._keep_stopped()
 
     def stop(self, a: int, _b: int, _c: int) -> None:
         host = self.host(a)
@@ -312,5 +330,5 @@ def plan(seed: int) -> Plan:
         deeds.append(Deed(0, "quiet", 0, 0, 0))
     return Plan(
         seed, chance.randint(1, 4), chance.choice([0, 0, 7000, 3_600_000]), chance.random() < 0.7,
-        tuple(deeds),
+        tuple(deeds), chance.randrange(HERD_ONE_IN) == 0,
     )  # fmt: skip

@@ -7,6 +7,7 @@ that plays is on every screen that covers it. This module looks, and never chang
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from server.messages.protocol import OTHERS_FROM
 from tests.server.harness import Client
 
 if TYPE_CHECKING:
@@ -39,11 +40,16 @@ def check(world: "World") -> None:
 
 
 def check_end(world: "World") -> None:
-    """Raise Broken if a player whose client is gone is left."""
+    """Raise Broken if a player whose client is gone is left, or a computer player is nowhere."""
+    herd = []
     for host in world.harness.hosts:
         for resident in host.node.residents.by_id.values():
-            if resident.screen is None and not resident.name.startswith("W"):
+            if resident.id < OTHERS_FROM:
+                herd.append(resident.id)
+            elif resident.screen is None and not resident.name.startswith("W"):
                 raise Broken(f"player {_short(resident.id)} stays, and nobody plays it")
+    if len(set(herd)) != sum(world.sizes):
+        raise Broken(f"of the herd only {sorted(herd)} are in play")
 
 
 def _check_client(world: "World", client: Client) -> None:

@@ -19,6 +19,10 @@ from stores.base import NEVER
 #: The names of the board, and of the queue that has the players' names, in the store.
 BOARD, NAMES = "gems", "name"
 
+#: So many who ask are answered by one question, so that others have their turn in between. So many
+#: may wait; more are not answered, as if the store did not answer.
+AT_ONCE, WAITING = 50, 5000
+
 #: ms for which the top of the board is kept, so that many who look at it are one question.
 FRESH = 2000
 
@@ -49,8 +53,8 @@ class Asker(NamedTuple):
 class Board:
     """See the module. An owner is the hash of a key, or "" for a player without one.
 
-    All who ask while a question is under way are answered together by the next one: a crowd that
-    comes at once must not keep the store from those who take something.
+    Those who ask while a question is under way wait for the next one, and are answered together: a
+    crowd that comes at once must not keep the store from those who take something.
     """
 
     def __init__(self, keeper: Keeper, loop: Loop) -> None:
@@ -83,13 +87,16 @@ class Board:
     ) -> None:  # fmt: skip
         """Call `answered` with the standing of an owner, or `failed` if the store fails. `note` is
         as in Asker."""
+        if len(self._askers) >= WAITING:
+            failed()
+            return
         self._askers.append(Asker(owner, note, answered, failed))
         if not self._asks:
             self._asks = True
             self._loop.soon(self._begin)
 
     def _begin(self) -> None:
-        askers, self._askers = self._askers, []
+        askers, self._askers = self._askers[:AT_ONCE], self._askers[AT_ONCE:]
 
         def answered(standings: dict[str, Standing]) -> None:
             self._end()

@@ -172,16 +172,20 @@ class Garden:
             self._keeper.ask(lambda store: store.claim(self._queue, CLAIMED, LEASE), self._claimed)
 
     def _claimed(self, claimed: list[Claimed]) -> None:
-        """Let gems that are ripe lie somewhere, and forget those that nobody took for so long."""
+        """Let gems that are ripe lie somewhere, and forget those that nobody took for so long, and
+        those that are too many."""
         then: list[tuple[str, Item]] = []
         things: list[tuple[Square, Thing]] = []
         gone: list[tuple[Square, str, int]] = []
         for id, body, _tries in claimed:
             version, *place = msgpack.unpackb(body)
+            i, j, number = map(int, id.split(":"))
             if place:
                 gone.append((self._grid.square(*place), id, version))
                 continue
-            i, j, _number = map(int, id.split(":"))
+            if number >= self._rules.per_cell:
+                # The cell had more gems before.
+                continue
             found = self._choose(i, j)
             if found is None:
                 then.append((self._queue, Item(id, self._rules.pause, "", body)))

@@ -166,6 +166,32 @@ def test_a_gem_that_was_taken_lies_somewhere_else_later(world):
         assert gem[2] == version + 1 and gem[3] != place
 
 
+def test_where_there_are_to_be_fewer_gems_none_grows_again(tmp_path):
+    stores = []
+
+    def opens():
+        stores.append(open_store(f"sqlite:///{tmp_path / 'store.db'}", "flatlands"))
+        return stores[-1]
+
+    grown(Harness(stores=opens, rules=QUICK))
+    harness = Harness(stores=opens, rules=QUICK._replace(per_cell=0))
+    client = harness.stand("A", (0, 0), (96, 64))
+    harness.run(500)
+    before = lying(client)
+    # They lie there until somebody takes them.
+    assert len(before) >= 3
+    for square, id, _, place in before:
+        taker = beside(harness, "B", place)
+        harness.run(300)
+        taker.send(9, *square, id)
+        assert len(taker.model.found) == 1
+    gevent.sleep(0.4)
+    harness.run(GROW_EVERY * 2)
+    assert lying(client) == [] and stores[1].count(f"{QUEUE} 2013-16") == 27 - len(before)
+    for store in stores:
+        store.close()
+
+
 def test_gems_of_a_node_that_died_while_it_planted_them_are_planted_by_another(world):
     harness = world(nodes=2, rules=QUICK)
     first, second = harness.hosts

@@ -175,7 +175,8 @@ class Garden:
         """Let gems that are ripe lie somewhere, and forget those that nobody took for so long, and
         those that are too many."""
         then: list[tuple[str, Item]] = []
-        things: list[tuple[Square, Thing]] = []
+        #: (id, body) of what is put -> the thing, and its square.
+        planted: dict[tuple[str, bytes], tuple[Square, Thing]] = {}
         gone: list[tuple[Square, str, int]] = []
         for id, body, _tries in claimed:
             version, *place = msgpack.unpackb(body)
@@ -193,22 +194,30 @@ class Garden:
             square = self._grid.square(*found)
             body = _pack(version, *found)
             then.append((self._queue, Item(id, LIES_FOR, _name(square), body)))
-            things.append((square, self._thing(square, id, body)))
+            planted[id, body] = square, self._thing(square, id, body)
         if not claimed:
             return
         ids = [one.id for one in claimed]
 
-        def answered(count: int) -> None:
-            # If a lease has ended meanwhile, another node has chosen another place for some of
-            # them. Then nothing is published, and the nodes find out when they read the squares.
-            if count == len(ids):
-                self._loop.stats["gems_grown"] += len(things)
-                for square, thing in things:
-                    self._replicas.publish_things(square, [thing], [])
-                for square, id, version in gone:
-                    self._replicas.publish_things(square, [], [id, version])
+        def question(store: Store) -> bool:
+            if store.done(self._queue, ids, then) == len(ids):
+                return True
+            # A lease has ended meanwhile, and another node may have chosen another place for some.
+            squares = {_name(square) for square, _ in planted.values()}
+            there = {(item.id, item.body) for item in store.group(self._queue, *squares)}
+            for key in planted.keys() - there:
+                del planted[key]
+            return False
 
-        self._keeper.ask(lambda store: store.done(self._queue, ids, then), answered)
+        def answered(are_all_done: bool) -> None:
+            self._loop.stats["gems_grown"] += len(planted)
+            for square, thing in planted.values():
+                self._replicas.publish_things(square, [thing], [])
+            # Which of these another node had is not known. Who tries to take one finds out.
+            for square, id, version in gone if are_all_done else ():
+                self._replicas.publish_things(square, [], [id, version])
+
+        self._keeper.ask(question, answered)
         if len(claimed) == CLAIMED:
             self._growing.put("grow", self._loop.now())
 

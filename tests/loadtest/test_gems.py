@@ -23,6 +23,7 @@ from stores import Item, Score, open_store
 from tests.brokers.redis_servers import Redis, rediscluster_url
 from tests.brokers.servers import run_url
 from tests.loadtest.test_swarm import disturbed, judged
+from tests.processes import serving
 
 SPAN = 16 * 1024
 #: Ids of a cell that has two gems.
@@ -357,6 +358,18 @@ def test_each_gem_is_accounted_for(tmp_path, options):
     assert found["spawned"] == found["taken"] + found["lying"] + found["ripening"]
     assert found["asked"] == sum(found[name] for name in ("told", "missed", "far", "under_way"))
     assert (result["killed"] > 0) == ("--kill" in options)
+
+
+@pytest.mark.load
+def test_of_a_server_that_runs_already_what_bots_were_told_is_judged(tmp_path):
+    def server():
+        store = f"sqlite:///{tmp_path / 'store.db'}"
+        return serving("--spread", "2", "--store", store, *SCENARIOS["gems"].server)
+
+    code, result = judged(tmp_path, *hunting(), server=server)
+    found = result["gems"]
+    assert (code, result["faults"]) == (0, []), found
+    assert found["told"] > 5 and found["spawned"] is None and not found["restarted"]
 
 
 def spoil(path, how):

@@ -10,7 +10,7 @@ from server.things.garden import GROW_EVERY, LEASE, QUEUE
 from server.things.keeper import FAILS_FOR, WAITING
 from server.things.reach import AGO
 from server.things.reading import AFTER_FAILURE, AGAIN
-from stores import open_store
+from stores import Item, open_store
 from tests.server.harness import Harness
 from tests.server.things import KEY, QUICK, SLOW, Broken, worlds
 from world.terrain import CELL, PLAZA_WITHIN
@@ -209,6 +209,31 @@ def test_gems_of_a_node_that_died_while_it_planted_them_are_planted_by_another(w
     harness.run(GROW_EVERY * 5)
     assert len(lying(client)) >= 3 and LEASE < 10_000
     assert dead.done(f"{QUEUE} 2013-16", [one.id for one in held]) == 0
+
+
+def test_where_a_lease_ended_for_one_gem_the_others_are_shown_all_the_same(world):
+    harness = world(nodes=2)
+    first, second = harness.hosts
+    mine, others = first.node.keeper.store, second.node.keeper.store
+    others.claim = lambda *_: []
+    done, planted = mine.done, []
+
+    def late(queue, ids, then):
+        # The node has stood still, and another has planted the first one meanwhile.
+        if ids and not planted:
+            planted.append(ids[0])
+            assert others.take(queue, ids[0], [(queue, Item(ids[0], 10**6, "90:90", b""))])
+        return done(queue, ids, then)
+
+    mine.done = late
+    client = harness.stand("A", (0, 0), (96, 64), second)
+    harness.stand("B", (0, 0), (96, 64), first)
+    harness.run(GROW_EVERY * 5)
+    c0, r0, c1, r1 = client.model.held
+    held = [f"{column}:{row}" for column in range(c0, c1 + 1) for row in range(r0, r1 + 1)]
+    there = {item.id for item in mine.group(f"{QUEUE} 2013-16", *held)}
+    assert {id for _, id, *_ in lying(client)} == there
+    assert len(there) >= 3 and planted and planted[0] not in there
 
 
 def test_what_a_node_does_not_hear_it_reads_within_a_minute(world):

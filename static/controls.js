@@ -32,6 +32,8 @@ export class Controls {
     this.view = view;
     this.sound = sound;
     this.gatherer = new Gatherer();
+    /** @param {import('./replica.js').Thing} gem */
+    this.take = ({ square: [col, row], id }) => this.net.send(P.TAKE, col, row, id);
     // Performance times, in ms, of the last question for the board and of the last stone.
     this.scoresAt = this.stoneAt = -Infinity;
     hud.setSound(sound.on);
@@ -43,8 +45,7 @@ export class Controls {
    * frame. */
   frame() {
     if (!this.net.playing) return;
-    this.gatherer.gather(this.state, ({ square: [col, row], id }) =>
-      this.net.send(P.TAKE, col, row, id));
+    this.gatherer.gather(this.state, this.take);
     this.#showCairn();
   }
 

@@ -47,24 +47,34 @@ export function advanceLying(state) {
  * @param {State} state */
 export function readCairns(state) {
   const { lying, here, cairn } = state;
-  const isThere = (each) => each !== null && each.goneAt === null && each.alpha > 0;
-  const away = (each) => Math.hypot(each.x - here.x, each.y - here.y);
   if (!isThere(state.cairnMeant)) state.cairnMeant = null;
-  if (state.cairnClosed !== null && away(state.cairnClosed) > READ_OUT) state.cairnClosed = null;
+  if (state.cairnClosed !== null && away(state.cairnClosed, here) > READ_OUT) {
+    state.cairnClosed = null;
+  }
   let best = state.cairnMeant, least = READ_WITHIN;
   if (best === null) {
     for (const each of lying.values()) {
       if (each.thing.kind !== THING_CAIRN || !isThere(each) || each === state.cairnClosed) continue;
-      if (away(each) <= least) {
-        least = away(each);
+      if (away(each, here) <= least) {
+        least = away(each, here);
         best = each;
       }
     }
     const stays = cairn !== null && isThere(cairn) && cairn !== state.cairnClosed;
-    if (best === null && stays && away(cairn) <= READ_OUT) best = cairn;
+    if (best === null && stays && away(cairn, here) <= READ_OUT) best = cairn;
   }
   state.cairn = best;
-  state.cairnNear = best !== null && away(best) <= READ_WITHIN;
+  state.cairnNear = best !== null && away(best, here) <= READ_WITHIN;
+}
+
+/** @param {Lying | null} each */
+function isThere(each) {
+  return each !== null && each.goneAt === null && each.alpha > 0;
+}
+
+/** @param {Lying} each @param {import('./state.js').Place} here */
+function away(each, here) {
+  return Math.hypot(each.x - here.x, each.y - here.y);
 }
 
 /** Compare what is drawn with what is known.
@@ -113,11 +123,11 @@ export class Gatherer {
   gather({ lying, here, now }, ask) {
     if (now < this.pausedUntil) return;
     for (const [key, at] of this.asked) if (now - at >= ASK_EVERY) this.asked.delete(key);
-    for (const [key, { thing, x, y, goneAt, own }] of lying) {
-      if (thing.kind !== THING_GEM || goneAt !== null || own || this.asked.has(key)) continue;
-      if (Math.hypot(x - here.x, y - here.y) > REACH || this.asked.size >= ASKS) continue;
+    for (const [key, each] of lying) {
+      if (each.thing.kind !== THING_GEM || each.goneAt !== null || each.own) continue;
+      if (away(each, here) > REACH || this.asked.has(key) || this.asked.size >= ASKS) continue;
       this.asked.set(key, now);
-      ask(thing);
+      ask(each.thing);
     }
   }
 

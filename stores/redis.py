@@ -36,6 +36,14 @@ _COMMON = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
+-- Somebody has deleted a part of the queue, or the server has forgotten it.
+if KEYS[3] then
+  local items = redis.call('HLEN', KEYS[2])
+  if redis.call('ZCARD', KEYS[1]) ~= items or redis.call('ZCARD', KEYS[3]) ~= items then
+    return redis.error_reply('LOST ' .. string.match(KEYS[2], '^.*/'))
+  end
+end
+
 -- Put items: for each the place of its queue's keys, id, delay, group and body, from ARGV[at] on.
 local function put(at)
   local new = 0
@@ -227,6 +235,11 @@ class RedisStore(Store):
         where = bare(self.url)
         if isinstance(error, AuthenticationError):
             return f"Redis at {where} refuses the user or the password"
+        if str(error).startswith("LOST "):
+            return (
+                f"Redis at {where} has lost a part of what it was given: restore it, or delete all"
+                f" keys that begin with {str(error).removeprefix('LOST ')}"
+            )
         if isinstance(error, OutOfMemoryError):
             return f"Redis at {where} has no memory left: raise its maxmemory"
         return f"Redis at {where} does not answer as it should: {error}"

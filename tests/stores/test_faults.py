@@ -269,6 +269,29 @@ def test_a_cluster_with_certificates_of_its_own_is_a_store_as_it_is_a_broker(ope
 
 
 @pytest.mark.process
+def test_a_redis_that_has_lost_a_part_says_so_until_all_of_it_is_gone(opening):
+    with redis_servers.running() as server:
+        store = opening(server.url)
+        keys = [f"{{world}}/queue/q/{part}" for part in ("due", "items", "groups")]
+        for lost in keys:
+            store.put("q", [Item("a", 0, "here", b"body")])
+            server.ask("DEL", lost)
+            for ask in (
+                lambda: store.put("q", [item()]), lambda: store.claim("q", 1, 1),
+                lambda: store.take("q", "a"), lambda: store.group("q", "here"),
+            ):  # fmt: skip
+                with pytest.raises(StoreError) as error:
+                    ask()
+                assert str(error.value) == (
+                    f"Redis at {server.url} has lost a part of what it was given: restore it, or"
+                    " delete all keys that begin with {world}/queue/q/"
+                )
+            server.ask("DEL", *keys)
+            assert store.count("q") == 0 and store.put("q", [item()]) == 1
+            assert store.take("q", "a") == b"body"
+
+
+@pytest.mark.process
 def test_a_redis_that_forgets_only_what_expires_is_a_store(opening):
     with redis_servers.running(
         "--maxmemory", "50mb", "--maxmemory-policy", "volatile-lru"

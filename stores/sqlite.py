@@ -2,7 +2,8 @@
 
 The file is a sqlite database with a write-ahead log. What was answered survives the end of every
 process, kill -9 too; a machine that loses its power may lose the last moments. Its clock is the
-machine's. It never waits longer than BUSY seconds for another process.
+machine's. A call waits for another process BUSY seconds at most; the first one, which opens the
+file, may wait longer.
 """
 
 import socket

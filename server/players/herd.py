@@ -121,7 +121,7 @@ class Herd:
         self._turns = Agenda(loop, lambda _key, _due: self._turn())
 
     def __len__(self) -> int:
-        return len(self._beasts)
+        return sum(map(self._is_here, self._beasts.values()))
 
     def start(self) -> None:
         """Begin to host a share of the herd; without a store, a herd of its own."""

@@ -418,8 +418,18 @@ def own_nodes(clients):
     }
 
 
-def test_computer_players_of_a_killed_worker_go_on_where_they_were_at_another(tmp_path):
-    herd = ("--walkers", "12", "--deer", "5", "--store", f"sqlite:///{tmp_path / 'store.db'}")
+@pytest.fixture(params=["sqlite", "redis"])
+def store(request, tmp_path):
+    """Return the URL of a store that several workers can share."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'store.db'}"
+    else:
+        with redis_servers.running() as redis:
+            yield f"redis://127.0.0.1:{redis.port}"
+
+
+def test_computer_players_of_a_killed_worker_go_on_where_they_were_at_another(store):
+    herd = ("--walkers", "12", "--deer", "5", "--store", store)
     with serving("--workers", "2", *herd) as server:
         clients = meet(server.port, 4)
         while len(own_nodes(clients)) < 2:

@@ -36,6 +36,10 @@ REQUESTS = Rate("requests", 100, 6000)
 HANDSHAKES = Rate("handshakes", 10, 240)
 JOINS = Rate("joins", 2, 240)
 
+#: How many cairns the players of one address may leave, in proportion too: with other keys they
+#: would be other players.
+BUILDS = Rate("builds", 1 / 120, 20)
+
 #: The least burst of an address, however few connections it may have.
 LEAST_BURST = 10
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from server.clients.admission import Admission, Hello
 from server.clients.tokens import Tokens
-from server.limits import SAYINGS, Bucket, Limits, Rates
+from server.limits import BUILDS, SAYINGS, Bucket, Limits, Rates
 from server.logs import log_line
 from server.messages import protocol
 from server.messages.protocol import MESSAGES, Refused
@@ -355,6 +355,8 @@ class Session:
             )
         builder = self._builder()
         self._node.orders.check_voice(builder.player)
+        if not self._limits.allow_address(BUILDS, self.address):
+            raise Refused("crowded", "too many cairns come from your address: wait a while", None)
 
         def built(square: Square) -> None:
             log_line("build", player=builder.player, square=f"{square[0]}:{square[1]}")

@@ -4,6 +4,7 @@ import gevent
 import msgpack
 import pytest
 
+from server.limits import BUILDS
 from server.players.orders import MUTE
 from server.things import cairns
 from server.things.cairns import CRUMBLE_EVERY, MOST, PLACES, QUEUE, STONES
@@ -105,6 +106,20 @@ def test_a_line_is_cleaned_and_refused_as_what_is_said(world):
     harness.node.orders.give(MUTE, str(a.id), 0)
     build(harness, a, "\u200b")
     assert a.model.errors == ["muted", "say"] and a.connection.closed[0] == 1008
+
+
+def test_an_address_leaves_only_so_many_whatever_keys_it_has(world):
+    harness = world()
+    for n in range(BUILDS.burst + 1):
+        client = harness.place("A", (2 + n, 1))
+        client.connection.address = "192.0.2.1"
+        client.send(10, f"{KEY}{n}")
+        build(harness, client)
+        assert client.model.errors == ([] if n < BUILDS.burst else ["crowded"])
+    other = keyed(harness, "B", (2, 4), key=KEY + "b")
+    other.connection.address = "192.0.2.2"
+    build(harness, other)
+    assert other.model.errors == []
 
 
 def test_without_a_key_nothing_is_built(world):

@@ -423,3 +423,18 @@ def test_who_was_at_another_node_meanwhile_begins_a_later_incarnation_where_it_i
     assert herd(harness.hosts[0])[2] is here and incarnation(here.seq) == 6
     a = harness.stand("A", (0, 0), SCREEN)
     assert a.model.players[2].seq == here.seq
+
+
+def test_who_dies_while_the_store_is_away_leaves_a_herd_that_comes_back_with_the_store():
+    harness = herding(nodes=2)
+    harness.run(20_000)
+    watch = watched(harness, harness.hosts[1])
+    theirs, left = herd(harness.hosts[0]).keys(), harness.hosts[1]
+    store, left.node.keeper.store = left.node.keeper.store, Broken()
+    harness.kill(harness.hosts[0])
+    watch.run(GONE_AFTER + 3000)
+    assert not theirs & watch.client.model.players.keys()
+    harness.check()
+    left.node.keeper.store = store
+    harness.run(4000)
+    check_shared(harness)

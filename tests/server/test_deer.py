@@ -112,6 +112,8 @@ def test_a_deer_whose_way_is_barred_flees_another_way():
     harness = Harness(sizes=Sizes(deer=1))
     harness.run(3000)
     [one] = residents(harness)
+    while one.walks(harness.loop.now()):
+        harness.run(10)
     x, y = one.track.at(harness.loop.now())
     column = x // UNIT
     # A wall right behind it, which it cannot pass.
@@ -170,3 +172,23 @@ def test_a_chased_deer_runs_on_and_turns_once_a_second(grazing):
         assert min(away(place, a.at()) for place in places(harness)) > UNIT // 2
     assert max(len(some) for some in tracks.values()) <= 16
     assert deer.TURN_AFTER == 1000
+
+
+def test_a_deer_that_fled_stays_where_it_is_until_it_is_calm():
+    harness = Harness(sizes=Sizes(deer=1))
+    harness.run(3000)
+    home = meadow(harness.node.terrain, 0)
+    [one] = residents(harness)
+    x, y = one.track.at(harness.loop.now())
+    a = harness.stand("A", (x - UNIT, y), (60, 40))
+    while not harness.node.herd._beasts[one.id]._fled:
+        harness.run(10)
+    a.connection.lose(1000)
+    harness.run(one.track.duration)
+    refuge = one.track.at(harness.loop.now())
+    for _ in range(31):
+        harness.run(100)
+        place = one.track.at(harness.loop.now())
+        assert away(place, refuge) <= math.sqrt(2) * WIDTH * UNIT + 1
+    harness.run(BACK_AFTER)
+    assert away(one.track.at(harness.loop.now()), home) <= math.sqrt(2) * WIDTH * UNIT + 1

@@ -5,7 +5,17 @@ import pytest
 
 from server.messages.peer_protocol import DRAINING
 from server.messages.protocol import DEER_FROM, OTHERS_FROM
-from server.players.herd import LEASE, NODES, PUT_EVERY, QUEUE, UNLEASED_FOR, Sizes
+from server.players.herd import (
+    CLAIM_EVERY,
+    LEASE,
+    NODES,
+    PUT_EVERY,
+    QUEUE,
+    RENEW_EVERY,
+    UNLEASED_FOR,
+    WAITS,
+    Sizes,
+)
 from server.players.resident import INCARNATION, incarnation
 from server.squares.peers import DEAD_AFTER, GONE_AFTER
 from server.things.garden import Rules
@@ -133,7 +143,7 @@ def test_who_sees_computer_players_of_a_node_that_is_killed_sees_all_go_on(phase
     theirs = herd(harness.hosts[0])
     assert theirs
     harness.kill(harness.hosts[0])
-    watch.run(LEASE + 1000)
+    watch.run(LEASE + CLAIM_EVERY + 100)
     check_shared(harness)
     mine = herd(harness.hosts[0])
     assert all(incarnation(mine[id].seq) > incarnation(theirs[id].seq) for id in theirs)
@@ -218,15 +228,16 @@ def test_the_only_process_starts_again_and_all_go_on_from_where_they_stood():
     check_shared(harness)
 
 
-def test_a_node_that_stops_gives_its_herd_back_and_nobody_vanishes():
+@pytest.mark.parametrize("phase", range(0, 1000, 250))
+def test_a_node_that_stops_gives_its_herd_back_and_nobody_vanishes(phase):
     harness = herding(nodes=2)
-    harness.run(20_000)
+    harness.run(20_000 + phase)
     watch = watched(harness, harness.hosts[1])
     stopping = harness.hosts[0]
     stopping.node.herd.stop()
     stopping.node.peers.publish(DRAINING)
     assert not stopping.node.herd.leased and herd(stopping)
-    watch.run(2000)
+    watch.run(RENEW_EVERY + CLAIM_EVERY + 100)
     assert not herd(stopping)
     harness.kill(stopping)
     watch.run(GONE_AFTER + 2000)
@@ -438,3 +449,74 @@ def test_who_dies_while_the_store_is_away_leaves_a_herd_that_comes_back_with_the
     left.node.keeper.store = store
     harness.run(4000)
     check_shared(harness)
+
+
+def test_a_node_that_has_just_come_leaves_a_dead_nodes_herd_to_those_who_saw_it():
+    harness = herding(nodes=2)
+    harness.run(20_000)
+    harness.host()
+    harness.run(1000)
+    harness.kill(harness.hosts[0])
+    harness.run(LEASE + CLAIM_EVERY + 100)
+    assert sorted(herd(harness.hosts[0])) == everybody()
+    harness.run(20_000)
+    check_shared(harness)
+
+
+def acts(harness):
+    """Return how often each computer player of the first node has begun something."""
+    return {id: resident.ack for id, resident in herd(harness.hosts[0]).items()}
+
+
+def test_who_was_given_back_begins_nothing_new_for_a_while_and_then_goes_on():
+    harness = herding()
+    harness.run(5000)
+    node = harness.node
+    node.herd._give_back(node.keeper.store, sorted(node.herd.leased))
+    before = acts(harness)
+    harness.run(WAITS - 100)
+    assert acts(harness) == before
+    harness.run(8000)
+    assert all(times > before[id] for id, times in acts(harness).items())
+    check_shared(harness)
+
+
+def test_nobody_begins_anything_new_at_a_node_that_stops():
+    harness = herding()
+    harness.run(5000)
+    before = acts(harness)
+    harness.node.herd.stop()
+    harness.run(8000)
+    assert acts(harness) == before
+
+
+def test_a_node_that_missed_who_has_a_player_now_hears_it_within_four_seconds(monkeypatch):
+    harness = herding(nodes=2)
+    harness.run(20_000)
+    deaf, other = harness.hosts
+    # What is told at once is lost.
+    monkeypatch.setattr(other.node.takeovers, "name", lambda _ids: None)
+    deaf.broker.lose_subscriptions(deaf.broker.channels - {deaf.node.channels.nodes})
+    deaf.node.keeper.store = Broken()
+    while len(herd(other)) < sum(SIZES):
+        harness.run(50)
+    assert herd(deaf)
+    harness.run(4100)
+    assert not herd(deaf)
+
+
+def test_a_node_that_stood_still_keeps_a_dead_nodes_computer_players_for_as_long_again():
+    harness = Harness(nodes=2, sizes=Sizes(people=4))
+    harness.run(1500)
+    a = harness.place("A", (0, 0), SCREEN, harness.hosts[1])
+    harness.run(1000)
+    theirs = herd(harness.hosts[0]).keys()
+    harness.kill(harness.hosts[0])
+    harness.run(DEAD_AFTER + 1500)
+    harness.hosts[0].freeze()
+    harness.run(GONE_AFTER)
+    harness.hosts[0].thaw()
+    harness.run(GONE_AFTER - 1000)
+    assert theirs <= a.model.players.keys()
+    harness.run(3000)
+    assert not theirs & a.model.players.keys()

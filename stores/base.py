@@ -78,6 +78,14 @@ class Names(NamedTuple):
     boards: list[str]
 
 
+class Size(NamedTuple):
+    """How many rows or members a part of a store has, and how many bytes it takes."""
+
+    name: str
+    rows: int
+    bytes: int
+
+
 class Store(ABC):
     """Every method waits for its answer, in a thread of its own: only the greenlet that calls it
     waits, never the event loop. Any greenlet may call; calls are answered one by one. When one
@@ -188,6 +196,14 @@ class Store(ABC):
         key = None if after is None else (_name(after.group), _name(after.id))
         return self._wait(self._scan, _queue(queue), most, key)
 
+    def sizes(self) -> list[Size]:
+        """Return the parts in which the backend keeps what it has, with their sizes.
+
+        In a file these are tables and indexes, of all worlds together, in whole pages. In Redis
+        they are the keys of this world; a large one is sampled. To find out reads everything.
+        """
+        return self._wait(self._sizes)
+
     def close(self) -> None:
         """End the connection, at once: calls that wait fail. To close it again is no error; to use
         it again is one."""
@@ -258,6 +274,9 @@ class Store(ABC):
 
     @abstractmethod
     def _scan(self, queue: str, most: int, after: tuple[str, str] | None) -> list[Item]: ...
+
+    @abstractmethod
+    def _sizes(self) -> list[Size]: ...
 
     @abstractmethod
     def _close(self) -> None: ...

@@ -26,10 +26,13 @@ from redis.retry import Retry
 from brokers.base import UNVERIFIED, VERIFIED, bare
 from brokers.redis.wire import KIND, PORT
 from brokers.stream import endpoints
-from stores.base import Claimed, Item, Rank, Score, Store, StoreError
+from stores.base import Claimed, Item, Rank, Score, Size, Store, StoreError
 
 #: Seconds that a call waits for its answer.
 TIMEOUT = 2.0
+
+#: Members of a key whose sizes are looked at, to tell that of all.
+SAMPLES = 200
 
 # Every script begins with this. An item in the hash is {group, holder, tries, body}.
 _COMMON = """
@@ -334,7 +337,8 @@ class RedisStore(Store):
         found = self._run(_RANK, [self._board(board)], (id,))
         return None if found is None else Rank(*map(int, found))
 
-    def _names(self) -> tuple[set[str], set[str]]:
+    def _every_key(self) -> list[str]:
+        """Return all keys of this world, without what they begin with."""
         beginning = f"{{{self.world}}}/"
         special = str.maketrans({letter: f"\\{letter}" for letter in "\\*?[]"})
         pattern = f"{beginning.translate(special)}*"
@@ -342,14 +346,30 @@ class RedisStore(Store):
         def find(client: Any) -> list[bytes]:
             return list(client.scan_iter(match=pattern, count=1000))
 
+        return sorted({key.decode().removeprefix(beginning) for key in self._ask(find)})
+
+    def _names(self) -> tuple[set[str], set[str]]:
         queues, boards = set(), set()
-        for key in self._ask(find):
-            kind, name = key.decode().removeprefix(beginning).split("/", 1)
+        for key in self._every_key():
+            kind, name = key.split("/", 1)
             if kind == "board":
                 boards.add(name)
             elif name.endswith("/due"):
                 queues.add(name.removesuffix("/due"))
         return queues, boards
+
+    def _sizes(self) -> list[Size]:
+        return [self._size(name) for name in self._every_key()]
+
+    def _size(self, name: str) -> Size:
+        key = f"{{{self.world}}}/{name}"
+
+        def ask(client: Any) -> tuple[int, int]:
+            rows = client.hlen(key) if name.endswith("/items") else client.zcard(key)
+            # The key may be gone meanwhile.
+            return int(rows), int(client.memory_usage(key, samples=SAMPLES) or 0)
+
+        return Size(name, *self._ask(ask))
 
     def _scan(self, queue: str, most: int, after: tuple[str, str] | None) -> list[Item]:
         first = "-" if after is None else "({}\0{}".format(*after)

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from brokers.base import short_hash
-from stores.base import Claimed, Item, Rank, Score, Store, StoreError
+from stores.base import Claimed, Item, Rank, Score, Size, Store, StoreError
 
 #: The version of the tables; it stands in the file.
 SCHEMA = 1
@@ -289,6 +289,19 @@ class SqliteStore(Store):
                 (self._now(), self.world, queue, *(after or ()), most),
             )
             return [Item(*row) for row in rows]
+
+    def _sizes(self) -> list[Size]:
+        with self._reading() as execute:
+            # The virtual table dbstat is part of sqlite, but may be left out when that is built.
+            found = execute(
+                "SELECT s.name, s.tbl_name, d.pgsize FROM dbstat d JOIN sqlite_schema s"
+                " USING (name) WHERE d.aggregate = TRUE ORDER BY s.name"
+            ).fetchall()
+            rows = {
+                table: execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+                for table in {table for _, table, _ in found}
+            }
+            return [Size(name, rows[table], size) for name, table, size in found]
 
     def _close(self) -> None:
         if self._connection is not None:

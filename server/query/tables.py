@@ -110,6 +110,11 @@ def _queues(source: Source) -> Iterator[Row]:
             yield name, source.store.count(name)
 
 
+def _sizes(source: Source) -> Iterator[Row]:
+    if source.store is not None:
+        yield from source.store.sizes()
+
+
 class Table(NamedTuple):
     """A table: its columns with their types, what it is for, and what makes its rows."""
 
@@ -149,6 +154,9 @@ TABLES = {
         "everybody who ever took a gem", _scores,
     ),
     "queue": Table("name TEXT PRIMARY KEY, items INTEGER", "every queue of the store", _queues),
+    "size": Table(
+        "name TEXT PRIMARY KEY, rows INTEGER, bytes INTEGER", "the parts of the store", _sizes
+    ),
 }  # fmt: skip
 
 

@@ -280,6 +280,16 @@ def test_all_that_there_is_can_be_looked_through_piece_by_piece(opening):
     assert store.names()[0] == ["queue/due"]
 
 
+def test_the_sizes_of_its_parts_are_told(store):
+    before = sum(size.bytes for size in store.sizes())
+    for start in range(0, 3000, 1000):
+        store.put("q", [item(f"{n:05}", body=b"x" * 100) for n in range(start, start + 1000)])
+    store.add(Score("board", "Wren", 1))
+    sizes = store.sizes()
+    assert max(size.rows for size in sizes) >= 3000 and len({size.name for size in sizes}) >= 4
+    assert 100 * 3000 < sum(size.bytes for size in sizes) - before < 1000 * 3000
+
+
 def test_a_board_has_places_and_equal_points_are_equal_places(store):
     for name, n in (("Wren", 2), ("Tit", 5), ("Owl", 2), ("Wren", 1), ("Owl", 1), ("Jay", -1)):
         store.add(Score("gems", name, n))

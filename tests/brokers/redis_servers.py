@@ -17,6 +17,7 @@ from tests.brokers.servers import (
     eventually,
     free_port,
     run,
+    started,
 )
 
 SLOTS = 16384
@@ -143,19 +144,22 @@ def running_cluster(masters: int = 3, replicas: int = 0, tls: bool = False) -> I
     with ExitStack() as stack:
         nodes = []
         for _ in range(masters + replicas):
-            bus = str(free_port())
-            node = stack.enter_context(
-                running(
-                    *("--cluster-enabled", "yes", "--cluster-node-timeout", "1000"),
-                    *("--cluster-port", bus, "--cluster-announce-ip", "127.0.0.1"),
-                    *("--repl-diskless-sync-delay", "0"),
-                    *secure,
-                    tls=tls,
-                )
-            )
-            node.bus = (str(node.port), bus)
-            nodes.append(node)
+            nodes.append(started(lambda: _member(*secure, tls=tls)))
+            stack.callback(nodes[-1].close)
         yield Cluster(nodes, masters, tls)
+
+
+def _member(*options: str, tls: bool) -> Redis:
+    bus = str(free_port())
+    node = Redis(
+        *("--cluster-enabled", "yes", "--cluster-node-timeout", "1000"),
+        *("--cluster-port", bus, "--cluster-announce-ip", "127.0.0.1"),
+        *("--repl-diskless-sync-delay", "0"),
+        *options,
+        tls=tls,
+    )
+    node.bus = (str(node.port), bus)
+    return node
 
 
 @contextmanager

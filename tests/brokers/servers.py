@@ -22,6 +22,10 @@ USER, PASSWORD = "us@r", "pa:ss@word"
 QUOTED_USER, QUOTED = "us%40r", "pa%3Ass%40word"
 
 
+#: How often a server is started that ends before it is ready.
+ATTEMPTS = 3
+
+
 def free_port() -> int:
     """Return a port of loopback on which nobody listens."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -56,6 +60,10 @@ def certify() -> tuple[Path, Path]:
 
 
 _S = TypeVar("_S", bound="Server")
+
+
+class NotStarted(Exception):
+    """A server ended before it was ready; the text is the end of its log."""
 
 
 class Server:
@@ -110,7 +118,13 @@ class Server:
         """Start it, for the first time or again."""
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(self._command, stdout=log, stderr=log)
-        eventually(self.answers, f"{self.program} does not start")
+        eventually(self._answers_or_ended, f"{self.program} does not start")
+
+    def _answers_or_ended(self) -> bool:
+        """Say whether the server is ready. Raises NotStarted if it has ended."""
+        if self.process.poll() is not None:
+            raise NotStarted((self.folder / "log").read_text(errors="replace")[-500:])
+        return self.answers()
 
     def kill(self) -> None:
         """End it as a crash would."""
@@ -135,12 +149,26 @@ class Server:
 @contextmanager
 def run(kind: type[_S], *options: str, tls: bool = False, login: bool = False) -> Iterator[_S]:
     """Run a server of a kind; with `login` it requires a password."""
-    server = kind(*options, tls=tls, login=login)
+    server = started(lambda: kind(*options, tls=tls, login=login))
     try:
-        server.start()
         yield server
     finally:
         server.close()
+
+
+def started(make: Callable[[], _S]) -> _S:
+    """Return a server that is ready. If one ends before that, others are made: somebody else may
+    have taken its port in the meantime."""
+    for attempt in range(ATTEMPTS):
+        server = make()
+        try:
+            server.start()
+            return server
+        except BaseException as error:
+            server.close()
+            if not isinstance(error, NotStarted) or attempt == ATTEMPTS - 1:
+                raise
+    raise AssertionError("there is at least one attempt")
 
 
 @contextmanager

@@ -91,6 +91,6 @@ def believe_any_event(monkeypatch):
 def test_a_fault_is_found(target, fault, monkeypatch):
     fault(monkeypatch)
     with pytest.raises((Broken, AssertionError)):
-        for seed in range(20):
+        for seed in range(200):
             play(target, seed, Inputs())
 

@@ -54,9 +54,9 @@ _CODES = (1000, 1001, 1005, 1006, 1008, 1012, 4001)
 
 #: What a client sends after hello: what is in it more often is sent more often.
 _SENT = (
-    WALK, WALK, WALK, GO, GO, HOME, VIEWPORT, SAY, PING, INVITE, TAKE, TAKE, KEY, SCORES, BUILD,
-    STONE,
-)  # fmt: skip
+    *(WALK, WALK, WALK, GO, GO, HOME, VIEWPORT, SAY, PING, INVITE) * 3,
+    *(TAKE, TAKE, KEY, SCORES, BUILD, STONE),
+)
 
 
 class Crowd:

@@ -69,6 +69,8 @@ def test_the_lock_has_every_package_that_is_asked_for_and_what_that_needs(name):
         ("-m loadtest.chaos", "swarm"),
         ("-m loadtest.peers", "swarm"),
         ("-m bench", "swarm"),
+        ("-m bench.rows", "swarm"),
+        ("-m bench.uniform", "swarm"),
         ("-m tests.simulate", "test"),
         ("-m tests.fuzz", "test"),
         ("-m tests.loadtest.truth", "test"),

@@ -1,6 +1,19 @@
-"""What the benchmarks make of runs that went wrong: no figures."""
+"""What the benchmarks make of runs that went wrong: no figures; and small runs of their own."""
 
-from bench import micro, whole
+import json
+import os
+import signal
+import sqlite3
+import time
+from collections import Counter
+
+import psutil
+import pytest
+
+from bench import micro, rows, uniform, whole
+from loadtest.kit.processes import Trouble, children
+from tests.loadtest import watched
+from tests.loadtest.watched import PATIENCE
 
 FIGURES = {"per CPU s": 1e6, "p50": 1.0, "p99": 2.0, "server": 0.5, "MB": 50.0}
 
@@ -33,3 +46,123 @@ def test_the_costs_of_one_move_and_the_like_can_be_measured():
     costs = micro.measure(players=60, repeats=1)
     assert len(costs) == 7
     assert all(cost > 0 for what, cost in costs.items() if "seal" not in what)
+
+
+def servers(pid):
+    """Return the servers that a process has started and that still run."""
+    found = children(psutil.Process(pid)).items()
+    return [child for child, command in found if "redis-server" in " ".join(command)]
+
+
+def test_the_rows_are_always_the_same_and_each_is_another():
+    made = rows.made(500)
+    assert made == rows.made(500) and len({row.id for row in made}) == 500
+    assert all(3 <= len(row.name) <= 16 for row in made)
+    assert all(abs(n) <= rows.SPREAD for row in made for n in (row.x, row.y))
+
+
+def test_an_index_costs_bytes_and_the_rows_are_there():
+    made = rows.made(3000)
+    plain, indexed = rows.table(made, index=False), rows.table(made, index=True)
+    assert plain.kept == indexed.kept == 3000
+    least = sum(len(row.name) for row in made)
+    assert least < plain.size < indexed.size - least
+
+
+def test_more_objects_of_a_node_take_more_bytes():
+    few, many = rows.objects(rows.made(500)), rows.objects(rows.made(2000))
+    assert (few.kept, many.kept) == (500, 2000)
+    # A player, its track, their numbers and the name are no less.
+    assert few.size > 500 * 200 and many.size > 3 * few.size
+
+
+def test_rows_that_are_not_there_are_no_figure(monkeypatch):
+    lost = rows.Found(1000, "", 1.0, kept=9)
+    monkeypatch.setattr(rows, "WAYS", {"a sieve": lambda _: lost})
+    with pytest.raises(Trouble, match="a sieve: of 10 rows 9 are there"):
+        rows.measure(10, print)
+
+
+@pytest.mark.process
+def test_bytes_a_row_of_all_ways(tmp_path, capsys):
+    out = tmp_path / "rows.json"
+    assert rows.main(["--rows", "2000", "--json", str(out)]) == 0
+    found = json.loads(out.read_text())["ways"]
+    assert list(found) == list(rows.WAYS) and len(found) == 9
+    for name, one in found.items():
+        assert one["kept"] == 2000 and one["size"] > 2000 * 20, name
+        in_redis = "Redis" in name
+        assert (one["server"] is not None) == (one["sampled"] is not None) == in_redis
+        if in_redis:
+            # The one is what the server says of itself, the other of the keys.
+            assert one["size"] / 3 < one["sampled"] < one["size"] * 1.5, name
+    assert found["Redis: a hash for each row"]["how"] == "listpack"
+    assert found["Redis: one hash, rows packed"]["how"] == "hashtable"
+    assert "MEMORY USAGE a row" in capsys.readouterr().out
+    assert not servers(os.getpid())
+
+
+def test_what_is_beyond_a_factor_of_three_of_the_others_is_marked():
+    assert uniform.beyond([1.0, 1.0, 1.0]) == [False, False, False]
+    assert uniform.beyond([3.0, 1.0, 1.0]) == [False, False, False]
+    assert uniform.beyond([3.1, 1.0, 1.0, 0.3]) == [True, False, False, True]
+
+
+def test_a_call_that_fails_is_no_figure():
+    def broken(number):
+        if number == 5:
+            raise sqlite3.OperationalError("the disk is gone")
+
+    with pytest.raises(Trouble, match="the disk is gone"):
+        uniform.point([broken] * 3, 60, iter(range(100)))
+
+
+def test_a_point_counts_the_calls_of_all_callers():
+    numbers = []
+    # Each call lets the others run, so that all of them ask.
+    point = uniform.point([lambda n: (numbers.append(n), uniform.gevent.sleep(0))] * 10, 0.05,
+                          iter(range(10**9)))  # fmt: skip
+    assert point.calls == len(numbers) > 10 and numbers == list(range(len(numbers)))
+    assert 0 < point.p50 <= point.p99 and point.rate > 0
+
+
+@pytest.mark.process
+def test_each_caller_of_redis_gets_its_turn():
+    turns = []
+
+    def of(line):
+        get = uniform._get(line)
+        return lambda n: (get(n), turns.append(line))
+
+    with uniform._redis(of) as ready:
+        uniform.point(ready(10), 0.5, iter(range(10**9)))
+    counts = Counter(turns).values()
+    assert len(counts) == 10 and max(counts) < 2 * min(counts) + 10
+
+
+@pytest.mark.process
+def test_uniform_latency_of_all_operations(tmp_path, capsys):
+    out = tmp_path / "uniform.json"
+    assert uniform.main(["--seconds", "0.02", "--json", str(out)]) == 0
+    found = json.loads(out.read_text())
+    assert list(found["operations"]) == list(uniform.OPERATIONS)
+    for name, points in found["operations"].items():
+        assert list(points) == ["1", "10", "100"], name
+        for one in points.values():
+            assert one["calls"] > 0 and 0 < one["p50"] <= one["p99"] and len(one["beyond"]) == 3
+    shown = capsys.readouterr().out
+    assert "110,000 a second" in shown and "blog post of September 2010" in shown
+    assert not servers(os.getpid())
+
+
+@pytest.mark.process
+def test_ctrl_c_ends_a_benchmark_and_its_server():
+    with watched.measuring(["-m", "bench.uniform", "--seconds", "600"]) as (process, seen):
+        deadline = time.monotonic() + PATIENCE
+        while not servers(process.pid) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        seen += servers(process.pid)
+        process.send_signal(signal.SIGINT)
+        said, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130 and said.endswith("bench.uniform: interrupted\n")
+    assert not errors

@@ -1,0 +1,365 @@
+"""python -m bench.rows: what a row of the same table takes in sqlite, in Redis and in a node.
+
+The rows are (id, name, x, y), as a player has them, always the same. Each way to keep them has a
+file or a redis-server of its own, which end with it. All are given a thousand rows at a
+time. This measures memory and CPU time, and never how long a call takes: that is
+bench/uniform.py.
+"""
+
+import argparse
+import gc
+import random
+import sqlite3
+import sys
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from needs import packages
+
+with packages("swarm"):
+    import msgpack
+    import redis
+    from rich.table import Table
+
+    from loadtest.kit import brokers, signals
+    from loadtest.kit.machine import machine
+    from loadtest.kit.options import file, whole
+    from loadtest.kit.page import write_json
+    from loadtest.kit.processes import Trouble
+    from loadtest.kit.signals import Interrupted
+    from loadtest.kit.terminal import Terminal
+    from loadtest.work.worker import server_cpu
+    from server.players.residents import ID_MOST
+    from stores import Item, Store, StoreError, open_store
+    from stores.base import BATCH_LIMIT, NEVER
+    from world.events import Player
+    from world.grid import Grid
+    from world.track import UNIT, stand
+
+#: Rows, unless the user wants another number.
+ROWS = 100_000
+
+#: Rows are spread over so many units around the origin, and squares are so many units wide.
+SPREAD, SPAN = 4096 * UNIT, Grid().span
+
+#: How many keys, or values of one key, MEMORY USAGE is asked for.
+SAMPLE = 1000
+
+#: Where Redis keeps what is in one key.
+KEY = "players"
+
+#: The time in ms at which everybody in a node's memory begins to stand.
+NOW = 10**9
+
+
+class Row(NamedTuple):
+    """A row: `x` and `y` are in units."""
+
+    id: int
+    name: str
+    x: int
+    y: int
+
+    @property
+    def rest(self) -> bytes:
+        """All but the id, packed."""
+        return bytes(msgpack.packb((self.name, self.x, self.y)))
+
+
+class Found(NamedTuple):
+    """What one way to keep the rows takes.
+
+    `size` is in bytes, and `how` says what was measured; `sampled` is what MEMORY USAGE says, for
+    Redis only. `client` and `server` are us of CPU time to put one row, `server` None where there
+    is no server. `kept` is how many rows are there.
+    """
+
+    size: int
+    how: str
+    client: float
+    kept: int
+    sampled: int | None = None
+    server: float | None = None
+
+
+def made(number: int) -> list[Row]:
+    """Return so many rows, each time the same. Names have 3 to 16 characters."""
+    chance = random.Random(2010)
+    ids: set[int] = set()
+    while len(ids) < number:
+        ids.add(chance.randrange(1, ID_MOST))
+    rows = []
+    for id in sorted(ids):
+        name = "".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(3, 16)))
+        place = (chance.randrange(-SPREAD // 2, SPREAD // 2) for _ in "xy")
+        rows.append(Row(id, name.capitalize(), *place))
+    chance.shuffle(rows)
+    return rows
+
+
+def _batches(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    for start in range(0, len(rows), BATCH_LIMIT):
+        signals.check()
+        yield rows[start : start + BATCH_LIMIT]
+
+
+def _spent(put: Callable[[Sequence[Row]], object], rows: Sequence[Row]) -> float:
+    """Put all rows; return us of this process's CPU time for each."""
+    before = time.process_time()
+    for some in _batches(rows):
+        put(some)
+    return (time.process_time() - before) / len(rows) * 1e6
+
+
+# Files.
+
+
+def table(rows: Sequence[Row], index: bool) -> Found:
+    """Keep the rows in a table of sqlite, in a file, as stores/sqlite.py opens it."""
+    with tempfile.TemporaryDirectory(prefix="flatlands-rows-") as folder:
+        path = Path(folder) / "rows.db"
+        connection = sqlite3.connect(path, isolation_level=None)
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute(
+                "CREATE TABLE player (id INTEGER PRIMARY KEY, name TEXT, x INTEGER, y INTEGER)"
+            )
+            if index:
+                connection.execute("CREATE INDEX player_name ON player (name)")
+
+            def put(some: Sequence[Row]) -> None:
+                connection.execute("BEGIN IMMEDIATE")
+                connection.executemany("INSERT INTO player VALUES (?, ?, ?, ?)", some)
+                connection.execute("COMMIT")
+
+            client = _spent(put, rows)
+            [kept] = connection.execute("SELECT count(*) FROM player").fetchone()
+        finally:
+            # The log becomes part of the file.
+            connection.close()
+        return Found(path.stat().st_size, "the file", client, kept)
+
+
+def store_file(rows: Sequence[Row]) -> Found:
+    """Keep the rows as items of the game's store in a file."""
+    with tempfile.TemporaryDirectory(prefix="flatlands-rows-") as folder:
+        path = Path(folder) / "store.db"
+        client, kept = _in_store(open_store(f"sqlite:///{path}", "rows"), rows, lambda: None)
+        return Found(path.stat().st_size, "the file", client, kept)
+
+
+def _in_store(
+    store: Store, rows: Sequence[Row], ready: Callable[[], object]
+) -> tuple[float, int]:
+    """Put the rows into a store, and close it; return us of CPU time for each, and how many are
+    there. `ready` is called before the first is put."""
+
+    def put(some: Sequence[Row]) -> None:
+        store.put(KEY, [
+            Item(str(row.id), NEVER, f"{row.x // SPAN}:{row.y // SPAN}", row.rest) for row in some
+        ])  # fmt: skip
+
+    try:
+        # The first call opens the file or the connection.
+        store.count(KEY)
+        ready()
+        return _spent(put, rows), store.count(KEY)
+    finally:
+        store.close()
+
+
+# Redis.
+
+
+class Server:
+    """A redis-server of its own, that ends with the block, and what it says of itself."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self.url, _ = brokers.start(stack, "redis://")
+        self.client: Any = stack.enter_context(redis.Redis.from_url(self.url))
+        self._before = self._cpu = 0.0
+
+    def note(self) -> None:
+        """Note what it uses before the first row."""
+        self._before, self._cpu = self._used(), server_cpu(self.client)
+
+    def _used(self) -> int:
+        return int(self.client.info("memory")["used_memory"])
+
+    def found(self, client: float, kept: int, rows: int) -> Found:
+        """Return what it has used since `note`; `client` is the us of CPU time of its client."""
+        cpu = server_cpu(self.client) - self._cpu
+        # What a connection had to buffer is no memory of rows.
+        self.client.connection_pool.disconnect()
+        size = int(self._used() - self._before)
+        keys = self.client.dbsize()
+        some = [self.client.randomkey() for _ in range(SAMPLE)] if keys > SAMPLE else None
+        asked = some or self.client.keys()
+        usage = sum(self.client.memory_usage(key, samples=SAMPLE) for key in asked)
+        how = " + ".join(sorted({self.client.object("ENCODING", key).decode() for key in asked}))
+        return Found(
+            size, how, client, kept, round(usage * keys / len(asked)), cpu / rows * 1e6
+        )  # fmt: skip
+
+
+def store_redis(rows: Sequence[Row]) -> Found:
+    """Keep the rows as items of the game's store in Redis."""
+    with ExitStack() as stack:
+        server = Server(stack)
+        client, kept = _in_store(open_store(server.url, "rows"), rows, server.note)
+        return server.found(client, kept, len(rows))
+
+
+def _commands(
+    add: Callable[[Any, Row], object], count: Callable[[Any], int]
+) -> Callable[[Sequence[Row]], Found]:
+    """Return the way that gives Redis one command for each row, a thousand in one round trip."""
+
+    def measure(rows: Sequence[Row]) -> Found:
+        with ExitStack() as stack:
+            server = Server(stack)
+
+            def put(some: Sequence[Row]) -> None:
+                pipeline = server.client.pipeline(transaction=False)
+                for row in some:
+                    add(pipeline, row)
+                pipeline.execute()
+
+            server.note()
+            client = _spent(put, rows)
+            return server.found(client, count(server.client), len(rows))
+
+    return measure
+
+
+# A node.
+
+
+def objects(rows: Sequence[Row]) -> Found:
+    """Keep the rows as a node keeps players: made of messages, in a dict by their ids."""
+    packed = [msgpack.packb(row) for row in rows]
+
+    def put(players: dict[int, Player], some: Sequence[bytes]) -> None:
+        for number, one in enumerate(some, len(players) + 1000):
+            id, name, x, y = msgpack.unpackb(one)
+            players[id] = Player(7, id, number, 0, name, False, stand(x, y, NOW + number))
+
+    # Twice, because to trace memory takes CPU time.
+    gc.collect()
+    players: dict[int, Player] = {}
+    before = time.process_time()
+    put(players, packed)
+    client = (time.process_time() - before) / len(rows) * 1e6
+    signals.check()
+    players = {}
+    gc.collect()
+    tracemalloc.start()
+    try:
+        put(players, packed)
+        size, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    return Found(size, "tracemalloc", client, len(players))
+
+
+#: Name of a way -> what measures it.
+WAYS: dict[str, Callable[[Sequence[Row]], Found]] = {
+    "sqlite table": lambda rows: table(rows, index=False),
+    "sqlite table, index on name": lambda rows: table(rows, index=True),
+    "the game's store in a file": store_file,
+    "the game's store in Redis": store_redis,
+    "Redis: a hash for each row": _commands(
+        lambda to, row: to.hset(
+            f"player:{row.id}", mapping={"name": row.name, "x": row.x, "y": row.y}
+        ),
+        lambda client: int(client.dbsize()),
+    ),
+    "Redis: one hash, rows packed": _commands(
+        lambda to, row: to.hset(KEY, row.id, row.rest), lambda client: int(client.hlen(KEY))
+    ),
+    "Redis: a stream": _commands(
+        lambda to, row: to.xadd(KEY, row._asdict()), lambda client: int(client.xlen(KEY))
+    ),
+    "Redis: a sorted set, id by x": _commands(
+        lambda to, row: to.zadd(KEY, {row.id: row.x}), lambda client: int(client.zcard(KEY))
+    ),
+    "a node's memory": objects,
+}
+
+
+def measure(number: int, say: Callable[[str], None]) -> dict[str, Found]:
+    """Return name of a way -> what so many rows take. Raises Trouble and Interrupted."""
+    rows, found = made(number), {}
+    for name, way in WAYS.items():
+        signals.check()
+        say(f"{name} ...")
+        try:
+            found[name] = way(rows)
+        except (StoreError, redis.RedisError, sqlite3.Error) as error:
+            raise Trouble(f"{name}: {error}") from error
+        if found[name].kept != number:
+            raise Trouble(f"{name}: of {number:,} rows {found[name].kept:,} are there")
+    return found
+
+
+def shown(found: dict[str, Found], number: int) -> Table:
+    """Return the figures as a table."""
+    made = Table(box=None, header_style="bold", pad_edge=False)
+    made.add_column(f"{number:,} rows")
+    for heading in ("MB", "bytes a row", "MEMORY USAGE a row", "client us", "server us"):
+        made.add_column(heading, justify="right")
+    made.add_column("measured; encoding in Redis")
+    for name, one in found.items():
+        sampled = "" if one.sampled is None else f"{one.sampled / number:.0f}"
+        server = "" if one.server is None else f"{one.server:.1f}"
+        how = one.how if one.sampled is None else f"used_memory; {one.how}"
+        made.add_row(
+            name, f"{one.size / 1e6:.1f}", f"{one.size / number:.0f}", sampled,
+            f"{one.client:.1f}", server, how,
+        )  # fmt: skip
+    return made
+
+
+EPILOG = """MB and bytes a row are the size of the file, the difference of Redis's used_memory, or
+what Python's tracemalloc counts. MEMORY USAGE is Redis's own command, asked for a sample. The
+sorted set has only the id and one number of each row. The exit code is 0, or 1 if something
+failed."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print; return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.rows", epilog=EPILOG,
+        description="What the same rows take in sqlite, in Redis and in a node's memory.",
+    )  # fmt: skip
+    parser.add_argument(
+        "--rows", type=whole(1, 10**7), default=ROWS, metavar="N", help="how many (%(default)s)"
+    )
+    parser.add_argument("--json", type=file, metavar="FILE", help="write all figures there")
+    given = parser.parse_args(arguments)
+    terminal = Terminal()
+    about = machine()
+    with signals.remembered():
+        try:
+            found = measure(given.rows, terminal.say)
+        except Trouble as trouble:
+            terminal.say(f"bench.rows: {trouble}")
+            return 1
+        except Interrupted:
+            terminal.say("bench.rows: interrupted")
+            return 130
+    terminal.print(shown(found, given.rows))
+    if given.json is not None:
+        ways = {name: one._asdict() for name, one in found.items()}
+        write_json(given.json, {"rows": given.rows, "ways": ways, "machine": about})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,468 @@
+"""python -m bench.uniform: is a call of sqlite, Redis and the game's store as fast as any other?
+
+Each operation is asked for by 1, 10 and 100 callers, greenlets of this process that ask again as
+soon as they are answered. So with 100 callers a call waits for 99 others where calls are answered
+one by one. Each operation has a file or a redis-server of its own, filled before. This never
+measures a server of the game: that is bench/whole.py.
+"""
+
+import argparse
+import random
+import sqlite3
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from needs import packages
+
+with packages("swarm"):
+    import gevent
+    import hiredis
+    from gevent import socket
+    from gevent.threadpool import ThreadPool
+    from rich.table import Table
+
+    from brokers.redis.wire import pack
+    from loadtest.kit import brokers, signals
+    from loadtest.kit.histogram import Histogram
+    from loadtest.kit.machine import machine
+    from loadtest.kit.options import amount, file
+    from loadtest.kit.page import write_json
+    from loadtest.kit.processes import Trouble
+    from loadtest.kit.signals import Interrupted
+    from loadtest.kit.terminal import Terminal
+    from stores import Item, Score, Store, StoreError, open_store
+    from stores.base import BATCH_LIMIT
+
+CALLERS = (1, 10, 100)
+
+#: Rows, keys, items and scores that are there before, and how many of them a range has.
+FILLED, RANGE = 10_000, 10
+
+#: A figure is marked if it is so many times as high or as low as the median of the others.
+FACTOR = 3.0
+
+#: The value of a key, and the body of an item.
+BODY = bytes(40)
+
+QUEUE, BOARD, LEASE = "queue", "board", 60_000
+
+#: What the document claims: what it names -> calls a second.
+CLAIMED = {"SET, GET of Redis": 110_000, "INSERT, SELECT of Redisql": 95_000}
+CLAIMED_WHERE = (
+    "the blog post of September 2010 that introduced Redisql: one 3.0 GHz core, all in memory, mean"
+    " latencies below a millisecond; not measured here"
+)
+
+#: One call, asked for by one caller; its argument is a number that no other call has.
+Call = Callable[[int], object]
+
+#: What makes the calls of so many callers ready, one for each.
+Ready = Callable[[int], list[Call]]
+
+_T = TypeVar("_T")
+
+
+class Point(NamedTuple):
+    """What so many callers got: half of the calls and 99 % of them took no longer than `p50` and
+    `p99`, in ms; `rate` is calls a second, of `calls` in all."""
+
+    p50: float
+    p99: float
+    rate: float
+    calls: int
+
+
+def _some() -> int:
+    return random.randrange(FILLED)
+
+
+# Redis.
+
+
+class Line:
+    """A connection to Redis for one caller, which lets other greenlets run while it waits."""
+
+    def __init__(self, url: str, stack: ExitStack) -> None:
+        host, _, port = url.removeprefix("redis://").partition(":")
+        self._socket = stack.enter_context(socket.create_connection((host, int(port))))
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._reader = hiredis.Reader()
+
+    def ask(self, *words: str | bytes) -> Any:
+        """Send a command and return its reply. Raises OSError and hiredis.HiredisError."""
+        self._socket.sendall(pack(words))
+        while (reply := self._reader.gets()) is False:
+            # Without it no other caller would run where the answer is there already.
+            socket.wait_read(self._socket.fileno())
+            data = self._socket.recv(65536)
+            if not data:
+                raise ConnectionError("Redis has closed the connection")
+            self._reader.feed(data)
+        if isinstance(reply, hiredis.ReplyError):
+            raise reply
+        return reply
+
+
+@contextmanager
+def _redis(of: Callable[[Line], Call]) -> Iterator[Ready]:
+    """Yield what gives each caller a connection of its own; `of` makes its call."""
+    with ExitStack() as stack:
+        url, _ = brokers.start(stack, "redis://")
+        first = Line(url, stack)
+        pairs = ((f"key:{number}", BODY) for number in range(FILLED))
+        first.ask("MSET", *(word for pair in pairs for word in pair))
+
+        def ready(callers: int) -> list[Call]:
+            return [of(Line(url, stack)) for _ in range(callers)]
+
+        yield ready
+
+
+def _set(line: Line) -> Call:
+    return lambda _: _is(line.ask("SET", f"key:{_some()}", BODY), b"OK")
+
+
+def _get(line: Line) -> Call:
+    return lambda _: _is(line.ask("GET", f"key:{_some()}"), BODY)
+
+
+# sqlite.
+
+
+class Base:
+    """A database in a file whose statements one thread executes, as in stores/sqlite.py."""
+
+    def __init__(self, path: Path) -> None:
+        self._thread = ThreadPool(1)
+        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        for statement in (
+            "PRAGMA journal_mode = WAL",
+            "PRAGMA synchronous = NORMAL",
+            "CREATE TABLE player (id INTEGER PRIMARY KEY, name TEXT, x INTEGER, y INTEGER)",
+            "CREATE TABLE score (id INTEGER PRIMARY KEY, gems INTEGER)",
+            "BEGIN",
+        ):
+            self._connection.execute(statement)
+        for number in range(FILLED):
+            self._connection.execute("INSERT INTO player VALUES (?, ?, ?, ?)", _row(number))
+            self._connection.execute("INSERT INTO score VALUES (?, ?)", (number, number % 100))
+        self._connection.execute("COMMIT")
+
+    def ask(self, statement: str, values: Sequence[Any]) -> list[Any]:
+        """Execute a statement, in a transaction of its own, and return its rows.
+
+        Raises sqlite3.Error.
+        """
+        rows, error = self._thread.apply(self._execute, (statement, values))
+        if error is not None:
+            raise error
+        return rows
+
+    def _execute(self, statement: str, values: Sequence[Any]) -> Any:
+        # gevent prints what is raised in a thread.
+        try:
+            return self._connection.execute(statement, values).fetchall(), None
+        except sqlite3.Error as error:
+            return [], error
+
+    def close(self) -> None:
+        """Close the file, and end the thread."""
+        self._thread.apply(self._connection.close)
+        self._thread.kill()
+
+
+def _row(number: int) -> tuple[int, str, int, int]:
+    return number, f"player {number}", number * 7919, number * 104729
+
+
+@contextmanager
+def _sqlite(of: Callable[[Base], Call]) -> Iterator[Ready]:
+    with tempfile.TemporaryDirectory(prefix="flatlands-uniform-") as folder:
+        base = Base(Path(folder) / "uniform.db")
+        try:
+            yield lambda callers: [of(base)] * callers
+        finally:
+            base.close()
+
+
+def _insert(base: Base) -> Call:
+    statement = "INSERT INTO player VALUES (?, ?, ?, ?)"
+    return lambda number: base.ask(statement, _row(FILLED + number))
+
+
+def _by_id(base: Base) -> Call:
+    statement = "SELECT name, x, y FROM player WHERE id = ?"
+    return lambda _: _is(len(base.ask(statement, (_some(),))), 1)
+
+
+def _ranged(statement: str) -> Callable[[Base], Call]:
+    """Return what reads RANGE rows, from an id to another."""
+
+    def of(base: Base) -> Call:
+        def call(_: int) -> None:
+            first = random.randrange(FILLED - RANGE)
+            _is(len(base.ask(statement, (first, first + RANGE - 1))), RANGE)
+
+        return call
+
+    return of
+
+
+# The game's store.
+
+
+@contextmanager
+def _store(server: str, of: Callable[[Store], Call]) -> Iterator[Ready]:
+    with ExitStack() as stack:
+        if server == "redis://":
+            url, _ = brokers.start(stack, server)
+        else:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="flatlands-uniform-"))
+            url = f"{server}{folder}/store.db"
+        store = open_store(url, "uniform")
+        stack.callback(store.close)
+        for start in range(0, FILLED, BATCH_LIMIT):
+            store.put(QUEUE, [_item(number) for number in range(start, start + BATCH_LIMIT)])
+        call = of(store)
+        yield lambda callers: [call] * callers
+
+
+def _item(number: int) -> Item:
+    return Item(str(number), 0, f"{number % 100}", BODY)
+
+
+def _put(store: Store) -> Call:
+    return lambda number: _is(store.put(QUEUE, [_item(FILLED + number)]), 1)
+
+
+def _claim(store: Store) -> Call:
+    """Return what claims an item and is done with it. Another one follows, so that the queue never
+    becomes shorter."""
+
+    def call(number: int) -> None:
+        ids = [claimed.id for claimed in store.claim(QUEUE, 1, LEASE)]
+        _is(store.done(QUEUE, ids, [(QUEUE, _item(FILLED + number))]), 1)
+
+    return call
+
+
+def _take(store: Store) -> Call:
+    """Return what takes an item, which is then put again, as a gem grows again."""
+
+    def call(_: int) -> None:
+        item = _item(_some())
+        _is(store.take(QUEUE, item.id, [(QUEUE, item)]), BODY)
+
+    return call
+
+
+def _rank(store: Store) -> Call:
+    """Return what asks for a place on a board, which is filled first."""
+    for number in range(FILLED):
+        store.add(Score(BOARD, str(number), number % 100 + 1))
+
+    def call(_: int) -> None:
+        rank = store.rank(BOARD, str(_some()))
+        _is(rank is not None and rank.of, FILLED)
+
+    return call
+
+
+def _is(found: _T, expected: _T) -> _T:
+    """Return what was found. Raises Trouble if it is not what must be there."""
+    if found != expected:
+        raise Trouble(f"{found!r} came instead of {expected!r}")
+    return found
+
+
+_JOIN = (
+    "SELECT p.name, s.gems FROM player p JOIN score s USING (id) WHERE p.id BETWEEN ? AND ?"
+    " ORDER BY s.gems DESC"
+)
+
+#: Name of an operation -> what makes it ready, as long as a block lasts.
+OPERATIONS: dict[str, Callable[[], Any]] = {
+    "Redis: SET": lambda: _redis(_set),
+    "Redis: GET": lambda: _redis(_get),
+    "sqlite: INSERT": lambda: _sqlite(_insert),
+    "sqlite: SELECT by id": lambda: _sqlite(_by_id),
+    f"sqlite: SELECT by range of {RANGE}": lambda: _sqlite(
+        _ranged("SELECT name, x, y FROM player WHERE id BETWEEN ? AND ?")
+    ),
+    f"sqlite: join of {RANGE}": lambda: _sqlite(_ranged(_JOIN)),
+    "store in a file: put": lambda: _store("sqlite:///", _put),
+    "store in a file: claim, done": lambda: _store("sqlite:///", _claim),
+    "store in a file: take": lambda: _store("sqlite:///", _take),
+    "store in a file: rank": lambda: _store("sqlite:///", _rank),
+    "store in Redis: put": lambda: _store("redis://", _put),
+    "store in Redis: claim, done": lambda: _store("redis://", _claim),
+    "store in Redis: take": lambda: _store("redis://", _take),
+    "store in Redis: rank": lambda: _store("redis://", _rank),
+}
+
+#: What goes wrong where something other than the measurement fails.
+_FAILURES = (Trouble, StoreError, OSError, sqlite3.Error, hiredis.HiredisError)
+
+
+def point(calls: Sequence[Call], seconds: float, numbers: Iterator[int]) -> Point:
+    """Let one caller make each of these calls again and again for so many seconds.
+
+    Raises Trouble, with the first that failed, and Interrupted.
+    """
+    took: list[int] = []
+    # All callers end with the first that fails.
+    failed: list[Exception] = []
+    began = time.perf_counter_ns()
+    until = began + int(seconds * 1e9)
+
+    def caller(call: Call) -> None:
+        now = time.perf_counter_ns
+        try:
+            while not failed and (start := now()) < until:
+                call(next(numbers))
+                took.append(now() - start)
+        except _FAILURES as error:
+            failed.append(error)
+
+    greenlets = [gevent.spawn(caller, call) for call in calls]
+    try:
+        while not all(one.ready() for one in greenlets):
+            gevent.joinall(greenlets, timeout=signals.LOOK)
+            signals.check()
+    finally:
+        gevent.killall(greenlets)
+    ended = time.perf_counter_ns()
+    if failed:
+        raise Trouble(str(failed[0])) from failed[0]
+    histogram = Histogram()
+    histogram.add([ns / 1000 for ns in took])
+    return Point(
+        round(histogram.percentile(50), 3), round(histogram.percentile(99), 3),
+        round(len(took) * 1e9 / (ended - began), 1), len(took),
+    )  # fmt: skip
+
+
+#: Name of an operation -> what each number of callers got.
+Figures = Mapping[str, Mapping[int, Point]]
+
+
+def measure(seconds: float, say: Callable[[str], None]) -> dict[str, dict[int, Point]]:
+    """Measure all operations, each number of callers for so many seconds.
+
+    Raises Trouble and Interrupted.
+    """
+    random.seed(2010)
+    found: dict[str, dict[int, Point]] = {}
+    for name, operation in OPERATIONS.items():
+        signals.check()
+        say(f"{name} ...")
+        numbers = iter(range(2**40))
+        try:
+            with operation() as ready:
+                found[name] = {
+                    callers: point(ready(callers), seconds, numbers) for callers in CALLERS
+                }
+        except _FAILURES as error:
+            raise Trouble(f"{name}: {error}") from error
+    return found
+
+
+def beyond(figures: Sequence[float]) -> list[bool]:
+    """Say of each figure whether it is more than FACTOR times, or less than a FACTORth of, the
+    median of the others. There must be at least two."""
+    found = []
+    for at, figure in enumerate(figures):
+        middle = statistics.median([*figures[:at], *figures[at + 1 :]])
+        found.append(not middle / FACTOR <= figure <= middle * FACTOR)
+    return found
+
+
+def marks(found: Figures) -> dict[str, dict[int, list[bool]]]:
+    """Say of p50, p99 and rate of each operation and number of callers whether it is `beyond` the
+    other operations."""
+    made: dict[str, dict[int, list[bool]]] = {name: {} for name in found}
+    for callers in CALLERS:
+        points = [one[callers] for one in found.values()]
+        columns = [beyond(column) for column in list(zip(*points, strict=True))[:3]]
+        for name, row in zip(found, zip(*columns, strict=True), strict=True):
+            made[name][callers] = list(row)
+    return made
+
+
+def shown(found: Figures) -> Table:
+    """Return the figures as a table."""
+    made = Table(box=None, header_style="bold", pad_edge=False)
+    made.add_column("p50 ms, p99 ms, calls a second")
+    for callers in CALLERS:
+        made.add_column(f"{callers} callers" if callers > 1 else "1 caller", justify="right")
+        made.add_column("", justify="right")
+        made.add_column("", justify="right")
+    marked = marks(found)
+    for name, points in found.items():
+        cells = []
+        for callers, one in points.items():
+            texts = f"{one.p50:.3f}", f"{one.p99:.3f}", f"{one.rate:,.0f}"
+            cells += [
+                text + ("*" if mark else " ")
+                for text, mark in zip(texts, marked[name][callers], strict=True)
+            ]
+        made.add_row(name, *cells)
+    return made
+
+
+EPILOG = f"""A * marks what is beyond a factor of {FACTOR:g} of the median of the other operations
+in its column. The exit code is 0, or 1 if something failed."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print; return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.uniform", epilog=EPILOG,
+        description="Latencies of sqlite, Redis and the game's store, side by side.",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seconds", type=amount(0.01, 600), default=2.0, metavar="N",
+        help="how long each number of callers asks (%(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--json", type=file, metavar="FILE", help="write all figures there")
+    given = parser.parse_args(arguments)
+    terminal = Terminal()
+    about = machine()
+    with signals.remembered():
+        try:
+            found = measure(given.seconds, terminal.say)
+        except Trouble as trouble:
+            terminal.say(f"bench.uniform: {trouble}")
+            return 1
+        except Interrupted:
+            terminal.say("bench.uniform: interrupted")
+            return 130
+    terminal.print(shown(found))
+    claims = "; ".join(f"{what} {rate:,} a second" for what, rate in CLAIMED.items())
+    terminal.say(f"\nClaimed: {claims}. From {CLAIMED_WHERE}.")
+    if given.json is not None:
+        marked = marks(found)
+        operations = {
+            name: {
+                callers: {**one._asdict(), "beyond": marked[name][callers]}
+                for callers, one in points.items()
+            }
+            for name, points in found.items()
+        }
+        claimed = {"calls a second": CLAIMED, "from": CLAIMED_WHERE}
+        write_json(
+            given.json,
+            {"seconds": given.seconds, "operations": operations, "claimed": claimed,
+             "machine": about},
+        )  # fmt: skip
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

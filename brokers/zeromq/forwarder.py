@@ -211,7 +211,7 @@ def run(addresses: Addresses, limit: int, stats: float, parent: int = 0) -> int:
             os.set_blocking(sys.stdout.fileno(), False)
         _forward(pull, out, relay, stats, parent)
     except _Stop:
-        print(f"stopped: {_counts(relay, out)}", flush=True)
+        print(f"stopped: {_counts(relay, out)}\n", end="", flush=True)
     finally:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)
@@ -283,7 +283,8 @@ def _forward(pull: "zmq.Socket[bytes]", out: _Out, relay: Relay, stats: float, p
             relay.forget(now)
             sweep = now + FORGET_S
         if now >= report:
-            print(_counts(relay, out), flush=True)
+            # A signal may come within print: with one piece it writes no half of a line.
+            print(f"{_counts(relay, out)}\n", end="", flush=True)
             report = now + stats
 
 

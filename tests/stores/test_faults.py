@@ -352,6 +352,7 @@ def test_what_a_killed_process_held_is_done_by_others_and_nothing_else_twice(kin
             for consumer in consumers:
                 consumer.kill()
                 consumer.wait()
+                consumer.stdout.close()
         assert store.count("jobs") == 0
         assert store.put("jobs", [Item("0000", 0, "", b"")]) == 1
         store.close()

@@ -10,12 +10,9 @@ from typing import Any
 from needs import packages
 
 with packages("swarm"):
-    from bench import floods, micro, whole
-    from loadtest.kit import signals
+    from bench import command, floods, micro, whole
     from loadtest.kit.options import file
     from loadtest.kit.page import write_json
-    from loadtest.kit.processes import Trouble
-    from loadtest.kit.signals import Interrupted
     from loadtest.kit.terminal import Terminal
 
 RECORDED = Path(__file__).resolve().parent / "recorded.json"
@@ -59,15 +56,8 @@ def main() -> int:
     parser.add_argument("--json", type=file, metavar="FILE", help="write all results there")
     given = parser.parse_args()
     terminal = Terminal()
-    with signals.remembered():
-        try:
-            return (_floods if given.floods else _figures)(given, terminal.say)
-        except Trouble as trouble:
-            terminal.say(f"bench: {trouble}")
-            return 1
-        except Interrupted:
-            terminal.say("bench: interrupted")
-            return 130
+    figures = _floods if given.floods else _figures
+    return command.run("bench", lambda: figures(given, terminal.say), terminal.say)
 
 
 def _floods(given: argparse.Namespace, say: Callable[[str], None]) -> int:

@@ -26,12 +26,12 @@ with packages("swarm"):
     import redis
     from rich.table import Table
 
+    from bench import command
     from loadtest.kit import brokers, signals
     from loadtest.kit.machine import machine
     from loadtest.kit.options import file, whole
     from loadtest.kit.page import write_json
     from loadtest.kit.processes import Trouble
-    from loadtest.kit.signals import Interrupted
     from loadtest.kit.terminal import Terminal
     from loadtest.work.worker import server_cpu
     from server.players.residents import ID_MOST
@@ -344,16 +344,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=file, metavar="FILE", help="write all figures there")
     given = parser.parse_args(arguments)
     terminal = Terminal()
+    return command.run("bench.rows", lambda: _show(given, terminal), terminal.say)
+
+
+def _show(given: argparse.Namespace, terminal: Terminal) -> int:
     about = machine()
-    with signals.remembered():
-        try:
-            found = measure(given.rows, terminal.say)
-        except Trouble as trouble:
-            terminal.say(f"bench.rows: {trouble}")
-            return 1
-        except Interrupted:
-            terminal.say("bench.rows: interrupted")
-            return 130
+    found = measure(given.rows, terminal.say)
     terminal.print(shown(found, given.rows))
     if given.json is not None:
         ways = {name: one._asdict() for name, one in found.items()}

@@ -27,6 +27,7 @@ with packages("swarm"):
     from gevent.threadpool import ThreadPool
     from rich.table import Table
 
+    from bench import command
     from brokers.redis.wire import pack
     from loadtest.kit import brokers, signals
     from loadtest.kit.histogram import Histogram
@@ -34,7 +35,6 @@ with packages("swarm"):
     from loadtest.kit.options import amount, file
     from loadtest.kit.page import write_json
     from loadtest.kit.processes import Trouble
-    from loadtest.kit.signals import Interrupted
     from loadtest.kit.terminal import Terminal
     from stores import Item, Score, Store, StoreError, open_store
     from stores.base import BATCH_LIMIT
@@ -433,16 +433,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=file, metavar="FILE", help="write all figures there")
     given = parser.parse_args(arguments)
     terminal = Terminal()
+    return command.run("bench.uniform", lambda: _show(given, terminal), terminal.say)
+
+
+def _show(given: argparse.Namespace, terminal: Terminal) -> int:
     about = machine()
-    with signals.remembered():
-        try:
-            found = measure(given.seconds, terminal.say)
-        except Trouble as trouble:
-            terminal.say(f"bench.uniform: {trouble}")
-            return 1
-        except Interrupted:
-            terminal.say("bench.uniform: interrupted")
-            return 130
+    found = measure(given.seconds, terminal.say)
     terminal.print(shown(found))
     claims = "; ".join(f"{what} {rate:,} a second" for what, rate in CLAIMED.items())
     terminal.say(f"\nClaimed: {claims}. From {CLAIMED_WHERE}.")

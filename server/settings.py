@@ -32,7 +32,6 @@ HEROKU = "DYNO"
 #: logged if SECRET_KEY has fewer.
 TOKEN_LENGTH = 16
 
-
 #: The file that is the store of a world whose broker keeps nothing, and the variable in which
 #: systemd names the folder that it is in. The word for no store at all.
 STORE_FILE, STATE, NO_STORE = "flatlands.db", "STATE_DIRECTORY", "none"
@@ -248,10 +247,10 @@ _OPTIONS: tuple[tuple[str, str, str, Any, str], ...] = (
     ),
     (
         "--store", "STORE_URL", "", str,
-        "URL of what keeps gems and scores: sqlite:///PATH for a file that all workers of this "
-        "machine share, redis:// and its kinds for servers on several machines, memory:// until "
-        "this process ends, or none; without one, the broker if that is a Redis, or else "
-        f"the file {STORE_FILE} in $STATE_DIRECTORY or the working directory",
+        "URL of what keeps gems, scores, cairns and the herd: sqlite:///PATH for a file that all "
+        "workers of this machine share, redis:// and its kinds for servers on several machines, "
+        "memory:// until this process ends, or none; without one, the broker if that is a Redis, "
+        f"or else the file {STORE_FILE} in $STATE_DIRECTORY or the working directory",
     ),
     (
         "--gems", "GEMS", "4", _gems,

@@ -168,10 +168,12 @@ class Batch:
     messages.
     """
 
-    __slots__ = ("corner", "_replaced", "_states", "_said")
+    __slots__ = ("corner", "enters", "_replaced", "_states", "_said")
 
     def __init__(self, corner: Corner) -> None:
         self.corner = corner
+        #: Whether an enter was added.
+        self.enters = False
         self._states: dict[int, Change] = {}
         #: Player -> how many events its event has replaced. Players without any are left out.
         self._replaced: dict[int, int] = {}
@@ -179,6 +181,7 @@ class Batch:
 
     def enter(self, p: Player) -> None:
         """Add that a player came into the square, or has changed in more than its track."""
+        self.enters = True
         self._put(p.id, self.corner.enter(p))
 
     def track(self, p: Player) -> None:

@@ -39,10 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for why in dict.fromkeys(left_out.values()):
         which = [peer.name for peer in wanted if left_out.get(peer.name) == why]
         terminal.say(f"left out: {', '.join(which)}: {why}")
-    here = machine()
     rows: list[Row] = []
     code = 0
     with signals.remembered():
+        here = machine()
         try:
             for players in given.players:
                 for _ in range(given.repeat):

@@ -179,9 +179,9 @@ def main(arguments: list[str] | None = None) -> int:
         "options": {
             name: value for name, value in vars(options).items() if name not in ("redis", "zeromq")
         },
-        "machine": {**machine(), "go": output_of(golang.find_go(), "version")},
     }
     with signals.remembered(), tempfile.TemporaryDirectory(prefix="two-queues-") as folder:
+        run["machine"] = {**machine(), "go": output_of(golang.find_go(), "version")}
         built = functools.cache(lambda: golang.build(Path(folder)))
 
         def points(name: str) -> Iterator[dict[str, Any]]:

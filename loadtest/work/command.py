@@ -88,9 +88,9 @@ def main(arguments: list[str] | None = None) -> int:
         "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "command": ["python", "loadtest/work_queues.py", *arguments],
         "options": vars(options),
-        "machine": machine(),
     }
     with signals.remembered():
+        run["machine"] = machine()
         status = measure_all(chosen, lambda name: [measure(name, options)], _check, run)
     if given.json:
         write_json(given.json, run)

@@ -64,7 +64,7 @@ def main() -> int:
         help="the most time that a statement may take (default 5)",
     )  # fmt: skip
     parser.add_argument(
-        "--rows", type=int, default=1000, help="the most rows that are shown (default 1000)"
+        "--rows", type=_count, default=1000, help="the most rows that are shown (default 1000)"
     )
     given = options.read_some(parser, ("broker", "broker_tls", "world", "store", "secret"))
     # What goes wrong is told in a sentence, and not in the log of a server.
@@ -132,10 +132,19 @@ def _ask(given: argparse.Namespace) -> int:
 
 
 def _positive(text: str) -> float:
-    number = float(text)
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0
     if not 0 < number < 1e6:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
     return number
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or not 0 < int(text[:9]) or len(text) > 9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 999999999")
+    return int(text)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,9 @@ from server.query.tables import TABLES, Source, create, fill
 #: The most bytes of a value, a row or a statement.
 LENGTH = 1_000_000
 
+#: The most bytes of memory that sqlite may use.
+MEMORY = 256 * 1024 * 1024
+
 #: sqlite counts its instructions, and asks after so many whether to go on.
 INSTRUCTIONS = 10_000
 
@@ -23,7 +26,6 @@ _ALLOWED = frozenset(
 
 #: Functions that reach beyond the tables, if sqlite was built with them.
 _REFUSED = frozenset(("load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"))
-
 
 #: What begins a statement that is only compiled.
 _COMPILE = "EXPLAIN "
@@ -49,6 +51,9 @@ class Asker:
         self._seconds = seconds
         self._most = most
         self._database = sqlite3.connect(":memory:", isolation_level=None)
+        # Without these a statement could fill the memory, or the disk with what it sorts.
+        self._database.execute(f"PRAGMA hard_heap_limit = {MEMORY}")
+        self._database.execute("PRAGMA temp_store = MEMORY")
         create(self._database)
         self._database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LENGTH)
         self._database.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
@@ -70,11 +75,11 @@ class Asker:
         self._source.watcher.check()
         fill(self._database, sorted(self._tables(statement)), self._source)
         cursor = self._run(statement)
-        if cursor.description is None:
-            raise Wrong("the statement asks for nothing: begin it with SELECT or WITH")
         try:
+            if cursor.description is None:
+                raise Wrong("the statement asks for nothing: begin it with SELECT or WITH")
             rows = cursor.fetchmany(self._most + 1)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, MemoryError) as error:
             raise self._wrong(error, statement) from None
         finally:
             self._free()
@@ -95,7 +100,7 @@ class Asker:
         self._database.set_progress_handler(self._is_late, INSTRUCTIONS)
         try:
             return self._database.execute(statement)
-        except (sqlite3.Error, sqlite3.Warning) as error:
+        except (sqlite3.Error, sqlite3.Warning, MemoryError) as error:
             self._free()
             raise self._wrong(error, statement) from None
 
@@ -117,6 +122,8 @@ class Asker:
         return time.monotonic() > self._ends
 
     def _wrong(self, error: Exception, statement: str) -> Wrong:
+        if isinstance(error, MemoryError):
+            return Wrong(f"the statement needs more than {MEMORY >> 20} MB: let it read less")
         text = str(error)
         if text == "interrupted":
             return Wrong(

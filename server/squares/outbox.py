@@ -161,10 +161,14 @@ class Outbox:
             self._alarm.set(due)
 
     def publish(self) -> None:
-        """Publish the waiting batches, except in squares that still rest."""
+        """Publish the waiting batches, except in squares that still rest.
+
+        Enters come before leaves. If this process is killed in between, the others know where a
+        player is that went from one square into another, and not only that it left.
+        """
         now = self._loop.now()
         batches, self._batches = self._batches, {}
-        for square, batch in batches.items():
+        for square, batch in sorted(batches.items(), key=_enters_first):
             if self._resting.get(square, 0) > now:
                 self._batches[square] = batch
             else:
@@ -213,3 +217,7 @@ class Outbox:
         self._number += 1
         self.numbers[square] = self._number
         return self._number
+
+
+def _enters_first(waiting: tuple[Square, Batch]) -> bool:
+    return not waiting[1].enters

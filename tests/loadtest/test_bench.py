@@ -166,3 +166,21 @@ def test_ctrl_c_ends_a_benchmark_and_its_server():
         said, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130 and said.endswith("bench.uniform: interrupted\n")
     assert not errors
+
+
+@pytest.mark.process
+def test_ctrl_c_while_a_benchmark_looks_at_the_machine_ends_it(tmp_path, monkeypatch):
+    # It asks Redis for its version, which takes a while here.
+    slow = tmp_path / "redis-server"
+    slow.write_text('#!/bin/sh\n: redis-server\nsleep 1\n')
+    slow.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    with watched.measuring(["-m", "bench.uniform"]) as (process, seen):
+        deadline = time.monotonic() + PATIENCE
+        while not servers(process.pid) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        seen += servers(process.pid)
+        process.send_signal(signal.SIGINT)
+        said, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130 and said == "bench.uniform: interrupted\n"
+    assert not errors

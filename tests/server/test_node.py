@@ -154,14 +154,14 @@ def test_a_diagonal_through_a_corner_crosses_the_column_first(harness):
     a.connection.messages.clear()
     b.walk(1, 1)
     harness.run(4000)
-    left = [
-        (tuple(m[1:3]), tuple(e[3:]))
+    left = sorted(
+        (e[2], tuple(m[1:3]), tuple(e[3:]))
         for m in a.connection.messages
         if m[0] == 20
         for e in m[8]
         if e[0] == 2
-    ]
-    assert left[:2] == [((0, 0), (1, 0)), ((1, 0), (1, 1))]
+    )
+    assert [leave[1:] for leave in left[:2]] == [((0, 0), (1, 0)), ((1, 0), (1, 1))]
     harness.check()
 
 

@@ -355,7 +355,7 @@ def test_who_comes_back_to_the_first_node_at_once_stays_in_sight(two):
 @pytest.mark.parametrize("leave_lost", [False, True])
 def test_a_walk_told_of_before_the_lost_enter_hides_nobody(two, leave_lost):
     harness, a, b = two
-    link, crossing = harness.hosts[1].broker, [leave_lost, True, False, False]
+    link, crossing = harness.hosts[1].broker, [True, leave_lost, False, False]
     publish, published = link.publish, []
 
     def lose_some(channel, payload):
@@ -371,7 +371,7 @@ def test_a_walk_told_of_before_the_lost_enter_hides_nobody(two, leave_lost):
     b.walk(0, 0)
     harness.settle()
     name = harness.node.channels.square
-    assert published == [name((1, 0)), name((0, 0)), name((0, 0))]
+    assert published == [name((0, 0)), name((1, 0)), name((0, 0))]
     link.publish = publish
     harness.run(8000)
     assert a.sees(b)

@@ -7,7 +7,7 @@ from server.messages import protocol
 from server.messages.channels import WORLD, Channels
 from server.squares.outbox import BATCH_LIMIT, LEAD, REST_MOST, Outbox
 from tests.server.harness import Clock, ManualLoop
-from world.events import Player
+from world.events import ENTER, LEAVE, Player
 from world.track import stand
 
 CHANNELS = Channels(WORLD, 2013, 16)
@@ -82,6 +82,20 @@ def test_before_the_next_flush_nothing_need_go_out(bench):
     assert bench.batches == []
     bench.run(10)
     assert bench.batches == [((0, 0), 0, [1, 2]), ((5, 5), 0, [3])]
+
+
+def test_where_a_player_goes_is_published_before_that_it_left(bench):
+    player = Player(7, 1, 0, 0, "x", False, stand(0, 0, bench.loop.now()))
+    bench.outbox.enter(player, (0, 0))
+    bench.run(0)
+    bench.outbox.leave(player, (0, 0), (1, 0))
+    bench.outbox.enter(player, (1, 0))
+    bench.run(0)
+    assert bench.batches[1:] == [((1, 0), 0, [1]), ((0, 0), 0, [1])]
+    assert [fields[8][0][0] for fields in bench.keeper.published[1:]] == [ENTER, LEAVE]
+    # It left first: whoever hears the leave later ignores it.
+    entered, left = (fields[8][0][2] for fields in bench.keeper.published[1:])
+    assert entered > left
 
 
 def test_a_crowd_rests_as_many_ms_as_its_batch_had_events(bench):

@@ -170,6 +170,11 @@ def test_what_the_store_keeps_can_be_joined_with_who_plays(world):
         ("SELECT 'a\0b'", "nul"),
         ("SELECT randomblob(2000000)", "too big"),
         (
+            "WITH RECURSIVE t(x) AS (SELECT zeroblob(900000) UNION ALL SELECT x FROM t)"
+            " SELECT * FROM t ORDER BY x",
+            "needs more than 256 MB",
+        ),
+        (
             "WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM t) SELECT max(x) FROM t",
             "takes more than 0.3 s",
         ),
@@ -360,6 +365,22 @@ def query(*arguments, **environment):
         env={**clean_environment(), **environment}, capture_output=True, text=True,
         timeout=PATIENCE, input="",
     )  # fmt: skip
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--rows", "0", "'0' is not a whole number from 1"),
+        ("--rows", "-1", "'-1' is not a whole number from 1"),
+        ("--rows", "9" * 30, "is not a whole number from 1"),
+        ("--seconds", "soon", "'soon' is not a number of seconds above 0"),
+        ("--watch", "nan", "'nan' is not a number of seconds above 0"),
+    ],
+)
+def test_numbers_that_make_no_sense_are_refused_in_words(option, value, said):
+    ended = query("SELECT 1", option, value, "--broker", "redis://127.0.0.1:1")
+    assert ended.returncode == 2 and said in ended.stderr and "Traceback" not in ended.stderr
 
 
 @pytest.mark.process

@@ -84,6 +84,7 @@ def _objects(what: Form, answer: Answer) -> dict[str, list[tuple[Any, ...]]]:
     if what.kind == "zset" and len(answer.columns) < 2:
         raise Unfit("a zset needs two columns: the member and its score")
     objects: dict[str, list[tuple[Any, ...]]] = {}
+    members: set[tuple[str, str]] = set()
     for row in answer.rows:
         named = dict(zip(answer.columns, row, strict=True))
         key = what.key
@@ -94,6 +95,11 @@ def _objects(what: Form, answer: Answer) -> dict[str, list[tuple[Any, ...]]]:
             raise Unfit(f"two rows would be the hash {key}: put a column into the key")
         if what.kind == "zset" and not isinstance(row[1], int | float):
             raise Unfit(f"{row[1]!r} is no score: the second column must be a number")
+        if what.kind == "zset":
+            member = key, _text(row[0])
+            if member in members:
+                raise Unfit(f"two rows would be the member {member[1]!r} of {key}: group them")
+            members.add(member)
     return objects
 
 

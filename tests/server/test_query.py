@@ -331,6 +331,10 @@ def test_a_sorted_set_has_the_second_column_as_its_scores(redis):
         ("hash player", ROWS, "two rows would be the hash player: put a column into the key"),
         ("zset board", ROWS, "'Wren' is no score"),
         ("zset board", Answer(["id"], [(1,)], False), "a zset needs two columns"),
+        (
+            "zset board", Answer(["name", "gems"], [("Wren", 7), ("Tit", 1), ("Wren", 2)], False),
+            "two rows would be the member 'Wren' of board: group them",
+        ),
         ("set all", ROWS._replace(cut=True), "more rows than --rows allows"),
     ],
 )

@@ -1,5 +1,6 @@
 """Copying a world from one store into another."""
 
+import re
 import subprocess
 import sys
 
@@ -29,10 +30,18 @@ def filled(url, world="flatlands"):
         ])  # fmt: skip
     store.put("gem 2013-16", [Item("a", 0, "", b""), Item("b", 10**6, "1:2", b"x")])
     store.claim("gem 2013-16", 1, 60_000)
-    for n in range(2500):
+    for n in range(10_000):
         store.add(Score("gems", f"owner {n}", n // 3))
     store.add(Score("more", "owner", -1))
     return store
+
+
+def printed(source, target):
+    """Return the arguments of the line of docs/query.md, with these two stores."""
+    page = (ROOT / "docs" / "query.md").read_text()
+    [line] = re.findall(r"^    python -m stores\.copy (.*)$", page, re.M)
+    stores = {"sqlite:///flatlands.db": source, "redis://127.0.0.1:6379": target}
+    return [stores[argument] for argument in line.split()]
 
 
 def run(*arguments):
@@ -47,11 +56,12 @@ def test_a_world_goes_from_a_file_to_redis_and_back_without_a_difference(tmp_pat
     first, second = (f"sqlite:///{tmp_path / name}" for name in ("first.db", "second.db"))
     store = filled(first)
     before = content(store)
-    assert before[:4] == (2, 10_002, 2, 2501)
+    assert before[:4] == (2, 10_002, 2, 10_001)
     for source, target in ((first, redis), (redis, second)):
-        ended = run(source, target)
+        ended = run(*printed(source, target))
         assert ended.returncode == 0, ended.stderr
-        assert ended.stdout.count(before.hash) == 2 and ended.stdout.count("10002") == 2
+        for same in (before.hash, "10002", "10001"):
+            assert ended.stdout.count(same) == 2
     back = open_store(second, "flatlands")
     assert content(back) == before
     assert back.claim("gem 2013-16", 9, 1000) == []

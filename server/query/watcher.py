@@ -20,7 +20,7 @@ from server.messages.peer_protocol import HEARTBEAT, Malformed
 from server.messages.protocol import BATCH
 from server.squares.hub import Hub
 from server.squares.outbox import Outbox
-from server.squares.peers import BROKEN_AFTER, HEARTBEAT_EVERY, Peers
+from server.squares.peers import BROKEN_AFTER, HEARTBEAT_EVERY, STALLED, Peers
 from server.squares.replicas import Replicas
 from world.events import GONE, LEAVE, Player
 from world.grid import Grid, Square
@@ -32,6 +32,9 @@ PATIENCE, SETTLES_AFTER, SETTLES_WITHIN = 5.0, 1.3 * HEARTBEAT_EVERY / 1000, 10.
 #: A player that left a square is known for so many ms without an enter in another one, as on
 #: screens; and the square into which it went is listened to for as long, before it is listed.
 BETWEEN = 2000
+
+#: Seconds between two looks at whether this process stood still, as it does while a statement runs.
+LOOK_EVERY = 0.1
 
 #: Events are counted over so many ms.
 RATE_OVER = 5000
@@ -100,11 +103,15 @@ class Watcher:
         #: with the node times at which they left.
         self._between: dict[int, tuple[int, Player]] = {}
         self._listener: gevent.Greenlet[..., None] | None = None
+        self._looking: gevent.Greenlet[..., None] | None = None
+        #: When this process was last seen not to stand still.
+        self._looked = self._started
 
     def start(self) -> None:
         """Wait until what all nodes have is known. Raises Silent if no server is heard."""
         self._broker.subscribe(nodes_channel(self._world))
         self._listener = gevent.spawn(self._listen)
+        self._looking = gevent.spawn(self._keep_looking)
         self._wait(lambda: bool(self.ground), PATIENCE)
         if not self.ground:
             links = [str(link) for link in self._broker.links() if link.seconds > PATIENCE]
@@ -127,6 +134,8 @@ class Watcher:
         self._broker.close()
         if self._listener is not None:
             self._listener.join()
+        if self._looking is not None:
+            self._looking.kill()
 
     def _listen(self) -> None:
         while True:
@@ -183,9 +192,29 @@ class Watcher:
         self.peers.on_clocks = lambda: None
         self.peers.on_link = lambda: None
 
+    def _keep_looking(self) -> None:
+        while True:
+            self._look()
+            gevent.sleep(LOOK_EVERY)
+
+    def _look(self) -> bool:
+        """Say whether this process stood still. Then all nodes count as heard: what they sent waits
+        unread."""
+        now = self.loop.now()
+        stood = now - self._looked > STALLED
+        if stood and self.ground:
+            self.peers.hear_all(now)
+        self._looked = now
+        return stood
+
+    def _bury(self) -> None:
+        """Forget the nodes that are dead."""
+        self._look()
+        self.peers.bury(self.loop.now())
+
     def _compare(self, node: int, squares: dict[Square, int]) -> None:
         """Subscribe to what a node lists, and let go what none lists any more."""
-        self.peers.bury(self.loop.now())
+        self._bury()
         self._follow()
         self.replicas.compare(node, squares)
 
@@ -231,14 +260,22 @@ class Watcher:
     # What is known.
 
     def check(self) -> None:
-        """Raise Silent if the broker does not answer: then nothing is known of what happens now."""
+        """Raise Silent if the broker does not answer: then nothing is known of what happens now.
+
+        If this process has just stood still, what came meanwhile is read first.
+        """
+        if self._look():
+            gevent.sleep(LOOK_EVERY)
+            self._wait(
+                lambda: all(link.seconds <= BROKEN_AFTER for link in self._broker.links()), PATIENCE
+            )
         for link in self._broker.links():
             if link.seconds > BROKEN_AFTER:
                 raise Silent(str(link))
 
     def players(self) -> list[tuple[Square, Player]]:
         """Return all players, each once, with the squares in which they are."""
-        self.peers.bury(self.loop.now())
+        self._bury()
         found: dict[int, tuple[Square, Player]] = {}
         for square, heard in self.replicas.squares.items():
             for id, player in heard.replica.players.items():

@@ -358,7 +358,7 @@ class Peers:
             self.unreadable()
         if now - due > STALLED:
             # This node stood still, not the others: what they sent meanwhile is still to be read.
-            self._hear_all(now)
+            self.hear_all(now)
         else:
             links = self._broker.links()
             self.broken = [str(link) for link in links if link.seconds > BROKEN_AFTER]
@@ -367,7 +367,7 @@ class Peers:
             self.bury(now)
         self._tell_clocks()
 
-    def _hear_all(self, now: int) -> None:
+    def hear_all(self, now: int) -> None:
         """Count all nodes as heard now, because this node could not hear them."""
         for peer in (*self.peers.values(), *self._dead.values()):
             peer.last_heard = max(peer.last_heard, now)
@@ -395,7 +395,7 @@ class Peers:
         hears = now - self._echoed <= FRESH
         if hears and not self._hears:
             # No other node could be heard in the meantime, so each may be silent as long again.
-            self._hear_all(now)
+            self.hear_all(now)
         self._hears = hears
         linked = hears and not self.broken
         if linked != self.linked:

@@ -6,10 +6,12 @@ import json
 import re
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections import Counter
+from contextlib import closing
 from itertools import count
 
 import gevent
@@ -23,6 +25,7 @@ from server.query.ask import Answer, Asker, Wrong
 from server.query.morph import Unfit, form, from_redis, to_redis
 from server.query.tables import TABLES, Source
 from server.query.watcher import Silent, Watcher
+from server.squares.peers import DEAD_AFTER
 from server.things.board import BOARD
 from stores import Score, open_store
 from tests.brokers.redis_servers import Redis
@@ -39,8 +42,8 @@ NUMBERS = count()
 class World:
     """Two nodes in this process, joined by a broker, with a store, and a watcher."""
 
-    def __init__(self, tmp_path):
-        name = f"memory://query-{next(NUMBERS)}"
+    def __init__(self, tmp_path, broker=None):
+        name = broker or f"memory://query-{next(NUMBERS)}"
         self.store = open_store(f"sqlite:///{tmp_path / 'store.db'}", "flatlands")
         self.nodes = []
         for _ in range(2):
@@ -215,6 +218,30 @@ def test_a_node_that_falls_silent_is_gone_with_its_players(world):
     asker = world.asker()
     assert asker.ask("SELECT name FROM player").rows == [("Tit",)]
     assert asker.ask("SELECT id FROM node").rows == [(two.id,)]
+
+
+def stand_still(world):
+    """Let this process stand still, as while a statement runs: what nodes say waits unread."""
+    one, two = world.nodes
+    one.residents.join("Wren", (0, 0))
+    two.residents.join("Tit", (0, 0))
+    world.watcher.start()
+    asker = world.asker()
+    time.sleep(DEAD_AFTER / 1000 + 0.5)
+    for _ in range(2):
+        assert asker.ask("SELECT name FROM player ORDER BY name").rows == [("Tit",), ("Wren",)]
+        gevent.sleep(0.5)
+    assert asker.ask("SELECT count(*) FROM node").rows == [(2,)]
+
+
+def test_nobody_is_gone_because_a_statement_took_long(world):
+    stand_still(world)
+
+
+@pytest.mark.process
+def test_no_broker_is_silent_because_a_statement_took_long(tmp_path):
+    with run_url(Redis) as url, closing(World(tmp_path, url)) as world:
+        stand_still(world)
 
 
 ANSWER = Answer(

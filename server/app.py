@@ -128,6 +128,7 @@ class Server:
             self.stats,
             per_address=settings.max_per_address,
             most=descriptors - KEPT_BACK,
+            any_rate=settings.any_rate,
             proxies=settings.trusted_proxies,
             now=self.node.loop.now,
         )

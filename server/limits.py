@@ -209,7 +209,8 @@ class Limits:
 
     `per_address` is the number of connections that one address may have; its other rates are in
     proportion to it, and 0 limits no address. `most` is the number of connections that there may be
-    in all, or None. `now` returns a time in ms.
+    in all, or None. `any_rate` lets each player send as many messages as it likes. `now` returns a
+    time in ms.
     """
 
     def __init__(
@@ -218,11 +219,13 @@ class Limits:
         *,
         per_address: int = PER_ADDRESS,
         most: int | None = None,
+        any_rate: bool = False,
         proxies: Proxies | None = None,
         now: Callable[[], int] = node_ms,
     ) -> None:
         self.stats = stats
         self.proxies = proxies or Proxies()
+        self.any_rate = any_rate
         self.connections = 0
         #: Connections that have not sent hello yet, the oldest first.
         self.strangers: dict[Guest, None] = {}

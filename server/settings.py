@@ -58,6 +58,7 @@ class Settings:
     spread: int
     max_players: int
     max_per_address: int
+    any_rate: bool
     http_share: int
     trusted_proxies: Proxies
     allowed_origins: tuple[str, ...]
@@ -274,6 +275,10 @@ _OPTIONS: tuple[tuple[str, str, str, Any, str], ...] = (
         "--max-per-address", "MAX_PER_ADDRESS", str(PER_ADDRESS), _per_address,
         "number of connections that one address may have; the other limits of an address are in "
         "proportion to it; 0 limits no address",
+    ),
+    (
+        "--any-rate", "ANY_RATE", "0", _switch,
+        "for load tests: 1 lets each player send as many messages as it likes",
     ),
     (
         "--http-share", "HTTP_SHARE", "30", _percent,

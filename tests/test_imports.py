@@ -23,6 +23,7 @@ MAY_IMPORT = {
     "loadtest/swarm": {"loadtest"},
     "loadtest/chaos": {"loadtest"},
     "loadtest/peers": {"loadtest"},
+    "loadtest/idle": {"loadtest"},
     "loadtest/queues": {"brokers", "loadtest"},
     "loadtest/work": {"stores", "loadtest"},
 }

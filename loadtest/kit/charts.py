@@ -110,10 +110,11 @@ def line_chart(
     y: str,
     ticks: Sequence[float] = (),
     doubling: bool = False,
+    tenfold: bool = False,
 ) -> Figure:
     """Return a chart of curves. `x` and `y` are the labels of the axes, `ticks` the marks on x.
 
-    With `doubling` the x axis is logarithmic with base 2.
+    With `doubling` the x axis is logarithmic with base 2, with `tenfold` the y axis with base 10.
     """
     with matplotlib.rc_context(STYLE):
         figure, axes = blank(title, y)
@@ -130,12 +131,16 @@ def line_chart(
                     )
         if doubling:
             axes.set_xscale("log", base=2)
+        if tenfold:
+            axes.set_yscale("log")
+            axes.yaxis.set_minor_locator(NullLocator())
         axes.set_xticks(list(ticks) or sorted({x for line in lines for x in line.xs}))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
-        axes.set_ylim(bottom=0)
+        if not tenfold:
+            axes.set_ylim(bottom=0)
         axes.set_xlabel(x)
         axes.grid(axis="y", color=GRID, linewidth=0.8)
         _label_ends(figure, axes, lines)

@@ -2,10 +2,12 @@
 
 import argparse
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 
+from loadtest.idle import command as idle
 from loadtest.kit import signals
 from loadtest.kit.options import amount, file, folder, whole
 from loadtest.kit.page import write_json
@@ -31,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     parser = _parser()
     given = parser.parse_args(arguments)
+    if given.scenario == idle.NAME:
+        return idle.main(given, parser, sys.argv[1:] if arguments is None else arguments)
     try:
         plans = _plans(given)
     except ValueError as error:
@@ -102,6 +106,7 @@ def _plans(given: argparse.Namespace) -> list[Options]:
         raise ValueError("--insecure is for a --url that begins with wss://")
     # Each field of Options is an option's value.
     given.store = _from_here(given.store)
+    given.processes = given.processes or max((os.cpu_count() or 1) // 2, 1)
     options = Options(**{field.name: getattr(given, field.name) for field in fields(Options)})
     counts = given.ramp or [given.bots]
     limit = raise_descriptor_limit()
@@ -127,6 +132,7 @@ def _from_here(store: str | None) -> str | None:
 
 def _parser() -> argparse.ArgumentParser:
     scenarios = "\n".join(f"  {name:15}{s.about}" for name, s in SCENARIOS.items())
+    scenarios += f"\n  {idle.NAME:15}{idle.ABOUT}"
     parser = argparse.ArgumentParser(
         prog="bots.py",
         usage="python loadtest/bots.py [--help] [OPTION ...]",
@@ -138,7 +144,8 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add(
         "--url",
-        help="a running server to measure, ws://HOST:PORT/ws or wss://; without it, one is started",
+        help="a running server to measure, ws://HOST:PORT/ws or wss://; without it, one is "
+        "started; with idle also redis://HOST:PORT, or redis:// for one that is started",
     )
     add("--insecure", action="store_true", help="accept any certificate of a wss:// server")
     add("--broker", default="", metavar="URL", help="broker of the server that is started")
@@ -155,7 +162,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--seconds", type=amount(1, 86_400), default=30.0, help="number of seconds to measure (30)")
     add(
         "--scenario",
-        choices=SCENARIOS,
+        choices=[*SCENARIOS, idle.NAME],
         default="wander",
         metavar="NAME",
         help="what the bots do: one of those below (wander)",
@@ -175,8 +182,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     add(
         "--rate",
-        type=amount(0, 1000),
-        help="moves of each bot per second, instead of the scenario's",
+        type=amount(0, 1_000_000),
+        help="moves of each bot per second, instead of the scenario's; with idle, pings of all "
+        f"bots together ({idle.RATE:g})",
     )
     add(
         "--squares",
@@ -189,8 +197,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="WxH",
         help="tiles that a bot's screen shows, instead of the scenario's",
     )
-    add("--processes", type=whole(1, 256), default=max((os.cpu_count() or 1) // 2, 1),
-        help="number of processes of the swarm (half the cores)")  # fmt: skip
+    add("--processes", type=whole(1, 256),
+        help="number of processes of the swarm (half the cores; with idle, as many as "
+        "it needs)")  # fmt: skip
     add(
         "--sample",
         type=whole(1, 100_000),

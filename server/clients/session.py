@@ -161,6 +161,8 @@ class Session:
             self.connection.close(refused.close, refused.sentence)
 
     def _check_rate(self, kind: int) -> None:
+        if self._limits.any_rate:
+            return
         row = MESSAGES[kind]
         now = self._node.loop.now()
         buckets = self._rates.buckets

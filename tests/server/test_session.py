@@ -233,6 +233,18 @@ def test_a_chatterbox_is_told_to_slow_down_then_closed(harness, pair):
     harness.check()
 
 
+def test_for_a_load_test_a_player_may_ping_at_any_rate(harness, pair):
+    client, _ = pair
+    for _ in range(100):
+        client.send(7, 1, 0)
+    assert client.connection.closed[0] == 1008
+    harness.hosts[0].limits.any_rate = True
+    client = harness.place("C", (0, 0))
+    for _ in range(100):
+        client.send(7, 1, 0)
+    assert client.connection.open and client.model.errors == []
+
+
 def test_who_chats_at_a_decent_pace_is_heard_for_ever(harness, pair):
     client, neighbour = pair
     for n in range(60):

@@ -1,0 +1,59 @@
+"""What connections take: in the server's processes, and in the kernel.
+
+The kernel's numbers are those of the whole machine. They count both ends of a connection, if the
+clients run there too.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import psutil
+
+PROC = Path("/proc")
+
+#: KB of a page, as /proc/net/sockstat counts them.
+PAGE_KB = os.sysconf("SC_PAGE_SIZE") // 1024
+
+#: Connections below which what one of them takes is lost in what everything else takes.
+ENOUGH = 1000
+
+
+def of_processes(processes: Iterable[psutil.Process]) -> dict[str, float]:
+    """Return the KB of memory of processes: "rss", and "pss", in which what they share counts once.
+
+    Processes that have ended count as nothing.
+    """
+    found = {"rss": 0.0, "pss": 0.0}
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            memory = process.memory_full_info()
+            found["rss"] += memory.rss / 1024
+            found["pss"] += memory.pss / 1024
+    return found
+
+
+def of_kernel(proc: Path = PROC) -> dict[str, float]:
+    """Return the KB of the kernel's objects ("slab") and of what TCP's buffers hold ("tcp")."""
+    slab = next(
+        line.split()[1] for line in (proc / "meminfo").read_text().splitlines()
+        if line.startswith("Slab:")
+    )  # fmt: skip
+    tcp = next(
+        line.split() for line in (proc / "net" / "sockstat").read_text().splitlines()
+        if line.startswith("TCP:")
+    )  # fmt: skip
+    return {"slab": float(slab), "tcp": float(tcp[tcp.index("mem") + 1]) * PAGE_KB}
+
+
+def each(
+    now: dict[str, float], before: dict[str, float], connections: int
+) -> dict[str, float] | None:
+    """Return the KB of each connection; None if there are fewer than ENOUGH.
+
+    `before` is what there was without any.
+    """
+    if connections < ENOUGH:
+        return None
+    return {name: round((kb - before[name]) / connections, 2) for name, kb in now.items()}

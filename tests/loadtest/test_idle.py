@@ -1,0 +1,367 @@
+"""Latency against concurrency, run as users run it: both loops, its figures and its sentences."""
+
+import json
+import signal
+import threading
+from itertools import pairwise
+
+import msgpack
+import numpy as np
+import pytest
+import redis
+
+from loadtest.idle import command as idle
+from loadtest.idle import memory
+from loadtest.idle.dialects import KEY, Game, Redis, Refused, Talk
+from loadtest.idle.measure import LEVELS, figures
+from loadtest.idle.report import draw, nines, surface_of
+from loadtest.idle.room import ports, processes_for, sources, why_not
+from loadtest.kit.histogram import Histogram
+from loadtest.swarm import wire
+from loadtest.swarm.command import main
+from tests.brokers.redis_servers import running
+from tests.loadtest import watched
+from tests.loadtest.watched import PATIENCE, children_at_work
+from tests.processes import serving
+
+load = pytest.mark.load
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "run.json"
+
+
+def measure(out, *options):
+    # A busy machine may be late; here it does not matter how late.
+    few = ["--scenario", "idle", "--seconds", "1", "--rate", "200", "--late", "500"]
+    status = main([*few, "--json", str(out), *options])
+    return status, json.loads(out.read_text())
+
+
+# Whether there is room.
+
+
+@pytest.mark.parametrize(
+    ("connections", "processes", "workers", "address_ports", "sentence"),
+    [
+        (65536, 4, 4, None, ""),
+        (65536, 4, None, None, ""),
+        (19936, 1, 1, None, ""),
+        (19937, 1, 2, None, "19,937 connections need 2 processes at least, because each may have "
+         "20,000 file descriptors here: give --processes 2, or raise the limit (ulimit -n)"),
+        (65536, 4, 3, None, "65,536 connections need 4 processes at least, because each may have "
+         "20,000 file descriptors here: give --workers 4, or raise the limit (ulimit -n)"),
+        (28233, 2, None, 28232, "28,233 connections need more ports than the 28,232 that this "
+         "machine's one address has (net.ipv4.ip_local_port_range): ramp to 28,232 at most"),
+        (28232, 2, None, 28232, ""),
+    ],
+)  # fmt: skip
+def test_what_is_lacking_for_so_many_connections_is_one_sentence(
+    connections, processes, workers, address_ports, sentence
+):
+    assert why_not(connections, processes, workers, 20_000, address_ports) == sentence
+
+
+def test_no_address_gives_more_than_half_of_its_ports():
+    assert sources(1, 28_232) == ["127.0.0.1"]
+    assert sources(14_116, 28_232) == ["127.0.0.1"]
+    assert sources(14_117, 28_232) == ["127.0.0.1", "127.0.0.2"]
+    assert len(sources(65_536, 28_232)) == 5
+    assert processes_for(65_536, 20_000) == 4
+
+
+def test_the_ports_are_those_of_the_system(tmp_path):
+    path = tmp_path / "range"
+    assert ports(path) == 28_232
+    path.write_text("1000\t1009\n")
+    assert ports(path) == 10
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--ramp", "1..65536/17"], "give --workers 4, or raise the limit"),
+        (["--bots", "65536", "--workers", "4", "--processes", "3"], "give --processes 4, or"),
+        (["--rate", "0"], "--rate 0 asks for nothing"),
+        (["--kill", "5"], "--scenario idle does not know --kill"),
+        (["--no-return"], "--scenario idle does not know --no-return"),
+        (["--compare", "redis://"], "--scenario idle does not know --compare"),
+        (["--url", "redis://", "--workers", "2"], "--url names a server that runs"),
+    ],
+)
+def test_options_that_make_no_sense_are_told_before_anything_starts(
+    options, sentence, capsys, monkeypatch
+):
+    monkeypatch.setattr(idle, "raise_descriptor_limit", lambda: 20_000)
+    with pytest.raises(SystemExit) as end:
+        main(["--scenario", "idle", *options])
+    assert end.value.code == 2
+    assert sentence in " ".join(capsys.readouterr().err.split())
+
+
+# What is said on a connection.
+
+
+def from_server(*fields):
+    payload = msgpack.packb(fields)
+    return bytes((0x82, len(payload))) + payload
+
+
+ACCEPTED = b"HTTP/1.1 101 Switching Protocols\r\n\r\n"
+
+
+def said(reply):
+    """Return the message in a client's frame."""
+    key, masked = reply[2:6], reply[6:]
+    return msgpack.unpackb(bytes(b ^ key[n % 4] for n, b in enumerate(masked)))
+
+
+@pytest.mark.parametrize("cut", [1, 7, 1000])
+def test_a_player_joins_acknowledges_and_is_answered_however_the_bytes_are_cut(cut):
+    game, talk = Game("here:1", "/ws"), Talk()
+    assert game.begin().startswith(b"GET /ws HTTP/1.1\r\nHost: here:1\r\n")
+    came = (
+        ACCEPTED + from_server(wire.WELCOME, 1, 7) + from_server(wire.FLUSH, 3)
+        + from_server(wire.PONG, 0, 9) + from_server(wire.PONG, 12345, 9) + b"\x89\x01x"
+        + from_server(wire.PONG, 777, 9)
+    )  # fmt: skip
+    dues, replies = [], []
+    for at in range(0, len(came), cut):
+        some, reply = game.came(talk, came[at : at + cut])
+        dues += some
+        replies.append(reply)
+    # The pong without a time answers an acknowledgement.
+    assert dues == [12345, 777] and talk.ready and talk.rest == b""
+    hello, pong = [reply for reply in replies if reply] if cut < 1000 else (replies[0][:-7], None)
+    assert said(hello)[:2] == [wire.HELLO, 1]
+    assert pong is None or pong[:2] == b"\x8a\x81"
+    assert talk.owes
+    assert said(game.acknowledge(talk)) == [wire.PING, 0, 3] and not talk.owes
+    assert said(game.ask(talk, "ping", 5)) == [wire.PING, 5, 3]
+
+
+@pytest.mark.parametrize(
+    ("came", "sentence", "again"),
+    [
+        (b"HTTP/1.1 503 Service Unavailable\r\n\r\n", "it answers '503 Service Unavailable'", True),
+        (b"HTTP/1.1 404 Not Found\r\n\r\n", "it answers '404 Not Found'", False),
+        (ACCEPTED + b"\x88\x06\x03\xf5full", r"it closes with 1013 \(full\)", True),
+        (ACCEPTED + b"\x88\x02\x03\xf0", r"it closes with 1008 \(no reason\)", False),
+        (ACCEPTED + from_server(wire.ERROR, "full", "no room"), "no room", True),
+        (ACCEPTED + from_server(wire.WELCOME, 1) + from_server(wire.ERROR, "flood", "too many"),
+         "too many; start the server with --any-rate 1", False),
+    ],
+)  # fmt: skip
+def test_a_server_that_does_not_want_a_player_is_understood(came, sentence, again):
+    with pytest.raises(Refused, match=sentence) as refused:
+        Game("here:1", "/ws").came(Talk(), came)
+    assert refused.value.again == again
+
+
+@pytest.mark.parametrize("cut", [1, 7, 1000])
+def test_a_redis_answers_in_order_however_the_bytes_are_cut(cut):
+    client, talk = Redis("redis://somebody:s%21@here:1/3"), Talk()
+    begin = client.begin()
+    assert b"$4\r\nAUTH\r\n$8\r\nsomebody\r\n$2\r\ns!\r\n" in begin and b"$1\r\n3\r\n" in begin
+    assert client.came(talk, b"+OK\r\n+OK\r\n+PO") == ([], b"") and not talk.ready
+    assert client.came(talk, b"NG\r\n") == ([], b"") and talk.ready
+    for due in (5, 6, 7):
+        assert KEY in client.ask(talk, "GET", due)
+    came = b"$20\r\n%b\r\n" % (b"x" * 20) * 3
+    dues = [due for at in range(0, len(came), cut) for due in client.came(talk, came[at:at+cut])[0]]
+    assert dues == [5, 6, 7]
+
+
+@pytest.mark.parametrize(
+    ("asked", "came", "sentence"),
+    [
+        (1, b"-ERR max number of clients reached\r\n", "it answers '-ERR max number of clients"),
+        (1, b"+PONG\r\n+PONG\r\n", "it answers what was not asked"),
+        (1, b"$-1\r\n", "it answers '\\$-1'"),
+        (0, b"+PONG\r\n", "it answers what was not asked"),
+    ],
+)
+def test_a_redis_that_answers_something_else_is_told(asked, came, sentence):
+    client, talk = Redis("redis://here"), Talk()
+    client.came(talk, b"+PONG\r\n")
+    for due in range(asked):
+        client.ask(talk, "PING", due + 1)
+    with pytest.raises(Refused, match=sentence):
+        client.came(talk, came)
+
+
+# The figures.
+
+
+def report_of(values, late=(), **other):
+    latency, lateness = Histogram(), Histogram()
+    latency.add(np.array(values))
+    lateness.add(np.array(late, dtype=np.int64))
+    listed = [[part.tolist() for part in h.sparse()] for h in (latency, lateness)]
+    return {"latency": listed[0], "late": listed[1], "cpu": 0.5, "open": 0, "lost": {}, **other}
+
+
+def test_the_surface_has_every_percentile_of_every_step():
+    # 10,000 latencies from 1 to 10,000 us, in two processes; then all ten times as long.
+    values = np.arange(1, 10_001)
+    points = [
+        {"connections": count, "loops": [
+            figures("open", "ping", [report_of(v[::2]), report_of(v[1::2])], 2.0, 0.1, 50)
+        ]}
+        for count, v in ((1, values), (1000, values * 10))
+    ]  # fmt: skip
+    assert points[0]["loops"][0]["per_second"] == 5000
+    counts, levels, grid = surface_of({"points": points, "levels": LEVELS}, "ping", "open")
+    assert counts == [1, 1000] and grid.shape == (118, 2)
+    assert levels[0] == 0 and levels[99:101] == [99, 99.1] and levels[-1] == 99.99
+    assert list(levels) == sorted(set(levels))
+    for level, (short, long) in zip(levels, grid, strict=True):
+        due = max(level * 100, 1) / 1000
+        assert due * 0.999 <= short <= due * 1.009 + 0.001
+        assert long == pytest.approx(10 * short, rel=0.02)
+
+
+def test_each_further_nine_takes_as_much_room():
+    places = [nines(level) for level in LEVELS]
+    assert all(low < high for low, high in pairwise(places))
+    assert [nines(level) for level in (0, 90, 99, 99.9, 99.99)] == pytest.approx([0, 3, 4, 5, 6])
+
+
+def test_a_run_that_measured_its_own_clients_says_so():
+    late = report_of([1000] * 99, late=[10] * 98 + [60_000] * 2)
+    found = figures("open", "ping", [report_of([1000]), late], 1.0, 0.2, 50)
+    assert found["invalid"] == ["one request in a hundred was sent 60 ms late or more"]
+    busy = report_of([1000], cpu=0.95, open=2, lost={"it hung up": 3})
+    found = figures("open", "ping", [busy, report_of([1000])], 1.0, 0.2, 50)
+    assert found["invalid"] == ["a process of the clients used 95% of a core"]
+    assert (found["unanswered"], found["lost"]) == (2, {"it hung up": 3})
+    # In a closed loop they are as busy as they can be; its rate is then theirs.
+    found = figures("closed", "ping", [busy], 1.0, 0.2, 50)
+    assert found["bound"] and found["invalid"] == []
+
+
+def test_the_kernels_memory_is_read_and_shared_out(tmp_path):
+    (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nSlab:   5000 kB\nSReclaimable: 1 kB\n")
+    (tmp_path / "net").mkdir()
+    (tmp_path / "net" / "sockstat").write_text("sockets: used 3\nTCP: inuse 1 orphan 0 mem 25\n")
+    found = memory.of_kernel(tmp_path)
+    assert found == {"slab": 5000, "tcp": 25 * memory.PAGE_KB}
+    now = {"slab": 13_000.0, "tcp": found["tcp"]}
+    assert memory.each(now, found, 2000) == {"slab": 4.0, "tcp": 0.0}
+    assert memory.each(now, found, 10) is None
+
+
+# Runs.
+
+
+def check(points, counts, requests, workers):
+    assert [point["connections"] for point in points] == counts
+    for point in points:
+        assert len(point["by_worker"]) == workers
+        assert sum(point["by_worker"]) == point["connections"]
+        loops = [(loop["request"], loop["loop"]) for loop in point["loops"]]
+        assert loops == [(request, loop) for request in requests for loop in ("open", "closed")]
+        for loop in point["loops"]:
+            assert (loop["unanswered"], loop["lost"], loop["invalid"]) == (0, {}, [])
+            assert 0 < loop["percentiles"][0] <= loop["latency"]["p50"] <= loop["latency"]["max"]
+            # All that were due, and no more, whatever the number of connections.
+            assert abs(loop["answered"] - 200) <= 2 or loop["loop"] == "closed"
+            assert loop["answered"] >= 1
+
+
+@load
+def test_players_who_stand_are_answered_in_both_loops(out, capsys):
+    more = ["--ramp", "1..40/3", "--workers", "2", "--processes", "2", "--report", str(out.parent)]
+    status, run = measure(out, *more)
+    assert status == 0, capsys.readouterr()
+    check(run["points"], [1, 6, 40], ["ping"], workers=2)
+    assert "every request was answered, at up to 40 connections" in capsys.readouterr().out
+    page = (out.parent / "index.html").read_text()
+    assert page.count("<svg") == 5 == len(draw(run)) and "src=" not in page
+    assert (out.parent / "connections-flatlands-ping-open-surface.png").exists()
+
+
+@load
+def test_a_redis_is_asked_for_ping_and_get_in_both_loops(out):
+    status, run = measure(out, "--ramp", "1..40/2", "--url", "redis://", "--processes", "2")
+    assert status == 0
+    check(run["points"], [1, 40], ["PING", "GET"], workers=1)
+
+
+@load
+def test_a_redis_that_takes_fewer_clients_ends_the_ramp_there(out, capsys):
+    with running() as server:
+        url = f"redis://127.0.0.1:{server.port}"
+        with redis.Redis.from_url(url) as client:
+            client.config_set("maxclients", 40)
+        status, run = measure(out, "--ramp", "1..100/2", "--url", url)
+        with redis.Redis.from_url(url) as client:
+            assert client.exists(KEY) == 0
+    assert status == 0
+    first, second = (point["connections"] for point in run["points"])
+    assert first == 1 and 30 < second < 40
+    sentence = f"takes {second} connections more (its maxclients), and not 100: the ramp ends there"
+    assert sentence in capsys.readouterr().err
+
+
+@load
+def test_a_server_that_limits_pings_is_told_apart(out, capsys):
+    with serving("--spread", "2") as server:
+        status, run = measure(out, "--bots", "1", "--url", f"ws://127.0.0.1:{server.port}/ws")
+    assert (status, run["points"]) == (1, [])
+    sentence = "bots: all connections were lost: too many messages of kind ping: at most 8 a second"
+    assert f"{sentence}; start the server with --any-rate 1\n" in capsys.readouterr().out
+
+
+@load
+def test_a_server_that_stands_still_delays_all_that_is_due_or_only_what_is_open(out):
+    """The two loops tell of one pause what each of them sees."""
+    over = threading.Event()
+    with running() as server:
+
+        def pause_now_and_then():
+            with redis.Redis.from_url(f"redis://127.0.0.1:{server.port}") as client:
+                while not over.wait(0.8):
+                    client.execute_command("CLIENT", "PAUSE", "700", "ALL")
+
+        pausing = threading.Thread(target=pause_now_and_then)
+        pausing.start()
+        try:
+            url = f"redis://127.0.0.1:{server.port}"
+            status, run = measure(out, "--bots", "1", "--url", url, "--seconds", "4")
+        finally:
+            over.set()
+            pausing.join()
+    assert status == 0
+    opened, closed = run["points"][0]["loops"][:2]
+    assert opened["latency"]["max"] >= 600 and closed["latency"]["max"] >= 600
+    # Who is asked on time waits with all the others; who waits for an answer asks nothing then.
+    assert opened["latency"]["p90"] >= 250 > closed["latency"]["p90"]
+
+
+def endless(*options):
+    command = ["loadtest/bots.py", "--scenario", "idle", "--seconds", "86400", "--bots", "5"]
+    return watched.measuring([*command, *options])
+
+
+@load
+def test_a_redis_that_dies_is_told(out):
+    with endless("--url", "redis://", "--json", str(out)) as (process, seen):
+        seen += children_at_work(process, 2, busy=0.7)
+        seen[0].kill()
+        told, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1
+    assert "redis-server ended by signal 9" in told
+    assert json.loads(out.read_text())["points"] == []
+
+
+@load
+def test_whoever_stops_it_gets_what_was_measured_and_leaves_no_process(out):
+    with endless("--json", str(out)) as (process, seen):
+        seen += children_at_work(process, 2, busy=1.0)
+        process.send_signal(signal.SIGINT)
+        told, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert "interrupted; what was measured is reported" in told
+    assert json.loads(out.read_text())["troubles"]

@@ -19,6 +19,7 @@ RECORDED = Path(__file__).resolve().parent / "recorded.json"
 
 #: Figure -> its target: the most that it should be, or with a + the least.
 TARGETS = {
+    "a leg on fresh land, us": "150",
     "400 players: deliveries a CPU second, k": "+600",
     "2000 players: deliveries a CPU second, k": "+1800",
     "50 players: p50, ms": "3",

@@ -1,4 +1,4 @@
-"""Measures the CPU time of one move, one flush and one snapshot, without sockets.
+"""Measures the CPU time of one move, one leg, one flush and one snapshot, without sockets.
 
 One process has a node, real sessions, the in-process broker, and a store in a file. This measures
 the code and never sockets; bench/whole.py measures the whole server.
@@ -33,6 +33,7 @@ from stores.base import NEVER
 from world.grid import Grid
 from world.terrain import Terrain
 from world.things import GEM, GemThing
+from world.track import UNIT, Heading, leg
 
 #: Players, and the squares over which they are spread. Each player holds some nine squares.
 PLAYERS, SQUARES = 2000, 100
@@ -44,6 +45,12 @@ REPEATS = 5
 
 #: Gems that are taken in each repeat.
 TAKES = 200
+
+#: Walkers on fresh land, the legs of each of them, and within how many tiles they begin.
+WALKERS, LEGS, FAR = 100, 6, 10**8
+
+AROUND = [Heading(*at) for at in
+          ((1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1))]  # fmt: skip
 
 #: The payload that is sealed: it is as long as a batch of two or three events.
 PAYLOAD = bytes(200)
@@ -216,6 +223,32 @@ class Bench:
         return (time.process_time() - before) / players * 1e6
 
 
+def legs(walkers: int) -> tuple[float, float]:
+    """Return us of CPU for each leg of walkers on land that nobody knows, and for the same again.
+
+    They begin far apart, and each walks on in about the same direction.
+    """
+    land, seed = Terrain(random.getrandbits(32)), random.getrandbits(32)
+    starts: list[tuple[int, int]] = []
+    while len(starts) < walkers:
+        place = random.randrange(-FAR, FAR), random.randrange(-FAR, FAR)
+        if not land.blocked(*place):
+            starts.append(place)
+
+    def walk() -> float:
+        chance = random.Random(seed)
+        before = time.process_time()
+        for column, row in starts:
+            x, y, ahead = column * UNIT, row * UNIT, chance.randrange(len(AROUND))
+            for _ in range(LEGS):
+                heading = AROUND[(ahead + chance.randint(-1, 1)) % len(AROUND)]
+                track = leg(land, x, y, heading, 0)
+                x, y = track.at(track.end) if track else (x, y)
+        return (time.process_time() - before) / (walkers * LEGS) * 1e6
+
+    return walk(), walk()
+
+
 def seals(count: int) -> float:
     """Return us of CPU that a seal adds to a message that one broker publishes and receives."""
     spent = []
@@ -249,7 +282,10 @@ def _measure(players: int, repeats: int, folder: str) -> dict[str, float]:
     found: dict[str, list[float]] = {}
     for _ in range(repeats):
         signals.check()
+        fresh, known = legs(WALKERS)
         for name, measured in (
+            ("a leg on fresh land", fresh),
+            ("a leg on known land", known),
             ("a walk", bench.moves(players, "walk")),
             ("a click", bench.moves(players, "go")),
             ("a ping", bench.pings(players)),

@@ -2,40 +2,49 @@
 
 static/terrain.js is this module's twin; tests/vectors/terrain.json holds both to the same digits.
 Only + - *, floor division and 32-bit multiplication are used, so that both languages agree. It
-never uses a float, and keeps nothing except a bounded cache.
+never uses a float, and keeps nothing except bounded caches.
 
 The ground has three layers. Value noise over lattices of 64, 32 and 16 tiles makes the height: low
 ground is water, high ground is rock. A second noise turns some of the grass between into woods. A
 grid of waypoints, one in each cell of 64 tiles, makes the paths: each waypoint is joined to its
 neighbours, and a third noise bends the paths. They lead over everything, so a player that follows
 them can walk on for ever.
+
+`Terrain.tile` says all this for one tile, and takes its time. Walks ask only which tiles are
+blocked, often on ground that nobody has seen yet, so this is computed for the 256 tiles of a chunk
+at once (world/lanes.py), and only as far as it decides: if the height blocks no tile of the chunk,
+nobody looks for paths.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from math import isqrt
+from struct import Struct
+
+from world import lanes
+from world.recent import Recent
 
 DEEP, WATER, SAND, GRASS, WOOD, ROCK, PATH, BRIDGE, PLAZA = range(9)
 
 #: The kinds of tiles that nobody can stand on.
 BLOCKED = frozenset((DEEP, WATER, ROCK))
 
-#: The side, in tiles, of the pieces in which terrain is computed. (They are no squares.)
+#: The side, in tiles, of the pieces in which blocked tiles are computed. (They are no squares.)
 CHUNK = 16
 
 #: Tiles from -LIMIT to LIMIT - 1 have ground; all beyond is deep water.
 LIMIT = 2**30
 
-#: Chunks that one Terrain keeps, of about 500 bytes each.
-CACHED_CHUNKS = 8192
+#: Chunks and cells that one Terrain keeps, of about 300 and 700 bytes each.
+CACHED_CHUNKS, CACHED_CELLS = 16384, 4096
 
-#: The blocked tiles of a chunk are one number, with bit y * CHUNK + x for each tile. _BOX[h][w] is
-#: the number of a box of w + 1 by h + 1 tiles in the first corner.
-_BLOCKED_DIGIT = bytes(ord("1") if kind in BLOCKED else ord("0") for kind in range(256))
+# The blocked tiles of a chunk are one number, with bit y * CHUNK + x for each tile. _BOX[h][w] is
+# the number of a box of w + 1 by h + 1 tiles in the first corner.
 _BOX = [
     [sum((2 << w) - 1 << y * CHUNK for y in range(h + 1)) for w in range(CHUNK)]
     for h in range(CHUNK)
 ]
+_ALL_BLOCKED = _BOX[-1][-1]
 
 # Heights and woods are 0..65535.
 DEEP_BELOW, WATER_BELOW, SAND_BELOW, ROCK_FROM = 19500, 23500, 25500, 43500
@@ -53,15 +62,32 @@ PLAZA_WITHIN = 7  # tiles
 CLEARING = 12  # tiles from the origin within which all is meadow ...
 CLEARING_ENDS = 44  # ... and from which on nothing is changed for the meadow
 
+# Value noises: the layer of their hashes, and the tiles between the points of their lattice. The
+# length is a multiple of CHUNK, so that a whole chunk lies between four points.
+_HEIGHT = (0, 64), (1, 32), (2, 16)
+_WOODS = (3, 32), (4, 16)
+_WAYPOINTS = 5
+_BEND = (6, 32), (7, 32)
+
 _MASK = 0xFFFFFFFF
+_ACROSS, _DOWN = 0x9E3779B1, 0x85EBCA77
+
+# Words of 64 bits for 8 and 12 hashes, with their mask for hash32; and the high halves of four.
+_WORDS = {n: (Struct(f"<{n}Q"), sum(_MASK << 64 * k for k in range(n))) for n in (8, 12)}
+_FOUR_CORNERS = Struct("<2xH4x2xH4x2xH4x2xH4x")
+
+_Noises = Sequence[tuple[int, int]]
 
 
-def hash32(x: int) -> int:
-    """Mix 32 bits: `lowbias32` of Chris Wellons' hash-prospector (public domain)."""
-    x &= _MASK
-    x = (x ^ (x >> 16)) * 0x7FEB352D & _MASK
-    x = (x ^ (x >> 15)) * 0x846CA68B & _MASK
-    return x ^ (x >> 16)
+def hash32(x: int, mask: int = _MASK) -> int:
+    """Mix 32 bits: `lowbias32` of Chris Wellons' hash-prospector (public domain).
+
+    With a mask that has _MASK in each 64 bits, it mixes 32 of each 64 bits of `x`.
+    """
+    x &= mask
+    x = (x ^ x >> 16 & mask) * 0x7FEB352D & mask
+    x = (x ^ x >> 15 & mask) * 0x846CA68B & mask
+    return x ^ x >> 16 & mask
 
 
 def _smooth(length: int) -> list[int]:
@@ -70,6 +96,38 @@ def _smooth(length: int) -> list[int]:
 
 
 _SMOOTH = {length: _smooth(length) for length in (16, 32, 64)}
+
+
+def _weights(length: int, left: int, top: int) -> tuple[int, int, int, int]:
+    """Return what each corner of a cell of a lattice counts for the tiles of a chunk in it.
+
+    These are lanes, in 1/2^20; `left` and `top` are the chunk's first column and row in the cell.
+    """
+    across = _SMOOTH[length][left : left + CHUNK] * CHUNK
+    down = [part for part in _SMOOTH[length][top : top + CHUNK] for _ in range(CHUNK)]
+    both = list(zip(across, down, strict=True))
+    return (
+        lanes.pack((1024 - x) * (1024 - y) for x, y in both),
+        lanes.pack(x * (1024 - y) for x, y in both),
+        lanes.pack((1024 - x) * y for x, y in both),
+        lanes.pack(x * y for x, y in both),
+    )
+
+
+_WEIGHTS = {
+    (length, left, top): _weights(length, left, top)
+    for length in _SMOOTH
+    for left, top in product(range(0, length, CHUNK), repeat=2)
+}
+
+# The columns and rows of a chunk's tiles, in 1/16 tile.
+_COLUMNS = lanes.pack(i % CHUNK * 16 for i in range(CHUNK * CHUNK))
+_ROWS = lanes.pack(i // CHUNK * 16 for i in range(CHUNK * CHUNK))
+
+# The middle of all places in 1/16 tile, from WARP before the chunk's corner, to which bending may
+# move its tiles, and how far from there along an axis a path may run that is wide enough.
+_MIDDLE = (CHUNK * 16 + 2 * WARP) // 2
+_NEAR = _MIDDLE + PATH_WITHIN + 1
 
 
 class Terrain:
@@ -81,175 +139,276 @@ class Terrain:
     def __init__(self, seed: int) -> None:
         self.seed = seed & _MASK
         self._salts = [hash32(self.seed + hash32(layer)) for layer in range(1, 9)]
-        #: Chunk -> the kinds of its tiles, and the number that says which are blocked.
-        self._chunks: dict[tuple[int, int], tuple[bytes, int]] = {}
+        #: Chunk -> its blocked tiles; cell -> its paths.
+        self._chunks = Recent(self._blocked_tiles, CACHED_CHUNKS)
+        self._cells = Recent(self._joined, CACHED_CELLS)
 
     def kind(self, x: int, y: int) -> int:
         """Return the kind (DEEP .. PLAZA) of the tile in column `x`, row `y`."""
-        return self.chunk(x // CHUNK, y // CHUNK)[y % CHUNK * CHUNK + x % CHUNK]
+        return self.tile(x, y)[0]
 
     def blocked(self, x: int, y: int) -> bool:
         """Say whether nobody can stand on the tile."""
-        key = x // CHUNK, y // CHUNK
-        _, bits = self._chunks.get(key) or self._make(key)
+        bits = self._chunks[x // CHUNK, y // CHUNK]
         return bits >> y % CHUNK * CHUNK + x % CHUNK & 1 == 1
 
     def free(self, x0: int, y0: int, x1: int, y1: int) -> bool:
-        """Say whether no tile is blocked from column x0 to x1 and row y0 to y1, all included."""
+        """Say whether no tile is blocked in the box of which two tiles are opposite corners.
+
+        Chunks are looked at from (x0, y0) on, until one of them decides.
+        """
         first, last = (x0 // CHUNK, y0 // CHUNK), (x1 // CHUNK, y1 // CHUNK)
-        keys: Iterable[tuple[int, int]] = (first,)
-        if first != last:
-            keys = product(range(first[0], last[0] + 1), range(first[1], last[1] + 1))
-        for key in keys:
-            _, bits = self._chunks.get(key) or self._make(key)
+        for key in (first,) if first == last else _chunks_between(first, last):
+            bits = self._chunks[key]
             if bits:
                 # The part of the box that is in this chunk.
                 left, top = key[0] * CHUNK, key[1] * CHUNK
-                left, right = max(x0 - left, 0), min(x1 - left, CHUNK - 1)
-                top, bottom = max(y0 - top, 0), min(y1 - top, CHUNK - 1)
-                if bits >> top * CHUNK + left & _BOX[bottom - top][right - left]:
+                x, right = (x0 - left, x1 - left) if x0 <= x1 else (x1 - left, x0 - left)
+                y, bottom = (y0 - top, y1 - top) if y0 <= y1 else (y1 - top, y0 - top)
+                x, right = max(x, 0), min(right, CHUNK - 1)
+                y, bottom = max(y, 0), min(bottom, CHUNK - 1)
+                if bits >> y * CHUNK + x & _BOX[bottom - y][right - x]:
                     return False
         return True
 
-    def chunk(self, cx: int, cy: int) -> bytes:
-        """Return the kinds of the CHUNK x CHUNK tiles of a chunk, row after row."""
-        kinds, _ = self._chunks.get((cx, cy)) or self._make((cx, cy))
-        return kinds
+    def tile(self, x: int, y: int) -> tuple[int, int, int, int]:
+        """Return (kind, height, wood, distance to the nearest path in 1/16 tile) of a tile."""
+        if not (-LIMIT <= x < LIMIT and -LIMIT <= y < LIMIT):
+            return DEEP, 0, 0, PATH_FAR
+        height, path = self._height(x, y), self._path(x, y)
+        groves, trees = (self._noise(layer, length, x, y) for layer, length in _WOODS)
+        wood = (2 * groves + trees) // 3 * _wild(x, y) // 1024
+        if x * x + y * y <= PLAZA_WITHIN**2:
+            kind = PLAZA
+        elif path <= PATH_WITHIN:
+            kind = BRIDGE if height < WATER_BELOW else PATH
+        elif height < DEEP_BELOW:
+            kind = DEEP
+        elif height < WATER_BELOW:
+            kind = WATER
+        elif height < SAND_BELOW:
+            kind = SAND
+        elif height >= ROCK_FROM:
+            kind = ROCK
+        elif wood >= WOOD_FROM:
+            kind = WOOD
+        else:
+            kind = GRASS
+        return kind, height, wood, path
 
-    def _make(self, key: tuple[int, int]) -> tuple[bytes, int]:
-        if len(self._chunks) >= CACHED_CHUNKS:
-            del self._chunks[next(iter(self._chunks))]
-        kinds = bytes(kind for kind, *_ in self.fields(*key))
-        # The first tile is the lowest bit, and so the last digit.
-        chunk = self._chunks[key] = kinds, int(kinds.translate(_BLOCKED_DIGIT)[::-1], 2)
-        return chunk
+    def _height(self, x: int, y: int) -> int:
+        """Return the height of a tile."""
+        coarse, middle, fine = (self._noise(layer, length, x, y) for layer, length in _HEIGHT)
+        height = (4 * coarse + 2 * middle + fine) // 7
+        return MEADOW + (height - MEADOW) * _wild(x, y) // 1024
 
-    def fields(self, cx: int, cy: int) -> Iterator[tuple[int, int, int, int]]:
-        """Yield (kind, height, wood, distance to the nearest path in 1/16 tile) of each tile."""
-        left, top = cx * CHUNK, cy * CHUNK
-        if not (-LIMIT <= left < LIMIT and -LIMIT <= top < LIMIT):
-            for _ in range(CHUNK * CHUNK):
-                yield DEEP, 0, 0, PATH_FAR
-            return
-        coarse = self._noise(0, 64, left, top)
-        middle = self._noise(1, 32, left, top)
-        fine = self._noise(2, 16, left, top)
-        groves = self._noise(3, 32, left, top)
-        trees = self._noise(4, 16, left, top)
-        paths = self._paths(left, top)
-        for i in range(CHUNK * CHUNK):
-            x, y = left + i % CHUNK, top + i // CHUNK
-            height = (4 * coarse[i] + 2 * middle[i] + fine[i]) // 7
-            wood = (2 * groves[i] + trees[i]) // 3
-            if abs(x) < CLEARING_ENDS and abs(y) < CLEARING_ENDS:
-                wild = (x * x + y * y - CLEARING**2) * 1024 // (CLEARING_ENDS**2 - CLEARING**2)
-                wild = min(max(wild, 0), 1024)
-                height = MEADOW + (height - MEADOW) * wild // 1024
-                wood = wood * wild // 1024
-            path = paths[i]
-            if x * x + y * y <= PLAZA_WITHIN**2:
-                kind = PLAZA
-            elif path <= PATH_WITHIN:
-                kind = BRIDGE if height < WATER_BELOW else PATH
-            elif height < DEEP_BELOW:
-                kind = DEEP
-            elif height < WATER_BELOW:
-                kind = WATER
-            elif height < SAND_BELOW:
-                kind = SAND
-            elif height >= ROCK_FROM:
-                kind = ROCK
-            elif wood >= WOOD_FROM:
-                kind = WOOD
-            else:
-                kind = GRASS
-            yield kind, height, wood, path
-
-    def _hash(self, layer: int, x: int, y: int) -> int:
-        return hash32(hash32(x * 0x9E3779B1 + self._salts[layer]) + y * 0x85EBCA77)
-
-    def _noise(self, layer: int, length: int, left: int, top: int) -> list[int]:
-        """Return value noise (0..65535) for each tile of a chunk, over a lattice of `length` tiles.
-
-        `length` is a multiple of CHUNK, so that a whole chunk lies between four corners. `left` and
-        `top` are the chunk's first column and row.
-        """
-        smooth = _SMOOTH[length]
-        i, j = left // length, top // length
-        x0, y0 = left - i * length, top - j * length
+    def _noise(self, layer: int, length: int, x: int, y: int) -> int:
+        """Return value noise (0..65535) at a tile, over a lattice of `length` tiles."""
+        i, j = x // length, y // length
+        right, lower = _SMOOTH[length][x % length], _SMOOTH[length][y % length]
         a, b = self._hash(layer, i, j) >> 16, self._hash(layer, i + 1, j) >> 16
         c, d = self._hash(layer, i, j + 1) >> 16, self._hash(layer, i + 1, j + 1) >> 16
-        upper = [a * 1024 + (b - a) * s for s in smooth[x0 : x0 + CHUNK]]
-        lower = [c * 1024 + (d - c) * s for s in smooth[x0 : x0 + CHUNK]]
-        return [
-            (u * 1024 + (v - u) * s) // 1048576
-            for s in smooth[y0 : y0 + CHUNK]
-            for u, v in zip(upper, lower, strict=True)
-        ]
+        upper, under = a * 1024 + (b - a) * right, c * 1024 + (d - c) * right
+        return (upper * 1024 + (under - upper) * lower) // 1048576
+
+    def _hash(self, layer: int, x: int, y: int) -> int:
+        return hash32(hash32(x * _ACROSS + self._salts[layer]) + y * _DOWN)
 
     def waypoint(self, i: int, j: int) -> tuple[int, int]:
         """Return the tile at which paths meet in cell (i, j); in cell (0, 0) it is the origin."""
         if i == 0 and j == 0:
             return 0, 0
-        h = self._hash(5, i, j)
+        h = self._hash(_WAYPOINTS, i, j)
         return (
             i * CELL + (h & 0xFFFF) % (2 * STRAY + 1) - STRAY,
             j * CELL + (h >> 16) % (2 * STRAY + 1) - STRAY,
         )
 
-    def edges(self, i: int, j: int) -> Iterator[tuple[int, int, int, int]]:
-        """Yield the paths, as tiles (x0, y0, x1, y1), that may pass through cell (i, j).
+    def edges(self, i: int, j: int) -> Sequence[tuple[int, int, int, int]]:
+        """Return the paths, as tiles (x0, y0, x1, y1), that may pass through cell (i, j).
 
         All neighbours in a row are joined. Neighbours in a column are all joined in even columns,
         and half of them in odd ones: so everything is connected, and looks less like a grid.
         """
-        here = self.waypoint(i, j)
-        for k in (i - 1, i):
-            yield *self.waypoint(k, j), *self.waypoint(k + 1, j)
-        if i % 2 == 0 or self._hash(5, i, j - 1) & 0x8000:
-            yield *self.waypoint(i, j - 1), *here
-        if i % 2 == 0 or self._hash(5, i, j) & 0x8000:
-            yield *here, *self.waypoint(i, j + 1)
+        return self._cells[i, j]
 
-    def _paths(self, left: int, top: int) -> list[int]:
-        """Return for each tile of a chunk the distance to the nearest path, in 1/16 tile."""
+    def _joined(self, cell: tuple[int, int]) -> Sequence[tuple[int, int, int, int]]:
+        i, j = cell
+        here = self.waypoint(i, j)
+        edges = [(*self.waypoint(i - 1, j), *here), (*here, *self.waypoint(i + 1, j))]
+        if i % 2 == 0 or self._hash(_WAYPOINTS, i, j - 1) & 0x8000:
+            edges.append((*self.waypoint(i, j - 1), *here))
+        if i % 2 == 0 or self._hash(_WAYPOINTS, i, j) & 0x8000:
+            edges.append((*here, *self.waypoint(i, j + 1)))
+        return edges
+
+    def _path(self, x: int, y: int) -> int:
+        """Return the distance from a tile to the nearest path, in 1/16 tile."""
+        bend_x, bend_y = (self._noise(layer, length, x, y) for layer, length in _BEND)
+        px = x * 16 + (bend_x - 32768) * WARP // 32768
+        py = y * 16 + (bend_y - 32768) * WARP // 32768
+        best = PATH_FAR * PATH_FAR
+        for x0, y0, x1, y1 in self._edges_around(x, y):
+            dx, dy = (x1 - x0) * 16, (y1 - y0) * 16
+            rx, ry = px - x0 * 16, py - y0 * 16
+            along, length2 = rx * dx + ry * dy, dx * dx + dy * dy
+            if along <= 0:
+                d2 = rx * rx + ry * ry
+            elif along >= length2:
+                d2 = (rx - dx) * (rx - dx) + (ry - dy) * (ry - dy)
+            else:
+                cross = rx * dy - ry * dx
+                d2 = cross * cross // length2
+            best = min(best, d2)
+        return isqrt(best)
+
+    def _edges_around(self, x: int, y: int) -> set[tuple[int, int, int, int]]:
+        """Return the paths that may be within PATH_FAR of a tile."""
         # Bending moves a tile by up to WARP, perhaps into the next cell.
         reach = (WARP + PATH_FAR) // 16 + 1
-        edges: set[tuple[int, int, int, int]] = set()
-        for j in {(y + CELL // 2) // CELL for y in (top - reach, top + CHUNK + reach)}:
-            for i in {(x + CELL // 2) // CELL for x in (left - reach, left + CHUNK + reach)}:
-                edges.update(self.edges(i, j))
-        near = []
-        for x0, y0, x1, y1 in edges:
-            if (
-                min(x0, x1) - reach <= left + CHUNK
-                and max(x0, x1) + reach >= left
-                and min(y0, y1) - reach <= top + CHUNK
-                and max(y0, y1) + reach >= top
-            ):
-                ax, ay = (x0 - left) * 16, (y0 - top) * 16
-                dx, dy = (x1 - x0) * 16, (y1 - y0) * 16
-                near.append((ax, ay, dx, dy, dx * dx + dy * dy))
+        return {
+            edge
+            for j in {_cell(y - reach), _cell(y + reach)}
+            for i in {_cell(x - reach), _cell(x + reach)}
+            for edge in self._cells[i, j]
+        }
+
+    def _blocked_tiles(self, chunk: tuple[int, int]) -> int:
+        """Return the blocked tiles of a chunk: bit y * CHUNK + x for each."""
+        left, top = chunk[0] * CHUNK, chunk[1] * CHUNK
+        if not (-LIMIT <= left < LIMIT and -LIMIT <= top < LIMIT):
+            return _ALL_BLOCKED
+        coarse, middle, fine = self._noises(_HEIGHT, left, top)
+        heights = 4 * coarse + 2 * middle + fine
+        free = lanes.between(heights, 7 * WATER_BELOW, 7 * ROCK_FROM)
+        blocked = (free ^ lanes.FLAGS) & lanes.FLAGS
+        if blocked:
+            blocked = self._without_paths(blocked, left, top)
+        bits = lanes.flag_bits(blocked)
+        if bits and max(abs(left), abs(top)) < CLEARING_ENDS + CHUNK:
+            bits = self._without_clearing(bits, left, top)
+        return bits
+
+    def _without_clearing(self, bits: int, left: int, top: int) -> int:
+        """Return the blocked tiles of a chunk without those that the clearing makes free.
+
+        The clearing moves heights towards that of the meadow, so it blocks no other tile.
+        """
+        for i in lanes.numbers_of(bits):
+            if WATER_BELOW <= self._height(left + i % CHUNK, top + i // CHUNK) < ROCK_FROM:
+                bits ^= 1 << i
+        return bits
+
+    def _noises(self, noises: _Noises, left: int, top: int) -> Iterator[int]:
+        """Yield for each noise (layer, length) its lanes for the tiles of a chunk, as in _noise.
+
+        It adds the corners' values by their weights, which is the same whole number.
+        """
+        corners = self._corners(noises, left, top)
+        for (a, b, c, d), (_, length) in zip(corners, noises, strict=True):
+            at_a, at_b, at_c, at_d = _WEIGHTS[length, left % length, top % length]
+            yield (a * at_a + b * at_b + c * at_c + d * at_d) >> 20 & lanes.LOW_16
+
+    def _corners(self, noises: _Noises, left: int, top: int) -> Iterator[tuple[int, int, int, int]]:
+        """Yield the values of each noise at the four points of its lattice around a chunk.
+
+        They are the high halves of _hash, which is computed for all of them at once.
+        """
+        columns: list[int] = []
+        rows: list[int] = []
+        for layer, length in noises:
+            column = left // length * _ACROSS + self._salts[layer]
+            row = top // length * _DOWN
+            columns += column, column + _ACROSS, column, column + _ACROSS
+            rows += row, row, row + _DOWN, row + _DOWN
+        words, mask = _WORDS[len(columns)]
+        across = int.from_bytes(words.pack(*[x & _MASK for x in columns]), "little")
+        down = int.from_bytes(words.pack(*[y & _MASK for y in rows]), "little")
+        hashes = hash32(hash32(across, mask) + down, mask)
+        return _FOUR_CORNERS.iter_unpack(hashes.to_bytes(words.size, "little"))
+
+    def _without_paths(self, blocked: int, left: int, top: int) -> int:
+        """Take the flags of those tiles away that are within PATH_WITHIN of a path.
+
+        All these paths pass through the chunk's cell: bending and half a path's width are less than
+        8 tiles, and STRAY keeps other paths 12 tiles away from the cell.
+        """
+        i, j = _cell(left), _cell(top)
+        # In 1/16 tile from the corner to which bending moves what it moves farthest back.
+        x, y = left * 16 - WARP, top * 16 - WARP
+        paths = [
+            (x0 * 16 - x, y0 * 16 - y, (x1 - x0) * 16, (y1 - y0) * 16)
+            for x0, y0, x1, y1 in self._cells[i, j]
+        ]
+        near = [path for path in paths if _is_near(*path)]
         if not near:
-            return [PATH_FAR] * (CHUNK * CHUNK)
-        bend_x = self._noise(6, 32, left, top)
-        bend_y = self._noise(7, 32, left, top)
-        distances = []
-        for i in range(CHUNK * CHUNK):
-            px = i % CHUNK * 16 + (bend_x[i] - 32768) * WARP // 32768
-            py = i // CHUNK * 16 + (bend_y[i] - 32768) * WARP // 32768
-            best = PATH_FAR * PATH_FAR
-            for ax, ay, dx, dy, length2 in near:
-                rx, ry = px - ax, py - ay
-                along = rx * dx + ry * dy
-                if along <= 0:
-                    d2 = rx * rx + ry * ry
-                elif along >= length2:
-                    d2 = (rx - dx) * (rx - dx) + (ry - dy) * (ry - dy)
-                else:
-                    cross = rx * dy - ry * dx
-                    d2 = cross * cross // length2
-                if d2 < best:
-                    best = d2
-            distances.append(isqrt(best))
-        return distances
+            return blocked
+        bend_x, bend_y = self._noises(_BEND, left, top)
+        px = _COLUMNS + (bend_x * WARP >> 15 & lanes.LOW_16)
+        py = _ROWS + (bend_y * WARP >> 15 & lanes.LOW_16)
+        for path in near:
+            blocked ^= blocked & _beside(px, py, *path)
+        end_x, end_y = self.waypoint(i, j)
+        return blocked ^ _around(blocked, px, py, end_x * 16 - x, end_y * 16 - y)
+
+
+def _chunks_between(first: tuple[int, int], last: tuple[int, int]) -> Iterator[tuple[int, int]]:
+    """Return the chunks of the box between two of them, from the first on."""
+    right, down = (1 if first[0] <= last[0] else -1), (1 if first[1] <= last[1] else -1)
+    return product(range(first[0], last[0] + right, right), range(first[1], last[1] + down, down))
+
+
+def _cell(tile: int) -> int:
+    """Return the column or row of the cell that has a column or row of tiles."""
+    return (tile + CELL // 2) // CELL
+
+
+def _wild(x: int, y: int) -> int:
+    """Return how much of its own height and wood a tile has, in 1/1024: less in the clearing."""
+    if abs(x) >= CLEARING_ENDS or abs(y) >= CLEARING_ENDS:
+        return 1024
+    wild = (x * x + y * y - CLEARING**2) * 1024 // (CLEARING_ENDS**2 - CLEARING**2)
+    return min(max(wild, 0), 1024)
+
+
+def _is_near(ax: int, ay: int, dx: int, dy: int) -> bool:
+    """Say whether a path from (ax, ay) by (dx, dy) may be so near that a tile is on it."""
+    # From here on, the middle is the origin.
+    ax, ay = ax - _MIDDLE, ay - _MIDDLE
+    return (
+        min(ax, ax + dx) <= _NEAR
+        and max(ax, ax + dx) >= -_NEAR
+        and min(ay, ay + dy) <= _NEAR
+        and max(ay, ay + dy) >= -_NEAR
+        and abs(ax * dy - ay * dx) <= _NEAR * (abs(dx) + abs(dy))
+    )
+
+
+def _beside(px: int, py: int, ax: int, ay: int, dx: int, dy: int) -> int:
+    """Set the flag where (px, py) is beside a path from (ax, ay) by (dx, dy), and close to it.
+
+    That is what _path computes: `isqrt(d2) <= PATH_WITHIN` is `cross**2 < (PATH_WITHIN + 1)**2 *
+    length2`. Both products are without (ax, ay) here, so the bounds are moved instead.
+    """
+    length2 = dx * dx + dy * dy
+    within = isqrt((PATH_WITHIN + 1) ** 2 * length2 - 1)
+    start, line = ax * dx + ay * dy, ax * dy - ay * dx
+    along, cross = px * dx + py * dy, px * dy - py * dx
+    return lanes.between(along, start + 1, start + length2) & lanes.between(
+        cross, line - within, line + within + 1
+    )
+
+
+def _around(blocked: int, px: int, py: int, x: int, y: int) -> int:
+    """Return the flags of `blocked` where (px, py) is close to (x, y), where paths end."""
+    flags, reach = 0, PATH_WITHIN + 1
+    if abs(x - _MIDDLE) >= _NEAR or abs(y - _MIDDLE) >= _NEAR:
+        return flags
+    box = lanes.between(px, x - PATH_WITHIN, x + reach)
+    box &= lanes.between(py, y - PATH_WITHIN, y + reach)
+    # Lanes cannot be multiplied by each other, but few are left.
+    for lane in lanes.numbers_of(lanes.flag_bits(box & blocked)):
+        rx, ry = lanes.value(px, lane) - x, lanes.value(py, lane) - y
+        if rx * rx + ry * ry < reach * reach:
+            flags |= lanes.flag(lane)
+    return flags

@@ -35,9 +35,10 @@ class Ground(Protocol):
         """Say whether nobody can stand on the tile in column `x`, row `y`."""
 
     def free(self, x0: int, y0: int, x1: int, y1: int) -> bool:
-        """Say whether no tile is blocked from column x0 to x1 and row y0 to y1, all included.
+        """Say whether no tile is blocked in the box of which two tiles are opposite corners.
 
-        It may also return False if that is not known.
+        The ground at (x0, y0) is looked at first, and no more of it than decides. It may also
+        return False if that is not known.
         """
 
 
@@ -199,7 +200,7 @@ def _first_block(
     wide, high = abs(last_col - col), abs(last_row - row)
     # A large box is seldom free as a whole, and most of its terrain would be computed for nothing.
     small = not wide or not high or max(wide, high) < 2 * PIECE
-    if small and _free(ground, col, row, last_col, last_row):
+    if small and ground.free(col, row, last_col, last_row):
         return None
     blocked = ground.blocked
     # A track along one axis, as most are, needs no comparison of times.
@@ -221,7 +222,7 @@ def _first_block(
         # The tile at the end of the piece is found as in Track.at.
         t = duration * piece // pieces
         end_col, end_row = (x + dx * t // duration) // UNIT, (y + dy * t // duration) // UNIT
-        if pieces == 1 or not _free(ground, col, row, end_col, end_row):
+        if pieces == 1 or not ground.free(col, row, end_col, end_row):
             block = _first_block_between(
                 ground, x, y, dx, dy, duration, (col, row), (end_col, end_row)
             )
@@ -229,15 +230,6 @@ def _first_block(
                 return block
         col, row = end_col, end_row
     return None
-
-
-def _free(ground: Ground, col: int, row: int, other_col: int, other_row: int) -> bool:
-    """Say whether all tiles of the box between two corners are free."""
-    if col > other_col:
-        col, other_col = other_col, col
-    if row > other_row:
-        row, other_row = other_row, row
-    return ground.free(col, row, other_col, other_row)
 
 
 def _first_block_between(

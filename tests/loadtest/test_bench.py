@@ -44,7 +44,7 @@ def test_what_needs_a_run_that_failed_or_was_not_valid_is_left_out():
 
 def test_the_costs_of_one_move_and_the_like_can_be_measured():
     costs = micro.measure(players=60, repeats=1)
-    assert len(costs) == 7
+    assert len(costs) == 9
     assert all(cost > 0 for what, cost in costs.items() if "seal" not in what)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import msgpack
 
 from tests.model import Model
-from world.terrain import LIMIT, Terrain
+from world.terrain import CHUNK, LIMIT, Terrain
 from world.track import UNIT, Goal, Heading, leg
 
 HERE = Path(__file__).parent
@@ -26,17 +26,23 @@ CHUNKS = ((0, 0), (-1, -1), (3, -2), (-40, 17), (1000, -1000), (LIMIT // 16 - 1,
           (LIMIT // 16, 0))  # fmt: skip
 
 
+def tiles_of(land: Terrain, cx: int, cy: int) -> list[tuple[int, int, int, int]]:
+    """Return (kind, height, wood, distance to a path) of the tiles of a chunk, row after row."""
+    rows, columns = range(cy * CHUNK, (cy + 1) * CHUNK), range(cx * CHUNK, (cx + 1) * CHUNK)
+    return [land.tile(x, y) for y in rows for x in columns]
+
+
 def terrain() -> list[dict[str, Any]]:
     """Return an entry for each chunk: sums show any difference, the first tiles where to look."""
     vectors = []
     for seed in SEEDS:
         land = Terrain(seed)
         for cx, cy in CHUNKS:
-            fields = list(land.fields(cx, cy))
+            tiles = tiles_of(land, cx, cy)
             sums = [0, 0, 0, 0]
-            for place, tile in enumerate(fields, 1):
+            for place, tile in enumerate(tiles, 1):
                 sums = [total + place * value for total, value in zip(sums, tile, strict=True)]
-            first = [list(tile) for tile in fields[:8]]
+            first = [list(tile) for tile in tiles[:8]]
             vectors.append({"seed": seed, "chunk": [cx, cy], "sums": sums, "first": first})
     return vectors
 

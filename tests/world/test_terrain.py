@@ -1,14 +1,16 @@
 from collections import deque
-from itertools import product
+from itertools import pairwise, product
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.vectors import load
+from tests.vectors.make import tiles_of
+from world import terrain
 from world.terrain import (
     BLOCKED,
-    CACHED_CHUNKS,
+    CELL,
     CHUNK,
     DEEP,
     LIMIT,
@@ -21,18 +23,20 @@ from world.terrain import (
 
 @pytest.mark.parametrize("vector", load("terrain"), ids=lambda v: f"{v['seed']}@{v['chunk']}")
 def test_a_chunk_is_what_the_vectors_say(vector):
-    fields = list(Terrain(vector["seed"]).fields(*vector["chunk"]))
-    assert [list(tile) for tile in fields[:8]] == vector["first"]
+    tiles = tiles_of(Terrain(vector["seed"]), *vector["chunk"])
+    assert [list(tile) for tile in tiles[:8]] == vector["first"]
     for layer in range(4):
-        sum_ = sum(place * tile[layer] for place, tile in enumerate(fields, 1))
+        sum_ = sum(place * tile[layer] for place, tile in enumerate(tiles, 1))
         assert sum_ == vector["sums"][layer]
 
 
 def test_every_kind_of_ground_is_found_near_the_origin():
-    land, kinds = Terrain(2013), set()
-    for cx, cy in sorted(product(range(-20, 20), repeat=2), key=lambda at: max(map(abs, at))):
-        kinds |= set(land.chunk(cx, cy))
-        if kinds == set(range(9)):
+    land = Terrain(2013)
+    near = sorted(product(range(-150, 150, 3), repeat=2), key=lambda at: max(map(abs, at)))
+    kinds = set()
+    for x, y in near:
+        kinds.add(land.kind(x, y))
+        if len(kinds) == 9:
             return
     raise AssertionError(f"only {kinds} are found")
 
@@ -53,18 +57,57 @@ def test_beyond_the_limit_is_deep_water():
 
 
 def test_a_seed_makes_its_own_land_and_counts_by_its_low_32_bits():
-    chunks = {Terrain(seed).chunk(9, 9) for seed in range(10)}
-    assert len(chunks) == 10
-    assert Terrain(2**32 + 5).chunk(9, 9) == Terrain(5).chunk(9, 9)
-    assert Terrain(-1).chunk(9, 9) == Terrain(2**32 - 1).chunk(9, 9)
+    first_row = {seed: [Terrain(seed).tile(x, 150) for x in range(150, 160)] for seed in range(10)}
+    assert len(set(map(tuple, first_row.values()))) == 10
+    assert Terrain(2**32 + 5).tile(150, 150) == Terrain(5).tile(150, 150)
+    assert Terrain(-1).tile(150, 150) == Terrain(2**32 - 1).tile(150, 150)
 
 
-@given(*[st.integers(-150, 150)] * 2, *[st.integers(0, 40)] * 2)
-def test_a_box_is_free_if_none_of_its_tiles_is_blocked(x, y, width, height):
+SEEDS = st.one_of(st.sampled_from([0, 1, 2013, 2**32 - 1]), st.integers(-(2**40), 2**40))
+
+# Chunks around the plaza, in its clearing and at its edge; anywhere; and at the limits.
+PLACES = st.one_of(
+    st.integers(-5, 5),
+    st.integers(-2000, 2000),
+    st.integers(-LIMIT // CHUNK - 1, LIMIT // CHUNK),
+    st.sampled_from([end + step for end in (-LIMIT // CHUNK, LIMIT // CHUNK) for step in (-1, 0)]),
+)
+
+
+@settings(max_examples=40)
+@given(SEEDS, PLACES, PLACES)
+def test_a_tile_is_blocked_as_its_kind_says(seed, cx, cy):
+    land = Terrain(seed)
+    tiles = [(cx * CHUNK + x, cy * CHUNK + y) for y in range(CHUNK) for x in range(CHUNK)]
+    blocked = [tile for tile in tiles if land.blocked(*tile)]
+    assert blocked == [tile for tile in tiles if land.kind(*tile) in BLOCKED]
+
+
+@pytest.mark.parametrize("seed", [2013, 6])
+@pytest.mark.parametrize("cell", [(0, 0), (1, 0), (-30, 17), (LIMIT // CELL - 1, -5)])
+def test_where_paths_meet_a_tile_is_blocked_as_its_kind_says(seed, cell):
+    land = Terrain(seed)
+    x, y = land.waypoint(*cell)
+    for tile in product(range(x - 9, x + 10), range(y - 9, y + 10)):
+        assert land.blocked(*tile) == (land.kind(*tile) in BLOCKED)
+
+
+@given(*[st.integers(-150, 150)] * 2, *[st.integers(-40, 40)] * 2)
+def test_a_box_is_free_if_none_of_its_tiles_is_blocked(x, y, right, down):
     land = Terrain(2013)
-    tiles = [(a, b) for a in range(x, x + width + 1) for b in range(y, y + height + 1)]
-    blocked = any(land.blocked(*tile) for tile in tiles)
-    assert land.free(x, y, x + width, y + height) is not blocked
+    columns = range(min(x, x + right), max(x, x + right) + 1)
+    rows = range(min(y, y + down), max(y, y + down) + 1)
+    blocked = any(land.blocked(*tile) for tile in product(columns, rows))
+    assert land.free(x, y, x + right, y + down) is not blocked
+
+
+def test_a_box_is_looked_at_from_its_first_corner_and_no_farther_than_a_blocked_tile():
+    land = Terrain(2013)
+    water = next(x for x in range(50_000) if land.blocked(x, 0))
+    for first, last in ((water, water + 500), (water, water - 500)):
+        fresh = Terrain(2013)
+        assert not fresh.free(first, 0, last, 0)
+        assert list(fresh._chunks) == [(water // CHUNK, 0)]
 
 
 @pytest.mark.parametrize("seed", [2013, 3, 4])
@@ -96,26 +139,23 @@ def test_paths_are_never_blocked_and_run_on_without_a_gap(far):
     assert not BLOCKED & {6, 7, 8}
 
 
-def test_the_cache_is_bounded_and_changes_nothing():
-    land, first = Terrain(8), Terrain(8).chunk(0, 0)
-    assert land.chunk(0, 0) == first
-    land._chunks.update({(10**6, n): (b"", 0) for n in range(CACHED_CHUNKS)})
-    land.chunk(1, 1)
-    assert len(land._chunks) <= CACHED_CHUNKS + 1
-    assert (0, 0) not in land._chunks
-    assert land.chunk(0, 0) == first
+def test_the_ground_that_is_walked_on_stays_cached_and_the_cache_is_bounded(monkeypatch):
+    monkeypatch.setattr(terrain, "CACHED_CHUNKS", 64)
+    land, made = Terrain(8), []
+    function = land._chunks._function
+    land._chunks._function = lambda chunk: made.append(chunk) or function(chunk)
+    for far in range(2000):
+        land.blocked(0, 0)
+        land.blocked(10**6 + far * CHUNK, 0)
+    assert made.count((0, 0)) == 1
+    assert len(land._chunks) + len(land._chunks._older) <= 64
 
 
-def test_neighbouring_chunks_join_without_a_seam():
+def test_neighbouring_tiles_have_similar_heights():
     land = Terrain(21)
-    for cx in range(-6, 6):
-        left, right = list(land.fields(cx, 3)), list(land.fields(cx + 1, 3))
-        for row in range(CHUNK):
-            step = abs(left[row * CHUNK + CHUNK - 1][1] - right[row * CHUNK][1])
-            inside = max(
-                abs(left[row * CHUNK + x][1] - left[row * CHUNK + x + 1][1]) for x in range(15)
-            )
-            assert step <= 4 * inside + 2500
+    for y in range(48, 64):
+        heights = [land.tile(x, y)[1] for x in range(-96, 96)]
+        assert max(abs(one - other) for one, other in pairwise(heights)) < 3500
 
 
 def test_hashing_takes_any_whole_number_and_spreads():

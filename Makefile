@@ -54,6 +54,10 @@ bench: .venv/measurable
 bench-floods: .venv/measurable
 	@$(BIN)/python -m bench --floods
 
+.PHONY: bench-overload
+bench-overload: .venv/measurable
+	@$(BIN)/python -m bench --overload
+
 bench-peers: .venv/measurable .venv-peers/installed $(NODE_PEERS)/node_modules/.package-lock.json
 	@$(BIN)/python -m loadtest.peers --report tests/output/peers --json tests/output/peers/run.json
 

@@ -10,7 +10,7 @@ from typing import Any
 from needs import packages
 
 with packages("swarm"):
-    from bench import command, floods, micro, whole
+    from bench import command, floods, micro, overload, whole
     from loadtest.kit.options import file
     from loadtest.kit.page import write_json
     from loadtest.kit.terminal import Terminal
@@ -23,10 +23,15 @@ TARGETS = {
     "400 players: deliveries a CPU second, k": "+600",
     "2000 players: deliveries a CPU second, k": "+1800",
     "50 players: p50, ms": "3",
+    "20 players: p50, ms": "1",
+    "100 players: p50, ms": "2",
     "400 players: p50, ms": "25",
     "2000 players: p99, ms": "80",
     "8000 players: p99, ms": "250",
     "2000 players: memory, MB": "120",
+    "2000 players, pace: p99, ms": "80",
+    "2000 players: bytes an event": "15",
+    "2000 players: KB/s to each": "6",
     "redis, 2 workers: share of the figure of one, %": "+70",
     "zeromq, 2 workers: share of the figure of one, %": "+70",
     "crossings: CPU against none": "1.5",
@@ -54,15 +59,25 @@ def main() -> int:
         "--floods", action="store_true",
         help="instead: what players notice while strangers flood the server; takes two minutes",
     )  # fmt: skip
+    parser.add_argument(
+        "--overload", action="store_true",
+        help="instead: what becomes of a server with more players than its core can serve; takes "
+        "three minutes",
+    )  # fmt: skip
     parser.add_argument("--json", type=file, metavar="FILE", help="write all results there")
     given = parser.parse_args()
     terminal = Terminal()
-    figures = _floods if given.floods else _figures
+    figures = _floods if given.floods else _overload if given.overload else _figures
     return command.run("bench", lambda: figures(given, terminal.say), terminal.say)
 
 
 def _floods(given: argparse.Namespace, say: Callable[[str], None]) -> int:
     _keep(given, floods.measure(say))
+    return 0
+
+
+def _overload(given: argparse.Namespace, say: Callable[[str], None]) -> int:
+    _keep(given, overload.measure(say))
     return 0
 
 

@@ -18,9 +18,13 @@ BESIDES = 180
 _2000 = ("--scenario", "mill", "--bots", "2000", "--squares", "88", "--joins", "1000")
 
 RUNS = {
+    "20": ("--scenario", "mill", "--bots", "20", "--squares", "2"),
     "50": ("--scenario", "mill", "--bots", "50", "--squares", "4"),
+    "100": ("--scenario", "mill", "--bots", "100", "--squares", "6"),
     "400": ("--scenario", "mill", "--bots", "400", "--squares", "20"),
     "2000": _2000,
+    "pace": ("--scenario", "pace", *_2000[2:]),
+    "mixed": ("--scenario", "mixed", *_2000[2:]),
     "march": ("--scenario", "march", *_2000[2:]),
     "crowd": ("--scenario", "crowd", "--bots", "500", "--rate", "1"),
     "idle": ("--rate", "0", "--bots", "8000", "--squares", "400", "--joins", "1500"),
@@ -75,7 +79,7 @@ def figures(measured: dict[str, Results]) -> dict[str, float]:
     for name in ("400", "2000", "5000", "8000"):
         if name in results:
             found[f"{name} players: deliveries a CPU second, k"] = median(name, "per CPU s") / 1000
-    for name in ("50", "400"):
+    for name in ("20", "50", "100", "400"):
         if name in results:
             found[f"{name} players: p50, ms"] = median(name, "p50")
     for name in ("2000", "5000", "8000"):
@@ -84,6 +88,20 @@ def figures(measured: dict[str, Results]) -> dict[str, float]:
             found[f"{name} players: CPU, %"] = median(name, "server") * 100
     if "2000" in results:
         found["2000 players: memory, MB"] = median("2000", "MB")
+    for name in ("pace", "mixed"):
+        if name in results:
+            found[f"2000 players, {name}: deliveries a CPU second, k"] = (
+                median(name, "per CPU s") / 1000
+            )
+            found[f"2000 players, {name}: p99, ms"] = median(name, "p99")
+    if "2000" in results:
+        totals = [(result["totals"], result["measured"]) for result in results["2000"]]
+        found["2000 players: bytes an event"] = statistics.median(
+            total["bytes"] / total["events"] for total, _ in totals
+        )
+        found["2000 players: KB/s to each"] = statistics.median(
+            total["bytes"] / measured / 2000 / 1024 for total, measured in totals
+        )
     for name in ("redis", "zeromq"):
         if results.keys() >= {name, "2000"}:
             found[f"{name}, 2 workers: share of the figure of one, %"] = (

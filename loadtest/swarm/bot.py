@@ -39,8 +39,7 @@ class World(Protocol):
     door: Door
     sockets: Sockets
     tally: Tally
-    #: Tiles that a screen shows, and units across a square.
-    viewport: tuple[int, int]
+    #: Units across a square.
     span: int
 
     def now(self) -> int:
@@ -76,11 +75,14 @@ class Bot(Connection):
     """
 
     def __init__(
-        self, world: World, index: int, *, observes: bool, hunts: bool = False
-    ) -> None:
+        self, world: World, index: int, viewport: tuple[int, int], *, observes: bool,
+        hunts: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(world.door, world.sockets)
         self.world, self._tally = world, world.tally
         self.index = index
+        #: Tiles that its screen shows.
+        self.viewport = viewport
         self.observer = Observer() if observes else None
         #: What it knows of gems, if it hunts them.
         self.hunter = Hunter() if hunts else None
@@ -183,7 +185,7 @@ class Bot(Connection):
             self.lose(f"the server answered {status!r} to the WebSocket handshake")
             return
         self.state = GREETING
-        width, height = self.world.viewport
+        width, height = self.viewport
         self.send(wire.HELLO, wire.VERSION, self.name, width, height, self._token, None)
 
     def lose(self, why: str, code: int = 0) -> None:
@@ -225,6 +227,7 @@ class Bot(Connection):
         return {
             "index": self.index,
             "id": self.id,
+            "viewport": self.viewport,
             "asked": self.asked,
             "ready": self.ready_at,
             "left": left,

@@ -187,7 +187,6 @@ class Generator:
             "lives": lives,
             "at": now,
             "rules": (self.play.span, self.play.drop),
-            "viewport": self.plan.viewport,
             "slow": self.tally.slow,
             "stalled": self.play.lockstep.stalled(),
             "shown": self.tally.shown,

@@ -131,12 +131,11 @@ def _judge_one(world: World, life: dict[str, Any]) -> Verdict:
     verdict = Verdict(observers=1)
     observed = life["observed"]
     verdict.duplicate, verdict.reordered = observed["duplicate"], observed["reordered"]
-    path = world.paths[life["id"]]
     end = life["left"] or world.ended
     begin = life["ready"]
     if not begin or end - begin < 3 * SECOND:
         return verdict
-    interest = Interest(world, path, begin, end)
+    interest = Interest(world, life, begin, end)
     _judge_moves(world, interest, life, begin, end, verdict)
     rows = observed["rows"]
     if len(rows):

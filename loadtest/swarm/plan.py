@@ -9,10 +9,10 @@ class Plan:
     """See the module.
 
     `address` is (IP address, port) and `name` the server's name; `tls` is "", "checked" or
-    "unchecked". `rate` is in moves a second of each bot, `joins` in bots a second. `viewport` is in
-    tiles. `indices` are the process's bots; one bot in `sample` observes. `epoch` is the reading of
-    the monotonic clock, in us, at which the run's clock is 0. `returns` says that bots which are
-    cut off come back.
+    "unchecked". `rate` is in moves a second of each bot, `joins` in bots a second. `viewports`
+    are in tiles, and bots have them in equal shares. `indices` are the process's bots; one bot in
+    `sample` observes. `epoch` is the reading of the monotonic clock, in us, at which the run's
+    clock is 0. `returns` says that bots which are cut off come back.
     """
 
     address: tuple[str, int]
@@ -21,7 +21,7 @@ class Plan:
     path: str
     scenario: str
     rate: float
-    viewport: tuple[int, int]
+    viewports: tuple[tuple[int, int], ...]
     indices: range
     sample: int
     joins: float

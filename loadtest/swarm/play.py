@@ -39,7 +39,6 @@ class Play:
         self.door = Door(
             plan.address, plan.name, wire.tls(plan.tls) if plan.tls else None, plan.path
         )
-        self.viewport = plan.viewport
         self.span = self.drop = 0
         self.now = plan.now
         self._scenario = SCENARIOS[plan.scenario]
@@ -53,9 +52,10 @@ class Play:
     def _make(self, index: int) -> Bot:
         scenario = self._scenario
         observes = scenario.lockstep or index % self._plan.sample == 0
-        bot = Bot(self, index, observes=observes, hunts=scenario.hunts)
-        # Bots that are deaf or rude are spread evenly among the others.
+        # Bots of each kind are spread evenly among the others.
         kind = (index * 0.6180339887498949) % 1
+        viewport = self._plan.viewports[int(kind * len(self._plan.viewports))]
+        bot = Bot(self, index, viewport, observes=observes, hunts=scenario.hunts)
         if not observes:
             bot.deaf = 0 < kind < scenario.deaf
             bot.rude = 0 < kind < scenario.rude

@@ -133,7 +133,7 @@ class _Run:
         self._ordering = threading.Lock()
         self._last: tuple[float, dict[str, Any], Histogram] | None = None
         scenario = SCENARIOS[options.scenario]
-        self._viewport = options.viewport or scenario.viewport
+        viewports = (options.viewport,) if options.viewport else scenario.viewports
         rate = scenario.rate if options.rate is None else options.rate
         context = multiprocessing.get_context("spawn")
         for number in range(options.processes):
@@ -145,7 +145,7 @@ class _Run:
                 path=target.path,
                 scenario=options.scenario,
                 rate=rate,
-                viewport=self._viewport,
+                viewports=viewports,
                 indices=range(number, options.bots, options.processes),
                 sample=max(options.bots // max(options.sample, 1), 1),
                 joins=options.joins / options.processes,
@@ -234,7 +234,7 @@ class _Run:
 
     def _judge(self, measured: tuple[int, int], watch: Watch) -> None:
         result = self._result
-        world = World(self._reports, measured, watch.losses, self._viewport)
+        world = World(self._reports, measured, watch.losses)
         result.verdict = judge(world)
         result.returns = returns(world, until=world.ended - round(BACK_WITHIN * SECOND))
         result.screens = look(world, strangers=self._options.url is not None)

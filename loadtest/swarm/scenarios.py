@@ -40,6 +40,16 @@ def mill(bot: Bot, now: int) -> Move:
     return wire.GO, *place
 
 
+def pace(bot: Bot, now: int) -> Move:
+    """Walk to and fro by keys: each move turns back."""
+    if bot.turn == 0:
+        bot.heading = random.choice(AROUND[::2])
+    bot.turn += 1
+    dx, dy = bot.heading
+    bot.heading = -dx, -dy
+    return wire.WALK, dx, dy
+
+
 def march(bot: Bot, now: int) -> Move:
     """Walk on across borders, and turn where the way is blocked or home is far."""
     x, y = bot.at(now)
@@ -137,7 +147,8 @@ class Scenario:
     again (0: it stays). `late` is the share of bots that join within JOIN_WITHIN while the others
     are measured. `deaf` and `rude` are the shares of bots that never read, or break the rules. With
     `lockstep`, a bot moves when it was told of all its neighbours' last moves. With `hunts`, bots
-    take gems. `viewport` is in tiles, and `server` are options of the server that is started.
+    take gems. `viewports` are in tiles; bots have them in equal shares. `server` are options of the
+    server that is started.
     """
 
     about: str
@@ -150,13 +161,16 @@ class Scenario:
     rude: float = 0.0
     lockstep: bool = False
     hunts: bool = False
-    viewport: tuple[int, int] = (24, 24)
+    viewports: tuple[tuple[int, int], ...] = ((24, 24),)
     server: tuple[str, ...] = ()
 
     def squares(self, bots: int) -> int:
         """Return the number of squares over which newcomers are spread."""
         return math.ceil(bots / self.share) if self.share else 1
 
+
+#: Tiles that a telephone held upright shows, a laptop, and a large screen.
+SCREENS = (12, 24), (40, 25), (64, 36)
 
 #: How many gems each cell of the ground has where bots hunt them.
 GEMS = 20
@@ -168,6 +182,8 @@ SCENARIOS = {
     "wander": Scenario("20 bots in each square walk about near the place where they began", wander),
     "crowd": Scenario("all bots are in one square", mill, share=0),
     "mill": Scenario("20 bots in each square walk to and fro and never leave it", mill),
+    "pace": Scenario("20 bots in each square walk to and fro by keys", pace),
+    "mixed": Scenario("the same with screens of three sizes", pace, viewports=SCREENS),
     "march": Scenario("20 bots in each square walk on across borders", march),
     "border": Scenario("bots step to and fro over a border between squares", border, 15, share=10),
     "storm": Scenario("nine bots in ten join within five seconds", wander, late=0.9),

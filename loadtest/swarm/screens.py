@@ -154,7 +154,7 @@ def _look(
     if not counted.any():
         return
     times = looks[:, 0]
-    interest = Interest(world, world.paths[life["id"]], life["ready"], end)
+    interest = Interest(world, life, life["ready"], end)
     which = np.repeat(np.arange(len(looks)), looks[:, 1])
     order = np.argsort(screens[:, 0], kind="stable")
     ids, first = np.unique(screens[order, 0], return_index=True)

@@ -59,13 +59,12 @@ class World:
     """All moves of the measured time, and the players that made them.
 
     `reports` are those of the swarm's processes; `measured` is (begin, end) of the time in which
-    moves count, in us; `viewport` is in tiles.
+    moves count, in us.
     """
 
     def __init__(
-        self, reports: list[dict[str, Any]], measured: tuple[int, int], losses: Losses,
-        viewport: tuple[int, int],
-    ) -> None:  # fmt: skip
+        self, reports: list[dict[str, Any]], measured: tuple[int, int], losses: Losses
+    ) -> None:
         self.everybody = [life for report in reports for life in report["lives"]]
         self.lives = [life for life in self.everybody if life["honest"] and len(life["timeline"])]
         self.span, self.drop = reports[0]["rules"]
@@ -73,7 +72,6 @@ class World:
         self.measured, self.losses = measured, losses
         self.stalled = sum(len(report["stalled"]) for report in reports)
         self.slow = sorted(pair for report in reports for pair in report["slow"])
-        self.half = viewport[0] * TILE // 2, viewport[1] * TILE // 2
         self.by_id: dict[int, list[dict[str, Any]]] = defaultdict(list)
         for life in sorted(self.lives, key=lambda life: int(life["asked"])):
             self.by_id[life["id"]].append(life)
@@ -117,10 +115,15 @@ def _moves(life: dict[str, Any], measured: tuple[int, int]) -> Any:
 
 
 class Interest:
-    """The squares that an observer's screen covered from `begin` to `end`, in steps of GRAIN."""
+    """The squares that an observer's screen covered from `begin` to `end`, in steps of GRAIN.
 
-    def __init__(self, world: World, path: Path, begin: int, end: int) -> None:
+    `life` is the one of the observer in which it was shown what is judged.
+    """
+
+    def __init__(self, world: World, life: dict[str, Any], begin: int, end: int) -> None:
         self.begin = begin
+        path = world.paths[life["id"]]
+        halves = [tiles * TILE // 2 for tiles in life["viewport"]]
         self._times = times = np.arange(begin, end + GRAIN, GRAIN)
         self._uncovered: dict[int, Any] = {}
         position = path.at(times)
@@ -128,7 +131,7 @@ class Interest:
         lows, highs, outer_lows, outer_highs = [], [], [], []
         around = COVERED // GRAIN + 1
         after = LINGERS // GRAIN + 1
-        for p, half in zip(position, world.half, strict=True):
+        for p, half in zip(position, halves, strict=True):
             inner, outer = half - SLACK, half + world.drop + SLACK
             lows.append(_rolling(np.max, (p - inner) // span, around, around))
             highs.append(_rolling(np.min, (p + inner) // span, around, around))

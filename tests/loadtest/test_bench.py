@@ -10,26 +10,32 @@ from collections import Counter
 import psutil
 import pytest
 
-from bench import micro, rows, uniform, whole
+from bench import micro, overload, rows, uniform, whole
 from loadtest.kit.processes import Trouble, children
 from tests.loadtest import watched
 from tests.loadtest.watched import PATIENCE
 
 FIGURES = {"per CPU s": 1e6, "p50": 1.0, "p99": 2.0, "server": 0.5, "MB": 50.0}
+TOTALS = {"bytes": 4_608_000, "events": 100_000}
 
 
 def run(**what):
-    return [{"figures": FIGURES, "faults": [], "invalid": [], "options": {"bots": 8000}, **what}]
+    return [{
+        "figures": FIGURES, "faults": [], "invalid": [], "options": {"bots": 8000},
+        "totals": TOTALS, "measured": 2.0, **what,
+    }]  # fmt: skip
 
 
 def shapes(**changed):
-    return {**{name: run() for name in ("50", "400", "2000", "march", "crowd", "idle")}, **changed}
+    return {**{name: run() for name in whole.RUNS}, **changed}
 
 
 def test_all_that_went_well_has_figures():
     found = whole.figures(shapes())
     assert found["idle players: memory of each, KB"] == 0.0
-    assert found["crossings: CPU against none"] == 1.0 and len(found) == 11
+    assert found["crossings: CPU against none"] == 1.0 and len(found) == 19
+    assert found["2000 players: bytes an event"] == 46.08
+    assert found["2000 players: KB/s to each"] == 1.125
 
 
 def test_what_needs_a_run_that_failed_or_was_not_valid_is_left_out():
@@ -37,9 +43,33 @@ def test_what_needs_a_run_that_failed_or_was_not_valid_is_left_out():
         failed = run(**wrong)
         assert not whole.good(failed)
         found = whole.figures(shapes(idle=failed))
-        assert not [name for name in found if name.startswith("idle")] and len(found) == 9
+        assert not [name for name in found if name.startswith("idle")] and len(found) == 17
         found = whole.figures(shapes(**{"2000": failed}))
         assert "crossings: CPU against none" not in found and "50 players: p50, ms" in found
+
+
+def test_a_server_is_well_again_from_when_it_stays_as_quick_as_before():
+    def series(*latencies):
+        return [{"second": n + 0.5, "p99": float(p99)} for n, p99 in enumerate(latencies)]
+
+    late = (10, 10, 10, 500, 900)
+    assert overload.well_after(series(*late, 10, 12, 10), 3.0, 5.0) == 0.5
+    assert overload.well_after(series(*late, 500, 12, 16, 10, 15), 3.0, 5.0) == 3.5
+    assert overload.well_after(series(*late, 500, 12, 16), 3.0, 5.0) is None
+
+
+@pytest.mark.load
+def test_what_becomes_of_an_overloaded_server_can_be_measured(monkeypatch, capsys):
+    for name, value in {
+        "PASSING": 40, "PLAYERS": (60,), "BEFORE": 2.0, "DURING": 4.0, "AFTER": 2.0, "LASTS": 6.0,
+    }.items():  # fmt: skip
+        monkeypatch.setattr(overload, name, value)
+    found = overload.measure(print)
+    assert [(one["players"], one["thief"]) for one in found["found"]] == [
+        (40, "a whole core"), (40, "half a core for 4 s"), (60, "half a core"),
+    ]  # fmt: skip
+    assert all(one["per_cpu"] > 0 and one["share"] > 0 for one in found["found"])
+    assert "60 players, half a core" in capsys.readouterr().out
 
 
 def test_the_costs_of_one_move_and_the_like_can_be_measured():

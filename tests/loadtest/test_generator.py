@@ -10,7 +10,7 @@ from loadtest.swarm.plan import Plan
 
 PLAN = Plan(
     address=("127.0.0.1", 1), name="", tls="", path="/ws", scenario="slow", rate=1.0,
-    viewport=(24, 24), indices=range(2), sample=100, joins=1.0, epoch=0, cpus=(), returns=True,
+    viewports=((24, 24),), indices=range(2), sample=100, joins=1.0, epoch=0, cpus=(), returns=True,
 )  # fmt: skip
 
 

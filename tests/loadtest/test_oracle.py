@@ -19,8 +19,9 @@ def life(id, square, moves=(), *, left=0, seen=None, place=None, ready=SECOND):
     rows = [(1, 0, *square, x, y, 0, 0, 0, 0)]
     rows += [(2 + n, due, *square, x, y, 0, 0, due // 1000, 0) for n, due in enumerate(moves)]
     return {
-        "index": id, "id": id, "asked": 0, "ready": ready, "left": left, "offset": 0.0,
-        "honest": True, "held_changes": 0, "intents": np.array(moves, dtype=np.int64),
+        "index": id, "id": id, "viewport": VIEWPORT, "asked": 0, "ready": ready, "left": left,
+        "offset": 0.0, "honest": True, "held_changes": 0,
+        "intents": np.array(moves, dtype=np.int64),
         "timeline": np.array(rows, dtype=np.int64), "observed": seen, "why": "", "welcomed": 0,
         "former_seq": 0, "late": np.empty(0, dtype=np.int64),
         "told_at": np.array([0, *moves], dtype=np.int64),
@@ -47,7 +48,7 @@ def belief(player):
 def verdict(*lives, losses=(), slow=()):
     report = {"lives": lives, "at": 24 * SECOND, "rules": (SPAN, SPAN // 2),
               "stalled": [], "slow": list(slow)}  # fmt: skip
-    return judge(World([report], (BEGIN, END), losses, VIEWPORT))
+    return judge(World([report], (BEGIN, END), losses))
 
 
 MOVES = [12 * SECOND, 13 * SECOND, 14 * SECOND]

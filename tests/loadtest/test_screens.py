@@ -4,14 +4,14 @@ import numpy as np
 
 from loadtest.swarm.screens import look, returns
 from loadtest.swarm.world import SECOND, TILE, World
-from tests.loadtest.test_oracle import SPAN, VIEWPORT, life, observed
+from tests.loadtest.test_oracle import SPAN, life, observed
 
 END = 40 * SECOND
 
 
 def world(*lives):
     report = {"lives": lives, "at": END, "rules": (SPAN, SPAN // 2), "stalled": [], "slow": []}
-    return World([report], (0, END), (), VIEWPORT)
+    return World([report], (0, END), ())
 
 
 def watcher(believed, *, links=()):

@@ -106,6 +106,13 @@ def test_a_server_that_keeps_its_word_is_all_right(tmp_path):
     assert len(result["series"]) >= 4
 
 
+def test_screens_of_several_sizes_are_judged_each_by_its_own(tmp_path):
+    code, result = judged(tmp_path, "--bots", "60", "--seconds", "4", "--scenario", "mixed")
+    verdict = result["verdict"]
+    assert (code, result["faults"], result["adds_up"]) == (0, [], True), verdict
+    assert verdict["observers"] == 60 and verdict["expected"] > 2000
+
+
 def test_in_a_crowd_newer_moves_take_the_place_of_older_ones_and_none_is_unaccounted_for(tmp_path):
     # More than one batch can carry, and faster than its square may publish.
     code, result = judged(

@@ -331,10 +331,13 @@ class Server:
         connection = session.connection
         silent = heard_now - connection.last_heard
         stuck = session.lagging_since is not None and now - session.lagging_since > STUCK_AFTER
-        if silent > DEAD_AFTER or stuck:
+        # On a busy node a round takes longer: nobody is let go who was not asked.
+        unanswered = session.pinged == connection.last_heard
+        if (silent > DEAD_AFTER and unanswered) or stuck:
             self.stats["given_up"] += 1
             connection.abort()
         elif silent > PING_AFTER:
+            session.pinged = connection.last_heard
             connection.ping()
         if session.resident is not None:
             session.renew_token()

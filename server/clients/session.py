@@ -55,7 +55,7 @@ class Session:
         "connection", "opened", "resident", "lagging_since", "_node", "_admission", "_tokens",
         "_limits", "_seat", "_intent", "_rates", "_rated", "_sent", "_mark", "_marked",
         "_marked_bytes", "_later_bytes", "_token_at", "_link_told", "_waiting", "_early", "_ended",
-        "player", "error", "_owner",
+        "player", "error", "_owner", "pinged",
     )  # fmt: skip
 
     def __init__(
@@ -72,6 +72,8 @@ class Session:
         #: For the log: the id of the player of this session, and the code of the last refusal.
         self.player: int | None = None
         self.error: str | None = None
+        #: When it was last heard before it was last pinged, as `Connection.last_heard` has it.
+        self.pinged = 0.0
         #: Node time in ms since which the client lags, or None.
         self.lagging_since: int | None = None
         self._node = node

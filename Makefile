@@ -10,6 +10,7 @@
 # make bench  what a move, a flush and a snapshot cost, and the server under load, beside targets
 # make bench-peers  the same work on other realtime servers, beside ours: docs/peers.md
 # make mutants  which small changes of the code no test notices, for ten minutes: docs/mutants.md
+# make fast   compiles the modules on the path of a move: the server is then faster, not different
 # make lint, make types, make autobahn, make vectors, make lock, make clean
 
 PYTHON ?= python3
@@ -64,6 +65,16 @@ bench-peers: .venv/measurable .venv-peers/installed $(NODE_PEERS)/node_modules/.
 check: .venv/testable $(JS)/node_modules/.package-lock.json
 	@$(MAKE) --no-print-directory --jobs 3 lint types in-process
 
+.PHONY: fast
+fast: .venv/testable
+	@$(BIN)/python -m compiled
+
+# The same tests of rules and server over the compiled modules: this needs a compiler.
+.PHONY: in-process-compiled
+in-process-compiled: fast
+	@$(BIN)/python -m pytest --compiled -n 2 --dist worksteal \
+	  -m "not (process or browser or load or interpreted)" tests/world tests/server tests/simulate
+
 .PHONY: in-process
 in-process: .venv/testable
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not (process or browser or load)"
@@ -105,10 +116,10 @@ lock:
 	@rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock && : > requirements.lock
 	@echo "Looking up what the packages need ..."
 	@.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
-	@.venv-lock/bin/python -m pip freeze > requirements.lock && rm -rf .venv-lock
+	@.venv-lock/bin/python -m pip freeze --all --exclude pip > requirements.lock && rm -rf .venv-lock
 
 clean:
-	rm -rf .venv .venv-lock .venv-peers $(NODE_PEERS)/node_modules $(JS)/node_modules .autobahn .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/output
+	rm -rf build .venv .venv-lock .venv-peers $(NODE_PEERS)/node_modules $(JS)/node_modules .autobahn .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/output
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/created:

@@ -7,10 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import compiled
 from needs import packages
 
+# What is measured is what `python -m server` would use.
+compiled.use()
+
 with packages("swarm"):
-    from bench import command, floods, micro, overload, whole
+    from bench import both, command, floods, micro, overload, whole
     from loadtest.kit.options import file
     from loadtest.kit.page import write_json
     from loadtest.kit.terminal import Terminal
@@ -64,10 +68,21 @@ def main() -> int:
         help="instead: what becomes of a server with more players than its core can serve; takes "
         "three minutes",
     )  # fmt: skip
+    parser.add_argument(
+        "--both", action="store_true",
+        help="instead: what a move, a flush and a snapshot cost with the sources and with the "
+        "compiled modules (make fast), in turn; takes five minutes",
+    )  # fmt: skip
     parser.add_argument("--json", type=file, metavar="FILE", help="write all results there")
     given = parser.parse_args()
     terminal = Terminal()
-    figures = _floods if given.floods else _overload if given.overload else _figures
+    figures = _figures
+    if given.floods:
+        figures = _floods
+    elif given.overload:
+        figures = _overload
+    elif given.both:
+        figures = _both
     return command.run("bench", lambda: figures(given, terminal.say), terminal.say)
 
 
@@ -81,7 +96,17 @@ def _overload(given: argparse.Namespace, say: Callable[[str], None]) -> int:
     return 0
 
 
+def _both(given: argparse.Namespace, say: Callable[[str], None]) -> int:
+    found = both.measure(say)
+    _keep(given, found)
+    say(f"\n{'us of CPU':45}{'interpreted':>12}{'compiled':>12}")
+    for name, (before, after) in found.items():
+        say(f"{name:45}{before:>12.2f}{after:>12.2f}")
+    return 0
+
+
 def _figures(given: argparse.Namespace, say: Callable[[str], None]) -> int:
+    say(f"compiled: {'yes' if compiled.used() else 'no'}")
     say("one move, one flush, one snapshot (bench/micro.py) ...")
     found = {f"{name}, us": figure for name, figure in micro.measure().items()}
     say("the whole server (bench/whole.py) ...")

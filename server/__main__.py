@@ -17,6 +17,11 @@ import sys
 import gevent
 from gevent.event import Event
 
+import compiled
+
+# This comes before the imports of what may be compiled.
+compiled.use()
+
 from brokers import open_broker
 from server import logs
 from server import settings as options
@@ -50,6 +55,13 @@ def main() -> int:
         else:
             # Hangups are for the supervisor, but a closed terminal sends them to all its processes.
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        if settings.listen_fd is None:
+            log.info("compiled: %s", "yes" if compiled.used() else "no")
+            if compiled.stale():
+                log.warning(
+                    "the compiled modules in build/fast/ were made from other sources or for "
+                    "another Python, and are left aside: make fast compiles them anew"
+                )
         server.start()
     except ValueError as error:
         print(f"flatlands: {error}", file=sys.stderr)

@@ -11,6 +11,7 @@ from typing import Any
 import gevent
 from gevent import socket
 
+import compiled
 from brokers import Broker
 from server import logs
 from server.clients.admission import Admission
@@ -388,6 +389,7 @@ class Server:
         return {
             "node": self.node.id,
             "workers": workers,
+            "compiled": "yes" if compiled.used() else "no",
             **report.gauges,
             "broker": report.broker,
             "counted": dict(sorted(report.counted.items())),

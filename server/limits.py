@@ -129,7 +129,7 @@ class Bucket:
         self._each = 1000 / rate
         self._depth = burst * self._each + 1
         #: The time in ms at which it is full again.
-        self._full_at: float = now
+        self._full_at = float(now)
 
     def spend(self, now: int, count: float = 1, late: int = 0) -> bool:
         """Spend `count` tokens at a time in ms; return False, and spend none, if there are fewer.
@@ -140,7 +140,7 @@ class Bucket:
         depth = self._depth + late
         if self._full_at > now + depth:
             # What was spent beyond the depth because of `late` does not count afterwards.
-            self._full_at = now
+            self._full_at = float(now)
         full_at = max(self._full_at, now) + count * self._each
         if full_at - now > depth:
             return False

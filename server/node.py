@@ -50,7 +50,7 @@ class Node:
     """
 
     def __init__(
-        self, *, grid: Grid, terrain: Terrain, broker: Broker, loop: Loop, spread: int = 0,
+        self, *, grid: Grid, terrain: Terrain | Any, broker: Broker, loop: Loop, spread: int = 0,
         world: str = WORLD, store: Store | None = None, rules: Rules = RULES,
         sizes: Sizes = NOBODY, spawn: Callable[..., object] = gevent.spawn,
     ) -> None:  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+import compiled
 from tests.socket_client import SocketClient
 
 # An example may take long on a busy machine, and no test asserts a speed.
@@ -27,6 +28,19 @@ STARTING = ("process", "browser", "load")
 
 #: The events that Python's audit hooks get when a program is started.
 STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "os.exec"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option to test the compiled modules (make fast) in place of their sources."""
+    parser.addoption("--compiled", action="store_true", help="test the compiled modules")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Use the compiled modules, before the tests import them."""
+    if config.getoption("--compiled"):
+        compiled.use()
+        if not compiled.used():
+            pytest.exit("there are no compiled modules that fit: make fast compiles them", 4)
 
 
 class _Watched:

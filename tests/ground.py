@@ -1,19 +1,24 @@
 """Terrain in which a test chooses the blocked tiles."""
 
 from collections.abc import Callable
+from typing import Any
 
 from world.terrain import Terrain
 
 
-class Ground(Terrain):
+class Ground:
     """Terrain in which a function of column and row says which tiles are blocked.
 
-    It never says that a box is free, so each tile of a walk is checked.
+    Otherwise it is the real one. It never says that a box is free, so each tile of a walk is
+    checked.
     """
 
     def __init__(self, blocked: Callable[[int, int], bool], seed: int = 2013) -> None:
-        super().__init__(seed)
         self._blocked = blocked
+        self._terrain = Terrain(seed)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._terrain, name)
 
     def blocked(self, x: int, y: int) -> bool:
         return self._blocked(x, y)

@@ -10,6 +10,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from loadtest.kit.processes import ROOT, Program, Trouble, clean_environment
@@ -24,17 +25,18 @@ class ServerProcess(Program):
     """`python -m server` with some options, on a free port unless `port` is given.
 
     `module` is another module to run, and `before` are arguments before the options. `descriptors`
-    is its limit of file descriptors: a number, or (the limit, how far it may raise it).
+    is its limit of file descriptors: a number, or (the limit, how far it may raise it). `folder` is
+    where it is started.
     """
 
     def __init__(
         self, *options: str, port: int = 0, module: str = "server", before: Sequence[str] = (),
-        descriptors: int | tuple[int, int] | None = None, **environment: str,
+        descriptors: int | tuple[int, int] | None = None, folder: Path = ROOT, **environment: str,
     ) -> None:  # fmt: skip
         own = ["-W", "error", "-m", module, *before, "--port", str(port)]
         super().__init__(
             [sys.executable, *own, *options], "the server", environment=environment,
-            prepare=limited(descriptors),
+            prepare=limited(descriptors), folder=folder,
         )  # fmt: skip
         try:
             found = self.ready(r"http://\S+:(\d+)", PATIENCE)

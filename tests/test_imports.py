@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-OURS = {"world", "brokers", "stores", "server", "loadtest", "tests"}
+OURS = {"world", "brokers", "stores", "server", "loadtest", "tests", "compiled"}
 
 # Of loadtest/ only the benchmarks of brokers and of work queues, in folders of their own, may know
 # the brokers and the stores.
@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "brokers/redis": {"brokers"},
     "brokers/zeromq": {"brokers"},
     "stores": {"brokers", "stores"},
-    "server": {"world", "brokers", "stores", "server"},
+    "server": {"world", "brokers", "stores", "server", "compiled"},
     "loadtest": {"loadtest"},
     "loadtest/kit": {"loadtest"},
     "loadtest/swarm": {"loadtest"},

@@ -60,7 +60,7 @@ class Session:
 
     def __init__(
         self,
-        connection: Connection,
+        connection: Connection | Any,
         node: Node,
         admission: Admission,
         tokens: Tokens,

@@ -15,8 +15,7 @@ from server.squares.hub import Hub
 from server.squares.outbox import Outbox
 from server.squares.replicas import Replicas
 from world.grid import Grid, Rect, Viewport
-from world.terrain import Terrain
-from world.track import Goal, Intent, Track, leg, stand
+from world.track import Goal, Ground, Intent, Track, leg, stand
 
 #: An intent takes effect at most so many ms in the past, however old it says that it is.
 INTENT_AGE = 200
@@ -34,7 +33,7 @@ class Movement:
     """See the module. Times are node time in ms, positions in units."""
 
     def __init__(
-        self, grid: Grid, terrain: Terrain, spots: Spots, loop: Loop, hub: Hub, outbox: Outbox,
+        self, grid: Grid, terrain: Ground, spots: Spots, loop: Loop, hub: Hub, outbox: Outbox,
         replicas: Replicas,
     ) -> None:  # fmt: skip
         self._grid = grid

@@ -6,7 +6,7 @@ in them, as a node does for its screens. This module never publishes anything bu
 
 import random
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import gevent
@@ -18,7 +18,7 @@ from server.messages import peer_protocol
 from server.messages.channels import Channels, nodes_channel
 from server.messages.peer_protocol import HEARTBEAT, Malformed
 from server.messages.protocol import BATCH
-from server.squares.hub import Hub
+from server.squares.hub import Screen
 from server.squares.outbox import Outbox
 from server.squares.peers import BROKEN_AFTER, HEARTBEAT_EVERY, STALLED, Peers
 from server.squares.replicas import Replicas
@@ -44,14 +44,18 @@ class Silent(Exception):
     """No server of the world is heard; the text is a sentence for operators."""
 
 
-class _Counting(Hub):
+class _Counting:
     """A hub without screens: it counts the events of each square, by the times at which they came,
     and calls `on_events` with them, as arrays. Times are node time in ms."""
 
     def __init__(self, loop: Loop, on_events: Callable[[list[Any]], None]) -> None:
-        super().__init__(loop)
+        self._loop = loop
         self._on_events = on_events
         self._came: dict[Square, deque[tuple[int, int]]] = {}
+
+    def screens(self, squares: Iterable[Square]) -> dict[Screen, list[Square]]:
+        """Return no screens."""
+        return {}
 
     def deliver(self, square: Square, payload: bytes) -> None:
         """Count the events of a batch."""

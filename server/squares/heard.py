@@ -66,7 +66,7 @@ class Surroundings:
     """
 
     def __init__(
-        self, node: int, span: int, broker: Broker, loop: Loop, hub: Hub, outbox: Outbox,
+        self, node: int, span: int, broker: Broker, loop: Loop, hub: Hub | Any, outbox: Outbox,
         peers: Peers, store: str, show: Callable[[], None],
     ) -> None:  # fmt: skip
         self.node = node

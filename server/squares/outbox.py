@@ -7,7 +7,7 @@ player, and reads no batches of other nodes.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from brokers import Broker
 from server.loop import Loop
@@ -54,7 +54,7 @@ class Outbox:
     """
 
     def __init__(
-        self, node: int, span: int, channels: Channels, broker: Broker, loop: Loop, hub: Hub
+        self, node: int, span: int, channels: Channels, broker: Broker, loop: Loop, hub: Hub | Any
     ) -> None:
         self._node = node
         self._span = span

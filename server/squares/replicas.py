@@ -5,6 +5,7 @@ into a message: heard.py does.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from brokers import Broker, Reset
 from server.agenda import Agenda
@@ -31,7 +32,7 @@ class Replicas:
     """See the module. `squares` are the squares that this node is subscribed to."""
 
     def __init__(
-        self, node: int, grid: Grid, channels: Channels, broker: Broker, loop: Loop, hub: Hub,
+        self, node: int, grid: Grid, channels: Channels, broker: Broker, loop: Loop, hub: Hub | Any,
         outbox: Outbox, peers: Peers, store: str,
     ) -> None:  # fmt: skip
         self._node = node

@@ -134,6 +134,7 @@ def test_control_frames_follow_the_remainder_in_order(pair):
     assert owner.drains == 1
 
 
+@pytest.mark.interpreted
 def test_a_shared_buffer_is_not_changed_by_frames_queued_behind_it(pair):
     owner, peer = pair
     shared = bytearray(BIG)
@@ -219,6 +220,7 @@ def test_frames_that_carry_nothing_are_borne_at_a_decent_pace(pair, monkeypatch)
     assert owner.connection.open
 
 
+@pytest.mark.interpreted
 def test_a_flood_behind_our_close_is_neither_parsed_nor_read_for_long(pair):
     owner, peer = pair
     owner.connection.close(1008, "enough")

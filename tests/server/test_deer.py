@@ -8,6 +8,7 @@ from server.messages.protocol import DEER_FROM
 from server.players import deer
 from server.players.deer import CALM_AFTER, FLIGHT, LOOK_EVERY, SHY, TOGETHER, WIDTH, meadow
 from server.players.herd import Sizes
+from tests.ground import Ground
 from tests.server.harness import Harness
 from world.terrain import BLOCKED, GRASS, Terrain
 from world.track import UNIT
@@ -64,9 +65,9 @@ def test_five_deer_share_a_meadow_and_there_are_always_enough_meadows():
     assert {deer.group(number) for number in range(10_000)} == set(range(deer.MEADOWS))
 
 
-def test_without_any_meadow_they_graze_on_the_plaza(monkeypatch):
-    terrain = Terrain(2013)
-    monkeypatch.setattr(terrain, "kind", lambda _x, _y: min(BLOCKED))
+def test_without_any_meadow_they_graze_on_the_plaza():
+    terrain = Ground(lambda _x, _y: True)
+    terrain.kind = lambda _x, _y: min(BLOCKED)
     assert away(meadow(terrain, 0), (0, 0)) < UNIT
 
 

@@ -246,6 +246,7 @@ def test_what_waited_while_a_process_stood_still_is_told_when_it_goes_on():
     harness.check()
 
 
+@pytest.mark.interpreted
 def test_a_square_that_fails_takes_nothing_of_the_others_with_it(monkeypatch):
     harness = Harness()
     a, b = harness.place("A", (0, 0)), harness.place("B", (50, 0))

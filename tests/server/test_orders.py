@@ -2,6 +2,7 @@
 
 import logging
 
+import msgpack
 import pytest
 
 from server.messages import peer_protocol
@@ -231,4 +232,4 @@ def test_only_so_many_orders_are_remembered():
 )  # fmt: skip
 def test_an_order_that_makes_no_sense_is_none(fields):
     with pytest.raises(Malformed):
-        peer_protocol.read(peer_protocol.order(1, *fields))
+        peer_protocol.read(msgpack.packb([peer_protocol.ORDER, 1, *fields]))

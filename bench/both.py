@@ -1,0 +1,53 @@
+"""The costs of bench/micro.py with the sources and with the compiled modules, in turn.
+
+What else runs on the machine thus troubles both alike. `python -m bench.both` measures once, with
+what it finds, and prints JSON.
+"""
+
+import json
+import statistics
+import sys
+from collections.abc import Callable
+
+import compiled
+from loadtest.kit.processes import Program, Trouble
+
+#: How often each is measured, and the seconds that one measurement may take.
+TIMES, WITHIN = 5, 600.0
+
+#: Cost -> its medians in us of CPU, interpreted and compiled.
+Costs = dict[str, tuple[float, float]]
+
+
+def measure(say: Callable[[str], None]) -> Costs:
+    """Measure both in turn. Raises Trouble if there is nothing compiled, and Interrupted."""
+    found: dict[str, tuple[list[float], list[float]]] = {}
+    for turn in range(TIMES):
+        say(f"  {turn + 1} of {TIMES}: interpreted, then compiled ...")
+        for number, switch in enumerate(("no", "")):
+            for name, cost in _once(switch).items():
+                found.setdefault(name, ([], []))[number].append(cost)
+    return {
+        name: (statistics.median(before), statistics.median(after))
+        for name, (before, after) in found.items()
+    }
+
+
+def _once(switch: str) -> dict[str, float]:
+    """Return the costs in a process of their own; `switch` is the value of COMPILED."""
+    command = [sys.executable, "-m", "bench.both"]
+    with Program(command, "bench/micro.py", environment={compiled.SWITCH: switch}) as program:
+        line = program.line(WITHIN)
+        if line is None:
+            raise Trouble(f"bench/micro.py has measured nothing: {program.last_words()}")
+    answer = json.loads(line)
+    if answer["compiled"] != (switch != "no"):
+        raise Trouble("there are no compiled modules that fit the sources: run make fast")
+    return dict(answer["costs"])
+
+
+if __name__ == "__main__":
+    compiled.use()
+    from bench import micro
+
+    print(json.dumps({"compiled": compiled.used(), "costs": micro.measure()}))

@@ -1,0 +1,157 @@
+"""The compiled modules: which there are, how Python finds them, and `python -m compiled`.
+
+`make fast` compiles the modules on the path of a move with mypyc into build/fast/, and leaves the
+sources as they are: docs/adr/0017-the-hot-path-may-be-compiled.md. What calls `use` then imports
+the compiled modules in place of their sources. Nothing here imports any of these modules itself.
+"""
+
+import hashlib
+import os
+import shlex
+import shutil
+import sys
+import sysconfig
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+ROOT = Path(__file__).resolve().parent
+
+#: Where the compiled modules are, and the file there that says what they were compiled from.
+FOLDER = ROOT / "build" / "fast"
+STAMP = "stamp"
+
+#: The environment variable that keeps Python to the sources if it is "no".
+SWITCH = "COMPILED"
+
+#: The library that has the code of all compiled modules: each of them only finds itself in it.
+LIBRARY = "flatlands"
+
+#: What is compiled: all of the path that a move takes through a node, as one unit, since calls
+#: from one compiled module into another are cheap only within a unit.
+MODULES = (
+    "world.events",
+    "world.grid",
+    "world.lanes",
+    "world.recent",
+    "world.terrain",
+    "world.things",
+    "world.track",
+    "server.agenda",
+    "server.limits",
+    "server.clients.session",
+    "server.messages.channels",
+    "server.messages.peer_protocol",
+    "server.messages.protocol",
+    "server.messages.table",
+    "server.players.movement",
+    "server.players.resident",
+    "server.squares.heard",
+    "server.squares.hub",
+    "server.squares.outbox",
+    "server.squares.peers",
+    "server.squares.replicas",
+    "server.websocket.connection",
+    "server.websocket.frames",
+)
+
+
+class _State:
+    """What `use` found: whether compiled modules are used, or are stale and left aside."""
+
+    used = stale = False
+
+
+class _Finder(MetaPathFinder):
+    """Finds the compiled modules and their library, before Python looks for sources."""
+
+    def __init__(self) -> None:
+        self._names = {*MODULES, f"{LIBRARY}__mypyc"}
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return how to load a module if it is a compiled one, otherwise None."""
+        if name not in self._names:
+            return None
+        file = str(FOLDER.joinpath(*name.split("."))) + EXTENSION_SUFFIXES[0]
+        return spec_from_file_location(name, file, loader=ExtensionFileLoader(name, file))
+
+
+def stamp() -> str:
+    """Return a text that changes with the sources of the compiled modules, and with Python."""
+    found = hashlib.sha256(f"{sys.version} {EXTENSION_SUFFIXES[0]}".encode())
+    for name in MODULES:
+        found.update(f"\0{name}\0".encode() + _source(name).read_bytes())
+    return found.hexdigest()
+
+
+def _source(name: str) -> Path:
+    return ROOT.joinpath(*name.split(".")).with_suffix(".py")
+
+
+def use() -> None:
+    """Let Python import the compiled modules from now on, if there are any and they fit.
+
+    It must be called before any of MODULES is imported. Does nothing with COMPILED=no.
+    """
+    if os.environ.get(SWITCH) == "no" or _State.used:
+        return
+    try:
+        fits = (FOLDER / STAMP).read_text() == stamp()
+    except FileNotFoundError:
+        return
+    if fits:
+        sys.meta_path.insert(0, _Finder())
+    _State.used, _State.stale = fits, not fits
+
+
+def used() -> bool:
+    """Say whether the compiled modules are used."""
+    return _State.used
+
+
+def stale() -> bool:
+    """Say whether there are compiled modules which are not used because they do not fit."""
+    return _State.stale
+
+
+def build() -> None:
+    """Compile the modules. Those that a running server has loaded stay as they are for it.
+
+    Raises SystemExit with a sentence if there is no compiler, or if mypyc refuses a module.
+    """
+    gcc = shlex.split(sysconfig.get_config_var("CC") or "cc")[0]
+    header = Path(sysconfig.get_paths()["include"], "Python.h")
+    if shutil.which(gcc) is None or not header.exists():
+        sys.exit(
+            f"flatlands: to compile modules, {gcc} and {header} are needed "
+            "(Debian: apt-get install gcc python3-dev)"
+        )
+    from mypyc.build import mypycify
+    from setuptools import Distribution
+    from setuptools.command.build_ext import build_ext
+
+    os.chdir(ROOT)
+    new = FOLDER.with_name("fast.new")
+    shutil.rmtree(new, ignore_errors=True)
+    made = stamp()
+    extensions = mypycify(
+        [str(_source(name).relative_to(ROOT)) for name in MODULES],
+        group_name=LIBRARY, opt_level="2", debug_level="0", target_dir=str(new / "c"),
+    )  # fmt: skip
+    command = build_ext(Distribution({"name": LIBRARY, "ext_modules": extensions}))
+    command.build_lib, command.build_temp = str(new), str(new / "c")
+    command.ensure_finalized()
+    command.run()
+    shutil.rmtree(new / "c")
+    (new / STAMP).write_text(made)
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    new.rename(FOLDER)
+
+
+if __name__ == "__main__":
+    build()

@@ -1,0 +1,93 @@
+"""Which compiled modules count, and what a server says of them."""
+
+import json
+import shutil
+import sys
+
+import pytest
+
+import compiled
+from tests.processes import ROOT, ServerProcess
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch):
+    """A project with one source and nothing compiled, in a process that uses nothing compiled."""
+    monkeypatch.setattr(compiled, "ROOT", tmp_path)
+    monkeypatch.setattr(compiled, "FOLDER", tmp_path / "build" / "fast")
+    monkeypatch.setattr(compiled, "MODULES", ("world.one",))
+    monkeypatch.setattr(compiled._State, "used", False)
+    monkeypatch.setattr(compiled._State, "stale", False)
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    monkeypatch.delenv(compiled.SWITCH, raising=False)
+    (tmp_path / "world").mkdir()
+    (tmp_path / "world" / "one.py").write_text("ONE = 1\n")
+    return tmp_path
+
+
+def compile_it():
+    compiled.FOLDER.mkdir(parents=True)
+    (compiled.FOLDER / compiled.STAMP).write_text(compiled.stamp())
+
+
+def test_without_compiled_modules_the_sources_are_used_and_nothing_is_stale(tree):
+    before = list(sys.meta_path)
+    compiled.use()
+    assert not compiled.used() and not compiled.stale() and sys.meta_path == before
+
+
+def test_compiled_modules_that_fit_are_found_before_their_sources(tree):
+    compile_it()
+    compiled.use()
+    compiled.use()
+    assert compiled.used() and not compiled.stale()
+    first, second = sys.meta_path[:2]
+    assert first.find_spec("world.one", None).origin.startswith(str(compiled.FOLDER / "world"))
+    assert first.find_spec("world.two", None) is None and type(second) is not type(first)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda monkeypatch, tree: (tree / "world" / "one.py").write_text("ONE = 2\n"),
+        lambda monkeypatch, tree: monkeypatch.setattr(sys, "version", "another Python"),
+        lambda monkeypatch, tree: (compiled.FOLDER / compiled.STAMP).write_text(""),
+    ],
+)
+def test_compiled_modules_that_do_not_fit_are_left_aside(tree, monkeypatch, change):
+    compile_it()
+    change(monkeypatch, tree)
+    before = list(sys.meta_path)
+    compiled.use()
+    assert not compiled.used() and compiled.stale() and sys.meta_path == before
+
+
+def test_they_can_be_switched_off(tree, monkeypatch):
+    compile_it()
+    monkeypatch.setenv(compiled.SWITCH, "no")
+    compiled.use()
+    assert not compiled.used() and not compiled.stale()
+
+
+def test_all_that_is_compiled_has_a_source():
+    assert all(compiled._source(name).is_file() for name in compiled.MODULES)
+
+
+@pytest.mark.process
+def test_a_server_says_what_it_uses_and_that_what_is_stale_is_left_aside(tmp_path):
+    for name in ("world", "brokers", "stores", "server", "static"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    for name in ("needs.py", "compiled.py"):
+        shutil.copy(ROOT / name, tmp_path)
+    folder = tmp_path / "build" / "fast"
+    folder.mkdir(parents=True)
+    (folder / compiled.STAMP).write_text("of other sources")
+    for switch in ("", "no"):
+        server = ServerProcess(folder=tmp_path, COMPILED=switch)
+        try:
+            assert json.loads(server.get("stats"))["compiled"] == "no"
+            server.stop()
+            assert "compiled: no\n" in server.errors()
+            assert ("left aside" in server.errors()) == (switch != "no")
+        finally:
+            server.close()

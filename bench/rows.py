@@ -1,4 +1,5 @@
-"""python -m bench.rows: what a row of the same table takes in sqlite, in Redis and in a node.
+"""python -m bench.rows: what a row of the same table takes in sqlite, in Redis and in a node, and
+then what else is in a node's memory.
 
 The rows are (id, name, x, y), as a player has them, always the same. Each way to keep them has a
 file or a redis-server of its own, which end with it. All are given a thousand rows at a
@@ -26,7 +27,7 @@ with packages("swarm"):
     import redis
     from rich.table import Table
 
-    from bench import command
+    from bench import command, memory
     from loadtest.kit import brokers, signals
     from loadtest.kit.machine import machine
     from loadtest.kit.options import file, whole
@@ -326,6 +327,16 @@ def shown(found: dict[str, Found], number: int) -> Table:
     return made
 
 
+def shown_parts(parts: dict[str, int]) -> Table:
+    """Return what is in a node's memory as a table: the bytes of one of each kind."""
+    made = Table(box=None, header_style="bold", pad_edge=False)
+    made.add_column("in a node's memory")
+    made.add_column("bytes", justify="right")
+    for name, size in parts.items():
+        made.add_row(name, f"{size:,}")
+    return made
+
+
 EPILOG = """MB and bytes a row are the size of the file, the difference of Redis's used_memory, or
 what Python's tracemalloc counts. MEMORY USAGE is Redis's own command, asked for a sample. The
 sorted set has only the id and one number of each row. The exit code is 0, or 1 if something
@@ -351,9 +362,14 @@ def _show(given: argparse.Namespace, terminal: Terminal) -> int:
     about = machine()
     found = measure(given.rows, terminal.say)
     terminal.print(shown(found, given.rows))
+    terminal.say("what a node has ...")
+    parts = memory.each()
+    terminal.print(shown_parts(parts))
     if given.json is not None:
         ways = {name: one._asdict() for name, one in found.items()}
-        write_json(given.json, {"rows": given.rows, "ways": ways, "machine": about})
+        write_json(given.json, {
+            "rows": given.rows, "ways": ways, "node": parts, "machine": about
+        })  # fmt: skip
     return 0
 
 

@@ -25,6 +25,7 @@ from server.messages.protocol import Refused
 from server.node import Node
 from server.players.herd import NOBODY, Sizes
 from server.settings import KEPT_BACK, SPARE_DESCRIPTORS, Settings, raise_descriptor_limit
+from server.squares.peers import Load
 from server.things.garden import Rules
 from server.web import metrics
 from server.web.admin import operator_pages
@@ -114,6 +115,7 @@ class Server:
             rules=Rules(settings.gems, round(settings.gem_pause * 1000)),
             sizes=sizes,
         )
+        self.node.peers.load = self._load
         self.sessions: set[Session] = set()
         self._greeting: set[Session] = set()
         self._tokens = Tokens(settings.secret)
@@ -357,6 +359,10 @@ class Server:
         if self._admission.full:
             reasons.append("this node is full")
         return reasons + self.node.peers.why_not_ready()
+
+    def _load(self) -> Load:
+        """Return how much this process has, for its heartbeats."""
+        return Load(metrics.memory(), len(self.sessions), len(self.node.replicas.squares))
 
     def _report(self) -> metrics.Report:
         """Return this worker's gauges and counters."""

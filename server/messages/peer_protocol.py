@@ -65,6 +65,7 @@ _FIELDS = {
         number("sent", -_TIME, _TIME), number("age", -_TIME, _TIME), number("duration", 0, _TIME),
         number("id"), number("player"), number("seq", 0, _SEQ), number("ack"),
         number("state", ALIVE, STARTING), number("deed", KICK, NOTICE),
+        number("memory", 0), number("connections", 0), number("heard", 0),
         number("seconds", 0, ORDER_MOST),
         Field("name", str, 1, NAME_LIMIT), Field("dimmed", bool), Field("text", str, 1, TEXT_LIMIT),
         Field("ring", str), Field("ground", str), Field("who", str, 0, ORDER_TEXT),
@@ -140,7 +141,10 @@ MESSAGES = {
     ),
     HEARTBEAT: _table_row(
         "heartbeat",
-        ("node", "sent", "ring", "ground", "state", "part", "parts", "squares"),
+        (
+            "node", "sent", "ring", "ground", "state", "memory", "connections", "heard", "part",
+            "parts", "squares",
+        ),
         _is_heartbeat,
     ),
     TAKEOVER: _table_row("takeover", ("node", "player")),
@@ -254,16 +258,19 @@ def changes(
 
 
 def heartbeat(
-    node: int, sent: int, ring: str, ground: str, state: int, part: int, parts: int,
-    squares: list[int],
+    node: int, sent: int, ring: str, ground: str, state: int, memory: int, connections: int,
+    heard: int, part: int, parts: int, squares: list[int],
 ) -> bytes:  # fmt: skip
     """Pack one part, of `parts`, of a heartbeat.
 
     `squares` is column, row, number, column, row, number ...; each number is that of the node's
     last batch or full state in the square, or 0 if there is none yet. `ring` is the broker's
-    identity, and `ground` that of Channels.
+    identity, and `ground` that of Channels. The next three are those of Load in
+    server/squares/peers.py.
     """
-    return _pack([HEARTBEAT, node, sent, ring, ground, state, part, parts, squares])
+    return _pack([
+        HEARTBEAT, node, sent, ring, ground, state, memory, connections, heard, part, parts, squares
+    ])  # fmt: skip
 
 
 def takeover(node: int, player: int) -> bytes:

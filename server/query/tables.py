@@ -60,7 +60,7 @@ def _nodes(source: Source) -> Iterator[Row]:
     for id, peer in watcher.peers.peers.items():
         yield (
             id, now - peer.last_heard, _STATES[peer.state], hosted.get(id, 0), len(peer.squares),
-            peer.offset,
+            peer.load.connections, peer.load.heard, peer.load.memory or None, peer.offset,
         )  # fmt: skip
 
 
@@ -136,7 +136,7 @@ TABLES = {
     ),
     "node": Table(
         "id INTEGER PRIMARY KEY, age_ms INTEGER, state TEXT, players INTEGER, squares INTEGER, "
-        "clock_ms INTEGER",
+        "connections INTEGER, heard INTEGER, bytes INTEGER, clock_ms INTEGER",
         "every server process", _nodes,
     ),
     "gem": Table(

@@ -9,6 +9,7 @@ a replica.
 import logging
 from collections import deque
 from collections.abc import Callable
+from typing import NamedTuple
 
 from brokers import Broker
 from brokers.guard import LogLimit
@@ -84,11 +85,21 @@ DEAF = "the broker does not bring back what is published"
 LISTENING = "this server has just started, and listens to who else is there"
 
 
+class Load(NamedTuple):
+    """How much a node has: the resident memory of its process in bytes (0 if that is not known),
+    its connections, and the squares that it receives."""
+
+    memory: int = 0
+    connections: int = 0
+    heard: int = 0
+
+
 class Peer:
     """What is known of another node. Times are this node's, in ms, but `sent` is the other's."""
 
     __slots__ = (
-        "last_heard", "state", "squares", "offset", "_samples", "_recent", "_parts", "_sent",
+        "last_heard", "state", "load", "squares", "offset", "_samples", "_recent", "_parts",
+        "_sent",
     )  # fmt: skip
 
     def __init__(self, now: int) -> None:
@@ -98,6 +109,8 @@ class Peer:
         #: ALIVE, DRAINING or STARTING, as its last heartbeat said. Before the first one it may be a
         #: node that was never ready.
         self.state = STARTING
+        #: How much it has, as its last heartbeat said.
+        self.load = Load()
         #: The squares that it listed last, with the number of its last batch or full state in each.
         self.squares: dict[Square, int] = {}
         #: ms to add to its times to make them this node's.
@@ -171,6 +184,8 @@ class Peers:
         self.on_forgotten: Callable[[int], None]
         self.on_clocks: Callable[[], None]
         self.on_link: Callable[[], None]
+        #: Returns how much this node has, for its heartbeats. Whoever has the connections knows.
+        self.load: Callable[[], Load] = Load
         #: The other nodes that count as alive, by their ids.
         self.peers: dict[int, Peer] = {}
         #: Those that are dead and not forgotten yet, by their ids.
@@ -282,16 +297,16 @@ class Peers:
         squares = [n for square, number in self._squares().items() for n in (*square, number)]
         size = peer_protocol.SQUARES * 3
         pages = [squares[at : at + size] for at in range(0, len(squares), size)] or [[]]
-        sent, ring = self._loop.now(), self._broker.identity
+        sent, ring, load = self._loop.now(), self._broker.identity, self.load()
         for part, some in enumerate(pages):
             message = peer_protocol.heartbeat(
-                self._id, sent, ring, self._channels.ground, state, part, len(pages), some
+                self._id, sent, ring, self._channels.ground, state, *load, part, len(pages), some
             )
             self._broker.publish(self._channels.nodes, message)
 
     def heartbeat(
-        self, node: int, sent: int, ring: str, ground: str, state: int, part: int, parts: int,
-        squares: list[int],
+        self, node: int, sent: int, ring: str, ground: str, state: int, memory: int,
+        connections: int, heard: int, part: int, parts: int, squares: list[int],
     ) -> None:  # fmt: skip
         """Apply a part of a heartbeat, this node's own or another's; fields as in docs/nodes.md."""
         now = self._loop.now()
@@ -314,6 +329,7 @@ class Peers:
         if peer is None:
             return
         peer.last_heard, peer.state = now, state
+        peer.load = Load(memory, connections, heard)
         peer.sample(now, sent)
         if peer.add_part(sent, part, parts, squares):
             self.on_squares(node, peer.squares)

@@ -83,19 +83,27 @@ class Report(NamedTuple):
     broker: dict[str, int]
 
 
+def memory() -> int:
+    """Return this process's resident memory in bytes; 0 on systems other than Linux."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
 def of_process() -> dict[str, float]:
     """Return this process's memory in bytes, its open files, and how many it may open.
 
     Empty on systems other than Linux.
     """
     try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
         # Listing ten thousand descriptors takes 20 ms; newer kernels give their number as a size.
         files = os.stat("/proc/self/fd").st_size or len(os.listdir("/proc/self/fd"))
     except OSError:
         return {}
     return {
-        "memory_bytes": pages * os.sysconf("SC_PAGE_SIZE"),
+        "memory_bytes": memory(),
         "open_files": files,
         "open_files_most": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
     }

@@ -2,16 +2,19 @@
 
 import json
 import os
+import re
 import signal
 import sqlite3
 import time
+import tracemalloc
 from collections import Counter
 
 import psutil
 import pytest
 
-from bench import micro, overload, rows, uniform, whole
+from bench import memory, micro, overload, rows, uniform, whole
 from loadtest.kit.processes import Trouble, children
+from server.node import Node
 from tests.loadtest import watched
 from tests.loadtest.watched import PATIENCE
 
@@ -106,6 +109,25 @@ def test_more_objects_of_a_node_take_more_bytes():
     assert few.size > 500 * 200 and many.size > 3 * few.size
 
 
+def test_each_thing_that_a_node_has_takes_bytes(monkeypatch):
+    monkeypatch.setattr(memory, "FLUSHED", 0.1)
+    few, many = memory.each(60), memory.each(240)
+    assert list(few) == list(many) and len(few) == 4
+    for name, size in many.items():
+        assert 0.7 * size < few[name] < 1.4 * size, name
+    square, other, own, connection = many.values()
+    # A resident is known as those of other nodes are, too; a connection has its session and frames.
+    assert 200 < other < own < connection and square > 500
+
+
+def test_a_node_that_does_not_do_what_it_is_told_is_no_figure(monkeypatch):
+    monkeypatch.setattr(memory, "PATIENCE", 0.3)
+    monkeypatch.setattr(Node, "receive", lambda *_: None)
+    with pytest.raises(Trouble, match="a node does not do what it is told"):
+        memory.each(20)
+    assert not tracemalloc.is_tracing()
+
+
 def test_rows_that_are_not_there_are_no_figure(monkeypatch):
     lost = rows.Found(1000, "", 1.0, kept=9)
     monkeypatch.setattr(rows, "WAYS", {"a sieve": lambda _: lost})
@@ -117,7 +139,8 @@ def test_rows_that_are_not_there_are_no_figure(monkeypatch):
 def test_bytes_a_row_of_all_ways(tmp_path, capsys):
     out = tmp_path / "rows.json"
     assert rows.main(["--rows", "2000", "--json", str(out)]) == 0
-    found = json.loads(out.read_text())["ways"]
+    written = json.loads(out.read_text())
+    found = written["ways"]
     assert list(found) == list(rows.WAYS) and len(found) == 9
     for name, one in found.items():
         assert one["kept"] == 2000 and one["size"] > 2000 * 20, name
@@ -128,7 +151,10 @@ def test_bytes_a_row_of_all_ways(tmp_path, capsys):
             assert one["size"] / 3 < one["sampled"] < one["size"] * 1.5, name
     assert found["Redis: a hash for each row"]["how"] == "listpack"
     assert found["Redis: one hash, rows packed"]["how"] == "hashtable"
-    assert "MEMORY USAGE a row" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "MEMORY USAGE a row" in said
+    for name, size in written["node"].items():
+        assert re.search(f"^{name} +{size:,}$", said, re.M)
     assert not servers(os.getpid())
 
 

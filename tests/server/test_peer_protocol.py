@@ -33,8 +33,12 @@ def residents(*entries, page=0, pages=1):
     return peer_protocol.full_state((0, 0), 77, 1, 1_700_000_000_000, page, pages, list(entries))
 
 
-def heartbeat(squares=(0, 0, 1), part=0, parts=1, sent=1_700_000_000_000, more=()):
-    return msgpack.packb([34, 77, sent, "ring", "world", 0, part, parts, list(squares), *more])
+def heartbeat(
+    squares=(0, 0, 1), part=0, parts=1, sent=1_700_000_000_000, load=(10**8, 5, 20), more=()
+):
+    return msgpack.packb(
+        [34, 77, sent, "ring", "world", 0, *load, part, parts, list(squares), *more]
+    )
 
 
 def changed(event, at, value):
@@ -80,6 +84,7 @@ MALFORMED = {
     "a million pages": (SQUARE, residents(ENTER, pages=1_000_000)),
     "a sync request among news": (NODES, peer_protocol.sync_request((0, 0), 77, 1)),
     "a heartbeat of another version": (NODES, heartbeat(more=[1])),
+    "less than no memory": (NODES, heartbeat(load=(-1, 5, 20))),
     "half a square": (NODES, heartbeat(squares=[0, 0])),
     "squares that are texts": (NODES, heartbeat(squares=["0", "0", "1"])),
     "part 2 of 1": (NODES, heartbeat(part=2)),

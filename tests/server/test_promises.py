@@ -14,7 +14,7 @@ from server.squares.heard import (
     ECHO_WITHIN,
     FULL_STATE_EVERY,
 )
-from server.squares.peers import CLOCK_WINDOW, DEAD_AFTER, GONE_AFTER, HEARTBEAT_EVERY
+from server.squares.peers import CLOCK_WINDOW, DEAD_AFTER, GONE_AFTER, HEARTBEAT_EVERY, Load
 from server.squares.replicas import READY_AFTER
 from tests.server.harness import Harness
 from world.track import SPEED, UNIT
@@ -157,7 +157,8 @@ def heartbeat(harness, squares, state=0, part=0, parts=1, sent=None):
     flat = [number for square, number in squares.items() for number in (*square, number)]
     sent = harness.loop.now() if sent is None else sent
     message = peer_protocol.heartbeat(
-        NODE, sent, node.broker.identity, node.channels.ground, state, part, parts, flat
+        NODE, sent, node.broker.identity, node.channels.ground, state, *Load(), part,
+        parts, flat,
     )
     heard(harness, message, node.channels.nodes)
 

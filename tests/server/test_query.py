@@ -25,7 +25,7 @@ from server.query.ask import Answer, Asker, Wrong
 from server.query.morph import Unfit, form, from_redis, to_redis
 from server.query.tables import TABLES, Source
 from server.query.watcher import Silent, Watcher
-from server.squares.peers import DEAD_AFTER
+from server.squares.peers import DEAD_AFTER, Load
 from server.things.board import BOARD
 from stores import Score, open_store
 from tests.brokers.redis_servers import Redis
@@ -89,6 +89,7 @@ def test_every_player_of_every_node_is_a_row(world):
     one, two = world.nodes
     wren = one.residents.join("Wren", (UNIT // 2, -3 * UNIT))
     tit = two.residents.join("Tit", (100 * UNIT, 7 * UNIT))
+    two.peers.load = lambda: Load(5_000_000, 3, 9)
     two.movement.act(tit, 1, two.loop.now(), Heading(1, 0))
     world.watcher.start()
     asker = world.asker()
@@ -101,6 +102,10 @@ def test_every_player_of_every_node_is_a_row(world):
     assert asker.ask("SELECT id, players, squares, state FROM node ORDER BY id").rows == sorted(
         (node.id, 1, 1, "alive") for node in world.nodes
     )
+    # Who has connections tells of them; a node by itself has none.
+    assert asker.ask("SELECT connections, heard, bytes FROM node ORDER BY heard").rows == [
+        (0, 0, None), (3, 9, 5_000_000),
+    ]  # fmt: skip
     assert asker.ask("SELECT col, row, players, nodes FROM square ORDER BY col").rows == [
         (0, -1, 1, 1), (*tit.square, 1, 1),
     ]  # fmt: skip

@@ -305,6 +305,18 @@ def served(world, rows, began):
     )
 
 
+def large(world, rows, began):
+    told = [json.loads(server.get("stats")) for server in world.servers]
+    assert {(row["id"], row["connections"], row["heard"]) for row in rows} == {
+        (one["node"], one["connections"], one["squares"]) for one in told
+    }
+    assert sum(row["connections"] for row in rows) == len(world.players)
+    assert all(row["connections"] == row["players"] for row in rows)
+    sizes = {one["node"]: one["memory_bytes"] / 1e6 for one in told}
+    assert all(sizes[row["id"]] * 0.8 < row["mb"] < sizes[row["id"]] * 1.2 for row in rows)
+    assert [row["mb"] for row in rows] == sorted((row["mb"] for row in rows), reverse=True)
+
+
 def fullest(world, rows, began, walking=()):
     crowds = world.crowds()
     busy = {player.square for player in world.players.values() if player.node in walking}
@@ -421,6 +433,7 @@ CROWD = "Who stands still in a crowd?"
 #: What checks the answer to a statement of the page, by the sentence above it.
 CHECKS = {
     "Who serves how many:": served,
+    "How large each server is:": large,
     FULLEST: fullest,
     WRONG: wrong,
     "The best gem hunters who are near the plaza now:": hunters,

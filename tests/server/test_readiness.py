@@ -17,6 +17,7 @@ from server.squares.peers import (
     OTHER_BROKERS,
     OTHER_GROUND,
     UNREADABLE,
+    Load,
 )
 from tests.server.harness import Harness
 
@@ -34,7 +35,9 @@ def forge(host, node, ground="2013-16", squares=(), sent=None):
     """Publish somebody's heartbeat."""
     now = host.loop.now() if sent is None else sent
     ring = host.broker.identity
-    beat = peer_protocol.heartbeat(node, now, ring, ground, 0, 0, 1, list(squares))
+    beat = peer_protocol.heartbeat(
+        node, now, ring, ground, 0, *Load(), 0, 1, list(squares)
+    )
     host.broker.publish(host.node.channels.nodes, beat)
 
 

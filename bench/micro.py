@@ -4,6 +4,7 @@ One process has a node, real sessions, the in-process broker, and a store in a f
 the code and never sockets; bench/whole.py measures the whole server.
 """
 
+import contextlib
 import gc
 import random
 import statistics
@@ -107,6 +108,13 @@ class Bench:
         self.number = 0
         # In this time gems grow around the players, which a busy world has done long ago.
         gevent.sleep(1.5)
+
+    def close(self) -> None:
+        """End the node: its gems, which are in no cell, must not ripen beside other work."""
+        self.loop.end()
+        self.broker.close()
+        self.listener.join()
+        self.node.keeper.close()
 
     def say(self, connection: Any, *message: Any) -> None:
         """Let the player on this connection send a message."""
@@ -270,13 +278,15 @@ def measure(players: int = PLAYERS, repeats: int = REPEATS) -> dict[str, float]:
 
     Raises Interrupted.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        return _measure(players, repeats, folder)
-
-
-def _measure(players: int, repeats: int, folder: str) -> dict[str, float]:
     random.seed(1)
-    bench = Bench(players, folder)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.closing(Bench(players, folder)) as bench,
+    ):
+        return _measure(bench, players, repeats)
+
+
+def _measure(bench: Bench, players: int, repeats: int) -> dict[str, float]:
     gc.collect()
     gc.freeze()
     found: dict[str, list[float]] = {}

@@ -110,6 +110,7 @@ class Server:
             broker=broker,
             loop=Loop(self.stats),
             spread=settings.spread,
+            ring=settings.spread_ring,
             world=settings.world,
             store=store,
             rules=Rules(settings.gems, round(settings.gem_pause * 1000)),

@@ -44,14 +44,15 @@ log = logging.getLogger("flatlands")
 class Node:
     """See the module. Everything runs in the event loop's thread.
 
-    `spread` is the number of squares over which newcomers are spread (0: they begin on the plaza).
+    `spread` is the number of squares over which newcomers are spread (0: they begin on the plaza),
+    and `ring` the radius in tiles of the circle on which these lie (0: they are at the origin).
     `world` is the world's name. `store` keeps what lasts; without one nothing does. `rules` are
     those of gems, `sizes` those of the herd, and `spawn` begins a greenlet.
     """
 
     def __init__(
         self, *, grid: Grid, terrain: Terrain | Any, broker: Broker, loop: Loop, spread: int = 0,
-        world: str = WORLD, store: Store | None = None, rules: Rules = RULES,
+        ring: int = 0, world: str = WORLD, store: Store | None = None, rules: Rules = RULES,
         sizes: Sizes = NOBODY, spawn: Callable[..., object] = gevent.spawn,
     ) -> None:  # fmt: skip
         self.id = id = random.getrandbits(32)
@@ -91,7 +92,7 @@ class Node:
         self.replicas.report_live(self.reading.read)
 
         # Players.
-        spots = Spots(grid, terrain, spread)
+        spots = Spots(grid, terrain, spread, ring)
         self.movement = Movement(
             grid, terrain, spots, loop, self.hub, self.outbox, self.replicas
         )

@@ -56,6 +56,7 @@ class Settings:
     gems: int
     gem_pause: float
     spread: int
+    spread_ring: int
     max_players: int
     max_per_address: int
     any_rate: bool
@@ -97,6 +98,10 @@ def _herd(text: str) -> int:
 
 def _spread(text: str) -> int:
     return _whole(text, 0, 1_000_000)
+
+
+def _ring(text: str) -> int:
+    return _whole(text, 0, 100_000_000)
 
 
 def _players(text: str) -> int:
@@ -265,6 +270,11 @@ _OPTIONS: tuple[tuple[str, str, str, Any, str], ...] = (
         "--spread", "SPREAD", "0", _spread,
         "for load tests: number of squares around the origin over which newcomers are spread; 0 "
         "puts them on the plaza",
+    ),
+    (
+        "--spread-ring", "SPREAD_RING", "0", _ring,
+        "for load tests: these squares lie on a circle of so many tiles around the origin; 0 puts "
+        "them side by side at the origin",
     ),
     (
         "--max-players", "MAX_PLAYERS", "0", _players,

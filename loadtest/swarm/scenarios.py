@@ -71,6 +71,17 @@ def march(bot: Bot, now: int) -> Move:
     return wire.WALK, dx, dy
 
 
+def explore(bot: Bot, now: int) -> Move:
+    """Walk on, away from the plaza; go anywhere for a moment if the way is blocked."""
+    x, y = bot.at(now)
+    outwards = round(math.atan2(y, x) / math.tau * len(AROUND))
+    bot.turn += 1
+    if bot.position[2] == bot.position[3] == 0:
+        return wire.WALK, *random.choice(AROUND)
+    # A walk in the same direction would be no new move.
+    return wire.WALK, *AROUND[(outwards + bot.turn % 2) % len(AROUND)]
+
+
 def border(bot: Bot, now: int) -> Move:
     """Walk to the nearest border of a column, then cross it at every move."""
     span = bot.world.span
@@ -175,6 +186,10 @@ SCREENS = (12, 24), (40, 25), (64, 36)
 #: How many gems each cell of the ground has where bots hunt them.
 GEMS = 20
 
+#: The distance in tiles from the plaza at which explorers begin, 314 tiles from each other if there
+#: are 2,000 of them.
+RING = 100_000
+
 #: Seconds within which the latecomers of a storm join.
 JOIN_WITHIN = 5.0
 
@@ -185,6 +200,10 @@ SCENARIOS = {
     "pace": Scenario("20 bots in each square walk to and fro by keys", pace),
     "mixed": Scenario("the same with screens of three sizes", pace, viewports=SCREENS),
     "march": Scenario("20 bots in each square walk on across borders", march),
+    "explore": Scenario(
+        "bots begin alone, far from each other and from the plaza, and walk outwards on new land",
+        explore, 0.5, share=1, server=("--spread-ring", str(RING)),
+    ),
     "border": Scenario("bots step to and fro over a border between squares", border, 15, share=10),
     "storm": Scenario("nine bots in ten join within five seconds", wander, late=0.9),
     "churn": Scenario("bots leave after some five seconds and join again", wander, stay=5),

@@ -26,11 +26,13 @@ class Spots:
     """Chooses places on ground that is not blocked.
 
     If `spread` is 0, newcomers begin on the plaza. Otherwise it is a number of squares around the
-    origin, in rows of ceil(sqrt(spread)), and each newcomer begins in the next one of them.
+    origin, in rows of ceil(sqrt(spread)), and each newcomer begins in the next one of them. With a
+    `ring`, these squares lie on a circle of so many tiles around the origin instead.
     """
 
-    def __init__(self, grid: Grid, terrain: Terrain, spread: int) -> None:
+    def __init__(self, grid: Grid, terrain: Terrain, spread: int, ring: int = 0) -> None:
         self._grid = grid
+        self._ring = ring
         self._terrain = terrain
         self._spread = spread
         self._turn = random.randrange(spread) if spread else 0
@@ -39,12 +41,18 @@ class Spots:
         """Return a place for a player that is new to the world."""
         while self._spread:
             self._turn = (self._turn + 1) % self._spread
-            column, row = spread_square(self._turn, self._spread)
+            column, row = self._square(self._turn)
             span = self._grid.span
             place = self._free(column * span, row * span, span - 1, span - 1)
             if place is not None:
                 return place
         return self.plaza()
+
+    def _square(self, turn: int) -> Square:
+        if not self._ring:
+            return spread_square(turn, self._spread)
+        angle, away = math.tau * turn / self._spread, self._ring * UNIT
+        return self._grid.square(round(away * math.cos(angle)), round(away * math.sin(angle)))
 
     def plaza(self) -> Place:
         """Return a place on the plaza at the origin."""

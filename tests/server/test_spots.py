@@ -38,6 +38,18 @@ def test_the_squares_of_a_spread_are_one_block_around_the_origin():
     assert spread_square(0, 1) == (0, 0)
 
 
+@pytest.mark.parametrize("ring", [1000, 100_000, 50_000_000])
+def test_newcomers_may_begin_on_a_circle_far_from_each_other(ring):
+    spots = Spots(GRID, TERRAIN, 100, ring)
+    places = [spots.newcomer() for _ in range(100)]
+    assert not any(TERRAIN.blocked(x // UNIT, y // UNIT) for x, y in places)
+    # They begin somewhere in a square, and a square that is nearly all water is passed over.
+    assert all(abs(math.hypot(x, y) / UNIT - ring) < 2 * GRID.side for x, y in places)
+    assert len({GRID.square(*place) for place in places}) > 60
+    # They are all around.
+    assert {(x > 0, y > 0) for x, y in places} == {(a, b) for a in (0, 1) for b in (0, 1)}
+
+
 def test_a_guest_begins_beside_a_friend():
     spots = Spots(GRID, TERRAIN, 0)
     for _ in range(50):

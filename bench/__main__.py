@@ -39,6 +39,8 @@ TARGETS = {
     "redis, 2 workers: share of the figure of one, %": "+70",
     "zeromq, 2 workers: share of the figure of one, %": "+70",
     "crossings: CPU against none": "1.5",
+    "2000 explorers: CPU, %": "10",
+    "2000 explorers: p99, ms": "80",
     "500 in one square: p99, ms": "300",
     "a join storm: p99 of all, ms": "200",
     "a join storm: longest until complete, s": "8",

@@ -26,6 +26,7 @@ RUNS = {
     "pace": ("--scenario", "pace", *_2000[2:]),
     "mixed": ("--scenario", "mixed", *_2000[2:]),
     "march": ("--scenario", "march", *_2000[2:]),
+    "explore": ("--scenario", "explore", "--bots", "2000", "--joins", "1000"),
     "crowd": ("--scenario", "crowd", "--bots", "500", "--rate", "1"),
     "idle": ("--rate", "0", "--bots", "8000", "--squares", "400", "--joins", "1500"),
 }
@@ -110,6 +111,9 @@ def figures(measured: dict[str, Results]) -> dict[str, float]:
             found[f"{name}, 2 workers: CPU of the broker, %"] = median(name, "broker") * 100
     if results.keys() >= {"march", "2000"}:
         found["crossings: CPU against none"] = median("march", "server") / median("2000", "server")
+    if "explore" in results:
+        found["2000 explorers: CPU, %"] = median("explore", "server") * 100
+        found["2000 explorers: p99, ms"] = median("explore", "p99")
     if "crowd" in results:
         found["500 in one square: p99, ms"] = median("crowd", "p99")
     if "hurry" in results:

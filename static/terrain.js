@@ -42,7 +42,10 @@ export class Terrain {
   constructor(seed) {
     this.seed = Math.imul(seed, 1) >>> 0;
     this.salts = [1, 2, 3, 4, 5, 6, 7, 8].map((layer) => hash32(this.seed + hash32(layer)));
+    // When the newer half is full it becomes the older one, whose chunks are forgotten unless they
+    // are used again meanwhile.
     this.chunks = new Map();
+    this.older = new Map();
   }
 
   /** Return the kind (DEEP .. PLAZA) of the tile in column x, row y. */
@@ -63,8 +66,11 @@ export class Terrain {
     const key = cx + ',' + cy;
     let chunk = this.chunks.get(key);
     if (chunk === undefined) {
-      if (this.chunks.size >= CACHED_CHUNKS) this.chunks.delete(this.chunks.keys().next().value);
-      chunk = this.#make(cx, cy);
+      chunk = this.older.get(key) ?? this.#make(cx, cy);
+      if (this.chunks.size >= CACHED_CHUNKS / 2) {
+        this.older = this.chunks;
+        this.chunks = new Map();
+      }
       this.chunks.set(key, chunk);
     }
     return chunk;

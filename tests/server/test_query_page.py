@@ -86,8 +86,8 @@ class Bots:
         self.indices, self.node = indices, json.loads(server.get("stats"))["node"]
         plan = Plan(
             address=("127.0.0.1", server.port), name="127.0.0.1", tls="", path="/ws",
-            scenario=scenario, rate=2, viewport=(24, 24), indices=indices, sample=10**6,
-            joins=JOINS / 3, epoch=epoch, cpus=(), returns=False,
+            scenario=scenario, rate=2, viewports=((24, 24),), indices=indices,
+            sample=10**6, joins=JOINS / 3, epoch=epoch, cpus=(), returns=False,
         )  # fmt: skip
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -63,6 +63,18 @@ def find(program: str, package: str) -> str:
     return path
 
 
+@contextlib.contextmanager
+def on_cores(cpus: Sequence[int]) -> Iterator[None]:
+    """Let this process run on these cores (none given: all) while the block runs."""
+    before = os.sched_getaffinity(0)
+    if cpus:
+        os.sched_setaffinity(0, cpus)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
 class Program:
     """A running program; as a context manager it ends with the block.
 
@@ -83,25 +95,25 @@ class Program:
         #: Number of bytes of its output that were read.
         self._at = 0
         try:
-            self.process = psutil.Popen(
-                self.command,
-                cwd=folder,
-                env={**clean_environment(), **(environment or {})},
-                stdin=subprocess.PIPE if with_input else subprocess.DEVNULL,
-                stdout=self._output,
-                stderr=self._errors,
-                # Ctrl-C must reach this process only, which then ends the program.
-                start_new_session=True,
-                preexec_fn=prepare,
-            )
+            # It inherits the cores: given to it later, they would not be those of threads that it
+            # has by then.
+            with on_cores(cpus):
+                self.process = psutil.Popen(
+                    self.command,
+                    cwd=folder,
+                    env={**clean_environment(), **(environment or {})},
+                    stdin=subprocess.PIPE if with_input else subprocess.DEVNULL,
+                    stdout=self._output,
+                    stderr=self._errors,
+                    # Ctrl-C must reach this process only, which then ends the program.
+                    start_new_session=True,
+                    preexec_fn=prepare,
+                )
         except OSError as error:
             self._output.close()
             self._errors.close()
             raise Trouble(f"{name} cannot be started: {error}") from error
         guard.watch(self.process.pid)
-        if cpus:
-            # This must happen before it has threads or children, which inherit it.
-            os.sched_setaffinity(self.process.pid, cpus)
 
     def __enter__(self) -> "Program":
         return self

@@ -1,13 +1,11 @@
 """Measures one row of the comparison: one server with one number of players."""
 
 import contextlib
-import os
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from loadtest.kit.machine import shared_out
-from loadtest.kit.processes import Trouble
+from loadtest.kit.processes import Trouble, on_cores
 from loadtest.peers import programs
 from loadtest.peers.client import Client, Measured, block
 from loadtest.peers.dialects import Refused
@@ -56,10 +54,11 @@ def measure_peer(peer: Peer, players: int, seconds: float) -> Row:
     server_cpus, client_cpus = shared_out()
     try:
         with programs.started(programs.command(peer), server_cpus) as server:
-            with _on(client_cpus), contextlib.closing(Client(server.address, peer.dialect())) as c:
+            made = contextlib.closing(Client(server.address, peer.dialect()))
+            with on_cores(client_cpus), made as client:
                 try:
-                    c.join(block(players, SHARE))
-                    found = c.measure(seconds, server.cost)
+                    client.join(block(players, SHARE))
+                    found = client.measure(seconds, server.cost)
                 except Refused as error:
                     raise Trouble(server.death() or str(error)) from error
                 if death := server.death():
@@ -106,15 +105,3 @@ def measure_flatlands(players: int, seconds: float) -> Row:
     row.per_second, row.per_cpu_second = figures["deliveries/s"], figures["per CPU s"]
     row.core, row.mb, row.latency = figures["server"], figures["MB"], run["latency"]
     return row
-
-
-@contextlib.contextmanager
-def _on(cpus: Sequence[int]) -> Iterator[None]:
-    """Let this process run on these cores (none given: all) while the block runs."""
-    before = os.sched_getaffinity(0)
-    if cpus:
-        os.sched_setaffinity(0, cpus)
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)

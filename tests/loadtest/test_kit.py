@@ -48,6 +48,16 @@ def test_a_line_may_be_long():
         assert program.line(PATIENCE) == "x" * 300_000 and program.line(PATIENCE) == "last"
 
 
+@pytest.mark.parametrize("attempt", range(5))
+def test_a_program_begins_on_the_cores_that_it_is_given(attempt):
+    before = os.sched_getaffinity(0)
+    core = max(before)
+    look = ["grep", "Cpus_allowed_list", "/proc/self/status"]
+    with Program(look, "the program", cpus=[core]) as program:
+        assert program.line(PATIENCE) == f"Cpus_allowed_list:\t{core}"
+    assert os.sched_getaffinity(0) == before
+
+
 def test_what_is_told_is_heard():
     with python("print(input())", with_input=True) as program:
         program.send({"number": 7})

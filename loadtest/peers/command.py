@@ -2,20 +2,23 @@
 
 import argparse
 import json
+import re
 import shutil
 import subprocess
+import tomllib
 from collections.abc import Sequence
 from typing import Any
 
 from loadtest.kit import signals
+from loadtest.kit.compilers import find_cargo, find_go
 from loadtest.kit.machine import machine, output_of
 from loadtest.kit.options import amount, file, folder, whole
 from loadtest.kit.page import write_json
-from loadtest.kit.processes import SPARE_DESCRIPTORS, raise_descriptor_limit
+from loadtest.kit.processes import SPARE_DESCRIPTORS, Trouble, raise_descriptor_limit
 from loadtest.kit.signals import Interrupted
 from loadtest.kit.terminal import Terminal
 from loadtest.peers import report
-from loadtest.peers.programs import PEERS, PYTHON, SERVERS, absent
+from loadtest.peers.programs import PEERS, PYTHON, SERVERS, Peer, absent, build
 from loadtest.peers.rows import FLATLANDS, Row, measure_flatlands, measure_peer
 
 EPILOG = """names: flatlands, {}
@@ -36,14 +39,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = given.only or [FLATLANDS, *(peer.name for peer in PEERS)]
     wanted = [peer for peer in PEERS if peer.name in names]
     left_out = absent(wanted)
-    for why in dict.fromkeys(left_out.values()):
-        which = [peer.name for peer in wanted if left_out.get(peer.name) == why]
-        terminal.say(f"left out: {', '.join(which)}: {why}")
     rows: list[Row] = []
     code = 0
     with signals.remembered():
         here = machine()
         try:
+            left_out |= _build([peer for peer in wanted if peer.name not in left_out], terminal)
+            for why in dict.fromkeys(left_out.values()):
+                which = [peer.name for peer in wanted if left_out.get(peer.name) == why]
+                terminal.say(f"left out: {', '.join(which)}: {why}")
             for players in given.players:
                 for _ in range(given.repeat):
                     if FLATLANDS in names:
@@ -67,6 +71,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code or int(any(row.trouble for row in rows))
 
 
+def _build(peers: Sequence[Peer], terminal: Terminal) -> dict[str, str]:
+    """Build the peers that have to be built; return name -> reason, for each that cannot be.
+
+    Raises Interrupted.
+    """
+    why = {}
+    for peer in peers:
+        if peer.compiled:
+            terminal.say(f"building {peer.name} (the first time, this may take a minute) ...")
+            try:
+                build(peer)
+            except Trouble as trouble:
+                why[peer.name] = str(trouble)
+    return why
+
+
 def _keep(rows: list[Row], row: Row, terminal: Terminal) -> None:
     rows.append(row)
     terminal.say(report.line(row))
@@ -86,6 +106,14 @@ def _kept(
 def _versions() -> dict[str, str]:
     """Return the versions of the packages that the peers use."""
     found = json.loads((SERVERS / "package.json").read_text())["dependencies"]
+    module = (SERVERS / "go" / "go.mod").read_text()
+    found |= dict(re.findall(r"^require (\S+) (\S+)$", module, re.MULTILINE))
+    lock = tomllib.loads((SERVERS / "rust" / "Cargo.lock").read_text())
+    found |= {
+        package["name"]: package["version"] for package in lock["package"]
+        if package["name"] in ("tokio", "tokio-tungstenite")
+    }  # fmt: skip
+    found |= {"go": output_of(find_go(), "version"), "cargo": output_of(find_cargo(), "--version")}
     if shutil.which("node"):
         found["node"] = output_of("node", "--version")
     if PYTHON.exists():

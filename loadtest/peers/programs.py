@@ -1,4 +1,4 @@
-"""The peers: starts and stops them, and says why some of them cannot take part."""
+"""The peers: builds, starts and stops them, and says why some of them cannot take part."""
 
 import contextlib
 import shutil
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from loadtest.kit.compilers import build_go, build_rust, find_cargo, find_go
 from loadtest.kit.processes import ROOT, Program, Trouble, cost
 from loadtest.peers.dialects import Address, Colyseus, Dialect, PlainJson, SocketIo
 
@@ -14,13 +15,17 @@ SERVERS = Path(__file__).resolve().parent / "servers"
 #: The peers in Python have a virtual environment of their own, apart from the project's.
 PYTHON = ROOT / ".venv-peers" / "bin" / "python"
 
+#: Those in Go and in Rust are built into this folder.
+BUILT = ROOT / "build" / "peers"
+
 #: Seconds between the end of a program's last connection and its own end.
 DYING = 0.3
 
 
 @dataclass(frozen=True)
 class Peer:
-    """A server: a `program` in servers/ with its `options`. The suffix says what runs it."""
+    """A server: a `program` in servers/ with its `options`. The suffix says what runs or builds it:
+    .py, .mjs (Node), .go or .rs."""
 
     name: str
     title: str
@@ -29,9 +34,14 @@ class Peer:
     options: tuple[str, ...] = ()
 
     @property
-    def in_node(self) -> bool:
-        """Whether Node runs it."""
-        return Path(self.program).suffix == ".mjs"
+    def suffix(self) -> str:
+        """The suffix of its program."""
+        return Path(self.program).suffix
+
+    @property
+    def compiled(self) -> bool:
+        """Whether it has to be built before it can run."""
+        return self.suffix in (".go", ".rs")
 
 
 PEERS = (
@@ -44,6 +54,8 @@ PEERS = (
         "colyseus-shared", "Colyseus, a view a square", "colyseus.mjs", Colyseus,
         ("--shared-views",),
     ),
+    Peer("go", "Go, gobwas/ws", "go/main.go", PlainJson),
+    Peer("rust", "Rust, tokio-tungstenite", "rust/src/main.rs", PlainJson),
 )
 
 
@@ -74,17 +86,34 @@ class Server:
 
 def absent(peers: Sequence[Peer]) -> dict[str, str]:
     """Return name -> reason, for each peer that cannot take part. A reason says what to do."""
-    why = {}
-    for peer in peers:
-        if peer.in_node and shutil.which("node") is None:
-            why[peer.name] = "Node is not on this machine: install Node 20 or newer with npm, " \
-                "then run make bench-peers"  # fmt: skip
-        elif peer.in_node and not (SERVERS / "node_modules").is_dir():
-            why[peer.name] = "their packages are not installed: run make bench-peers, or npm ci " \
-                "in loadtest/peers/servers"  # fmt: skip
-        elif not peer.in_node and not PYTHON.exists():
-            why[peer.name] = "their packages are not installed: run make bench-peers"
-    return why
+    reasons = {peer.name: _missing(peer.suffix) for peer in peers}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def _missing(suffix: str) -> str:
+    """Return why no program with this suffix can run here, or an empty text."""
+    then = "then run make bench-peers"
+    if suffix == ".mjs" and shutil.which("node") is None:
+        return f"Node is not on this machine: install Node 20 or newer with npm, {then}"
+    if suffix == ".mjs" and not (SERVERS / "node_modules").is_dir():
+        return "their packages are not installed: run make bench-peers, or npm ci in " \
+            "loadtest/peers/servers"  # fmt: skip
+    if suffix == ".py" and not PYTHON.exists():
+        return "their packages are not installed: run make bench-peers"
+    if suffix == ".go" and shutil.which(find_go()) is None:
+        return f"Go is not on this machine: install Go 1.19 or newer, {then}"
+    if suffix == ".rs" and shutil.which(find_cargo()) is None:
+        return f"Rust is not on this machine: install Rust 1.63 or newer with cargo, {then}"
+    return ""
+
+
+def build(peer: Peer) -> None:
+    """Build a peer in Go or in Rust. Raises Trouble and Interrupted."""
+    source, name = SERVERS / Path(peer.program).parts[0], f"the peer {peer.name}"
+    if peer.suffix == ".go":
+        build_go(source, BUILT / "go", name)
+    else:
+        build_rust(source, BUILT / "rust", name)
 
 
 @contextlib.contextmanager
@@ -103,4 +132,10 @@ def started(command: Sequence[str], cpus: Sequence[int] = ()) -> Iterator[Server
 def command(peer: Peer) -> list[str]:
     """Return the command that starts a peer."""
     program = str(SERVERS / peer.program)
-    return ["node" if peer.in_node else str(PYTHON), program, *peer.options]
+    starts = {
+        ".py": [str(PYTHON), program],
+        ".mjs": ["node", program],
+        ".go": [str(BUILT / "go")],
+        ".rs": [str(BUILT / "rust" / "release" / "peer")],
+    }
+    return [*starts[peer.suffix], *peer.options]

@@ -16,13 +16,14 @@ from typing import Any
 
 from brokers.base import PAYLOAD_LIMIT, bare
 from loadtest.kit import signals
+from loadtest.kit.compilers import find_go
 from loadtest.kit.machine import machine, output_of
 from loadtest.kit.options import amount, file, folder, names, whole
 from loadtest.kit.page import write_json
 from loadtest.kit.points import measure_all
 from loadtest.kit.processes import Trouble
-from loadtest.queues import golang, report
-from loadtest.queues.measure import Options, measure
+from loadtest.queues import report
+from loadtest.queues.measure import Options, build_worker, measure
 from loadtest.queues.series import SERIES
 from loadtest.queues.stamp import STAMP
 from loadtest.queues.worker import DRAIN_S
@@ -181,8 +182,8 @@ def main(arguments: list[str] | None = None) -> int:
         },
     }
     with signals.remembered(), tempfile.TemporaryDirectory(prefix="two-queues-") as folder:
-        run["machine"] = {**machine(), "go": output_of(golang.find_go(), "version")}
-        built = functools.cache(lambda: golang.build(Path(folder)))
+        run["machine"] = {**machine(), "go": output_of(find_go(), "version")}
+        built = functools.cache(lambda: build_worker(Path(folder)))
 
         def points(name: str) -> Iterator[dict[str, Any]]:
             worker = built() if SERIES[name].client == "go" else ""

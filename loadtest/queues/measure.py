@@ -5,13 +5,15 @@ import random
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import psutil
 
 from loadtest.kit.brokers import free_ports
 from loadtest.kit.children import Children
-from loadtest.kit.processes import START, Program, Trouble
+from loadtest.kit.compilers import build_go
+from loadtest.kit.processes import ROOT, START, Program, Trouble
 from loadtest.queues.figures import costs, figures
 from loadtest.queues.series import GO_2013, PYTHON_2013, Series
 from loadtest.queues.stamp import SECOND
@@ -66,6 +68,13 @@ class Job:
         if self.publishers and self.subscribers:
             return "both"
         return "publishers" if self.publishers else "subscribers"
+
+
+def build_worker(folder: Path) -> str:
+    """Build the worker in Go into a folder; return its path. Raises Trouble and Interrupted."""
+    worker = folder / "worker"
+    build_go(ROOT / "loadtest" / "go", worker, "the worker in Go")
+    return str(worker)
 
 
 def jobs_of(series: Series, clients: int, go: str) -> list[Job]:

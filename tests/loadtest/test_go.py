@@ -4,8 +4,11 @@ import subprocess
 
 import pytest
 
+from loadtest.kit import compilers
 from loadtest.kit.children import Children
-from loadtest.queues import golang
+from loadtest.kit.compilers import build_go, build_rust
+from loadtest.kit.processes import Trouble
+from loadtest.queues import measure
 from loadtest.queues.measure import PYTHON, Job, Options, jobs_of, open_brokers, run
 from loadtest.queues.series import SERIES
 
@@ -16,7 +19,7 @@ RATE = 500
 
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory):
-    return golang.build(tmp_path_factory.mktemp("go"))
+    return measure.build_worker(tmp_path_factory.mktemp("go"))
 
 
 @pytest.fixture(params=["go-redis", "go-zeromq", "go-zeromq-2013"])
@@ -25,6 +28,20 @@ def broker(request, worker):
     with Children() as children:
         url, [program] = open_brokers(SERIES[request.param], Options(), children, worker)
         yield children, url, program
+
+
+def test_what_cannot_be_built_says_why(tmp_path):
+    (tmp_path / "go.mod").write_text("module wrong\n\ngo 1.19\n")
+    (tmp_path / "main.go").write_text("package main\n\nfunc main() { nobody() }\n")
+    with pytest.raises(Trouble, match="the thing cannot be built: .*undefined: nobody"):
+        build_go(tmp_path, tmp_path / "thing", "the thing")
+
+
+def test_without_rust_what_to_install_is_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr(compilers, "USUAL_CARGO", "/nowhere/cargo")
+    with pytest.raises(Trouble, match="Rust is not installed"):
+        build_rust(tmp_path, tmp_path, "the thing")
 
 
 def carried(jobs, broker):

@@ -2,12 +2,15 @@
 
 import json
 import sys
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from loadtest.kit.processes import Trouble
 from loadtest.peers import client, programs, report, rows
+from loadtest.peers import command as peers_command
 from loadtest.peers.client import Client, audiences, block, whole_frames
 from loadtest.peers.dialects import Colyseus, PlainJson, Refused, SocketIo
 from loadtest.peers.marker import SIZE, Tally, find, marker
@@ -177,11 +180,35 @@ def test_who_speaks_no_websocket_is_refused():
         players.close()
 
 
-def test_without_node_its_peers_are_left_out_and_why_is_told(monkeypatch):
+@pytest.mark.parametrize(
+    ("suffix", "names", "what"),
+    [
+        (".mjs", {"socket.io", "ws", "colyseus", "colyseus-shared"}, "install Node 20"),
+        (".go", {"go"}, "install Go 1.19"),
+        (".rs", {"rust"}, "install Rust 1.63"),
+    ],
+)
+def test_without_what_runs_them_peers_are_left_out_and_why_is_told(
+    suffix, names, what, monkeypatch
+):
     monkeypatch.setattr(programs.shutil, "which", lambda name: None)
-    why = absent([peer for peer in PEERS if peer.in_node])
-    assert set(why) == {"socket.io", "ws", "colyseus", "colyseus-shared"}
-    assert all("install Node 20" in sentence for sentence in why.values())
+    why = absent([peer for peer in PEERS if peer.suffix == suffix])
+    assert set(why) == names
+    assert all(what in sentence for sentence in why.values())
+
+
+@pytest.mark.load
+def test_a_peer_that_cannot_be_built_is_left_out_and_why_is_told(monkeypatch, capsys):
+    def fail(peer):
+        raise Trouble(f"the peer {peer.name} cannot be built: no network")
+
+    monkeypatch.setattr(peers_command, "absent", lambda peers: {})
+    monkeypatch.setattr(peers_command, "build", fail)
+    assert peers_command.main(["--only", "go", "rust"]) == 0
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "left out: go: the peer go cannot be built: no network",
+        "left out: rust: the peer rust cannot be built: no network",
+    ]
 
 
 def test_the_lock_names_no_registry_but_the_usual():
@@ -189,6 +216,13 @@ def test_the_lock_names_no_registry_but_the_usual():
     for name, package in lock["packages"].items():
         resolved = package.get("resolved", "https://registry.npmjs.org/")
         assert resolved.startswith("https://registry.npmjs.org/"), name
+
+
+def test_the_lock_of_the_peer_in_rust_names_no_registry_but_the_usual():
+    lock = tomllib.loads((programs.SERVERS / "rust" / "Cargo.lock").read_text())
+    sources = {package["name"]: package.get("source") for package in lock["package"]}
+    assert sources.pop("peer") is None
+    assert set(sources.values()) == {"registry+https://github.com/rust-lang/crates.io-index"}
 
 
 def row(name, per_cpu_second, **more):

@@ -9,9 +9,8 @@ from contextlib import ExitStack
 import psutil
 import pytest
 
-from loadtest.kit import brokers
+from loadtest.kit import brokers, compilers
 from loadtest.kit.processes import Trouble
-from loadtest.queues import golang
 from loadtest.queues.command import main
 from tests.brokers.redis_servers import running
 from tests.brokers.zeromq_forwarders import forwarding
@@ -126,7 +125,7 @@ def test_options_that_make_no_sense_are_told(wrong, sentence, capsys):
 
 def test_without_redis_and_go_the_rest_is_measured(out, capsys, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    monkeypatch.setattr(golang, "USUAL", "/nowhere/go")
+    monkeypatch.setattr(compilers, "USUAL_GO", "/nowhere/go")
     assert measure(out, "redis,go-zeromq,memory") == 1
     points, troubles = points_of(out)
     assert list(points) == ["memory"] and len(troubles) == 2

@@ -5,12 +5,12 @@ This module never waits: an alarm of the event loop calls it.
 
 from collections.abc import Callable, Hashable, Iterator
 from heapq import heapify, heappop, heappush
-from typing import Any
+from typing import Any, Final
 
 from server.loop import Loop
 
 #: The heap is rebuilt when its stale entries outnumber the keys by more than this.
-SLACK = 256
+SLACK: Final = 256
 
 
 class Schedule:

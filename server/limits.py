@@ -9,15 +9,15 @@ import time
 from collections import Counter
 from collections.abc import Callable, Hashable
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 #: The default number of connections that one address may have at a time. A classroom of sixty that
 #: loads the page at once has 360, six each. All IPv6 addresses of a /64 count as one.
-PER_ADDRESS = 512
+PER_ADDRESS: Final = 512
 
 #: The largest share of all possible connections, and of all possible players, that one address
 #: gets.
-ADDRESS_SHARE = 0.5
+ADDRESS_SHARE: Final = 0.5
 
 #: The number of players that one address may always have, for a classroom behind one address.
 LEAST_SEATS = 60
@@ -32,25 +32,25 @@ class Rate(NamedTuple):
 
 
 #: What one address may do if it may have PER_ADDRESS connections; otherwise in proportion.
-REQUESTS = Rate("requests", 100, 6000)
-HANDSHAKES = Rate("handshakes", 10, 240)
-JOINS = Rate("joins", 2, 240)
+REQUESTS: Final = Rate("requests", 100, 6000)
+HANDSHAKES: Final = Rate("handshakes", 10, 240)
+JOINS: Final = Rate("joins", 2, 240)
 
 #: How many cairns the players of one address may leave, in proportion too: with other keys they
 #: would be other players.
-BUILDS = Rate("builds", 1 / 120, 20)
+BUILDS: Final = Rate("builds", 1 / 120, 20)
 
 #: The least burst of an address, however few connections it may have.
-LEAST_BURST = 10
+LEAST_BURST: Final = 10
 
 #: How often one player may come back with its token.
-RETURNS = Rate("returns", 0.5, 5)
+RETURNS: Final = Rate("returns", 0.5, 5)
 
 #: How many chat messages the players of one node may send in one square.
-SAYINGS = Rate("sayings", 50, 250)
+SAYINGS: Final = Rate("sayings", 50, 250)
 
 #: An address as some proxies write it, with a port: 192.0.2.1:4711 or [2001:db8::1]:4711.
-_WITH_PORT = re.compile(r"\[([^\]]*)\](?::\d+)?|([^:]*):\d+")
+_WITH_PORT: Final = re.compile(r"\[([^\]]*)\](?::\d+)?|([^:]*):\d+")
 
 
 class Proxies:

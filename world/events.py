@@ -6,17 +6,21 @@ This module never packs or sends anything.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from world.grid import Square
 from world.track import Track
 
 #: The kinds of events.
-ENTER, TRACK, LEAVE, GONE, SAY = range(5)
+ENTER: Final = 0
+TRACK: Final = 1
+LEAVE: Final = 2
+GONE: Final = 3
+SAY: Final = 4
 
 #: The seq of a removed player is remembered for so many ms. This is two seconds longer than clients
 #: remember it: so a node knows of every event that a client may still ignore as too old.
-REMEMBERED = 12_000
+REMEMBERED: Final = 12_000
 
 
 class EnterEvent(NamedTuple):
@@ -155,10 +159,10 @@ class Corner:
 
     def read(self, event: EnterEvent | TrackEvent) -> Track:
         """Return the track in an event, with its position in the world and its start in ms."""
-        return Track(
+        return tuple.__new__(Track, (
             event.x + self.x, event.y + self.y, event.dx, event.dy,
             self.sent - event.age, event.duration,
-        )  # fmt: skip
+        ))  # fmt: skip
 
 
 class Batch:

@@ -3,23 +3,23 @@
 Every square has a channel at the broker. This module never knows which players are in a square.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from world.track import UNIT, Track, passing
 
 #: The default length of a square's side in tiles, and the lengths that a world may have.
-SIDE = 16
-SIDES = range(8, 65)
+SIDE: Final = 16
+SIDES: Final = range(8, 65)
 
 #: The two margins around a viewport are a side divided by these. A square is held once the viewport
 #: and the lead margin touch it, and let go once the viewport and the larger drop margin do not. So
 #: a player that walks to and fro on a border changes nothing.
-LEAD_SHARE = 4
-DROP_SHARE = 2
+LEAD_SHARE: Final = 4
+DROP_SHARE: Final = 2
 
 #: The least and the most tiles that a viewport may show: others are clamped.
-WIDTHS = (8, 96)
-HEIGHTS = (8, 64)
+WIDTHS: Final = (8, 96)
+HEIGHTS: Final = (8, 64)
 
 Square = tuple[int, int]
 

@@ -11,24 +11,26 @@ This module knows nothing of terrain.
 """
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 #: The number of lanes, and the bits of each.
-COUNT, WIDTH = 256, 40
+COUNT: Final = 256
+WIDTH: Final = 40
 
-_HALF = 1 << WIDTH - 1
-_SIZE = WIDTH // 8
+_HALF: Final = 1 << WIDTH - 1
+_SIZE: Final = WIDTH // 8
 
 #: A factor that turns a number into lanes that all have this number.
-ALL = sum(1 << WIDTH * lane for lane in range(COUNT))
+ALL: Final = sum(1 << WIDTH * lane for lane in range(COUNT))
 
 #: The highest bit of each lane: the flag that `at_least` sets.
-FLAGS = ALL * _HALF
+FLAGS: Final = ALL * _HALF
 
 #: The low 16 bits of each lane.
-LOW_16 = ALL * 0xFFFF
+LOW_16: Final = ALL * 0xFFFF
 
 # A flag, shifted to the lowest bit, as a binary digit.
-_DIGITS = b"01" + bytes(254)
+_DIGITS: Final = b"01" + bytes(254)
 
 
 def pack(values: Iterable[int]) -> int:

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from math import isqrt
 from struct import Struct
+from typing import Final
 
 from world import lanes
 from world.recent import Recent
@@ -27,54 +28,56 @@ from world.recent import Recent
 DEEP, WATER, SAND, GRASS, WOOD, ROCK, PATH, BRIDGE, PLAZA = range(9)
 
 #: The kinds of tiles that nobody can stand on.
-BLOCKED = frozenset((DEEP, WATER, ROCK))
+BLOCKED: Final = frozenset((DEEP, WATER, ROCK))
 
 #: The side, in tiles, of the pieces in which blocked tiles are computed. (They are no squares.)
-CHUNK = 16
+CHUNK: Final = 16
 
 #: Tiles from -LIMIT to LIMIT - 1 have ground; all beyond is deep water.
-LIMIT = 2**30
+LIMIT: Final = 2**30
 
 #: Chunks and cells that one Terrain keeps, of about 300 and 700 bytes each.
 CACHED_CHUNKS, CACHED_CELLS = 16384, 4096
 
 # The blocked tiles of a chunk are one number, with bit y * CHUNK + x for each tile. _BOX[h][w] is
 # the number of a box of w + 1 by h + 1 tiles in the first corner.
-_BOX = [
+_BOX: Final = [
     [sum((2 << w) - 1 << y * CHUNK for y in range(h + 1)) for w in range(CHUNK)]
     for h in range(CHUNK)
 ]
-_ALL_BLOCKED = _BOX[-1][-1]
+_ALL_BLOCKED: Final = _BOX[-1][-1]
 
 # Heights and woods are 0..65535.
 DEEP_BELOW, WATER_BELOW, SAND_BELOW, ROCK_FROM = 19500, 23500, 25500, 43500
-WOOD_FROM = 35000
-MEADOW = 33000
+WOOD_FROM: Final = 35000
+MEADOW: Final = 33000
 
 #: Half the width of a path, and the largest distance to one that is computed, in 1/16 tile.
-PATH_WITHIN, PATH_FAR = 24, 160
+PATH_WITHIN: Final = 24
+PATH_FAR: Final = 160
 
-CELL = 64  # tiles between waypoints
-STRAY = 20  # tiles: how far a waypoint may be from the middle of its cell, along each axis
-WARP = 96  # 1/16 tile: how far the bending noise moves a path at most
+CELL: Final = 64  # tiles between waypoints
+STRAY: Final = 20  # tiles: how far a waypoint may be from the middle of its cell, along each axis
+WARP: Final = 96  # 1/16 tile: how far the bending noise moves a path at most
 
-PLAZA_WITHIN = 7  # tiles
-CLEARING = 12  # tiles from the origin within which all is meadow ...
-CLEARING_ENDS = 44  # ... and from which on nothing is changed for the meadow
+PLAZA_WITHIN: Final = 7  # tiles
+CLEARING: Final = 12  # tiles from the origin within which all is meadow ...
+CLEARING_ENDS: Final = 44  # ... and from which on nothing is changed for the meadow
 
 # Value noises: the layer of their hashes, and the tiles between the points of their lattice. The
 # length is a multiple of CHUNK, so that a whole chunk lies between four points.
-_HEIGHT = (0, 64), (1, 32), (2, 16)
-_WOODS = (3, 32), (4, 16)
-_WAYPOINTS = 5
-_BEND = (6, 32), (7, 32)
+_HEIGHT: Final = (0, 64), (1, 32), (2, 16)
+_WOODS: Final = (3, 32), (4, 16)
+_WAYPOINTS: Final = 5
+_BEND: Final = (6, 32), (7, 32)
 
-_MASK = 0xFFFFFFFF
-_ACROSS, _DOWN = 0x9E3779B1, 0x85EBCA77
+_MASK: Final = 0xFFFFFFFF
+_ACROSS: Final = 0x9E3779B1
+_DOWN: Final = 0x85EBCA77
 
 # Words of 64 bits for 8 and 12 hashes, with their mask for hash32; and the high halves of four.
-_WORDS = {n: (Struct(f"<{n}Q"), sum(_MASK << 64 * k for k in range(n))) for n in (8, 12)}
-_FOUR_CORNERS = Struct("<2xH4x2xH4x2xH4x2xH4x")
+_WORDS: Final = {n: (Struct(f"<{n}Q"), sum(_MASK << 64 * k for k in range(n))) for n in (8, 12)}
+_FOUR_CORNERS: Final = Struct("<2xH4x2xH4x2xH4x2xH4x")
 
 _Noises = Sequence[tuple[int, int]]
 
@@ -95,7 +98,7 @@ def _smooth(length: int) -> list[int]:
     return [f * f * (3 * length - 2 * f) * 1024 // length**3 for f in range(length)]
 
 
-_SMOOTH = {length: _smooth(length) for length in (16, 32, 64)}
+_SMOOTH: Final = {length: _smooth(length) for length in (16, 32, 64)}
 
 
 def _weights(length: int, left: int, top: int) -> tuple[int, int, int, int]:
@@ -114,20 +117,20 @@ def _weights(length: int, left: int, top: int) -> tuple[int, int, int, int]:
     )
 
 
-_WEIGHTS = {
+_WEIGHTS: Final = {
     (length, left, top): _weights(length, left, top)
     for length in _SMOOTH
     for left, top in product(range(0, length, CHUNK), repeat=2)
 }
 
 # The columns and rows of a chunk's tiles, in 1/16 tile.
-_COLUMNS = lanes.pack(i % CHUNK * 16 for i in range(CHUNK * CHUNK))
-_ROWS = lanes.pack(i // CHUNK * 16 for i in range(CHUNK * CHUNK))
+_COLUMNS: Final = lanes.pack(i % CHUNK * 16 for i in range(CHUNK * CHUNK))
+_ROWS: Final = lanes.pack(i // CHUNK * 16 for i in range(CHUNK * CHUNK))
 
 # The middle of all places in 1/16 tile, from WARP before the chunk's corner, to which bending may
 # move its tiles, and how far from there along an axis a path may run that is wide enough.
-_MIDDLE = (CHUNK * 16 + 2 * WARP) // 2
-_NEAR = _MIDDLE + PATH_WITHIN + 1
+_MIDDLE: Final = (CHUNK * 16 + 2 * WARP) // 2
+_NEAR: Final = _MIDDLE + PATH_WITHIN + 1
 
 
 class Terrain:
@@ -157,19 +160,25 @@ class Terrain:
 
         Chunks are looked at from (x0, y0) on, until one of them decides.
         """
-        first, last = (x0 // CHUNK, y0 // CHUNK), (x1 // CHUNK, y1 // CHUNK)
-        for key in (first,) if first == last else _chunks_between(first, last):
-            bits = self._chunks[key]
+        cx, cy, last_cx, last_cy = x0 // CHUNK, y0 // CHUNK, x1 // CHUNK, y1 // CHUNK
+        first_cy = cy
+        while True:
+            bits = self._chunks[cx, cy]
             if bits:
                 # The part of the box that is in this chunk.
-                left, top = key[0] * CHUNK, key[1] * CHUNK
+                left, top = cx * CHUNK, cy * CHUNK
                 x, right = (x0 - left, x1 - left) if x0 <= x1 else (x1 - left, x0 - left)
                 y, bottom = (y0 - top, y1 - top) if y0 <= y1 else (y1 - top, y0 - top)
                 x, right = max(x, 0), min(right, CHUNK - 1)
                 y, bottom = max(y, 0), min(bottom, CHUNK - 1)
                 if bits >> y * CHUNK + x & _BOX[bottom - y][right - x]:
                     return False
-        return True
+            if cy != last_cy:
+                cy += 1 if cy < last_cy else -1
+            elif cx != last_cx:
+                cx, cy = cx + (1 if cx < last_cx else -1), first_cy
+            else:
+                return True
 
     def tile(self, x: int, y: int) -> tuple[int, int, int, int]:
         """Return (kind, height, wood, distance to the nearest path in 1/16 tile) of a tile."""
@@ -350,12 +359,6 @@ class Terrain:
             blocked ^= blocked & _beside(px, py, *path)
         end_x, end_y = self.waypoint(i, j)
         return blocked ^ _around(blocked, px, py, end_x * 16 - x, end_y * 16 - y)
-
-
-def _chunks_between(first: tuple[int, int], last: tuple[int, int]) -> Iterator[tuple[int, int]]:
-    """Return the chunks of the box between two of them, from the first on."""
-    right, down = (1 if first[0] <= last[0] else -1), (1 if first[1] <= last[1] else -1)
-    return product(range(first[0], last[0] + right, right), range(first[1], last[1] + down, down))
 
 
 def _cell(tile: int) -> int:

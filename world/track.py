@@ -9,23 +9,23 @@ walk.
 
 from collections.abc import Callable
 from math import isqrt
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 #: Positions are whole numbers of 1/UNIT tile.
-UNIT = 1024
+UNIT: Final = 1024
 
 #: The speed in units a second, and along each axis of a diagonal: floor(SPEED / sqrt 2).
-SPEED = 5120
-DIAGONAL = 3620
+SPEED: Final = 5120
+DIAGONAL: Final = 3620
 
 #: The longest leg, in units along one axis. A longer walk is a chain of legs.
-REACH = 32 * UNIT
+REACH: Final = 32 * UNIT
 
 #: A goal counts as no farther than this, in units along each axis.
-GOAL_REACH = 256 * UNIT
+GOAL_REACH: Final = 256 * UNIT
 
 #: A leg is checked in pieces of about so many columns or rows, since many are free as a whole.
-PIECE = 8
+PIECE: Final = 8
 
 
 class Ground(Protocol):
@@ -131,12 +131,14 @@ def leg(ground: Ground, x: int, y: int, intent: Intent, start: int) -> Track | N
             far_y = min(max(far_y, -GOAL_REACH), GOAL_REACH)
     else:
         far_x, far_y = intent.x * REACH, intent.y * REACH
-    dx, dy, barred = _straight(ground, x, y, *_shorten(far_x, far_y))
+    dx, dy = _shorten(far_x, far_y)
+    dx, dy, barred = _straight(ground, x, y, dx, dy)
     if not dx and not dy and barred is not None:
         dx, dy = _slide(ground, x, y, far_x, far_y, barred)
     if not dx and not dy:
         return None
-    return Track(x, y, dx, dy, start, _duration(dx, dy))
+    # The constructor, which counts the fields, would take twice as long.
+    return tuple.__new__(Track, (x, y, dx, dy, start, _duration(dx, dy)))
 
 
 def _shorten(dx: int, dy: int) -> tuple[int, int]:

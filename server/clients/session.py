@@ -7,7 +7,7 @@ queue: a client that lags misses events, and gets a resync when it has caught up
 import logging
 import re
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any
+from typing import Any, Final
 
 from server.clients.admission import Admission, Hello
 from server.clients.tokens import Tokens
@@ -28,16 +28,16 @@ log = logging.getLogger("flatlands")
 
 #: A client acknowledges flushes with its pings, at least once a second while there are flushes. A
 #: client that has not done so for this many ms is late by a second or more: it lags.
-LAGGING_AFTER = 2000
+LAGGING_AFTER: Final = 2000
 
 #: A client also lags if this many bytes are not acknowledged.
 LAGGING_BYTES = 256 * 1024
 
 #: ms after which the connection of a client that lags is ended.
-STUCK_AFTER = 30_000
+STUCK_AFTER: Final = 30_000
 
 #: The reason in the close frame of a connection whose player goes on at another connection.
-TAKEN_OVER = "you went on playing somewhere else"
+TAKEN_OVER: Final = "you went on playing somewhere else"
 
 #: Messages over their rate that a client may send, at once and a second, before it is closed.
 PATIENCE, PATIENCE_RATE = 40, 2.0
@@ -526,10 +526,10 @@ def _tiles(view: Viewport) -> tuple[int, int]:
 
 
 #: The characters of a key.
-_KEY = re.compile("[A-Za-z0-9_-]*")
+_KEY: Final = re.compile("[A-Za-z0-9_-]*")
 
 #: The close codes for clients that broke the protocol. Their players leave at once.
-_OUR_ERRORS = (
+_OUR_ERRORS: Final = (
     PROTOCOL_ERROR, protocol.UNSUPPORTED, protocol.MALFORMED, protocol.POLICY, TOO_BIG,
 )  # fmt: skip
 

@@ -10,17 +10,18 @@ share a square's. This module never publishes anything.
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Final
 
 from world.grid import Square
 
 #: The version of the messages between nodes. Those to clients have a version of their own.
-VERSION = 2
+VERSION: Final = 2
 
 #: The default name of a world.
-WORLD = "flatlands"
+WORLD: Final = "flatlands"
 
 #: Squares whose channels' names are cached: more than a node is subscribed to.
-REMEMBERED = 65536
+REMEMBERED: Final = 65536
 
 
 def nodes_channel(world: str) -> str:

@@ -7,7 +7,7 @@ module never acts on a message.
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgpack
 
@@ -17,27 +17,28 @@ from world.grid import Rect, Square
 from world.things import Thing
 
 #: The WebSocket subprotocol, and the version of the messages that hello asks for.
-SUBPROTOCOL = "flatlands"
-VERSION = 1
+SUBPROTOCOL: Final = "flatlands"
+VERSION: Final = 1
 
 #: The largest message from a client, in bytes.
-MESSAGE_LIMIT = 4096
+MESSAGE_LIMIT: Final = 4096
 
 #: The most characters in names, chat messages, tokens and invitations.
-NAME_LIMIT = 20
-TEXT_LIMIT = 120
+NAME_LIMIT: Final = 20
+TEXT_LIMIT: Final = 120
 TOKEN_LIMIT = INVITATION_LIMIT = 512
 
 #: Computer players have ids below OTHERS_FROM, and all other players from there on. Of computer
 #: players those with ids from DEER_FROM on are deer.
-DEER_FROM, OTHERS_FROM = 2**15, 2**16
+DEER_FROM: Final = 2**15
+OTHERS_FROM: Final = 2**16
 
 #: The most characters in the id of a thing, and the least and the most in the key of a player.
-ID_LIMIT = 60
+ID_LIMIT: Final = 60
 KEY_LEAST, KEY_MOST = 16, 64
 
 #: The most players on the board that a client is sent.
-BOARD_LENGTH = 10
+BOARD_LENGTH: Final = 10
 
 # The kinds of messages from a client.
 HELLO, WALK, GO, HOME, VIEWPORT, SAY, PING, INVITE, TAKE, KEY, SCORES, BUILD, STONE = range(1, 14)
@@ -50,9 +51,9 @@ GOING_AWAY, UNSUPPORTED, MALFORMED, POLICY, INTERNAL = 1001, 1003, 1007, 1008, 1
 RESTART, FULL, TAKEN_OVER = 1012, 1013, 4001
 
 #: All close codes that RFC 6455 and its registry name, and that of this project.
-CLOSE_CODES = frozenset((*range(1000, 1016), TAKEN_OVER))
+CLOSE_CODES: Final = frozenset((*range(1000, 1016), TAKEN_OVER))
 
-_POSITION = 2**41  # units: twice as far as there is ground
+_POSITION: Final = 2**41  # units: twice as far as there is ground
 
 
 class Refused(Exception):
@@ -69,11 +70,11 @@ class Refused(Exception):
         self.close = close
 
 
-_INTENT = number("n", 1, NUMBER)
-_TIME = number("t", 0, NUMBER)
+_INTENT: Final = number("n", 1, NUMBER)
+_TIME: Final = number("t", 0, NUMBER)
 
 #: All messages that clients send.
-MESSAGES = {
+MESSAGES: Final = {
     HELLO: Row(
         "hello",
         (
@@ -149,16 +150,16 @@ def read(payload: bytes) -> list[Any]:
 
 #: Letters and symbols that are blank, but take up space: the empty Braille cell, the null notehead,
 #: and two blanks of Egyptian hieroglyphs.
-_BLANK = "\u2800\U0001d159\U00013441\U00013442"
+_BLANK: Final = "\u2800\U0001d159\U00013441\U00013442"
 
 #: Invisible characters that join letters, or choose between text and emoji. Persian and families of
 #: emoji cannot be written without them.
-_JOINERS = "\u200c\u200d\ufe0e\ufe0f"
+_JOINERS: Final = "\u200c\u200d\ufe0e\ufe0f"
 
 #: Characters that show nothing at all (Unicode's Default_Ignorable_Code_Point, except the joiners),
 #: and code points that will never be characters. Code points that are reserved for invisible
 #: characters are among them, so that this list holds for later versions of Unicode too.
-_NOTHING = re.compile(
+_NOTHING: Final = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufdd0-\ufdef\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufff8"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
@@ -169,7 +170,7 @@ _NOTHING = re.compile(
 #: The categories of characters that are refused: controls, format characters, surrogates, private
 #: use, and line and paragraph separators. Code points that are not assigned yet are allowed, since
 #: they may be next year's emoji.
-_REFUSED = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+_REFUSED: Final = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 
 
 def clean(text: str, limit: int) -> str | None:

@@ -6,13 +6,13 @@ that is read is checked against them. This module never reads bytes, and knows n
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 #: The highest whole number that JavaScript holds exactly.
-NUMBER = 2**53 - 1
+NUMBER: Final = 2**53 - 1
 
-_TYPES = {int: "a whole number", str: "a text", bool: "true or false", list: "an array"}
-_UNITS = {int: "", str: " characters", list: " items"}
+_TYPES: Final = {int: "a whole number", str: "a text", bool: "true or false", list: "an array"}
+_UNITS: Final = {int: "", str: " characters", list: " items"}
 
 
 @dataclass(frozen=True, slots=True)

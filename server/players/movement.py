@@ -6,6 +6,7 @@ plays.
 """
 
 from collections.abc import Iterable
+from typing import Final
 
 from server.agenda import Agenda
 from server.loop import Loop
@@ -18,15 +19,16 @@ from world.grid import Grid, Rect, Viewport
 from world.track import Goal, Ground, Intent, Track, leg, stand
 
 #: An intent takes effect at most so many ms in the past, however old it says that it is.
-INTENT_AGE = 200
+INTENT_AGE: Final = 200
 
 #: A leg that may be continued is replaced by the next one so many ms before it ends.
-RENEW_BEFORE = 1000
+RENEW_BEFORE: Final = 1000
 
 #: While a player walks, its client is pinged after ASK_AFTER ms without a sign of life. If none
 #: comes within ANSWER_WITHIN ms more, the walk ends: 3 s after the last sign, or later if this node
 #: itself stood still.
-ASK_AFTER, ANSWER_WITHIN = 2000, 1000
+ASK_AFTER: Final = 2000
+ANSWER_WITHIN: Final = 1000
 
 
 class Movement:

@@ -1,6 +1,8 @@
 """A resident: a player that this node hosts. It only holds state, and never moves: movement.py
 moves it."""
 
+from typing import Final
+
 from server.squares.hub import Screen
 from world.events import Player
 from world.grid import Rect, Square, Viewport
@@ -8,7 +10,7 @@ from world.track import Intent, Track
 
 #: A seq is the player's incarnation x INCARNATION + its number of events in that incarnation. One
 #: comparison therefore tells which of two events is newer.
-INCARNATION = 2**24
+INCARNATION: Final = 2**24
 
 
 def incarnation(seq: int) -> int:

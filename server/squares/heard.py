@@ -9,7 +9,7 @@ module never decides which nodes are alive: peers.py does.
 import random
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from brokers import Broker
 from server.agenda import Agenda
@@ -30,11 +30,11 @@ from world.things import Thing, Things
 AGAIN, AGAIN_MOST = 100, 2000
 
 #: An own batch that has not come back from the broker after so many ms is applied all the same.
-ECHO_WITHIN = 250
+ECHO_WITHIN: Final = 250
 
 #: A node publishes its full state of a square at most once in so many ms. For the same time after a
 #: sync request it does not ask again for what was lost in the square.
-FULL_STATE_EVERY = 200
+FULL_STATE_EVERY: Final = 200
 
 
 class PlayerNews(Protocol):
@@ -509,7 +509,7 @@ class HeardSquare:
 
 
 #: All methods that may be due for a square.
-_ACTS = (
+_ACTS: Final = (
     HeardSquare._send_request, HeardSquare._publish_now, HeardSquare._ask_now,
     HeardSquare._echo_overdue,
 )  # fmt: skip

@@ -7,7 +7,7 @@ queue of its own. The hub never looks inside a batch.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import Final, Protocol
 
 from server.loop import Loop
 from server.messages import protocol
@@ -18,11 +18,13 @@ from world.grid import Rect, Square
 #: After a flush that took c ms, the next one comes PAUSE x c ms later at the earliest, but no pause
 #: is made longer than CALM ms for it. A quiet node therefore flushes at once, and a busy one spends
 #: its time on few large writes instead of many small ones.
-PAUSE, CALM = 20, 32
+PAUSE: Final = 20
+CALM: Final = 32
 
 #: If flushes take so long that CALM would leave little time for anything else, the pause is BUSY x
 #: c ms, up to LONGEST ms: a quarter of the node's time goes into flushes.
-BUSY, LONGEST = 4, 150
+BUSY: Final = 4
+LONGEST: Final = 150
 
 
 class Screen(Protocol):

@@ -7,7 +7,7 @@ player, and reads no batches of other nodes.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from brokers import Broker
 from server.loop import Loop
@@ -19,17 +19,18 @@ from world.grid import Square
 
 #: The most events in one batch. The longest chat messages, 494 bytes each, still fit a broker's
 #: payload in this number.
-BATCH_LIMIT = 120
+BATCH_LIMIT: Final = 120
 
 #: After a batch of n events in a square, the next one there waits for n ms, at most REST_MOST ms. A
 #: node thus publishes some thousand events a second in one square, which all clients that hold it
 #: must read. In a waiting batch newer tracks replace older ones.
-REST_MOST = 250
+REST_MOST: Final = 250
 
 #: A batch is published so long before the hub's next flush that it is back from the broker in time:
 #: 1 / LEAD_SHARE of the interval between flushes, or LEAD ms if that is more. If it came back after
 #: the flush, it would wait for the one after.
-LEAD_SHARE, LEAD = 6, 3
+LEAD_SHARE: Final = 6
+LEAD: Final = 3
 
 
 class OwnBatch(NamedTuple):

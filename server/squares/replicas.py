@@ -5,7 +5,7 @@ into a message: heard.py does.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from brokers import Broker, Reset
 from server.agenda import Agenda
@@ -21,11 +21,11 @@ from world.grid import Grid, Square
 from world.things import Thing
 
 #: This node stays subscribed to a square for so many ms after nobody needs it any more.
-LINGER = 2000
+LINGER: Final = 2000
 
 #: After so many ms screens see a square, even if full states are still awaited. It must be less
 #: than LINGER, so that no square is forgotten before it gets ready.
-READY_AFTER = 300
+READY_AFTER: Final = 300
 
 
 class Replicas:

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable
 from socket import SHUT_WR, SO_LINGER, SOL_SOCKET
 from time import monotonic
-from typing import Any
+from typing import Any, Final
 
 from gevent import get_hub
 from gevent.event import Event
@@ -18,16 +18,22 @@ from gevent.event import Event
 from server.limits import Bucket, Guest
 from server.websocket import frames
 
-READ_SIZE = 8 * 1024  # bytes read in one callback of the loop, so that floods do not starve others
-CONTROL_LIMIT = 64 * 1024  # bytes of control frames that may wait behind a remainder
-CLOSING_LIMIT = 64 * 1024  # bytes that are still read after our close frame
-LIGHT_RATE, LIGHT_BURST = 20, 100  # light frames (see FrameReader) a second, and at once
+# Bytes that are read in one callback of the loop, so that floods do not starve others.
+READ_SIZE: Final = 8 * 1024
+CONTROL_LIMIT: Final = 64 * 1024  # bytes of control frames that may wait behind a remainder
+CLOSING_LIMIT: Final = 64 * 1024  # bytes that are still read after our close frame
+LIGHT_RATE: Final = 20  # light frames (see FrameReader) a second ...
+LIGHT_BURST: Final = 100  # ... and at once
 CLOSE_TIMEOUT = 5.0  # seconds from our close frame to the end of TCP, whatever the peer does
 
-_READ, _WRITE = 1, 2  # event-loop masks
-_OPEN, _CLOSING, _HANGING_UP, _ENDED = range(4)
-_RESET = struct.pack("ii", 1, 0)  # SO_LINGER: drop what is unsent, end with RST
-_PING = frames.frame(b"", frames.PING)
+_READ: Final = 1  # event-loop masks
+_WRITE: Final = 2
+_OPEN: Final = 0
+_CLOSING: Final = 1
+_HANGING_UP: Final = 2
+_ENDED: Final = 3
+_RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: drop what is unsent, end with RST
+_PING: Final = frames.frame(b"", frames.PING)
 
 log = logging.getLogger(__name__)
 

@@ -5,30 +5,39 @@ Bytes go in, messages come out. Nothing here ever does I/O, waits, reads a clock
 
 import struct
 from codecs import getincrementaldecoder
-from typing import Any
+from typing import Any, Final
 
-CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
+CONTINUATION: Final = 0
+TEXT: Final = 1
+BINARY: Final = 2
+CLOSE: Final = 8
+PING: Final = 9
+PONG: Final = 10
 
-NORMAL = 1000
-PROTOCOL_ERROR = 1002
-NO_CODE = 1005  # never sent: "the close frame carried no code"
-ABNORMAL = 1006  # never sent: "the connection ended without a close frame"
-INVALID_DATA = 1007
-POLICY = 1008
-TOO_BIG = 1009
-INTERNAL_ERROR = 1011
+NORMAL: Final = 1000
+PROTOCOL_ERROR: Final = 1002
+NO_CODE: Final = 1005  # never sent: "the close frame carried no code"
+ABNORMAL: Final = 1006  # never sent: "the connection ended without a close frame"
+INVALID_DATA: Final = 1007
+POLICY: Final = 1008
+TOO_BIG: Final = 1009
+INTERNAL_ERROR: Final = 1011
 
-CONTROL_PAYLOAD = 125  # bytes, RFC 6455 section 5.5
-CLOSE_REASON = CONTROL_PAYLOAD - 2  # bytes of UTF-8 left behind the code
+CONTROL_PAYLOAD: Final = 125  # bytes, RFC 6455 section 5.5
+CLOSE_REASON: Final = CONTROL_PAYLOAD - 2  # bytes of UTF-8 left behind the code
 
 #: Fragments of fewer bytes count as light: they are mostly header.
-SMALL_FRAGMENT = 16
+SMALL_FRAGMENT: Final = 16
 
-_FIN, _RESERVED, _OPCODE, _MASKED, _LENGTH = 0x80, 0x70, 0x0F, 0x80, 0x7F
-_SHORT_HEAD = struct.Struct("!BB")
-_MEDIUM_HEAD = struct.Struct("!BBH")
-_LONG_HEAD = struct.Struct("!BBQ")
-_CODE = struct.Struct("!H")
+_FIN: Final = 0x80
+_RESERVED: Final = 0x70
+_OPCODE: Final = 0x0F
+_MASKED: Final = 0x80
+_LENGTH: Final = 0x7F
+_SHORT_HEAD: Final = struct.Struct("!BB")
+_MEDIUM_HEAD: Final = struct.Struct("!BBH")
+_LONG_HEAD: Final = struct.Struct("!BBQ")
+_CODE: Final = struct.Struct("!H")
 _Utf8Decoder = getincrementaldecoder("utf-8")
 
 Message = tuple[int, bytes]

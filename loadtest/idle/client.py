@@ -41,7 +41,7 @@ READ = 16 * 1024
 
 #: Connections that a process opens at the same time, and seconds after which one that was refused
 #: is tried again.
-JOINING, AGAIN = 64, 0.5
+JOINING, AGAIN = 24, 0.5
 
 #: Seconds within which at least one connection must succeed, and that the last answers may take.
 STALLED, DRAIN = 30.0, 30.0
@@ -85,9 +85,9 @@ class Client:
         self._sources, self._epoch = config["sources"], int(config["epoch"])
         self._number, self._processes = config["number"], config["processes"]
         self._links: dict[int, Link] = {}
-        #: The connections on which requests are sent, and how many were ever opened.
+        #: The connections on which requests are sent. How many were ever opened, and were ready.
         self._ready: list[Link] = []
-        self._opened = 0
+        self._opened = self._succeeded = 0
         #: How many were lost after they were ready, by why; and how many were refused for a while.
         self._lost: Counter[str] = Counter()
         self._later, self._why = 0, "nothing answers"
@@ -120,7 +120,7 @@ class Client:
     # Joining.
 
     def _join(self, number: int) -> None:
-        progress, told, before = self._now(), self._now(), len(self._ready)
+        progress, told, before = self._now(), self._now(), self._succeeded
         try_again = 0
         while len(self._ready) < number:
             most = min(number, len(self._ready) + JOINING)
@@ -131,8 +131,8 @@ class Client:
             now = self._now()
             if self._later > later:
                 try_again = now + round(AGAIN * SECOND)
-            if len(self._ready) > before:
-                progress, before = now, len(self._ready)
+            if self._succeeded > before:
+                progress, before = now, self._succeeded
             elif now - progress > STALLED * SECOND:
                 raise Trouble(
                     f"only {len(self._ready):,} of {number:,} connections of a process succeeded: "
@@ -291,6 +291,7 @@ class Client:
             return
         if link.ready and not was_ready:
             self._ready.append(link)
+            self._succeeded += 1
         if link.owes:
             self._owing[link] = None
         if reply:

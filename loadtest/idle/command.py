@@ -35,9 +35,9 @@ NOT_HERE = (
 
 #: The columns of the table: heading and width.
 _COLUMNS = (
-    ("connections", 11), ("request", 7), ("loop", 6), ("a second", 9), ("p50 ms", 8), ("p90", 8),
-    ("p99", 8), ("p99.9", 8), ("p99.99", 8), ("max", 8), ("late", 6), ("CPU server", 10),
-    ("clients", 7), ("KB each: rss", 12), ("pss", 6), ("kernel", 6),
+    ("connections", 11), ("loop", 11), ("a second", 8), ("p50 ms", 7), ("p99", 7), ("p99.9", 7),
+    ("p99.99", 7), ("max", 7), ("late", 5), ("CPU server", 10), ("clients", 7),
+    ("KB each: rss", 12), ("pss", 5), ("kernel", 6),
 )  # fmt: skip
 
 
@@ -126,8 +126,9 @@ def _judge(run: dict[str, Any], terminal: Terminal) -> int:
 def _row(point: dict[str, Any], loop: dict[str, Any]) -> str:
     latency, kb = loop["latency"], point["memory_kb"] or {}
     cells = [
-        f"{point['connections']:,}", loop["request"], loop["loop"], f"{loop['per_second']:,.0f}",
-        *(f"{latency[p]:.2f}" for p in ("p50", "p90", "p99", "p99.9", "p99.99", "max")),
+        f"{point['connections']:,}", f"{loop['request']} {loop['loop']}",
+        f"{loop['per_second']:,.0f}",
+        *(f"{latency[p]:.2f}" for p in ("p50", "p99", "p99.9", "p99.99", "max")),
         f"{loop['late_ms']:.1f}" if loop["loop"] == "open" else "-",
         f"{loop['server']:.0%}", f"{loop['clients']:.0%}" + ("*" if loop["bound"] else ""),
         *(f"{kb[name]:.1f}" if name in kb else "-" for name in ("rss", "pss", "slab")),

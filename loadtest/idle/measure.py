@@ -31,11 +31,10 @@ from loadtest.swarm.target import Target
 SECOND = 1_000_000
 
 #: Players in each square, once all have joined.
-SHARE = 1
+SHARE = 4
 
-#: What the server that is started is told: it must not limit the rate of pings, nor keep
-#: handshakes waiting for the sake of players who only stand.
-SERVER = ("--any-rate", "1", "--http-share", "90")
+#: What the server that is started is told: it must not limit the rate of pings.
+SERVER = ("--any-rate", "1")
 
 #: Seconds of a loop before its measured time: a second, and one more for so many connections, for
 #: in a closed loop all of them must have been answered once.
@@ -78,8 +77,8 @@ class Options:
 class Ground:
     """What is measured. `config` is for the clients, and `requests` are those of its dialect.
 
-    `processes` returns the server's processes, none if it was running already, and `died` how one
-    of them ended. `most` is the number of connections that it takes, or None.
+    `processes` returns the server's processes, none if it was running already, `died` how it ended,
+    and `said` what it wrote to its log. `most` is the number of connections that it takes, or None.
     """
 
     name: str
@@ -89,6 +88,7 @@ class Ground:
     processes: Callable[[], list[psutil.Process]] = list
     workers: Callable[[], list[psutil.Process]] = list
     died: Callable[[], str] = str
+    said: Callable[[], str] = str
     most: int | None = None
     client_cpus: Sequence[int] = field(default=())
 
@@ -126,7 +126,12 @@ def ramp(options: Options, descriptors: int, say: Say) -> Iterator[dict[str, Any
             counts[-1], options.processes, None, descriptors, None if loopback else ports()
         ):
             raise Trouble(lacking)
-        yield from _Ramp(options, ground, family, counts, loopback, say).steps()
+        try:
+            yield from _Ramp(options, ground, family, counts, loopback, say).steps()
+        except Trouble as trouble:
+            said = ground.said().strip().splitlines()
+            last = f"; the server said at last: {said[-1]}" if said else ""
+            raise Trouble(f"{trouble}{last}") from None
 
 
 @contextmanager
@@ -168,7 +173,7 @@ def _game(target: Target, name: str, cpus: Sequence[int]) -> Ground:
     config = {"kind": "game", "host": host, "path": target.path}
     return Ground(
         name, config, Game.requests, target.address, processes, workers, lambda: target.died,
-        client_cpus=cpus,
+        lambda: program.errors() if program else "", client_cpus=cpus,
     )  # fmt: skip
 
 
@@ -201,8 +206,8 @@ def _redis(options: Options, descriptors: int) -> Iterator[Ground]:
             lambda: [program.process] if program else [],
             lambda: [program.process] if program else [],
             lambda: program.death() if program else "",
-            None if most_clients is None else most_clients - clients["connected_clients"],
-            client_cpus,
+            most=None if most_clients is None else most_clients - clients["connected_clients"],
+            client_cpus=client_cpus,
         )  # fmt: skip
 
 
@@ -235,6 +240,8 @@ class _Ramp:
             "processes": options.processes,
         }  # fmt: skip
         self._clients: list[Program] = []
+        #: How many connections of each are ready, as far as it has said.
+        self._ready: dict[Program, int] = {}
         for number in range(options.processes):
             config = json.dumps({**shared, "number": number})
             command = [sys.executable, "-m", "loadtest.idle.client", config]
@@ -279,7 +286,6 @@ class _Ramp:
         return [len(range(number, count, processes)) for number in range(processes)]
 
     def _join(self, count: int) -> None:
-        ready: dict[Program, int] = {}
         told = time.monotonic()
         for client, share in zip(self._clients, self._shares(count), strict=True):
             client.send({"join": share})
@@ -291,7 +297,7 @@ class _Ramp:
                 while line := client.line():
                     said = json.loads(line)
                     self._family.check(client, said)
-                    ready[client] = said.get("ready", said.get("joined"))
+                    self._ready[client] = said.get("ready", said.get("joined"))
                     if "joined" in said:
                         missing.discard(client)
                         break
@@ -299,7 +305,7 @@ class _Ramp:
                 raise Trouble(died)
             if time.monotonic() - told > SAY_EVERY:
                 told = time.monotonic()
-                self._say(f"joining: {sum(ready.values()):,} of {count:,} connections")
+                self._say(f"joining: {sum(self._ready.values()):,} of {count:,} connections")
             return not missing
 
         seconds = ANSWER + count / LEAST_JOINS

@@ -25,7 +25,7 @@ from server.players.orders import Orders
 from server.players.residents import Residents
 from server.players.spots import Spots
 from server.players.takeovers import Takeovers
-from server.squares.hub import Hub
+from server.squares.hub import Hub, Screen
 from server.squares.outbox import Outbox
 from server.squares.peers import Peers
 from server.squares.replicas import Replicas
@@ -39,6 +39,10 @@ from world.grid import Grid
 from world.terrain import Terrain
 
 log = logging.getLogger("flatlands")
+
+#: So many clients are told at once of something that all must be told, and the next ones after so
+#: many ms. To tell ten thousand at once would hold up all else for a tenth of a second.
+TOLD_AT_ONCE, TELL_PAUSE = 200, 5
 
 
 class Node:
@@ -112,8 +116,10 @@ class Node:
         self.peers.on_squares = self.replicas.compare
         self.peers.on_gone = self.replicas.drop
         self.peers.on_forgotten = self.replicas.drop_herd
-        self.peers.on_clocks = self._tell_clocks
         self.peers.on_link = self._tell_link
+        #: The screens that are still to be told whether this node is linked.
+        self._untold: list[Screen] = []
+        self._telling = loop.alarm(self._tell_some)
         #: Kind of a message between nodes -> the method that gets its fields.
         self._news: dict[int, Callable[..., None]] = {
             peer_protocol.HEARTBEAT: self._heartbeat,
@@ -173,12 +179,15 @@ class Node:
     def _publish(self, message: bytes) -> None:
         self.broker.publish(self.channels.nodes, message)
 
-    def _tell_clocks(self) -> None:
-        for screen in self.residents.screens():
-            screen.tell_clocks()
-
     def _tell_link(self) -> None:
         if self.peers.linked:
             self.orders.publish_all()
-        for screen in self.residents.screens():
+        self._untold = self.residents.screens()
+        self._tell_some()
+
+    def _tell_some(self) -> None:
+        """Tell some clients whether this node is linked, and the others a moment later."""
+        some, self._untold = self._untold[:TOLD_AT_ONCE], self._untold[TOLD_AT_ONCE:]
+        for screen in some:
             screen.tell_link()
+        self._telling.set(self.loop.now() + TELL_PAUSE if self._untold else None)

@@ -193,7 +193,6 @@ class Watcher:
         self.peers.on_squares = self._compare
         self.peers.on_gone = self._drop
         self.peers.on_forgotten = self.replicas.drop_herd
-        self.peers.on_clocks = lambda: None
         self.peers.on_link = lambda: None
 
     def _keep_looking(self) -> None:

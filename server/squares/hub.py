@@ -53,9 +53,6 @@ class Screen(Protocol):
         """Show what has happened in its squares: `data` are the WebSocket frames of flush `number`,
         written at the time `now`."""
 
-    def tell_clocks(self) -> None:
-        """Tell the client how the clocks of other nodes differ, because that has changed."""
-
     def tell_link(self) -> None:
         """Tell the client whether this node is linked to the others, because that has changed."""
 

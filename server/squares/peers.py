@@ -162,8 +162,8 @@ class Peers:
     `squares` returns the squares in which this node has players: a dict square -> number of the
     last batch or full state there. `on_squares` is called with the id of another node and what it
     lists, in the same form, and `on_gone` with the id of a node that is dead. `on_forgotten` is
-    called with it once it has been silent for GONE_AFTER ms. `on_clocks` and `on_link` are called
-    when clients must be told of `clocks`, or that `linked` has changed.
+    called with it once it has been silent for GONE_AFTER ms. `on_link` is called when clients must
+    be told that `linked` has changed.
     """
 
     def __init__(
@@ -182,7 +182,6 @@ class Peers:
         self.on_squares: Callable[[int, dict[Square, int]], None]
         self.on_gone: Callable[[int], None]
         self.on_forgotten: Callable[[int], None]
-        self.on_clocks: Callable[[], None]
         self.on_link: Callable[[], None]
         #: Returns how much this node has, for its heartbeats. Whoever has the connections knows.
         self.load: Callable[[], Load] = Load
@@ -190,8 +189,10 @@ class Peers:
         self.peers: dict[int, Peer] = {}
         #: Those that are dead and not forgotten yet, by their ids.
         self._dead: dict[int, Peer] = {}
-        #: Node -> ms to add to its times, as clients were told.
+        #: Node -> ms to add to its times; and how often that has changed in a way that clients must
+        #: be told of before they get the next batch.
         self.clocks: dict[int, int] = {}
+        self.clocks_set = 0
         #: This node's state, as in its heartbeats.
         self.state = STARTING
         #: Incompatible nodes -> (when something last came from one, the reason). The key is the
@@ -251,7 +252,7 @@ class Peers:
     def offset(self, node: int, sent: int) -> int:
         """Return the ms to add to a node's times to make them this node's.
 
-        For a node that clients were not told of yet, `sent` is used to measure its clock: it is the
+        For a node whose clock is not known yet, `sent` is used to measure its clock: it is the
         node's time in the message that has just come. Raises Malformed if the node is unknown, and
         one more than this node listens to.
         """
@@ -263,7 +264,7 @@ class Peers:
         if node not in self.clocks:
             peer.sample(self._loop.now(), sent)
             self.clocks[node] = peer.offset
-            self.on_clocks()
+            self.clocks_set += 1
         return self.clocks[node]
 
     def _peer(self, node: int) -> Peer | None:
@@ -354,15 +355,14 @@ class Peers:
         if self._warned.setdefault(sentence, LogLimit()).allows(self._loop.now() / 1000):
             log.warning("%s", sentence)
 
-    def _tell_clocks(self) -> None:
-        """Have clients told of the clocks that are new or have changed by CLOCK_STEP ms or more."""
+    def _set_clocks(self) -> None:
+        """Set the clocks that are new or have changed by CLOCK_STEP ms or more."""
         changed = False
         for id, peer in self.peers.items():
             if id not in self.clocks or abs(self.clocks[id] - peer.offset) >= CLOCK_STEP:
                 self.clocks[id] = peer.offset
                 changed = True
-        if changed:
-            self.on_clocks()
+        self.clocks_set += changed
 
     def _beat(self, _key: object, due: int) -> None:
         """Send a heartbeat, and judge which nodes and links are alive."""
@@ -381,7 +381,7 @@ class Peers:
         self._check_link()
         if self._hears:
             self.bury(now)
-        self._tell_clocks()
+        self._set_clocks()
 
     def hear_all(self, now: int) -> None:
         """Count all nodes as heard now, because this node could not hear them."""

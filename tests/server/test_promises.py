@@ -8,6 +8,7 @@ import pytest
 
 from brokers import Message, Reset
 from server.messages import peer_protocol, protocol
+from server.node import TELL_PAUSE
 from server.squares.heard import (
     AGAIN,
     AGAIN_MOST,
@@ -702,11 +703,13 @@ def test_a_walk_told_by_another_clock_is_shown_by_the_own(watched, ahead, by):
 
 def told_clocks(harness, watcher, differences):
     """Let a node's heartbeats be heard so many ms after they were sent, one a second; return what
-    the watcher was told of its clock within a second of each."""
+    the watcher was told of its clock with a batch that came a second after each."""
     told = []
     for difference in differences:
         heartbeat(harness, {}, sent=harness.loop.now() - difference)
         harness.run(HEARTBEAT_EVERY)
+        watcher.walk(0, 0)
+        harness.run(0)
         told.append(watcher.model.clocks[NODE])
     return told
 
@@ -719,6 +722,40 @@ def test_the_quickest_heartbeat_tells_how_a_clock_differs(watched):
 def test_a_clock_is_told_anew_when_it_differs_by_three_ms(watched):
     harness, watcher = watched
     assert told_clocks(harness, watcher, [100, 99, 98, 97, 96, 94]) == [100, 100, 100, 97, 97, 94]
+
+
+def test_a_clock_is_told_with_the_next_batch_and_not_to_all_at_once(watched):
+    harness, watcher = watched
+    alone = harness.place("Alone", (50, 50))
+    alone.connection.messages.clear()
+    assert told_clocks(harness, watcher, [100, 40]) == [100, 40]
+    assert not [m for m in alone.connection.messages if m[0] == protocol.CLOCKS]
+    alone.walk(0, 0)
+    harness.run(100)
+    kinds = [m[0] for m in alone.connection.messages]
+    assert kinds.count(protocol.CLOCKS) == 1
+    assert kinds.index(protocol.CLOCKS) < kinds.index(protocol.BATCH)
+    assert alone.model.clocks == {NODE: 40}
+
+
+def test_many_are_told_of_the_link_some_at_a_time(monkeypatch):
+    monkeypatch.setattr("server.node.TOLD_AT_ONCE", 2)
+    harness = Harness()
+    clients = [harness.place(f"P{n}", (n, 0)) for n in range(7)]
+    harness.run(2000)
+    [host] = harness.hosts
+    host.broker.down = True
+    while all(client.model.linked for client in clients):
+        harness.run(1)
+    told = sum(not client.model.linked for client in clients)
+    assert told == 2
+    clients[6].connection.close(1000, "")
+    harness.run(4 * TELL_PAUSE)
+    assert not any(client.model.linked for client in clients[:6])
+    host.broker.restore(host.node)
+    harness.run(3000)
+    assert all(client.model.linked for client in clients[:6])
+    harness.check()
 
 
 def test_a_quick_heartbeat_counts_for_a_minute(watched):

@@ -311,7 +311,7 @@ _FAILURES = (Trouble, StoreError, OSError, sqlite3.Error, hiredis.HiredisError)
 
 
 def point(calls: Sequence[Call], seconds: float, numbers: Iterator[int]) -> Point:
-    """Let one caller make each of these calls again and again for so many seconds.
+    """Let one caller make each of these calls again and again for so many seconds, at least once.
 
     Raises Trouble, with the first that failed, and Interrupted.
     """
@@ -324,9 +324,13 @@ def point(calls: Sequence[Call], seconds: float, numbers: Iterator[int]) -> Poin
     def caller(call: Call) -> None:
         now = time.perf_counter_ns
         try:
-            while not failed and (start := now()) < until:
+            # Each asks once, however late it begins.
+            while True:
+                start = now()
                 call(next(numbers))
                 took.append(now() - start)
+                if failed or now() >= until:
+                    return
         except _FAILURES as error:
             failed.append(error)
 

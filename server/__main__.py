@@ -56,7 +56,8 @@ def main() -> int:
             # Hangups are for the supervisor, but a closed terminal sends them to all its processes.
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
         if settings.listen_fd is None:
-            log.info("compiled: %s", "yes" if compiled.used() else "no")
+            if compiled.used():
+                log.info("compiled: yes")
             if compiled.stale():
                 log.warning(
                     "the compiled modules in build/fast/ were made from other sources or for "

@@ -121,13 +121,14 @@ def ramp(options: Options, descriptors: int, say: Say) -> Iterator[dict[str, Any
                 f"{counts[-1]:,}: the ramp ends there"
             )
             counts = [count for count in counts if count < ground.most] + [ground.most]
-        loopback = ground.address[0].startswith("127.")
+        # A Redis without a password serves 127.0.0.1 and no other address.
+        several = ground.address[0].startswith("127.") and not is_redis(options.url)
         if lacking := why_not(
-            counts[-1], options.processes, None, descriptors, None if loopback else ports()
+            counts[-1], options.processes, None, descriptors, None if several else ports()
         ):
             raise Trouble(lacking)
         try:
-            yield from _Ramp(options, ground, family, counts, loopback, say).steps()
+            yield from _Ramp(options, ground, family, counts, several, say).steps()
         except Trouble as trouble:
             said = ground.said().strip().splitlines()
             last = f"; the server said at last: {said[-1]}" if said else ""
@@ -229,14 +230,14 @@ def _resolved(address: tuple[str, int]) -> tuple[str, int]:
 class _Ramp:
     def __init__(
         self, options: Options, ground: Ground, family: Children, counts: Sequence[int],
-        loopback: bool, say: Say,
+        several: bool, say: Say,
     ) -> None:  # fmt: skip
         self._options, self._ground, self._family, self._say = options, ground, family, say
         self._counts = counts
         self._epoch = time.monotonic_ns() // 1000
         shared = {
             **ground.config, "address": list(ground.address), "epoch": self._epoch,
-            "sources": sources(counts[-1], ports()) if loopback else [],
+            "sources": sources(counts[-1], ports()) if several else [],
             "processes": options.processes,
         }  # fmt: skip
         self._clients: list[Program] = []

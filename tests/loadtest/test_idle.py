@@ -71,6 +71,14 @@ def test_no_address_gives_more_than_half_of_its_ports():
     assert processes_for(65_536, 20_000) == 4
 
 
+@load
+def test_a_redis_which_serves_one_address_only_is_asked_from_that_one(out, monkeypatch):
+    # So many connections to a Flatlands server would come from two addresses.
+    monkeypatch.setattr("loadtest.idle.measure.ports", lambda: 4)
+    status, run = measure(out, "--bots", "3", "--url", "redis://")
+    assert status == 0 and run["troubles"] == []
+
+
 def test_the_ports_are_those_of_the_system(tmp_path):
     path = tmp_path / "range"
     assert ports(path) == 28_232

@@ -67,6 +67,8 @@ def test_what_becomes_of_an_overloaded_server_can_be_measured(monkeypatch, capsy
         "PASSING": 40, "PLAYERS": (60,), "BEFORE": 2.0, "DURING": 4.0, "AFTER": 2.0, "LASTS": 6.0,
     }.items():  # fmt: skip
         monkeypatch.setattr(overload, name, value)
+    monkeypatch.setattr("loadtest.swarm.run.WARM_UP", 0.5)
+    monkeypatch.setattr("loadtest.swarm.run.SETTLE", 1.0)
     found = overload.measure(print)
     assert [(one["players"], one["thief"]) for one in found["found"]] == [
         (40, "a whole core"), (40, "half a core for 4 s"), (60, "half a core"),
@@ -81,10 +83,22 @@ def test_the_costs_of_one_move_and_the_like_can_be_measured():
     assert all(cost > 0 for what, cost in costs.items() if "seal" not in what)
 
 
-def servers(pid):
-    """Return the servers that a process has started and that still run."""
+def servers(pid, *, asked=False):
+    """Return the servers that a process has started and that still run; with `asked`, one that is
+    only asked for its version."""
     found = children(psutil.Process(pid)).items()
-    return [child for child, command in found if "redis-server" in " ".join(command)]
+    return [
+        child for child, command in found
+        if "redis-server" in " ".join(command) and ("--version" in command) == asked
+    ]  # fmt: skip
+
+
+def one_of(process, seen, **what):
+    """Wait until a process has started a server, and add it to those seen."""
+    deadline = time.monotonic() + PATIENCE
+    while not seen and time.monotonic() < deadline:
+        time.sleep(0.02)
+        seen += servers(process.pid, **what)
 
 
 def test_the_rows_are_always_the_same_and_each_is_another():
@@ -216,10 +230,7 @@ def test_uniform_latency_of_all_operations(tmp_path, capsys):
 @pytest.mark.process
 def test_ctrl_c_ends_a_benchmark_and_its_server():
     with watched.measuring(["-m", "bench.uniform", "--seconds", "600"]) as (process, seen):
-        deadline = time.monotonic() + PATIENCE
-        while not servers(process.pid) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        seen += servers(process.pid)
+        one_of(process, seen)
         process.send_signal(signal.SIGINT)
         said, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130 and said.endswith("bench.uniform: interrupted\n")
@@ -234,10 +245,7 @@ def test_ctrl_c_while_a_benchmark_looks_at_the_machine_ends_it(tmp_path, monkeyp
     slow.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     with watched.measuring(["-m", "bench.uniform"]) as (process, seen):
-        deadline = time.monotonic() + PATIENCE
-        while not servers(process.pid) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        seen += servers(process.pid)
+        one_of(process, seen, asked=True)
         process.send_signal(signal.SIGINT)
         said, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130 and said == "bench.uniform: interrupted\n"

@@ -32,6 +32,13 @@ def out(tmp_path):
     return tmp_path / "run.json"
 
 
+@pytest.fixture(autouse=True)
+def short(monkeypatch):
+    """So few connections need no long warm-up."""
+    monkeypatch.setattr("loadtest.idle.measure.WARM_UP", 0.2)
+    monkeypatch.setattr("loadtest.idle.measure.SETTLE", 0.2)
+
+
 def measure(out, *options):
     # A busy machine may be late; here it does not matter how late.
     few = ["--scenario", "idle", "--seconds", "1", "--rate", "200", "--late", "500"]

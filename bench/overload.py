@@ -88,7 +88,9 @@ def _steal(after: float, seconds: float) -> Callable[[Field], None]:
 
 
 def _found(players: int, thief: str, rows: Sequence[dict[str, float]], result: Result) -> Found:
-    """Sum up some seconds of a run."""
+    """Sum up some seconds of a run. Raises Trouble if it ended before them."""
+    if not rows:
+        raise Trouble(f"{players} players, {thief}: the run ended too early: {result.error}")
     cpu = sum(row["server_cpu"] for row in rows)
     verdict = result.verdict
     told = verdict is not None and verdict.expected
@@ -108,7 +110,10 @@ def well_after(series: Sequence[dict[str, float]], begin: float, end: float) -> 
 
     `series` are rows for each second; the core was taken from `begin` to `end`, in seconds.
     """
-    usual = statistics.median(row["p99"] for row in series if row["second"] < begin)
+    before = [row["p99"] for row in series if row["second"] < begin]
+    if not before:
+        return None
+    usual = statistics.median(before)
     since = None
     for row in series:
         if row["second"] < end:

@@ -14,6 +14,7 @@ import pytest
 
 from bench import memory, micro, overload, rows, uniform, whole
 from loadtest.kit.processes import Trouble, children
+from loadtest.swarm.result import Options, Result
 from server.node import Node
 from tests.loadtest import watched
 from tests.loadtest.watched import PATIENCE
@@ -59,6 +60,13 @@ def test_a_server_is_well_again_from_when_it_stays_as_quick_as_before():
     assert overload.well_after(series(*late, 10, 12, 10), 3.0, 5.0) == 0.5
     assert overload.well_after(series(*late, 500, 12, 16, 10, 15), 3.0, 5.0) == 3.5
     assert overload.well_after(series(*late, 500, 12, 16), 3.0, 5.0) is None
+    assert overload.well_after([], 3.0, 5.0) is None
+
+
+def test_a_run_that_ends_before_what_is_measured_is_told_in_a_sentence():
+    ended = Result(Options(), error="all bots have lost their connection")
+    with pytest.raises(Trouble, match="60 players, half a core: the run ended too early: all bots"):
+        overload._found(60, "half a core", [], ended)
 
 
 @pytest.mark.load

@@ -112,6 +112,8 @@ def _read_file(path: Path) -> Stored:
     try:
         ask = connection.execute
         ask("BEGIN")
+        if not ask("SELECT 1 FROM sqlite_schema").fetchone():
+            return found  # The server has opened the file and is about to make its tables.
         items = ask(
             'SELECT queue, id, "group", due, body FROM item WHERE world = ?', (WORLD,)
         ).fetchall()

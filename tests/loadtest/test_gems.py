@@ -318,6 +318,16 @@ def test_what_the_game_has_stored_is_read(kind, tmp_path):
     assert -60_000 < found.gems["-1:0:19"].due - found.now <= 0
 
 
+def test_a_file_whose_tables_are_not_made_yet_has_nothing(tmp_path):
+    path = tmp_path / "store.db"
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA user_version = 0")
+    found = read(f"sqlite:///{path}")
+    connection.close()
+    assert found == Stored(now=found.now)
+
+
 @pytest.mark.process
 @pytest.mark.parametrize("part", ["due", "items", "groups"])
 def test_a_gem_that_a_redis_has_in_part_is_noticed(part):

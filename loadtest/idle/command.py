@@ -11,7 +11,6 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from loadtest.idle import report
 from loadtest.idle.measure import LEVELS, Options, check_room, is_redis, ramp
 from loadtest.idle.room import processes_for
 from loadtest.kit import signals
@@ -65,6 +64,9 @@ def main(
     if given.json is not None:
         write_json(given.json, run)
     if given.report is not None:
+        # It is imported here because matplotlib takes a second to load.
+        from loadtest.idle import report
+
         report.write(run, given.report)
         print(f"The report is {given.report / 'index.html'}.")
     return code

@@ -22,7 +22,6 @@ from loadtest.kit.options import amount, file, folder, names, whole
 from loadtest.kit.page import write_json
 from loadtest.kit.points import measure_all
 from loadtest.kit.processes import Trouble
-from loadtest.queues import report
 from loadtest.queues.measure import Options, build_worker, measure
 from loadtest.queues.series import SERIES
 from loadtest.queues.stamp import STAMP
@@ -193,6 +192,9 @@ def main(arguments: list[str] | None = None) -> int:
     if given.json:
         write_json(given.json, run)
     if given.report:
+        # It is imported here because matplotlib takes a second to load.
+        from loadtest.queues import report
+
         report.write(run, given.report)
         print(f"The report is {given.report / 'index.html'}.")
     return status

@@ -15,7 +15,6 @@ from loadtest.kit.options import file, folder, names, whole
 from loadtest.kit.page import write_json
 from loadtest.kit.points import measure_all
 from loadtest.kit.processes import Trouble
-from loadtest.work import report
 from loadtest.work.account import fault
 from loadtest.work.measure import Options, measure
 from loadtest.work.series import FIFOS, FILLED, LASTING, TAKEN, TAKES
@@ -95,6 +94,9 @@ def main(arguments: list[str] | None = None) -> int:
     if given.json:
         write_json(given.json, run)
     if given.report:
+        # It is imported here because matplotlib takes a second to load.
+        from loadtest.work import report
+
         report.write(run, given.report)
         print(f"The report is {given.report / 'index.html'}.")
     return status

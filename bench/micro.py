@@ -63,7 +63,7 @@ class NoSocket:
     def __init__(self) -> None:
         self.on_message: Callable[[int, bytes], object] = lambda *_: None
         self.on_drain: Callable[[], object] = lambda: None
-        self.open, self.backlogged = True, False
+        self.open, self.backlogged, self.more = True, False, False
         self.address = "192.0.2.1"
         self.bytes_out = 0
 

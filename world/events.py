@@ -188,8 +188,13 @@ class Batch:
         self.enters = True
         self._put(p.id, self.corner.enter(p))
 
-    def track(self, p: Player) -> None:
-        """Add a player's new track. An enter that is already in the batch stays an enter."""
+    def track(self, p: Player, replaces: int = 0) -> None:
+        """Add a player's new track, which replaces so many that were never added.
+
+        An enter that is already in the batch stays an enter.
+        """
+        if replaces:
+            self._replaced[p.id] = self._replaced.get(p.id, 0) + replaces
         before = self._states.get(p.id)
         entered = isinstance(before, EnterEvent)
         self._put(p.id, self.corner.enter(p) if entered else self.corner.track(p))

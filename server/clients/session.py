@@ -7,7 +7,7 @@ queue: a client that lags misses events, and gets a resync when it has caught up
 import logging
 import re
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from server.clients.admission import Admission, Hello
 from server.clients.tokens import Tokens
@@ -16,13 +16,14 @@ from server.logs import log_line
 from server.messages import protocol
 from server.messages.protocol import MESSAGES, Refused
 from server.node import Node
+from server.players.movement import INTENT_AGE
 from server.players.resident import Resident
 from server.things.board import Standing
 from server.things.cairns import Builder
 from server.websocket.connection import Connection
 from server.websocket.frames import ABNORMAL, NORMAL, PROTOCOL_ERROR, TEXT, TOO_BIG, frame
 from world.grid import Rect, Square, Viewport, viewport
-from world.track import DIAGONAL, SPEED, UNIT, Goal, Heading
+from world.track import DIAGONAL, SPEED, UNIT, Goal, Heading, Intent
 
 log = logging.getLogger("flatlands")
 
@@ -43,6 +44,16 @@ TAKEN_OVER: Final = "you went on playing somewhere else"
 PATIENCE, PATIENCE_RATE = 40, 2.0
 
 
+class Intended(NamedTuple):
+    """Intent `number`, which its client says began at the time `t`. It replaces so many older
+    ones."""
+
+    number: int
+    t: int
+    intent: Intent
+    replaces: int
+
+
 class Session:
     """See the module.
 
@@ -55,7 +66,7 @@ class Session:
         "connection", "opened", "resident", "lagging_since", "_node", "_admission", "_tokens",
         "_limits", "_seat", "_intent", "_rates", "_rated", "_sent", "_mark", "_marked",
         "_marked_bytes", "_later_bytes", "_token_at", "_clocks_told", "_link_told", "_waiting",
-        "_early", "_ended", "player", "error", "_owner", "pinged",
+        "_early", "_ended", "player", "error", "_owner", "pinged", "_intended",
     )  # fmt: skip
 
     def __init__(
@@ -83,6 +94,8 @@ class Session:
         #: The key of its address while it plays; see Limits.take_seat.
         self._seat: Hashable | None = None
         self._intent = 0
+        #: The intent that is obeyed after the messages that came with it.
+        self._intended: Intended | None = None
         self._rates = Rates(Bucket(PATIENCE_RATE, PATIENCE, self.opened))
         #: The id of the player that these rates belong to, or None while it is unknown.
         self._rated: int | None = None
@@ -141,9 +154,13 @@ class Session:
             if self._waiting:
                 self._early.append((kind, fields))
             else:
+                if self._intended is not None and kind not in _AFTER_INTENTS:
+                    self._act()
                 _OBEY[kind](self, *fields)
         except Refused as refused:
             self.refuse(refused)
+        if self._intended is not None and not self.connection.more:
+            self._act()
 
     def _obey_early(self) -> None:
         """Obey the messages that came between hello and welcome."""
@@ -155,6 +172,8 @@ class Session:
                 _OBEY[kind](self, *fields)
             except Refused as refused:
                 self.refuse(refused)
+        if self._intended is not None:
+            self._act()
 
     def refuse(self, refused: Refused) -> None:
         """Tell the client why it is not obeyed, and close the connection if the refusal says so."""
@@ -292,11 +311,31 @@ class Session:
         self.connection.close(protocol.TAKEN_OVER, TAKEN_OVER)
 
     def _walk(self, number: int, t: int, dx: int, dy: int) -> None:
-        intent = Heading(dx, dy) if dx or dy else None
-        self._node.movement.act(self._numbered(number), number, t, intent)
+        self._intend(number, t, Heading(dx, dy) if dx or dy else None)
 
     def _go(self, number: int, t: int, x: int, y: int) -> None:
-        self._node.movement.act(self._numbered(number), number, t, Goal(x, y))
+        self._intend(number, t, Goal(x, y))
+
+    def _intend(self, number: int, t: int, intent: Intent) -> None:
+        """Note an intent, which is obeyed after the messages that came with it.
+
+        A server that is late finds several in one read. All but the last of those that are too old
+        would take effect at the same moment, so that the last one is enough.
+        """
+        self._numbered(number)
+        before, replaces = self._intended, 0
+        if before is not None:
+            if t > self._node.loop.now() - INTENT_AGE:
+                self._act()
+            else:
+                t, replaces = max(t, before.t), before.replaces + 1
+        self._intended = Intended(number, t, intent, replaces)
+
+    def _act(self) -> None:
+        """Obey the intent that was noted."""
+        assert self._intended is not None and self.resident is not None
+        (number, t, intent, replaces), self._intended = self._intended, None
+        self._node.movement.act(self.resident, number, t, intent, replaces)
 
     def _home(self, number: int) -> None:
         self._node.movement.home(self._numbered(number), number)
@@ -467,8 +506,9 @@ class Session:
         self._later_bytes += len(data)
         if (
             now - self._marked > LAGGING_AFTER
-            or self._marked_bytes + self._later_bytes > LAGGING_BYTES
-        ):
+            # While this server is late, the acknowledgement may have come and is still to be read.
+            and now - self._marked > LAGGING_AFTER + self._node.loop.late()
+        ) or self._marked_bytes + self._later_bytes > LAGGING_BYTES:
             self._begin_to_lag()
 
     def _begin_to_lag(self) -> None:
@@ -537,6 +577,9 @@ _KEY: Final = re.compile("[A-Za-z0-9_-]*")
 _OUR_ERRORS: Final = (
     PROTOCOL_ERROR, protocol.UNSUPPORTED, protocol.MALFORMED, protocol.POLICY, TOO_BIG,
 )  # fmt: skip
+
+#: The messages that need not wait until the intents before them are obeyed.
+_AFTER_INTENTS: Final = (protocol.WALK, protocol.GO, protocol.PING)
 
 _OBEY: dict[int, Callable[..., None]] = {
     protocol.HELLO: Session._hello,

@@ -50,8 +50,13 @@ class Movement:
 
     # What residents ask for.
 
-    def act(self, resident: Resident, number: int, t: int, intent: Intent) -> None:
-        """Obey intent `number` of a resident, which its client says began at the time `t`."""
+    def act(
+        self, resident: Resident, number: int, t: int, intent: Intent, replaces: int = 0
+    ) -> None:
+        """Obey intent `number` of a resident, which its client says began at the time `t`.
+
+        It replaces so many older ones, which nobody obeys.
+        """
         now = self._loop.now()
         t = min(max(t, resident.track.start, now - INTENT_AGE), now)
         if resident.due is not None and resident.due <= t:
@@ -59,7 +64,7 @@ class Movement:
         x, y = resident.track.at(t)
         resident.ack = number
         track = leg(self._terrain, x, y, intent, t)
-        self._follow(resident, track or stand(x, y, t))
+        self._follow(resident, track or stand(x, y, t), replaces)
         resident.intent = _wanted(intent, track)
         if t < resident.moved:
             # The intent is late: the track that it replaces may have crossed a border since `t`.
@@ -216,10 +221,10 @@ class Movement:
         if rect is not None:
             screen.hold(before, rect)
 
-    def _follow(self, resident: Resident, track: Track) -> None:
+    def _follow(self, resident: Resident, track: Track, replaces: int = 0) -> None:
         """Let a resident follow a new track, and publish it."""
         resident.track = track
-        self._outbox.track(resident, resident.square)
+        self._outbox.track(resident, resident.square, replaces)
 
     def _cross(self, resident: Resident, t: int) -> None:
         """Move a resident to the square in which its track is at the time `t`.

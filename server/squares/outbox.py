@@ -89,10 +89,10 @@ class Outbox:
         player.seq += 1
         self._batch(square).enter(player)
 
-    def track(self, player: Player, square: Square) -> None:
-        """Publish a player's new track."""
+    def track(self, player: Player, square: Square, replaces: int = 0) -> None:
+        """Publish a player's new track. It replaces so many others that nobody was told of."""
         player.seq += 1
-        self._batch(square).track(player)
+        self._batch(square).track(player, replaces)
 
     def leave(self, player: Player, square: Square, to: Square) -> None:
         """Take a player out of a square, and publish that it went to the square `to`."""

@@ -61,7 +61,7 @@ class Connection:
         "last_heard", "guest", "closed_by_peer", "_loop", "_socket", "_fd", "_frames",
         "_early", "_state", "_code",
         "_reason", "_reading", "_writing", "_timer", "_remainder", "_queued", "_over",
-        "_light", "_closing", "__weakref__",
+        "_light", "_closing", "more", "__weakref__",
     )  # fmt: skip
 
     def __init__(
@@ -84,6 +84,8 @@ class Connection:
         self.on_close: Callable[[int, str], object] = _ignore
         #: Called without arguments when the remainder of an earlier write is sent.
         self.on_drain: Callable[[], object] = _ignore
+        #: Whether messages that came in the same read follow the one that is being delivered.
+        self.more = False
         #: The IP address of the client, as far as proxies give it; "" if it is not known.
         self.address = address
         self.guest = guest
@@ -230,6 +232,7 @@ class Connection:
         if reader.light and not self._bear(reader):
             self.close(frames.POLICY, f"At most {LIGHT_RATE} pings or empty frames a second.")
             return
+        following = _data_messages(messages)
         for opcode, payload in messages:
             if opcode == frames.PONG:
                 continue
@@ -242,6 +245,8 @@ class Connection:
                 self.send_control(b"".join(pongs))
                 pongs = []
             if opcode <= frames.BINARY:
+                following -= 1
+                self.more = following > 0
                 if not self._state:
                     self._call(self.on_message, opcode, payload)
             elif opcode == frames.CLOSE:
@@ -375,3 +380,10 @@ class Connection:
         if self._over is None:
             self._over = Event()
         self._over.set()
+
+
+def _data_messages(messages: list[frames.Message]) -> int:
+    """Return how many of the messages of a read are no control frames."""
+    if len(messages) == 1:
+        return 1
+    return sum(opcode <= frames.BINARY for opcode, _ in messages)

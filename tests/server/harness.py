@@ -140,7 +140,7 @@ class FakeConnection:
         self.messages: list[Any] = []
         self.bytes = 0
         self.writes = 0
-        self.stuck = self.dead = False
+        self.stuck = self.dead = self.more = False
         self.last_heard = loop.time / 1000
         self.pings = 0
         self._remainder: list[bytes] = []
@@ -361,7 +361,7 @@ class Host:
         #: Whether the process stands still. What clients send then waits in their sockets.
         self.frozen = False
         self._frozen_at = 0
-        self._unread: list[tuple[Client, bytes, int]] = []
+        self._unread: dict[Client, list[tuple[int, bytes]]] = {}
 
     def freeze(self) -> None:
         """Let the process stand still."""
@@ -373,17 +373,25 @@ class Host:
         self.frozen = False
         if suspended:
             self.loop.skew -= self.loop.time - self._frozen_at
-        unread, self._unread = self._unread, []
-        for client, payload, opcode in unread:
-            self.deliver(client, payload, opcode)
+        unread, self._unread = self._unread, {}
+        for client, messages in unread.items():
+            self._read(client, messages)
 
     def deliver(self, client: "Client", payload: bytes, opcode: int) -> None:
         """Deliver what a client has sent, now or when the process goes on."""
         if self.frozen:
-            self._unread.append((client, payload, opcode))
-        elif client.connection.closed is None and not client.connection.dead:
-            client.connection.last_heard = self.loop.time / 1000
-            client.connection.on_message(opcode, payload)
+            self._unread.setdefault(client, []).append((opcode, payload))
+        else:
+            self._read(client, [(opcode, payload)])
+
+    def _read(self, client: "Client", messages: list[tuple[int, bytes]]) -> None:
+        """Deliver the messages that one read of a client's socket finds."""
+        connection = client.connection
+        for left, (opcode, payload) in zip(range(len(messages))[::-1], messages, strict=True):
+            if connection.closed is None and not connection.dead:
+                connection.last_heard = self.loop.time / 1000
+                connection.more = left > 0
+                connection.on_message(opcode, payload)
 
 
 class Client:

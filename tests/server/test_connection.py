@@ -323,6 +323,17 @@ def test_closing_in_a_message_stops_the_messages_behind_it(pair):
     assert peer.recv(100) == close_frame(4001)
 
 
+def test_who_is_given_a_message_knows_whether_more_came_with_it(pair):
+    owner, peer = pair
+    more = []
+    owner.connection.on_message = lambda *_: more.append(owner.connection.more)
+    peer.send(client_frame(9) + client_frame(2, b"one") + client_frame(2, b"two") + client_frame(9))
+    turn()
+    peer.send(client_frame(2, b"three"))
+    turn()
+    assert more == [True, False, False]
+
+
 def test_aborting_in_a_message_ends_everything_at_once(pair):
     owner, peer = pair
     owner.connection.on_message = lambda *_: owner.connection.abort()

@@ -2,6 +2,8 @@
 
 import msgpack
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from server.clients import session as sessions
 from server.squares.hub import LONGEST, PAUSE
@@ -457,6 +459,91 @@ def test_what_piled_up_while_the_server_stood_still_is_nobodys_fault(harness, pa
     for n in range(200):
         client.walk(1 - 2 * (n % 2), 0)
     assert client.connection.closed[0] == 1008
+
+
+# A server that is late.
+
+#: For each intent: how many ms before it is read it began, by the client, and its direction.
+INTENTS = st.lists(
+    st.tuples(st.integers(-50, 900), st.integers(-1, 1), st.integers(-1, 1)),
+    min_size=1, max_size=9,
+)  # fmt: skip
+
+
+@given(INTENTS)
+@settings(max_examples=60, deadline=None)
+def test_intents_that_are_read_at_once_lead_where_they_lead_one_by_one(intents):
+    harness = Harness()
+    late, prompt = harness.place("A", (0, 0)), harness.place("B", (0, 0))
+    watcher = harness.place("C", (0, 0))
+    harness.run(1000)
+    watcher.connection.messages.clear()
+    messages = [
+        msgpack.packb([2, n, harness.loop.now() - age, dx, dy])
+        for n, (age, dx, dy) in enumerate(intents, 1)
+    ]
+    late.host.freeze()
+    for message in messages:
+        late.raw(message)
+    late.host.thaw()
+    for message in messages:
+        prompt.raw(message)
+    tracks = [client.session.resident.track for client in (late, prompt)]
+    assert tracks[0] == tracks[1]
+    harness.run(300)
+    harness.check()
+    known = watcher.model.players
+    assert known[late.id].ack == known[prompt.id].ack == len(intents)
+    batches = [message for message in watcher.connection.messages if message[0] == 20]
+    told = sum(event[0] == 1 for batch in batches for event in batch[8])
+    replaced = sum(batch[7] for batch in batches)
+    assert told + replaced == 2 * len(intents)
+
+
+def test_of_old_intents_in_one_read_the_last_one_is_obeyed(harness, pair, monkeypatch):
+    client, _ = pair
+    obeyed = []
+    act = harness.node.movement.act
+    monkeypatch.setattr(
+        harness.node.movement, "act",
+        lambda resident, number, *rest: (obeyed.append(number), act(resident, number, *rest)),
+    )  # fmt: skip
+    harness.run(1000)
+    client.host.freeze()
+    for age in (900, 700, 400, 150, 100):
+        client.walk(1, 0, age)
+    client.send(6, "hello")
+    client.walk(0, 1, 300)
+    client.ping()
+    client.host.thaw()
+    # The third is replaced by nothing when the fourth begins; what is said is said there.
+    assert obeyed == [3, 4, 5, 6]
+    assert client.model.errors == []
+
+
+def test_intents_before_a_message_that_is_refused_are_obeyed(harness, pair):
+    client, neighbour = pair
+    client.host.freeze()
+    client.walk(1, 0)
+    client.raw(b"no message")
+    client.host.thaw()
+    assert client.connection.closed[0] == 1007
+    assert client.session.resident is None or client.session.resident.ack == 1
+
+
+def test_who_cannot_be_heard_by_a_late_server_does_not_lag(harness, pair):
+    client, neighbour = pair
+    client.silent = True
+    # As Loop.late tells it after turns of 1.5 s: acknowledgements wait in the sockets.
+    harness.loop.stood = 1500
+    for n in range(30):
+        neighbour.walk(0, 1 - 2 * (n % 2))
+        harness.run(100)
+    assert client.session.lagging_since is None
+    for n in range(10):
+        neighbour.walk(0, 1 - 2 * (n % 2))
+        harness.run(100)
+    assert client.session.lagging_since is not None
 
 
 # Who does not keep up.

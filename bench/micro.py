@@ -186,7 +186,7 @@ class Bench:
         store.put(queue, items)
         for _, session in self.players:
             session._rates.buckets.clear()
-            session._owner = "0" * 32
+            session.owner = "0" * 32
         gevent.sleep(0.2)
         taken, before = self.stats["gems_taken"], time.process_time()
         for start in range(0, count, TURN):

@@ -5,21 +5,19 @@ queue: a client that lags misses events, and gets a resync when it has caught up
 """
 
 import logging
-import re
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Final, NamedTuple
 
+from server.clients import lasting
 from server.clients.admission import Admission, Hello
 from server.clients.tokens import Tokens
-from server.limits import BUILDS, SAYINGS, Bucket, Limits, Rates
+from server.limits import SAYINGS, Bucket, Limits, Rates
 from server.logs import log_line
 from server.messages import protocol
 from server.messages.protocol import MESSAGES, Refused
 from server.node import Node
 from server.players.movement import INTENT_AGE
 from server.players.resident import Resident
-from server.things.board import Standing
-from server.things.cairns import Builder
 from server.websocket.connection import Connection
 from server.websocket.frames import ABNORMAL, NORMAL, PROTOCOL_ERROR, TEXT, TOO_BIG, frame
 from world.grid import Rect, Square, Viewport, viewport
@@ -63,10 +61,10 @@ class Session:
     """
 
     __slots__ = (
-        "connection", "opened", "resident", "lagging_since", "_node", "_admission", "_tokens",
-        "_limits", "_seat", "_intent", "_rates", "_rated", "_sent", "_mark", "_marked",
+        "connection", "opened", "resident", "lagging_since", "node", "_admission", "_tokens",
+        "limits", "_seat", "_intent", "_rates", "_rated", "_sent", "_mark", "_marked",
         "_marked_bytes", "_later_bytes", "_token_at", "_clocks_told", "_link_told", "_waiting",
-        "_early", "_ended", "player", "error", "_owner", "pinged", "_intended",
+        "_early", "_ended", "player", "error", "owner", "pinged", "_intended",
     )  # fmt: skip
 
     def __init__(
@@ -87,10 +85,10 @@ class Session:
         self.pinged = 0.0
         #: Node time in ms since which the client lags, or None.
         self.lagging_since: int | None = None
-        self._node = node
+        self.node = node
         self._admission = admission
         self._tokens = tokens
-        self._limits = limits
+        self.limits = limits
         #: The key of its address while it plays; see Limits.take_seat.
         self._seat: Hashable | None = None
         self._intent = 0
@@ -113,7 +111,7 @@ class Session:
         #: Messages between hello and welcome, as (kind, fields). Rates bound their number.
         self._early: list[tuple[int, list[Any]]] = []
         #: Who its gems are counted for, by the hash of the client's key; "" before it sends one.
-        self._owner = ""
+        self.owner = ""
         #: The close code with which the connection ended while it waited, or None.
         self._ended: int | None = None
         connection.on_message = self._message
@@ -127,7 +125,7 @@ class Session:
     @property
     def last_heard(self) -> int:
         """Node time at which the last bytes came from the client."""
-        return self._node.loop.at(self.connection.last_heard)
+        return self.node.loop.at(self.connection.last_heard)
 
     @property
     def here(self) -> bool:
@@ -177,17 +175,17 @@ class Session:
 
     def refuse(self, refused: Refused) -> None:
         """Tell the client why it is not obeyed, and close the connection if the refusal says so."""
-        self._node.stats[f"refused_{refused.code}"] += 1
+        self.node.stats[f"refused_{refused.code}"] += 1
         self.connection.send_control(frame(protocol.error(refused.code, refused.sentence)))
         if refused.close is not None:
             self.error = self.error or refused.code
             self.connection.close(refused.close, refused.sentence)
 
     def _check_rate(self, kind: int) -> None:
-        if self._limits.any_rate:
+        if self.limits.any_rate:
             return
         row = MESSAGES[kind]
-        now = self._node.loop.now()
+        now = self.node.loop.now()
         buckets = self._rates.buckets
         bucket = buckets.get(kind)
         if bucket is None:
@@ -196,7 +194,7 @@ class Session:
             return
         # Messages that waited while this server stood still all come at once, which is no fault of
         # the client's.
-        late = self._node.loop.late()
+        late = self.node.loop.late()
         if late and bucket.spend(now, late=late):
             return
         patient = self._rates.patience.spend(now)
@@ -207,12 +205,12 @@ class Session:
         )
 
     def _leave_seat(self) -> None:
-        self._limits.leave_seat(self._seat)
+        self.limits.leave_seat(self._seat)
         self._seat = None
 
     def _keep_rates(self) -> None:
         if self._rated is not None:
-            self._limits.keep_rates(self._rated, self._rates)
+            self.limits.keep_rates(self._rated, self._rates)
             self._rated = None
 
     def _hello(
@@ -245,12 +243,12 @@ class Session:
     def is_known(self, id: int) -> None:
         """Use the rates that this player had, since the client has shown the player's token."""
         self._rated = id
-        rates = self._limits.take_rates(id)
+        rates = self.limits.take_rates(id)
         if rates is not None:
             self._rates = rates
         else:
             # It may have used up its chat messages at another node a moment ago.
-            row, now = MESSAGES[protocol.SAY], self._node.loop.now()
+            row, now = MESSAGES[protocol.SAY], self.node.loop.now()
             bucket = self._rates.buckets[protocol.SAY] = Bucket(row.rate, row.burst, now)
             bucket.spend(now, row.burst - 1)
 
@@ -267,9 +265,9 @@ class Session:
     def welcome(self, resident: Resident, view: Viewport, *, back: bool) -> None:
         """Begin to play as a resident; `back`: the client did so before."""
         self._waiting = False
-        node, grid = self._node, self._node.grid
+        node, grid = self.node, self.node.grid
         self.resident = resident
-        self._seat = self._limits.take_seat(self.address)
+        self._seat = self.limits.take_seat(self.address)
         self.player = resident.id
         log_line(
             "join", player=resident.id, name=resident.name, how="back" if back else "new",
@@ -291,13 +289,13 @@ class Session:
 
     def _tell_clocks(self) -> None:
         """Tell the client how the clocks of other nodes differ, if there are any."""
-        peers = self._node.peers
+        peers = self.node.peers
         if not peers.clocks or self._write(frame(protocol.clocks(list(peers.clocks.items())))):
             self._clocks_told = peers.clocks_set
 
     def tell_link(self) -> None:
         """Tell the client whether this node is linked to the others, if its connection lasts."""
-        linked = self._node.peers.linked
+        linked = self.node.peers.linked
         if self.connection.open and self._write(frame(protocol.link(linked))):
             self._link_told = linked
 
@@ -306,7 +304,7 @@ class Session:
         assert self.resident is not None
         self._keep_rates()
         self._leave_seat()
-        self._node.residents.detach(self.resident)
+        self.node.residents.detach(self.resident)
         self.resident = None
         self.connection.close(protocol.TAKEN_OVER, TAKEN_OVER)
 
@@ -325,7 +323,7 @@ class Session:
         self._numbered(number)
         before, replaces = self._intended, 0
         if before is not None:
-            if t > self._node.loop.now() - INTENT_AGE:
+            if t > self.node.loop.now() - INTENT_AGE:
                 self._act()
             else:
                 t, replaces = max(t, before.t), before.replaces + 1
@@ -335,10 +333,10 @@ class Session:
         """Obey the intent that was noted."""
         assert self._intended is not None and self.resident is not None
         (number, t, intent, replaces), self._intended = self._intended, None
-        self._node.movement.act(self.resident, number, t, intent, replaces)
+        self.node.movement.act(self.resident, number, t, intent, replaces)
 
     def _home(self, number: int) -> None:
-        self._node.movement.home(self._numbered(number), number)
+        self.node.movement.home(self._numbered(number), number)
 
     def _numbered(self, number: int) -> Resident:
         if number <= self._intent:
@@ -350,7 +348,7 @@ class Session:
 
     def _viewport(self, width: int, height: int) -> None:
         assert self.resident is not None
-        self._node.movement.look(self.resident, viewport(width, height))
+        self.node.movement.look(self.resident, viewport(width, height))
 
     def _say(self, text: str) -> None:
         cleaned = protocol.clean(text, protocol.TEXT_LIMIT)
@@ -360,90 +358,28 @@ class Session:
             )
         resident = self.resident
         assert resident is not None
-        self._node.orders.check_voice(resident.id)
+        self.node.orders.check_voice(resident.id)
         # A chat message is never replaced by a newer one, as a move is, so there must be a limit.
-        if not self._limits.allow(SAYINGS, resident.square):
+        if not self.limits.allow(SAYINGS, resident.square):
             raise Refused("crowded", "too much is said here at once: say it again soon", None)
         resident.acted = True
-        self._node.residents.say(resident, cleaned)
+        self.node.residents.say(resident, cleaned)
 
     def _invite(self) -> None:
         resident = self.resident
         assert resident is not None
-        text = self._tokens.invite(resident.id, resident.track.at(self._node.loop.now()))
+        text = self._tokens.invite(resident.id, resident.track.at(self.node.loop.now()))
         self.connection.send_control(frame(protocol.invitation(text)))
 
-    def _take(self, column: int, row: int, id: str) -> None:
-        resident, owner, board = self.resident, self._owner, self._node.board
-        assert resident is not None
+    # The answers to what it asks of what lasts (lasting.py) may come when the connection has ended.
 
-        def taken(version: int) -> None:
-            if not owner:
-                self._answer(protocol.found(id, version, 0, 0, 0))
-                return
-            board.ask(
-                owner,
-                lambda s: self._answer(protocol.found(id, version, s.gems, s.place, s.of)),
-                # The gem is the player's all the same, and so is the point.
-                lambda: self._answer(protocol.found(id, version, 0, 0, 0)),
-            )
-
-        self._node.garden.take(
-            (column, row), id, resident, owner, taken, self._refuse_later
-        )
-
-    def _build(self, text: str) -> None:
-        cleaned = protocol.clean(text, protocol.TEXT_LIMIT)
-        if cleaned is None:
-            raise Refused(
-                "say", f"leave 1 to {protocol.TEXT_LIMIT} characters that can be seen"
-            )
-        builder = self._builder()
-        self._node.orders.check_voice(builder.player)
-        if not self._limits.allow_address(BUILDS, self.address):
-            raise Refused("crowded", "too many cairns come from your address: wait a while", None)
-
-        def built(square: Square) -> None:
-            log_line("build", player=builder.player, square=f"{square[0]}:{square[1]}")
-
-        self._node.cairns.build(builder, cleaned, built, self._refuse_later)
-
-    def _stone(self, column: int, row: int, id: str) -> None:
-        self._node.cairns.add(self._builder(), (column, row), id, self._refuse_later)
-
-    def _builder(self) -> Builder:
-        resident = self.resident
-        assert resident is not None
-        return Builder(resident.id, resident.name, self._owner, resident.track)
-
-    def _key(self, text: str) -> None:
-        if not _KEY.fullmatch(text):
-            raise Refused("key", "a key must consist of letters, digits, hyphens and underscores")
-        resident = self.resident
-        assert resident is not None
-        self._owner = self._node.board.owner(text)
-        self._node.board.ask(
-            self._owner, self._show_board, lambda: None,
-            note=self._node.board.entry(self._owner, resident.id, resident.name),
-        )  # fmt: skip
-
-    def _scores(self) -> None:
-        self._node.board.ask(self._owner, self._show_board, self._refuse_store)
-
-    def _show_board(self, standing: Standing) -> None:
-        top = [(name, gems, id == self._owner) for id, name, gems in standing.top]
-        self._answer(protocol.board(standing.gems, standing.place, standing.of, top))
-
-    def _refuse_store(self) -> None:
-        self._refuse_later(Refused("store", "the server cannot reach its store just now", None))
-
-    # The store's answers may come when the connection has ended.
-
-    def _answer(self, message: bytes) -> None:
+    def answer(self, message: bytes) -> None:
+        """Send a message, if the connection is still open."""
         if self.connection.open:
             self.connection.send_control(frame(message))
 
-    def _refuse_later(self, refused: Refused) -> None:
+    def refuse_later(self, refused: Refused) -> None:
+        """Refuse something that was asked a while ago, if the connection is still open."""
         if self.connection.open:
             self.refuse(refused)
 
@@ -454,9 +390,9 @@ class Session:
             if number == self._sent:
                 self._mark = self._marked_bytes = self._later_bytes = 0
             else:
-                self._mark, self._marked = self._sent, self._node.loop.now()
+                self._mark, self._marked = self._sent, self.node.loop.now()
                 self._marked_bytes, self._later_bytes = self._later_bytes, 0
-        self.connection.send_control(frame(protocol.pong(time, self._node.loop.now())))
+        self.connection.send_control(frame(protocol.pong(time, self.node.loop.now())))
         self._caught_up()
 
     # What the client is told.
@@ -479,24 +415,24 @@ class Session:
         new = rect.squares()
         if before is not None:
             new = [square for square in new if not before.holds(square)]
-        return frame(protocol.held(rect)) + self._node.replicas.snapshot(new)
+        return frame(protocol.held(rect)) + self.node.replicas.snapshot(new)
 
     def show(self, squares: Iterable[Square]) -> None:
         """Send snapshots of these squares."""
-        snapshot = self._node.replicas.snapshot(squares)
+        snapshot = self.node.replicas.snapshot(squares)
         if snapshot:
             self._write(snapshot)
 
     def flush(self, data: bytes, number: int, now: int) -> None:
         """Send a flush, unless the client lags; see server/squares/hub.py."""
-        if self._clocks_told != self._node.peers.clocks_set:
+        if self._clocks_told != self.node.peers.clocks_set:
             # It must know them before the batches, and need not before there are any.
             self._tell_clocks()
         if self.lagging_since is not None:
-            self._node.stats["skipped"] += 1
+            self.node.stats["skipped"] += 1
             return
         if not self.connection.send(data):
-            self._node.stats["skipped"] += 1
+            self.node.stats["skipped"] += 1
             self._begin_to_lag()
             return
         self._sent = number
@@ -507,13 +443,13 @@ class Session:
         if (
             now - self._marked > LAGGING_AFTER
             # While this server is late, the acknowledgement may have come and is still to be read.
-            and now - self._marked > LAGGING_AFTER + self._node.loop.late()
+            and now - self._marked > LAGGING_AFTER + self.node.loop.late()
         ) or self._marked_bytes + self._later_bytes > LAGGING_BYTES:
             self._begin_to_lag()
 
     def _begin_to_lag(self) -> None:
-        self.lagging_since = self._node.loop.now()
-        self._node.stats["lagged"] += 1
+        self.lagging_since = self.node.loop.now()
+        self.node.stats["lagged"] += 1
 
     def _caught_up(self) -> None:
         """Send a resync if the client lagged and has now acknowledged all that was sent."""
@@ -523,10 +459,10 @@ class Session:
         if resident is None or resident.held is None:
             return
         self.lagging_since = None
-        self._node.stats["resyncs"] += 1
+        self.node.stats["resyncs"] += 1
         # The clocks come before the events to whose times they apply.
         self._tell_clocks()
-        if self._link_told != self._node.peers.linked:
+        if self._link_told != self.node.peers.linked:
             self.tell_link()
         self._write(frame(protocol.resync()) + self._holding(None, resident.held))
 
@@ -537,7 +473,7 @@ class Session:
         """
         resident = self.resident
         assert resident is not None
-        place = resident.track.at(self._node.loop.now())
+        place = resident.track.at(self.node.loop.now())
         if anyway or self._token_at != place:
             token = self._tokens.make(resident.id, resident.seq, place)
             if self._write(frame(protocol.token(token))):
@@ -557,7 +493,7 @@ class Session:
 
     def _part(self, resident: Resident, code: int) -> None:
         """Decide what becomes of a player whose connection has ended."""
-        residents, by_client = self._node.residents, self.connection.closed_by_peer
+        residents, by_client = self.node.residents, self.connection.closed_by_peer
         if code == NORMAL or (code in _OUR_ERRORS and not by_client):
             residents.detach(resident)
             residents.leave(resident)
@@ -569,9 +505,6 @@ class Session:
 def _tiles(view: Viewport) -> tuple[int, int]:
     return view.half_width * 2 // UNIT, view.half_height * 2 // UNIT
 
-
-#: The characters of a key.
-_KEY: Final = re.compile("[A-Za-z0-9_-]*")
 
 #: The close codes for clients that broke the protocol. Their players leave at once.
 _OUR_ERRORS: Final = (
@@ -590,11 +523,11 @@ _OBEY: dict[int, Callable[..., None]] = {
     protocol.SAY: Session._say,
     protocol.PING: Session._ping,
     protocol.INVITE: Session._invite,
-    protocol.TAKE: Session._take,
-    protocol.KEY: Session._key,
-    protocol.SCORES: Session._scores,
-    protocol.BUILD: Session._build,
-    protocol.STONE: Session._stone,
+    protocol.TAKE: lasting.take,
+    protocol.KEY: lasting.key,
+    protocol.SCORES: lasting.scores,
+    protocol.BUILD: lasting.build,
+    protocol.STONE: lasting.stone,
 }
 
 assert _OBEY.keys() == MESSAGES.keys()

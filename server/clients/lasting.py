@@ -1,0 +1,121 @@
+"""What a client asks of what lasts: gems, the board, and cairns.
+
+Each function obeys one kind of message; its fields are those of docs/protocol.md. The store answers
+some time later, when the connection may have ended. This module never waits, and never looks into
+the store: server/things/ does.
+"""
+
+import re
+from typing import Final, Protocol
+
+from server.limits import BUILDS, Limits
+from server.logs import log_line
+from server.messages import protocol
+from server.messages.protocol import Refused
+from server.node import Node
+from server.players.resident import Resident
+from server.things.board import Standing
+from server.things.cairns import Builder
+from world.grid import Square
+
+#: The characters of a key.
+_KEY: Final = re.compile("[A-Za-z0-9_-]*")
+
+
+class Asker(Protocol):
+    """A session that plays, as far as this module knows it.
+
+    `owner` is whom its gems are counted for, by the hash of the client's key; "" before it has sent
+    one.
+    """
+
+    node: Node
+    limits: Limits
+    resident: Resident | None
+    owner: str
+
+    @property
+    def address(self) -> str:
+        """The IP address of the client."""
+
+    def answer(self, message: bytes) -> None:
+        """Send a message, if the connection is still open."""
+
+    def refuse_later(self, refused: Refused) -> None:
+        """Refuse something that was asked a while ago, if the connection is still open."""
+
+
+def take(asker: Asker, column: int, row: int, id: str) -> None:
+    """Give a gem to the player, if it is the first to ask for it."""
+    resident, owner, board = asker.resident, asker.owner, asker.node.board
+    assert resident is not None
+
+    def taken(version: int) -> None:
+        if not owner:
+            asker.answer(protocol.found(id, version, 0, 0, 0))
+            return
+        board.ask(
+            owner,
+            lambda s: asker.answer(protocol.found(id, version, s.gems, s.place, s.of)),
+            # The gem is the player's all the same, and so is the point.
+            lambda: asker.answer(protocol.found(id, version, 0, 0, 0)),
+        )
+
+    asker.node.garden.take((column, row), id, resident, owner, taken, asker.refuse_later)
+
+
+def build(asker: Asker, text: str) -> None:
+    """Leave a cairn with a line. Raises Refused."""
+    cleaned = protocol.clean(text, protocol.TEXT_LIMIT)
+    if cleaned is None:
+        raise Refused("say", f"leave 1 to {protocol.TEXT_LIMIT} characters that can be seen")
+    builder = _builder(asker)
+    asker.node.orders.check_voice(builder.player)
+    if not asker.limits.allow_address(BUILDS, asker.address):
+        raise Refused("crowded", "too many cairns come from your address: wait a while", None)
+
+    def built(square: Square) -> None:
+        log_line("build", player=builder.player, square=f"{square[0]}:{square[1]}")
+
+    asker.node.cairns.build(builder, cleaned, built, asker.refuse_later)
+
+
+def stone(asker: Asker, column: int, row: int, id: str) -> None:
+    """Add a stone to a cairn."""
+    asker.node.cairns.add(_builder(asker), (column, row), id, asker.refuse_later)
+
+
+def _builder(asker: Asker) -> Builder:
+    resident = asker.resident
+    assert resident is not None
+    return Builder(resident.id, resident.name, asker.owner, resident.track)
+
+
+def key(asker: Asker, text: str) -> None:
+    """Count the player's gems for the owner of a key from now on, and answer with the board. Raises
+    Refused."""
+    if not _KEY.fullmatch(text):
+        raise Refused("key", "a key must consist of letters, digits, hyphens and underscores")
+    resident, board = asker.resident, asker.node.board
+    assert resident is not None
+    asker.owner = board.owner(text)
+    board.ask(
+        asker.owner, lambda standing: _show_board(asker, standing), lambda: None,
+        note=board.entry(asker.owner, resident.id, resident.name),
+    )  # fmt: skip
+
+
+def scores(asker: Asker) -> None:
+    """Answer with the board."""
+    asker.node.board.ask(
+        asker.owner, lambda standing: _show_board(asker, standing), lambda: _no_store(asker)
+    )
+
+
+def _show_board(asker: Asker, standing: Standing) -> None:
+    top = [(name, gems, id == asker.owner) for id, name, gems in standing.top]
+    asker.answer(protocol.board(standing.gems, standing.place, standing.of, top))
+
+
+def _no_store(asker: Asker) -> None:
+    asker.refuse_later(Refused("store", "the server cannot reach its store just now", None))

@@ -48,8 +48,9 @@ def outcome(result: Result) -> str:
 
 def beside_a_busy_core(broker: str, bots: int = 100, seconds: float = 3.0) -> Result:
     """Do a run of a correct server beside a process that uses a whole core."""
-    with busy_core():
-        return run(Options(bots=bots, seconds=seconds, broker=broker), lambda _: None)
+    options = Options(bots=bots, seconds=seconds, broker=broker)
+    with target.started(broker, 1, SCENARIOS["wander"].squares(bots)) as server, busy_core():
+        return run(options, lambda _: None, target=server)
 
 
 def losing(broker: str, bots: int = 100, late: float = 400.0) -> Result:

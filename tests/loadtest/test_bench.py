@@ -72,7 +72,8 @@ def test_a_run_that_ends_before_what_is_measured_is_told_in_a_sentence():
 @pytest.mark.load
 def test_what_becomes_of_an_overloaded_server_can_be_measured(monkeypatch, capsys):
     for name, value in {
-        "PASSING": 40, "PLAYERS": (60,), "BEFORE": 2.0, "DURING": 4.0, "AFTER": 2.0, "LASTS": 6.0,
+        "PASSING": 40, "PLAYERS": (60,), "BEFORE": 2.0, "DURING": 4.0, "AFTER": 2.0, "LASTS": 3.0,
+        "FIRST": 1.0,
     }.items():  # fmt: skip
         monkeypatch.setattr(overload, name, value)
     monkeypatch.setattr("loadtest.swarm.run.WARM_UP", 0.5)

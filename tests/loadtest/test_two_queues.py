@@ -178,7 +178,7 @@ def test_a_taken_port_is_told(kind):
 )
 def test_a_broker_that_dies_while_it_is_measured_is_told(series, name, out):
     with measuring(out, series, seconds=60) as (process, seen):
-        seen += children_at_work(process, 3, busy=0.7)
+        seen += children_at_work(process, 3, busy=0.5)
         seen[0].kill()
         _, told = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1

@@ -214,14 +214,14 @@ def test_without_redis_the_rest_is_measured(out, capsys, monkeypatch):
 
 
 def long_run(out, series, *more):
-    options = ["--series", series, "--repeat", "1000", "--messages", "10000000", *more]
+    options = ["--series", series, "--repeat", "1000", "--messages", "1000000", *more]
     return watched.measuring(["loadtest/work_queues.py", *options, "--json", str(out)])
 
 
 @load
 @pytest.mark.parametrize(
     ("series", "more", "programs", "busy"),
-    [("lpop", [], 2, 0.7), ("1x1", [], 3, 0.7), ("stream", ["--kill", "1000"], 2, 0.1)],
+    [("lpop", [], 2, 0.45), ("1x1", [], 3, 0.45), ("stream", ["--kill", "100"], 2, 0.1)],
 )
 def test_a_server_that_dies_while_it_is_measured_is_told(series, more, programs, busy, out):
     with long_run(out, series, *more) as (process, seen):
@@ -237,7 +237,7 @@ def test_a_server_that_dies_while_it_is_measured_is_told(series, more, programs,
 @load
 def test_whoever_stops_it_gets_what_was_measured_and_leaves_no_process(out):
     with long_run(out, "lpop") as (process, seen):
-        seen += children_at_work(process, 2, busy=0.7)
+        seen += children_at_work(process, 2, busy=0.45)
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=PATIENCE)
     assert process.returncode == 128 + signal.SIGINT

@@ -13,6 +13,8 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import gevent
 from gevent.event import Event
@@ -25,10 +27,12 @@ compiled.use()
 from brokers import open_broker
 from server import logs
 from server import settings as options
-from server.app import Server
-from server.supervisor import Supervisor
-from server.worker import Worker
 from stores import open_store
+
+if TYPE_CHECKING:
+    from server.app import Server
+    from server.supervisor import Supervisor
+    from server.worker import Worker
 
 log = logging.getLogger("flatlands")
 
@@ -38,20 +42,20 @@ def main() -> int:
     settings = options.read(sys.argv[1:])
     logs.set_up(settings.log_level, settings.log_format, settings.worker)
     stopping = Event()
+    server: Server | Supervisor
+    replace = worker = None
     try:
         if settings.workers > 1:
-            server: Server | Supervisor = Supervisor(settings, sys.argv[1:], stopping)
+            server = supervisor = _supervisor(settings, stopping)
+            replace = supervisor.replace
         else:
-            secret = settings.secret if settings.sealed else None
-            url = settings.broker or "memory://"
-            store = None
-            if settings.store is not None:
-                store = open_store(settings.store, settings.world, settings.broker_tls)
-            server = Server(settings, open_broker(url, settings.broker_tls, secret), store)
+            server = node = _node(settings)
+            if settings.listen_fd is not None:
+                worker = _worker(node, stopping)
         for number in (signal.SIGINT, signal.SIGTERM):
             gevent.signal_handler(number, stopping.set)
         if settings.listen_fd is None:
-            _obey_hangups(server, stopping)
+            _obey_hangups(replace, stopping)
         else:
             # Hangups are for the supervisor, but a closed terminal sends them to all its processes.
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -70,8 +74,8 @@ def main() -> int:
     except OSError as error:
         print(f"flatlands: {_why(error, settings.host, settings.port)}", file=sys.stderr)
         return 1
-    if isinstance(server, Server) and settings.listen_fd is not None:
-        Worker(server, stopping).start()
+    if worker is not None:
+        worker.start()
     elif not stopping.is_set():
         if settings.secret is None:
             log.info("there is no SECRET_KEY: tokens of players are good for this run only")
@@ -87,8 +91,37 @@ def main() -> int:
     return 0
 
 
-def _obey_hangups(server: Server | Supervisor, stopping: Event) -> None:
+# What they import is most of what there is: wrong options are told before that, and a supervisor
+# needs no node.
+
+
+def _supervisor(settings: options.Settings, stopping: Event) -> "Supervisor":
+    from server.supervisor import Supervisor
+
+    return Supervisor(settings, sys.argv[1:], stopping)
+
+
+def _node(settings: options.Settings) -> "Server":
+    from server.app import Server
+
+    secret = settings.secret if settings.sealed else None
+    url = settings.broker or "memory://"
+    store = None
+    if settings.store is not None:
+        store = open_store(settings.store, settings.world, settings.broker_tls)
+    return Server(settings, open_broker(url, settings.broker_tls, secret), store)
+
+
+def _worker(server: "Server", stopping: Event) -> "Worker":
+    from server.worker import Worker
+
+    return Worker(server, stopping)
+
+
+def _obey_hangups(replace: Callable[[], None] | None, stopping: Event) -> None:
     """Let SIGHUP replace the workers, or end the server if its terminal was closed.
+
+    `replace` replaces them; None if there is only this process.
 
     A server that was started with hangups ignored, as by nohup, goes on without its terminal.
     """
@@ -98,8 +131,8 @@ def _obey_hangups(server: Server | Supervisor, stopping: Event) -> None:
     def hangup() -> None:
         if has_terminal and not _is_there_a_terminal():
             stopping.set()
-        elif isinstance(server, Supervisor):
-            server.replace()
+        elif replace is not None:
+            replace()
         else:
             log.warning(
                 "SIGHUP replaces workers, and here is only one process: nothing is done. "

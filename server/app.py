@@ -24,12 +24,14 @@ from server.messages.peer_protocol import DRAINING
 from server.messages.protocol import Refused
 from server.node import Node
 from server.players.herd import NOBODY, Sizes
+from server.port import listen
 from server.settings import KEPT_BACK, SPARE_DESCRIPTORS, Settings, raise_descriptor_limit
 from server.squares.peers import Load
 from server.things.garden import Rules
 from server.web import metrics
 from server.web.admin import operator_pages
 from server.web.asking import Asking, Reply
+from server.web.exposition import exposition
 from server.web.pages import make_pages
 from server.websocket.connection import Connection
 from server.websocket.frames import frame
@@ -69,28 +71,6 @@ NOTICE_AT_ONCE, NOTICE_PAUSE = 200, 0.05
 
 #: ms: a loop that is later is not ready for more players.
 LAG_LIMIT = 1000
-
-#: Connections that may wait to be accepted, since a crowd may come all at once.
-BACKLOG = 1024
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket. Raises OSError."""
-    [(family, kind, proto, _, address), *_] = socket.getaddrinfo(
-        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )
-    listener = socket.socket(family, kind, proto)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # Accepted sockets inherit it. Without it, every second answer on a kept connection would
-        # wait 40 ms for the client's delayed acknowledgement.
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        listener.bind(address)
-        listener.listen(BACKLOG)
-    except OSError:
-        listener.close()
-        raise
-    return listener
 
 
 class Server:
@@ -412,7 +392,7 @@ class Server:
 
     def show_metrics(self, sleep: Callable[[float], object]) -> bytes:
         """Return what /metrics shows: the same for Prometheus."""
-        return metrics.exposition(*self._reports.total(sleep))
+        return exposition(*self._reports.total(sleep))
 
 
 #: Close code -> the word for it in the log. With any other code the connection was lost.

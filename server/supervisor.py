@@ -22,7 +22,7 @@ import gevent
 from gevent import socket, subprocess
 from gevent.event import Event
 
-from server.app import listen
+from server.port import listen
 from server.settings import Settings
 from server.web.metrics import bury
 from server.worker import CLOSE, OPEN, READY, SHUT

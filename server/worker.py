@@ -8,12 +8,15 @@ byte each. It never decides anything itself.
 import logging
 import os
 import sys
+from typing import TYPE_CHECKING
 
 import gevent
 import gevent.socket
 from gevent.event import Event
 
-from server.app import Server
+if TYPE_CHECKING:
+    # The supervisor knows this module, and needs nothing of a node.
+    from server.app import Server
 
 log = logging.getLogger("flatlands")
 
@@ -32,7 +35,7 @@ REPORT_EVERY = 1
 class Worker:
     """See the module. It sets `stopping` when the supervisor is gone."""
 
-    def __init__(self, server: Server, stopping: Event) -> None:
+    def __init__(self, server: "Server", stopping: Event) -> None:
         self._server = server
         self._stopping = stopping
         self._shut = False

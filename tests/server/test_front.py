@@ -13,7 +13,8 @@ import pytest
 
 from brokers import open_broker
 from server import settings
-from server.app import Server, listen
+from server.app import Server
+from server.port import listen
 from server.websocket.listener import websocket_server
 from tests.processes import serving
 from tests.socket_client import SocketClient

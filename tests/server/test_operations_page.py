@@ -7,7 +7,8 @@ from fnmatch import fnmatchcase
 from brokers import open_broker
 from server import settings
 from server.app import Server
-from server.web.metrics import FROM_ZERO, GAUGES
+from server.web.exposition import FROM_ZERO
+from server.web.metrics import GAUGES
 from tests.processes import ROOT
 from tests.server.harness import Harness
 

@@ -84,6 +84,16 @@ def run(*arguments, descriptors=None):
 
 
 @pytest.mark.process
+def test_a_supervisor_has_nothing_of_a_node_in_its_memory():
+    found = "import server.__main__, server.supervisor, sys; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", found], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert "server.supervisor" in loaded
+    assert not {"server.app", "server.node", "world.terrain", "flask"} & set(loaded)
+
+
+@pytest.mark.process
 def test_help_lists_every_option_with_its_variable():
     shown = run("--help").stdout
     for option, variable, *_ in settings._OPTIONS:

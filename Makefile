@@ -82,7 +82,7 @@ in-process: .venv/testable
 test: .venv/testable
 	@sh tests/need.sh
 	@$(BIN)/python -m pytest -n $(AT_ONCE) --dist worksteal -m "not alone"
-	@$(BIN)/python -m pytest -n 2 --dist load -m alone
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m alone
 
 simulate: .venv/testable
 	@$(BIN)/python -m tests.simulate --seconds $(SECONDS) \

@@ -200,7 +200,7 @@ def test_everybody_is_told_when_the_server_stops():
 def test_who_is_in_the_middle_of_its_handshake_is_told_too():
     with serving() as server:
         idle = SocketClient(server.port).hello("Idle")
-        with socket.create_connection(("127.0.0.1", server.port), timeout=5) as late:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as late:
             late.sendall(b"GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n")
             assert json.loads(server.get("healthz"))["status"] == "ok"
             server.process.terminate()

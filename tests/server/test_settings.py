@@ -79,7 +79,7 @@ def test_messages_are_sealed_with_a_secret_unless_a_supervisor_has_made_it():
 
 def run(*arguments, descriptors=None):
     command = [sys.executable, "-m", "server", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=20,
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE,
                           preexec_fn=limited(descriptors))  # fmt: skip
 
 
@@ -174,7 +174,7 @@ def test_a_signal_ends_it_well(signal):
     server = ServerProcess(SECRET_KEY="16 characters ..")
     try:
         server.process.send_signal(getattr(signals, signal))
-        assert server.process.wait(20) == 0
+        assert server.process.wait(PATIENCE) == 0
         assert server.errors() == ""
     finally:
         server.close()

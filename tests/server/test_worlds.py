@@ -11,7 +11,7 @@ import pytest
 
 from tests.brokers import redis_servers, zeromq_forwarders
 from tests.brokers.test_contract import BACKENDS
-from tests.processes import ROOT, ServerProcess
+from tests.processes import PATIENCE, ROOT, ServerProcess
 from tests.socket_client import SocketClient, together
 from world.track import UNIT
 
@@ -160,7 +160,7 @@ def test_the_procfiles_web_line_serves_on_the_hosts_port():
         client.close()
     finally:
         web.terminate()
-        assert web.wait(30) == 0
+        assert web.wait(PATIENCE) == 0
         web.stdout.close()
     # Whoever starts the whole file, as honcho does, starts nothing that listens besides.
     assert list(lines) == ["web"]

@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from stores import Claimed, Item, Rank, Score, open_store
 from stores.base import BATCH_LIMIT, BODY_LIMIT, NAME_LIMIT, NEVER
 from tests.brokers.redis_servers import Redis, rediscluster_url
-from tests.brokers.servers import run_url
+from tests.brokers.servers import PATIENCE, run_url
 
 
 @contextmanager
@@ -86,7 +86,7 @@ def ids(claimed):
     return [one.id for one in claimed]
 
 
-def until(condition, seconds=5.0):
+def until(condition, seconds=PATIENCE):
     """Return what a condition becomes, when it is something."""
     deadline = time.monotonic() + seconds
     while not (found := condition()):

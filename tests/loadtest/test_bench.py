@@ -222,7 +222,8 @@ def test_each_caller_of_redis_gets_its_turn():
 
 
 @pytest.mark.process
-def test_uniform_latency_of_all_operations(tmp_path, capsys):
+def test_uniform_latency_of_all_operations(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(uniform, "FILLED", 2000)
     out = tmp_path / "uniform.json"
     assert uniform.main(["--seconds", "0.02", "--json", str(out)]) == 0
     found = json.loads(out.read_text())

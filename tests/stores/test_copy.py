@@ -21,16 +21,16 @@ def redis():
 
 
 def filled(url, world="flatlands"):
-    """Return a store with 10,000 cairns, as many scores, and some of other kinds."""
+    """Return a store with 3,000 cairns, as many scores, and some of other kinds."""
     store = open_store(url, world)
-    for start in range(0, 10_000, 1000):
+    for start in range(0, 3000, 1000):
         store.put("cairn 2013-16", [
             Item(f"{n}:\u00fc", n * 1000, f"{n % 7}:1", n.to_bytes(3) + b"\0\xff")
             for n in range(start, start + 1000)
         ])  # fmt: skip
     store.put("gem 2013-16", [Item("a", 0, "", b""), Item("b", 10**6, "1:2", b"x")])
     store.claim("gem 2013-16", 1, 60_000)
-    for n in range(10_000):
+    for n in range(3000):
         store.add(Score("gems", f"owner {n}", n // 3))
     store.add(Score("more", "owner", -1))
     return store
@@ -56,11 +56,11 @@ def test_a_world_goes_from_a_file_to_redis_and_back_without_a_difference(tmp_pat
     first, second = (f"sqlite:///{tmp_path / name}" for name in ("first.db", "second.db"))
     store = filled(first)
     before = content(store)
-    assert before[:4] == (2, 10_002, 2, 10_001)
+    assert before[:4] == (2, 3002, 2, 3001)
     for source, target in ((first, redis), (redis, second)):
         ended = run(*printed(source, target))
         assert ended.returncode == 0, ended.stderr
-        for same in (before.hash, "10002", "10001"):
+        for same in (before.hash, "3002", "3001"):
             assert ended.stdout.count(same) == 2
     back = open_store(second, "flatlands")
     assert content(back) == before

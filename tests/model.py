@@ -3,18 +3,32 @@
 Tests compare them with what the node holds. It never imports anything of the server or the world.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import isqrt
+from struct import Struct
 from typing import Any
 
 REMEMBERED, IN_TRANSIT = 10_000, 2000
+
+#: The records of a batch's tracks, with slots of one byte and of two.
+RECORD, WIDE = Struct("<BBBhhhhh"), Struct("<HBBhhhhh")
+
+
+def duration(dx: int, dy: int, speed: int, diagonal: int) -> int:
+    """Return how many ms a track lasts, by the speeds that welcome gives."""
+    if abs(dx) == abs(dy):
+        return -(-abs(dx) * 1000 // diagonal)
+    return -(-isqrt(dx * dx + dy * dy) * 1000 // speed)
 
 
 @dataclass
 class Known:
     """A player as the client knows it.
 
-    `track` is (x, y, dx, dy, start, duration), in units and ms. `transit` is the node time at which
-    a player that left for a held square is removed if its enter has not come, or None.
+    `source` and `slot` are those of its last enter or entry, which name it in `square`. `track` is
+    (x, y, dx, dy, start, duration), in units and ms. `transit` is the node time at which a player
+    that left for a held square is removed if its enter has not come, or None.
     """
 
     id: int
@@ -24,6 +38,8 @@ class Known:
     dimmed: bool
     track: tuple[int, ...]
     square: tuple[int, int]
+    source: int
+    slot: int
     transit: int | None = None
 
     def at(self, t: int) -> tuple[int, int]:
@@ -38,11 +54,13 @@ class Known:
 class Model:
     """What a client believes. `chat` has (name of the speaker, text) of each chat message.
 
-    `removed` is id -> (seq, node time until which it is remembered), `foreign` the number of
-    batches of squares that are not held, and `clocks` node -> ms to add to its times.
+    `removed` is id -> (seq, node time until which it is remembered), and `foreign` the number of
+    batches of squares that are not held.
     """
 
     side: int = 16
+    speed: int = 5120
+    diagonal: int = 3620
     id: int = 0
     held: tuple[int, int, int, int] | None = None
     players: dict[int, Known] = field(default_factory=dict)
@@ -54,7 +72,6 @@ class Model:
     flush: int = 0
     resyncs: int = 0
     foreign: int = 0
-    clocks: dict[int, int] = field(default_factory=dict)
     linked: bool = True
     invitation: str | None = None
     #: Square -> what lies in it, as arrays.
@@ -73,10 +90,10 @@ class Model:
         """Apply a message that came at a node time in ms."""
         kind, *fields = message
         if kind == 16:
-            self.welcome, self.id, self.side = fields, fields[1], fields[6]
+            self.welcome, self.id = fields, fields[1]
+            self.side, self.speed, self.diagonal = fields[6:9]
             self.players.clear()
             self.removed.clear()
-            self.clocks.clear()
             self.things.clear()
             self.held, self.linked = None, True
         elif kind == 17:
@@ -89,11 +106,12 @@ class Model:
             self.things = {at: some for at, some in self.things.items() if self.holds(at)}
         elif kind == 19:
             self._snapshot(*fields[:4], now=now)
-        elif kind == 20:
-            self._batch(fields, now)
         elif kind == 21:
-            assert fields[0] > self.flush
-            self.flush = fields[0]
+            number, written, batches = fields[:3]
+            assert number > self.flush
+            self.flush = number
+            for batch in batches:
+                self._batch(written, *batch, now=now)
         elif kind == 22:
             self.players.clear()
             self.removed.clear()
@@ -102,8 +120,6 @@ class Model:
             self.resyncs += 1
         elif kind == 24:
             self.errors.append(fields[0])
-        elif kind == 25:
-            self.clocks = dict(fields[0])
         elif kind == 26:
             self.linked = fields[0]
         elif kind == 27:
@@ -126,35 +142,46 @@ class Model:
         square = (column, row)
         assert self.holds(square), f"a snapshot of {square}, which is not held"
         for entry in entries:
-            self._enter(square, sent, entry, now, again=True)
+            self._enter(square, sent, entry[12], entry, now, again=True)
         present = {entry[1] for entry in entries}
         for player in list(self.players.values()):
             if player.square == square and player.transit is None and player.id not in present:
                 del self.players[player.id]
 
-    def _batch(self, fields: list[Any], now: int) -> None:
-        column, row, node, previous, number, sent, _replaced, events = fields
-        assert number > previous
-        sent += self.clocks.get(node, 0)
+    def _batch(
+        self, written: int, column: int, row: int, source: int, ago: int, tracks: bytes,
+        others: Sequence[Any] = (), replaced: int = 0, wide: bytes = b"", *, now: int,
+    ) -> None:  # fmt: skip
+        assert replaced >= 0
         square = (column, row)
         if not self.holds(square):
             self.foreign += 1
             return
-        for event in events:
+        for form, records in ((RECORD, tracks), (WIDE, wide)):
+            for record in form.iter_unpack(records):
+                self._record(square, source, written - ago, record)
+        for event in others:
             kind, id = event[:2]
             known = self.players.get(id)
             if kind == 0:
-                self._enter(square, sent, event, now)
-            elif kind == 1:
-                here = known is not None and known.square == square and known.transit is None
-                if here and event[2] > known.seq:
-                    known.seq, known.ack = event[2:4]
-                    known.track = self._track(square, sent, event)
+                self._enter(square, written - ago, source, event, now)
             elif kind == 4:
                 if known is not None:
                     self.chat.append((known.name, event[2]))
             elif known is None or event[2] > known.seq:
                 self._leave(known, event, now)
+
+    def _record(
+        self, square: tuple[int, int], source: int, sent: int, record: tuple[int, ...]
+    ) -> None:
+        slot, seq, ack, x, y, dx, dy, age = record
+        for known in self.players.values():
+            named = (known.square, known.source, known.slot) == (square, source, slot)
+            if named and known.transit is None and 0 < (seq - known.seq) % 256 < 128:
+                known.seq += (seq - known.seq) % 256
+                known.ack += (ack - known.ack) % 256
+                middle = self.side * 512
+                known.track = self._track(square, sent, (x + middle, y + middle, dx, dy, age))
 
     def _leave(self, known: Known | None, event: list[Any], now: int) -> None:
         id, seq = event[1:3]
@@ -165,9 +192,10 @@ class Model:
         self.removed[id] = max(seq, self.removed.get(id, (0, 0))[0]), now + REMEMBERED
 
     def _enter(
-        self, square: tuple[int, int], sent: int, entry: list[Any], now: int, again: bool = False
-    ) -> None:
-        _, id, seq, ack, name, dimmed = entry[:6]
+        self, square: tuple[int, int], sent: int, source: int, entry: list[Any], now: int,
+        again: bool = False,
+    ) -> None:  # fmt: skip
+        _, id, seq, ack, name, dimmed, slot = entry[:7]
         removed_seq, until = self.removed.get(id, (-1, 0))
         known = self.players.get(id)
         if until > now and seq <= removed_seq:
@@ -175,10 +203,13 @@ class Model:
         # A snapshot is complete, so its entry also counts if it has the seq that is known.
         if known is not None and (seq < known.seq or (seq == known.seq and not again)):
             return
-        track = self._track(square, sent, entry)
-        self.players[id] = Known(id, seq, ack, name, dimmed, track, square)
+        track = self._track(square, sent, entry[7:12])
+        self.players[id] = Known(id, seq, ack, name, dimmed, track, square, source, slot)
 
-    def _track(self, square: tuple[int, int], sent: int, event: list[Any]) -> tuple[int, ...]:
-        x, y, dx, dy, age, duration = event[-6:]
+    def _track(
+        self, square: tuple[int, int], sent: int, fields: Sequence[int]
+    ) -> tuple[int, ...]:
+        x, y, dx, dy, age = fields
         span = self.side * 1024
-        return x + square[0] * span, y + square[1] * span, dx, dy, sent - age, duration
+        lasts = duration(dx, dy, self.speed, self.diagonal)
+        return x + square[0] * span, y + square[1] * span, dx, dy, sent - age, lasts

@@ -18,8 +18,9 @@ UNIT: Final = 1024
 SPEED: Final = 5120
 DIAGONAL: Final = 3620
 
-#: The longest leg, in units along one axis. A longer walk is a chain of legs.
-REACH: Final = 32 * UNIT
+#: The longest leg, in units along one axis: 16 bits hold it (world/events.py). A longer walk is a
+#: chain of legs.
+REACH: Final = 32 * UNIT - 1
 
 #: A goal counts as no farther than this, in units along each axis.
 GOAL_REACH: Final = 256 * UNIT
@@ -138,7 +139,7 @@ def leg(ground: Ground, x: int, y: int, intent: Intent, start: int) -> Track | N
     if not dx and not dy:
         return None
     # The constructor, which counts the fields, would take twice as long.
-    return tuple.__new__(Track, (x, y, dx, dy, start, _duration(dx, dy)))
+    return tuple.__new__(Track, (x, y, dx, dy, start, duration(dx, dy)))
 
 
 def _shorten(dx: int, dy: int) -> tuple[int, int]:
@@ -154,8 +155,11 @@ def _part(d: int, numerator: int, denominator: int) -> int:
     return d * numerator // denominator if d >= 0 else -(-d * numerator // denominator)
 
 
-def _duration(dx: int, dy: int) -> int:
-    """Return how many ms a displacement takes, rounded up."""
+def duration(dx: int, dy: int) -> int:
+    """Return how many ms a displacement takes, rounded up; 0 for none.
+
+    No message has a duration: whoever reads a track computes it.
+    """
     ax, ay = abs(dx), abs(dy)
     if ax == ay:
         return -(-ax * 1000 // DIAGONAL)
@@ -218,15 +222,15 @@ def _first_block(
             if blocked(col, tile + step):
                 return "y", tile
         return None
-    duration = _duration(dx, dy)
+    lasts = duration(dx, dy)
     pieces = max(wide, high) // PIECE + 1
     for piece in range(1, pieces + 1):
         # The tile at the end of the piece is found as in Track.at.
-        t = duration * piece // pieces
-        end_col, end_row = (x + dx * t // duration) // UNIT, (y + dy * t // duration) // UNIT
+        t = lasts * piece // pieces
+        end_col, end_row = (x + dx * t // lasts) // UNIT, (y + dy * t // lasts) // UNIT
         if pieces == 1 or not ground.free(col, row, end_col, end_row):
             block = _first_block_between(
-                ground, x, y, dx, dy, duration, (col, row), (end_col, end_row)
+                ground, x, y, dx, dy, lasts, (col, row), (end_col, end_row)
             )
             if block is not None:
                 return block

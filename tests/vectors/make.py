@@ -15,7 +15,7 @@ from typing import Any
 
 import msgpack
 
-from tests.model import Model
+from tests.model import RECORD, WIDE, Model
 from world.terrain import CHUNK, LIMIT, Terrain
 from world.track import UNIT, Goal, Heading, leg
 
@@ -81,56 +81,90 @@ def walks() -> list[dict[str, Any]]:
 
 
 def codec() -> dict[str, Any]:
-    """Return values with their bytes, and bytes that the page must refuse."""
+    """Return values with their bytes, what else the page must read, and what it must refuse.
+
+    JSON has no bytes, so those that MessagePack calls bin are pairs: (what is in it, the message).
+    """
     numbers = [0, 1, 127, 128, 255, 256, 65535, 65536, 2**32 - 1, 2**32, 2**53 - 1]
     numbers += [-1, -32, -33, -128, -129, -32768, -32769, -(2**31), -(2**31) - 1, -(2**53) + 1]
     values: list[Any] = [None, True, False, *numbers, "", "Wren", "Zoë 🦊", "é" * 20, "x" * 300]
     values += [[], [1, [2, [3, "three"]], None], list(range(40)), [7, 2**40, 3]]
     good = [{"value": value, "bytes": msgpack.packb(value).hex()} for value in values]
-    # Nothing; cut short; floats, bytes, maps, extensions; a false length; two values; bad UTF-8.
-    bad = "9201 cb3ff0000000000000 ca3f800000 c40101 8101 d40000 c1 ddffffffff 0101 a2c328 a541"
-    bad += " cfffffffffffffffff d38000000000000000"
-    return {"good": good, "bad": ["", *bad.split()]}
+    contents = [bytes(range(size)) for size in (0, 1, 13, 255, 256)]
+    bins = [[content.hex(), msgpack.packb(content).hex()] for content in contents]
+    # Longer forms than the content needs.
+    bins += [["07", "c5000107"], ["07", "c60000000107"]]
+    # Nothing; cut short; floats, maps, extensions; a false length; two values; bad UTF-8.
+    bad = "9201 cb3ff0000000000000 ca3f800000 c40201 c50001 8101 d40000 c1 ddffffffff 0101 a2c328"
+    bad += " a541 cfffffffffffffffff d38000000000000000"
+    return {"good": good, "bins": bins, "bad": ["", *bad.split()]}
 
 
 def sequences(count: int) -> Iterator[list[tuple[int, list[Any]]]]:
     """Yield sequences of (node time in ms, message), about few players and squares.
 
-    Each message is one that a server could send, but their order is random.
+    Each message is one that a server could send, but their order is random. No two players ever
+    have the same slot.
     """
     chance = random.Random(5)
+
+    def slot(id: int) -> int:
+        return (300 if id == 4 else 10 * id) + (chance.random() < 0.1)
+
+    def source() -> int:
+        return int(chance.random() < 0.1)
+
+    def newer(number: int) -> int:
+        return max(9 * number + chance.choice((-150, -5, 0, 0, 3, 5, 7, 30, 127)), 1)
+
+    def track() -> list[int]:
+        place = [chance.randint(-9, 9) * 100 for _ in range(2)]
+        way = chance.choice(([0, 0], [chance.randint(-9, 9) * 100 for _ in range(2)], [700, -700]))
+        return [*place, *way, chance.randint(-5, 99)]
+
+    def enter(id: int, number: int) -> list[Any]:
+        seq = newer(number)
+        return [0, id, seq, seq // 2, f"P{id}", seq % 3 == 0, slot(id), *track()]
+
+    def batch(number: int, now: int, written: int) -> list[Any]:
+        tracks, wide = b"", b""
+        others: list[list[Any]] = []
+        for id in chance.sample(range(1, 5), chance.randint(1, 3)):
+            seq, kind = newer(number), chance.choice((0, 0, *[1] * 9, 2, 3, 4))
+            if kind == 1 and id < 4:
+                tracks += RECORD.pack(slot(id), seq % 256, seq // 2 % 256, *track())
+            elif kind == 1:
+                wide += WIDE.pack(slot(id), seq % 256, seq // 2 % 256, *track())
+            else:
+                column, row = chance.randint(0, 2), chance.randint(0, 1)
+                others.append({
+                    0: enter(id, number), 2: [2, id, seq, column, row], 3: [3, id, seq],
+                    4: [4, id, "hello"],
+                }[kind])  # fmt: skip
+        square = [chance.choice((0, 0, 0, 1, 2)), chance.choice((0, 0, 1))]
+        tail: list[Any] = [tracks, others, chance.choice((0, 0, 2)), wide]
+        while len(tail) > 1 and not tail[-1]:
+            del tail[-1]
+        return [*square, source(), written - now + chance.randint(-2, 200), *tail]
+
     for _ in range(count):
         messages: list[tuple[int, list[Any]]] = [(10_000, [18, 0, 0, 1, 1])]
         now = 10_000
-        for _ in range(60):
+        for number in range(1, 61):
             now += chance.choice((0, 5, 300, 1500, 4000))
-            square = [chance.randint(0, 2), chance.randint(0, 1)]
-            events: list[list[Any]] = []
-            for _ in range(chance.randint(1, 3)):
-                id, seq = chance.randint(1, 4), chance.randint(1, 40)
-                track = [chance.randint(-9, 9) * 100 for _ in range(4)]
-                track += [chance.randint(-5, 99), 7]
-                events.append(
-                    chance.choice(
-                        [
-                            [0, id, seq, seq // 2, f"P{id}", seq % 3 == 0, *track],
-                            [1, id, seq, seq // 2, *track],
-                            [2, id, seq, chance.randint(0, 2), chance.randint(0, 1)],
-                            [3, id, seq],
-                            [4, id, "hello"],
-                        ]
-                    )
-                )
-            entries = [event for event in events if event[0] == 0]
+            square = [chance.choice((0, 0, 0, 1, 2)), chance.choice((0, 0, 1))]
+            some = chance.sample(range(1, 5), chance.randint(0, 4))
+            entries = [[*enter(id, number), source()] for id in some]
+            written = now - chance.randint(0, 20)
+            batches = [batch(number, now, written) for _ in range(chance.choice((1, 1, 2)))]
             message = chance.choices(
                 [
-                    [20, *square, 77, len(messages), len(messages) + 1, now - 9, 0, events],
+                    [21, number, written, batches],
                     [19, *square, now - 9, entries],
-                    [18, chance.randint(0, 1), 0, chance.randint(1, 2), chance.randint(0, 1)],
+                    [18, chance.choice((0, 0, 1)), 0, chance.randint(1, 2), chance.randint(0, 1)],
                     [22],
-                    [25, [[77, chance.randint(-900, 900)]]],
                 ],
-                [20, 3, 2, 0.3, 1],
+                [20, 3, 1, 0.2],
             )[0]
             messages.append((now, message))
             if message == [22]:
@@ -139,7 +173,7 @@ def sequences(count: int) -> Iterator[list[tuple[int, list[Any]]]]:
 
 
 def replica() -> list[dict[str, Any]]:
-    """Return messages, and the players that a client knows after them, by docs/protocol.md."""
+    """Return messages, as hexadecimal digits, and the players that a client knows after them."""
     vectors = []
     for messages in sequences(60):
         model = Model()
@@ -151,7 +185,8 @@ def replica() -> list[dict[str, Any]]:
             [p.id, p.seq, p.ack, p.name, p.dimmed, list(p.track), list(p.square)]
             for _, p in sorted(model.players.items())
         ]
-        vectors.append({"messages": messages, "players": players})
+        sent = [(now, msgpack.packb(message).hex()) for now, message in messages]
+        vectors.append({"messages": sent, "players": players})
     return vectors
 
 

@@ -104,7 +104,7 @@ class Bench:
             connection: Any = NoSocket()
             session = Session(connection, self.node, admission, tokens, limits)
             self.players.append((connection, session))
-            self.say(connection, protocol.HELLO, 1, f"p{number}", 24, 24, None, None)
+            self.say(connection, protocol.HELLO, protocol.VERSION, f"p{number}", 24, 24, None, None)
         self.number = 0
         # In this time gems grow around the players, which a busy world has done long ago.
         gevent.sleep(1.5)

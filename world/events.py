@@ -1,26 +1,45 @@
 """What happens in a square: events, the batches that carry them, and the replica that they make.
 
-An event is a tuple that begins with its kind; docs/protocol.md explains its fields. Its position is
-in units from the square's corner, and its age in ms before the time at which the batch was begun.
-This module never packs or sends anything.
+A new track is a record of 13 or 14 bytes, which names the player by its slot. Every other event is
+a tuple that begins with its kind. docs/protocol.md explains the fields of both. Positions are in
+units from the square's corner in tuples and from its centre in records; an age is in ms before the
+time at which the batch was begun. This module never packs or sends messages.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+import struct
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from world.grid import Square
-from world.track import Track
+from world.track import Track, duration
 
-#: The kinds of events.
+#: The kinds of the events that are tuples.
 ENTER: Final = 0
-TRACK: Final = 1
 LEAVE: Final = 2
 GONE: Final = 3
 SAY: Final = 4
 
+#: The record of a track: slot, low byte of seq, low byte of ack, x, y, dx, dy, age. The second form
+#: is for slots that do not fit one byte.
+RECORD: Final = struct.Struct("<BBBhhhhh")
+WIDE: Final = struct.Struct("<HBBhhhhh")
+
+#: Slots below it fit one byte.
+NARROW: Final = 256
+
+#: A record can tell of a seq that has risen by so much, and of an ack.
+FOLLOWED: Final = 127
+
 #: The seq of a removed player is remembered for so many ms. This is two seconds longer than clients
 #: remember it: so a node knows of every event that a client may still ignore as too old.
 REMEMBERED: Final = 12_000
+
+#: A slot names nobody else in its square until so many ms after its player has left. Who may have
+#: missed that long ago who has which slot must not read records.
+SLOT_RESTS: Final = 12_000
+
+#: The highest whole number that JavaScript holds exactly.
+_NUMBER: Final = 2**53 - 1
 
 
 class EnterEvent(NamedTuple):
@@ -33,27 +52,12 @@ class EnterEvent(NamedTuple):
     ack: int
     name: str
     dimmed: bool
+    slot: int
     x: int
     y: int
     dx: int
     dy: int
     age: int
-    duration: int
-
-
-class TrackEvent(NamedTuple):
-    """A player of the square has a new track."""
-
-    kind: int
-    id: int
-    seq: int
-    ack: int
-    x: int
-    y: int
-    dx: int
-    dy: int
-    age: int
-    duration: int
 
 
 class LeaveEvent(NamedTuple):
@@ -82,8 +86,8 @@ class SayEvent(NamedTuple):
     text: str
 
 
-#: The events that change something about a player, and therefore have a seq.
-Change = EnterEvent | TrackEvent | LeaveEvent | GoneEvent
+#: The events, other than tracks, that change something about a player, and therefore have a seq.
+Change = EnterEvent | LeaveEvent | GoneEvent
 Event = Change | SayEvent
 
 #: The fields of an EnterEvent as a plain tuple. It costs a third of a named tuple, and is enough
@@ -92,7 +96,7 @@ Entry = tuple[int, int, int, int, str, bool, int, int, int, int, int, int]
 
 #: The class of each kind of event.
 EVENTS: dict[int, type[Event]] = {
-    ENTER: EnterEvent, TRACK: TrackEvent, LEAVE: LeaveEvent, GONE: GoneEvent, SAY: SayEvent,
+    ENTER: EnterEvent, LEAVE: LeaveEvent, GONE: GoneEvent, SAY: SayEvent,
 }  # fmt: skip
 
 
@@ -101,19 +105,39 @@ def named(fields: Sequence[Any]) -> Event:
     return EVENTS[fields[0]]._make(fields)
 
 
+class Content(NamedTuple):
+    """What a batch says: records of tracks, all other events, and records with slots of two bytes.
+
+    `replaced` is the number of older events that these have replaced.
+    """
+
+    tracks: bytes
+    others: Sequence[Event] = ()
+    replaced: int = 0
+    wide: bytes = b""
+
+    @property
+    def events(self) -> int:
+        """The number of events in it."""
+        records = len(self.tracks) // RECORD.size + len(self.wide) // WIDE.size
+        return records + len(self.others)
+
+
 class Player:
     """What everybody may know about a player.
 
-    `node` is the node that hosts it. `seq` grows with every change, from one incarnation to the
+    `node` is the node that hosts it, and `slot` its number among that node's players in its square;
+    -1 while it is in none. `seq` grows with every change, from one incarnation to the
     next too. `ack` is the number of the last intent that was obeyed. `dimmed` says that the
     player's connection is lost.
     """
 
-    __slots__ = ("node", "id", "seq", "ack", "name", "dimmed", "track")
+    __slots__ = ("node", "id", "seq", "ack", "name", "dimmed", "track", "slot")
 
     def __init__(
-        self, node: int, id: int, seq: int, ack: int, name: str, dimmed: bool, track: Track
-    ) -> None:
+        self, node: int, id: int, seq: int, ack: int, name: str, dimmed: bool, track: Track,
+        slot: int = -1,
+    ) -> None:  # fmt: skip
         self.node = node
         self.id = id
         self.seq = seq
@@ -121,6 +145,7 @@ class Player:
         self.name = name
         self.dimmed = dimmed
         self.track = track
+        self.slot = slot
 
 
 class Corner:
@@ -130,39 +155,50 @@ class Corner:
     are counted.
     """
 
-    __slots__ = ("x", "y", "sent")
+    __slots__ = ("x", "y", "middle_x", "middle_y", "sent")
 
     def __init__(self, square: Square, span: int, sent: int) -> None:
         self.x, self.y = square[0] * span, square[1] * span
+        self.middle_x, self.middle_y = self.x + span // 2, self.y + span // 2
         self.sent = sent
 
     def entry(self, p: Player) -> Entry:
         """Return everything about a player as a plain tuple, to be sent."""
-        x, y, dx, dy, start, duration = p.track
+        x, y, dx, dy, start, _ = p.track
         return (
-            ENTER, p.id, p.seq, p.ack, p.name, p.dimmed,
-            x - self.x, y - self.y, dx, dy, self.sent - start, duration,
+            ENTER, p.id, p.seq, p.ack, p.name, p.dimmed, p.slot,
+            x - self.x, y - self.y, dx, dy, self.sent - start,
         )  # fmt: skip
 
     def enter(self, p: Player) -> EnterEvent:
         """Return the enter event of a player."""
         return EnterEvent._make(self.entry(p))
 
-    def track(self, p: Player) -> TrackEvent:
-        """Return the track event of a player."""
-        x, y, dx, dy, start, duration = p.track
+    def record(self, p: Player) -> bytes | None:
+        """Return the record of a player's track, or None if something about it does not fit: the
+        slot, a place far outside the square, or an old start."""
+        x, y, dx, dy, start, _ = p.track
+        slot = p.slot
+        pack = _pack_narrow if slot < NARROW else _pack_wide
+        try:
+            return pack(
+                slot, p.seq & 255, p.ack & 255,
+                x - self.middle_x, y - self.middle_y, dx, dy, self.sent - start,
+            )  # fmt: skip
+        except struct.error:
+            return None
+
+    def read(self, event: EnterEvent) -> Track:
+        """Return the track in an event, with its position in the world and its start in ms."""
+        dx, dy = event.dx, event.dy
         # The constructor, which counts the fields, would take twice as long.
-        return tuple.__new__(TrackEvent, (
-            TRACK, p.id, p.seq, p.ack,
-            x - self.x, y - self.y, dx, dy, self.sent - start, duration,
+        return tuple.__new__(Track, (
+            event.x + self.x, event.y + self.y, dx, dy, self.sent - event.age, duration(dx, dy),
         ))  # fmt: skip
 
-    def read(self, event: EnterEvent | TrackEvent) -> Track:
-        """Return the track in an event, with its position in the world and its start in ms."""
-        return tuple.__new__(Track, (
-            event.x + self.x, event.y + self.y, event.dx, event.dy,
-            self.sent - event.age, event.duration,
-        ))  # fmt: skip
+
+_pack_narrow: Callable[..., bytes] = RECORD.pack
+_pack_wide: Callable[..., bytes] = WIDE.pack
 
 
 class Batch:
@@ -178,26 +214,31 @@ class Batch:
         self.corner = corner
         #: Whether an enter was added.
         self.enters = False
-        self._states: dict[int, Change] = {}
+        #: Player -> its event; bytes are the record of a track.
+        self._states: dict[int, Change | bytes] = {}
         #: Player -> how many events its event has replaced. Players without any are left out.
         self._replaced: dict[int, int] = {}
-        self._said: list[SayEvent] = []
+        self._said: list[Event] = []
 
     def enter(self, p: Player) -> None:
         """Add that a player came into the square, or has changed in more than its track."""
         self.enters = True
         self._put(p.id, self.corner.enter(p))
 
-    def track(self, p: Player, replaces: int = 0) -> None:
+    def track(self, p: Player, replaces: int = 0, leaps: bool = False) -> None:
         """Add a player's new track, which replaces so many that were never added.
 
-        An enter that is already in the batch stays an enter.
+        It becomes an enter if an enter is already in the batch, if something about it does not fit
+        a record, and if its seq or ack may have risen by more than a record can tell: `leaps` says
+        that numbers of intents were left out.
         """
+        replaced = self._replaced.get(p.id, 0) + replaces
         if replaces:
-            self._replaced[p.id] = self._replaced.get(p.id, 0) + replaces
-        before = self._states.get(p.id)
-        entered = isinstance(before, EnterEvent)
-        self._put(p.id, self.corner.enter(p) if entered else self.corner.track(p))
+            self._replaced[p.id] = replaced
+        record = None
+        if not (leaps or replaced > FOLLOWED - 2 or isinstance(self._states.get(p.id), EnterEvent)):
+            record = self.corner.record(p)
+        self._put(p.id, self.corner.enter(p) if record is None else record)
 
     def leave(self, p: Player, to: Square) -> None:
         """Add that a player went to the square `to`."""
@@ -211,21 +252,31 @@ class Batch:
         """Add a chat message."""
         self._said.append(SayEvent(SAY, p.id, text))
 
-    def _put(self, id: int, event: Change) -> None:
+    def _put(self, id: int, event: Change | bytes) -> None:
         if id in self._states:
             self._replaced[id] = self._replaced.get(id, 0) + 1
         self._states[id] = event
 
-    def parts(self, most: int) -> Iterator[tuple[list[Event], int]]:
-        """Yield lists of at most `most` events, each with the number of events they replaced."""
-        events: list[Event] = [*self._states.values(), *self._said]
-        for start in range(0, len(events), most):
-            some = events[start : start + most]
+    def parts(self, most: int) -> Iterator[Content]:
+        """Yield what it says in parts of at most `most` events."""
+        states, said = list(self._states.items()), self._said
+        for start in range(0, len(states) + len(said), most):
+            tracks: list[bytes] = []
+            wide: list[bytes] = []
+            others: list[Event] = []
             replaced = 0
-            if self._replaced:
-                changes = (event for event in some if not isinstance(event, SayEvent))
-                replaced = sum(self._replaced.get(event.id, 0) for event in changes)
-            yield some, replaced
+            for id, event in states[start : start + most]:
+                if not isinstance(event, bytes):
+                    others.append(event)
+                elif len(event) == RECORD.size:
+                    tracks.append(event)
+                else:
+                    wide.append(event)
+                if self._replaced:
+                    replaced += self._replaced.get(id, 0)
+            first = max(start - len(states), 0)
+            others += said[first : max(start + most - len(states), 0)]
+            yield Content(b"".join(tracks), others, replaced, b"".join(wide))
 
 
 class Departed:
@@ -267,27 +318,53 @@ class Replica:
         self._span = span
         self._departed = departed
         self.players: dict[int, Player] = {}
+        #: Node -> slot -> the player that it names. Each player is in it once.
+        self._named: dict[int, dict[int, Player]] = {}
 
-    def apply(self, node: int, sent: int, events: Sequence[Event], now: int) -> None:
-        """Apply a batch of a node. Events that are older than what is known change nothing."""
+    def apply(self, node: int, sent: int, content: Content, now: int) -> list[int]:
+        """Apply a batch of a node. Events that are older than what is known change nothing.
+
+        Returns the ids of players that were removed because another one has their slot now.
+        """
         corner = Corner(self.square, self._span, sent)
-        players = self.players
-        for event in events:
+        if content.tracks:
+            self._move(node, corner, RECORD.iter_unpack(content.tracks))
+        if content.wide:
+            self._move(node, corner, WIDE.iter_unpack(content.wide))
+        gone: list[int] = []
+        for event in content.others:
             if isinstance(event, SayEvent):
                 continue
-            known = players.get(event.id)
+            known = self.players.get(event.id)
             if known is not None and event.seq <= known.seq:
                 continue
-            if isinstance(event, TrackEvent):
-                # If the player is known at another node, its enter at this one was lost. It is
-                # asked for, and the track is ignored.
-                if known is not None and known.node == node:
-                    known.seq, known.ack = event.seq, event.ack
-                    known.track = corner.read(event)
-            elif isinstance(event, EnterEvent):
-                self._enter(node, corner, event, now)
+            if isinstance(event, EnterEvent):
+                self._enter(node, corner, event, now, gone)
             else:
                 self.remove(event.id, event.seq, now)
+        return gone
+
+    def _move(self, node: int, corner: Corner, records: Iterable[tuple[Any, ...]]) -> None:
+        """Let the players whom a node's records name follow their new tracks.
+
+        A record that names nobody changes nothing: the enter was lost, and will be asked for.
+        """
+        named = self._named.get(node)
+        if named is None:
+            return
+        x, y, sent = corner.middle_x, corner.middle_y, corner.sent
+        for slot, seq, ack, from_x, from_y, dx, dy, age in records:
+            known = named.get(slot)
+            if known is None:
+                continue
+            newer = (seq - known.seq) & 255
+            if newer == 0 or newer > FOLLOWED:
+                continue
+            known.seq += newer
+            known.ack = (known.ack + ((ack - known.ack) & 255)) & _NUMBER
+            known.track = tuple.__new__(
+                Track, (x + from_x, y + from_y, dx, dy, sent - age, duration(dx, dy))
+            )
 
     def replace(
         self, node: int, sent: int, entries: Sequence[EnterEvent], now: int
@@ -300,12 +377,13 @@ class Replica:
         corner = Corner(self.square, self._span, sent)
         changed = False
         present = set()
+        gone: list[int] = []
         for entry in entries:
             present.add(entry.id)
             known = self.players.get(entry.id)
             if known is None or entry.seq > known.seq:
-                changed |= self._enter(node, corner, entry, now)
-        gone = self.drop(node, present)
+                changed |= self._enter(node, corner, entry, now, gone)
+        gone += self.drop(node, present)
         return changed or bool(gone), gone
 
     def drop(self, node: int, but: Collection[int] = ()) -> list[int]:
@@ -313,31 +391,55 @@ class Replica:
 
         No event said that they left, so an event with the same seq may bring them back.
         """
-        gone = [p.id for p in self.players.values() if p.node == node and p.id not in but]
-        for id in gone:
-            del self.players[id]
-        return gone
+        gone = [p for p in self._named.get(node, {}).values() if p.id not in but]
+        for player in gone:
+            self._take_out(player)
+        return [player.id for player in gone]
 
     def hosts(self, node: int) -> bool:
         """Say whether a node hosts any of the players."""
-        return any(player.node == node for player in self.players.values())
+        return node in self._named
 
-    def snapshot(self, sent: int) -> list[Entry]:
-        """Return an entry for each player, with ages in ms before `sent`."""
+    def snapshot(self, sent: int, source: Callable[[int], int]) -> list[tuple[Any, ...]]:
+        """Return an entry for each player, with ages in ms before `sent`, each followed by what
+        `source` returns for the player's node."""
         corner = Corner(self.square, self._span, sent)
-        return [corner.entry(p) for p in self.players.values()]
+        return [(*corner.entry(p), source(p.node)) for p in self.players.values()]
 
-    def _enter(self, node: int, corner: Corner, entry: EnterEvent, now: int) -> bool:
-        """Enter a player, unless it was removed by a newer event, and say whether it was done."""
-        id, seq = entry.id, entry.seq
+    def _enter(
+        self, node: int, corner: Corner, entry: EnterEvent, now: int, gone: list[int]
+    ) -> bool:
+        """Enter a player, unless it was removed by a newer event, and say whether it was done.
+
+        The id of the player that had the slot is appended to `gone`: it has left, or its node would
+        not have given the slot to another one, and the event that said so was lost.
+        """
+        id, seq, slot = entry.id, entry.seq, entry.slot
         if seq <= self._departed.seq(id, now):
             return False
-        self.players[id] = Player(
-            node, id, seq, entry.ack, entry.name, entry.dimmed, corner.read(entry)
+        before = self.players.get(id)
+        if before is not None:
+            self._take_out(before)
+        named = self._named.get(node)
+        if named is not None and slot in named:
+            gone.append(named[slot].id)
+            self._take_out(named[slot])
+        player = Player(
+            node, id, seq, entry.ack, entry.name, entry.dimmed, corner.read(entry), slot
         )
+        self.players[id] = self._named.setdefault(node, {})[slot] = player
         return True
 
     def remove(self, id: int, seq: int, now: int) -> None:
         """Remove a player because of its event with this seq, and remember the seq."""
-        self.players.pop(id, None)
+        player = self.players.get(id)
+        if player is not None:
+            self._take_out(player)
         self._departed.note(id, seq, now)
+
+    def _take_out(self, player: Player) -> None:
+        del self.players[player.id]
+        named = self._named[player.node]
+        del named[player.slot]
+        if not named:
+            del self._named[player.node]

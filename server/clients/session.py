@@ -63,8 +63,8 @@ class Session:
     __slots__ = (
         "connection", "opened", "resident", "lagging_since", "node", "_admission", "_tokens",
         "limits", "_seat", "_intent", "_rates", "_rated", "_sent", "_mark", "_marked",
-        "_marked_bytes", "_later_bytes", "_token_at", "_clocks_told", "_link_told", "_waiting",
-        "_early", "_ended", "player", "error", "owner", "pinged", "_intended",
+        "_marked_bytes", "_later_bytes", "_token_at", "_link_told", "_waiting", "_early",
+        "_ended", "player", "error", "owner", "pinged", "_intended",
     )  # fmt: skip
 
     def __init__(
@@ -102,8 +102,6 @@ class Session:
         self._sent = self._mark = self._marked = self._marked_bytes = self._later_bytes = 0
         #: The position in the client's last token.
         self._token_at: tuple[int, int] | None = None
-        #: The setting of the clocks that the client was last told of; see Peers.clocks_set.
-        self._clocks_told = 0
         #: Whether the client was last told that this node is linked to the others.
         self._link_told = True
         #: Whether it has sent hello, and was neither welcomed nor refused yet.
@@ -280,18 +278,11 @@ class Session:
             grid.side, SPEED, DIAGONAL, grid.lead, grid.drop, *_tiles(view),
         )  # fmt: skip
         self._write(frame(welcome))
-        self._tell_clocks()
         if not node.peers.linked:
             self.tell_link()
         self.renew_token()
         node.residents.attach(resident, self, view)
         self._obey_early()
-
-    def _tell_clocks(self) -> None:
-        """Tell the client how the clocks of other nodes differ, if there are any."""
-        peers = self.node.peers
-        if not peers.clocks or self._write(frame(protocol.clocks(list(peers.clocks.items())))):
-            self._clocks_told = peers.clocks_set
 
     def tell_link(self) -> None:
         """Tell the client whether this node is linked to the others, if its connection lasts."""
@@ -425,9 +416,6 @@ class Session:
 
     def flush(self, data: bytes, number: int, now: int) -> None:
         """Send a flush, unless the client lags; see server/squares/hub.py."""
-        if self._clocks_told != self.node.peers.clocks_set:
-            # It must know them before the batches, and need not before there are any.
-            self._tell_clocks()
         if self.lagging_since is not None:
             self.node.stats["skipped"] += 1
             return
@@ -460,8 +448,6 @@ class Session:
             return
         self.lagging_since = None
         self.node.stats["resyncs"] += 1
-        # The clocks come before the events to whose times they apply.
-        self._tell_clocks()
         if self._link_told != self.node.peers.linked:
             self.tell_link()
         self._write(frame(protocol.resync()) + self._holding(None, resident.held))

@@ -15,7 +15,7 @@ from typing import Final
 from world.grid import Square
 
 #: The version of the messages between nodes. Those to clients have a version of their own.
-VERSION: Final = 2
+VERSION: Final = 3
 
 #: The default name of a world.
 WORLD: Final = "flatlands"

@@ -1,7 +1,7 @@
 """The messages between nodes, as docs/nodes.md gives them. It packs, reads and checks them only.
 
-Batches are packed in protocol.py, since clients get them too, and read here. Another program may
-publish on these channels by mistake or with bad intent, so a malformed message is refused as a
+The tail of a batch is packed in protocol.py, since clients get it too, and read here. Another
+program may publish on these channels by mistake or with bad intent, so a malformed message is refused as a
 whole, before anything in it is used. This module never checks who sent a message: whoever has the
 key can send one (brokers/sealed.py), or, if there is no key, whoever reaches the broker.
 """
@@ -12,15 +12,15 @@ from typing import Any, cast
 import msgpack
 
 from brokers.base import PAYLOAD_LIMIT
-from server.messages.protocol import BATCH, ID_LIMIT, NAME_LIMIT, TEXT_LIMIT
+from server.messages.protocol import ID_LIMIT, NAME_LIMIT, TEXT_LIMIT, Tail, with_tail
 from server.messages.table import NUMBER, Field, Row, number
-from world.events import ENTER, EVENTS, EnterEvent, Entry, Event, named
+from world.events import ENTER, EVENTS, RECORD, WIDE, Content, EnterEvent, Entry, named
 from world.grid import Square
 from world.things import THINGS, Thing
 from world.track import REACH
 
-# On a square's channel, besides protocol.BATCH.
-FULL_STATE, SYNC_REQUEST, CHANGES = 32, 33, 43
+# On a square's channel.
+BATCH, FULL_STATE, SYNC_REQUEST, CHANGES = 20, 32, 33, 43
 # On the channel of nodes.
 HEARTBEAT, TAKEOVER, HANDOVER, ORDER = 34, 35, 36, 37
 HOSTED, WHERE, HERE, LEFT, DEPARTED = 38, 39, 40, 41, 42
@@ -60,9 +60,9 @@ _FIELDS = {
         number("column"), number("row"), number("x", -_FAR, _FAR), number("y", -_FAR, _FAR),
         number("dx", -REACH, REACH), number("dy", -REACH, REACH),
         number("node"), number("to"), number("nonce"),
-        number("previous", 0), number("number"), number("replaced"),
+        number("previous", 0), number("number"), number("replaced", 0),
         number("page", 0), number("pages", 1, 100), number("part", 0), number("parts", 1, 100),
-        number("sent", -_TIME, _TIME), number("age", -_TIME, _TIME), number("duration", 0, _TIME),
+        number("sent", -_TIME, _TIME), number("age", -_TIME, _TIME), number("slot", 0),
         number("id"), number("player"), number("seq", 0, _SEQ), number("ack"),
         number("state", ALIVE, STARTING), number("deed", KICK, NOTICE),
         number("memory", 0), number("connections", 0), number("heard", 0),
@@ -70,7 +70,8 @@ _FIELDS = {
         Field("name", str, 1, NAME_LIMIT), Field("dimmed", bool), Field("text", str, 1, TEXT_LIMIT),
         Field("ring", str), Field("ground", str), Field("who", str, 0, ORDER_TEXT),
         Field("store", str), Field("things", list), Field("gone", list), number("stones", 1, 1000),
-        Field("events", list), Field("entries", list), Field("pairs", list), Field("squares", list),
+        Field("tracks", bytes), Field("others", list), Field("wide", bytes), Field("entries", list),
+        Field("pairs", list), Field("squares", list),
     )
 }  # fmt: skip
 
@@ -83,9 +84,10 @@ def _table_row(name: str, fields: Iterable[str], agree: Callable[..., bool] | No
 
 
 def _is_next(
-    _column: int, _row: int, _node: int, previous: int, number: int, *_rest: Any
-) -> bool:
-    return previous < number
+    _column: int, _row: int, _node: int, previous: int, number: int, _sent: int, tracks: bytes,
+    _others: list[Any], _replaced: int, wide: bytes,
+) -> bool:  # fmt: skip
+    return previous < number and not len(tracks) % RECORD.size and not len(wide) % WIDE.size
 
 
 def _is_page(*fields: Any) -> bool:
@@ -127,7 +129,7 @@ def _are_numbers(values: list[Any]) -> bool:
 MESSAGES = {
     BATCH: _table_row(
         "batch",
-        ("column", "row", "node", "previous", "number", "sent", "replaced", "events"),
+        ("column", "row", "node", "previous", "number", "sent", *Content._fields),
         _is_next,
     ),
     FULL_STATE: _table_row(
@@ -166,6 +168,12 @@ _THINGS = {
     for kind, thing in THINGS.items()
 }
 
+#: The items of a batch before its tail, with its kind, and those of a whole batch; and what stands
+#: for the items of a tail that were left out. Its tracks never are.
+_TAIL_FROM = 7
+_BATCH = _TAIL_FROM + len(Content._fields)
+_EMPTY = [[], 0, b""]
+
 #: The events of batches and full states: docs/protocol.md.
 _EVENTS = {kind: _table_row(event.__name__, event._fields[1:]) for kind, event in EVENTS.items()}
 
@@ -179,7 +187,8 @@ class Malformed(Exception):
 def read(payload: bytes) -> list[Any]:
     """Return a message as [kind, field ...], with each field checked. Raises Malformed.
 
-    The events or entries in it are not checked: call `read_events` or `read_entries` with them.
+    A batch has all fields of its tail, also those that were left out as empty. The events or
+    entries in a message are not checked: call `read_content` or `read_entries` with them.
     """
     if len(payload) > PAYLOAD_LIMIT:
         raise Malformed("more bytes than nodes publish")
@@ -187,15 +196,29 @@ def read(payload: bytes) -> list[Any]:
         message = msgpack.unpackb(payload)
     except (ValueError, RecursionError, msgpack.UnpackException):
         raise Malformed("bytes that are not MessagePack") from None
+    if type(message) is list and _TAIL_FROM < len(message) < _BATCH and message[0] == BATCH:
+        message += _EMPTY[len(message) - _BATCH :]
     _check(message, MESSAGES)
     return cast(list[Any], message)
 
 
-def read_events(said: list[Any]) -> list[Event]:
-    """Return the events of a batch, which come as arrays, as named tuples. Raises Malformed."""
-    for event in said:
+def read_content(tracks: bytes, others: list[Any], replaced: int, wide: bytes) -> Content:
+    """Return what a batch says, with its events, which come as arrays, as named tuples.
+
+    Raises Malformed.
+    """
+    for event in others:
         _check(event, _EVENTS)
-    return list(map(named, said))
+    return Content(tracks, list(map(named, others)), replaced, wide)
+
+
+def tail(payload: bytes, column: int, row: int, *head: int) -> Tail:
+    """Return the tail of a batch, as it is in its message; the other arguments are the message's
+    first fields, up to `sent`. Raises Malformed if these are packed as no node packs them."""
+    before = _pack([BATCH, column, row, *head])
+    if payload[1 : len(before)] != before[1:]:
+        raise Malformed("a batch that no node has packed")
+    return Tail(payload[0] - before[0], payload[len(before) :])
 
 
 def read_entries(said: list[Any]) -> list[EnterEvent]:
@@ -224,6 +247,17 @@ def _check(said: Any, rows: dict[int, Row]) -> None:
     fault = row.fault(said[1:])
     if fault is not None:
         raise Malformed(f"a message that is malformed: {fault}")
+
+
+def batch(
+    square: Square, node: int, previous: int, number: int, sent: int, tail: Tail
+) -> bytes:
+    """Pack what happened in a square.
+
+    `number` is the node's next in any square. `previous` is its last in this square, or 0 if it had
+    no player there. `sent` is the node time in ms from which ages in the tail count back.
+    """
+    return with_tail([BATCH, *square, node, previous, number, sent], tail)
 
 
 def full_state(

@@ -7,18 +7,18 @@ module never acts on a message.
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgpack
 
 from server.messages.table import NUMBER, Field, Row, number
-from world.events import Entry, Event
+from world.events import Content
 from world.grid import Rect, Square
 from world.things import Thing
 
 #: The WebSocket subprotocol, and the version of the messages that hello asks for.
 SUBPROTOCOL: Final = "flatlands"
-VERSION: Final = 1
+VERSION: Final = 2
 
 #: The largest message from a client, in bytes.
 MESSAGE_LIMIT: Final = 4096
@@ -42,9 +42,10 @@ BOARD_LENGTH: Final = 10
 
 # The kinds of messages from a client.
 HELLO, WALK, GO, HOME, VIEWPORT, SAY, PING, INVITE, TAKE, KEY, SCORES, BUILD, STONE = range(1, 14)
-# The kinds of messages to a client. Nodes publish BATCH as well.
-WELCOME, TOKEN, HELD, SNAPSHOT, BATCH, FLUSH, RESYNC, PONG = range(16, 24)
-ERROR, CLOCKS, LINK, INVITATION, THINGS, FOUND, BOARD = range(24, 31)
+# The kinds of messages to a client. 20 and 25 were used by earlier versions.
+WELCOME, TOKEN, HELD, SNAPSHOT = range(16, 20)
+FLUSH, RESYNC, PONG, ERROR = range(21, 25)
+LINK, INVITATION, THINGS, FOUND, BOARD = range(26, 31)
 
 # Close codes: those of RFC 6455, section 7.4.1, and its registry, and one of this project.
 GOING_AWAY, UNSUPPORTED, MALFORMED, POLICY, INTERNAL = 1001, 1003, 1007, 1008, 1011
@@ -209,6 +210,43 @@ def clean(text: str, limit: int) -> str | None:
 _pack: Callable[[Any], bytes] = msgpack.Packer(autoreset=True).pack
 
 
+class Tail(NamedTuple):
+    """The last items of a batch as they were packed, without the header of an array.
+
+    Nodes and clients get the same bytes of it after different heads.
+    """
+
+    items: int
+    data: bytes
+
+
+def tail(content: Content) -> Tail:
+    """Pack what a batch says. Items that are empty are left out at the end."""
+    tracks, others, replaced, wide = content
+    if wide:
+        packed = _pack([tracks, others, replaced, wide])
+    elif replaced:
+        packed = _pack([tracks, others, replaced])
+    elif others:
+        packed = _pack([tracks, others])
+    else:
+        return Tail(1, _pack(tracks))
+    return Tail(packed[0] - _ARRAY, packed[1:])
+
+
+#: The header of a short array, to which its length is added.
+_ARRAY: Final = 0x90
+
+
+def with_tail(head: list[Any], tail: Tail) -> bytes:
+    """Pack an array of some items, which must be few, and those of a tail."""
+    packed = _pack(head)
+    return _HEADERS[packed[0] - _ARRAY + tail.items] + packed[1:] + tail.data
+
+
+_HEADERS: Final = [bytes((_ARRAY + items,)) for items in range(16)]
+
+
 def welcome(
     version: int, id: int, now: int, seed: int, x: int, y: int, side: int, speed: int,
     diagonal: int, lead: int, drop: int, width: int, height: int,
@@ -231,32 +269,32 @@ def held(rect: Rect) -> bytes:
     return _pack([HELD, *rect])
 
 
-def snapshot(square: Square, sent: int, entries: Sequence[Entry]) -> bytes:
-    """Pack everything that is in a square; ages in `entries` are ms before `sent`, a node time."""
+def snapshot(square: Square, sent: int, entries: Sequence[tuple[Any, ...]]) -> bytes:
+    """Pack everything that is in a square; ages in `entries` are ms before `sent`, a node time.
+
+    Each entry is an Entry, followed by the source that its player's slot belongs to.
+    """
     return _pack([SNAPSHOT, *square, sent, entries])
 
 
-def batch(
-    square: Square,
-    node: int,
-    previous: int,
-    number: int,
-    sent: int,
-    replaced: int,
-    events: list[Event],
-) -> bytes:
-    """Pack what happened in a square, for other nodes and for clients.
+def batch(square: Square, source: int, ago: int, tail: Tail) -> bytes:
+    """Pack a batch, as it stands in a flush: ages in it are ms before the flush, less `ago`.
 
-    `number` is the node's next in any square. `previous` is its last in this square, or 0 if it had
-    no player there. `sent` is the node time in ms from which ages in `events` count back, and
-    `replaced` the number of older events that these have replaced.
+    `source` is what this node calls the node whose players the slots name.
     """
-    return _pack([BATCH, *square, node, previous, number, sent, replaced, events])
+    return with_tail([*square, source, ago], tail)
 
 
-def flush(number: int) -> bytes:
-    """Pack the end of flush `number`, which the client acknowledges."""
-    return _pack([FLUSH, number])
+def flush_head(number: int, now: int) -> bytes:
+    """Pack the beginning of flush `number`, which the client acknowledges, at the node time `now`.
+
+    What follows is the header of an array and its batches, as `batch` has packed them.
+    """
+    return _pack([FLUSH, number, now, None])[:-1]
+
+
+#: Packs the header of an array of so many items.
+header: Callable[[int], bytes] = msgpack.Packer(autoreset=True).pack_array_header
 
 
 def resync() -> bytes:
@@ -271,11 +309,6 @@ def pong(time: int, now: int) -> bytes:
 def error(code: str, sentence: str) -> bytes:
     """Pack a refusal, or a notice: a code of docs/protocol.md, and a sentence for people."""
     return _pack([ERROR, code, sentence])
-
-
-def clocks(offsets: list[tuple[int, int]]) -> bytes:
-    """Pack pairs (node, ms to add to its times to make them this node's) of all known nodes."""
-    return _pack([CLOCKS, offsets])
 
 
 def link(up: bool) -> bytes:

@@ -11,21 +11,23 @@ from typing import Any, Final
 #: The highest whole number that JavaScript holds exactly.
 NUMBER: Final = 2**53 - 1
 
-_TYPES: Final = {int: "a whole number", str: "a text", bool: "true or false", list: "an array"}
+_TYPES: Final = {
+    int: "a whole number", str: "a text", bool: "true or false", list: "an array", bytes: "bytes",
+}  # fmt: skip
 _UNITS: Final = {int: "", str: " characters", list: " items"}
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a message: a whole number, a text, an array or a boolean, as `type` says.
+    """One field of a message: a whole number, a text, an array, bytes or a boolean, as `type` says.
 
-    `low` and `high` bound a number, the characters of a text, or the items of an array, both
-    included. With `optional` the field may be nil. If `text` is not 0, a text of up to so many
+    `low` and `high` bound a number, the characters of a text, the items of an array, or the number
+    of bytes, both included. With `optional` the field may be nil. If `text` is not 0, a text of up to so many
     characters may stand instead of a number.
     """
 
     name: str
-    type: type[int | str | list[Any]]
+    type: type[int | str | list[Any] | bytes]
     low: int = 0
     high: int = NUMBER
     optional: bool = False
@@ -38,7 +40,7 @@ class Field:
             if value is None:
                 return self.optional
             return bool(self.text) and type(value) is str and len(value) <= self.text
-        size: int = len(value) if isinstance(value, str | list) else value
+        size: int = len(value) if isinstance(value, str | list | bytes) else value
         return self.low <= size <= self.high
 
     def __str__(self) -> str:

@@ -317,7 +317,7 @@ class Herd:
         seq, place = -1, None
         if claimed.body:
             node, seq, *track = msgpack.unpackb(claimed.body)
-            place = Track(*track).at(now - self._peers.clocks.get(node, 0))
+            place = Track(*track).at(now - self._peers.clock(node))
         known = self._replicas.player(id)
         if known is not None and known.seq >= seq:
             place = known.track.at(now)

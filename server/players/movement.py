@@ -62,9 +62,10 @@ class Movement:
         if resident.due is not None and resident.due <= t:
             self._catch_up(resident, t)
         x, y = resident.track.at(t)
+        leaps = number != resident.ack + 1 + replaces
         resident.ack = number
         track = leg(self._terrain, x, y, intent, t)
-        self._follow(resident, track or stand(x, y, t), replaces)
+        self._follow(resident, track or stand(x, y, t), replaces, leaps)
         resident.intent = _wanted(intent, track)
         if t < resident.moved:
             # The intent is late: the track that it replaces may have crossed a border since `t`.
@@ -79,10 +80,11 @@ class Movement:
 
     def home(self, resident: Resident, number: int) -> None:
         """Obey intent `number` of a resident: put it on the plaza."""
+        leaps = number != resident.ack + 1
         resident.ack = number
         resident.intent = None
         now = self._loop.now()
-        self._follow(resident, stand(*self._spots.plaza(), now))
+        self._follow(resident, stand(*self._spots.plaza(), now), 0, leaps)
         self._cross(resident, now)
         if resident.view is not None:
             self.hold(resident, self._grid.held(None, *resident.track.at(now), resident.view))
@@ -221,10 +223,12 @@ class Movement:
         if rect is not None:
             screen.hold(before, rect)
 
-    def _follow(self, resident: Resident, track: Track, replaces: int = 0) -> None:
-        """Let a resident follow a new track, and publish it."""
+    def _follow(
+        self, resident: Resident, track: Track, replaces: int = 0, leaps: bool = False
+    ) -> None:
+        """Let a resident follow a new track, and publish it; arguments as of Outbox.track."""
         resident.track = track
-        self._outbox.track(resident, resident.square, replaces)
+        self._outbox.track(resident, resident.square, replaces, leaps)
 
     def _cross(self, resident: Resident, t: int) -> None:
         """Move a resident to the square in which its track is at the time `t`.

@@ -6,7 +6,7 @@ in them, as a node does for its screens. This module never publishes anything bu
 
 import random
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import gevent
@@ -17,12 +17,12 @@ from server.loop import Loop
 from server.messages import peer_protocol
 from server.messages.channels import Channels, nodes_channel
 from server.messages.peer_protocol import HEARTBEAT, Malformed
-from server.messages.protocol import BATCH
+from server.messages.protocol import Tail, with_tail
 from server.squares.hub import Screen
 from server.squares.outbox import Outbox
 from server.squares.peers import BROKEN_AFTER, HEARTBEAT_EVERY, STALLED, Peers
 from server.squares.replicas import Replicas
-from world.events import GONE, LEAVE, Player
+from world.events import GONE, LEAVE, Content, Player
 from world.grid import Grid, Square
 
 #: Seconds that a watcher waits for the first heartbeat; and then, for those of all other nodes and
@@ -46,9 +46,9 @@ class Silent(Exception):
 
 class _Counting:
     """A hub without screens: it counts the events of each square, by the times at which they came,
-    and calls `on_events` with them, as arrays. Times are node time in ms."""
+    and calls `on_events` with those that are not tracks, as arrays. Times are node time in ms."""
 
-    def __init__(self, loop: Loop, on_events: Callable[[list[Any]], None]) -> None:
+    def __init__(self, loop: Loop, on_events: Callable[[Sequence[Any]], None]) -> None:
         self._loop = loop
         self._on_events = on_events
         self._came: dict[Square, deque[tuple[int, int]]] = {}
@@ -57,14 +57,16 @@ class _Counting:
         """Return no screens."""
         return {}
 
-    def deliver(self, square: Square, payload: bytes) -> None:
+    def deliver(self, square: Square, _source: int, _sent: int, tail: Tail) -> None:
         """Count the events of a batch."""
-        kind, *fields = msgpack.unpackb(payload)
-        if kind == BATCH:
-            came = self._came.setdefault(square, deque())
-            came.append((self._loop.now(), len(fields[-1])))
-            self._forget(came)
-            self._on_events(fields[-1])
+        content = Content(*msgpack.unpackb(with_tail([], tail)))
+        came = self._came.setdefault(square, deque())
+        came.append((self._loop.now(), content.events))
+        self._forget(came)
+        self._on_events(content.others)
+
+    def tell(self, square: Square, message: bytes) -> None:
+        """Do nothing: only a screen shows things."""
 
     def _forget(self, came: deque[tuple[int, int]]) -> None:
         while came and came[0][0] <= self._loop.now() - RATE_OVER:
@@ -249,7 +251,7 @@ class Watcher:
     def ignored(self, id: int, seq: int) -> None:
         """Do nothing: only a node that hosts players can say more."""
 
-    def _see(self, events: list[Any]) -> None:
+    def _see(self, events: Sequence[Any]) -> None:
         """Subscribe to the squares into which players go, and forget those who are gone."""
         now = self.loop.now()
         for kind, id, *fields in events:

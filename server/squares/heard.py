@@ -16,12 +16,21 @@ from server.agenda import Agenda
 from server.loop import Loop
 from server.messages import peer_protocol, protocol
 from server.messages.peer_protocol import Malformed
-from server.messages.protocol import OTHERS_FROM
+from server.messages.protocol import OTHERS_FROM, Tail
 from server.squares.hub import Hub
 from server.squares.outbox import Outbox, OwnBatch
 from server.squares.peers import Peers
 from server.websocket.frames import frame
-from world.events import Departed, EnterEvent, Event, GoneEvent, LeaveEvent, Replica
+from world.events import (
+    SLOT_RESTS,
+    Content,
+    Departed,
+    EnterEvent,
+    Event,
+    GoneEvent,
+    LeaveEvent,
+    Replica,
+)
 from world.grid import Square
 from world.things import Thing, Things
 
@@ -114,7 +123,7 @@ class HeardSquare:
 
     __slots__ = (
         "square", "channel", "needs", "replica", "things", "numbers", "gaps", "live", "ready",
-        "_around", "_snapshot", "_nonce", "_requested", "_wait", "_published", "_awaited",
+        "_heard", "_around", "_snapshot", "_nonce", "_requested", "_wait", "_published", "_awaited",
         "_unheard", "_pages", "_suspects",
     )  # fmt: skip
 
@@ -128,6 +137,9 @@ class HeardSquare:
         self.things = Things()
         #: Node -> the number of its batch or full state here up to which nothing is missing.
         self.numbers: dict[int, int] = {}
+        #: Node -> the number of the last batch or full state of it that came, and the time, by the
+        #: node's clock, at which the last one was begun before which nothing is missing.
+        self._heard: dict[int, tuple[int, int]] = {}
         #: The nodes of which something may be missing that was not asked for yet.
         self.gaps: set[int] = set()
         #: `live`: the own sync request has come back, so that what is published from now on is
@@ -168,7 +180,7 @@ class HeardSquare:
         if self.square in around.outbox.present:
             now = around.loop.now()
             entries = map(EnterEvent._make, around.outbox.entries(self.square, now))
-            self.replica.apply(around.node, now, list(entries), now)
+            self.replica.apply(around.node, now, Content(b"", list(entries)), now)
 
     # What screens see.
 
@@ -179,7 +191,7 @@ class HeardSquare:
         """
         if self._snapshot is None:
             now = self._around.loop.now()
-            players = self.replica.snapshot(now) if self.replica.players else []
+            players = self.replica.snapshot(now, self._around.peers.source)
             self._snapshot = frame(protocol.snapshot(self.square, now, players))
             if things := self.things.all():
                 self._snapshot += frame(protocol.things(self.square, things))
@@ -292,13 +304,15 @@ class HeardSquare:
         kind, *fields = peer_protocol.read(payload)
         if (fields[0], fields[1]) != self.square:
             raise Malformed("a message for another square")
-        if kind == protocol.BATCH:
-            _, _, node, previous, number, sent, replaced, events = fields
+        if kind == peer_protocol.BATCH:
+            column, row, node, previous, number, sent, *said = fields
             if node == self._around.node:
                 # An own batch before it was lost, or it came too late, or twice.
                 self._count_own(number)
             else:
-                self._batch(node, previous, number, sent, replaced, events, payload)
+                tail = peer_protocol.tail(payload, column, row, node, previous, number, sent)
+                content = peer_protocol.read_content(*said)
+                self._batch(node, previous, number, sent, content, tail)
         elif kind == peer_protocol.FULL_STATE:
             _, _, node, number, sent, page, pages, entries = fields
             if node != self._around.node:
@@ -310,45 +324,52 @@ class HeardSquare:
             self._changed(node, store, peer_protocol.read_things(things), gone)
 
     def _batch(
-        self, node: int, previous: int, number: int, sent: int, replaced: int,
-        said: list[Any], payload: bytes,
-    ) -> None:  # fmt: skip
+        self, node: int, previous: int, number: int, sent_there: int, content: Content, tail: Tail
+    ) -> None:
         around, now = self._around, self._around.loop.now()
-        known = self.numbers.get(node, 0)
-        if number <= known:
+        last, sure = self._heard.get(node, (0, 0))
+        if number <= last:
             return
-        events = peer_protocol.read_events(said)
-        sent_there, sent = sent, sent + around.peers.offset(node, sent)
-        if old := self._pass_on(node, events, now):
+        sent = sent_there + around.peers.offset(node, sent_there)
+        known = self.numbers.get(node, 0)
+        complete = previous in (0, known)
+        said = content
+        if not complete and sent_there - sure >= SLOT_RESTS:
+            # A slot may have become another player's since. The full state will tell.
+            said = said._replace(tracks=b"", wide=b"")
+        if old := self._pass_on(node, content.others, now):
             # Clients hold fewer squares, so they may not know that the player was removed since:
             # they would believe the old enter, and show a player who is not there.
-            payload = protocol.batch(
-                self.square, node, previous, number, sent_there, replaced,
-                [event for event in events if event not in old],
-            )  # fmt: skip
+            said = said._replace(others=[event for event in said.others if event not in old])
         # With 0 as `previous` the node had no player here before this batch, so players of that
         # node that are known here and not in the batch are gone.
-        gone = self.replica.drop(node, {event.id for event in events}) if previous == 0 else []
-        self.replica.apply(node, sent, events, now)
+        gone: list[int] = []
+        if previous == 0:
+            gone = self.replica.drop(node, {event.id for event in content.others})
+        gone += self.replica.apply(node, sent, said, now)
         self._snapshot = None
-        around.hub.deliver(self.square, payload)
+        around.hub.deliver(
+            self.square, around.peers.source(node), sent,
+            tail if said is content else protocol.tail(said),
+        )  # fmt: skip
         if gone:
             self._go_without(gone, node)
-        if previous in (0, known):
-            self._complete(node, number)
+        if complete:
+            self._complete(node, number, sent_there)
         else:
+            self._heard[node] = number, sure
             around.loop.stats["gaps"] += 1
             self.ask(node)
 
     def _full_state(
-        self, node: int, number: int, sent: int, page: int, pages: int, said: list[Any]
+        self, node: int, number: int, sent_there: int, page: int, pages: int, said: list[Any]
     ) -> None:
-        if number < self.numbers.get(node, 0):
+        if number < self._heard.get(node, (0, 0))[0]:
             return
         entries = peer_protocol.read_entries(said)
         # This must come before pages are kept: it makes the node known to Peers, and what squares
         # keep of a node is removed only when a node that Peers knew is dead.
-        sent += self._around.peers.offset(node, sent)
+        sent = sent_there + self._around.peers.offset(node, sent_there)
         begun, parts = self._pages.get(node, (0, {}))
         if begun != number:
             parts = {}
@@ -361,7 +382,7 @@ class HeardSquare:
         everything = [entry for some in parts.values() for entry in some]
         self._pass_on(node, everything, now)
         changed, gone = self.replica.replace(node, sent, everything, now)
-        self._complete(node, number)
+        self._complete(node, number, sent_there)
         if gone:
             self._go_without(gone, node)
         elif changed:
@@ -396,9 +417,10 @@ class HeardSquare:
                 around.news.parted(event.id, event.seq)
         return old
 
-    def _complete(self, node: int, number: int) -> None:
-        """Note that nothing of a node is missing up to a number."""
+    def _complete(self, node: int, number: int, sent: int) -> None:
+        """Note that nothing of a node is missing up to a number, and to `sent` by its clock."""
         self.numbers[node] = number
+        self._heard[node] = number, sent
         self.gaps.discard(node)
         self._suspects.pop(node, None)
 
@@ -420,7 +442,7 @@ class HeardSquare:
     def _show_things(self) -> None:
         """Send what lies in the square now to its screens, with the next flush."""
         self._snapshot = None
-        self._around.hub.deliver(self.square, protocol.things(self.square, self.things.all()))
+        self._around.hub.tell(self.square, protocol.things(self.square, self.things.all()))
 
     # Own batches: they are applied when they come back, and also if they do not.
 
@@ -447,9 +469,10 @@ class HeardSquare:
         around, now, unheard = self._around, self._around.loop.now(), self._unheard
         while unheard and unheard[0].number <= number:
             batch = unheard.popleft()
-            self.replica.apply(around.node, batch.sent, batch.events, now)
+            self.replica.apply(around.node, batch.sent, batch.content, now)
             self._snapshot = None
-            around.hub.deliver(self.square, batch.payload)
+            source = around.peers.source(around.node)
+            around.hub.deliver(self.square, source, batch.sent, batch.tail)
         if unheard:
             self._later(HeardSquare._echo_overdue, unheard[0].published + ECHO_WITHIN)
         else:
@@ -477,6 +500,7 @@ class HeardSquare:
 
     def _forget_node(self, node: int) -> None:
         self.numbers.pop(node, None)
+        self._heard.pop(node, None)
         self._pages.pop(node, None)
         self._suspects.pop(node, None)
         self.gaps.discard(node)

@@ -1,9 +1,9 @@
 """The screens of this node, grouped by the squares that they hold, and the flush that writes to
 them.
 
-The hub keeps the batches that arrive for a square until the next flush. A flush joins them once for
-all screens that hold the same squares, and writes to each screen with one call. No screen has a
-queue of its own. The hub never looks inside a batch.
+The hub keeps the batches that arrive for a square until the next flush, which is one message. It is
+joined once for all screens that hold the same squares, and written to each of them with one call.
+No screen has a queue of its own. The hub never looks inside a batch.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from server.loop import Loop
 from server.messages import protocol
-from server.messages.protocol import Refused
+from server.messages.protocol import Refused, Tail
 from server.websocket.frames import frame
 from world.grid import Rect, Square
 
@@ -66,15 +66,19 @@ class Screen(Protocol):
 class Group:
     """The screens that hold exactly the squares of `rect`.
 
-    `frames` is empty except during a flush: then it collects what is written to all of them.
+    The other attributes are empty except during a flush. Then they collect what is written to all
+    of them: whole frames, and then the `count` batches of the flush, of which those of one square
+    are joined.
     """
 
-    __slots__ = ("rect", "screens", "frames")
+    __slots__ = ("rect", "screens", "frames", "batches", "count")
 
     def __init__(self, rect: Rect) -> None:
         self.rect = rect
         self.screens: set[Screen] = set()
         self.frames: list[bytes] = []
+        self.batches: list[bytes] = []
+        self.count = 0
 
 
 class Hub:
@@ -91,8 +95,10 @@ class Hub:
         self._groups: dict[Rect, Group] = {}
         #: Square -> the groups that hold it; squares that no screen holds are left out.
         self._holding: dict[Square, set[Group]] = {}
-        #: Square -> the frames of the batches that have arrived since the last flush.
-        self._arrived: dict[Square, list[bytes]] = {}
+        #: Square -> the batches that have arrived since the last flush: (source, sent, tail).
+        self._arrived: dict[Square, list[tuple[int, int, Tail]]] = {}
+        #: Square -> the frame of the last other message about it since the last flush.
+        self._told: dict[Square, bytes] = {}
         self._alarm = loop.alarm(self.flush)
         #: Whether a flush is planned.
         self._waiting = False
@@ -138,6 +144,7 @@ class Hub:
                     if not groups:
                         del self._holding[square]
                         self._arrived.pop(square, None)
+                        self._told.pop(square, None)
                         last.append(square)
         return first, last
 
@@ -150,16 +157,32 @@ class Hub:
                     found.setdefault(screen, []).append(square)
         return found
 
-    def deliver(self, square: Square, payload: bytes) -> None:
-        """Keep a batch, as it was published, for the screens that hold a square, until the next
-        flush."""
+    def deliver(self, square: Square, source: int, sent: int, tail: Tail) -> None:
+        """Keep a batch for the screens that hold a square, until the next flush.
+
+        `source` is what clients know its node by, and `sent` the time by this node's clock, in ms,
+        from which ages in the tail count back.
+        """
         if square not in self._holding:
             return
-        frames = self._arrived.get(square)
-        if frames is None:
-            self._arrived[square] = [frame(payload)]
+        batches = self._arrived.get(square)
+        if batches is None:
+            self._arrived[square] = [(source, sent, tail)]
         else:
-            frames.append(frame(payload))
+            batches.append((source, sent, tail))
+        self._wait()
+
+    def tell(self, square: Square, message: bytes) -> None:
+        """Keep a message about a square for the screens that hold it, until the next flush.
+
+        It replaces an earlier one that still waits.
+        """
+        if square in self._holding:
+            self._told[square] = frame(message)
+            self._wait()
+
+    def _wait(self) -> None:
+        """Plan a flush, unless one is planned."""
         if not self._waiting:
             self._waiting = True
             now = self._loop.now()
@@ -173,22 +196,15 @@ class Hub:
         # It is guarded so that the batches are written even if it fails.
         self._loop.guarded(self.before_flush)
         started = self._loop.seconds()
-        arrived, self._arrived = self._arrived, {}
         self._waiting = False
         self.number = number = self.number + 1
-        mark = frame(protocol.flush(number))
-        groups: list[Group] = []
-        for square, frames in arrived.items():
-            for group in self._holding.get(square, ()):
-                if not group.frames:
-                    groups.append(group)
-                group.frames += frames
         now = self._loop.now()
+        head = protocol.flush_head(number, now)
         writes = 0
-        for group in groups:
-            group.frames.append(mark)
-            data = b"".join(group.frames)
-            group.frames = []
+        for group in self._collect(now):
+            flush = frame(b"".join((head, protocol.header(group.count), *group.batches)))
+            data = b"".join((*group.frames, flush)) if group.frames else flush
+            group.frames, group.batches, group.count = [], [], 0
             writes += len(group.screens)
             # This is a copy, since a write may find a connection dead: its screen leaves the group.
             for screen in tuple(group.screens):
@@ -201,3 +217,28 @@ class Hub:
         self.not_before = now + round(self.interval)
         self.stats["flushes"] += 1
         self.stats["writes"] += writes
+
+    def _collect(self, now: int) -> list[Group]:
+        """Give everything that has arrived to the groups that hold its squares; return these.
+
+        Times in batches are told as ms before `now`.
+        """
+        arrived, self._arrived = self._arrived, {}
+        told, self._told = self._told, {}
+        groups: dict[Group, None] = {}
+        for square, message in told.items():
+            for group in self._holding.get(square, ()):
+                groups[group] = None
+                group.frames.append(message)
+        for square, batches in arrived.items():
+            holding = self._holding.get(square)
+            if not holding:
+                continue
+            joined = b"".join(
+                [protocol.batch(square, source, now - sent, tail) for source, sent, tail in batches]
+            )
+            for group in holding:
+                groups[group] = None
+                group.batches.append(joined)
+                group.count += len(batches)
+        return list(groups)

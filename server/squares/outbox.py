@@ -11,10 +11,12 @@ from typing import Any, Final, NamedTuple
 
 from brokers import Broker
 from server.loop import Loop
-from server.messages import protocol
+from server.messages import peer_protocol, protocol
 from server.messages.channels import Channels
+from server.messages.protocol import Tail
 from server.squares.hub import Hub
-from world.events import Batch, Corner, Entry, Event, Player
+from server.squares.slots import Slots
+from world.events import Batch, Content, Corner, Entry, Player
 from world.grid import Square
 
 #: The most events in one batch. The longest chat messages, 494 bytes each, still fit a broker's
@@ -37,13 +39,15 @@ class OwnBatch(NamedTuple):
     """A batch that this node has published.
 
     `published` and `sent` are the node times in ms at which it was published and begun; ages in
-    `events` count from `sent`. `payload` is the whole message.
+    `content` count from `sent`. `tail` is the content as it was packed, and `payload` the whole
+    message.
     """
 
     number: int
     published: int
     sent: int
-    events: list[Event]
+    content: Content
+    tail: Tail
     payload: bytes
 
 
@@ -76,12 +80,14 @@ class Outbox:
         self.numbers: dict[Square, int] = {}
         #: The last number in any square.
         self._number = 0
+        self._slots = Slots()
 
     # Which players are where. Every event but a chat message raises the player's seq.
 
     def enter(self, player: Player, square: Square) -> None:
         """Put a player into a square, and publish an enter."""
         self.present.setdefault(square, {})[player.id] = player
+        player.slot = self._slots.take(square, self._loop.now())
         self.renew(player, square)
 
     def renew(self, player: Player, square: Square) -> None:
@@ -89,10 +95,15 @@ class Outbox:
         player.seq += 1
         self._batch(square).enter(player)
 
-    def track(self, player: Player, square: Square, replaces: int = 0) -> None:
-        """Publish a player's new track. It replaces so many others that nobody was told of."""
+    def track(
+        self, player: Player, square: Square, replaces: int = 0, leaps: bool = False
+    ) -> None:
+        """Publish a player's new track. It replaces so many others that nobody was told of.
+
+        `leaps`: its intent's number is not the next one after those that were obeyed or replaced.
+        """
         player.seq += 1
-        self._batch(square).track(player, replaces)
+        self._batch(square).track(player, replaces, leaps)
 
     def leave(self, player: Player, square: Square, to: Square) -> None:
         """Take a player out of a square, and publish that it went to the square `to`."""
@@ -125,6 +136,8 @@ class Outbox:
         del present[player.id]
         if not present:
             del self.present[square]
+        self._slots.give_back(square, player.slot, self._loop.now())
+        player.slot = -1
 
     def entries(self, square: Square, sent: int) -> list[Entry]:
         """Return an entry for each of this node's players in a square, with ages before `sent`."""
@@ -188,10 +201,10 @@ class Outbox:
         """Publish a square's batch, in several messages if it has more than BATCH_LIMIT events."""
         stats = self._loop.stats
         count = 0
-        for events, replaced in batch.parts(BATCH_LIMIT):
-            count += len(events)
-            stats["replaced"] += replaced
-            self._send(square, batch.corner.sent, replaced, events)
+        for content in batch.parts(BATCH_LIMIT):
+            count += content.events
+            stats["replaced"] += content.replaced
+            self._send(square, batch.corner.sent, content)
         stats["events"] += count
         rest = min(count, REST_MOST)
         if rest > 1:
@@ -204,13 +217,14 @@ class Outbox:
             self.numbers.pop(square, None)
             self._resting.pop(square, None)
 
-    def _send(self, square: Square, sent: int, replaced: int, events: list[Event]) -> None:
+    def _send(self, square: Square, sent: int, content: Content) -> None:
         previous = self.numbers.get(square, 0)
         number = self.next_number(square)
-        payload = protocol.batch(square, self._node, previous, number, sent, replaced, events)
+        tail = protocol.tail(content)
+        payload = peer_protocol.batch(square, self._node, previous, number, sent, tail)
         self._loop.stats["batches"] += 1
         taken = self._broker.publish(self._channels.square(square), payload)
-        batch = OwnBatch(number, self._loop.now(), sent, events, payload)
+        batch = OwnBatch(number, self._loop.now(), sent, content, tail, payload)
         self.on_published(square, batch, taken)
 
     def next_number(self, square: Square) -> int:

@@ -48,9 +48,6 @@ CLOCK_WINDOW = 60_000
 #: node's clock was set back, as after its machine was suspended. Older measurements are forgotten.
 CLOCK_SET_BACK, RECENT = 250, 5
 
-#: Clients are told of a clock again once its difference has changed by so many ms.
-CLOCK_STEP = 3
-
 #: A node that starts waits for so many ms before it is ready. It receives a heartbeat of every
 #: other node in this time.
 LISTEN_FOR = 1500
@@ -98,11 +95,13 @@ class Peer:
     """What is known of another node. Times are this node's, in ms, but `sent` is the other's."""
 
     __slots__ = (
-        "last_heard", "state", "load", "squares", "offset", "_samples", "_recent", "_parts",
-        "_sent",
+        "source", "last_heard", "state", "load", "squares", "offset", "_samples", "_recent",
+        "_parts", "_sent",
     )  # fmt: skip
 
-    def __init__(self, now: int) -> None:
+    def __init__(self, source: int, now: int) -> None:
+        #: What this node calls it to clients.
+        self.source = source
         #: When its last heartbeat came, or when it was first received from. It is moved on when
         #: heartbeats could not be received.
         self.last_heard = now
@@ -113,8 +112,8 @@ class Peer:
         self.load = Load()
         #: The squares that it listed last, with the number of its last batch or full state in each.
         self.squares: dict[Square, int] = {}
-        #: ms to add to its times to make them this node's.
-        self.offset = 0
+        #: ms to add to its times to make them this node's; None before anything was measured.
+        self.offset: int | None = None
         #: Pairs (time of receipt, receipt - sent) of the last CLOCK_WINDOW ms. A pair goes when a
         #: later one has a smaller difference, so the first always has the smallest.
         self._samples: deque[tuple[int, int]] = deque()
@@ -124,8 +123,11 @@ class Peer:
         self._parts: dict[int, list[int]] = {}
         self._sent = 0
 
-    def sample(self, now: int, sent: int) -> None:
-        """Measure its clock: what it sent at its time `sent` was received at this node's `now`."""
+    def sample(self, now: int, sent: int) -> int:
+        """Measure its clock: what it sent at its time `sent` was received at this node's `now`.
+
+        Returns the offset.
+        """
         difference, samples, recent = now - sent, self._samples, self._recent
         recent.append(difference)
         if len(recent) == RECENT and min(recent) > samples[0][1] + CLOCK_SET_BACK:
@@ -136,7 +138,8 @@ class Peer:
         samples.append((now, difference))
         while samples[0][0] < now - CLOCK_WINDOW:
             samples.popleft()
-        self.offset = samples[0][1]
+        self.offset = offset = samples[0][1]
+        return offset
 
     def add_part(self, sent: int, part: int, parts: int, squares: list[int]) -> bool:
         """Keep part number `part` of the heartbeat sent at `sent`, and say whether it is complete.
@@ -189,10 +192,8 @@ class Peers:
         self.peers: dict[int, Peer] = {}
         #: Those that are dead and not forgotten yet, by their ids.
         self._dead: dict[int, Peer] = {}
-        #: Node -> ms to add to its times; and how often that has changed in a way that clients must
-        #: be told of before they get the next batch.
-        self.clocks: dict[int, int] = {}
-        self.clocks_set = 0
+        #: The source of the node that was new last.
+        self._last_source = 0
         #: This node's state, as in its heartbeats.
         self.state = STARTING
         #: Incompatible nodes -> (when something last came from one, the reason). The key is the
@@ -261,19 +262,34 @@ class Peers:
         peer = self._peer(node)
         if peer is None:
             raise Malformed("a message of one more node than there can be")
-        if node not in self.clocks:
-            peer.sample(self._loop.now(), sent)
-            self.clocks[node] = peer.offset
-            self.clocks_set += 1
-        return self.clocks[node]
+        if peer.offset is None:
+            return peer.sample(self._loop.now(), sent)
+        return peer.offset
+
+    def clock(self, node: int) -> int:
+        """Return the ms to add to a node's times as far as that is known, otherwise 0."""
+        peer = self.peers.get(node) or self._dead.get(node)
+        return 0 if peer is None or peer.offset is None else peer.offset
+
+    def source(self, node: int) -> int:
+        """Return what this node calls a node to its clients: 0 is this node itself.
+
+        The node must be known, and not forgotten yet.
+        """
+        if node == self._id:
+            return 0
+        peer = self.peers.get(node) or self._dead[node]
+        return peer.source
 
     def _peer(self, node: int) -> Peer | None:
         """Return what is known of a node, also of a new one; None if that is one too many."""
         peer = self.peers.get(node)
         if peer is None and self._has_room():
-            peer = self.peers[node] = Peer(self._loop.now())
-            # It was only silent.
-            self._dead.pop(node, None)
+            silent = self._dead.pop(node, None)
+            if silent is None:
+                self._last_source += 1
+            source = self._last_source if silent is None else silent.source
+            peer = self.peers[node] = Peer(source, self._loop.now())
         return peer
 
     def _has_room(self) -> bool:
@@ -355,15 +371,6 @@ class Peers:
         if self._warned.setdefault(sentence, LogLimit()).allows(self._loop.now() / 1000):
             log.warning("%s", sentence)
 
-    def _set_clocks(self) -> None:
-        """Set the clocks that are new or have changed by CLOCK_STEP ms or more."""
-        changed = False
-        for id, peer in self.peers.items():
-            if id not in self.clocks or abs(self.clocks[id] - peer.offset) >= CLOCK_STEP:
-                self.clocks[id] = peer.offset
-                changed = True
-        self.clocks_set += changed
-
     def _beat(self, _key: object, due: int) -> None:
         """Send a heartbeat, and judge which nodes and links are alive."""
         now = self._loop.now()
@@ -381,7 +388,6 @@ class Peers:
         self._check_link()
         if self._hears:
             self.bury(now)
-        self._set_clocks()
 
     def hear_all(self, now: int) -> None:
         """Count all nodes as heard now, because this node could not hear them."""
@@ -393,7 +399,6 @@ class Peers:
         for id, peer in list(self.peers.items()):
             if now - peer.last_heard > (GONE_AFTER if peer.state == DRAINING else DEAD_AFTER):
                 del self.peers[id]
-                self.clocks.pop(id, None)
                 self._loop.stats["nodes_lost"] += 1
                 self._dead[id] = peer
                 self.on_gone(id)

@@ -263,7 +263,7 @@ class Offender:
         if type(near) is str:
             near = near[: protocol.INVITATION_LIMIT]
         sizes = (1, 8, 40, 96, 65535)
-        return [HELLO, 1, name, chance.choice(sizes), chance.choice(sizes), self._token(), near]
+        return [HELLO, protocol.VERSION, name, chance.choice(sizes), chance.choice(sizes), self._token(), near]
 
     def _token(self) -> str | None:
         """Return a token or an invitation, a broken one, or none."""

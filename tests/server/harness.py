@@ -430,7 +430,7 @@ class Client:
         near: int | str | None,
     ) -> None:
         """Send hello without waiting for anything to happen."""
-        hello = msgpack.packb([1, 1, name, *size, token, near])
+        hello = msgpack.packb([1, 2, name, *size, token, near])
         self.host.deliver(self, hello, 2)
 
     def walk(self, dx: int, dy: int, age: int = 0) -> None:

@@ -22,7 +22,7 @@ def pair(harness):
     return harness.place("A", (0, 0)), harness.place("B", (0, 0))
 
 
-HELLO = [1, 1, "Wren", 40, 25, None, None]
+HELLO = [1, 2, "Wren", 40, 25, None, None]
 
 
 def hello(**changed):
@@ -34,7 +34,7 @@ def hello(**changed):
 BEFORE_HELLO = [
     ("walk first", [2, 1, 0, 0, 1], "hello", 1008),
     ("ping first", [7, 1, 0], "hello", 1008),
-    ("another version", hello(version=2), "version", 1008),
+    ("another version", hello(version=1), "version", 1008),
     ("a version that is a text", hello(version="1"), "fields", 1008),
     ("no name", hello(name=""), "name", 1008),
     ("a name of spaces", hello(name="   "), "name", 1008),

@@ -285,16 +285,17 @@ def batch(square: Square, source: int, ago: int, tail: Tail) -> bytes:
     return with_tail([*square, source, ago], tail)
 
 
-def flush_head(number: int, now: int) -> bytes:
-    """Pack the beginning of flush `number`, which the client acknowledges, at the node time `now`.
+def flush(number: int, now: int, batches: Sequence[bytes]) -> bytes:
+    """Pack flush `number`, which the client acknowledges, at the node time `now`.
 
-    What follows is the header of an array and its batches, as `batch` has packed them.
+    `batches` are as `batch` has packed them.
     """
-    return _pack([FLUSH, number, now, None])[:-1]
+    head = _pack([FLUSH, number, now, None])[:-1]
+    return b"".join((head, _pack_header(len(batches)), *batches))
 
 
 #: Packs the header of an array of so many items.
-header: Callable[[int], bytes] = msgpack.Packer(autoreset=True).pack_array_header
+_pack_header: Callable[[int], bytes] = msgpack.Packer(autoreset=True).pack_array_header
 
 
 def resync() -> bytes:

@@ -66,19 +66,17 @@ class Screen(Protocol):
 class Group:
     """The screens that hold exactly the squares of `rect`.
 
-    The other attributes are empty except during a flush. Then they collect what is written to all
-    of them: whole frames, and then the `count` batches of the flush, of which those of one square
-    are joined.
+    `frames` and `batches` are empty except during a flush: then they collect what is written to all
+    of them, whole frames and the batches of the flush.
     """
 
-    __slots__ = ("rect", "screens", "frames", "batches", "count")
+    __slots__ = ("rect", "screens", "frames", "batches")
 
     def __init__(self, rect: Rect) -> None:
         self.rect = rect
         self.screens: set[Screen] = set()
         self.frames: list[bytes] = []
         self.batches: list[bytes] = []
-        self.count = 0
 
 
 class Hub:
@@ -199,12 +197,12 @@ class Hub:
         self._waiting = False
         self.number = number = self.number + 1
         now = self._loop.now()
-        head = protocol.flush_head(number, now)
         writes = 0
         for group in self._collect(now):
-            flush = frame(b"".join((head, protocol.header(group.count), *group.batches)))
-            data = b"".join((*group.frames, flush)) if group.frames else flush
-            group.frames, group.batches, group.count = [], [], 0
+            data = frame(protocol.flush(number, now, group.batches))
+            if group.frames:
+                data = b"".join((*group.frames, data))
+            group.frames, group.batches = [], []
             writes += len(group.screens)
             # This is a copy, since a write may find a connection dead: its screen leaves the group.
             for screen in tuple(group.screens):
@@ -234,11 +232,10 @@ class Hub:
             holding = self._holding.get(square)
             if not holding:
                 continue
-            joined = b"".join(
-                [protocol.batch(square, source, now - sent, tail) for source, sent, tail in batches]
-            )
+            packed = [
+                protocol.batch(square, source, now - sent, tail) for source, sent, tail in batches
+            ]
             for group in holding:
                 groups[group] = None
-                group.batches.append(joined)
-                group.count += len(batches)
+                group.batches += packed
         return list(groups)

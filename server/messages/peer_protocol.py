@@ -1,9 +1,10 @@
 """The messages between nodes, as docs/nodes.md gives them. It packs, reads and checks them only.
 
 The tail of a batch is packed in protocol.py, since clients get it too, and read here. Another
-program may publish on these channels by mistake or with bad intent, so a malformed message is refused as a
-whole, before anything in it is used. This module never checks who sent a message: whoever has the
-key can send one (brokers/sealed.py), or, if there is no key, whoever reaches the broker.
+program may publish on these channels by mistake or with bad intent, so a malformed message is
+refused as a whole, before anything in it is used. This module never checks who sent a message:
+whoever has the key can send one (brokers/sealed.py), or, if there is no key, whoever reaches the
+broker.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -22,8 +22,8 @@ class Field:
     """One field of a message: a whole number, a text, an array, bytes or a boolean, as `type` says.
 
     `low` and `high` bound a number, the characters of a text, the items of an array, or the number
-    of bytes, both included. With `optional` the field may be nil. If `text` is not 0, a text of up to so many
-    characters may stand instead of a number.
+    of bytes, both included. With `optional` the field may be nil. If `text` is not 0, a text of up
+    to so many characters may stand instead of a number.
     """
 
     name: str

@@ -6,6 +6,7 @@ drawn too.
 """
 
 import random
+from struct import Struct
 from typing import Any
 
 from brokers.base import PAYLOAD_LIMIT
@@ -32,9 +33,9 @@ from tests.fuzz.draw import anything, corrupted, mutated, number, packed, text
 from tests.fuzz.inputs import Broken, Inputs
 from tests.fuzz.readers import drawn
 from tests.server.harness import Client, Harness, Link
-from world.events import ENTER, GONE, LEAVE, TRACK
+from world.events import ENTER, GONE, LEAVE, RECORD, WIDE
 from world.events import SAY as SAID
-from world.track import SPEED, UNIT
+from world.track import REACH, SPEED, UNIT
 
 #: ms that an intent may be old when it comes, as docs/protocol.md says.
 HEAD_START = 200
@@ -262,8 +263,8 @@ class Offender:
         )
         if type(near) is str:
             near = near[: protocol.INVITATION_LIMIT]
-        sizes = (1, 8, 40, 96, 65535)
-        return [HELLO, protocol.VERSION, name, chance.choice(sizes), chance.choice(sizes), self._token(), near]
+        width, height = (chance.choice((1, 8, 40, 96, 65535)) for _ in range(2))
+        return [HELLO, protocol.VERSION, name, width, height, self._token(), near]
 
     def _token(self) -> str | None:
         """Return a token or an invitation, a broken one, or none."""
@@ -379,7 +380,23 @@ class Stranger:
         before = self._some(0, 20)
         events = [self._event() for _ in range(chance.choice((0, 1, 2, 5)))]
         after = min(before + chance.choice((1, 1, 1, 5, 0)), 2**64 - 1)
-        return [20, *at, node, before, after, self._time(), self._some(0, 3), events]
+        tracks, wide = (
+            b"".join(self._record(form, most) for _ in range(chance.choice((0, 0, 1, 3))))
+            for form, most in ((RECORD, 255), (WIDE, 65535))
+        )
+        if chance.random() < 0.03:
+            tracks += bytes(chance.randrange(13))
+        tail: list[Any] = [tracks, events, self._some(0, 3), wide]
+        while len(tail) > 1 and not tail[-1] and chance.random() < 0.9:
+            del tail[-1]
+        return [20, *at, node, before, after, self._time(), *tail]
+
+    def _record(self, form: Struct, most: int) -> bytes:
+        """Return a record of a track, mostly of a player that there is."""
+        chance = self.crowd.chance
+        slot = chance.choice((0, 1, 2, 3, chance.randint(0, most), most))
+        low = chance.randrange(256), chance.randrange(256)
+        return form.pack(slot, *low, *(chance.choice((0, 500, -32768, 32767)) for _ in range(5)))
 
     def _gem(self) -> str:
         """Return the id of a gem, which may be one that there is."""
@@ -388,7 +405,7 @@ class Stranger:
     def _event(self, kind: int | None = None) -> list[Any]:
         chance = self.crowd.chance
         if kind is None:
-            kind = chance.choice((ENTER, ENTER, TRACK, LEAVE, GONE, SAID))
+            kind = chance.choice((ENTER, ENTER, LEAVE, GONE, SAID))
         id, seq = chance.choice(self.ids), self._some(0, 9)
         if kind == SAID:
             return [SAID, id, chance.choice(("hi", "x" * 120, "x" * 121, text(chance)))]
@@ -396,11 +413,8 @@ class Stranger:
             return [GONE, id, seq]
         if kind == LEAVE:
             return [LEAVE, id, seq, self._some(-2, 2), self._some(-2, 2)]
-        track = [self._some(0, 16 * UNIT), self._some(0, 16 * UNIT)]
-        track += [self._some(-32 * UNIT, 32 * UNIT), self._some(-32 * UNIT, 32 * UNIT)]
-        track += [self._some(-100, 5000), self._some(0, 7000)]
-        if kind == TRACK:
-            return [TRACK, id, seq, self._some(0, 9), *track]
+        track = [self._some(0, 3), self._some(0, 16 * UNIT), self._some(0, 16 * UNIT)]
+        track += [self._some(-REACH, REACH), self._some(-REACH, REACH), self._some(-100, 5000)]
         name = chance.choice(("Ghost", "x" * 20, text(chance)))
         return [ENTER, id, seq, self._some(0, 9), name, chance.random() < 0.2, *track]
 

@@ -19,15 +19,18 @@ from server.clients.admission import Admission
 from server.clients.session import Session
 from server.clients.tokens import Tokens
 from server.limits import Limits
+from server.messages import peer_protocol, protocol
 from server.messages.channels import WORLD
 from server.messages.peer_protocol import DRAINING
+from server.messages.protocol import FLUSH
 from server.node import Node
 from server.players.herd import NOBODY, Sizes
 from server.things.garden import RULES, Rules
 from stores import Store
 from stores.sqlite import SqliteStore
 from tests.ground import Ground
-from tests.model import Model
+from tests.model import RECORD, WIDE, Model
+from world.events import Content
 from world.grid import SIDE, Grid, Rect
 from world.terrain import Terrain
 
@@ -661,3 +664,30 @@ def two_nodes(skew: int = 0) -> tuple[Harness, Client, Client]:
     b = harness.place("B", (1, 0), host=harness.hosts[1])
     harness.run(500)
     return harness, a, b
+
+
+def batches(messages: list[Any]) -> list[list[Any]]:
+    """Return the batches of all flushes among messages, each with all of its eight items."""
+    found = [batch for message in messages if message[0] == FLUSH for batch in message[3]]
+    return [batch + [[], 0, b""][len(batch) - 5 :] for batch in found]
+
+
+def events(messages: list[Any]) -> list[list[Any]]:
+    """Return the events of all flushes among messages, with records as [1, slot, seq, ack, x ...].
+    """
+    found = []
+    for *_, tracks, others, _replaced, wide in batches(messages):
+        for form, records in ((RECORD, tracks), (WIDE, wide)):
+            found += [[1, *record] for record in form.iter_unpack(records)]
+        found += others
+    return found
+
+
+def node_batch(
+    square: tuple[int, int], node: int, previous: int, number: int, sent: int, said: Any
+) -> bytes:
+    """Pack what a node publishes in a square: events, and records as [1, slot, seq, ack, x ...]."""
+    tracks = b"".join(RECORD.pack(*event[1:]) for event in said if event[:1] == [1])
+    content = Content(tracks, [event for event in said if event[:1] != [1]])
+    tail = protocol.tail(content)
+    return peer_protocol.batch(square, node, previous, number, sent, tail)

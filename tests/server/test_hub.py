@@ -4,8 +4,8 @@ import msgpack
 import pytest
 
 from server.messages import protocol
+from server.messages.protocol import Tail
 from server.squares.hub import CALM, LONGEST, Hub
-from server.websocket.frames import frame
 from tests.server.harness import Clock, ManualLoop, split
 from world.grid import Rect
 
@@ -23,12 +23,13 @@ class Screen:
 
     @property
     def read(self):
-        """What was flushed: lists of messages, each without its flush's number."""
+        """What was flushed: lists of what batches say, and of messages before them."""
         got = []
-        for data, number, _ in self.flushes:
-            *messages, end = split(data)
-            assert msgpack.unpackb(end) == [protocol.FLUSH, number]
-            got.append(messages)
+        for data, number, now in self.flushes:
+            *messages, flush = map(msgpack.unpackb, split(data))
+            kind, told, written, batches = flush
+            assert (kind, told, written) == (protocol.FLUSH, number, now)
+            got.append(messages + [batch[4] for batch in batches])
         return got
 
 
@@ -40,6 +41,11 @@ def loop():
 @pytest.fixture
 def hub(loop):
     return Hub(loop)
+
+
+def deliver(hub, square, text, source=0, sent=0):
+    """Deliver a batch whose tail is a text."""
+    hub.deliver(square, source, sent, Tail(1, msgpack.packb(text)))
 
 
 def run(loop, ms=0):
@@ -66,20 +72,20 @@ def test_the_first_and_the_last_of_a_square_are_told(hub):
     assert hub.screens([(0, 0)]) and not hub.screens([(1, 0)])
     assert hub.move(a, WEST, None) == ([], [])
     assert hub.move(c, WEST, None) == ([], [(0, 0)])
-    assert hub._groups == hub._holding == hub._arrived == {}
+    assert hub._groups == hub._holding == hub._arrived == hub._told == {}
 
 
 def test_who_holds_the_same_squares_gets_the_same_bytes_made_once(hub, loop):
     a, b, west, east = (Screen() for _ in range(4))
     for screen, rect in ((a, BOTH), (b, BOTH), (west, WEST), (east, EAST)):
         hub.move(screen, None, rect)
-    hub.deliver((0, 0), b"one")
-    hub.deliver((1, 0), b"two")
-    hub.deliver((0, 0), b"three")
+    deliver(hub, (0, 0), "one")
+    deliver(hub, (1, 0), "two")
+    deliver(hub, (0, 0), "three")
     run(loop)
-    assert a.read == [[b"one", b"three", b"two"]]
+    assert a.read == [["one", "three", "two"]]
     assert a.flushes[0][0] is b.flushes[0][0]
-    assert (west.read, east.read) == ([[b"one", b"three"]], [[b"two"]])
+    assert (west.read, east.read) == ([["one", "three"]], [["two"]])
     assert loop.stats["flushes"] == 1 and loop.stats["writes"] == 4
 
 
@@ -87,15 +93,15 @@ def test_a_flush_reaches_nobody_who_holds_nothing_of_it(hub, loop):
     west, east = Screen(), Screen()
     hub.move(west, None, WEST)
     hub.move(east, None, EAST)
-    hub.deliver((0, 0), b"one")
-    hub.deliver((7, 7), b"nobody holds this")
+    deliver(hub, (0, 0), "one")
+    deliver(hub, (7, 7), "nobody holds this")
     run(loop)
-    assert east.flushes == [] and west.read == [[b"one"]]
-    hub.deliver((1, 0), b"two")
+    assert east.flushes == [] and west.read == [["one"]]
+    deliver(hub, (1, 0), "two")
     run(loop)
     # One number for all: it rises, and has gaps for each.
     assert [number for _, number, _ in east.flushes] == [2]
-    hub.deliver((7, 7), b"nobody holds this")
+    deliver(hub, (7, 7), "nobody holds this")
     run(loop)
     assert hub.number == 2
 
@@ -103,12 +109,12 @@ def test_a_flush_reaches_nobody_who_holds_nothing_of_it(hub, loop):
 def test_what_came_for_a_square_that_was_let_go_is_not_for_its_next_holder(hub, loop):
     early, late = Screen(), Screen()
     hub.move(early, None, WEST)
-    hub.deliver((0, 0), b"old")
+    deliver(hub, (0, 0), "old")
     hub.move(early, WEST, None)
     hub.move(late, None, WEST)
-    hub.deliver((0, 0), b"new")
+    deliver(hub, (0, 0), "new")
     run(loop)
-    assert late.read == [[b"new"]] and early.flushes == []
+    assert late.read == [["new"]] and early.flushes == []
 
 
 def test_who_leaves_while_it_is_written_to_harms_nobody(hub, loop):
@@ -120,8 +126,8 @@ def test_who_leaves_while_it_is_written_to_harms_nobody(hub, loop):
     screens = [Dying(), Screen(), Dying(), Screen()]
     for screen in screens:
         hub.move(screen, None, WEST)
-    for payload in (b"one", b"two"):
-        hub.deliver((0, 0), payload)
+    for text in ("one", "two"):
+        deliver(hub, (0, 0), text)
         run(loop)
     assert [len(screen.flushes) for screen in screens] == [1, 2, 1, 2]
 
@@ -134,25 +140,47 @@ def test_the_pause_after_a_flush_grows_with_its_cost(hub, loop, cost, interval):
     screen = Screen()
     hub.move(screen, None, WEST)
     loop.cost = cost
-    hub.deliver((0, 0), b"one")
+    deliver(hub, (0, 0), "one")
     run(loop)
     begun = loop.now()
     assert hub.interval == pytest.approx(interval) and hub.not_before == begun + interval
-    hub.deliver((0, 0), b"two")
-    hub.deliver((0, 0), b"three")
+    deliver(hub, (0, 0), "two")
+    deliver(hub, (0, 0), "three")
     run(loop, max(interval - 1, 0))
     assert len(screen.flushes) == (1 if interval else 2)
     run(loop, 1)
-    assert screen.read == [[b"one"], [b"two", b"three"]]
+    assert screen.read == [["one"], ["two", "three"]]
     assert screen.flushes[1][2] == begun + interval
 
 
-def test_a_flush_is_framed_as_its_batches_are(hub, loop):
-    screen = Screen()
-    hub.move(screen, None, WEST)
-    hub.deliver((0, 0), b"x" * 300)
+def test_a_batch_is_told_by_its_age_and_after_other_messages(hub, loop):
+    screen, east = Screen(), Screen()
+    hub.move(screen, None, BOTH)
+    hub.move(east, None, EAST)
+    now = loop.now()
+    deliver(hub, (0, 0), "own", sent=now - 3)
+    hub.tell((0, 0), msgpack.packb(["old things"]))
+    deliver(hub, (0, 0), "foreign", source=7, sent=now + 2)
+    hub.tell((0, 0), msgpack.packb(["things"]))
     run(loop)
-    assert screen.flushes[0][0] == frame(b"x" * 300) + frame(protocol.flush(1))
+    [(data, number, at)] = screen.flushes
+    things, flush = map(msgpack.unpackb, split(data))
+    assert things == ["things"]
+    told = [[0, 0, 0, at - now + 3, "own"], [0, 0, 7, at - now - 2, "foreign"]]
+    assert flush == [protocol.FLUSH, number, at, told]
+    assert east.flushes == [] and hub._told == {}
+
+
+def test_what_is_told_of_a_square_is_flushed_without_batches_too(hub, loop):
+    west, early = Screen(), Screen()
+    hub.move(west, None, WEST)
+    hub.move(early, None, EAST)
+    hub.tell((1, 0), msgpack.packb("let go"))
+    hub.move(early, EAST, None)
+    hub.tell((0, 0), msgpack.packb("things"))
+    hub.tell((7, 7), msgpack.packb("nobody holds this"))
+    run(loop)
+    assert west.read == [["things"]] and early.flushes == [] and hub.number == 1
 
 
 def test_what_fails_before_a_flush_ends_no_flush(hub, loop):
@@ -165,6 +193,6 @@ def test_what_fails_before_a_flush_ends_no_flush(hub, loop):
 
     hub.before_flush = fail
     for _ in range(2):
-        hub.deliver((0, 0), msgpack.packb("news"))
+        deliver(hub, (0, 0), "news")
         run(loop, 1000)
     assert len(screen.flushes) == 2 and loop.stats["errors"] == 2

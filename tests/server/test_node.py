@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from brokers import Reset
 from server.clients.tokens import PLACE_FOR
-from server.messages import protocol
-from server.players.movement import INTENT_AGE
+from server.messages import peer_protocol, protocol
+from server.players.movement import INTENT_AGE, RENEW_BEFORE
 from server.players.residents import DIMMED_FOR
 from server.squares.replicas import LINGER
 from tests import picture
-from tests.server.harness import Harness
+from tests.server.harness import Harness, batches
 from world.grid import Rect
-from world.track import SPEED, UNIT
+from world.track import REACH, SPEED, UNIT, duration
 
 
 @pytest.fixture
@@ -32,13 +32,23 @@ def test_a_newcomer_begins_on_the_plaza_and_is_told_of_itself(harness):
     harness.check()
 
 
+def walked(ms):
+    """Return how many units a player who walks straight on to the east comes forward in so many ms:
+    with each leg, whose duration is rounded up, it loses a part of a unit."""
+    lasts = duration(REACH, 0)
+    legs, rest = divmod(ms, lasts - RENEW_BEFORE)
+    forward = legs * (REACH * (lasts - RENEW_BEFORE) // lasts) + REACH * rest // lasts
+    assert 0 <= SPEED * ms // 1000 - forward <= legs + 1
+    return forward
+
+
 def test_neighbours_see_each_other_come_walk_and_go(harness):
     a, b = harness.place("A", (0, 0)), harness.place("B", (1, 0))
     assert a.sees(b) and b.sees(a)
     b.walk(1, 0)
     harness.run(500)
     assert a.model.players[b.id].at(harness.loop.now()) == b.at()
-    assert b.at()[0] - (UNIT * 16 + UNIT * 8) == SPEED // 2
+    assert b.at()[0] - (UNIT * 16 + UNIT * 8) == walked(500)
     b.connection.lose(1000)
     harness.settle()
     assert not a.sees(b)
@@ -134,7 +144,7 @@ def test_crossing_a_border_is_a_leave_and_an_enter_without_a_gap(harness):
     assert harness.loop.stats["crossings"] >= 2
 
 
-def test_a_minute_of_straight_walking_is_49_events_where_600_positions_are_right(harness):
+def test_a_minute_of_straight_walking_is_50_events_where_600_positions_are_right(harness):
     walker = harness.place("Wren", (0, 0))
     harness.run(1000)
     stats = harness.loop.stats
@@ -143,10 +153,10 @@ def test_a_minute_of_straight_walking_is_49_events_where_600_positions_are_right
     for _ in range(600):
         harness.run(100)
         harness.check()
-    # A leave and an enter for each border, and a track for each leg; one leg begins on a border.
-    assert walker.at()[0] - UNIT * 8 == 60 * SPEED
+    # A leave and an enter for each border, and a track for each leg.
+    assert walker.at()[0] - UNIT * 8 == walked(60_000)
     assert stats["crossings"] - before["crossings"] == 19
-    assert stats["events"] - before["events"] == 2 * 19 + 11
+    assert stats["events"] - before["events"] == 2 * 19 + 12
 
 
 def test_a_diagonal_through_a_corner_crosses_the_column_first(harness):
@@ -155,10 +165,9 @@ def test_a_diagonal_through_a_corner_crosses_the_column_first(harness):
     b.walk(1, 1)
     harness.run(4000)
     left = sorted(
-        (e[2], tuple(m[1:3]), tuple(e[3:]))
-        for m in a.connection.messages
-        if m[0] == 20
-        for e in m[8]
+        (e[2], tuple(batch[:2]), tuple(e[3:]))
+        for batch in batches(a.connection.messages)
+        for e in batch[5]
         if e[0] == 2
     )
     assert [leave[1:] for leave in left[:2]] == [((0, 0), (1, 0)), ((1, 0), (1, 1))]
@@ -182,12 +191,12 @@ def test_an_intent_begins_when_it_was_meant_but_not_long_ago_nor_in_the_future(h
     x = client.at()[0]
     harness.run(1000)
     client.walk(1, 0, age=INTENT_AGE // 2)
-    assert client.at()[0] == x + SPEED * INTENT_AGE // 2 // 1000
+    assert client.at()[0] == x + walked(INTENT_AGE // 2)
     client.walk(0, 0, age=10_000)
     assert client.at()[0] == x
     client.walk(1, 0, age=-5000)
     harness.run(100)
-    assert client.at()[0] == x + SPEED // 10
+    assert client.at()[0] == x + walked(100)
 
 
 @pytest.mark.parametrize("intent", ["walk", "go"])
@@ -198,9 +207,9 @@ def test_who_stood_for_long_gains_no_more_than_the_age_of_an_intent(harness, int
     t = client.now() - 5000
     # Its track began long ago: nothing but the limit of an intent's age keeps it from a jump.
     client.send(*([2, 1, t, 1, 0] if intent == "walk" else [3, 1, t, x + 50 * UNIT, y]))
-    assert client.at() == (x + SPEED * INTENT_AGE // 1000, y)
+    assert client.at() == (x + walked(INTENT_AGE), y)
     harness.run(1000)
-    assert client.at() == (x + SPEED * (INTENT_AGE + 1000) // 1000, y)
+    assert client.at() == (x + walked(INTENT_AGE + 1000), y)
     harness.check()
 
 
@@ -234,10 +243,10 @@ def test_a_held_key_walks_on_by_itself_until_it_is_let_go(harness):
     x = client.at()[0]
     client.walk(1, 0)
     harness.run(60_000)
-    assert client.at()[0] - x == SPEED * 60
+    assert client.at()[0] - x == walked(60_000)
     client.walk(0, 0)
     harness.run(60_000)
-    assert client.at()[0] - x == SPEED * 60
+    assert client.at()[0] - x == walked(60_000)
     assert client.model.players[client.id].ack == 2
 
 
@@ -312,7 +321,7 @@ def test_who_comes_back_in_time_goes_on_as_itself(harness):
     assert a.sees(again)
     again.walk(0, 1)
     harness.run(100)
-    assert again.at() == (place[0], place[1] + SPEED // 10)
+    assert again.at() == (place[0], place[1] + walked(100))
     harness.check()
 
 
@@ -491,8 +500,20 @@ def test_a_square_is_heard_a_little_longer_than_it_is_held(harness):
     assert harness.node.outbox.numbers == harness.node.outbox.present == {}
 
 
-def test_batches_of_a_channel_are_numbered_and_begin_anew_when_nobody_is_left(harness):
-    watcher = harness.place("W", (0, 0))
+def test_batches_of_a_channel_are_numbered_and_begin_anew_when_nobody_is_left(
+    harness, monkeypatch
+):
+    harness.place("W", (0, 0))
+    chain = []
+    receive = harness.node.replicas.receive
+
+    def note(channel, payload):
+        message = peer_protocol.read(payload)
+        if message[:3] == [peer_protocol.BATCH, 1, 0]:
+            chain.append(tuple(message[4:6]))
+        receive(channel, payload)
+
+    monkeypatch.setattr(harness.node.replicas, "receive", note)
     guest = harness.place("G", (1, 0))
     for _ in range(3):
         guest.walk(0, 1)
@@ -500,7 +521,6 @@ def test_batches_of_a_channel_are_numbered_and_begin_anew_when_nobody_is_left(ha
     guest.connection.lose(1000)
     harness.run(100)
     harness.place("H", (1, 0))
-    chain = [tuple(m[4:6]) for m in watcher.connection.messages if m[0] == 20 and m[1:3] == [1, 0]]
     previous = 0
     for told, number in chain[:-1]:
         assert told == previous and number > previous
@@ -614,11 +634,11 @@ def test_a_walk_that_nobody_holds_ends_three_seconds_after_the_last_sign(harness
         lost.go(10**6, lost.at()[1])
     lost.connection.dead = True
     harness.run(2900)
-    assert other.at(lost)[0] - start == SPEED * 29 // 10
+    assert other.at(lost)[0] - start == walked(2900)
     harness.run(300)
     resident = harness.node.residents.by_id[lost.id]
     stands = other.at(lost)
-    assert SPEED * 3 <= stands[0] - start <= SPEED * 31 // 10
+    assert walked(3000) <= stands[0] - start <= walked(3100)
     harness.run(10_000)
     # Only its walk is over: nobody knows yet that it is lost.
     assert other.at(lost) == stands == resident.track.at(harness.loop.now())
@@ -632,7 +652,7 @@ def test_a_client_that_has_nothing_to_say_walks_on_by_the_pongs_of_its_websocket
     start = client.at()[0]
     client.walk(1, 0)
     harness.run(60_000)
-    assert client.at()[0] - start == SPEED * 60
+    assert client.at()[0] - start == walked(60_000)
     assert client.connection.pings > 0
     assert harness.loop.stats["walks_ended"] == 0
     client.walk(0, 0)
@@ -681,10 +701,11 @@ def test_on_one_node_nobody_hears_of_a_square_before_it_was_shown(harness):
     walker.connection.messages.clear()
     walker.home()
     shown, told = set(), 0
-    for kind, *fields in walker.connection.messages:
-        if kind == protocol.SNAPSHOT:
-            shown.add(tuple(fields[:2]))
-        elif kind == protocol.BATCH and tuple(fields[:2]) != (9, 9):
-            told += 1
-            assert tuple(fields[:2]) in shown
+    for message in walker.connection.messages:
+        if message[0] == protocol.SNAPSHOT:
+            shown.add(tuple(message[1:3]))
+        for column, row, *_ in batches([message]):
+            if (column, row) != (9, 9):
+                told += 1
+                assert (column, row) in shown
     assert told

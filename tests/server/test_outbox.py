@@ -1,13 +1,12 @@
 """When what happens in a square is published: at once, with the next flush, or after a rest."""
 
-import msgpack
 import pytest
 
-from server.messages import protocol
+from server.messages import peer_protocol
 from server.messages.channels import WORLD, Channels
 from server.squares.outbox import BATCH_LIMIT, LEAD, REST_MOST, Outbox
 from tests.server.harness import Clock, ManualLoop
-from world.events import ENTER, LEAVE, Player
+from world.events import ENTER, LEAVE, RECORD, WIDE, Player
 from world.track import stand
 
 CHANNELS = Channels(WORLD, 2013, 16)
@@ -22,7 +21,7 @@ class Keeper:
         self.published = []
 
     def publish(self, channel, payload):
-        self.published.append(msgpack.unpackb(payload))
+        self.published.append(peer_protocol.read(payload))
         return True
 
 
@@ -37,7 +36,7 @@ class Bench:
 
     def move(self, id, seq=1, square=(0, 0)):
         track = stand(id, seq, self.loop.now())
-        self.outbox.track(Player(7, id, seq - 1, 0, "x", False, track), square)
+        self.outbox.track(Player(7, id, seq - 1, 0, "x", False, track, slot=id), square)
 
     def run(self, ms):
         """Let time pass, in turns."""
@@ -53,11 +52,15 @@ class Bench:
 
     @property
     def batches(self):
-        """What was published: (square, replaced, ids)."""
+        """What was published: (square, replaced, ids). The slots of who moved are their ids."""
         return [
-            ((column, row), replaced, [event[1] for event in events])
-            for _, column, row, _, _, _, _, replaced, events in self.keeper.published
-        ]
+            (
+                (column, row), replaced,
+                [record[0] for record in (*RECORD.iter_unpack(tracks), *WIDE.iter_unpack(wide))]
+                + [event[1] for event in others],
+            )
+            for _, column, row, _, _, _, _, tracks, others, replaced, wide in self.keeper.published
+        ]  # fmt: skip
 
 
 @pytest.fixture
@@ -113,7 +116,8 @@ def test_a_crowd_rests_as_many_ms_as_its_batch_had_events(bench):
     bench.run(1)
     # The newer track has replaced the older one, and the batch says so.
     assert bench.batches[2:] == [((0, 0), 1, [1])]
-    assert bench.keeper.published[2][8][0][2] == 3
+    [record] = RECORD.iter_unpack(bench.keeper.published[2][7])
+    assert record[1] == 3
 
 
 def test_no_rest_is_longer_than_the_most(bench):
@@ -166,7 +170,7 @@ def test_last_words_do_not_rest(bench):
     bench.move(1, 2)
     bench.outbox.publish_all()
     assert bench.batches[-1] == ((0, 0), 0, [1])
-    assert protocol.BATCH == bench.keeper.published[-1][0]
+    assert peer_protocol.BATCH == bench.keeper.published[-1][0]
 
 
 def test_a_square_is_forgotten_when_its_last_player_is_handed_over_unless_something_waits(bench):

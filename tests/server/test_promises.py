@@ -7,7 +7,7 @@ import msgpack
 import pytest
 
 from brokers import Message, Reset
-from server.messages import peer_protocol, protocol
+from server.messages import peer_protocol
 from server.node import TELL_PAUSE
 from server.squares.heard import (
     AGAIN,
@@ -17,7 +17,7 @@ from server.squares.heard import (
 )
 from server.squares.peers import CLOCK_WINDOW, DEAD_AFTER, GONE_AFTER, HEARTBEAT_EVERY, Load
 from server.squares.replicas import READY_AFTER
-from tests.server.harness import Harness
+from tests.server.harness import Harness, node_batch
 from world.track import SPEED, UNIT
 
 
@@ -135,7 +135,7 @@ NODE = 77
 
 
 def entry(id, seq=1, name=None, x=8192):
-    return [0, id, seq, 0, name or f"P{id}", False, x, 8192, 0, 0, 0, 0]
+    return [0, id, seq, 0, name or f"P{id}", False, id, x, 8192, 0, 0, 0]
 
 
 @pytest.fixture
@@ -166,7 +166,7 @@ def heartbeat(harness, squares, state=0, part=0, parts=1, sent=None):
 
 def batch(harness, events, previous, number):
     sent = harness.loop.now()
-    heard(harness, protocol.batch(SQUARE, NODE, previous, number, sent, 0, events))
+    heard(harness, node_batch(SQUARE, NODE, previous, number, sent, events))
 
 
 def residents(harness, number, entries, page=0, pages=1):
@@ -674,7 +674,7 @@ def test_a_newcomer_is_shown_what_another_nodes_batches_have_changed(watched):
     harness, watcher = watched
     batch(harness, [entry(1)], 0, 1)
     first = harness.place("X", SQUARE, (8, 8))
-    batch(harness, [[1, 1, 2, 0, 4096, 4096, 0, 0, 0, 0]], 1, 2)
+    batch(harness, [[1, 1, 2, 0, -4096, -4096, 0, 0, 0]], 1, 2)
     second = harness.place("Y", SQUARE, (8, 8))
     for client in (watcher, first, second):
         known = client.model.players[1]
@@ -689,53 +689,33 @@ def test_a_walk_told_by_another_clock_is_shown_by_the_own(watched, ahead, by):
     harness, watcher = watched
     there = harness.loop.now() + ahead
     heartbeat(harness, {SQUARE: 1}, sent=there)
-    # It began 300 ms ago, and takes two seconds for two tiles.
-    event = [0, 1, 1, 0, "P1", False, 1024, 1024, 2048, 0, 300, 2000]
+    # It began 300 ms ago, and walks 5120 units a second.
+    event = [0, 1, 1, 0, "P1", False, 5, 1024, 1024, 10240, 0, 300]
     if by == "batch":
-        heard(harness, protocol.batch(SQUARE, NODE, 0, 1, there, 0, [event]))
+        heard(harness, node_batch(SQUARE, NODE, 0, 1, there, [event]))
     else:
         heard(harness, peer_protocol.full_state(SQUARE, NODE, 1, there, 0, 1, [event]))
     harness.run(700)
     for client in (watcher, harness.place("N", SQUARE)):
-        assert client.model.players[1].at(client.now()) == (2048, 1024)
-    assert watcher.model.clocks.get(NODE, 0) == -ahead
+        assert client.model.players[1].at(client.now()) == (1024 + 5120, 1024)
 
 
-def told_clocks(harness, watcher, differences):
+def clocks(harness, watcher, differences):
     """Let a node's heartbeats be heard so many ms after they were sent, one a second; return what
-    the watcher was told of its clock with a batch that came a second after each."""
-    told = []
-    for difference in differences:
-        heartbeat(harness, {}, sent=harness.loop.now() - difference)
+    was added to the time of what it published a second after each."""
+    added = []
+    for number, difference in enumerate(differences, 1):
+        heartbeat(harness, {SQUARE: number}, sent=harness.loop.now() - difference)
         harness.run(HEARTBEAT_EVERY)
-        watcher.walk(0, 0)
-        harness.run(0)
-        told.append(watcher.model.clocks[NODE])
-    return told
+        message = node_batch(SQUARE, NODE, number - 1, number, 10**12, [entry(1, number)])
+        heard(harness, message)
+        added.append(watcher.model.players[1].track[4] - 10**12)
+    return added
 
 
 def test_the_quickest_heartbeat_tells_how_a_clock_differs(watched):
     harness, watcher = watched
-    assert told_clocks(harness, watcher, [100, 40, 90, 300, 45]) == [100, 40, 40, 40, 40]
-
-
-def test_a_clock_is_told_anew_when_it_differs_by_three_ms(watched):
-    harness, watcher = watched
-    assert told_clocks(harness, watcher, [100, 99, 98, 97, 96, 94]) == [100, 100, 100, 97, 97, 94]
-
-
-def test_a_clock_is_told_with_the_next_batch_and_not_to_all_at_once(watched):
-    harness, watcher = watched
-    alone = harness.place("Alone", (50, 50))
-    alone.connection.messages.clear()
-    assert told_clocks(harness, watcher, [100, 40]) == [100, 40]
-    assert not [m for m in alone.connection.messages if m[0] == protocol.CLOCKS]
-    alone.walk(0, 0)
-    harness.run(100)
-    kinds = [m[0] for m in alone.connection.messages]
-    assert kinds.count(protocol.CLOCKS) == 1
-    assert kinds.index(protocol.CLOCKS) < kinds.index(protocol.BATCH)
-    assert alone.model.clocks == {NODE: 40}
+    assert clocks(harness, watcher, [100, 40, 90, 300, 45]) == [100, 40, 40, 40, 40]
 
 
 def test_many_are_told_of_the_link_some_at_a_time(monkeypatch):
@@ -761,8 +741,8 @@ def test_many_are_told_of_the_link_some_at_a_time(monkeypatch):
 def test_a_quick_heartbeat_counts_for_a_minute(watched):
     harness, watcher = watched
     seconds = CLOCK_WINDOW // HEARTBEAT_EVERY
-    told = told_clocks(harness, watcher, [40] + [90] * (seconds + 3))
-    assert told == [40] * (seconds + 1) + [90] * 3
+    added = clocks(harness, watcher, [40] + [90] * (seconds + 3))
+    assert added == [40] * (seconds + 1) + [90] * 3
 
 
 def test_who_was_believed_with_a_higher_seq_is_shown_where_another_node_has_it(watched):

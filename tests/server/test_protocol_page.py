@@ -5,6 +5,7 @@ import inspect
 import re
 from pathlib import Path
 
+import msgpack
 import pytest
 
 from loadtest.swarm import wire
@@ -18,8 +19,9 @@ from server.things import cairns, garden, reach
 from server.websocket import frames
 from tests import model
 from world import events, things
+from world.events import Content, Corner, Player
 from world.grid import HEIGHTS, WIDTHS
-from world.track import UNIT
+from world.track import REACH, UNIT, Track
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,7 +53,10 @@ def test_the_table_of_what_a_client_sends():
 
 
 #: What stands for more than one field in the functions that pack a message.
-TOGETHER = {"square": ["column", "row"], "rect": ["c0", "r0", "c1", "r1"]}
+TOGETHER = {
+    "square": ["column", "row"], "rect": ["c0", "r0", "c1", "r1"],
+    "tail": ["tracks", "others", "replaced", "wide"],
+}  # fmt: skip
 
 
 def fields_of(pack):
@@ -70,6 +75,49 @@ def test_the_table_of_events():
     assert {int(kind): fields for kind, _, fields in table(4)} == rows
 
 
+def test_the_items_of_a_batch():
+    [items] = re.findall(r"^    (column, .*)$", section(4), re.M)
+    assert items.split(", ") == fields_of(protocol.batch)
+    assert items.split(", ")[4:] == list(events.Content._fields)
+
+
+def example(which):
+    """Return the bytes of a block of section 11, and what is beside them."""
+    block = re.findall(r"(?:^    .*\n)+", section(11), re.M)[which]
+    hexadecimal, comments = "", ""
+    for line in block.splitlines():
+        digits, comment = re.fullmatch(r"    ((?:[0-9a-f]{2} )+|)\s*(.*)", line).groups()
+        hexadecimal += digits
+        comments += comment + "\n"
+    return bytes.fromhex(hexadecimal), comments
+
+
+def test_the_example_of_what_a_client_sends():
+    sent, beside = example(0)
+    unpacker = msgpack.Unpacker()
+    unpacker.feed(sent)
+    messages = list(unpacker)
+    told = [ast.literal_eval(line.replace("nil", "None")) for line in beside.split("\n") if line]
+    assert messages == told
+    for message in messages:
+        assert protocol.read(msgpack.packb(message)) == message
+    assert messages[0][1] == protocol.VERSION
+
+
+def test_the_example_of_what_comes_back():
+    sent, _ = example(1)
+    t = 1_760_936_230_912
+    begun = Corner((0, 0), 16 * UNIT, t + 38)
+    walker = Player(1, 7, 2, 1, "Wren", False, Track(512, 512, REACH, 0, t, 6400), slot=5)
+    batch = protocol.batch((0, 0), 0, 12, protocol.tail(Content(begun.record(walker))))
+    assert sent == protocol.flush(7, t + 50, [batch])
+    known = model.Model(held=(0, 0, 0, 0))
+    known.players[7] = model.Known(7, 1, 0, "Wren", False, (), (0, 0), 0, 5)
+    known.apply(msgpack.unpackb(sent), t + 60)
+    assert known.players[7].track == walker.track
+    assert (known.players[7].seq, known.players[7].ack) == (2, 1)
+
+
 def test_the_table_of_what_nodes_tell_each_other():
     text = (ROOT / "docs" / "nodes.md").read_text()
     found = re.findall(r"^\| (\d+) ([a-z ]+) \| [^|]+ \| ([^(|]+?) (?:\([^|]*)?\|$", text, re.M)
@@ -84,7 +132,7 @@ def test_the_table_of_what_nodes_tell_each_other():
 
 def test_nodes_pack_what_their_table_says():
     for row in peer_protocol.MESSAGES.values():
-        pack = getattr(peer_protocol, row.name.replace(" ", "_"), protocol.batch)
+        pack = getattr(peer_protocol, row.name.replace(" ", "_"))
         assert fields_of(pack) == [field.name for field in row.fields], row.name
 
 
@@ -121,7 +169,12 @@ NUMBERS = [
     ("protocol", f"to {WIDTHS[0]}–{WIDTHS[1]} and {HEIGHTS[0]}–{HEIGHTS[1]}"),
     ("protocol", f"not more than {movement.INTENT_AGE} ms ago"),
     ("protocol", f"(id, the highest seq) for {seconds(model.REMEMBERED)}"),
-    ("protocol", f"changes by {peers.CLOCK_STEP} ms or more"),
+    ("protocol", f"names nobody else until {seconds(events.SLOT_RESTS)} after"),
+    ("protocol", f"adds 0 or more than {events.FOLLOWED} the record"),
+    ("protocol", f"`tracks` has {events.RECORD.size} bytes"),
+    ("protocol", f"from {events.NARROW} on, has {events.WIDE.size}."),
+    ("protocol", f"each within ±{REACH:,} units"),
+    ("protocol", f"legs of at most {REACH:,} units"),
     ("protocol", f"is over {seconds(session.LAGGING_AFTER)} old when the next is due"),
     ("protocol", f"leaves {session.LAGGING_BYTES // 1024} KiB unacknowledged"),
     ("protocol", f"stays in the world for {seconds(residents.DIMMED_FOR)}"),
@@ -140,6 +193,8 @@ NUMBERS = [
     ("nodes", f"its own heartbeat within {seconds(peers.FRESH)}"),
     ("nodes", f"its residents are kept for {seconds(peers.GONE_AFTER)}"),
     ("nodes", f"over {seconds(peers.CLOCK_WINDOW)} of a node's heartbeats"),
+    ("nodes", f"rests for {seconds(events.SLOT_RESTS)} before"),
+    ("nodes", f"less than {seconds(events.SLOT_RESTS)} after the last"),
 ]
 
 

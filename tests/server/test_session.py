@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from server.clients import session as sessions
 from server.squares.hub import LONGEST, PAUSE
-from tests.server.harness import Harness, split
+from tests.server.harness import Harness, batches, events, split
 from world.track import UNIT
 
 
@@ -163,8 +163,8 @@ def test_a_bad_message_is_refused_and_disturbs_nobody_else(harness, pair, messag
     assert harness.loop.stats[f"refused_{code}"] == 1
     harness.run(1000)
     # All that the neighbour hears of it is that somebody has gone.
-    events = [e for m in neighbour.connection.messages[told:] if m[0] == 20 for e in m[8]]
-    assert [event[:2] for event in events] == [[3, client.id]]
+    heard = events(neighbour.connection.messages[told:])
+    assert [event[:2] for event in heard] == [[3, client.id]]
     assert neighbour.at() == at and neighbour.connection.closed is None
     harness.check()
 
@@ -494,9 +494,8 @@ def test_intents_that_are_read_at_once_lead_where_they_lead_one_by_one(intents):
     harness.check()
     known = watcher.model.players
     assert known[late.id].ack == known[prompt.id].ack == len(intents)
-    batches = [message for message in watcher.connection.messages if message[0] == 20]
-    told = sum(event[0] == 1 for batch in batches for event in batch[8])
-    replaced = sum(batch[7] for batch in batches)
+    told = sum(event[0] == 1 for event in events(watcher.connection.messages))
+    replaced = sum(batch[6] for batch in batches(watcher.connection.messages))
     assert told + replaced == 2 * len(intents)
 
 
@@ -559,7 +558,7 @@ def test_who_takes_nothing_misses_events_and_is_then_told_everything(harness, pa
         harness.run(100)
     assert client.session.lagging_since is not None
     waiting = split(b"".join(client.connection._remainder))
-    assert sum(msgpack.unpackb(payload)[0] == 20 for payload in waiting) == 1
+    assert len(batches(list(map(msgpack.unpackb, waiting)))) == 1
     assert harness.loop.stats["skipped"] >= 10
     client.connection.drain()
     client.ping()

@@ -19,6 +19,7 @@ from server import settings
 from server.supervisor import Supervisor
 from tests.brokers import redis_servers
 from tests.processes import PATIENCE, ROOT, serving
+from tests.server.harness import events
 from tests.server.test_settings import run
 from tests.socket_client import SocketClient
 
@@ -379,20 +380,23 @@ def test_replacing_all_workers_sends_everybody_away_once_and_loses_nobody():
         assert [client.model.id for client in clients] == ids
         assert agree(clients)
         for client in clients:
-            for message in client.messages:
-                if message[0] == 20:
-                    assert not [event for event in message[8] if event[0] == 3]
+            assert not [event for event in events(client.messages) if event[0] == 3]
         for client in clients:
             client.close()
+
+
+def sources(client, which):
+    """Return the nodes, as a client knows them, that have those players whose ids `which` takes."""
+    return {player.source for id, player in client.model.players.items() if which(id)}
 
 
 def test_a_killed_workers_players_are_gone_in_seconds():
     with serving("--workers", "2") as server:
         clients = meet(server.port, 8)
-        # Who connects goes to whichever worker is quicker, on a busy machine mostly to one. A batch
-        # names the node that has published it.
-        while len({m[3] for client in clients for m in client.messages if m[0] == 20}) < 2:
+        # Who connects goes to whichever worker is quicker, on a busy machine mostly to one.
+        while len(sources(clients[0], lambda id: True)) < 2:
             clients += meet(server.port, 1)
+            clients[0].pump(0.1)
         os.kill(children(server)[0], signal.SIGKILL)
         until(lambda: [c.pump(0.01) for c in clients] and any(c.closed for c in clients))
         # All of its connections have ended, also those that were looked at before that.
@@ -406,16 +410,6 @@ def test_a_killed_workers_players_are_gone_in_seconds():
         settle(left, lambda: agree(left))
         for client in clients:
             client.close()
-
-
-def own_nodes(clients):
-    """Return the nodes at which these clients' own players are."""
-    return {
-        message[3]
-        for client in clients
-        for message in client.messages
-        if message[0] == 20 and any(event[1] == client.model.id for event in message[8])
-    }
 
 
 @pytest.fixture(params=["sqlite", "redis"])
@@ -432,14 +426,11 @@ def test_computer_players_of_a_killed_worker_go_on_where_they_were_at_another(st
     herd = ("--walkers", "12", "--deer", "5", "--store", store)
     with serving("--workers", "2", *herd) as server:
         clients = meet(server.port, 4)
-        while len(own_nodes(clients)) < 2:
+        while len(sources(clients[0], lambda id: id >= 2**16)) < 2:
             clients += meet(server.port, 1)
-        # Who publishes about computer players: both of them in the end.
-        settle(clients, lambda: len({
-            message[3]
-            for message in clients[0].messages[-300:]
-            if message[0] == 20 and any(event[1] < 2**16 for event in message[8])
-        }) == 2)  # fmt: skip
+            clients[0].pump(0.1)
+        # Both of them have computer players in the end.
+        settle(clients, lambda: len(sources(clients[0], lambda id: id < 2**16)) == 2)
         settle(clients, lambda: sum(id < 2**16 for id in clients[0].model.players) == 17)
         late = json.loads(server.get("stats"))["counted"].get("late_ms", 0)
         os.kill(children(server)[0], signal.SIGKILL)

@@ -1,30 +1,37 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from world.events import (
     ENTER,
     GONE,
     LEAVE,
+    RECORD,
     REMEMBERED,
     SAY,
-    TRACK,
+    WIDE,
     Batch,
+    Content,
     Corner,
     Departed,
+    EnterEvent,
     GoneEvent,
     Player,
     Replica,
     SayEvent,
-    TrackEvent,
     named,
 )
 from world.grid import Grid
-from world.track import Track, stand
+from world.track import REACH, Track, duration, stand
 
 SPAN = Grid().span
 SQUARE = (-2, 3)
 X, Y = SQUARE[0] * SPAN, SQUARE[1] * SPAN
 
 
-def player(id=7, seq=1, x=X + 10, y=Y + 20, start=900):
-    return Player(1, id, seq, 4, "Wren", False, Track(x, y, 100, -200, start, 40))
+def player(id=7, seq=1, x=X + 10, y=Y + 20, start=900, slot=None, dx=100):
+    track = Track(x, y, dx, -200, start, duration(dx, -200))
+    return Player(1, id, seq, 4, "Wren", False, track, slot=id if slot is None else slot)
 
 
 def batch(sent=1000):
@@ -32,29 +39,71 @@ def batch(sent=1000):
 
 
 def events(batch):
-    return [event for part, _ in batch.parts(99) for event in part]
+    """Return what a batch says: events, and the fields of records as lists."""
+    found = []
+    for tracks, others, _replaced, wide in batch.parts(99):
+        found += [list(record) for record in RECORD.iter_unpack(tracks)]
+        found += [list(record) for record in WIDE.iter_unpack(wide)]
+        found += others
+    return found
+
+
+def apply(replica, node, sent, said, now):
+    """Let a replica apply a batch of these events."""
+    return replica.apply(node, sent, Content(b"", said), now)
 
 
 def replica_of(*batches):
     replica = Replica(SQUARE, SPAN, Departed())
     for b in batches:
-        replica.apply(1, b.corner.sent, events(b), 0)
+        [content] = b.parts(99)
+        replica.apply(1, b.corner.sent, content, 0)
     return replica
 
 
 def test_positions_are_counted_from_the_corner_and_times_are_ages():
     assert Corner(SQUARE, SPAN, 1000).enter(player()) == (
-        ENTER, 7, 1, 4, "Wren", False, 10, 20, 100, -200, 100, 40,
+        ENTER, 7, 1, 4, "Wren", False, 7, 10, 20, 100, -200, 100,
     )  # fmt: skip
-    assert Corner(SQUARE, SPAN, 1000).track(player()) == (
-        TRACK, 7, 1, 4, 10, 20, 100, -200, 100, 40,
-    )  # fmt: skip
+
+
+def test_a_record_counts_positions_from_the_centre_and_has_low_bytes():
+    record = Corner(SQUARE, SPAN, 1000).record(player(seq=515))
+    middle = SPAN // 2
+    assert RECORD.unpack(record) == (7, 3, 4, 10 - middle, 20 - middle, 100, -200, 100)
+    record = Corner(SQUARE, SPAN, 1000).record(player(slot=300))
+    assert WIDE.unpack(record) == (300, 1, 4, 10 - middle, 20 - middle, 100, -200, 100)
+
+
+@pytest.mark.parametrize("what", [
+    {"slot": 65536}, {"x": X + SPAN // 2 + 32768}, {"y": Y + SPAN // 2 - 32769},
+    {"start": 1000 - 32768}, {"start": 1000 + 32769}, {"dx": 32768},
+])  # fmt: skip
+def test_what_does_not_fit_a_record_is_an_enter(what):
+    b, p = batch(), player(**what)
+    b.track(p)
+    assert events(b) == [Corner(SQUARE, SPAN, 1000).enter(p)]
+
+
+@pytest.mark.parametrize("what", [
+    {"slot": 0}, {"slot": 255}, {"slot": 256}, {"slot": 65535}, {"x": X + SPAN // 2 + 32767},
+    {"y": Y + SPAN // 2 - 32768}, {"start": 1000 - 32767}, {"start": 1000 + 32768}, {"dx": REACH},
+    {"dx": -REACH},
+])  # fmt: skip
+def test_what_just_fits_a_record_is_one_and_is_read_as_it_was(what):
+    first, second = batch(), batch(1000)
+    p = player(**{"slot": 7, **what})
+    first.enter(player(slot=p.slot))
+    p.seq = 2
+    second.track(p)
+    assert isinstance(events(second)[0], list)
+    assert replica_of(first, second).players[7].track == p.track
 
 
 def test_what_is_read_is_what_was_written():
     corner = Corner(SQUARE, SPAN, 1000)
     assert corner.read(corner.enter(player())) == player().track
-    assert corner.read(corner.track(player(start=1005))) == player(start=1005).track
+    assert corner.read(corner.enter(player(start=1005))) == player(start=1005).track
 
 
 def test_a_players_newer_event_replaces_its_older_one_and_is_counted():
@@ -64,8 +113,82 @@ def test_a_players_newer_event_replaces_its_older_one_and_is_counted():
         p.seq = seq
         b.track(p)
     b.track(player(8))
-    assert [event[:3] for event in events(b)] == [(TRACK, 7, 3), (TRACK, 8, 1)]
-    assert [replaced for _, replaced in b.parts(1)] == [2, 0]
+    assert [record[:2] for record in events(b)] == [[7, 3], [8, 1]]
+    assert [content.replaced for content in b.parts(1)] == [2, 0]
+
+
+def test_the_parts_of_a_batch_have_all_of_it_in_order():
+    b = batch()
+    for id in range(3):
+        b.track(player(id))
+    b.track(player(id=5, slot=300))
+    b.gone(4, 9)
+    for text in ("one", "two", "three"):
+        b.say(player(), text)
+    parts = list(b.parts(2))
+    assert [part.events for part in parts] == [2, 2, 2, 2]
+    assert b"".join(part.tracks for part in parts) == b"".join(
+        Corner(SQUARE, SPAN, 1000).record(player(id)) for id in range(3)
+    )
+    assert [len(part.wide) for part in parts] == [0, 14, 0, 0]
+    others = [event for part in parts for event in part.others]
+    assert [event[-1] for event in others] == [9, "one", "two", "three"]
+    assert list(batch().parts(2)) == []
+
+
+def told(*replaces, leaps=False):
+    """Return whether a batch of a player's tracks, which replace so many each, has an enter."""
+    b, p = batch(), player()
+    for some in replaces:
+        p.seq += 1
+        b.track(p, some, leaps)
+    return isinstance(events(b)[0], EnterEvent)
+
+
+def test_a_track_becomes_an_enter_before_low_bytes_could_deceive():
+    assert not told(*[0] * 127) and told(*[0] * 128)
+    assert not told(125) and told(126)
+    assert not told(60, 65) and told(60, 66)
+    assert told(0, leaps=True)
+
+
+@given(st.integers(0, 2**52), st.integers(0, 2**40), st.lists(st.integers(1, 127), max_size=9))
+def test_seq_and_ack_are_known_in_full_however_they_wrap(seq, ack, steps):
+    replica, p = Replica(SQUARE, SPAN, Departed()), player(seq=seq)
+    p.ack = ack
+    replica.apply(1, 1000, Content(b"", [Corner(SQUARE, SPAN, 1000).enter(p)]), 0)
+    for step in steps:
+        p.seq += step
+        p.ack += step
+        record = Corner(SQUARE, SPAN, 1000).record(p)
+        for _ in range(2):
+            # The second one is no news.
+            replica.apply(1, 1000, Content(record), 0)
+            known = replica.players[7]
+            assert (known.seq, known.ack) == (p.seq, p.ack)
+
+
+def test_a_record_is_nobodys_once_its_player_has_left_or_its_slot_is_anothers():
+    corner = Corner(SQUARE, SPAN, 1000)
+    replica = Replica(SQUARE, SPAN, Departed())
+    apply(replica, 1, 1000, [corner.enter(player(7, slot=3))], 0)
+    old = Content(corner.record(player(7, seq=2, slot=3, start=1)))
+    # The same slot of another node is another player's.
+    assert apply(replica, 2, 1000, [corner.enter(player(9, slot=3))], 0) == []
+    # That 7 left was lost: the enter with its slot says so.
+    assert apply(replica, 1, 1000, [corner.enter(player(8, seq=1, slot=3))], 0) == [7]
+    assert set(replica.players) == {8, 9}
+    replica.remove(8, 5, 0)
+    replica.apply(1, 1000, old, 0)
+    assert set(replica.players) == {9} and replica.players[9].track == player().track
+    # Who comes again has another slot, and its old one is nobody's.
+    apply(replica, 1, 1000, [corner.enter(player(7, seq=2, slot=3))], 0)
+    apply(replica, 1, 1000, [corner.enter(player(7, seq=3, slot=4))], 0)
+    replica.apply(1, 1000, Content(corner.record(player(7, seq=4, slot=3, start=1))), 0)
+    assert replica.players[7].track == player().track
+    replica.drop(1)
+    replica.drop(2)
+    assert replica._named == {}
 
 
 def test_enter_and_track_is_an_enter_with_the_track():
@@ -74,6 +197,7 @@ def test_enter_and_track_is_an_enter_with_the_track():
     p.seq, p.track = 2, stand(X, Y, 1000)
     b.track(p)
     assert events(b) == [Corner(SQUARE, SPAN, 1000).enter(p)]
+    assert b.enters
 
 
 def test_leave_and_enter_is_an_enter_and_enter_and_leave_a_leave():
@@ -102,24 +226,24 @@ def test_a_replica_follows_enters_tracks_and_leaves():
     replica = replica_of(first, second)
     assert replica.players[7].track == player(start=1090).track
     assert set(replica.players) == {7, 8}
-    replica.apply(1, 1200, events(third), 0)
+    apply(replica, 1, 1200, events(third), 0)
     assert set(replica.players) == {7}
 
 
 def test_what_is_older_than_what_is_known_changes_nothing():
-    new, old = batch(), batch(1100)
+    new, corner = batch(), Corner(SQUARE, SPAN, 1100)
     new.enter(player(7, seq=5))
-    old.track(player(7, seq=4, start=1))
-    old.gone(7, 5)
     replica = replica_of(new)
-    replica.apply(1, 1100, [TrackEvent(TRACK, 7, 5, 0, 0, 0, 0, 0, 0, 0), *events(old)], 0)
-    assert replica.players[7].track == player().track
+    records = b"".join(corner.record(player(7, seq=seq, start=1)) for seq in (3, 4, 5))
+    replica.apply(1, 1100, Content(records, [GoneEvent(GONE, 7, 5)]), 0)
+    assert replica.players[7].track == player().track and replica.players[7].seq == 5
 
 
 def test_a_track_or_a_leave_of_somebody_unknown_is_no_error():
     replica = Replica(SQUARE, SPAN, Departed())
-    track = TrackEvent(TRACK, 9, 5, 0, 0, 0, 0, 0, 0, 0)
-    replica.apply(1, 1000, [track, GoneEvent(GONE, 9, 6), SayEvent(SAY, 9, "hm")], 0)
+    record = Corner(SQUARE, SPAN, 1000).record(player(9))
+    said = [GoneEvent(GONE, 9, 6), SayEvent(SAY, 9, "hm")]
+    replica.apply(1, 1000, Content(record, said), 0)
     assert replica.players == {}
 
 
@@ -128,15 +252,17 @@ def test_a_snapshot_makes_the_same_replica():
     b.enter(player(7))
     b.enter(player(8, start=990))
     replica, copy = replica_of(b), Replica(SQUARE, SPAN, Departed())
-    copy.apply(1, 5000, list(map(named, replica.snapshot(5000))), 0)
-    assert copy.snapshot(6000) == replica.snapshot(6000)
+    shown = replica.snapshot(5000, lambda node: node + 70)
+    assert [entry[12] for entry in shown] == [71, 71]
+    apply(copy, 1, 5000, [named(entry[:12]) for entry in shown], 0)
+    assert copy.snapshot(6000, abs) == replica.snapshot(6000, abs)
     assert copy.players[8].track == player(start=990).track
 
 
 def test_what_a_node_has_replaces_all_that_it_had_and_nothing_of_others():
     replica, corner = Replica(SQUARE, SPAN, Departed()), Corner(SQUARE, SPAN, 1000)
-    replica.apply(1, 1000, [corner.enter(player(7)), corner.enter(player(8))], 0)
-    replica.apply(2, 1000, [corner.enter(player(9))], 0)
+    apply(replica, 1, 1000, [corner.enter(player(7)), corner.enter(player(8))], 0)
+    apply(replica, 2, 1000, [corner.enter(player(9))], 0)
     assert not replica.replace(1, 1000, [corner.enter(player(7)), corner.enter(player(8))], 0)[0]
     assert replica.replace(1, 1000, [corner.enter(player(8)), corner.enter(player(10))], 0)[0]
     assert set(replica.players) == {8, 9, 10}
@@ -146,15 +272,15 @@ def test_what_a_node_has_replaces_all_that_it_had_and_nothing_of_others():
 
 def test_one_who_went_to_another_node_is_not_removed_by_the_old_one():
     replica, corner = Replica(SQUARE, SPAN, Departed()), Corner(SQUARE, SPAN, 1000)
-    replica.apply(1, 1000, [corner.enter(player(7))], 0)
-    replica.apply(2, 1000, [corner.enter(player(7, seq=2**24))], 0)
+    apply(replica, 1, 1000, [corner.enter(player(7))], 0)
+    apply(replica, 2, 1000, [corner.enter(player(7, seq=2**24))], 0)
     replica.replace(1, 1000, [], 0)
     assert replica.players[7].node == 2
 
 
 def test_players_of_a_node_believed_dead_may_be_told_of_again():
     replica, corner = Replica(SQUARE, SPAN, Departed()), Corner(SQUARE, SPAN, 1000)
-    replica.apply(1, 1000, [corner.enter(player(7))], 0)
+    apply(replica, 1, 1000, [corner.enter(player(7))], 0)
     replica.drop(1)
     assert replica.replace(1, 1000, [corner.enter(player(7))], 0)[0]
     assert set(replica.players) == {7}
@@ -162,15 +288,15 @@ def test_players_of_a_node_believed_dead_may_be_told_of_again():
 
 def test_what_comes_late_does_not_raise_one_who_was_removed():
     replica, corner = Replica(SQUARE, SPAN, Departed()), Corner(SQUARE, SPAN, 1000)
-    replica.apply(1, 1000, [corner.enter(player(7, seq=5)), GoneEvent(GONE, 7, 6)], 0)
+    apply(replica, 1, 1000, [corner.enter(player(7, seq=5)), GoneEvent(GONE, 7, 6)], 0)
     late = [corner.enter(player(7, seq=4))]
-    replica.apply(1, 1000, late, 5000)
+    apply(replica, 1, 1000, late, 5000)
     assert not replica.replace(1, 1000, late, 5000)[0]
     assert replica.players == {}
-    replica.apply(1, 1000, [corner.enter(player(7, seq=7))], 5000)
+    apply(replica, 1, 1000, [corner.enter(player(7, seq=7))], 5000)
     assert set(replica.players) == {7}
-    replica.apply(1, 1000, [GoneEvent(GONE, 7, 8)], 5000)
-    replica.apply(1, 1000, late, 5000 + REMEMBERED)
+    apply(replica, 1, 1000, [GoneEvent(GONE, 7, 8)], 5000)
+    apply(replica, 1, 1000, late, 5000 + REMEMBERED)
     assert set(replica.players) == {7}
 
 
@@ -180,8 +306,8 @@ def test_a_removed_player_is_remembered_with_its_highest_seq_for_just_so_long():
     def raised(seq, at, *gone):
         replica = Replica(SQUARE, SPAN, Departed())
         for gone_seq, moment in gone:
-            replica.apply(1, 1000, [GoneEvent(GONE, 7, gone_seq)], moment)
-        replica.apply(1, 1000, [corner.enter(player(7, seq=seq))], at)
+            apply(replica, 1, 1000, [GoneEvent(GONE, 7, gone_seq)], moment)
+        apply(replica, 1, 1000, [corner.enter(player(7, seq=seq))], at)
         return set(replica.players) == {7}
 
     assert not raised(8, REMEMBERED - 1, (8, 0))
@@ -196,13 +322,13 @@ def test_a_removed_player_is_remembered_with_its_highest_seq_for_just_so_long():
 def test_those_who_were_removed_long_ago_are_forgotten():
     replica = Replica(SQUARE, SPAN, Departed())
     for n in range(1000):
-        replica.apply(1, 1000, [GoneEvent(GONE, n, 1)], n * 100)
+        apply(replica, 1, 1000, [GoneEvent(GONE, n, 1)], n * 100)
     assert len(replica._departed._removed) <= REMEMBERED // 100 + 1
 
 
 def test_an_entry_that_is_known_changes_nothing_and_a_newer_one_does():
     replica, corner = Replica(SQUARE, SPAN, Departed()), Corner(SQUARE, SPAN, 1000)
-    replica.apply(1, 1000, [corner.enter(player(7, seq=5))], 0)
+    apply(replica, 1, 1000, [corner.enter(player(7, seq=5))], 0)
     assert not replica.replace(1, 1000, [corner.enter(player(7, seq=5, start=1))], 0)[0]
     assert not replica.replace(1, 1000, [corner.enter(player(7, seq=4, start=1))], 0)[0]
     assert replica.players[7].track == player().track

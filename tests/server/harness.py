@@ -58,6 +58,8 @@ class ManualLoop:
         self.chance: random.Random | None = None
         #: Whether failures are only counted, as in the real loop.
         self.forgiving = False
+        #: Called after whatever the node does at once: a callback, or taking a message.
+        self.on_done: Callable[[], None] = lambda: None
         self._soon: list[Callable[[], None]] = []
         self._alarms: list[ManualAlarm] = []
 
@@ -109,6 +111,7 @@ class ManualLoop:
             self.chance.shuffle(callbacks)
         for callback in callbacks:
             callback()
+            self.on_done()
         return bool(callbacks)
 
     def next(self) -> int | None:
@@ -395,6 +398,7 @@ class Host:
                 connection.last_heard = self.loop.time / 1000
                 connection.more = left > 0
                 connection.on_message(opcode, payload)
+                self.loop.on_done()
 
 
 class Client:
@@ -578,6 +582,7 @@ class Harness:
                 busy |= host.loop.turn()
                 while (item := host.broker.receive(0)) is not None:
                     host.node.receive(item)
+                    host.loop.on_done()
                     busy = True
 
     def awake(self) -> list[Host]:

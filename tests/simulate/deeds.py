@@ -10,9 +10,11 @@ from typing import NamedTuple
 
 from server.messages.protocol import OTHERS_FROM
 from server.players.herd import NOBODY, Sizes
+from server.players.resident import Resident
 from server.squares.peers import GONE_AFTER, HEARTBEAT_EVERY
 from server.things.garden import Rules
 from tests.server.harness import Client, Clock, Harness, Host, clock_stores
+from tests.simulate.rule import check, check_ways
 from world.track import UNIT
 
 #: The most nodes that a world has at a time.
@@ -77,6 +79,24 @@ class World:
         #: of the harness until which it may still be seen.
         self.stopped: dict[int, int] = {}
         self.player_ms = 0
+        #: Player -> all the ways (x, y, dx, dy) of the tracks that it ever had.
+        self.ways: dict[int, set[tuple[int, ...]]] = {}
+        for host in self.harness.hosts:
+            self._watch(host)
+
+    def _watch(self, host: Host) -> None:
+        """Note from now on which tracks the residents of a node have.
+
+        One that was handed over, or left, may have stopped in the same moment.
+        """
+        residents: set[Resident] = set()
+
+        def note() -> None:
+            residents.update(host.node.residents.by_id.values())
+            for resident in residents:
+                self.ways.setdefault(resident.id, set()).add(resident.track[:4])
+
+        host.loop.on_done = note
 
     def play(self, deed: Deed) -> None:
         """Let the deed's wait pass, and do it."""
@@ -89,6 +109,7 @@ class World:
         playing = sum(client.connection.open for client in self.harness.clients)
         self.player_ms += playing * ms
         self.harness.run(ms)
+        check_ways(self)
         for client in self.harness.clients:
             if client.model.token and client.model.token not in self.tokens:
                 self.tokens.append(client.model.token)
@@ -212,6 +233,7 @@ class World:
         if len(self.harness.hosts) < NODES_MOST:
             host = self.harness.host()
             host.loop.chance = self.harness.chance
+            self._watch(host)
 
     def kill(self, a: int, _b: int, _c: int) -> None:
         host = self.host(a)
@@ -289,9 +311,6 @@ class World:
 
     def quiet(self, _a: int, _b: int, _c: int) -> None:
         """End all faults, and check that every screen is right within five seconds."""
-        # It is imported here, since the rule imports this module for its types.
-        from tests.simulate.rule import check
-
         self.heal()
         self.run(5000)
         check(self)

@@ -1,7 +1,8 @@
 """The rule that every simulated world must keep, as docs/nodes.md gives it.
 
 A player on a screen is a resident of exactly one living node, or gone within five seconds. A player
-that plays is on every screen that covers it. This module looks, and never changes anything.
+that plays is on every screen that covers it. At any time, also while much goes wrong, a player is
+shown only on ways that it went. This module looks, and never changes anything.
 """
 
 from collections import Counter
@@ -37,6 +38,14 @@ def check(world: "World") -> None:
     for client in harness.clients:
         if client.connection.open:
             _check_client(world, client)
+
+
+def check_ways(world: "World") -> None:
+    """Raise Broken if a screen, quiet world or not, shows a player on the way of another one."""
+    for client in world.harness.clients:
+        for id, known in client.model.players.items():
+            if known.track[:4] not in world.ways.get(id, ()):
+                raise Broken(f"a screen shows player {_short(id)} on a way that it never went")
 
 
 def check_end(world: "World") -> None:

@@ -9,6 +9,7 @@ from server.players.residents import Residents
 from server.players.takeovers import Takeovers
 from tests.simulate.__main__ import SHORT, fails, play, shrink
 from tests.simulate.deeds import WHAT, Deed, Plan, World, plan
+from world import events
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -64,9 +65,20 @@ def believe_nobody_again(monkeypatch):
     monkeypatch.setattr(Takeovers, "_outlive", lambda self, id, seq: None)
 
 
+def name_another_slot(monkeypatch):
+    """Now and then a record names the slot below that of its player."""
+    monkeypatch.setattr(
+        events, "_pack_narrow",
+        lambda slot, seq, *rest: events.RECORD.pack(max(slot - (seq % 5 == 0), 0), seq, *rest),
+    )  # fmt: skip
+
+
 #: Each fault, and a seed from which on a world that shows it is soon found and shrunk: to find and
 #: to shrink the first of all may take a minute.
-FAULTS = [(forget_partings, 224), (let_go_for_nothing, 595), (believe_nobody_again, 12)]
+FAULTS = [
+    (forget_partings, 224), (let_go_for_nothing, 595), (believe_nobody_again, 12),
+    pytest.param(name_another_slot, 1, marks=pytest.mark.interpreted),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("fault", "first"), FAULTS)

@@ -1,6 +1,6 @@
 // The part of MessagePack that the protocol uses: nil, booleans, whole numbers up to 2^53, texts and
-// arrays. Anything else is an error. tests/vectors/msgpack.json makes sure that it agrees with the
-// server's codec.
+// arrays, and bytes, which only the server sends. Anything else is an error. tests/vectors/msgpack.json
+// makes sure that it agrees with the server's codec.
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -53,7 +53,8 @@ function putLong(out, head, n) {
   for (let i = 0; i < 8; i++) out.push(view.getUint8(i));
 }
 
-/** Return the value in an ArrayBuffer. Throws RangeError if it is not exactly one value. */
+/** Return the value in an ArrayBuffer. Bytes are a Uint8Array that looks into this buffer, and is no
+ * copy. Throws RangeError if it is not exactly one value. */
 export function decode(buffer) {
   const reader = new Reader(buffer);
   let value;
@@ -85,6 +86,9 @@ class Reader {
       case 0xc0: return null;
       case 0xc2: return false;
       case 0xc3: return true;
+      case 0xc4: this.at += 1; return this.slice(this.view.getUint8(at));
+      case 0xc5: this.at += 2; return this.slice(this.view.getUint16(at));
+      case 0xc6: this.at += 4; return this.slice(this.view.getUint32(at));
       case 0xcc: this.at += 1; return this.view.getUint8(at);
       case 0xcd: this.at += 2; return this.view.getUint16(at);
       case 0xce: this.at += 4; return this.view.getUint32(at);
@@ -108,11 +112,14 @@ class Reader {
   }
 
   text(length) {
-    const end = this.at + length;
+    return decoder.decode(this.slice(length));
+  }
+
+  slice(length) {
+    const start = this.at, end = start + length;
     if (end > this.bytes.length) throw new RangeError('it ends too soon');
-    const text = decoder.decode(this.bytes.subarray(this.at, end));
     this.at = end;
-    return text;
+    return this.bytes.subarray(start, end);
   }
 
   array(length) {

@@ -43,7 +43,7 @@ export class Net {
     /** @type {{ code: string, sentence: string } | null} The last error message. */
     this.refusal = null;
     this.retry = RETRY_FIRST;
-    this.received = { messages: 0, bytes: 0 };
+    this.received = { messages: 0, bytes: 0 };    // batches of squares; bytes of everything
     /** @type {Hello} */
     this.hello = { name: '', width: 0, height: 0, near: null };
     /** @type {number | null} Performance time of the next attempt to
@@ -140,6 +140,8 @@ export class Net {
         forWindow.set(TOKEN_KEY, message[1]);
         break;
       case P.FLUSH:
+        this.received.messages += message[3].length;
+        this.on.message(message);
         this.flush = message[1];
         this.stir();
         // The timer alone is not enough: in a hidden tab it hardly runs.
@@ -155,7 +157,6 @@ export class Net {
         this.on.error(message[1], message[2]);
         break;
       default:
-        if (message[0] === P.BATCH) this.received.messages++;
         this.on.message(message);
     }
   }

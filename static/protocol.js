@@ -1,18 +1,18 @@
 // The kinds of messages and events, with the numbers of docs/protocol.md. It sends nothing.
 
 export const SUBPROTOCOL = 'flatlands';
-export const VERSION = 1;
+export const VERSION = 2;
 
 export const NAME_LIMIT = 20, TEXT_LIMIT = 120;     // characters
 
 export const HELLO = 1, WALK = 2, GO = 3, HOME = 4, VIEWPORT = 5, SAY = 6, PING = 7,
   INVITE = 8, TAKE = 9, KEY = 10, SCORES = 11, BUILD = 12, STONE = 13;
 
-export const WELCOME = 16, TOKEN = 17, HELD = 18, SNAPSHOT = 19, BATCH = 20, FLUSH = 21,
-  RESYNC = 22, PONG = 23, ERROR = 24, CLOCKS = 25, LINK = 26,
+export const WELCOME = 16, TOKEN = 17, HELD = 18, SNAPSHOT = 19, FLUSH = 21,
+  RESYNC = 22, PONG = 23, ERROR = 24, LINK = 26,
   INVITATION = 27, THINGS = 28, FOUND = 29, BOARD = 30;
 
-export const EVENT_ENTER = 0, EVENT_TRACK = 1, EVENT_LEAVE = 2, EVENT_GONE = 3, EVENT_SAY = 4;
+export const EVENT_ENTER = 0, EVENT_LEAVE = 2, EVENT_GONE = 3, EVENT_SAY = 4;
 
 export const THING_GEM = 0, THING_CAIRN = 1;
 

@@ -1,8 +1,12 @@
 // The replica: what this client knows of the squares that it holds: the players in them, and the
-// things that lie there. It applies the server's messages by the rules of docs/protocol.md ("What a client keeps"). It never
-// touches the page.
+// things that lie there. It applies the server's messages by the rules of docs/protocol.md ("What a
+// client keeps"). It never touches the page.
+//
+// Hundreds of tracks may come between two frames. Therefore nothing is allocated for a track: it is
+// written over the one before.
 
 import * as P from './protocol.js';
+import { DIAGONAL, durationOf, SPEED, stand, UNIT } from './track.js';
 
 /**
  * A player as the server told it.
@@ -12,8 +16,11 @@ import * as P from './protocol.js';
  * @property {number} ack       number of the last intent that the server had obeyed
  * @property {string} name
  * @property {boolean} dimmed   true while its connection is lost
- * @property {import('./track.js').Track} track
+ * @property {import('./track.js').Track} track  the next one is written over it
  * @property {[number, number]} square  column and row
+ * @property {number} slot      by which tracks mean it in this square
+ * @property {Slots | null} slots  where its slot leads to it; null while it goes from one held
+ *                              square to another
  * @property {number | null} transitUntil  node time, ms, until which the player is drawn on while
  *                              it goes from one held square to another; null otherwise
  */
@@ -33,6 +40,8 @@ import * as P from './protocol.js';
  * @property {number} stones    of a cairn: how many stones it has
  */
 
+/** @typedef {Map<number, Player>} Slots  The players of one square and source, by their slots. */
+
 /** @typedef {{ c0: number, r0: number, c1: number, r1: number }} Held  Columns and rows of the
  * held squares, both ends included. */
 
@@ -44,19 +53,29 @@ const IN_TRANSIT = 2000;                  // ms for which a player between two h
                                           // is drawn on
 const DROPPED_SHOWN = 2000;               // ms for which the overlay shows a dropped square
 const RATE_OVER = 3000;                   // ms over which messages of a square are counted
+const TRACK_NEWS = 250;                   // ms: the age of older tracks does not tell how late
+                                          // an event came
+const TRACK_BYTES = 12;                   // of a record of a track, after its slot
 
 export class Replica {
   constructor() {
     /** Length of a square's side in tiles. */
     this.side = 16;
+    /** Units per second: straight, and along each axis of a diagonal. */
+    this.speed = SPEED;
+    this.diagonal = DIAGONAL;
     /** Called with what a player says. @type {(player: Player, text: string) => void} */
     this.onSay = () => {};
     /** Grows whenever a name is added or removed. */
     this.nameChanges = 0;
-    /** @type {Map<number, number>} By node: ms to add to its times. */
-    this.clocks = new Map();
+    /** How late the last flush was: the most ms that passed since one of its events happened. Events
+     * of long ago, which were told late on purpose, do not count; -Infinity if there are no others. */
+    this.late = -Infinity;
     /** @type {Map<number, Player>} By id. */
     this.players = new Map();
+    /** @type {Map<string, Map<number, Slots>>} By 'col:row', and then by the source that gave the
+     * slots. */
+    this.slots = new Map();
     /** @type {Map<number, { seq: number, until: number }>} By id: the seqs of removed
      * players, and the node times, ms, until which they are kept. */
     this.removed = new Map();
@@ -78,6 +97,7 @@ export class Replica {
   /** Forget all players, things and squares, as on a new connection or a resync. */
   clear() {
     this.players.clear();
+    this.slots.clear();
     this.removed.clear();
     this.things.clear();
     this.thingChanges++;
@@ -92,15 +112,14 @@ export class Replica {
     return held !== null && col >= held.c0 && col <= held.c1 && row >= held.r0 && row <= held.r1;
   }
 
-  /** Take a message of the kinds HELD, SNAPSHOT, BATCH, THINGS, RESYNC and CLOCKS; `now` is
-   * node time, ms. */
+  /** Take a message of the kinds HELD, SNAPSHOT, FLUSH, THINGS and RESYNC; `now` is node time,
+   * ms. */
   apply(message, now) {
-    if (message[0] === P.BATCH) this.#batch(message, now);
+    if (message[0] === P.FLUSH) this.#flush(message, now);
     else if (message[0] === P.SNAPSHOT) this.#snapshot(message, now);
     else if (message[0] === P.THINGS) this.#lay(message);
     else if (message[0] === P.HELD) this.#hold(message, now);
     else if (message[0] === P.RESYNC) this.clear();
-    else if (message[0] === P.CLOCKS) this.clocks = new Map(message[1]);
   }
 
   #hold([, c0, r0, c1, r1], now) {
@@ -113,7 +132,7 @@ export class Replica {
         }
       }
     }
-    for (const bySquare of [this.squares, this.things]) {
+    for (const bySquare of [this.squares, this.things, this.slots]) {
       for (const key of bySquare.keys()) {
         const [col, row] = key.split(':').map(Number);
         if (!this.holds(col, row)) bySquare.delete(key);
@@ -131,7 +150,7 @@ export class Replica {
     const present = new Set();
     for (const entry of entries) {
       present.add(entry[1]);
-      this.#enter(col, row, sent, entry, now, true);
+      this.#enter(col, row, entry[12], sent, entry, now, true);
     }
     for (const player of this.players.values()) {
       const here = player.square[0] === col && player.square[1] === row;
@@ -139,25 +158,56 @@ export class Replica {
     }
   }
 
-  #batch([, col, row, node, , , told, , events], now) {
+  #flush([, , written, batches], now) {
+    this.late = -Infinity;
+    for (const batch of batches) this.#batch(batch, written, now);
+  }
+
+  /** Take a batch of a flush that was written at node time `written`, ms. Its last items may be
+   * missing: then they are empty. */
+  #batch([col, row, source, ago, tracks, others = [], , wide], written, now) {
     if (!this.holds(col, row)) return;
-    this.#count(col, row, now);
-    const sent = told + (this.clocks.get(node) ?? 0);
-    for (const event of events) {
-      const [kind, id] = event;
+    const key = `${col}:${row}`, sent = written - ago;
+    this.#count(key, now);
+    const slots = this.slots.get(key)?.get(source);
+    if (slots !== undefined) {
+      this.#tracks(col, row, slots, sent, tracks, 1, now);
+      if (wide !== undefined) this.#tracks(col, row, slots, sent, wide, 2, now);
+    }
+    for (const event of others) {
+      const [kind, id, seq] = event;
       const known = this.players.get(id);
-      if (kind === P.EVENT_TRACK) {
-        // If its enter was lost, taking this seq would keep the repeated enter out.
-        if (!known || known.square[0] !== col || known.square[1] !== row) continue;
-        if (known.transitUntil !== null || event[2] <= known.seq) continue;
-        [, , known.seq, known.ack] = event;
-        known.track = this.#track(col, row, sent, event);
-      } else if (kind === P.EVENT_ENTER) this.#enter(col, row, sent, event, now);
+      if (kind === P.EVENT_ENTER) this.#enter(col, row, source, sent, event, now);
       else if (kind === P.EVENT_SAY) {
         if (known !== undefined) this.onSay(known, event[2]);
-      } else if (known === undefined || event[2] > known.seq) {
-        this.#leave(known, event, now);
+      } else if (kind === P.EVENT_LEAVE || kind === P.EVENT_GONE) {
+        if (known === undefined || seq > known.seq) this.#leave(known, event, now);
       }
+    }
+    if (others.length > 0) this.late = Math.max(this.late, now - sent);
+  }
+
+  /** Take records of tracks: a slot of one byte or two (`slotBytes`), and TRACK_BYTES more.
+   * @param {Slots} slots @param {Uint8Array} bytes */
+  #tracks(col, row, slots, sent, bytes, slotBytes, now) {
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const span = this.side * UNIT, middle = span / 2;
+    const last = view.byteLength - slotBytes - TRACK_BYTES;
+    for (let at = 0; at <= last; at += slotBytes + TRACK_BYTES) {
+      // A slot that nobody has is that of a player whose enter was lost. Taking the seq of such a
+      // track would keep the repeated enter out.
+      const known = slots.get(slotBytes === 1 ? view.getUint8(at) : view.getUint16(at, true));
+      if (known === undefined) continue;
+      const rest = at + slotBytes;
+      const newer = (view.getUint8(rest) - known.seq) & 255;
+      if (newer === 0 || newer > 127) continue;
+      known.seq += newer;
+      known.ack += (view.getUint8(rest + 1) - known.ack) & 255;
+      const age = view.getInt16(rest + 10, true);
+      this.#move(known, col * span + middle + view.getInt16(rest + 2, true),
+        row * span + middle + view.getInt16(rest + 4, true),
+        view.getInt16(rest + 6, true), view.getInt16(rest + 8, true), sent - age);
+      if (age < TRACK_NEWS) this.late = Math.max(this.late, now - sent + age);
     }
   }
 
@@ -179,6 +229,7 @@ export class Replica {
 
   #leave(known, [kind, id, seq, toCol, toRow], now) {
     if (kind === P.EVENT_LEAVE && known !== undefined && this.holds(toCol, toRow)) {
+      this.#freeSlot(known);
       known.seq = seq;
       known.square = [toCol, toRow];
       known.transitUntil = now + IN_TRANSIT;
@@ -190,33 +241,62 @@ export class Replica {
     if (known !== undefined) this.#forget(known);
   }
 
-  #enter(col, row, sent, entry, now, again = false) {
-    const [, id, seq, ack, name, dimmed] = entry;
-    const known = this.players.get(id), removed = this.removed.get(id);
+  #enter(col, row, source, sent, entry, now, again = false) {
+    const [, id, seq, ack, name, dimmed, slot, x, y, dx, dy, age] = entry;
+    const removed = this.removed.get(id);
     if (removed !== undefined && removed.until > now && seq <= removed.seq) return;
+    let player = this.players.get(id);
     // An entry of a snapshot also counts if its seq is the one known: it may tell more.
-    if (known !== undefined && (seq < known.seq || (seq === known.seq && !again))) return;
-    const track = this.#track(col, row, sent, entry);
-    /** @type {Player} */
-    const fresh = { id, seq, ack, name, dimmed, track, square: [col, row], transitUntil: null };
-    if (known === undefined) this.players.set(id, fresh);
-    else Object.assign(known, fresh);
-    if (known?.name !== name) this.nameChanges++;
+    if (player !== undefined && (seq < player.seq || (seq === player.seq && !again))) return;
+    if (player?.name !== name) this.nameChanges++;
+    if (player === undefined) {
+      player = { id, seq, ack, name, dimmed, track: stand(0, 0, 0), square: [col, row], slot,
+        slots: null, transitUntil: null };
+      this.players.set(id, player);
+    } else {
+      this.#freeSlot(player);
+      Object.assign(player, { seq, ack, name, dimmed, square: [col, row], slot,
+        transitUntil: null });
+    }
+    player.slots = this.#slotsOf(col, row, source);
+    player.slots.set(slot, player);
+    const span = this.side * UNIT;
+    this.#move(player, x + col * span, y + row * span, dx, dy, sent - age);
   }
 
-  #track(col, row, sent, event) {
-    const span = this.side * 1024;
-    const [x, y, dx, dy, age, duration] = event.slice(-6);
-    return { x: x + col * span, y: y + row * span, dx, dy, start: sent - age, duration };
+  /** Return the slots that a source has given in a square.
+   * @returns {Slots} */
+  #slotsOf(col, row, source) {
+    const key = `${col}:${row}`;
+    const bySource = this.slots.get(key) ?? new Map();
+    const slots = bySource.get(source) ?? new Map();
+    this.slots.set(key, bySource);
+    bySource.set(source, slots);
+    return slots;
+  }
+
+  /** From now on no track means this player. Its slot may be another's by now. */
+  #freeSlot(player) {
+    if (player.slots?.get(player.slot) === player) player.slots.delete(player.slot);
+    player.slots = null;
+  }
+
+  #move({ track }, x, y, dx, dy, start) {
+    track.x = x;
+    track.y = y;
+    track.dx = dx;
+    track.dy = dy;
+    track.start = start;
+    track.duration = durationOf(dx, dy, this.speed, this.diagonal);
   }
 
   #forget(player) {
+    this.#freeSlot(player);
     this.players.delete(player.id);
     this.nameChanges++;
   }
 
-  #count(col, row, now) {
-    const key = `${col}:${row}`;
+  #count(key, now) {
     let square = this.squares.get(key);
     if (square === undefined) {
       square = { messages: [], last: now };

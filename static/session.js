@@ -18,8 +18,6 @@ const SECRET = /^[0-9a-f]{32}$/, SECRET_BYTES = 16;
 // Errors that the player is told of. That a gem is gone or too far away the player sees.
 const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'cairn']);
 const INVITATION_LIMIT = 512;             // characters
-const TRACK_NEWS = 250;                   // ms: the age of older tracks does not tell how late
-                                          // an event came
 
 export class Session {
   /** Show the title. `walkOn()` is called when a direction that is still held shall be sent again.
@@ -90,16 +88,15 @@ export class Session {
 
   // Called by Net, for the connection.
 
-  welcome([, , id, now, seed, x, y, side, , , lead, drop]) {
+  welcome([, , id, now, seed, x, y, side, speed, diagonal, lead, drop]) {
     const { state, hud } = this;
     if (seed !== state.terrain.seed) state.terrain = new Terrain(seed);
     const first = state.ownId === null;
     state.ownId = id;
     state.linked = true;
     state.margins = { lead: lead / UNIT, drop: drop / UNIT };
-    state.replica.side = side;
+    Object.assign(state.replica, { side, speed, diagonal });
     state.replica.clear();
-    state.replica.clocks.clear();
     this.ownSeq = -1;
     this.near = null;
     clearScene(state);
@@ -122,7 +119,7 @@ export class Session {
   message(message) {
     const { state } = this, now = state.clock.now();
     state.replica.apply(message, now);
-    if (message[0] === P.BATCH) this.#noteLateness(message, now);
+    if (message[0] === P.FLUSH) noteLateness(state, state.replica.late);
     else if (message[0] === P.INVITATION) this.onInvitation(message[1]);
     else if (message[0] === P.FOUND) this.#found(message);
     else if (message[0] === P.BOARD) this.#board(message);
@@ -196,15 +193,6 @@ export class Session {
   #board([, gems, place, of, top]) {
     this.hud.showLasting();
     this.hud.showBoard({ gems, place, of }, top);
-  }
-
-  /** Measure how late a batch came, by those of its events that began a moment ago. */
-  #noteLateness([, , , node, , , sent, , events], now) {
-    const { clocks } = this.state.replica;
-    for (const event of events) {
-      const age = event[0] === P.EVENT_TRACK ? event.at(-2) : 0;
-      if (age < TRACK_NEWS) noteLateness(this.state, now - sent - (clocks.get(node) ?? 0) + age);
-    }
   }
 
   /** Correct the predicted walk by what the server says of the own player, if that is new. */

@@ -4,9 +4,9 @@
 // the page.
 
 export const UNIT = 1024;                 // a position is a whole number of 1/UNIT tile
-const REACH = 32 * UNIT;                  // the longest leg along one axis
+const REACH = 32 * UNIT - 1;              // the longest leg along one axis: it fits 16 bits
 const GOAL_REACH = 256 * UNIT;            // a farther goal counts as this far, along each axis
-const SPEED = 5120, DIAGONAL = 3620;      // units per second: straight, and along each axis
+export const SPEED = 5120, DIAGONAL = 3620;   // units per second: straight, and along each axis
                                           // of a diagonal
 
 /**
@@ -97,11 +97,12 @@ function part(d, numerator, denominator) {
   return d < 0 && whole !== 0 ? -whole : whole;
 }
 
-function durationOf(dx, dy) {
+/** Return how many ms a displacement in units takes, rounded up; 0 if it is none. */
+export function durationOf(dx, dy, speed = SPEED, diagonal = DIAGONAL) {
   const ax = Math.abs(dx), ay = Math.abs(dy);
-  if (ax === ay) return Math.ceil(ax * 1000 / DIAGONAL);
+  if (ax === ay) return Math.ceil(ax * 1000 / diagonal);
   const distance = ax === 0 || ay === 0 ? ax + ay : Math.floor(Math.sqrt(ax * ax + ay * ay));
-  return Math.ceil(distance * 1000 / SPEED);
+  return Math.ceil(distance * 1000 / speed);
 }
 
 function straight(blocked, x, y, dx, dy) {

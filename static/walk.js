@@ -65,7 +65,7 @@ export class Walk {
   reconcile(player, now) {
     if (player.ack !== this.number) return false;   // an intent is still on its way
     const before = this.drawn(now);
-    this.track = player.track;
+    this.track = { ...player.track };     // the replica writes the next one over it
     if (this.intent !== null && player.track.duration === 0) {
       const { x, y, start } = player.track;
       this.ended = leg(this.blocked, x, y, this.intent, start) !== null;
@@ -109,7 +109,7 @@ export class Walk {
   refused(player) {
     this.intent = null;
     this.arrived = true;
-    this.track = player.track;
+    this.track = { ...player.track };
   }
 
   /** The connection is lost: stand still. */

@@ -11,6 +11,7 @@ import { standingIn } from './standing.js';
 const ground = new Terrain(2013);
 const blocked = (col, row) => ground.blocked(col, row);
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+const bytesOf = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (byte) => parseInt(byte, 16));
 const fieldsOf = ({ x, y, dx, dy, start, duration }) => [x, y, dx, dy, start, duration];
 
 export function terrain(vectors) {
@@ -44,8 +45,7 @@ export function track(vectors) {
   });
 }
 
-export function msgpack({ good, bad }) {
-  const bytesOf = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (byte) => parseInt(byte, 16));
+export function msgpack({ good, bins, bad }) {
   const hexOf = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
   const throws = (Kind, act) => {
     try {
@@ -58,19 +58,21 @@ export function msgpack({ good, bad }) {
   return [
     ...good.filter(({ value, bytes }) => !same(decode(bytesOf(bytes).buffer), value)
       || hexOf(encode(value)) !== bytes),
+    ...bins.filter(([content, bytes]) => hexOf(decode(bytesOf(bytes).buffer)) !== content),
     ...bad.filter((bytes) => !throws(RangeError, () => decode(bytesOf(bytes).buffer))),
     ...[1.5, NaN, 2 ** 53, undefined, {}, 1n].filter((value) =>
       !throws(TypeError, () => encode(value))).map(String),
   ];
 }
 
-/** The players that are known after messages, each with the node time at which it came. */
+/** The players that are known after messages, each with the node time at which it came. A message is
+ * the hexadecimal digits of its bytes. */
 export function replica(vectors) {
   return vectors.filter(({ messages, players }) => {
     const known = new Replica();
-    for (const [now, message] of messages) {
+    for (const [now, hex] of messages) {
       known.expire(now);
-      known.apply(message, now);
+      known.apply(decode(bytesOf(hex).buffer), now);
     }
     const got = [...known.players.values()].sort((a, b) => a.id - b.id).map((player) =>
       [player.id, player.seq, player.ack, player.name, player.dimmed, fieldsOf(player.track),

@@ -19,6 +19,19 @@ test('an answer to an older intent does not move the walk', () => {
   assert.equal(walk.track, track);
 });
 
+test('a track that is told does not move the walk before the walk has been compared to it', () => {
+  const walk = walkEast(), told = { ack: 1, track: { ...walk.track } };
+  walk.reconcile(told, 1100);
+  told.track.x = 2 * UNIT;
+  assert.ok(walk.drawn(1100)[0] < 0.6);
+  // The error that is eased away is that between the two.
+  walk.reconcile(told, 1100);
+  assert.ok(Math.abs(walk.error[0] + 2) < 0.001);
+  walk.refused(told);
+  told.track.x = 3 * UNIT;
+  assert.equal(walk.track.x, 2 * UNIT);
+});
+
 test('a small error is eased away, a large one is a jump', () => {
   const walk = walkEast();
   const late = { ...walk.track, start: 1100 };
@@ -57,7 +70,8 @@ test('a halted walk stands where it has come to', () => {
   const walk = walkEast();
   walk.halt(2000);
   assert.ok(walk.arrived);
-  assert.deepEqual(walk.drawn(8000), [5, 0]);
+  assert.deepEqual(walk.drawn(8000), [walk.track.x / UNIT, 0]);
+  assert.equal(Math.round(walk.track.x / UNIT), 5);
 });
 
 test('an intent begins no sooner than the track that it follows', () => {

@@ -1,0 +1,312 @@
+// What a flush changes about the players that are known. The rules of docs/protocol.md that the golden
+// vectors try at random are tried here one by one, at their edges.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import * as P from '../../static/protocol.js';
+import { Replica } from '../../static/replica.js';
+import { enter, flush, records } from './flushes.js';
+
+const SPAN = 16 * 1024, NONE = new Uint8Array();
+
+/** A replica that holds the squares 0, 0 to 2, 0, in which these events have happened. */
+function knowing(...events) {
+  const replica = new Replica();
+  replica.apply([P.HELD, 0, 0, 2, 0], 0);
+  tell(replica, events);
+  return replica;
+}
+
+function tell(replica, events, { col = 0, source = 0, now = 0 } = {}) {
+  replica.apply(flush(now, [col, 0, source, 0, NONE, events]), now);
+}
+
+function move(replica, track, { col = 0, source = 0, now = 0 } = {}) {
+  replica.apply(flush(now, [col, 0, source, 0, records([track])]), now);
+}
+
+const seqOf = (replica, id) => replica.players.get(id)?.seq;
+
+test('a track counts from the centre of its square, from the time of its batch', () => {
+  const replica = new Replica();
+  replica.apply([P.HELD, -1, 2, -1, 2], 0);
+  const told = { slot: 9, seq: 2, ack: 5, x: -32768, y: 32767, dx: 32767, dy: -3, age: -40 };
+  replica.apply(flush(900, [-1, 2, 0, 0, NONE, [enter(7, 1, 9)]],
+    [-1, 2, 0, -70, records([told])]), 1005);
+  const { track, ...player } = replica.players.get(7);
+  assert.deepEqual(track, { x: -SPAN + 8192 - 32768, y: 2 * SPAN + 8192 + 32767, dx: 32767, dy: -3,
+    start: 1010, duration: 6400 });
+  assert.deepEqual([player.seq, player.ack, player.name, player.square], [2, 5, 'P7', [-1, 2]]);
+});
+
+test('an enter counts from the corner of its square, and may be as far and as old as it is', () => {
+  const replica = new Replica();
+  replica.apply([P.HELD, 1, 0, 1, 0], 0);
+  const old = enter(7, 1, 70_000, { x: -100_000, y: 100_000, dx: 3620, dy: 3620, age: 90_000 });
+  replica.apply(flush(100_000, [1, 0, 0, 5, NONE, [old]]), 100_000);
+  assert.deepEqual(replica.players.get(7).track, { x: SPAN - 100_000, y: 100_000, dx: 3620,
+    dy: 3620, start: 9995, duration: 1000 });
+});
+
+test('a track lasts as long as the speeds of the welcome make it', () => {
+  const replica = knowing(enter(7, 1, 0));
+  Object.assign(replica, { speed: 1024, diagonal: 512 });
+  const lasts = (seq, dx, dy) => {
+    move(replica, { slot: 0, seq, dx, dy });
+    return replica.players.get(7).track.duration;
+  };
+  assert.equal(lasts(2, 1025, 0), 1001);
+  assert.equal(lasts(3, -600, 600), 1172);
+  assert.equal(lasts(4, 3000, -4000), 4883);
+  assert.equal(lasts(5, 0, 0), 0);
+});
+
+test('a track of another source is another player\'s', () => {
+  const replica = knowing(enter(7, 1, 3));
+  tell(replica, [enter(8, 1, 3)], { source: 2 });
+  move(replica, { slot: 3, seq: 2, dx: 50 }, { source: 2 });
+  assert.deepEqual([seqOf(replica, 7), seqOf(replica, 8)], [1, 2]);
+  assert.equal(replica.players.get(8).track.dx, 50);
+  move(replica, { slot: 3, seq: 2 }, { source: 1 });
+  assert.deepEqual([seqOf(replica, 7), seqOf(replica, 8)], [1, 2]);
+});
+
+test('a track of a slot that nobody has in the square is nobody\'s', () => {
+  const replica = knowing(enter(7, 1, 3));
+  move(replica, { slot: 4, seq: 2 });
+  move(replica, { slot: 3, seq: 2 }, { col: 1 });
+  assert.equal(seqOf(replica, 7), 1);
+  assert.equal(replica.players.size, 1);
+});
+
+test('a slot is nobody\'s once its player is gone, and then the next one\'s', () => {
+  const replica = knowing(enter(7, 1, 3), [P.EVENT_GONE, 7, 2]);
+  move(replica, { slot: 3, seq: 3 });
+  assert.deepEqual([replica.players.size, replica.slots.get('0:0').get(0).size], [0, 0]);
+  tell(replica, [enter(8, 1, 3)], { now: 13_000 });
+  move(replica, { slot: 3, seq: 2 });
+  assert.equal(seqOf(replica, 8), 2);
+});
+
+test('a slot that was given again stays its new player\'s when the old one is found to be gone', () => {
+  // The first one's gone was lost, so that for a while two players are known by one slot.
+  const replica = knowing(enter(7, 1, 3));
+  tell(replica, [enter(8, 1, 3)]);
+  move(replica, { slot: 3, seq: 2 });
+  assert.deepEqual([seqOf(replica, 7), seqOf(replica, 8)], [1, 2]);
+  replica.apply([P.SNAPSHOT, 0, 0, 0, [[...enter(8, 2, 3), 0]]], 0);
+  move(replica, { slot: 3, seq: 3 });
+  assert.deepEqual([seqOf(replica, 7), seqOf(replica, 8)], [undefined, 3]);
+});
+
+test('a player is found by its last slot only, and at its last source', () => {
+  const replica = knowing(enter(7, 1, 3), enter(7, 2, 4));
+  move(replica, { slot: 3, seq: 3 });
+  assert.equal(seqOf(replica, 7), 2);
+  move(replica, { slot: 4, seq: 3 });
+  assert.equal(seqOf(replica, 7), 3);
+  tell(replica, [enter(7, 4, 4)], { source: 1 });
+  move(replica, { slot: 4, seq: 5 });
+  assert.equal(seqOf(replica, 7), 4);
+  move(replica, { slot: 4, seq: 5 }, { source: 1 });
+  assert.equal(seqOf(replica, 7), 5);
+});
+
+test('an enter that is too old to count gives no slot', () => {
+  const replica = knowing(enter(7, 5, 3));
+  tell(replica, [enter(7, 4, 9)]);
+  move(replica, { slot: 9, seq: 6 });
+  assert.equal(seqOf(replica, 7), 5);
+  move(replica, { slot: 3, seq: 6 });
+  assert.equal(seqOf(replica, 7), 6);
+});
+
+test('an entry of a snapshot gives its slot and its source', () => {
+  const replica = knowing();
+  replica.apply([P.SNAPSHOT, 0, 0, 500, [[...enter(7, 1, 3, { dx: 10, age: 20 }), 5]]], 600);
+  assert.equal(replica.players.get(7).track.start, 480);
+  move(replica, { slot: 3, seq: 2 });
+  assert.equal(seqOf(replica, 7), 1);
+  move(replica, { slot: 3, seq: 2 }, { source: 5 });
+  assert.equal(seqOf(replica, 7), 2);
+});
+
+test('an entry with the seq that is known tells the slot too', () => {
+  const replica = knowing(enter(7, 1, 3));
+  replica.apply([P.SNAPSHOT, 0, 0, 0, [[...enter(7, 1, 6), 5]]], 0);
+  move(replica, { slot: 6, seq: 2 }, { source: 5 });
+  assert.equal(seqOf(replica, 7), 2);
+  move(replica, { slot: 3, seq: 3 });
+  assert.equal(seqOf(replica, 7), 2);
+});
+
+test('a seq goes on from the one that is known, also where its low byte begins anew', () => {
+  const replica = knowing(enter(7, 250, 0));
+  move(replica, { slot: 0, seq: 255 });
+  assert.equal(seqOf(replica, 7), 255);
+  move(replica, { slot: 0, seq: 256 });
+  assert.equal(seqOf(replica, 7), 256);
+  // As far ahead as can be told from an old one.
+  move(replica, { slot: 0, seq: 256 + 127 });
+  assert.equal(seqOf(replica, 7), 383);
+});
+
+test('large seqs and acks go on too', () => {
+  const replica = knowing(enter(7, 2 ** 52 + 255, 0, { ack: 2 ** 52 + 254 }));
+  move(replica, { slot: 0, seq: 3, ack: 1 });
+  const { seq, ack } = replica.players.get(7);
+  assert.deepEqual([seq, ack], [2 ** 52 + 256 + 3, 2 ** 52 + 256 + 1]);
+});
+
+test('a track whose seq is the one known or before it changes nothing, its ack neither', () => {
+  const replica = knowing(enter(7, 300, 0, { ack: 10 }));
+  for (const seq of [300, 299, 200, 300 - 128]) {
+    move(replica, { slot: 0, seq, ack: 11, dx: 99 });
+    const { ack, track } = replica.players.get(7);
+    assert.deepEqual([seqOf(replica, 7), ack, track.dx], [300, 10, 0]);
+  }
+});
+
+test('an ack only rises, by as much as its low byte says', () => {
+  const replica = knowing(enter(7, 1, 0, { ack: 250 }));
+  const acked = (seq, ack) => {
+    move(replica, { slot: 0, seq, ack });
+    return replica.players.get(7).ack;
+  };
+  assert.equal(acked(2, 250), 250);
+  assert.equal(acked(3, 255), 255);
+  assert.equal(acked(4, 256), 256);
+  assert.equal(acked(5, 256 + 255), 511);
+  // An enter gives it in full: it begins anew on a new connection.
+  tell(replica, [enter(7, 6, 0, { ack: 0 })]);
+  assert.equal(replica.players.get(7).ack, 0);
+});
+
+test('wide slots are read beside the others', () => {
+  const replica = knowing(enter(7, 1, 3), enter(8, 1, 256 + 3), enter(9, 1, 65_535));
+  replica.apply(flush(0, [0, 0, 0, 0, records([{ slot: 3, seq: 2, dx: 1 }]), [], 0,
+    records([{ slot: 259, seq: 3, dx: 2, age: -1 }, { slot: 65_535, seq: 4, dx: -3 }], 2)]), 0);
+  const told = [7, 8, 9].map((id) => [seqOf(replica, id), replica.players.get(id).track.dx]);
+  assert.deepEqual(told, [[2, 1], [3, 2], [4, -3]]);
+});
+
+test('items that are left out are empty, and items that are appended are ignored', () => {
+  const replica = knowing(enter(7, 1, 0));
+  const tracks = (seq) => records([{ slot: 0, seq }]), more = ['more', 99];
+  replica.apply(flush(0, [0, 0, 0, 0, tracks(2)]), 0);
+  assert.equal(seqOf(replica, 7), 2);
+  replica.apply(flush(0, [0, 0, 0, 0, tracks(3), []]), 0);
+  assert.equal(seqOf(replica, 7), 3);
+  replica.apply(flush(0, [0, 0, 0, 0, tracks(4), [], 2]), 0);
+  assert.equal(seqOf(replica, 7), 4);
+  const events = [[...enter(8, 1, 1, { x: 5, dx: 6 }), ...more], [P.EVENT_SAY, 8, 'hi', ...more]];
+  replica.apply([...flush(0, [0, 0, 0, 0, tracks(5), events, 0, NONE, ...more]), ...more], 0);
+  assert.equal(seqOf(replica, 7), 5);
+  assert.deepEqual([replica.players.get(8).track.x, replica.players.get(8).track.dx], [5, 6]);
+  move(replica, { slot: 1, seq: 2 });
+  assert.equal(seqOf(replica, 8), 2);
+  replica.apply([P.SNAPSHOT, 0, 0, 0, [[...enter(8, 3, 1), 4, ...more]], ...more], 0);
+  move(replica, { slot: 1, seq: 4 }, { source: 4 });
+  assert.equal(seqOf(replica, 8), 4);
+});
+
+test('an event of an unknown kind changes nothing', () => {
+  const replica = knowing(enter(7, 1, 0));
+  tell(replica, [[99, 7, 50, 'what'], [1, 7, 50, 0, 0, 0, 0, 0, 0]]);
+  assert.equal(seqOf(replica, 7), 1);
+});
+
+test('what is left behind the last whole record is ignored', () => {
+  const replica = knowing(enter(7, 1, 0), enter(8, 1, 1), enter(9, 1, 256));
+  const both = records([{ slot: 0, seq: 2 }, { slot: 1, seq: 2 }]);
+  const wide = records([{ slot: 256, seq: 2 }], 2);
+  replica.apply(flush(0, [0, 0, 0, 0, both.subarray(0, 25), [], 0, wide.subarray(0, 13)]), 0);
+  assert.deepEqual([7, 8, 9].map((id) => seqOf(replica, id)), [2, 1, 1]);
+  replica.apply(flush(0, [0, 0, 0, 0, both.subarray(0, 5)]), 0);
+  assert.equal(seqOf(replica, 8), 1);
+});
+
+test('records are read where they lie in what was received', () => {
+  const replica = knowing(enter(7, 1, 0));
+  const bytes = new Uint8Array([9, 9, 9, ...records([{ slot: 0, seq: 2, dx: 77 }]), 9]);
+  replica.apply(flush(0, [0, 0, 0, 0, bytes.subarray(3, 16)]), 0);
+  assert.deepEqual([seqOf(replica, 7), replica.players.get(7).track.dx], [2, 77]);
+});
+
+test('a player on its way between two squares has a slot in neither', () => {
+  const replica = knowing(enter(7, 1, 3, { dx: 5000 }));
+  tell(replica, [enter(8, 1, 3)], { col: 1 });
+  tell(replica, [[P.EVENT_LEAVE, 7, 2, 1, 0]]);
+  move(replica, { slot: 3, seq: 3 });
+  move(replica, { slot: 3, seq: 3 }, { col: 1 });
+  assert.deepEqual([seqOf(replica, 7), seqOf(replica, 8)], [2, 3]);
+  assert.deepEqual([replica.players.get(7).square, replica.players.get(7).track.dx], [[1, 0], 5000]);
+  tell(replica, [enter(7, 4, 6)], { col: 1 });
+  move(replica, { slot: 3, seq: 5 });
+  assert.equal(seqOf(replica, 7), 4);
+  move(replica, { slot: 6, seq: 5 }, { col: 1 });
+  assert.equal(seqOf(replica, 7), 5);
+});
+
+test('a player whose enter comes before its leave keeps its new slot', () => {
+  const replica = knowing(enter(7, 1, 3));
+  tell(replica, [enter(7, 3, 8)], { col: 1 });
+  move(replica, { slot: 3, seq: 4 });
+  tell(replica, [[P.EVENT_LEAVE, 7, 2, 1, 0]]);
+  assert.deepEqual([seqOf(replica, 7), replica.players.get(7).transitUntil], [3, null]);
+  move(replica, { slot: 8, seq: 4 }, { col: 1 });
+  assert.equal(seqOf(replica, 7), 4);
+});
+
+test('squares that are let go, a resync and a new connection take the slots with them', () => {
+  const replica = knowing(enter(7, 1, 3));
+  tell(replica, [enter(8, 1, 3)], { col: 1 });
+  replica.apply([P.HELD, 1, 0, 2, 0], 0);
+  assert.deepEqual([...replica.slots.keys()], ['1:0']);
+  replica.apply([P.HELD, 0, 0, 2, 0], 0);
+  move(replica, { slot: 3, seq: 2 });
+  assert.equal(replica.players.size, 1);
+  replica.apply([P.RESYNC], 0);
+  assert.equal(replica.slots.size, 0);
+  replica.apply([P.HELD, 0, 0, 2, 0], 0);
+  move(replica, { slot: 3, seq: 2 }, { col: 1 });
+  assert.equal(replica.players.size, 0);
+});
+
+test('batches of squares that are not held are not taken, and those of the others are', () => {
+  const replica = knowing(enter(7, 1, 0));
+  replica.apply(flush(0, [9, 0, 0, 0, NONE, [enter(8, 1, 0)]],
+    [0, 0, 0, 0, records([{ slot: 0, seq: 2 }])]), 0);
+  assert.deepEqual([...replica.players.keys()], [7]);
+  assert.equal(seqOf(replica, 7), 2);
+});
+
+test('who says something is known by its id', () => {
+  const replica = knowing(enter(7, 1, 0)), said = [];
+  replica.onSay = ({ name }, text) => said.push([name, text]);
+  tell(replica, [[P.EVENT_SAY, 7, 'hello'], [P.EVENT_SAY, 8, 'who?'], enter(9, 1, 1),
+    [P.EVENT_SAY, 9, 'here']]);
+  assert.deepEqual(said, [['P7', 'hello'], ['P9', 'here']]);
+});
+
+test('a flush is as late as the latest of its events that began a moment ago', () => {
+  const replica = knowing(enter(7, 1, 0), enter(8, 1, 1), enter(9, 1, 2));
+  const late = (now, ...batches) => {
+    replica.apply(flush(1000, ...batches), now);
+    return replica.late;
+  };
+  const track = (slot, seq, age) => records([{ slot, seq, age }]);
+  assert.equal(late(1010, [0, 0, 0, 25, track(0, 2, 0)], [0, 0, 0, 0, track(1, 2, 249)]), 259);
+  assert.equal(late(1010, [0, 0, 0, 25, track(0, 3, 250)], [0, 0, 0, 0, track(1, 3, -5)]), 5);
+  assert.equal(late(1010, [0, 0, 0, 25, track(0, 4, 250)]), -Infinity);
+  assert.equal(late(1010, [0, 0, 0, 25, NONE, [enter(9, 2, 2, { age: 5000 })]]), 35);
+  assert.equal(late(1010), -Infinity);
+});
+
+test('a census counts the batches of each square', () => {
+  const replica = knowing();
+  for (let i = 0; i < 6; i++) replica.apply(flush(i, [1, 0, 0, 0, NONE], [2, 0, 0, 0, NONE]), i);
+  const { rate, flash } = replica.census(10).get('1:0');
+  assert.deepEqual([rate, flash], [2, 5]);
+});

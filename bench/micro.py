@@ -31,6 +31,7 @@ from server.things.garden import QUEUE
 from server.websocket.frames import BINARY
 from stores import Item, open_store
 from stores.base import NEVER
+from world.events import RECORD, Content
 from world.grid import Grid
 from world.terrain import Terrain
 from world.things import GEM, GemThing
@@ -53,8 +54,9 @@ WALKERS, LEGS, FAR = 100, 6, 10**8
 AROUND = [Heading(*at) for at in
           ((1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1))]  # fmt: skip
 
-#: The payload that is sealed: it is as long as a batch of two or three events.
-PAYLOAD = bytes(200)
+#: What a batch of three events says, and the payload that is sealed: it is as long as such a batch.
+CONTENT = Content(bytes(3 * RECORD.size))
+PAYLOAD = bytes(70)
 
 
 class NoSocket:
@@ -128,18 +130,18 @@ class Bench:
         messages = []
         for turn in range(count):
             connection, session = self.players[turn % len(self.players)]
-            self.number += 1
+            number = session._intent + 1 + turn // len(self.players)
             now = self.loop.now()
             resident = session.resident
             assert resident is not None
             if kind == "walk":
                 heading = random.choice([(1, 0), (0, 1), (-1, 0), (0, -1), (1, 1), (-1, -1)])
-                message: tuple[int, ...] = (protocol.WALK, self.number, now, *heading)
+                message: tuple[int, ...] = (protocol.WALK, number, now, *heading)
             else:
                 span = self.node.grid.span
                 low = resident.square[0] * span, resident.square[1] * span
                 place = (edge + random.randrange(span // 8, span * 7 // 8) for edge in low)
-                message = (protocol.GO, self.number, now, *place)
+                message = (protocol.GO, number, now, *place)
             messages.append((connection, msgpack.packb(message)))
         # The limits of rates would refuse some of the moves.
         for _, session in self.players:
@@ -203,13 +205,14 @@ class Bench:
         """Return us of CPU for each write of a flush with two batches of each square."""
         hub, written = self.node.hub, 0
         squares = list(self.node.outbox.present)
-        payload = bytes(200)
+        tail = protocol.tail(CONTENT)
         hub.flush()
         before = time.process_time()
         for _ in range(count):
+            now = self.loop.now()
             for square in squares:
-                hub.deliver(square, payload)
-                hub.deliver(square, payload)
+                hub.deliver(square, 0, now, tail)
+                hub.deliver(square, 0, now, tail)
             writes = self.stats["writes"]
             hub.flush()
             written += self.stats["writes"] - writes
@@ -226,7 +229,7 @@ class Bench:
             square = squares[turn % len(squares)]
             now = self.loop.now()
             entries = self.node.outbox.entries(square, now)
-            protocol.snapshot(square, now, entries)
+            protocol.snapshot(square, now, [(*entry, 0) for entry in entries])
             players += len(entries)
         return (time.process_time() - before) / players * 1e6
 

@@ -223,10 +223,11 @@ class Hub:
         """
         arrived, self._arrived = self._arrived, {}
         told, self._told = self._told, {}
-        groups: dict[Group, None] = {}
+        groups: list[Group] = []
         for square, message in told.items():
             for group in self._holding.get(square, ()):
-                groups[group] = None
+                if not group.frames:
+                    groups.append(group)
                 group.frames.append(message)
         for square, batches in arrived.items():
             holding = self._holding.get(square)
@@ -236,6 +237,7 @@ class Hub:
                 protocol.batch(square, source, now - sent, tail) for source, sent, tail in batches
             ]
             for group in holding:
-                groups[group] = None
+                if not group.frames and not group.batches:
+                    groups.append(group)
                 group.batches += packed
-        return list(groups)
+        return groups

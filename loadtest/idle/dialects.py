@@ -140,7 +140,7 @@ class Game:
             if due := msgpack.unpackb(payload)[1]:
                 dues.append(due)
         elif kind == wire.FLUSH:
-            talk.flush, talk.owes = msgpack.unpackb(payload)[1], True
+            talk.flush, talk.owes = wire.number_at(payload, 2), True
         elif kind == wire.WELCOME:
             talk.ready = True
         elif kind == wire.ERROR:

@@ -5,15 +5,20 @@ loadtest/swarm/scenarios.py does.
 """
 
 from array import array
+from itertools import product
 from typing import Any, Protocol
 
 import msgpack
 
 from loadtest.swarm import wire
 from loadtest.swarm.connection import CLOSED, GREETING, PLAYING, SHAKING, Connection, Door, Sockets
+from loadtest.swarm.dues import Dues
 from loadtest.swarm.hunter import Hunter
 from loadtest.swarm.observer import Observer
+from loadtest.swarm.reader import Flush
 from loadtest.swarm.tally import Tally
+from loadtest.swarm.views import View
+from loadtest.swarm.wire import Rules, Square
 
 #: A flush is acknowledged after so many us, or after so many bytes. A quiet connection is pinged
 #: after so many us.
@@ -39,14 +44,19 @@ class World(Protocol):
     door: Door
     sockets: Sockets
     tally: Tally
+    dues: Dues
     #: Units across a square.
     span: int
 
     def now(self) -> int:
         """Return the time by the run's clock."""
 
-    def rules(self, side: int, drop: int) -> None:
-        """Note a square's side in tiles, and the world's outer margin in 1/1024 tile."""
+    def rules(self, side: int, speed: int, diagonal: int, drop: int) -> Rules:
+        """Return the rules of the world, by a square's side in tiles and speeds in 1/1024 tile a
+        second; note the world's outer margin in 1/1024 tile."""
+
+    def view(self) -> View:
+        """Return a view that knows nothing yet."""
 
     def welcomed(self, bot: "Bot") -> None:
         """Note that a bot has become a player."""
@@ -83,7 +93,8 @@ class Bot(Connection):
         self.index = index
         #: Tiles that its screen shows.
         self.viewport = viewport
-        self.observer = Observer() if observes else None
+        self.observer = Observer(world.dues) if observes else None
+        self.view = world.view()
         #: What it knows of gems, if it hunts them.
         self.hunter = Hunter() if hunts else None
         self.id = 0
@@ -126,18 +137,21 @@ class Bot(Connection):
         #: The time at which the oldest ping without a pong was sent, or 0.
         self.awaited = 0
         #: x, y, dx, dy (1/1024 tile), start, duration (ms).
-        self.position = (0, 0, 0, 0, 0, 0)
+        self.position: tuple[int, ...] = (0, 0, 0, 0, 0, 0)
         self._intents = array("q")
         #: The intents that were sent too late.
         self._late = array("q")
-        #: Its own events: seq, ack, column, row and position; and the times at which they came.
+        #: Its own events: seq, due, column, row and position; and the times at which they came.
         self._timeline = []
         self._told_at = array("q")
         self.ready_at = 0
         self.held: tuple[int, int, int, int] | None = None
         self.held_changes = 0
+        self._anew: set[Square] = set()
         if self.observer is not None:
-            self.observer = Observer()
+            self.observer = Observer(self.world.dues)
+        self.view = self.world.view()
+        self.view.bots.add(self)
         self.dial(DEAF_BUFFER if self.deaf else 0)
 
     def opened(self) -> None:
@@ -155,25 +169,30 @@ class Bot(Connection):
             self._shake(self._rest + data)
             return
         try:
-            parts, self._rest = tally.reader.split(self._rest + data if self._rest else data)
+            data = self._rest + data if self._rest else data
+            parts, self._rest = tally.reader.split(data, self.view, now)
             for part in parts:
-                if not isinstance(part, wire.Chunk):
+                if isinstance(part, Flush):
+                    self.flushed(part, now)
+                else:
                     self._other(part, now)
-                    continue
-                part.arrivals.append(now)
-                tally.events += part.events
-                if self.observer is not None:
-                    for batch in part.batches:
-                        self.observer.batch(batch, now)
-                self._unread += part.size
-                if part.flush and self.state == PLAYING:
-                    if not self.ping_due:
-                        self.world.ping_after(self, now)
-                    self.flush = part.flush
-                    if self._unread > PING_BYTES:
-                        self.ping(now)
         except wire.BrokenFrame as error:
             self.lose(str(error))
+
+    def flushed(self, flush: Flush, now: int) -> None:
+        """Process a flush that was read at the time `now`."""
+        flush.arrivals.append(now)
+        self._tally.events += flush.events
+        if self.observer is not None:
+            for batch in flush.batches:
+                self.observer.batch(batch, now)
+        self._unread += flush.size
+        if self.state == PLAYING:
+            if not self.ping_due:
+                self.world.ping_after(self, now)
+            self.flush = flush.number
+            if self._unread > PING_BYTES:
+                self.ping(now)
 
     def _shake(self, data: bytes) -> None:
         if b"\r\n\r\n" not in data:
@@ -216,13 +235,20 @@ class Bot(Connection):
             self.former = self.id
         if self.hunter is not None:
             self.hunter.cut()
+        self.hold_nothing()
+        self.view.bots.discard(self)
         self.hang_up()
+
+    def hold_nothing(self) -> None:
+        """Let go of all squares, because it reads nothing more of them for now."""
+        self.view.hold(_squares(self.held), set())
+        self.held = None
 
     def life(self, left: int, why: str = "") -> dict[str, Any]:
         """Return what this bot did since it joined, and if it observes, what it was told.
 
         `left` is the time of its end and `why` the reason, empty if it said goodbye. `former_seq`
-        is the last seq of its life before.
+        is the last seq of its life before. Bots with one `node` are connected to one node.
         """
         return {
             "index": self.index,
@@ -236,6 +262,7 @@ class Bot(Connection):
             "former_seq": self._former_seq,
             "offset": self.offset,
             "honest": not self.deaf and not self.rude,
+            "node": self.view.now().name,
             "held_changes": self.held_changes,
             "intents": self._intents,
             "late": self._late,
@@ -253,9 +280,11 @@ class Bot(Connection):
     def intend(self, kind: int, due: int, *fields: int) -> None:
         """Send an intent that was due at the time `due`."""
         self._intents.append(due)
+        number = len(self._intents)
+        self.world.dues.put(self.index, number, due)
         if self.world.now() - due > TOO_LATE:
             self._late.append(due)
-        self.write(wire.message(kind, due, round(due / 1000 + self.offset), *fields))
+        self.write(wire.message(kind, number, round(due / 1000 + self.offset), *fields))
 
     def take(self, square: tuple[int, int], id: str) -> None:
         """Ask for a gem that lies in a square."""
@@ -296,16 +325,19 @@ class Bot(Connection):
 
     # What it receives.
 
-    def moved(self, batch: wire.Batch, event: list[Any], now: int) -> None:
-        """Note an event of its own, which says where it really is."""
-        _, _, seq, ack = event[:4]
+    def moved(
+        self, square: Square, seq: int, ack: int, track: tuple[int, ...], now: int
+    ) -> None:
+        """Note an event of its own, which says where it really is.
+
+        `ack` is a number of an intent, and `track` is as `position` has it.
+        """
         if self._timeline and seq <= self._timeline[-1][0]:
             return
-        x, y, dx, dy, age, duration = event[-6:]
-        column, row = batch.square
-        span = self.world.span
-        self.position = x + column * span, y + row * span, dx, dy, batch.sent - age, duration
-        self._timeline.append((seq, ack, column, row, *self.position))
+        # What came of its last life has numbers that this one has not reached yet.
+        due = self._intents[ack - 1] if 0 < ack <= len(self._intents) else 0
+        self.position = track
+        self._timeline.append((seq, due, *square, *track))
         self._told_at.append(now)
 
     def _other(self, payload: bytes, now: int) -> None:
@@ -322,21 +354,27 @@ class Bot(Connection):
         kind = payload[1]
         if kind == wire.SNAPSHOT:
             self._tally.snapshots += 1
+            unpacker = msgpack.Unpacker()
+            unpacker.feed(payload)
+            unpacker.read_array_header()
+            unpacker.skip()
+            square = unpacker.unpack(), unpacker.unpack()
+            self.view.snapshot(square, payload, missed=square in self._anew)
+            self._anew.discard(square)
             if self.missing:
-                unpacker = msgpack.Unpacker()
-                unpacker.feed(payload)
-                unpacker.read_array_header()
-                unpacker.skip()
-                self.missing.discard((unpacker.unpack(), unpacker.unpack()))
+                self.missing.discard(square)
                 self._check_ready(now)
             if self.observer is not None:
                 self.observer.snapshot(payload, now)
         elif kind == wire.HELD:
             self._hold(tuple(msgpack.unpackb(payload)[1:5]), now)
         elif kind == wire.PONG:
-            self._pong(*msgpack.unpackb(payload)[1:3], now)
+            _, then, node_now = msgpack.unpackb(payload)[:3]
+            self._pong(then, node_now, now)
         elif kind == wire.RESYNC:
             self._tally.resyncs += 1
+            self._anew = _squares(self.held)
+            self.hold_nothing()
             if self.observer is not None:
                 self.observer.resync(now)
             if self.hunter is not None:
@@ -346,9 +384,6 @@ class Bot(Connection):
         elif kind == wire.LINK:
             if self.observer is not None:
                 self.observer.link(msgpack.unpackb(payload)[1], now)
-        elif kind == wire.CLOCKS:
-            if self.observer is not None:
-                self.observer.clocks = dict(msgpack.unpackb(payload)[1])
         elif kind == wire.WELCOME:
             self._welcome(msgpack.unpackb(payload), now)
         elif kind == wire.ERROR:
@@ -363,10 +398,11 @@ class Bot(Connection):
                 self.hunter.found(*msgpack.unpackb(payload)[1:4])
 
     def _welcome(self, fields: list[Any], now: int) -> None:
-        _, _, self.id, node_now, _, x, y, side, _, _, _, drop = fields[:12]
+        _, _, self.id, node_now, _, x, y, side, speed, diagonal, _, drop = fields[:12]
         self.state = PLAYING
         self.offset = node_now - now / 1000
-        self.world.rules(side, drop)
+        rules = self.world.rules(side, speed, diagonal, drop)
+        self.world.dues.name(self.index, self.id)
         self.position = x, y, 0, 0, node_now, 0
         self._welcomed = now
         if self.former == self.id and not self._timeline:
@@ -378,7 +414,7 @@ class Bot(Connection):
         if self.former != self.id:
             self.home = x, y
         if self.observer is not None:
-            self.observer.span = self.world.span
+            self.observer.rules = rules
         self.world.welcomed(self)
         if self.hunter is not None:
             self.hunter.forget()
@@ -396,17 +432,24 @@ class Bot(Connection):
     def _hold(self, rect: tuple[int, int, int, int], now: int) -> None:
         if self.held is not None and rect != self.held:
             self.held_changes += 1
+        self.view.hold(_squares(self.held), _squares(rect))
         self.held = rect
         if self.observer is not None:
             self.observer.hold(rect, now)
         if self.hunter is not None:
             self.hunter.hold(rect)
         if self.missing is None:
-            c0, r0, c1, r1 = rect
-            columns, rows = range(c0, c1 + 1), range(r0, r1 + 1)
-            self.missing = {(column, row) for column in columns for row in rows}
+            self.missing = _squares(rect)
 
     def _check_ready(self, now: int) -> None:
         if not self.missing and not self.ready_at:
             self.ready_at = now
             self.world.ready(self, now)
+
+
+def _squares(rect: tuple[int, int, int, int] | None) -> set[Square]:
+    """Return the squares of a rectangle c0, r0 to c1, r1; None has none."""
+    if rect is None:
+        return set()
+    c0, r0, c1, r1 = rect
+    return set(product(range(c0, c1 + 1), range(r0, r1 + 1)))

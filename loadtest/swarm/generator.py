@@ -54,7 +54,7 @@ class Generator:
     def __init__(self, pipe: Any, plan: Plan) -> None:
         self.plan, self._pipe = plan, pipe
         self.now = plan.now
-        self.sockets, self.tally, self._agenda = Sockets(), Tally(plan.now), Agenda()
+        self.sockets, self.tally, self._agenda = Sockets(), Tally(), Agenda()
         self.play = Play(plan, self.sockets, self._agenda, self.tally)
         self._bots = self.play.bots
         #: Bytes that were read and not yet processed: (bot, its socket, bytes, time of reading).

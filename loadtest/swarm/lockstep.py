@@ -48,7 +48,7 @@ class Lockstep:
     def _meet(self, bot: Bot) -> None:
         """Note a bot's neighbours: the players in its own square and the eight around it."""
         assert bot.observer is not None
-        span = bot.observer.span
+        span = bot.observer.rules.span
         own = bot.home[0] // span, bot.home[1] // span
         self._neighbours[bot.index] = {
             id: 0
@@ -71,7 +71,7 @@ class Lockstep:
         acks = self._neighbours[bot.index]
         players = bot.observer.players
         complete = number == 0 or all(
-            id in players and players[id].ack > before for id, before in acks.items()
+            id in players and players[id].ack not in (0, before) for id, before in acks.items()
         )
         now = self._plan.now()
         if complete:

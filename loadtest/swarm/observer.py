@@ -10,7 +10,8 @@ from typing import Any
 import msgpack
 import numpy as np
 
-from loadtest.swarm.wire import ENTER, GONE, LEAVE, SAID, SNAPSHOT, TRACK, Batch
+from loadtest.swarm.dues import Dues
+from loadtest.swarm.wire import ENTER, GONE, LEAVE, SAID, SNAPSHOT, TRACK, Batch, Rules, Square
 
 #: us for which a player that left for a held square is kept without its enter event.
 DRAWN_ON = 2_000_000
@@ -21,47 +22,66 @@ REMEMBERED = 10_000_000
 #: The kind, in the log, of an entry of a snapshot.
 SHOWN = 9
 
-Square = tuple[int, int]
+#: ms by which a batch of another node may seem to be older than the one before it, because the
+#: bot's node has estimated the other's clock anew.
+ADJUSTED = 100
 
 
 class Belief:
     """A player as an observer believes it to be.
 
-    `track` is (x, y, dx, dy, start, duration): absolute positions in 1/1024 tile, times in ms of
-    the clock of the bot's node. `until` is the time at which the player is removed because its
-    enter has not come, or None.
+    `ack` is the number of the last intent that its node had obeyed. `track` is (x, y, dx, dy,
+    start, duration): absolute positions in 1/1024 tile, times in ms of the clock of the bot's node.
+    `until` is the time at which the player is removed because its enter has not come, or None.
+    `over` is the time at which it was told in full anew, or removed, or None.
     """
 
-    __slots__ = ("seq", "ack", "square", "track", "until")
+    __slots__ = ("id", "seq", "ack", "square", "track", "until", "over")
 
-    def __init__(self, seq: int, ack: int, square: Square, track: tuple[int, ...]) -> None:
+    def __init__(
+        self, id: int, seq: int, ack: int, square: Square, track: tuple[int, ...]
+    ) -> None:
+        self.id = id
         self.seq = seq
         self.ack = ack
         self.square = square
         self.track = track
         self.until: int | None = None
+        self.over: int | None = None
+
+
+#: A square, and the source and slot of a player in it.
+Place = tuple[Square, int, int]
 
 
 class Observer:
-    """The beliefs and the log of one observing bot. Times are in us of the run's clock."""
+    """The beliefs and the log of one observing bot. Times are in us of the run's clock.
 
-    def __init__(self) -> None:
-        self.span = 0
-        #: Node -> ms to add to its times to have those of the bot's node.
-        self.clocks: dict[int, int] = {}
+    In the log a move has no number, but the time at which it was due: 0 if the event acknowledges
+    none.
+    """
+
+    def __init__(self, dues: Dues) -> None:
+        self._dues = dues
+        self.rules: Rules
         self.players: dict[int, Belief] = {}
+        #: Who was last told in full to have a place. One who has left it stays for REMEMBERED, for
+        #: what it did there may come after what it did in the next square.
+        self._places: dict[Place, Belief] = {}
         self.held: tuple[int, int, int, int] | None = None
         self._removed: dict[int, tuple[int, int]] = {}
-        #: (square, node) -> number of the last batch; (square, player) -> last seq in a batch.
-        self._numbers: dict[tuple[Square, int], int] = {}
+        #: (square, source) -> when the last batch was begun; (square, player) -> last seq in a
+        #: batch.
+        self._begun: dict[tuple[Square, int], int] = {}
         self._seqs: dict[tuple[Square, int], int] = {}
         # The log has a row for each event or snapshot's entry of a player ...
         self._ids, self._acks, self._at = array("q"), array("q"), array("q")
         self._kinds, self._sources, self._news_seqs = array("b"), array("l"), array("q")
-        # ... and one for each batch: (time, column, row, number of events, replaced events, whether
-        # a batch is missing before it).
-        self._rows: list[tuple[int, int, int, int, int, int]] = []
+        # ... and one for each batch: (time, column, row, number of events, replaced events).
+        self._rows: list[tuple[int, int, int, int, int]] = []
         self.duplicate = self.reordered = 0
+        #: Records whose slot nobody had whom it knew.
+        self.lacking = 0
         #: For each resync: the time of the last message before it, and its own time.
         self.behind: list[tuple[int, int]] = []
         self.last = 0
@@ -76,40 +96,62 @@ class Observer:
     def batch(self, batch: Batch, now: int) -> None:
         """Apply a batch that came at the time `now`."""
         self.last = now
-        square, node, number = batch.square, batch.node, batch.number
-        known = self._numbers.get((square, node), number - 1)
-        if number == known:
-            self.duplicate += len(batch.events)
-            return
-        late = number < known
-        gap = 0
-        if not late:
-            gap = int((square, node) in self._numbers and batch.previous not in (0, known))
-            self._numbers[square, node] = number
+        square, source = batch.square, batch.source
+        before = self._begun.get((square, source), batch.sent)
+        # A batch of the own node is begun when the one before it has been published.
+        late = batch.sent < before - (ADJUSTED if source else 0)
+        if batch.sent > before or (square, source) not in self._begun:
+            self._begun[square, source] = batch.sent
         row = len(self._rows)
-        self._rows.append((now, *square, len(batch.events), batch.replaced, gap))
+        self._rows.append((now, *square, batch.events, batch.replaced))
         if not self._holds(square):
             return
-        sent = batch.sent + self.clocks.get(node, 0)
-        for event in batch.events:
+        for record in batch.records:
+            known = self._places.get((square, source, record[0]))
+            if known is None or (known.over is not None and known.over + REMEMBERED < now):
+                self.lacking += 1
+                continue
+            later = record[1] - known.seq & 255
+            if 0 < later < 128:
+                seq, ack = known.seq + later, known.ack + (record[2] - known.ack & 255)
+            else:
+                seq = known.seq - (known.seq - record[1] & 255)
+                ack = known.ack - (known.ack - record[2] & 255)
+            if self._heard(square, known.id, seq, late=late):
+                self._note(known.id, ack, TRACK, now, row, seq)
+                # The enter of one who is drawn on was lost. To note this seq would keep it out when
+                # the enter comes again.
+                there = known.until is None and known.over is None
+                if there and known.square == square and seq > known.seq:
+                    known.seq, known.ack = seq, ack
+                    known.track = self.rules.tracked(square, batch.sent, record)
+        for event in batch.others:
             kind = event[0]
             if kind == SAID:
                 continue
             id, seq = event[1], event[2]
-            before = self._seqs.get((square, id), -1)
-            if seq == before:
-                self.duplicate += 1
-                continue
-            if late or seq < before:
-                self.reordered += 1
-            self._seqs[square, id] = max(seq, before)
-            self._note(id, event[3] if kind <= TRACK else 0, kind, now, row, seq)
-            self._believe(square, sent, event, now)
+            if self._heard(square, id, seq, late=late):
+                self._note(id, event[3] if kind == ENTER else 0, kind, now, row, seq)
+                if kind == ENTER:
+                    self._enter(square, source, batch.sent, event, now)
+                else:
+                    self._leave(kind, event, now)
+
+    def _heard(self, square: Square, id: int, seq: int, *, late: bool) -> bool:
+        """Count an event of a batch; say whether it is another than the last of its player."""
+        before = self._seqs.get((square, id), -1)
+        if seq == before:
+            self.duplicate += 1
+            return False
+        if late or seq < before:
+            self.reordered += 1
+        self._seqs[square, id] = max(seq, before)
+        return True
 
     def snapshot(self, payload: bytes, now: int) -> None:
         """Apply the payload of a snapshot that came at the time `now`."""
         self.last = now
-        kind, column, row, sent, entries = msgpack.unpackb(payload)
+        kind, column, row, sent, entries = msgpack.unpackb(payload, use_list=False)[:5]
         assert kind == SNAPSHOT
         square = column, row
         if not self._holds(square):
@@ -121,20 +163,22 @@ class Observer:
             known = self.players.get(id)
             if known is None or seq > known.seq:
                 self._note(id, ack, SHOWN, now, -1, seq)
-            self._believe(square, sent, entry, now)
+            self._enter(square, entry[12], sent, entry, now, entry=True)
         for id, player in list(self.players.items()):
             if player.square == square and id not in present and player.until is None:
                 self._note(id, 0, GONE, now, -1, player.seq)
-                del self.players[id]
+                self._remove(player, now)
 
     def hold(self, rect: tuple[int, int, int, int], now: int) -> None:
         """Note the rectangle (c0, r0, c1, r1) of squares that are held from now on."""
         self.held = rect
         self._held_log.append((now, *rect))
-        for id, player in list(self.players.items()):
+        for player in list(self.players.values()):
             if not self._holds(player.square):
-                del self.players[id]
-        for table in (self._numbers, self._seqs):
+                self._remove(player, now)
+        for place in [place for place in self._places if not self._holds(place[0])]:
+            del self._places[place]
+        for table in (self._begun, self._seqs):
             for key in [key for key in table if not self._holds(key[0])]:
                 del table[key]
 
@@ -143,7 +187,8 @@ class Observer:
         self.behind.append((self.last, now))
         self.players.clear()
         self._removed.clear()
-        self._numbers.clear()
+        self._places.clear()
+        self._begun.clear()
         self._seqs.clear()
         self.held = None
 
@@ -161,9 +206,9 @@ class Observer:
 
     def expire(self, now: int) -> None:
         """Remove the players whose enter has not come in time."""
-        for id, player in list(self.players.items()):
+        for player in list(self.players.values()):
             if player.until is not None and player.until <= now:
-                del self.players[id]
+                self._remove(player, now)
 
     def report(self) -> dict[str, Any]:
         """Return the log and the beliefs as arrays."""
@@ -171,10 +216,10 @@ class Observer:
         screens = [self._on_screen, self._screen_seqs]
         return {
             "news": np.array([np.array(column, dtype=np.int64) for column in news]).T,
-            "rows": np.array(self._rows, dtype=np.int64).reshape(-1, 6),
+            "rows": np.array(self._rows, dtype=np.int64).reshape(-1, 5),
             "beliefs": np.array(
                 [
-                    (id, p.seq, p.ack, *p.square, *p.track)
+                    (id, p.seq, self._dues.get(id, p.ack), *p.square, *p.track)
                     for id, p in self.players.items()
                 ],
                 dtype=np.int64,
@@ -186,6 +231,7 @@ class Observer:
             "screens": np.array([np.array(column, dtype=np.int64) for column in screens]).T,
             "duplicate": self.duplicate,
             "reordered": self.reordered,
+            "lacking": self.lacking,
         }
 
     def _holds(self, square: Square) -> bool:
@@ -200,40 +246,47 @@ class Observer:
         """Log an event of a player. `row` is that of its batch, or -1 for a snapshot's entry."""
         self._at.append(now)
         self._ids.append(id)
-        self._acks.append(ack)
+        self._acks.append(self._dues.get(id, ack))
         self._kinds.append(kind)
         self._sources.append(row)
         self._news_seqs.append(seq)
 
-    def _believe(self, square: Square, sent: int, event: list[Any], now: int) -> None:
-        kind, id, seq = event[:3]
+    def _leave(self, kind: int, event: tuple[Any, ...], now: int) -> None:
+        """Believe a leave or a gone."""
+        id, seq = event[1:3]
         known = self.players.get(id)
         if known is not None and seq <= known.seq:
             return
-        if kind in (LEAVE, GONE):
-            to = (event[3], event[4]) if kind == LEAVE else None
-            if to is not None and self._holds(to):
-                if known is not None:
-                    known.seq, known.square, known.until = seq, to, now + DRAWN_ON
-            else:
-                self.players.pop(id, None)
-                before = self._removed.get(id, (0, 0))[0]
-                self._removed[id] = max(seq, before), now + REMEMBERED
+        to = (event[3], event[4]) if kind == LEAVE else None
+        if to is not None and self._holds(to):
+            if known is not None:
+                known.seq, known.square, known.until = seq, to, now + DRAWN_ON
+        else:
+            if known is not None:
+                self._remove(known, now)
+            before = self._removed.get(id, (0, 0))[0]
+            self._removed[id] = max(seq, before), now + REMEMBERED
+
+    def _remove(self, player: Belief, now: int) -> None:
+        player.over = now
+        del self.players[player.id]
+
+    def _enter(
+        self, square: Square, source: int, sent: int, event: tuple[Any, ...], now: int,
+        *, entry: bool = False,
+    ) -> None:  # fmt: skip
+        """Believe an enter, or an entry of a snapshot."""
+        id, seq, ack = event[1:4]
+        known = self.players.get(id)
+        if known is not None and (seq < known.seq or (seq == known.seq and not entry)):
             return
-        if kind == TRACK:
-            # Its enter was lost. To note this seq would keep it out when the enter comes again.
-            if known is None or known.square != square or known.until is not None:
-                return
-        if kind == ENTER and id in self._removed:
+        if id in self._removed:
             removed, until = self._removed[id]
             if seq <= removed and now < until:
                 return
             del self._removed[id]
-        x, y, dx, dy, age, duration = event[-6:]
-        x, y = x + square[0] * self.span, y + square[1] * self.span
-        track = x, y, dx, dy, sent - age, duration
-        if kind == ENTER:
-            self.players[id] = Belief(seq, event[3], square, track)
-        else:
-            assert known is not None
-            known.seq, known.ack, known.track = seq, event[3], track
+        if known is not None:
+            known.over = now
+        track = self.rules.entered(square, sent, event)
+        belief = self.players[id] = Belief(id, seq, ack, square, track)
+        self._places[square, source, event[6]] = belief

@@ -12,9 +12,9 @@ Whether an observer must be told of a move depends on the squares that its viewp
 A move that an observer must be told of is *delivered* if its own number came. Otherwise it is
 *replaced* (a newer event of that player came instead, in a batch that says how many events it
 replaced: see loadtest/swarm/replaced.py), *skipped* (the server said that this observer lagged),
-*unheld* (the server was late, and sent the square's snapshot only afterwards) or *dropped* (batches
-of the square are missing, and at that time the server or its broker counted losses). Otherwise it
-is *missing*. Unless
+*unheld* (the server was late, and sent the square's snapshot only afterwards) or *dropped* (at that
+time the server or its broker counted losses, and no other observer at the same node was told of it,
+so the batch has not come to the node). Otherwise it is *missing*. Unless
 
     expected = delivered + replaced + skipped + unheld + dropped
 
@@ -161,8 +161,8 @@ def _judge_moves(
     news = observed["news"]
     moves = news[(news[:, 3] != LEAVE) & (news[:, 3] != GONE)]
     told: dict[tuple[int, int], tuple[int, int]] = {}
-    for at, id, ack, kind, _source, _seq in moves.tolist():
-        told.setdefault((id, ack), (at, kind))
+    for at, id, number, kind, _row, _seq in moves.tolist():
+        told.setdefault((id, number), (at, kind))
     untold: dict[int, list[int]] = defaultdict(list)
     for id, number in zip(ids.tolist(), due.tolist(), strict=True):
         found = told.get((id, number))
@@ -178,20 +178,21 @@ def _judge_moves(
     verdict.extra = len(extra.difference(zip(ids.tolist(), due.tolist(), strict=True)))
     verdict.expected = len(ids)
     if untold:
-        _account(world, interest, untold, observed, verdict)
+        _account(world, interest, untold, life, verdict)
 
 
 def _account(
-    world: World, interest: Interest, untold: dict[int, list[int]], observed: dict[str, Any],
+    world: World, interest: Interest, untold: dict[int, list[int]], life: dict[str, Any],
     verdict: Verdict,
 ) -> None:  # fmt: skip
     """Count why moves were not delivered by their own numbers."""
+    observed = life["observed"]
     rows = observed["rows"]
     squares = rows[:, 1:3].tolist()
     by_player: dict[int, list[News]] = defaultdict(list)
-    for at, id, ack, kind, source, seq in observed["news"].tolist():
-        square = tuple(squares[source]) if source >= 0 else None
-        by_player[id].append(News(seq, at, ack, kind in (LEAVE, GONE), source, square))
+    for at, id, due, kind, row, seq in observed["news"].tolist():
+        square = tuple(squares[row]) if row >= 0 else None
+        by_player[id].append(News(seq, at, due, kind in (LEAVE, GONE), row, square))
     hidden: list[Hidden] = []
     for id, several in by_player.items():
         news = _in_order(several)
@@ -211,21 +212,35 @@ def _account(
         else:
             left.append(some)
     short = pay(left, rows[:, 4].tolist())
-    gaps = rows[:, 5].tolist()
     replaced, others = sum(len(some.numbers) for some in left), 0
     for some, count in short.items():
         moves = min(count, len(some.numbers))
         replaced -= moves
-        seen_to_fail = some.shown or any(gaps[row] for row in some.rows)
-        if seen_to_fail and world.explains(some.after, some.before):
-            verdict.dropped += moves
-        else:
-            verdict.missing += moves
+        dropped = 0
+        if world.explains(some.after, some.before):
+            dropped = sum(
+                not _passed_on(world, interest, life, some.id, number) for number in some.numbers
+            )
+        dropped = min(dropped, moves)
+        verdict.dropped += dropped
+        verdict.missing += moves - dropped
+        if not dropped:
             others += count - moves
     # Other events than moves are unexplained too: what explained some of the moves was theirs.
     more = min(others, replaced)
     verdict.missing += more
     verdict.replaced += replaced - more
+
+
+def _passed_on(
+    world: World, interest: Interest, life: dict[str, Any], id: int, number: int
+) -> bool:
+    """Say whether the observer's node told another one of a move, in a square that this one held.
+    """
+    return any(
+        other is not life and interest.must(np.array([at]), column, row, column, row)[0]
+        for other, at, column, row in world.told.get((life["node"], id, number), ())
+    )
 
 
 def _in_order(news: list[News]) -> list[News]:
@@ -250,7 +265,7 @@ def _hidden(
     for before, after in zip([-1, *known], [*known, len(news)], strict=True):
         ended = after == len(news)
         # The first events of a player that came back acknowledge nothing.
-        until = 2**62 if ended else news[after].ack or news[after].at
+        until = 2**62 if ended else news[after].due or news[after].at
         begin = at
         while at < len(numbers) and numbers[at] < until:
             at += 1
@@ -267,7 +282,7 @@ def _hidden(
             shown = not ended and news[after].row < 0
             later = [] if ended else news[after + 1 :]
             found.append(Hidden.between(
-                mine, count, news[before] if before >= 0 else None, between, later, shown,
+                id, mine, count, news[before] if before >= 0 else None, between, later, shown,
             ))  # fmt: skip
     return found
 

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -12,7 +13,8 @@ class Plan:
     "unchecked". `rate` is in moves a second of each bot, `joins` in bots a second. `viewports`
     are in tiles, and bots have them in equal shares. `indices` are the process's bots; one bot in
     `sample` observes. `epoch` is the reading of the monotonic clock, in us, at which the run's
-    clock is 0. `returns` says that bots which are cut off come back.
+    clock is 0. `returns` says that bots which are cut off come back. The run has so many `bots` in
+    all processes, and `dues` is the memory for their due times, see dues.py.
     """
 
     address: tuple[str, int]
@@ -28,6 +30,8 @@ class Plan:
     epoch: int
     cpus: tuple[int, ...]
     returns: bool
+    bots: int
+    dues: Any
 
     def now(self) -> int:
         """Return the time by the run's clock, in us."""

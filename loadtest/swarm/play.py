@@ -10,11 +10,14 @@ from loadtest.swarm import wire
 from loadtest.swarm.agenda import Agenda
 from loadtest.swarm.bot import PING_AFTER, Bot
 from loadtest.swarm.connection import CLOSED, PLAYING, Door, Sockets
+from loadtest.swarm.dues import Dues
 from loadtest.swarm.lockstep import Lockstep
 from loadtest.swarm.plan import Plan
 from loadtest.swarm.rude import offend
 from loadtest.swarm.scenarios import JOIN_WITHIN, SCENARIOS
 from loadtest.swarm.tally import Tally
+from loadtest.swarm.views import View
+from loadtest.swarm.wire import Rules
 
 SECOND = 1_000_000
 
@@ -36,6 +39,8 @@ class Play:
     def __init__(self, plan: Plan, sockets: Sockets, agenda: Agenda, tally: Tally) -> None:
         self._plan, self._agenda = plan, agenda
         self.sockets, self.tally = sockets, tally
+        self.dues = Dues(plan.dues, plan.bots)
+        self._rules = Rules()
         self.door = Door(
             plan.address, plan.name, wire.tls(plan.tls) if plan.tls else None, plan.path
         )
@@ -103,9 +108,15 @@ class Play:
 
     # Reports of the bots.
 
-    def rules(self, side: int, drop: int) -> None:
+    def rules(self, side: int, speed: int, diagonal: int, drop: int) -> Rules:
         """See World."""
         self.span, self.drop = side * 1024, drop
+        self._rules.set(side, speed, diagonal)
+        return self._rules
+
+    def view(self) -> View:
+        """See World."""
+        return View(self._rules, self.dues, self.tally.players)
 
     def welcomed(self, bot: Bot) -> None:
         """See World."""
@@ -123,6 +134,7 @@ class Play:
         bot.tries = 0
         self.away.discard(bot)
         if bot.deaf:
+            bot.hold_nothing()
             bot.read_nothing_more()
         if self._scenario.stay:
             stay = random.uniform(0.5, 1.5) * self._scenario.stay * SECOND

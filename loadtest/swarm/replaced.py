@@ -22,29 +22,30 @@ PENDING = 2_000_000
 class News(NamedTuple):
     """An event of a player, as an observer got it.
 
-    `at` is the time in us at which it came, and `row` the batch's row in the observer's log, or -1
+    `due` is that of the last intent that it acknowledges, or 0. `at` is the time in us at which it came, and `row` the batch's row in the observer's log, or -1
     for a snapshot. `parts`: the player left the square or the game, so the event tells no move.
     """
 
     seq: int
     at: int
-    ack: int
+    due: int
     parts: bool
     row: int
     square: Square | None
 
 
 class Hidden:
-    """Events of a player that did not come, between two that came at times `after` and `before`.
+    """Events of the player `id` that did not come, between two that came at times `after` and `before`.
 
     `count` events must have been replaced in the batches `rows`. `numbers` are the moves among
     them. `shown`: the following event came in a snapshot.
     """
 
     def __init__(
-        self, numbers: Sequence[int], count: int, after: int, before: int, rows: list[int],
-        shown: bool,
+        self, id: int, numbers: Sequence[int], count: int, after: int, before: int,
+        rows: list[int], shown: bool,
     ) -> None:  # fmt: skip
+        self.id = id
         self.numbers = numbers
         self.count = count
         self.after, self.before = after, before
@@ -53,8 +54,8 @@ class Hidden:
 
     @classmethod
     def between(
-        cls, numbers: Sequence[int], count: int, before: News | None, following: list[News],
-        later: list[News], shown: bool,
+        cls, id: int, numbers: Sequence[int], count: int, before: News | None,
+        following: list[News], later: list[News], shown: bool,
     ) -> "Hidden":  # fmt: skip
         """Return the hidden events between `before` and the last of `following`.
 
@@ -69,7 +70,7 @@ class Hidden:
                 squares.add(news.square)
                 rows.append(news.row)
         return cls(
-            numbers, count, before.at if before is not None else 0,
+            id, numbers, count, before.at if before is not None else 0,
             following[-1].at if following else 2**62, rows, shown,
         )  # fmt: skip
 

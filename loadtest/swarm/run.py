@@ -20,6 +20,7 @@ from loadtest.kit.histogram import Histogram
 from loadtest.kit.machine import shared_out
 from loadtest.kit.processes import Trouble
 from loadtest.kit.signals import Interrupted
+from loadtest.swarm import dues
 from loadtest.swarm import target as targets
 from loadtest.swarm.generator import HOUSEKEEPING
 from loadtest.swarm.generator import main as generate
@@ -31,7 +32,6 @@ from loadtest.swarm.scenarios import SCENARIOS
 from loadtest.swarm.screens import look, returns
 from loadtest.swarm.target import NO_STORE, OWN, Target, Watch
 from loadtest.swarm.window import Latest, Window
-from loadtest.swarm.wire import FIRST_NUMBER
 from loadtest.swarm.world import World
 
 SECOND = 1_000_000
@@ -119,7 +119,7 @@ class _Run:
         #: Whether the server may end in the middle of the run; and how it was started, if it was.
         self._may_end, self._server = deed is not None, server
         self._stack = stack
-        self._epoch = time.monotonic_ns() // 1000 - FIRST_NUMBER
+        self._epoch = time.monotonic_ns() // 1000 - SECOND
         self._pipes: list[Connection] = []
         self._latest = Latest(options.processes)
         self._reports: list[dict[str, Any]] = []
@@ -136,6 +136,7 @@ class _Run:
         viewports = (options.viewport,) if options.viewport else scenario.viewports
         rate = scenario.rate if options.rate is None else options.rate
         context = multiprocessing.get_context("spawn")
+        memory = dues.room(options.bots)
         for number in range(options.processes):
             ours, theirs = context.Pipe()
             plan = Plan(
@@ -152,6 +153,8 @@ class _Run:
                 epoch=self._epoch,
                 cpus=tuple(cpus),
                 returns=options.returns,
+                bots=options.bots,
+                dues=memory,
             )
             process = context.Process(target=generate, args=(theirs, plan), daemon=True)
             process.start()

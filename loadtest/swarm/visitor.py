@@ -69,12 +69,12 @@ class Visitor:
 
     def _await(self, kind: int) -> list[Any]:
         """Return the first message of a kind among those that come."""
-        reader = wire.Reader(lambda _batch: None)
         while True:
-            parts, self.rest = reader.split(self.rest)
-            for part in parts:
-                if isinstance(part, bytes) and part[1:2] == bytes((kind,)):
-                    return list(msgpack.unpackb(part))
+            for begin, start, end in wire.frames(self.rest):
+                content = self.rest[start:end]
+                if self.rest[begin] == 0x80 | wire.BINARY and content[1:2] == bytes((kind,)):
+                    self.rest = self.rest[end:]
+                    return list(msgpack.unpackb(content))
             self._receive()
 
     def close(self, code: int) -> None:

@@ -1,36 +1,42 @@
 """The bytes on a bot's socket: RFC 6455 frames, and the messages of docs/protocol.md.
 
-Received bytes are split into frames and decoded once per process, however many bots receive them: a
-flush is the same for all clients that hold the same squares. It never knows anything of bots.
+It decodes what stands in a message, and never knows what was there before: views.py and observer.py
+know which player a slot means.
 """
 
 import base64
 import os
-import re
 import ssl
+import struct
+from collections.abc import Iterator
+from math import isqrt
 from random import getrandbits
 from typing import Any
 
 import msgpack
-import numpy as np
 
-VERSION = 1
+VERSION = 2
 HELLO, WALK, GO, HOME, VIEWPORT, SAY, PING, INVITE, TAKE, KEY, SCORES = range(1, 12)
-WELCOME, TOKEN, HELD, SNAPSHOT, BATCH, FLUSH, RESYNC, PONG, ERROR, CLOCKS, LINK = range(16, 27)
-INVITATION, THINGS, FOUND, BOARD = range(27, 31)
+WELCOME, TOKEN, HELD, SNAPSHOT = range(16, 20)
+FLUSH, RESYNC, PONG, ERROR = range(21, 25)
+LINK, INVITATION, THINGS, FOUND, BOARD = range(26, 31)
+#: The kinds of events. A track is told as a record of a batch.
 ENTER, TRACK, LEAVE, GONE, SAID = range(5)
 GEM = 0
 
 TEXT, BINARY, CLOSE, WS_PING, WS_PONG = 1, 2, 8, 9, 10
 
-#: An intent's number is the time in us at which it was due. The run's clock begins with this
-#: number, so the number in an event (`ack`) says when the move was due, and that it is a bot's.
-FIRST_NUMBER = 2**31
+#: A record of `tracks`, and one of `wide`: slot, the low bytes of seq and ack, x, y, dx, dy, age.
+_RECORD, _WIDE = struct.Struct("<BBBhhhhh"), struct.Struct("<HBBhhhhh")
 
-#: The beginning of a FLUSH's frame, up to its number: 3 to 11 bytes, an array of two.
-_FLUSH_ENDS = re.compile(rb"\x82[\x03-\x0b]\x92\x15", re.DOTALL)
+#: What a batch's items after `ago` are if they are left out: tracks, others, replaced, wide.
+_LEFT_OUT: tuple[Any, ...] = (b"", (), 0, b"")
 
-_NOTHING = np.empty(0, dtype=np.int64)
+#: The lengths, in bytes, of MessagePack's unsigned numbers by their first byte.
+_WIDTHS = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}
+
+Square = tuple[int, int]
+Record = tuple[int, ...]
 
 
 def host(name: str, port: int, secure: bool) -> str:
@@ -74,136 +80,118 @@ def message(*fields: Any) -> bytes:
     return client_frame(msgpack.packb(fields))
 
 
+class Rules:
+    """What every welcome says of the world; `span` is the length of a square's side in units."""
+
+    def __init__(self) -> None:
+        self.span = 0
+        self._speed = self._diagonal = 1
+
+    def set(self, side: int, speed: int, diagonal: int) -> None:
+        """Note the length of a square's side in tiles, and the speeds in units a second."""
+        self.span = side * 1024
+        self._speed, self._diagonal = speed, diagonal
+
+    def duration(self, dx: int, dy: int) -> int:
+        """Return how many ms a track by (dx, dy), in units, takes."""
+        if abs(dx) == abs(dy):
+            return -(-abs(dx) * 1000 // self._diagonal)
+        return -(-isqrt(dx * dx + dy * dy) * 1000 // self._speed)
+
+    def entered(self, square: Square, sent: int, event: tuple[Any, ...]) -> tuple[int, ...]:
+        """Return the track in an enter event, as `_track` does."""
+        x, y, dx, dy, age = event[7:12]
+        return self._track(square[0] * self.span + x, square[1] * self.span + y, dx, dy, sent - age)
+
+    def tracked(self, square: Square, sent: int, record: "Record") -> tuple[int, ...]:
+        """Return the track in a record, which counts from the square's centre."""
+        _, _, _, x, y, dx, dy, age = record
+        span, half = self.span, self.span // 2
+        column, row = square
+        return self._track(column * span + half + x, row * span + half + y, dx, dy, sent - age)
+
+    def _track(self, x: int, y: int, dx: int, dy: int, start: int) -> tuple[int, ...]:
+        """Return x, y, dx, dy, start, duration: a place in the world, and ms of node time."""
+        return x, y, dx, dy, start, self.duration(dx, dy)
+
+
 class Batch:
-    """A decoded batch of one square.
+    """A decoded batch: what a node has published in one square.
 
-    `due` has the numbers, and so the due times, of the bots' moves that came first with this batch
-    to this process.
+    `sent` is when it was begun, in ms of the clock of the client's node. `records` has (slot, low
+    bytes of seq and ack, x, y, dx, dy, age), and `others` the events of other kinds.
     """
 
-    __slots__ = ("square", "node", "previous", "number", "sent", "replaced", "events", "due")
+    __slots__ = ("square", "source", "sent", "records", "others", "replaced")
 
-    def __init__(self, fields: list[Any]) -> None:
-        _, column, row, self.node, self.previous, self.number = fields[:6]
-        self.sent, self.replaced, self.events = fields[6:9]
+    def __init__(self, fields: tuple[Any, ...], now: int) -> None:
+        try:
+            column, row, self.source, ago = fields[:4]
+            tracks, self.others, self.replaced, wide = fields[4:8] + _LEFT_OUT[len(fields) - 4 :]
+            self.records: list[Record] = list(_RECORD.iter_unpack(tracks))
+            if wide:
+                self.records += _WIDE.iter_unpack(wide)
+        except (TypeError, ValueError, struct.error) as error:
+            raise BrokenFrame(f"the server sent a batch that cannot be read: {error}") from error
         self.square = column, row
-        self.due: list[int] = []
+        self.sent = now - ago
 
-
-class Chunk:
-    """Consecutive batches, usually all of a flush.
-
-    `flush` is the number of the flush that ends here, or 0; `size` is in bytes; `due` has the
-    numbers of all its batches; `arrivals` are the times, in us of the run's clock, at which bots
-    received it.
-    """
-
-    __slots__ = ("batches", "flush", "due", "events", "size", "arrivals")
-
-    def __init__(self, batches: list[Batch], flush: int, size: int) -> None:
-        self.batches = batches
-        self.flush = flush
-        self.size = size
-        self.events = sum(len(batch.events) for batch in batches)
-        due = [number for batch in batches for number in batch.due]
-        self.due = np.array(due, dtype=np.int64) if due else _NOTHING
-        self.arrivals: list[int] = []
-
-
-#: A received part: a chunk, or the payload of another message, or a control frame's opcode and
-#: payload.
-Part = Chunk | bytes
+    @property
+    def events(self) -> int:
+        """How many events it has."""
+        return len(self.records) + len(self.others)
 
 
 class BrokenFrame(ValueError):
-    """The server sent bytes that are no frame of a server."""
+    """The server sent bytes that are no frame of a server, or no message."""
 
 
-class Reader:
-    """Splits and decodes received bytes, for all bots of a process.
+def number_at(data: bytes, at: int) -> int:
+    """Return the number that MessagePack has packed at an offset: none below 0."""
+    first = data[at]
+    if first < 0x80:
+        return first
+    return int.from_bytes(data[at + 1 : at + 1 + _WIDTHS[first]], "big")
 
-    `learn(batch)` is called once for each distinct batch, and may fill its `due`.
+
+def is_flush(payload: bytes) -> bool:
+    """Say whether a message is a flush."""
+    return payload[1:2] == b"\x15" and payload[0] & 0xF0 == 0x90
+
+
+def flush(payload: bytes) -> tuple[int, int, tuple[tuple[Any, ...], ...]]:
+    """Return a flush's number, its time and the fields of its batches. Raises BrokenFrame."""
+    try:
+        _, number, now, batches = msgpack.unpackb(payload, use_list=False)[:4]
+    except ValueError as error:
+        raise BrokenFrame(f"the server sent a flush that cannot be read: {error}") from error
+    return number, now, batches
+
+
+def frames(data: bytes) -> Iterator[tuple[int, int, int]]:
+    """Yield where each whole frame begins, where its payload begins, and where both end."""
+    at, end = 0, len(data)
+    while end - at >= 2:
+        size = data[at + 1]
+        start = at + 2
+        if size >= 126:
+            start += 2 if size == 126 else 8
+            if start > end:
+                return
+            size = int.from_bytes(data[at + 2 : start], "big")
+        if start + size > end:
+            return
+        yield at, start, start + size
+        at = start + size
+
+
+def payload(first: int, content: bytes) -> bytes:
+    """Return a frame's message, or of a control frame its opcode and payload.
+
+    `first` is the frame's first byte, and `content` its payload. A message has two bytes at least.
+    Raises BrokenFrame.
     """
-
-    def __init__(self, learn: Any) -> None:
-        self._learn = learn
-        # Chunks and batches by their bytes: those since the last turn, and those before it.
-        self._chunks: dict[bytes, Chunk] = {}
-        self._old_chunks: dict[bytes, Chunk] = {}
-        self._batches: dict[bytes, Batch] = {}
-        self._old_batches: dict[bytes, Batch] = {}
-
-    def turn(self) -> list[Chunk]:
-        """Forget what is two turns old; return the forgotten chunks, which will not come again."""
-        past = list(self._old_chunks.values())
-        self._old_chunks, self._chunks = self._chunks, {}
-        self._old_batches, self._batches = self._batches, {}
-        return past
-
-    def split(self, data: bytes) -> tuple[list[Part], bytes]:
-        """Split bytes into the parts of whole frames and the rest. Raises BrokenFrame."""
-        chunk = self._chunks.get(data) or self._old_chunks.get(data)
-        if chunk is not None:
-            return [chunk], b""
-        parts: list[Part] = []
-        at = 0
-        while True:
-            # A known flush is also found between other bytes. A match that is no end of a flush
-            # does no harm, for no known chunk ends there.
-            if mark := _FLUSH_ENDS.search(data, at):
-                end = mark.start() + 2 + data[mark.start() + 1]
-                known = data[at:end]
-                chunk = self._chunks.get(known) or self._old_chunks.get(known)
-                if chunk is not None:
-                    parts.append(chunk)
-                    at = end
-                    continue
-            part, size = self._first(data, at)
-            if part is None:
-                return parts, data[at:]
-            parts.append(part)
-            at += size
-
-    def _first(self, data: bytes, begin: int) -> tuple[Part | None, int]:
-        """Return the first part and its size in bytes; None if its frame is not whole."""
-        batches: list[Batch] = []
-        at, flush = begin, 0
-        end = len(data)
-        while end - at >= 2 and not flush:
-            first, size = data[at], data[at + 1]
-            start = at + 2
-            if size >= 126:
-                width = 2 if size == 126 else 8
-                start += width
-                if start > end:
-                    break
-                size = int.from_bytes(data[at + 2 : start], "big")
-            if start + size > end:
-                break
-            message = first == 0x80 | BINARY and size >= 2
-            kind = data[start + 1] if message else 0
-            if kind == BATCH:
-                batches.append(self._batch(data[start : start + size]))
-            elif kind == FLUSH:
-                flush = msgpack.unpackb(data[start : start + size])[1]
-            elif batches:
-                break
-            else:
-                payload = data[start : start + size]
-                return payload if message else control(first, payload), start + size - begin
-            at = start + size
-        if at == begin:
-            return None, 0
-        chunk = Chunk(batches, flush, at - begin)
-        self._chunks[data[begin:at]] = chunk
-        return chunk, at - begin
-
-    def _batch(self, payload: bytes) -> Batch:
-        batch = self._batches.get(payload) or self._old_batches.get(payload)
-        if batch is None:
-            batch = self._batches[payload] = Batch(msgpack.unpackb(payload))
-            self._learn(batch)
-        return batch
+    return content if first == 0x80 | BINARY and len(content) >= 2 else control(first, content)
 
 
 def control(first: int, payload: bytes) -> bytes:

@@ -6,6 +6,7 @@ arrays out.
 
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,9 @@ Losses = Sequence[tuple[int, int]]
 class Path:
     """Where a player was, in all its lives.
 
-    Rows of `timeline` are (seq, ack, column, row, x, y, dx, dy, start in ms of its node's clock,
-    duration in ms). Positions are in 1/1024 tile. Arguments are in us of the run's clock.
+    Rows of `timeline` are (seq, due, column, row, x, y, dx, dy, start in ms of its node's clock,
+    duration in ms); `due` is that of the last intent that was obeyed, or 0. Positions are in 1/1024
+    tile. Arguments are in us of the run's clock.
     """
 
     def __init__(self, lives: Sequence[dict[str, Any]]) -> None:
@@ -94,6 +96,21 @@ class World:
         # The squares in which the move may have been published.
         self.c0, self.c1 = (x - SLACK) // self.span, (x + SLACK) // self.span
         self.r0, self.r1 = (y - SLACK) // self.span, (y + SLACK) // self.span
+
+    @cached_property
+    def told(self) -> dict[tuple[int, int, int], list[tuple[dict[str, Any], int, int, int]]]:
+        """Who was told of a move by a batch: (node, id, due) -> (life of the observer, time, column
+        and row of the square)."""
+        found: dict[tuple[int, int, int], list[tuple[dict[str, Any], int, int, int]]] = {}
+        for life in self.lives:
+            if life["observed"] is None:
+                continue
+            squares = life["observed"]["rows"][:, 1:3].tolist()
+            for at, id, due, _kind, row, _seq in life["observed"]["news"].tolist():
+                if row >= 0 and due:
+                    there = life, at, *squares[row]
+                    found.setdefault((life["node"], id, due), []).append(there)
+        return found
 
     def explains(self, begin: int, end: int) -> bool:
         """Say whether a loss was counted around the time from `begin` to `end`."""

@@ -13,7 +13,7 @@ BEGIN, END = 10 * SECOND, 20 * SECOND
 VIEWPORT = (24, 24)
 
 
-def life(id, square, moves=(), *, left=0, seen=None, place=None, ready=SECOND):
+def life(id, square, moves=(), *, left=0, seen=None, place=None, ready=SECOND, node=1):
     """A player who stands in the middle of a square, and answers each of its moves."""
     x, y = place or (square[0] * SPAN + SPAN // 2, square[1] * SPAN + SPAN // 2)
     rows = [(1, 0, *square, x, y, 0, 0, 0, 0)]
@@ -23,18 +23,18 @@ def life(id, square, moves=(), *, left=0, seen=None, place=None, ready=SECOND):
         "offset": 0.0, "honest": True, "held_changes": 0,
         "intents": np.array(moves, dtype=np.int64),
         "timeline": np.array(rows, dtype=np.int64), "observed": seen, "why": "", "welcomed": 0,
-        "former_seq": 0, "late": np.empty(0, dtype=np.int64),
+        "former_seq": 0, "node": node, "late": np.empty(0, dtype=np.int64),
         "told_at": np.array([0, *moves], dtype=np.int64),
     }  # fmt: skip
 
 
-def observed(news=(), rows=((0, 0, 0, 1, 0, 0),), beliefs=(), behind=(), holds=()):
-    """What an observer was told: news (when, id, ack, kind, row, seq), and rows of batches."""
+def observed(news=(), rows=((0, 0, 0, 1, 0),), beliefs=(), behind=(), holds=()):
+    """What an observer was told: news (when, id, due, kind, row, seq), and rows of batches."""
     return {
         "news": np.array(news, dtype=np.int64).reshape(-1, 6),
         "holds": np.array(holds, dtype=np.int64).reshape(-1, 5), "links": [],
         "looks": np.empty((0, 2), dtype=np.int64), "screens": np.empty((0, 2), dtype=np.int64),
-        "rows": np.array(rows, dtype=np.int64).reshape(-1, 6),
+        "rows": np.array(rows, dtype=np.int64).reshape(-1, 5),
         "beliefs": np.array(beliefs, dtype=np.int64).reshape(-1, 11),
         "behind": list(behind), "duplicate": 0, "reordered": 0,
     }  # fmt: skip
@@ -81,7 +81,7 @@ def test_what_is_not_told_is_missing():
 
 @pytest.mark.parametrize(("counted", "replaced"), [(0, 0), (1, 1), (2, 2), (5, 2)])
 def test_only_so_much_is_replaced_as_the_batch_says(counted, replaced):
-    found = watch(TOLD[2:], rows=[(MOVES[2], 0, 0, 1, counted, 0)])
+    found = watch(TOLD[2:], rows=[(MOVES[2], 0, 0, 1, counted)])
     assert (found.delivered, found.replaced, found.missing) == (1, replaced, 2 - replaced)
 
 
@@ -90,20 +90,40 @@ def test_what_a_slow_client_missed_is_skipped():
     assert (found.delivered, found.skipped) == (1, 2) and found.adds_up
 
 
-def test_a_gap_is_a_counted_drop_only_if_the_server_counted_one_there_and_then():
-    rows = [(MOVES[2], 0, 0, 1, 0, 1)]
-    assert watch(TOLD[2:], rows=rows, losses=[(MOVES[1], MOVES[1] + SECOND)]).dropped == 2
-    found = watch(TOLD[2:], rows=rows)
+LOSSES = [(MOVES[1], MOVES[1] + SECOND)]
+
+
+def test_what_is_not_told_is_dropped_only_if_a_loss_was_counted_there_and_then():
+    assert watch(TOLD[2:], losses=LOSSES).dropped == 2
+    found = watch(TOLD[2:])
     assert (found.dropped, found.missing) == (0, 2)
-    # At another time, or where no batch is missing, it was something else that was lost.
-    news = [(0, 2, 0, ENTER, 0, 1), *TOLD[2:]]
-    rows = [(0, 0, 0, 1, 0, 0), (MOVES[2], 0, 0, 1, 0, 1)]
-    news[1] = (*news[1][:4], 1, news[1][5])
-    long_ago = (SECOND, 2 * SECOND)
-    news[0] = (MOVES[0] - SECOND, *news[0][1:])
-    assert watch(news, rows=rows, losses=[long_ago]).missing == 2
-    rows[1] = (MOVES[2], 0, 0, 1, 0, 0)
-    assert watch(news, rows=rows, losses=[(MOVES[1], MOVES[1] + SECOND)]).missing == 2
+    # At another time it was something else that was lost.
+    news = [(MOVES[0] - SECOND, 2, 0, ENTER, 0, 1), (*TOLD[2][:4], 1, TOLD[2][5])]
+    rows = [(0, 0, 0, 1, 0), (MOVES[2], 0, 0, 1, 0)]
+    found = watch(news, rows=rows, losses=[(SECOND, 2 * SECOND)])
+    assert (found.dropped, found.missing) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("told", "node", "square", "missing"),
+    [
+        # What another one at the same node was told of has come to the node.
+        (TOLD, 1, (0, 0), 2), (TOLD, 2, (0, 0), 0), (TOLD[1:], 1, (0, 0), 1),
+        # It was told of it in a square that the observer did not hold.
+        (TOLD, 1, (5, 0), 0),
+    ],
+)  # fmt: skip
+def test_what_a_node_told_another_observer_was_not_dropped_on_the_way_to_the_node(
+    told, node, square, missing
+):
+    mover = life(2, (0, 0), MOVES)
+    watcher, other = life(1, (0, 0)), life(3, (0, 0), node=node)
+    watcher["observed"] = observed(TOLD[2:], beliefs=[belief(p) for p in (watcher, mover, other)])
+    rows = [(due, *square, 1, 0) for due in MOVES]
+    news = [(*row[:4], at, row[5]) for at, row in zip(range(3 - len(told), 3), told, strict=True)]
+    other["observed"] = observed(news, rows, beliefs=[belief(p) for p in (watcher, mover, other)])
+    found = verdict(watcher, mover, other, losses=LOSSES)
+    assert (found.missing, found.dropped) == (missing, 2 - missing + (told is not TOLD))
 
 
 def test_what_was_done_before_a_border_is_paid_for_by_the_batch_of_that_square():
@@ -112,25 +132,25 @@ def test_what_was_done_before_a_border_is_paid_for_by_the_batch_of_that_square()
     enter = (MOVES[0] - SECOND, 2, 0, ENTER, 0, 1)
     leave = (MOVES[2] + 9, 2, 0, LEAVE, 1, 2)
     arrival = (MOVES[2] + 9, 2, MOVES[2], ENTER, 2, 5)
-    rows = [(0, 0, 0, 1, 0, 0), (MOVES[2], 0, 0, 1, 0, 0), (MOVES[2], 1, 0, 1, 2, 0)]
+    rows = [(0, 0, 0, 1, 0), (MOVES[2], 0, 0, 1, 0), (MOVES[2], 1, 0, 1, 2)]
     found = watch([enter, leave, arrival], rows=rows)
     assert (found.delivered, found.replaced, found.missing) == (1, 2, 0)
-    rows[2] = (MOVES[2], 1, 0, 1, 1, 0)
+    rows[2] = (MOVES[2], 1, 0, 1, 1)
     assert watch([enter, leave, arrival], rows=rows).missing == 1
 
 
 def test_events_that_are_no_moves_are_paid_for_first_as_they_were():
     # Two events lie between, of which one is the move: a batch that replaced one paid for either.
     news = [(MOVES[0] + 9, 2, MOVES[0], TRACK, 0, 2), (MOVES[2] + 9, 2, MOVES[2], TRACK, 1, 5)]
-    rows = [(0, 0, 0, 1, 0, 0), (MOVES[2], 0, 0, 1, 2, 0)]
+    rows = [(0, 0, 0, 1, 0), (MOVES[2], 0, 0, 1, 2)]
     assert watch(news, rows=rows).faults == {}
-    rows[1] = (MOVES[2], 0, 0, 1, 1, 0)
+    rows[1] = (MOVES[2], 0, 0, 1, 1)
     assert watch(news, rows=rows).missing == 1
 
 
 def test_what_is_lost_before_the_server_owned_up_to_nothing_is_missing_in_a_stalled_run_too():
     two = [(MOVES[0] + 9, 2, MOVES[0], TRACK, 0, 2), (MOVES[2] + 9, 2, MOVES[2], TRACK, 1, 4)]
-    rows = [(0, 0, 0, 1, 0, 0), (MOVES[2], 0, 0, 1, 0, 0)]
+    rows = [(0, 0, 0, 1, 0), (MOVES[2], 0, 0, 1, 0)]
     assert watch(two, rows=rows, slow=[(BEGIN, END)]).missing == 1
 
 
@@ -174,8 +194,8 @@ def test_the_viewport_says_what_must_be_heard(square, must):
 
 def test_heard_within_the_outer_margin_is_right_and_beyond_it_foreign():
     # 12 tiles, and 8 of margin, from the middle: up to 20 tiles, of which the second square has 4.
-    assert watch(TOLD, (1, 0), rows=[(MOVES[0], 1, 0, 3, 0, 0)]).foreign == 0
-    assert watch(TOLD, (2, 0), rows=[(MOVES[0], 3, 0, 3, 0, 0)], believed=[]).foreign == 3
+    assert watch(TOLD, (1, 0), rows=[(MOVES[0], 1, 0, 3, 0)]).foreign == 0
+    assert watch(TOLD, (2, 0), rows=[(MOVES[0], 3, 0, 3, 0)], believed=[]).foreign == 3
 
 
 def test_who_is_believed_in_after_it_left_is_a_ghost():

@@ -1,0 +1,54 @@
+"""When the intents of all bots were due, in memory that all processes of a run share.
+
+Events carry the number of the last intent that a player's node has obeyed. This table says when it
+was due, whichever process sent it. Times are in us of the run's clock.
+"""
+
+from ctypes import c_longlong
+from multiprocessing.sharedctypes import RawArray
+from typing import Any
+
+import numpy as np
+
+#: The last intents of each bot that are kept. Events tell the low byte of an intent's number.
+KEPT = 256
+
+
+def room(bots: int) -> Any:
+    """Return the memory for so many bots. It may be handed to a process as it is started."""
+    return RawArray(c_longlong, bots * (1 + KEPT))
+
+
+class Dues:
+    """See the module. `memory` is what `room` returned for so many bots."""
+
+    def __init__(self, memory: Any, bots: int) -> None:
+        cells = memoryview(memory).cast("B").cast("q")
+        #: The id of each bot's player, by the bot's index; 0 if it has none yet.
+        self._ids = np.frombuffer(cells[:bots], dtype=np.int64)
+        self._cells = cells[bots:]
+        #: A player's id -> where its bot's row begins, or -1 if it is no bot.
+        self._rows: dict[int, int] = {}
+
+    def name(self, index: int, id: int) -> None:
+        """Note which player a bot is. It must be noted before the bot's first intent."""
+        self._ids[index] = id
+
+    def put(self, index: int, number: int, due: int) -> None:
+        """Note when the intent with this number of a bot was due."""
+        self._cells[index * KEPT + number % KEPT] = due
+
+    def get(self, id: int, number: int) -> int:
+        """Return when the intent with this number of a player was due.
+
+        It is 0 for the number 0, for players that are no bots, and for intents of a bot that were
+        not noted.
+        """
+        if not number:
+            return 0
+        row = self._rows.get(id)
+        if row is None:
+            found = np.flatnonzero(self._ids == id)
+            # A bot is named before its first intent, so who is no bot now never will be.
+            row = self._rows[id] = int(found[-1]) * KEPT if len(found) else -1
+        return self._cells[row + number % KEPT] if row >= 0 else 0

@@ -1,0 +1,196 @@
+"""Which player a slot means, for all bots of a process that are connected to one node.
+
+A record names its player by the slot that the player's node has given it in the square, and that
+node by a number that the client's own node has given it. So what bots of one node are told can be
+read together, and nothing else. A bot begins with a view of its own. When two bots have received
+the same batch of their own nodes in the same flush, their nodes are one, and so become their views.
+
+A view knows a square for as long as any of its bots holds it: then it is told of every enter. It
+never judges anything, and what an observing bot believes is kept by observer.py.
+"""
+
+import os
+from collections import Counter
+from itertools import count
+from typing import Any, Protocol
+
+import msgpack
+
+from loadtest.swarm.dues import Dues
+from loadtest.swarm.wire import ENTER, GONE, LEAVE, Batch, Rules, Square
+
+
+_names = count()
+
+
+class Known:
+    """A player as a view knows it: `seq` and `ack` are those of its newest event."""
+
+    __slots__ = ("id", "seq", "ack")
+
+    def __init__(self, id: int, seq: int, ack: int) -> None:
+        self.id, self.seq, self.ack = id, seq, ack
+
+
+#: (source, slot) -> the player that has it, and the seq of its enter.
+Slots = dict[tuple[int, int], tuple[Known, int]]
+
+
+class Player(Protocol):
+    """A bot, as far as a view knows it."""
+
+    view: "View"
+
+    def moved(self, square: Square, seq: int, ack: int, track: tuple[int, ...], now: int) -> None:
+        """Note a new event of its own."""
+
+
+class View:
+    """See the module. `players` are the bots of the process by their players' ids."""
+
+    def __init__(self, rules: Rules, dues: Dues, players: dict[int, Player]) -> None:
+        self._rules, self._dues, self._players = rules, dues, players
+        #: A number that no other view has, in whichever process of a run.
+        self.name = os.getpid() << 32 | next(_names)
+        #: The view that this one has become a part of, or None.
+        self._into: View | None = None
+        self.bots: set[Player] = set()
+        #: Square -> how many of its bots hold it.
+        self._held: Counter[Square] = Counter()
+        #: Square -> who has which slot there.
+        self._slots: dict[Square, Slots] = {}
+        #: The players that it was ever told of, in whatever square.
+        self._known: dict[int, Known] = {}
+        #: The newest snapshots that were not read, because nothing in them was needed.
+        self._unread: dict[Square, bytes] = {}
+
+    def now(self) -> "View":
+        """Return the view that this one has become."""
+        view = self
+        while view._into is not None:
+            view = view._into
+        return view
+
+    def join(self, other: "View") -> None:
+        """Become one with another view, which is of the same node."""
+        small, large = sorted((self.now(), other.now()), key=lambda view: len(view.bots))
+        if small is large:
+            return
+        small._into = large
+        for bot in small.bots:
+            bot.view = large
+        large.bots |= small.bots
+        large._held.update(small._held)
+        for id, known in small._known.items():
+            large._learn(id, known.seq, known.ack)
+        for square, slots in small._slots.items():
+            mine = large._slots.setdefault(square, {})
+            for key, (known, seq) in slots.items():
+                mine.setdefault(key, (large._known[known.id], seq))
+        large._unread.update(small._unread)
+
+    # What its bots hold.
+
+    def hold(self, before: set[Square], after: set[Square]) -> None:
+        """Note that a bot holds the squares `after`, and no longer `before`."""
+        self._held.update(after - before)
+        for square in before - after:
+            self._held[square] -= 1
+            if not self._held[square]:
+                del self._held[square]
+                self._slots.pop(square, None)
+                self._unread.pop(square, None)
+
+    def snapshot(self, square: Square, payload: bytes, *, missed: bool) -> None:
+        """Keep a square's snapshot. `missed`: its bot has missed events, and perhaps all have."""
+        if missed:
+            self._read(square, payload)
+        elif self._held[square]:
+            self._unread[square] = payload
+
+    # What its bots are told.
+
+    def read(self, batch: Batch, now: int) -> tuple[list[int], int]:
+        """Read a batch that came to the process at the time `now`, and was not read before.
+
+        Returns the times at which those intents were due that it is the first to acknowledge, and
+        how many records have a slot that nobody has.
+        """
+        dues: list[int] = []
+        lacking = 0
+        square, source = batch.square, batch.source
+        slots = self._slots.setdefault(square, {})
+        for record in batch.records:
+            has = slots.get((source, record[0]))
+            if has is None:
+                self._read(square, self._unread.pop(square, b""))
+                has = slots.get((source, record[0]))
+                if has is None:
+                    lacking += 1
+                    continue
+            known = has[0]
+            later = record[1] - known.seq & 255
+            if not 0 < later < 128:
+                continue
+            known.seq += later
+            acked = record[2] - known.ack & 255
+            if acked:
+                known.ack += acked
+                if due := self._dues.get(known.id, known.ack):
+                    dues.append(due)
+            if known.id in self._players:
+                track = self._rules.tracked(square, batch.sent, record)
+                self._players[known.id].moved(square, known.seq, known.ack, track, now)
+        for event in batch.others:
+            kind, id = event[:2]
+            if kind == ENTER:
+                seq, ack = event[2:4]
+                before = self._known.get(id)
+                new = before is None or ack != before.ack and seq > before.seq
+                if self._enter(slots, source, event):
+                    if new and (due := self._dues.get(id, ack)):
+                        dues.append(due)
+                    if id in self._players:
+                        track = self._rules.entered(square, batch.sent, event)
+                        self._players[id].moved(square, seq, ack, track, now)
+            elif kind in (LEAVE, GONE):
+                self._leave(slots, id, event[2])
+        if not self._held[square]:
+            # It was under way when its last bot let go of the square.
+            del self._slots[square], self._held[square]
+        return dues, lacking
+
+    def _learn(self, id: int, seq: int, ack: int) -> Known:
+        """Note a player's seq and ack, if they are new; return the player."""
+        known = self._known.get(id)
+        if known is None:
+            known = self._known[id] = Known(id, seq, ack)
+        elif seq > known.seq:
+            known.seq, known.ack = seq, ack
+        return known
+
+    def _enter(self, slots: Slots, source: int, event: tuple[Any, ...]) -> bool:
+        """Give a player its slot, unless something newer is known of it; return whether it has."""
+        _, id, seq, ack, _, _, slot = event[:7]
+        known = self._known.get(id)
+        if known is not None and seq < known.seq:
+            return False
+        slots[source, slot] = self._learn(id, seq, ack), seq
+        return True
+
+    def _leave(self, slots: Slots, id: int, seq: int) -> None:
+        known = self._known.get(id)
+        if known is None:
+            return
+        known.seq = max(seq, known.seq)
+        for key, (other, since) in list(slots.items()):
+            if other is known and since < seq:
+                del slots[key]
+
+    def _read(self, square: Square, payload: bytes) -> None:
+        """Learn from a snapshot who has which slot in a square; b"" stands for none."""
+        if not payload:
+            return
+        slots = self._slots.setdefault(square, {})
+        for entry in msgpack.unpackb(payload, use_list=False)[4]:
+            self._enter(slots, entry[12], entry)

@@ -210,7 +210,7 @@ class Bot(Connection):
     def lose(self, why: str, code: int = 0) -> None:
         """Note that the connection is lost. `code` is that of the server's close frame, or 0."""
         played = self.id != 0
-        self._end(why)
+        self._end(why, heard=False)
         self.world.lost(self, why, code, played)
 
     def leave(self, code: int = 1000) -> None:
@@ -220,7 +220,7 @@ class Bot(Connection):
         if self.state >= GREETING:
             self.write(wire.client_frame(code.to_bytes(2, "big"), wire.CLOSE))
         if self.state != CLOSED:
-            self._end("" if code == 1000 else f"closed by the client: {code}")
+            self._end("" if code == 1000 else f"closed by the client: {code}", heard=True)
             if code == 1000:
                 self.begin_anew()
 
@@ -229,7 +229,7 @@ class Bot(Connection):
         self.world.forget(self)
         self._token, self.former = None, 0
 
-    def _end(self, why: str) -> None:
+    def _end(self, why: str, *, heard: bool) -> None:
         if self.id:
             self.lives.append(self.life(self.world.now(), why))
             self.former = self.id
@@ -237,7 +237,7 @@ class Bot(Connection):
             self.hunter.cut()
         self.hold_nothing()
         self.view.bots.discard(self)
-        self.hang_up()
+        self.hang_up(heard=heard)
 
     def hold_nothing(self) -> None:
         """Let go of all squares, because it reads nothing more of them for now."""

@@ -3,6 +3,7 @@
 The event loop of the process (generator.py) calls it when its socket can be read or written.
 """
 
+import contextlib
 import os
 import select
 import socket
@@ -153,10 +154,16 @@ class Connection:
         self.reads = False
         self._sockets.modify(self, 0)
 
-    def hang_up(self) -> None:
-        """Close the socket."""
+    def hang_up(self, *, heard: bool) -> None:
+        """Close the socket. `heard`: the server is to read what was written to it last."""
         self._sockets.unregister(self)
-        self.socket.close()
+        if heard:
+            with contextlib.suppress(OSError):
+                # The server may have hung up before.
+                self.socket.shutdown(socket.SHUT_WR)
+            self._sockets.parting.append(self.socket)
+        else:
+            self.socket.close()
         self.state, self.fd = CLOSED, -1
 
 
@@ -166,6 +173,10 @@ class Sockets:
     def __init__(self) -> None:
         self.epoll = select.epoll()
         self._by_fd: dict[int, Connection] = {}
+        #: Sockets to be closed. A socket that is closed while unread bytes wait in it resets its
+        #: connection, and the server may never read what was written to it last.
+        self.parting: list[socket.socket] = []
+        self._parted: list[socket.socket] = []
 
     def of(self, fd: int) -> Any:
         """Return the connection with this file descriptor, or None."""
@@ -184,6 +195,12 @@ class Sockets:
         """Stop watching a connection's socket, which is about to be closed."""
         self._by_fd.pop(connection.fd, None)
         self.epoll.unregister(connection.fd)
+
+    def close_parted(self) -> None:
+        """Close the sockets that were parting already when this was called before."""
+        for parted in self._parted:
+            parted.close()
+        self._parted, self.parting = self.parting, []
 
 
 def _why(error: OSError) -> str:

@@ -137,6 +137,7 @@ class Generator:
     def _keep_house(self) -> None:
         now = self.now()
         self.tally.count()
+        self.sockets.close_parted()
         for bot in self._bots:
             if bot.state == PLAYING:
                 if bot.observer is not None:

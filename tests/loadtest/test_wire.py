@@ -1,8 +1,16 @@
+"""The bytes of version 2: what a frame, a flush and a batch are made of."""
+
+import struct
+
 import msgpack
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from loadtest.swarm import wire
+from loadtest.swarm.dues import Dues, room
+from loadtest.swarm.reader import Flush, Reader
+from loadtest.swarm.views import View
 
 
 def frame(payload, first=0x82):
@@ -11,26 +19,46 @@ def frame(payload, first=0x82):
     return head + payload
 
 
-def batch(number, events):
-    told = [[wire.TRACK, 7, 1, wire.FIRST_NUMBER + n, 0, 0, 5, 0, 0, 9] for n in range(events)]
-    return [wire.BATCH, 0, 0, 1, number - 1, number, 1000, 0, told]
+def record(slot=1, seq=1, ack=0, x=0, y=0, dx=0, dy=0, age=0):
+    return struct.pack("<BBBhhhhh", slot, seq, ack, x, y, dx, dy, age)
+
+
+def wide(slot, seq=1, ack=0, x=0, y=0, dx=0, dy=0, age=0):
+    return struct.pack("<HBBhhhhh", slot, seq, ack, x, y, dx, dy, age)
+
+
+def enter(id, seq, slot, ack=0, x=0, y=0, dx=0, dy=0, age=0):
+    return [wire.ENTER, id, seq, ack, "a name", False, slot, x, y, dx, dy, age]
+
+
+def snapshot(square, *entries, sent=0, source=0):
+    return msgpack.packb([wire.SNAPSHOT, *square, sent, [[*entry, source] for entry in entries]])
+
+
+def flush(number, *batches, now=1000):
+    return frame(msgpack.packb([wire.FLUSH, number, now, batches]))
+
+
+def nobody():
+    """A view that knows nobody."""
+    return View(wire.Rules(), Dues(room(1), 1), {})
 
 
 messages = st.one_of(
-    st.builds(lambda n, events: ("batch", n, events), st.integers(1, 300), st.integers(0, 9)),
-    # A number may be any bytes, also those that a flush's frame begins with.
-    st.builds(lambda n: ("flush", n), st.integers(1, 2**40) | st.just(0x82039215)),
-    st.builds(lambda n: ("pong", n), st.integers(0, 2**40) | st.just(0x82039215)),
+    st.builds(
+        lambda n, events: ("flush", n, events), st.integers(1, 2**40), st.integers(0, 20)
+    ),
+    # A number may be any bytes, also those that a flush begins with.
+    st.builds(lambda n: ("pong", n), st.integers(0, 2**40) | st.just(0x94159415)),
     st.just(("ping",)),
 )
 
 
 def encoded(message):
     kind, *values = message
-    if kind == "batch":
-        return frame(msgpack.packb(batch(*values)))
     if kind == "flush":
-        return frame(msgpack.packb([wire.FLUSH, *values]))
+        number, records = values
+        return flush(number, [0, 0, 0, 3, record() * records])
     if kind == "pong":
         return frame(msgpack.packb([wire.PONG, *values, 5]))
     return frame(b"?", 0x89)
@@ -40,10 +68,8 @@ def contents(parts):
     """Return the contents of parts, in their order."""
     found = []
     for part in parts:
-        if isinstance(part, wire.Chunk):
-            found += [("batch", b.number, len(b.events)) for b in part.batches]
-            if part.flush:
-                found.append(("flush", part.flush))
+        if isinstance(part, Flush):
+            found.append(("flush", part.number, part.events))
         elif part[0] == wire.WS_PING:
             found.append(("ping",))
         else:
@@ -54,28 +80,94 @@ def contents(parts):
 @given(st.lists(messages, max_size=12), st.lists(st.lists(st.integers(0, 400)), min_size=2))
 def test_whatever_way_bytes_are_cut_every_bot_reads_the_same(sent, cuts_of_bots):
     data = b"".join(map(encoded, sent))
-    reader = wire.Reader(lambda batch: None)
+    reader, view = Reader(), nobody()
     for cuts in cuts_of_bots:
         found, rest, begin = [], b"", 0
         for end in [*sorted(cut for cut in cuts if cut < len(data)), len(data)]:
-            parts, rest = reader.split(rest + data[begin:end])
+            parts, rest = reader.split(rest + data[begin:end], view, 0)
             found += parts
             begin = end
         assert rest == b"" and contents(found) == sent
 
 
 def test_a_flush_is_decoded_once_whatever_stands_around_it():
-    learned = []
-    reader = wire.Reader(learned.append)
-    flushes = [
-        encoded(("batch", n, 3)) + encoded(("batch", n + 50, 1)) + encoded(("flush", n))
-        for n in (1, 2)
-    ]
+    reader, view = Reader(), nobody()
+    flushes = [flush(n, [0, 0, 0, 3, record() * 3], [1, 0, 0, 3, record()]) for n in (1, 2)]
     pong = encoded(("pong", 4))
-    [first] = reader.split(flushes[0])[0]
-    [second] = reader.split(flushes[1])[0]
-    assert reader.split(flushes[0] + flushes[1])[0] == [first, second]
-    assert reader.split(pong + flushes[0])[0][1] is first
-    assert reader.split(flushes[1] + pong)[0][0] is second
-    assert [b.number for b in learned] == [1, 51, 2, 52]
+    [first] = reader.split(flushes[0], view, 0)[0]
+    [second] = reader.split(flushes[1], view, 0)[0]
+    assert reader.split(flushes[0] + flushes[1], view, 0)[0] == [first, second]
+    assert reader.split(pong + flushes[0], view, 0)[0][1] is first
+    assert reader.split(flushes[1] + pong, view, 0)[0][0] is second
     assert first.events == 4 and first.size == len(flushes[0])
+    # A batch is the same in all flushes of one number.
+    [other] = reader.split(flush(1, [1, 0, 0, 3, record()]), view, 0)[0]
+    assert other is not first and other.batches == first.batches[1:]
+
+
+@pytest.mark.parametrize(
+    ("fields", "records", "others", "replaced"),
+    [
+        ((3, -4, 2, 7), 0, 0, 0),
+        ((3, -4, 2, 7, record(9)), 1, 0, 0),
+        ((3, -4, 2, 7, b"", ((3, 5, 6),)), 0, 1, 0),
+        ((3, -4, 2, 7, record(), (), 4), 1, 0, 4),
+        ((3, -4, 2, 7, record(), ((3, 5, 6),), 0, wide(300) * 2), 3, 1, 0),
+        # Later versions may append items.
+        ((3, -4, 2, 7, record(), (), 1, b"", "more"), 1, 0, 1),
+    ],
+)
+def test_what_is_left_out_at_the_end_of_a_batch_is_nothing(fields, records, others, replaced):
+    batch = wire.Batch(fields, 1000)
+    assert (batch.square, batch.source, batch.sent) == ((3, -4), 2, 993)
+    assert (len(batch.records), len(batch.others), batch.replaced) == (records, others, replaced)
+    assert batch.events == records + others
+
+
+def test_a_record_is_read_as_it_was_packed():
+    values = (255, 254, 253, -32768, 32767, -32767, 5, -6)
+    [found] = wire.Batch((0, 0, 0, 0, struct.pack("<BBBhhhhh", *values)), 0).records
+    assert found == values
+    values = (65535, *values[1:])
+    found = wire.Batch((0, 0, 0, 0, b"", (), 0, struct.pack("<HBBhhhhh", *values)), 0).records
+    assert found == [values]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        flush(1, [0, 0, 0, 0, b"12345"]), flush(1, [0, 0]), flush(1, 7),
+        frame(msgpack.packb([wire.FLUSH, 1])), frame(b"\x94\x15\x01"), b"\x83\x00", b"\xc2\x02ab",
+    ],
+)  # fmt: skip
+def test_bytes_that_are_no_message_of_a_server_break_the_connection(data):
+    with pytest.raises(wire.BrokenFrame):
+        Reader().split(data, nobody(), 0)
+
+
+@pytest.mark.parametrize(
+    ("by", "ms"),
+    [
+        # 5120 units a second, and 3620 along each axis of an exact diagonal.
+        ((0, 0), 0), ((5120, 0), 1000), ((0, -5121), 1001), ((1, 0), 1), ((3620, -3620), 1000),
+        ((-3621, 3621), 1001), ((3000, 4000), 977), ((32767, 0), 6400), ((32767, 32766), 9051),
+    ],
+)  # fmt: skip
+def test_how_long_a_track_lasts_follows_from_how_far_it_goes(by, ms):
+    rules = wire.Rules()
+    rules.set(16, 5120, 3620)
+    assert rules.duration(*by) == ms
+
+
+def test_a_record_counts_from_the_centre_of_its_square_and_an_enter_from_its_corner():
+    rules = wire.Rules()
+    rules.set(16, 5120, 3620)
+    [found] = wire.Batch((-1, 2, 0, 0, record(x=-5, y=6, dx=5120, age=30)), 0).records
+    assert rules.tracked((-1, 2), 1000, found) == (-8197, 40966, 5120, 0, 970, 1000)
+    event = enter(1, 1, 1, x=8187, y=8198, dx=5120, age=30)
+    assert rules.entered((-1, 2), 1000, event) == (-8197, 40966, 5120, 0, 970, 1000)
+
+
+@pytest.mark.parametrize("number", [0, 1, 127, 128, 255, 256, 65535, 65536, 2**32, 2**53 - 1])
+def test_a_packed_number_is_found_without_decoding_the_rest(number):
+    assert wire.number_at(msgpack.packb([wire.FLUSH, number, "rest"]), 2) == number

@@ -1,0 +1,347 @@
+"""Who is meant by a slot, and when what a record acknowledges was due."""
+
+import multiprocessing
+from itertools import pairwise
+
+import pytest
+
+from loadtest.swarm import wire
+from loadtest.swarm.dues import KEPT, Dues, room
+from loadtest.swarm.observer import Observer
+from loadtest.swarm.reader import Reader
+from loadtest.swarm.views import View
+from tests.loadtest.test_wire import enter, flush, record, snapshot, wide
+
+HERE, THERE = (0, 0), (1, 0)
+
+RULES = wire.Rules()
+RULES.set(16, 5120, 3620)
+
+SECOND = 1_000_000
+
+
+class Bot:
+    """A bot whose player is `id`; `told` are the events of its own: (square, seq, ack)."""
+
+    def __init__(self, town, id=None):
+        self.view = View(RULES, town.dues, town.players)
+        self.view.bots.add(self)
+        self.reader, self.told = town.reader, []
+        if id is not None:
+            town.players[id] = self
+
+    def hold(self, *squares, before=()):
+        self.view.hold(set(before), set(squares))
+        return self
+
+    def shown(self, square, *entries, source=0, missed=False):
+        self.view.snapshot(square, snapshot(square, *entries, source=source), missed=missed)
+        return self
+
+    def moved(self, square, seq, ack, track, now):
+        self.told.append((square, seq, ack))
+
+    def read(self, number, *batches, now=1000):
+        """Receive a flush; return when the moves were due that it is the first to tell of."""
+        [found], _ = self.reader.split(flush(number, *batches, now=now), self.view, now)
+        return found.dues
+
+
+class Town:
+    """What the bots of a process share."""
+
+    def __init__(self, bots=4):
+        self.dues = Dues(room(bots), bots)
+        self.players, self.reader = {}, Reader()
+
+    def sends(self, index, id, number, due):
+        self.dues.name(index, id)
+        self.dues.put(index, number, due)
+
+
+@pytest.fixture
+def town():
+    return Town()
+
+
+def batch(square, tracks=b"", others=(), *, source=0, replaced=0, broad=b""):
+    return [*square, source, 0, tracks, list(others), replaced, broad]
+
+
+# When it was due.
+
+
+def write(memory):
+    dues = Dues(memory, 3)
+    dues.name(2, 77)
+    for number in range(1, 301):
+        dues.put(2, number, number * 1000)
+
+
+def test_a_process_finds_when_the_moves_of_another_one_were_due():
+    context = multiprocessing.get_context("spawn")
+    memory = room(3)
+    ours = Dues(memory, 3)
+    other = context.Process(target=write, args=(memory,))
+    other.start()
+    other.join()
+    assert other.exitcode == 0
+    assert [ours.get(77, number) for number in (300, 256, 45)] == [300_000, 256_000, 45_000]
+    # The number before the first is no move's, and nobody else is a bot.
+    assert ours.get(77, 0) == ours.get(78, 5) == 0
+
+
+def test_a_bot_whose_place_another_player_takes_is_found_by_its_new_id(town):
+    town.sends(1, 50, 1, 7000)
+    assert town.dues.get(50, 1) == 7000
+    town.sends(1, 51, 2, 8000)
+    assert town.dues.get(51, 2) == 8000
+
+
+def test_the_numbers_of_moves_go_on_after_their_low_byte_has_begun_anew(town):
+    bot = Bot(town, 50).hold(HERE).shown(HERE, enter(50, 1, 3))
+    told = []
+    for number in range(1, 3 * KEPT):
+        town.sends(0, 50, number, number * 1000)
+        told += bot.read(number, batch(HERE, record(3, number + 1 & 255, number & 255)))
+    assert told == [number * 1000 for number in range(1, 3 * KEPT)]
+    assert bot.told[-1] == (HERE, 3 * KEPT, 3 * KEPT - 1)
+    assert all(after[1] == before[1] + 1 for before, after in pairwise(bot.told))
+
+
+def test_a_move_counts_once_however_many_events_acknowledge_it(town):
+    bot = Bot(town, 50).hold(HERE).shown(HERE, enter(50, 1, 3))
+    town.sends(0, 50, 1, 9000)
+    assert bot.read(1, batch(HERE, record(3, 2, 1))) == [9000]
+    # A walk that goes on has a new seq, and the old ack.
+    assert bot.read(2, batch(HERE, record(3, 3, 1))) == []
+    # What is older than what is known tells nothing.
+    assert bot.read(3, batch(HERE, record(3, 2, 0))) == []
+    assert bot.told == [(HERE, 2, 1), (HERE, 3, 1)]
+
+
+# Who is meant.
+
+
+def test_a_slot_that_is_given_again_is_another_players(town):
+    bot = Bot(town, 50).hold(HERE)
+    town.sends(0, 50, 1, 100)
+    town.sends(1, 51, 1, 200)
+    assert bot.read(1, batch(HERE, record(), [enter(50, 4, 3)])) == []
+    assert bot.read(2, batch(HERE, record(3, 5, 1))) == [100]
+    assert bot.read(3, batch(HERE, b"", [[wire.GONE, 50, 6]])) == []
+    lacking = town.reader.lacking
+    assert bot.read(4, batch(HERE, record(3, 7, 2))) == []
+    assert town.reader.lacking == lacking + 1
+    assert bot.read(5, batch(HERE, b"", [enter(51, 90, 3)])) == []
+    assert bot.read(6, batch(HERE, record(3, 91, 1))) == [200]
+    assert bot.told == [(HERE, 4, 0), (HERE, 5, 1)]
+
+
+def test_a_slot_of_one_square_and_node_says_nothing_of_another(town):
+    bot = Bot(town).hold(HERE, THERE)
+    for n, id in enumerate((50, 51, 52)):
+        town.sends(n, id, 1, n + 1)
+    bot.shown(HERE, enter(50, 1, 300)).shown(THERE, enter(51, 1, 300))
+    bot.read(1, batch(HERE, b"", [enter(52, 1, 300)], source=1))
+    one = wide(300, 2, 1)
+    assert bot.read(2, batch(HERE, broad=one)) == [1]
+    assert bot.read(3, batch(THERE, broad=one)) == [2]
+    assert bot.read(4, batch(HERE, broad=one, source=1)) == [3]
+    assert bot.read(5, batch(THERE, broad=one, source=1)) == []
+
+
+def test_an_old_snapshot_that_is_read_late_takes_no_slot_from_who_has_it_now(town):
+    bot = Bot(town).hold(HERE).shown(HERE, enter(50, 5, 3), enter(60, 5, 4))
+    town.sends(0, 50, 1, 100)
+    town.sends(1, 51, 1, 200)
+    bot.read(1, batch(HERE, b"", [enter(50, 6, 3)]))
+    bot.read(2, batch(HERE, b"", [[wire.LEAVE, 50, 7, 9, 9]]))
+    bot.read(3, batch(HERE, b"", [enter(51, 1, 3)]))
+    # The slot of 60 is what the snapshot is needed for.
+    town.sends(2, 60, 1, 300)
+    assert sorted(bot.read(4, batch(HERE, record(4, 6, 1) + record(3, 2, 1)))) == [200, 300]
+
+
+def test_who_goes_on_in_the_next_square_is_followed_whichever_batch_is_read_first(town):
+    bot = Bot(town, 50).hold(HERE, THERE).shown(HERE, enter(50, 1, 3))
+    town.sends(0, 50, 1, 100)
+    town.sends(0, 50, 2, 200)
+    leave, there = [wire.LEAVE, 50, 3, *THERE], enter(50, 4, 8, ack=1)
+    assert bot.read(1, batch(THERE, b"", [there]), batch(HERE, record(3, 2, 1), [leave])) == [100]
+    assert bot.read(2, batch(THERE, record(8, 5, 2))) == [200]
+    assert bot.told == [(THERE, 4, 1), (THERE, 5, 2)]
+
+
+def test_nothing_is_kept_of_a_square_that_nobody_holds(town):
+    bot = Bot(town).hold(HERE).shown(HERE, enter(50, 1, 3))
+    town.sends(0, 50, 1, 100)
+    town.sends(1, 51, 9, 200)
+    assert bot.read(1, batch(HERE, record(3, 2, 1))) == [100]
+    bot.hold(before=[HERE])
+    bot.hold(HERE).shown(HERE, enter(51, 8, 3, ack=8))
+    assert bot.read(2, batch(HERE, record(3, 9, 9))) == [200]
+
+
+def test_what_was_missed_is_learned_from_the_snapshot_that_follows(town):
+    bot = Bot(town).hold(HERE).shown(HERE, enter(50, 1, 3))
+    town.sends(0, 50, 1, 100)
+    town.sends(1, 51, 9, 200)
+    assert bot.read(1, batch(HERE, record(3, 2, 1))) == [100]
+    bot.shown(HERE, enter(51, 8, 3, ack=8), missed=True)
+    assert bot.read(2, batch(HERE, record(3, 9, 9))) == [200]
+
+
+def test_a_bot_that_comes_back_numbers_its_moves_anew(town):
+    bot = Bot(town, 50).hold(HERE).shown(HERE, enter(50, 1, 3))
+    for number in range(1, 201):
+        town.sends(0, 50, number, number)
+        assert bot.read(number, batch(HERE, record(3, number + 1, number))) == [number]
+    assert bot.read(300, batch(HERE, b"", [enter(50, 202, 3)])) == []
+    town.sends(0, 50, 1, 5000)
+    assert bot.read(301, batch(HERE, record(3, 203, 1))) == [5000]
+    assert bot.told[-2:] == [(HERE, 202, 0), (HERE, 203, 1)]
+
+
+# Bots of one node.
+
+
+def test_bots_of_one_node_have_one_view_once_they_are_told_the_same(town):
+    first = Bot(town).hold(HERE).shown(HERE, enter(50, 1, 3))
+    second = Bot(town).hold(HERE, THERE).shown(HERE, enter(50, 1, 3)).shown(THERE, enter(51, 1, 3))
+    town.sends(0, 50, 1, 100)
+    town.sends(1, 51, 1, 200)
+    here = batch(HERE, record(3, 2, 1))
+    assert first.read(1, here) == [100]
+    # It is the same batch, so it is told for the first time still.
+    assert second.read(1, here, batch(THERE, record(3, 2, 1))) == [100, 200]
+    assert first.view is second.view and first.view.bots == {first, second}
+    first.hold(HERE, THERE, before=[HERE])
+    assert first.read(2, batch(THERE, record(3, 3, 1))) == []
+
+
+def test_bots_of_two_nodes_keep_apart_what_is_told_of_a_source(town):
+    # To the first, 50 is a player of its own node, and to the second one of another's.
+    first = Bot(town).hold(HERE).shown(HERE, enter(50, 1, 3)).shown(HERE, enter(50, 1, 3))
+    second = Bot(town).hold(HERE)
+    second.shown(HERE, enter(51, 1, 3), source=0)
+    second.read(9, batch(HERE, b"", [enter(50, 1, 3)], source=1))
+    first.read(9, batch(HERE, b"", [enter(51, 1, 3)], source=1))
+    town.sends(0, 50, 1, 100)
+    town.sends(1, 51, 1, 200)
+    assert first.read(1, batch(HERE, record(3, 2, 1))) == [100]
+    assert second.read(1, batch(HERE, record(3, 2, 1), source=1)) == [100]
+    # The very same bytes say something else to each of them.
+    assert first.read(2, batch(HERE, record(3, 3, 1), source=1)) == [200]
+    assert second.read(2, batch(HERE, record(3, 3, 1), source=1)) == []
+    assert first.view is not second.view
+
+
+def test_who_knows_more_reads_again_what_another_bot_could_not(town):
+    new = Bot(town).hold(HERE)
+    old = Bot(town).hold(HERE).shown(HERE, enter(50, 1, 3))
+    town.sends(0, 50, 1, 100)
+    assert new.read(1, batch(HERE, record(3, 2, 1))) == []
+    assert old.read(1, batch(HERE, record(3, 2, 1)), batch(THERE, b"")) == [100]
+
+
+# An observing bot.
+
+
+def observer(town, held=(0, 0, 1, 0)):
+    found = Observer(town.dues)
+    found.rules = RULES
+    found.hold(held, 0)
+    return found
+
+
+def tell(found, number, *batches, now=1000):
+    for fields in batches:
+        found.batch(wire.Batch(tuple(fields), now), number)
+
+
+def news(found):
+    """What an observer has logged: (id, due, kind, seq)."""
+    return [(id, due, kind, seq) for _, id, due, kind, _, seq in found.report()["news"].tolist()]
+
+
+def test_an_observer_believes_what_a_record_says_of_who_has_its_slot(town):
+    found = observer(town)
+    town.sends(0, 50, 7, 700)
+    found.snapshot(snapshot(HERE, enter(50, 254, 3, ack=6)), 1)
+    moved = record(3, 255, 7, x=-8192, y=5, dx=5120, age=20)
+    tell(found, 2, batch(HERE, moved))
+    tell(found, 3, batch(HERE, record(3, 0, 7)))
+    assert news(found) == [(50, 0, 9, 254), (50, 700, 1, 255), (50, 700, 1, 256)]
+    assert found.players[50].seq == 256 and found.players[50].ack == 7
+    assert (found.duplicate, found.reordered, found.lacking) == (0, 0, 0)
+    [belief] = found.report()["beliefs"].tolist()
+    assert belief == [50, 256, 700, 0, 0, 8192, 8192, 0, 0, 1000, 0]
+
+
+def test_an_observer_counts_records_that_name_nobody(town):
+    found = observer(town)
+    tell(found, 1, batch(HERE, record(3, 1, 0)))
+    found.snapshot(snapshot(HERE, enter(50, 1, 3)), 2)
+    tell(found, 3, batch(HERE, record(3, 2), source=1), batch(THERE, record(3, 2)))
+    assert found.lacking == 3 and news(found) == [(50, 0, 9, 1)]
+    # Whose slot is another's now has none.
+    tell(found, 4, batch(HERE, b"", [enter(51, 20, 3)]))
+    tell(found, 5, batch(HERE, record(3, 21)))
+    assert news(found)[-1] == (51, 0, 1, 21) and found.players[50].seq == 1
+
+
+def test_an_observer_finds_what_comes_twice_and_what_comes_too_late(town):
+    found = observer(town)
+    found.snapshot(snapshot(HERE, enter(50, 1, 3), enter(51, 1, 4)), 0)
+    one, other = batch(HERE, record(3, 2)), batch(HERE, record(4, 2))
+    tell(found, 1, one, one)
+    assert (found.duplicate, found.reordered) == (1, 0)
+    # It was begun before the one that has come, though that was of another player.
+    tell(found, 2, other, now=900)
+    assert (found.duplicate, found.reordered) == (1, 1)
+    assert found.players[51].seq == 2
+    tell(found, 3, batch(HERE, record(3, 4)), now=1100)
+    tell(found, 4, batch(HERE, record(3, 3)), now=1200)
+    assert (found.reordered, found.players[50].seq) == (2, 4)
+    assert news(found)[-1] == (50, 0, 1, 3)
+
+
+def test_what_a_node_told_before_its_clock_was_estimated_anew_is_not_too_late(town):
+    found = observer(town)
+    tell(found, 1, batch(HERE, b"", [enter(50, 1, 3)], source=1), now=1000)
+    tell(found, 2, batch(HERE, record(3, 2), source=1), now=990)
+    assert found.reordered == 0
+    tell(found, 3, batch(HERE, record(3, 3), source=1), now=800)
+    assert found.reordered == 1
+
+
+def test_an_event_that_comes_after_its_player_was_told_of_elsewhere_is_heard(town):
+    found = observer(town)
+    for number in (1, 2):
+        town.sends(0, 50, number, number * 100)
+    found.snapshot(snapshot(HERE, enter(50, 1, 3)), 0)
+    tell(found, 1, batch(THERE, b"", [enter(50, 4, 9, ack=2)]))
+    tell(found, 2, batch(HERE, record(3, 2, 1), [[wire.LEAVE, 50, 3, *THERE]]))
+    assert news(found)[1:] == [(50, 200, 0, 4), (50, 100, 1, 2), (50, 0, 2, 3)]
+    belief = found.players[50]
+    assert (belief.square, belief.seq, belief.ack) == (THERE, 4, 2)
+    # Ten seconds later the slot may be another's whose enter was lost.
+    tell(found, 11 * SECOND, batch(HERE, record(3, 3, 1)))
+    assert found.lacking == 1
+
+
+def test_who_is_drawn_on_after_a_leave_is_moved_by_no_record(town):
+    found = observer(town)
+    found.snapshot(snapshot(HERE, enter(50, 1, 3)), 0)
+    tell(found, 1, batch(HERE, b"", [[wire.LEAVE, 50, 2, *THERE]]))
+    tell(found, 2, batch(THERE, record(3, 3)), batch(HERE, record(3, 3)))
+    assert found.players[50].seq == 2 and found.lacking == 1
+
+
+def test_an_entry_with_a_seq_that_is_known_may_tell_of_another_slot(town):
+    found = observer(town)
+    found.snapshot(snapshot(HERE, enter(50, 5, 3)), 0)
+    found.snapshot(snapshot(HERE, enter(50, 5, 7), source=2), 1)
+    tell(found, 2, batch(HERE, record(7, 6), source=2), batch(HERE, record(7, 7)))
+    assert (found.players[50].seq, found.lacking) == (6, 1)

@@ -264,8 +264,7 @@ def _hidden(
     known = [place for place, some in enumerate(news) if not some.parts]
     for before, after in zip([-1, *known], [*known, len(news)], strict=True):
         ended = after == len(news)
-        # The first events of a player that came back acknowledge nothing.
-        until = 2**62 if ended else news[after].due or news[after].at
+        until = 2**62 if ended else news[after].due or world.welcomed(id, news[after].at)
         begin = at
         while at < len(numbers) and numbers[at] < until:
             at += 1

@@ -31,11 +31,6 @@ class Read:
         """Whether it is of the bots' own node, and surely none of another's."""
         return self.batch.source == 0 and bool(self.batch.records)
 
-    def again(self, view: View, now: int) -> None:
-        """Read it with another view, which may know who has the slots that nobody had."""
-        more, self.lacking = view.read(self.batch, now)
-        self.view, self.dues = view, self.dues + more
-
 
 class Flush:
     """A flush, as all bots receive it that are connected to one node and hold the same squares.
@@ -71,7 +66,7 @@ class Reader:
         #: Flushes by their frames: those since the last turn, and those before it.
         self.flushes: dict[bytes, Flush] = {}
         self._old: dict[bytes, Flush] = {}
-        #: Flushes that have the bytes of another one, but came to the bots of another view.
+        #: Flushes that other views than the last have read.
         self._twins: list[Flush] = []
         #: Batches by the flush's number and time and by their fields, the oldest first; and how
         #: many there are of each turn.
@@ -82,7 +77,7 @@ class Reader:
 
     def turn(self) -> list[Flush]:
         """Forget what is old; return the forgotten flushes, which will not come again."""
-        past = [*self._old.values(), *self._twins]
+        past = list({id(flush): flush for flush in [*self._old.values(), *self._twins]}.values())
         self._old, self.flushes, self._twins = self.flushes, {}, []
         self._turns.append(len(self._batches) - sum(self._turns))
         if len(self._turns) > REMEMBERED:
@@ -110,32 +105,37 @@ class Reader:
         if known is not None:
             if known.own:
                 view.join(known.view)
-            known.view, view = known.view.now(), view.now()
-            if known.view is view:
+            if known.view is view.now():
                 return known
+            # Each view reads everything that its bots are told, since it follows all players.
+            self._twins.append(known)
         number, sent, batches = wire.flush(content)
-        reads = [self._batch((number, sent, fields), view.now(), now) for fields in batches]
-        flush = Flush(number, reads, len(frame), view.now())
-        if known is None:
-            self.flushes[frame] = flush
-        else:
-            self._twins.append(flush)
+        while True:
+            view = view.now()
+            reads = [self._batch((number, sent, fields), view, now) for fields in batches]
+            if view.now() is view:
+                break
+        flush = self.flushes[frame] = Flush(number, reads, len(frame), view)
         return flush
 
     def _batch(self, key: tuple[Any, ...], view: View, now: int) -> Read:
+        """Return what a view has read in the batch with this number and time of its flush, and
+        these fields."""
         _, sent, fields = key
         read = self._batches.get(key)
-        if read is not None and read.view.now() is not view:
-            if read.own:
-                view.join(read.view)
-                if read.lacking:
-                    read.again(view.now(), now)
-                return read
+        if read is not None and read.own:
+            view.join(read.view)
+            view = view.now()
+        elif read is not None and read.view is not view:
             # What another node calls a source is another one here.
             key = (*key, view)
             read = self._batches.get(key)
         if read is None:
             read = self._batches[key] = Read(Batch(fields, sent), view, now)
             self.lacking += read.lacking
+        elif read.view is not view:
+            before, read = read, Read(read.batch, view, now)
+            # The view may have taken over from the other one whatever that knew.
+            read.dues = list(dict.fromkeys(before.dues + read.dues))
+            self._batches[key] = read
         return read
-

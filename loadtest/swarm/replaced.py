@@ -22,8 +22,9 @@ PENDING = 2_000_000
 class News(NamedTuple):
     """An event of a player, as an observer got it.
 
-    `due` is that of the last intent that it acknowledges, or 0. `at` is the time in us at which it came, and `row` the batch's row in the observer's log, or -1
-    for a snapshot. `parts`: the player left the square or the game, so the event tells no move.
+    `due` is that of the last intent that the event acknowledges, or 0. `at` is the time in us at
+    which it came, and `row` the batch's row in the observer's log, or -1 for a snapshot. `parts`:
+    the player left the square or the game, so the event tells no move.
     """
 
     seq: int
@@ -35,10 +36,10 @@ class News(NamedTuple):
 
 
 class Hidden:
-    """Events of the player `id` that did not come, between two that came at times `after` and `before`.
+    """Events of a player that did not come, between two that came at times `after` and `before`.
 
-    `count` events must have been replaced in the batches `rows`. `numbers` are the moves among
-    them. `shown`: the following event came in a snapshot.
+    `id` is the player's. `count` events must have been replaced in the batches `rows`. `numbers`
+    are the moves among them. `shown`: the following event came in a snapshot.
     """
 
     def __init__(

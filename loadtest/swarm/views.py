@@ -19,6 +19,9 @@ import msgpack
 from loadtest.swarm.dues import Dues
 from loadtest.swarm.wire import ENTER, GONE, LEAVE, Batch, Rules, Square
 
+#: A player whose seq is so much higher than a view knows is taken as a snapshot shows it. Low bytes
+#: tell differences below 128.
+BEHIND = 100
 
 _names = count()
 
@@ -73,7 +76,8 @@ class View:
 
     def join(self, other: "View") -> None:
         """Become one with another view, which is of the same node."""
-        small, large = sorted((self.now(), other.now()), key=lambda view: len(view.bots))
+        # Of two of one size this one stays, because what it is about to read may be news to it.
+        small, large = sorted((other.now(), self.now()), key=lambda view: len(view.bots))
         if small is large:
             return
         small._into = large
@@ -82,7 +86,7 @@ class View:
         large.bots |= small.bots
         large._held.update(small._held)
         for id, known in small._known.items():
-            large._learn(id, known.seq, known.ack)
+            large._catch_up(id, known.seq, known.ack)
         for square, slots in small._slots.items():
             mine = large._slots.setdefault(square, {})
             for key, (known, seq) in slots.items():
@@ -102,7 +106,11 @@ class View:
                 self._unread.pop(square, None)
 
     def snapshot(self, square: Square, payload: bytes, *, missed: bool) -> None:
-        """Keep a square's snapshot. `missed`: its bot has missed events, and perhaps all have."""
+        """Note a square's snapshot. It is read when a slot is needed that is not known.
+
+        `missed`: its bot has missed events, and perhaps all others have too. Then it is read at
+        once, because a slot may have become another player's.
+        """
         if missed:
             self._read(square, payload)
         elif self._held[square]:
@@ -111,7 +119,7 @@ class View:
     # What its bots are told.
 
     def read(self, batch: Batch, now: int) -> tuple[list[int], int]:
-        """Read a batch that came to the process at the time `now`, and was not read before.
+        """Read a batch that came to the process at the time `now`, and that it has not read before.
 
         Returns the times at which those intents were due that it is the first to acknowledge, and
         how many records have a slot that nobody has.
@@ -130,11 +138,11 @@ class View:
                     continue
             known = has[0]
             later = record[1] - known.seq & 255
-            if not 0 < later < 128:
+            if later > 127:
                 continue
+            # What a snapshot has shown already is told once more: its bot may not know it.
             known.seq += later
-            acked = record[2] - known.ack & 255
-            if acked:
+            if acked := record[2] - known.ack & 255:
                 known.ack += acked
                 if due := self._dues.get(known.id, known.ack):
                     dues.append(due)
@@ -160,12 +168,17 @@ class View:
             del self._slots[square], self._held[square]
         return dues, lacking
 
-    def _learn(self, id: int, seq: int, ack: int) -> Known:
-        """Note a player's seq and ack, if they are new; return the player."""
+    def _catch_up(self, id: int, seq: int, ack: int) -> Known:
+        """Note what is known of a player without having been told by a batch; return the player.
+
+        Batches may still come that this view is the first to read, so one that it follows already
+        stays as it is: the next low bytes will say how far it is. But they do not if it has fallen
+        too far behind.
+        """
         known = self._known.get(id)
         if known is None:
             known = self._known[id] = Known(id, seq, ack)
-        elif seq > known.seq:
+        elif seq > known.seq + BEHIND:
             known.seq, known.ack = seq, ack
         return known
 
@@ -175,12 +188,17 @@ class View:
         known = self._known.get(id)
         if known is not None and seq < known.seq:
             return False
-        slots[source, slot] = self._learn(id, seq, ack), seq
+        if known is None:
+            known = self._known[id] = Known(id, seq, ack)
+        known.seq, known.ack = seq, ack
+        slots[source, slot] = known, seq
         return True
 
     def _leave(self, slots: Slots, id: int, seq: int) -> None:
         known = self._known.get(id)
         if known is None:
+            # An old snapshot must not give it its slot again.
+            self._known[id] = Known(id, seq, 0)
             return
         known.seq = max(seq, known.seq)
         for key, (other, since) in list(slots.items()):
@@ -193,4 +211,7 @@ class View:
             return
         slots = self._slots.setdefault(square, {})
         for entry in msgpack.unpackb(payload, use_list=False)[4]:
-            self._enter(slots, entry[12], entry)
+            id, seq, ack, _, _, slot = entry[1:7]
+            known = self._known.get(id)
+            if known is None or seq >= known.seq:
+                slots[entry[12], slot] = self._catch_up(id, seq, ack), seq

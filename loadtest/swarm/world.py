@@ -97,6 +97,12 @@ class World:
         self.c0, self.c1 = (x - SLACK) // self.span, (x + SLACK) // self.span
         self.r0, self.r1 = (y - SLACK) // self.span, (y + SLACK) // self.span
 
+    def welcomed(self, id: int, at: int) -> int:
+        """Return when the life of a player had begun that it had at a time, or that time if there
+        was none: what acknowledges no move is older than all moves of this life."""
+        lives = self.by_id.get(id, ())
+        return max((life["welcomed"] for life in lives if life["welcomed"] <= at), default=at)
+
     @cached_property
     def told(self) -> dict[tuple[int, int, int], list[tuple[dict[str, Any], int, int, int]]]:
         """Who was told of a move by a batch: (node, id, due) -> (life of the observer, time, column

@@ -10,6 +10,7 @@ import json
 import random
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 from server.__main__ import main  # first of all: it patches the standard library
 
@@ -19,16 +20,16 @@ import msgpack  # isort: skip
 from server.messages import protocol  # isort: skip
 from server.websocket.frames import frame  # isort: skip
 from server.clients.session import Session  # isort: skip
-from world.events import TRACK  # isort: skip
+from world.events import RECORD  # isort: skip
 
 #: Seconds from the first flush to the first fault, and from each fault to the next.
 AFTER, PAUSE = 4.0, 0.05
 
-#: Seconds by which a batch is delayed.
-DELAY = 3.0
+#: ms by which a batch is delayed.
+DELAY = 3000
 
-#: The least number of a move of the swarm. Other events are left alone.
-MOVE = 2**31
+#: A batch as clients get it: column, row, source, ago, and what it says.
+Batch = list[Any]
 
 
 class Faults:
@@ -38,54 +39,71 @@ class Faults:
         self.one_in = counts.pop("lose", 0)
         self.left = counts
         self.next = 0.0
-        self.done: dict[Session, int] = {}
         self.flush = Session.flush
-        #: (session, square) -> a frame that is written after the square's next batch.
-        self.held: dict[tuple[Session, tuple[int, int]], bytes] = {}
+        #: (session, square) -> a batch that is written after the square's next one, and the time
+        #: at which it was begun.
+        self.held: dict[tuple[Session, tuple[int, int]], tuple[Batch, int]] = {}
+        #: Session -> batches that are written late: (when, batch, time at which it was begun).
+        self.delayed: dict[Session, list[tuple[int, Batch, int]]] = {}
 
     def write(self, session: Session, data: bytes, number: int, now: int) -> None:
         """Write a flush as Session.flush does, but with a fault in it."""
+        out = []
+        for whole, payload in _frames(data):
+            fields = msgpack.unpackb(payload)
+            if fields[0] != protocol.FLUSH:
+                out.append(whole)
+                continue
+            kind, flush, at, batches = fields
+            told = [one for batch in batches for one in self._told(session, batch, at)]
+            late = self.delayed.get(session, [])
+            told += [_ago(batch, at - sent) for when, batch, sent in late if when <= at]
+            self.delayed[session] = [one for one in late if one[0] > at]
+            out.append(frame(msgpack.packb([kind, flush, at, told])))
+        self.flush(session, b"".join(out), number, now)
+
+    def _told(self, session: Session, batch: Batch, at: int) -> list[Batch]:
+        """Return what a client is told in place of a batch, in a flush of the node time `at`."""
+        if self.one_in and random.randrange(self.one_in) == 0:
+            return []
         time = gevent.get_hub().loop.now()
         if not self.next:
             self.next = time + AFTER
-        out = []
-        for whole, payload in _frames(data):
-            kind, *fields = msgpack.unpackb(payload)
-            if kind != protocol.BATCH:
-                out.append(whole)
-                continue
-            square, events = (fields[0], fields[1]), fields[7]
-            if self.one_in and random.randrange(self.one_in) == 0:
-                continue
-            late = self.held.pop((session, square), None)
-            if late is not None:
-                out += [whole, late]
-                continue
-            fault = next((name for name, left in self.left.items() if left), None)
-            if fault is None or time < self.next or not _simple(session, events):
-                out.append(whole)
-                continue
-            self.left[fault] -= 1
-            self.next = time + PAUSE
-            if fault == "duplicate":
-                out += [whole, whole]
-            elif fault == "reorder":
-                self.held[session, square] = whole
-            elif fault == "delay":
-                gevent.spawn_later(DELAY, session.connection.send, whole)
-            elif fault == "leak":
-                far = [kind, fields[0] + 1000, *fields[1:]]
-                out += [whole, frame(msgpack.packb(far))]
-            else:
-                assert fault == "drop", fault
-        self.flush(session, b"".join(out), number, now)
+        square = batch[0], batch[1]
+        late = self.held.pop((session, square), None)
+        if late is not None:
+            return [batch, _ago(late[0], at - late[1])]
+        fault = next((name for name, left in self.left.items() if left), None)
+        if fault is None or time < self.next or not _simple(session, batch):
+            return [batch]
+        self.left[fault] -= 1
+        self.next = time + PAUSE
+        if fault == "duplicate":
+            return [batch, batch]
+        if fault == "leak":
+            return [batch, [batch[0] + 1000, *batch[1:]]]
+        if fault == "reorder":
+            self.held[session, square] = batch, at - batch[3]
+        elif fault == "delay":
+            self.delayed.setdefault(session, []).append((at + DELAY, batch, at - batch[3]))
+        else:
+            assert fault == "drop", fault
+        return []
 
 
-def _simple(session: Session, events: list[list[int]]) -> bool:
+def _ago(batch: Batch, ago: int) -> Batch:
+    """Return a batch that was begun so many ms before the flush."""
+    return [*batch[:3], ago, *batch[4:]]
+
+
+def _simple(session: Session, batch: Batch) -> bool:
     """Say whether a batch has a single move, which is not the client's own."""
-    if len(events) != 1 or events[0][0] != TRACK or session.resident is None:
+    column, row, source, _, *said = batch
+    player = session.resident
+    if len(said) != 1 or len(said[0]) != RECORD.size or player is None:
         return False
-    return events[0][3] >= MOVE and events[0][1] != session.resident.id
+    slot, _, ack, *_ = RECORD.unpack(said[0])
+    return ack > 0 and (source, column, row, slot) != (0, *player.square, player.slot)
 
 
 def _frames(data: bytes) -> Iterator[tuple[bytes, bytes]]:

@@ -5,12 +5,14 @@ import select
 import socket
 
 from loadtest.swarm.connection import CLOSED, PLAYING
+from loadtest.swarm.dues import room
 from loadtest.swarm.generator import Generator
 from loadtest.swarm.plan import Plan
 
 PLAN = Plan(
     address=("127.0.0.1", 1), name="", tls="", path="/ws", scenario="slow", rate=1.0,
     viewports=((24, 24),), indices=range(2), sample=100, joins=1.0, epoch=0, cpus=(), returns=True,
+    bots=2, dues=room(2),
 )  # fmt: skip
 
 

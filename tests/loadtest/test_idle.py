@@ -137,7 +137,7 @@ def test_a_player_joins_acknowledges_and_is_answered_however_the_bytes_are_cut(c
     game, talk = Game("here:1", "/ws"), Talk()
     assert game.begin().startswith(b"GET /ws HTTP/1.1\r\nHost: here:1\r\n")
     came = (
-        ACCEPTED + from_server(wire.WELCOME, 1, 7) + from_server(wire.FLUSH, 3)
+        ACCEPTED + from_server(wire.WELCOME, 2, 7) + from_server(wire.FLUSH, 3, 1000, [])
         + from_server(wire.PONG, 0, 9) + from_server(wire.PONG, 12345, 9) + b"\x89\x01x"
         + from_server(wire.PONG, 777, 9)
     )  # fmt: skip
@@ -149,7 +149,7 @@ def test_a_player_joins_acknowledges_and_is_answered_however_the_bytes_are_cut(c
     # The pong without a time answers an acknowledgement.
     assert dues == [12345, 777] and talk.ready and talk.rest == b""
     hello, pong = [reply for reply in replies if reply] if cut < 1000 else (replies[0][:-7], None)
-    assert said(hello)[:2] == [wire.HELLO, 1]
+    assert said(hello)[:2] == [wire.HELLO, 2]
     assert pong is None or pong[:2] == b"\x8a\x81"
     assert talk.owes
     assert said(game.acknowledge(talk)) == [wire.PING, 0, 3] and not talk.owes

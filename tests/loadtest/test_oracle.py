@@ -148,6 +148,14 @@ def test_events_that_are_no_moves_are_paid_for_first_as_they_were():
     assert watch(news, rows=rows).missing == 1
 
 
+def test_a_move_that_was_due_before_its_players_enter_was_told_comes_after_it():
+    # The enter acknowledges nothing: the batch of the next event pays, and not that of the enter.
+    news = [(MOVES[0] + 9, 2, 0, ENTER, 0, 1), (MOVES[1] + 9, 2, MOVES[1], TRACK, 1, 3), TOLD[2]]
+    rows = [(0, 0, 0, 1, 0), (MOVES[1], 0, 0, 1, 1)]
+    found = watch(news, rows=rows)
+    assert (found.delivered, found.replaced, found.missing) == (2, 1, 0)
+
+
 def test_what_is_lost_before_the_server_owned_up_to_nothing_is_missing_in_a_stalled_run_too():
     two = [(MOVES[0] + 9, 2, MOVES[0], TRACK, 0, 2), (MOVES[2] + 9, 2, MOVES[2], TRACK, 1, 4)]
     rows = [(0, 0, 0, 1, 0), (MOVES[2], 0, 0, 1, 0)]

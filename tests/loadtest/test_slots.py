@@ -39,7 +39,8 @@ class Bot:
         return self
 
     def moved(self, square, seq, ack, track, now):
-        self.told.append((square, seq, ack))
+        if not self.told or seq > self.told[-1][1]:
+            self.told.append((square, seq, ack))
 
     def read(self, number, *batches, now=1000):
         """Receive a flush; return when the moves were due that it is the first to tell of."""
@@ -152,10 +153,10 @@ def test_a_slot_of_one_square_and_node_says_nothing_of_another(town):
 
 
 def test_an_old_snapshot_that_is_read_late_takes_no_slot_from_who_has_it_now(town):
+    # Of who leaves nothing else was ever told.
     bot = Bot(town).hold(HERE).shown(HERE, enter(50, 5, 3), enter(60, 5, 4))
     town.sends(0, 50, 1, 100)
     town.sends(1, 51, 1, 200)
-    bot.read(1, batch(HERE, b"", [enter(50, 6, 3)]))
     bot.read(2, batch(HERE, b"", [[wire.LEAVE, 50, 7, 9, 9]]))
     bot.read(3, batch(HERE, b"", [enter(51, 1, 3)]))
     # The slot of 60 is what the snapshot is needed for.
@@ -243,6 +244,32 @@ def test_who_knows_more_reads_again_what_another_bot_could_not(town):
     town.sends(0, 50, 1, 100)
     assert new.read(1, batch(HERE, record(3, 2, 1))) == []
     assert old.read(1, batch(HERE, record(3, 2, 1)), batch(THERE, b"")) == [100]
+
+
+def test_what_a_newcomers_snapshot_shows_already_is_news_to_those_who_were_there(town):
+    # The newcomer gets the same flush as the others, but reads it first.
+    old = Bot(town, 50).hold(HERE).shown(HERE, enter(50, 1, 3))
+    town.sends(0, 50, 1, 100)
+    town.sends(0, 50, 2, 200)
+    assert old.read(1, batch(HERE, record(3, 2, 1))) == [100]
+    new = Bot(town).hold(HERE).shown(HERE, enter(50, 3, 3, ack=2))
+    told = batch(HERE, record(3, 3, 2))
+    new.read(2, told)
+    assert old.read(2, told) == [200] and old.view is new.view
+    assert old.told == [(HERE, 2, 1), (HERE, 3, 2)]
+    town.sends(0, 50, 3, 300)
+    assert new.read(3, batch(HERE, record(3, 4, 3))) == [300]
+
+
+def test_a_late_look_into_a_snapshot_sends_nobody_back(town):
+    bot = Bot(town, 50).hold(HERE).shown(HERE, enter(50, 1, 3))
+    town.sends(0, 50, 1, 100)
+    town.sends(0, 50, 2, 200)
+    assert bot.read(1, batch(HERE, record(3, 2, 1))) == [100]
+    # This one shows an event of 50 that is told in the flush after it.
+    bot.shown(HERE, enter(50, 3, 3, ack=2), enter(60, 7, 4))
+    assert bot.read(2, batch(HERE, record(4, 8) + record(3, 3, 2))) == [200]
+    assert bot.told[-1] == (HERE, 3, 2)
 
 
 # An observing bot.

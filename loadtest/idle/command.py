@@ -14,7 +14,7 @@ from typing import Any
 from loadtest.idle.measure import LEVELS, Options, check_room, is_redis, ramp
 from loadtest.idle.room import processes_for
 from loadtest.kit import signals
-from loadtest.kit.machine import machine
+from loadtest.kit.machine import machine, pinned
 from loadtest.kit.page import write_json
 from loadtest.kit.processes import Trouble, raise_descriptor_limit
 from loadtest.kit.signals import Interrupted
@@ -154,6 +154,9 @@ def _options(given: argparse.Namespace, parser: argparse.ArgumentParser) -> Opti
     rate = RATE if given.rate is None else given.rate
     if not rate:
         raise ValueError(f"--rate 0 asks for nothing: give --scenario {NAME} requests a second")
+    if given.url and given.pin and not is_redis(given.url):
+        raise ValueError("--url names a server that runs: --pin is for one started")
+    pinned(given.pin, given.workers, processes)
     return Options(
         counts, given.url, given.broker, given.workers, processes, given.seconds, rate,
         given.squares, given.late, given.pin,

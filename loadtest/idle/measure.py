@@ -23,7 +23,7 @@ from loadtest.idle.room import ports, sources, why_not
 from loadtest.kit import brokers
 from loadtest.kit.children import Children
 from loadtest.kit.histogram import Histogram
-from loadtest.kit.machine import shared_out
+from loadtest.kit.machine import pinned, shared_out
 from loadtest.kit.processes import Program, Trouble, children, cost
 from loadtest.swarm import target as targets
 from loadtest.swarm.target import Target
@@ -70,7 +70,7 @@ class Options:
     rate: float
     squares: int | None
     late: float
-    pin: bool
+    pin: bool | None
 
 
 @dataclass
@@ -141,13 +141,10 @@ def _ground(options: Options, descriptors: int) -> Iterator[Ground]:
         with _redis(options, descriptors) as ground:
             yield ground
         return
-    server_cpus: Sequence[int] = ()
-    client_cpus: Sequence[int] = ()
     if options.url:
         yield _game(targets.there(options.url), options.url, ())
         return
-    if options.pin and options.workers == 1:
-        server_cpus, client_cpus = shared_out()
+    server_cpus, client_cpus = pinned(options.pin, options.workers, options.processes)
     squares = options.squares or -(-max(options.counts) // SHARE)
     with targets.started(
         options.broker, options.workers, squares, server_cpus, options=SERVER
@@ -188,7 +185,7 @@ def _redis(options: Options, descriptors: int) -> Iterator[Ground]:
             # It keeps 32 descriptors for itself.
             most = ("--maxclients", str(descriptors - 32))
             url, [program] = brokers.redis(stack, *most)
-            if options.pin:
+            if options.pin is not False:
                 server_cpus, client_cpus = shared_out()
                 os.sched_setaffinity(program.process.pid, server_cpus or range(os.cpu_count() or 1))
         try:

@@ -53,6 +53,28 @@ def output_of(program: str, option: str) -> str:
     return subprocess.run([program, option], capture_output=True, text=True).stdout.strip()
 
 
+def pinned(
+    pin: bool | None, workers: int, processes: int
+) -> tuple[Sequence[int], Sequence[int]]:
+    """Return the cores for a server of so many workers, and those for so many client processes.
+
+    With `pin` there are as many cores as workers and processes, and none is both; raises ValueError
+    with a sentence if there are too few. None pins a server of one worker if there is a second core, and
+    False nobody: then both are empty, which stands for all cores.
+    """
+    if pin is None:
+        return shared_out() if workers == 1 else ((), ())
+    if not pin:
+        return (), ()
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < workers + processes:
+        raise ValueError(
+            f"--pin needs a core for each worker ({workers}) and for each process of the clients "
+            f"({processes}), and there are {len(cores)}: use fewer of them, or leave --pin out"
+        )
+    return cores[:workers], cores[workers : workers + processes]
+
+
 def shared_out() -> tuple[Sequence[int], Sequence[int]]:
     """Return the cores for a server and those for its clients.
 

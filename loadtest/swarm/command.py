@@ -9,6 +9,7 @@ from pathlib import Path
 
 from loadtest.idle import command as idle
 from loadtest.kit import signals
+from loadtest.kit.machine import pinned
 from loadtest.kit.options import amount, file, folder, whole
 from loadtest.kit.page import write_json
 from loadtest.kit.processes import SPARE_DESCRIPTORS, Trouble, raise_descriptor_limit
@@ -95,6 +96,8 @@ def _plans(given: argparse.Namespace) -> list[Options]:
         raise ValueError("--compare names the brokers: leave --broker out")
     if given.url and (given.store or given.kill):
         raise ValueError("--url names a server that runs: --store and --kill are for one started")
+    if given.url and given.pin:
+        raise ValueError("--url names a server that runs: --pin is for one started")
     if given.kill and given.workers < 2:
         raise ValueError("--kill kills one of several workers: give --workers 2 or more")
     if SCENARIOS[given.scenario].hunts and given.store and not can_be_read(given.store):
@@ -107,6 +110,7 @@ def _plans(given: argparse.Namespace) -> list[Options]:
     # Each field of Options is an option's value.
     given.store = _from_here(given.store)
     given.processes = given.processes or max((os.cpu_count() or 1) // 2, 1)
+    pinned(given.pin, given.workers, given.processes)
     options = Options(**{field.name: getattr(given, field.name) for field in fields(Options)})
     counts = given.ramp or [given.bots]
     limit = raise_descriptor_limit()
@@ -207,8 +211,10 @@ def _parser() -> argparse.ArgumentParser:
         help="number of bots whose messages are checked (40)",
     )
     add("--joins", type=amount(1, 100_000), default=500.0, help="bots that join per second (500)")
-    add("--no-pin", dest="pin", action="store_false",
-        help="let the server use the swarm's cores as well")  # fmt: skip
+    add("--pin", action=argparse.BooleanOptionalAction,
+        help="give the server as many cores of its own as it has workers, and each process of the "
+        "swarm one; without this option a server of one worker has the first core, and the swarm "
+        "the others; --no-pin leaves it to the system")  # fmt: skip
     add("--no-return", dest="returns", action="store_false",
         help="bots that are cut off stay away instead of coming back as themselves")  # fmt: skip
     add("--late", type=amount(1, 500), default=LATE, metavar="MS",

@@ -17,7 +17,7 @@ import numpy as np
 
 from loadtest.kit import signals
 from loadtest.kit.histogram import Histogram
-from loadtest.kit.machine import shared_out
+from loadtest.kit.machine import pinned
 from loadtest.kit.processes import Trouble
 from loadtest.kit.signals import Interrupted
 from loadtest.swarm import dues
@@ -92,9 +92,7 @@ def run(
     with ExitStack() as stack:
         swarm_cpus: Sequence[int] = ()
         if target is None:
-            server_cpus: Sequence[int] = ()
-            if options.pin and options.workers == 1:
-                server_cpus, swarm_cpus = shared_out()
+            server_cpus, swarm_cpus = pinned(options.pin, options.workers, options.processes)
             scenario = SCENARIOS[options.scenario]
             server: dict[str, Any] = {
                 "workers": options.workers, "cpus": server_cpus, "options": scenario.server,
@@ -151,7 +149,7 @@ class _Run:
                 sample=max(options.bots // max(options.sample, 1), 1),
                 joins=options.joins / options.processes,
                 epoch=self._epoch,
-                cpus=tuple(cpus),
+                cpus=(cpus[number],) if options.pin and cpus else tuple(cpus),
                 returns=options.returns,
                 bots=options.bots,
                 dues=memory,

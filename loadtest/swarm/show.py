@@ -9,6 +9,7 @@ from typing import Any
 from rich.live import Live
 from rich.table import Table
 
+from loadtest.kit.machine import pinned
 from loadtest.kit.terminal import Terminal
 from loadtest.swarm.gems import FAULTS as WRONG_GEMS
 from loadtest.swarm.result import Options, Progress, Result, Show
@@ -98,7 +99,15 @@ def target(options: Options) -> str:
 
 def title(options: Options, number: int, of: int) -> str:
     """Return the heading of the run with this number, of so many."""
-    return f"{name(options)}" + (f" ({number} of {of})" if of > 1 else "")
+    server, swarm = ((), ()) if options.url else pinned(
+        options.pin, options.workers, options.processes
+    )
+    cores = f"; server on {_cores(server)}, swarm on {_cores(swarm)}" if server else ""
+    return f"{name(options)}{cores}" + (f" ({number} of {of})" if of > 1 else "")
+
+
+def _cores(which: Sequence[int]) -> str:
+    return f"core{'s' if len(which) > 1 else ''} {', '.join(map(str, which))}"
 
 
 def figures(result: Result) -> dict[str, float]:

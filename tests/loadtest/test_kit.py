@@ -10,7 +10,7 @@ import time
 import psutil
 import pytest
 
-from loadtest.kit import signals
+from loadtest.kit import machine, signals
 from loadtest.kit.options import amount, file, folder, names, whole
 from loadtest.kit.points import measure_all
 from loadtest.kit.processes import ROOT, Program, Trouble, children
@@ -20,6 +20,15 @@ pytestmark = pytest.mark.process
 
 #: Seconds that anything here may take on a busy machine.
 PATIENCE = 30
+
+def test_cores_are_given_as_the_user_says_and_none_twice(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {7, 3, 4, 5})
+    assert machine.pinned(True, 2, 1) == ([3, 4], [5])
+    assert machine.pinned(None, 1, 9) == ([3], [4, 5, 7])
+    assert machine.pinned(None, 2, 1) == machine.pinned(False, 1, 1) == ((), ())
+    with pytest.raises(ValueError, match=r"each worker \(3\) .* \(2\), and there are 4: use fewer"):
+        machine.pinned(True, 3, 2)
+
 
 #: Obeys no SIGTERM, and neither does its child.
 STUBBORN = """

@@ -184,6 +184,10 @@ def test_who_never_reads_and_who_is_rude_harm_nobody(tmp_path, crowd, scenario):
         (["--kill", "9"], "--kill kills one of several workers"),
         (["--scenario", "gems", "--store", "memory://"], "not from 'memory://'"),
         (["--bots", "99999", "--processes", "1"], "file descriptors"),
+        (["--url", "ws://x/ws", "--pin"], "--pin is for one started"),
+        (["--workers", "64", "--processes", "256", "--pin"], "--pin needs a core for each worker "
+         "(64) and for each process of the clients (256)"),
+        (["--scenario", "idle", "--workers", "64", "--pin"], "--pin needs a core for each worker"),
     ],
 )
 def test_bad_options_get_a_sentence(options, sentence):

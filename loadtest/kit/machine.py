@@ -59,8 +59,8 @@ def pinned(
     """Return the cores for a server of so many workers, and those for so many client processes.
 
     With `pin` there are as many cores as workers and processes, and none is both; raises ValueError
-    with a sentence if there are too few. None pins a server of one worker if there is a second core, and
-    False nobody: then both are empty, which stands for all cores.
+    with a sentence if there are too few. None pins a server of one worker if there is a second
+    core, and False nobody: then both are empty, which stands for all cores.
     """
     if pin is None:
         return shared_out() if workers == 1 else ((), ())

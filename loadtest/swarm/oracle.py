@@ -76,6 +76,8 @@ class Verdict:
     wrong: int = 0
     #: Events whose track does not lie in their square.
     misplaced: int = 0
+    #: Records of batches whose slot nobody had, as far as the observer knew. They are no faults.
+    lacking: int = 0
     stalled: int = 0
     unanswered: int = 0
 
@@ -131,6 +133,7 @@ def _judge_one(world: World, life: dict[str, Any]) -> Verdict:
     verdict = Verdict(observers=1)
     observed = life["observed"]
     verdict.duplicate, verdict.reordered = observed["duplicate"], observed["reordered"]
+    verdict.lacking = observed["lacking"]
     end = life["left"] or world.ended
     begin = life["ready"]
     if not begin or end - begin < 3 * SECOND:

@@ -22,10 +22,10 @@ class Options:
     `url` names a running server; without it, a server is started with `broker` and `workers`.
     `rate` is in moves a second of each bot, `joins` in bots a second, `viewport` in tiles; None
     stands for the scenario's own value. `sample` bots observe (all of a small swarm). `pin` gives
-    server and swarm cores of their own; see `pinned` in loadtest/kit/machine.py. `store` is the URL of the store of the server that is started,
-    and None leaves it to the scenario. `kill`: a worker is killed after every so many seconds (0:
-    none is). `returns`: bots that are cut off come back. `insecure`: any
-    certificate is accepted. `late` is in ms, see LATE.
+    server and swarm cores of their own, see `pinned` in loadtest/kit/machine.py. `store` is the URL
+    of the store of the server that is started, and None leaves it to the scenario. `kill`: a worker
+    is killed after every so many seconds (0: none is). `returns`: bots that are cut off come back.
+    `insecure`: any certificate is accepted. `late` is in ms, see LATE.
     """
 
     bots: int = 1000

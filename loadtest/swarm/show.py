@@ -46,6 +46,7 @@ ACCOUNT = (
     ("+ missing", "missing"),
     ("heard besides, rightly", "extra"),
     ("late (over 2 s)", "late"),
+    ("told of nobody", "lacking"),
 )
 FAULTS = (
     ("heard from too far away", "foreign"),

@@ -36,7 +36,7 @@ def observed(news=(), rows=((0, 0, 0, 1, 0),), beliefs=(), behind=(), holds=()):
         "looks": np.empty((0, 2), dtype=np.int64), "screens": np.empty((0, 2), dtype=np.int64),
         "rows": np.array(rows, dtype=np.int64).reshape(-1, 5),
         "beliefs": np.array(beliefs, dtype=np.int64).reshape(-1, 11),
-        "behind": list(behind), "duplicate": 0, "reordered": 0,
+        "behind": list(behind), "duplicate": 0, "reordered": 0, "lacking": 0,
     }  # fmt: skip
 
 

@@ -18,18 +18,17 @@ REMEMBERED = 20
 
 
 class Read:
-    """A batch, the view that has read it, and what it found; see View.read."""
+    """A batch, the view that has read it, and what it found; see View.read.
 
-    __slots__ = ("batch", "view", "dues", "lacking")
+    `own`: it is of the bots' own node, and surely none of another's.
+    """
+
+    __slots__ = ("batch", "view", "dues", "lacking", "own")
 
     def __init__(self, batch: Batch, view: View, now: int) -> None:
         self.batch, self.view = batch, view
         self.dues, self.lacking = view.read(batch, now)
-
-    @property
-    def own(self) -> bool:
-        """Whether it is of the bots' own node, and surely none of another's."""
-        return self.batch.source == 0 and bool(self.batch.records)
+        self.own = batch.source == 0 and bool(batch.records)
 
 
 class Flush:
@@ -45,12 +44,16 @@ class Flush:
 
     def __init__(self, number: int, reads: list[Read], size: int, view: View) -> None:
         self.number = number
-        self.batches = [read.batch for read in reads]
-        self.dues = [due for read in reads for due in read.dues]
         self.size = size
         self.view = view
-        self.events = sum(batch.events for batch in self.batches)
-        self.own = any(read.own for read in reads)
+        self.batches: list[Batch] = []
+        self.dues: list[int] = []
+        self.events, self.own = 0, False
+        for read in reads:
+            self.batches.append(read.batch)
+            self.dues += read.dues
+            self.events += read.batch.events
+            self.own = self.own or read.own
         self.arrivals: list[int] = []
 
 

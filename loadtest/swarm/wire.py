@@ -119,10 +119,11 @@ class Batch:
     """A decoded batch: what a node has published in one square.
 
     `sent` is when it was begun, in ms of the clock of the client's node. `records` has (slot, low
-    bytes of seq and ack, x, y, dx, dy, age), and `others` the events of other kinds.
+    bytes of seq and ack, x, y, dx, dy, age), and `others` the events of other kinds; both together
+    are so many `events`. Raises BrokenFrame.
     """
 
-    __slots__ = ("square", "source", "sent", "records", "others", "replaced")
+    __slots__ = ("square", "source", "sent", "records", "others", "replaced", "events")
 
     def __init__(self, fields: tuple[Any, ...], now: int) -> None:
         try:
@@ -135,11 +136,7 @@ class Batch:
             raise BrokenFrame(f"the server sent a batch that cannot be read: {error}") from error
         self.square = column, row
         self.sent = now - ago
-
-    @property
-    def events(self) -> int:
-        """How many events it has."""
-        return len(self.records) + len(self.others)
+        self.events = len(self.records) + len(self.others)
 
 
 class BrokenFrame(ValueError):

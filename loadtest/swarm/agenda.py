@@ -18,27 +18,50 @@ class Agenda:
         #: (due, a rising number, deed, bot, argument). The number keeps deeds of one time in order.
         self._heap: list[tuple[int, int, Deed, Bot, Any]] = []
         self._order = 0
-        self._queue: deque[tuple[int, Deed, Bot]] = deque()
+        #: The same without the number, in order: the pings, and the moves after the first of a bot.
+        self.pings: deque[tuple[int, Deed, Bot, Any]] = deque()
+        self.moves: deque[tuple[int, Deed, Bot, Any]] = deque()
 
     def put(self, due: int, what: Deed, bot: Bot, argument: Any = None) -> None:
         """Have a deed done for a bot at the time `due`."""
         self._order += 1
         heapq.heappush(self._heap, (due, self._order, what, bot, argument))
 
-    def append(self, due: int, what: Deed, bot: Bot) -> None:
-        """Do the same at a lower cost. The deed must be due after all that were appended before."""
-        self._queue.append((due, what, bot))
+    def append(
+        self, queue: "deque[tuple[int, Deed, Bot, Any]]", due: int, what: Deed, bot: Bot,
+        argument: Any = None,
+    ) -> None:  # fmt: skip
+        """Do the same at a lower cost, by one of the queues.
+
+        It may be put into the heap all the same, if a deed in the queue is due later.
+        """
+        if queue and queue[-1][0] > due:
+            self.put(due, what, bot, argument)
+        else:
+            queue.append((due, what, bot, argument))
 
     def next(self, otherwise: int) -> int:
         """Return the time at which the next deed is due, or `otherwise` if that is earlier."""
-        due = self._heap[0][0] if self._heap else otherwise
-        return min(due, self._queue[0][0], otherwise) if self._queue else min(due, otherwise)
+        due = otherwise
+        for first in (self._heap, self.pings, self.moves):
+            if first and first[0][0] < due:
+                due = first[0][0]
+        return due
 
     def do(self, now: int) -> None:
         """Do all deeds that are due at the time `now`."""
-        while self._heap and self._heap[0][0] <= now:
-            due, _, what, bot, argument = heapq.heappop(self._heap)
+        heap, moves, pings = self._heap, self.moves, self.pings
+        # Each move puts the bot's next one at the end of its queue, if they are done in order.
+        while True:
+            if moves and not (heap and heap[0][0] < moves[0][0]):
+                if moves[0][0] > now:
+                    break
+                due, what, bot, argument = moves.popleft()
+            elif heap and heap[0][0] <= now:
+                due, _, what, bot, argument = heapq.heappop(heap)
+            else:
+                break
             what(bot, due, argument)
-        while self._queue and self._queue[0][0] <= now:
-            due, what, bot = self._queue.popleft()
-            what(bot, due, None)
+        while pings and pings[0][0] <= now:
+            due, what, bot, argument = pings.popleft()
+            what(bot, due, argument)

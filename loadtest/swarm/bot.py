@@ -24,6 +24,9 @@ from loadtest.swarm.wire import Rules, Square
 #: after so many us.
 PING_AFTER, PING_BYTES, PING_ANYWAY = 850_000, 90_000, 10_000_000
 
+#: us: an acknowledgement that is due sooner goes with a move.
+PING_WITH = 500_000
+
 #: us: a pong that takes longer shows that the server, or the way to it, was late.
 SLOW = 1_000_000
 
@@ -94,7 +97,11 @@ class Bot(Connection):
         #: Tiles that its screen shows.
         self.viewport = viewport
         self.observer = Observer(world.dues) if observes else None
+        #: What is known of the players in the squares that it holds.
         self.view = world.view()
+        self.held: tuple[int, int, int, int] | None = None
+        #: How many times bytes were read of it that wait to be processed.
+        self.waiting = 0
         #: What it knows of gems, if it hunts them.
         self.hunter = Hunter() if hunts else None
         self.id = 0
@@ -132,7 +139,8 @@ class Bot(Connection):
         self.missing: set[tuple[int, int]] | None = None
         self.flush = 0
         self._unread = 0
-        self.ping_due = False
+        #: Whether a flush is to be acknowledged, and until when.
+        self.ping_due, self.ping_by = False, 0
         self.pinged = now
         #: The time at which the oldest ping without a pong was sent, or 0.
         self.awaited = 0
@@ -145,7 +153,7 @@ class Bot(Connection):
         self._timeline = []
         self._told_at = array("q")
         self.ready_at = 0
-        self.held: tuple[int, int, int, int] | None = None
+        self.held = None
         self.held_changes = 0
         self._anew: set[Square] = set()
         if self.observer is not None:
@@ -173,14 +181,27 @@ class Bot(Connection):
             parts, self._rest = tally.reader.split(data, self.view, now)
             for part in parts:
                 if isinstance(part, Flush):
-                    self.flushed(part, now)
+                    self._flushed(part, now)
                 else:
                     self._other(part, now)
         except wire.BrokenFrame as error:
             self.lose(str(error))
 
-    def flushed(self, flush: Flush, now: int) -> None:
-        """Process a flush that was read at the time `now`."""
+    def hears(self, flush: Flush, now: int) -> bool:
+        """Process a flush at once that was all that was read at the time `now`.
+
+        Returns False, and does nothing, if that is more than to note it, or other bytes come first.
+        """
+        if (
+            self.waiting or self._rest or self.observer is not None
+            or flush.view is not self.view
+        ):  # fmt: skip
+            return False
+        self._tally.bytes += flush.size
+        self._flushed(flush, now)
+        return True
+
+    def _flushed(self, flush: Flush, now: int) -> None:
         flush.arrivals.append(now)
         self._tally.events += flush.events
         if self.observer is not None:
@@ -277,14 +298,20 @@ class Bot(Connection):
         """Send one message."""
         self.write(wire.message(*fields))
 
-    def intend(self, kind: int, due: int, *fields: int) -> None:
-        """Send an intent that was due at the time `due`."""
+    def intend(self, due: int, now: int, kind: int, *fields: int) -> None:
+        """Send an intent that was due at the time `due`.
+
+        A ping that is due soon goes with it, as in the browser's page.
+        """
         self._intents.append(due)
         number = len(self._intents)
         self.world.dues.put(self.index, number, due)
-        if self.world.now() - due > TOO_LATE:
+        if now - due > TOO_LATE:
             self._late.append(due)
-        self.write(wire.message(kind, number, round(due / 1000 + self.offset), *fields))
+        data = wire.message(kind, number, round(due / 1000 + self.offset), *fields)
+        if self.ping_due and self.ping_by - now < PING_WITH:
+            data += self._acknowledge(now)
+        self.write(data)
 
     def take(self, square: tuple[int, int], id: str) -> None:
         """Ask for a gem that lies in a square."""
@@ -294,11 +321,14 @@ class Bot(Connection):
 
     def ping(self, now: int) -> None:
         """Acknowledge the last flush."""
+        self.write(self._acknowledge(now))
+
+    def _acknowledge(self, now: int) -> bytes:
         self.ping_due = False
         self.pinged = now
         self.awaited = self.awaited or now
         self._unread = 0
-        self.send(wire.PING, now, self.flush)
+        return wire.message(wire.PING, now, self.flush)
 
     @property
     def unanswered(self) -> bool:

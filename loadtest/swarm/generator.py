@@ -17,6 +17,7 @@ import numpy as np
 
 from loadtest.kit.processes import raise_descriptor_limit
 from loadtest.kit.signals import leave_to_parent
+from loadtest.swarm import wire
 from loadtest.swarm.agenda import Agenda
 from loadtest.swarm.bot import DEAD_AFTER, MADE_WITHIN, PING_ANYWAY, Bot
 from loadtest.swarm.connection import CLOSED, CONNECTING, PLAYING, SECURING, Sockets
@@ -77,14 +78,18 @@ class Generator:
                 if turn % AT_ONCE == AT_ONCE - 1:
                     self._agenda.do(self.now())
                 bot = self.sockets.of(fd)
-                if bot is not None:
+                if bot is None:
+                    if fd == self._pipe.fileno():
+                        running = self._obey(*self._pipe.recv())
+                elif mask == select.EPOLLIN and bot.state == PLAYING and not self.plan.tls:
+                    self._hear(bot)
+                else:
                     self.serve(bot, mask)
-                elif fd == self._pipe.fileno():
-                    running = self._obey(*self._pipe.recv())
             # Sockets are read before bytes are processed, since the time of reading is what is
             # measured. But the bytes must not wait for long, or flushes are acknowledged too late.
             for _ in range(min(len(self._received), max(AT_ONCE, len(self._received) // 4))):
                 bot, source, data, now = self._received.popleft()
+                bot.waiting -= 1
                 # Meanwhile the bot may have hung up, and connected again.
                 if bot.state != CLOSED and bot.socket is source:
                     bot.received(data, now)
@@ -104,7 +109,7 @@ class Generator:
         if mask & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR) and bot.reads:
             data = bot.read()
             while data is not None:
-                self._received.append((bot, bot.socket, data, self.now()))
+                self._wait(bot, data, self.now())
                 # TLS may have read more than it returned, of which the socket gives no sign.
                 data = bot.read() if data and self.plan.tls else None
         elif mask & (select.EPOLLHUP | select.EPOLLERR) and bot.deaf:
@@ -113,6 +118,21 @@ class Generator:
             return
         if mask & select.EPOLLOUT:
             bot.writable()
+
+    def _hear(self, bot: Bot) -> None:
+        """Read what a bot's socket has: nearly always a flush that other bots have got already."""
+        data = bot.read()
+        if data is None:
+            return
+        now = self.now()
+        flush = self.tally.reader.flushes.get(data)
+        if flush is None or not bot.hears(flush, now):
+            self._wait(bot, data, now)
+
+    def _wait(self, bot: Bot, data: bytes, now: int) -> None:
+        """Have bytes processed that were read at the time `now`."""
+        bot.waiting += 1
+        self._received.append((bot, bot.socket, data, now))
 
     def _obey(self, order: str, *arguments: Any) -> bool:
         """Obey an order; return False if it was the last one."""
@@ -138,6 +158,7 @@ class Generator:
         now = self.now()
         self.tally.count()
         self.sockets.close_parted()
+        wire.renew_key()
         for bot in self._bots:
             if bot.state == PLAYING:
                 if bot.observer is not None:
@@ -152,15 +173,16 @@ class Generator:
 
     def _progress(self, now: int) -> dict[str, Any]:
         """Return counts of everything since the start."""
-        states = Counter(bot.state for bot in self._bots)
+        playing = [bot for bot in self._bots if bot.state == PLAYING]
         return {
             **self.tally.progress(),
             "at": now,
-            "playing": states[PLAYING],
-            "ready": sum(bot.state == PLAYING and bot.ready_at > 0 for bot in self._bots),
+            "playing": len(playing),
+            "ready": sum(bot.ready_at > 0 for bot in playing),
             "cpu": time.process_time(),
             "away": len(self.play.away),
-            "unanswered": sum(bot.state == PLAYING and bot.unanswered for bot in self._bots),
+            # It matters only once nobody moves any more.
+            "unanswered": 0 if self.play.moving else sum(bot.unanswered for bot in playing),
         }
 
     def _screens(self) -> "Counter[tuple[Square, Content]]":

@@ -3,13 +3,12 @@
 A single lost message stops a bot, and then its neighbours.
 """
 
-from collections import Counter
-
 from loadtest.swarm.agenda import Agenda
 from loadtest.swarm.bot import Bot
 from loadtest.swarm.connection import PLAYING
 from loadtest.swarm.plan import Plan
 from loadtest.swarm.scenarios import SCENARIOS
+from loadtest.swarm.tally import Tally
 
 SECOND = 1_000_000
 
@@ -23,8 +22,8 @@ AGAIN = 2000
 class Lockstep:
     """See the module. Times are in us of the run's clock."""
 
-    def __init__(self, plan: Plan, agenda: Agenda, counted: "Counter[str]") -> None:
-        self._plan, self._agenda, self._counted = plan, agenda, counted
+    def __init__(self, plan: Plan, agenda: Agenda, tally: Tally) -> None:
+        self._plan, self._agenda, self._tally = plan, agenda, tally
         self._move = SCENARIOS[plan.scenario].move
         #: A bot's index -> id of a neighbour -> the last intent (`ack`) that the bot was told of.
         self._neighbours: dict[int, dict[int, int]] = {}
@@ -80,10 +79,9 @@ class Lockstep:
                     acks[id] = players[id].ack
             move = self._move(bot, now)
             assert move is not None
-            kind, *fields = move
-            bot.intend(kind, now, *fields)
-            self._counted["moves"] += 1
-            self._counted["steps"] += 1
+            bot.intend(now, now, *move)
+            self._tally.moves += 1
+            self._tally.counted["steps"] += 1
             self._stepped[bot.index] = now
             number += 1
         pause = SECOND / self._plan.rate if complete else AGAIN

@@ -1,7 +1,7 @@
 """The plan of a process of the swarm: all that it needs to know at its start."""
 
-import time
 from dataclasses import dataclass
+from time import monotonic_ns
 from typing import Any
 
 
@@ -35,4 +35,4 @@ class Plan:
 
     def now(self) -> int:
         """Return the time by the run's clock, in us."""
-        return time.monotonic_ns() // 1000 - self.epoch
+        return monotonic_ns() // 1000 - self.epoch

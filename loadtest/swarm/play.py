@@ -47,10 +47,12 @@ class Play:
         self.span = self.drop = 0
         self.now = plan.now
         self._scenario = SCENARIOS[plan.scenario]
+        #: us from a bot's move to its next.
+        self._pause = SECOND / plan.rate if plan.rate > 0 else 0.0
         self.bots = [self._make(index) for index in plan.indices]
-        self.lockstep = Lockstep(plan, agenda, tally.counted)
+        self.lockstep = Lockstep(plan, agenda, tally)
         #: Whether bots move, and whether those that are cut off come back.
-        self._moving, self._returns = False, plan.returns
+        self.moving, self._returns = False, plan.returns
         #: The bots that were cut off and are to come back.
         self.away: set[Bot] = set()
 
@@ -78,7 +80,7 @@ class Play:
 
     def move(self) -> None:
         """Let all bots move that are ready, and the others as soon as they are."""
-        self._moving = True
+        self.moving = True
         now = self.now()
         for bot in self.bots:
             if bot.state == PLAYING and bot.ready_at:
@@ -86,12 +88,12 @@ class Play:
 
     def stop(self) -> None:
         """Let all bots stand, so that the last beliefs of observers can be compared."""
-        self._moving = False
+        self.moving = False
         now = self.now()
         self.lockstep.stop(now)
         for bot in self.bots:
             if bot.state == PLAYING and bot.ready_at and not bot.rude:
-                bot.intend(wire.WALK, now, 0, 0)
+                bot.intend(now, now, wire.WALK, 0, 0)
 
     def close(self, code: int, share: float) -> None:
         """Let a share of the bots close their connections with a code, and come back."""
@@ -139,7 +141,7 @@ class Play:
         if self._scenario.stay:
             stay = random.uniform(0.5, 1.5) * self._scenario.stay * SECOND
             self._agenda.put(now + round(stay), self._part, bot, bot.asked)
-        if self._moving:
+        if self.moving:
             self._begin(bot, now)
 
     def lost(self, bot: Bot, why: str, code: int, played: bool) -> None:
@@ -175,10 +177,12 @@ class Play:
         """See World."""
         bot.ping_due = True
         if bot.flush:
-            self._agenda.append(now + PING_AFTER, self._ping, bot)
+            bot.ping_by = now + PING_AFTER
+            self._agenda.append(self._agenda.pings, bot.ping_by, self._ping, bot)
         else:
             # All get their first one at the same time, and would ping at the same time ever after.
-            self._agenda.put(now + random.randrange(PING_AFTER), self._ping, bot)
+            bot.ping_by = now + random.randrange(PING_AFTER)
+            self._agenda.put(bot.ping_by, self._ping, bot)
 
     # Deeds of the agenda. A bot that comes back begins a new life: `life` is the time at which it
     # asked to join, and deeds of earlier lives are not done.
@@ -188,11 +192,12 @@ class Play:
             bot.connect(self.now())
 
     def _ping(self, bot: Bot, due: int, _: Any) -> None:
-        if bot.ping_due and bot.state == PLAYING:
+        # It may have gone with a move, and the next one be due later.
+        if bot.ping_due and bot.ping_by <= due and bot.state == PLAYING:
             bot.ping(self.now())
 
     def _moves(self, bot: Bot, life: int) -> bool:
-        return self._moving and bot.asked == life and bot.state == PLAYING
+        return self.moving and bot.asked == life and bot.state == PLAYING
 
     def _part(self, bot: Bot, due: int, life: int) -> None:
         if self._moves(bot, life):
@@ -205,8 +210,7 @@ class Play:
         elif self._scenario.lockstep:
             self.lockstep.begin(bot, now)
         elif self._plan.rate > 0:
-            pause = SECOND / self._plan.rate
-            first = now + random.random() * pause
+            first = now + random.random() * self._pause
             self._agenda.put(round(first), self._move, bot, (bot.asked, first))
 
     def _move(self, bot: Bot, due: int, state: tuple[int, float]) -> None:
@@ -214,14 +218,15 @@ class Play:
         if not self._moves(bot, life):
             return
         move = self._scenario.move(bot, due)
+        now = self.now()
         if move is not None:
-            kind, *fields = move
-            bot.intend(kind, due, *fields)
-            self.tally.counted["moves"] += 1
-        self.tally.lateness.append(self.now() - due)
-        exactly += SECOND / self._plan.rate
+            bot.intend(due, now, *move)
+            self.tally.moves += 1
+        self.tally.lateness.append(now - due)
+        exactly += self._pause
         if bot.state == PLAYING:
-            self._agenda.put(round(exactly), self._move, bot, (life, exactly))
+            agenda = self._agenda
+            agenda.append(agenda.moves, round(exactly), self._move, bot, (life, exactly))
 
     def _offend(self, bot: Bot, due: int, life: int) -> None:
         """Break a rule, and do it again soon."""

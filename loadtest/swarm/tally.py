@@ -9,7 +9,7 @@ import numpy as np
 from loadtest.kit.histogram import Histogram
 from loadtest.swarm import wire
 from loadtest.swarm.hunter import Gem, Square
-from loadtest.swarm.reader import Reader
+from loadtest.swarm.reader import Flush, Reader
 from loadtest.swarm.views import Player
 
 
@@ -18,7 +18,7 @@ class Tally:
 
     def __init__(self) -> None:
         self.reader = Reader()
-        self.bytes = self.events = self.snapshots = self.resyncs = 0
+        self.bytes = self.events = self.snapshots = self.resyncs = self.moves = 0
         #: Counts by name; errors and lost connections by their sentences.
         self.counted: Counter[str] = Counter()
         self.complaints: Counter[str] = Counter()
@@ -65,13 +65,7 @@ class Tally:
 
         Flushes that more bots may receive are left for a later call.
         """
-        took = [
-            np.subtract.outer(flush.arrivals, flush.dues).reshape(-1)
-            for flush in self.reader.turn()
-            if flush.dues and flush.arrivals
-        ]
-        if took:
-            self._latency.add(np.concatenate(took))
+        self._latency.add(_latencies(self.reader.turn()))
         self._late.add(np.array(self.lateness, dtype=np.int64))
         self.lateness = []
         self._things = {}
@@ -79,7 +73,7 @@ class Tally:
     def progress(self) -> dict[str, Any]:
         """Return the counts since the start."""
         return {
-            "moves": self.counted["moves"],
+            "moves": self.moves,
             "joins": self.counted["joins"],
             "deliveries": self._latency.total,
             "events": self.events,
@@ -93,3 +87,18 @@ class Tally:
             "complaints": dict(self.complaints),
             "cuts": dict(self.cuts),
         }
+
+
+def _latencies(flushes: list[Flush]) -> Any:
+    """Return for each arrival of a flush, and each move in it, how many us it was under way."""
+    flushes = [flush for flush in flushes if flush.dues and flush.arrivals]
+    arrivals = np.array([at for flush in flushes for at in flush.arrivals], dtype=np.int64)
+    dues = np.array([due for flush in flushes for due in flush.dues], dtype=np.int64)
+    sizes = np.array([len(flush.dues) for flush in flushes], dtype=np.int64)
+    times = np.array([len(flush.arrivals) for flush in flushes], dtype=np.int64)
+    # For each arrival, how many moves its flush has, and where they begin among all.
+    several = np.repeat(sizes, times)
+    first = np.repeat(np.cumsum(sizes) - sizes, times)
+    ends = np.cumsum(several)
+    within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - several, several)
+    return np.repeat(arrivals, several) - dues[np.repeat(first, several) + within]

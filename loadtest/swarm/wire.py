@@ -64,15 +64,45 @@ def handshake(host: str, path: str) -> bytes:
     ).encode()
 
 
+class _Masks:
+    """The key that frames are masked with: its bytes, and for short messages their frames' heads
+    with it and the masks of their payloads as whole numbers, by the payload's size."""
+
+    def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        """Choose another key."""
+        self.key = getrandbits(32).to_bytes(4, "big")
+        self.heads = [bytes((0x80 | BINARY, 0x80 | size)) + self.key for size in range(126)]
+        self.masks = [self.mask(size) for size in range(126)]
+
+    def mask(self, size: int) -> int:
+        """Return the mask of a payload of so many bytes."""
+        return int.from_bytes((self.key * (size // 4 + 1))[:size], "big")
+
+
+_masks = _Masks()
+
+
+def renew_key() -> None:
+    """Mask frames with another random key from now on.
+
+    A key for each frame protects proxies against pages, and would only cost time here.
+    """
+    _masks.renew()
+
+
 def client_frame(payload: bytes, opcode: int = BINARY) -> bytes:
     """Return a masked frame of a payload under 64 KiB."""
     size = len(payload)
-    key = getrandbits(32).to_bytes(4, "big")
-    mask = int.from_bytes((key * (size // 4 + 1))[:size], "big")
-    masked = (int.from_bytes(payload, "big") ^ mask).to_bytes(size, "big")
+    number = int.from_bytes(payload, "big")
+    if size < 126 and opcode == BINARY:
+        return _masks.heads[size] + (number ^ _masks.masks[size]).to_bytes(size, "big")
+    masked = (number ^ _masks.mask(size)).to_bytes(size, "big")
     if size < 126:
-        return bytes((0x80 | opcode, 0x80 | size)) + key + masked
-    return bytes((0x80 | opcode, 0xFE)) + size.to_bytes(2, "big") + key + masked
+        return bytes((0x80 | opcode, 0x80 | size)) + _masks.key + masked
+    return bytes((0x80 | opcode, 0xFE)) + size.to_bytes(2, "big") + _masks.key + masked
 
 
 def message(*fields: Any) -> bytes:

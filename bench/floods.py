@@ -212,6 +212,8 @@ class Player(Visitor):
         super().__init__(to)
         self.hello(name=f"P{number}")
         self.id = self.flush = self.walks = 0
+        #: The square in which it is, and what its node calls it there; None before it was told.
+        self.named: tuple[wire.Square, int] | None = None
         #: ms by which node time is ahead of this process's clock.
         self.ahead = 0
         #: Number of a move that is not answered yet -> the time at which it was sent.
@@ -231,7 +233,6 @@ class Field:
         #: The longest time, in seconds, in which no player got a pong.
         self.gap = 0.0
         self.lost = 0
-        self._reader = wire.Reader(lambda _batch: None)
         self._ready = selectors.DefaultSelector()
         self._players = [Player(to, number) for number in range(PLAYERS)]
         for player in self._players:
@@ -241,7 +242,6 @@ class Field:
     def run(self, seconds: float) -> None:
         """Let all play for so many seconds; forget what was measured before. Raises Interrupted."""
         self.pongs, self.moves, self.gap = [], [], 0.0
-        self._reader.turn()
         self.pong_at = time.monotonic()
         until = self.pong_at + seconds
         while (now := time.monotonic()) < until:
@@ -269,28 +269,45 @@ class Field:
             player.socket.close()
             return
         now = time.monotonic()
-        parts, player.rest = self._reader.split(player.rest + data)
-        for part in parts:
-            if isinstance(part, wire.Chunk):
-                player.flush = part.flush or player.flush
-                for batch in part.batches:
-                    self._note_answers(player, batch, now)
-                continue
-            kind = part[1] if len(part) > 1 else 0
-            if kind == wire.PONG:
-                self.pongs.append(now - msgpack.unpackb(part)[1] / 1e6)
-                self.gap = max(self.gap, now - self.pong_at)
-                self.pong_at = now
-            elif kind == wire.WELCOME:
-                fields = msgpack.unpackb(part)
-                player.id, player.ahead = fields[2], fields[3] - int(now * 1000)
+        data, read = player.rest + data, 0
+        for begin, start, read in wire.frames(data):
+            self._take(player, wire.payload(data[begin], data[start:read]), now)
+        player.rest = data[read:]
+
+    def _take(self, player: Player, message: bytes, now: float) -> None:
+        if wire.is_flush(message):
+            player.flush, written, batches = wire.flush(message)
+            for fields in batches:
+                self._note_answers(player, wire.Batch(fields, written), now)
+        elif message[0] < 0x90:
+            return  # a control frame
+        elif message[1] == wire.PONG:
+            self.pongs.append(now - msgpack.unpackb(message)[1] / 1e6)
+            self.gap = max(self.gap, now - self.pong_at)
+            self.pong_at = now
+        elif message[1] == wire.WELCOME:
+            fields = msgpack.unpackb(message)
+            player.id, player.ahead = fields[2], fields[3] - int(now * 1000)
+        elif message[1] == wire.SNAPSHOT:
+            _, column, row, _sent, entries = msgpack.unpackb(message)
+            for entry in entries:
+                if entry[1] == player.id:
+                    player.named = (column, row), entry[6]
 
     def _note_answers(self, player: Player, batch: wire.Batch, now: float) -> None:
         """Note which of a player's own moves a batch answers."""
-        for event in batch.events:
-            if event[0] <= wire.TRACK and event[1] == player.id:
-                for number in [n for n in player.moves if n <= event[3]]:
-                    self.moves.append(now - player.moves.pop(number))
+        answers = []
+        for event in batch.others:
+            if event[0] == wire.ENTER and event[1] == player.id:
+                player.named = batch.square, event[6]
+                answers.append(event[3])
+        # Source 0 is the client's own node, and so the player's.
+        if batch.source == 0 and player.named is not None and player.named[0] == batch.square:
+            answers += [record[2] for record in batch.records if record[0] == player.named[1]]
+        for ack in answers:
+            # It may be the low byte only.
+            for number in [n for n in player.moves if (ack - n) % 256 < 128]:
+                self.moves.append(now - player.moves.pop(number))
 
     def _act(self, player: Player, now: float) -> None:
         if not player.id:

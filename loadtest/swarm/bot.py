@@ -5,7 +5,9 @@ loadtest/swarm/scenarios.py does.
 """
 
 from array import array
+from bisect import bisect_left
 from itertools import product
+from operator import itemgetter
 from typing import Any, Protocol
 
 import msgpack
@@ -362,13 +364,19 @@ class Bot(Connection):
 
         `ack` is a number of an intent, and `track` is as `position` has it.
         """
-        if self._timeline and seq <= self._timeline[-1][0]:
-            return
         # What came of its last life has numbers that this one has not reached yet.
         due = self._intents[ack - 1] if 0 < ack <= len(self._intents) else 0
-        self.position = track
-        self._timeline.append((seq, due, *square, *track))
-        self._told_at.append(now)
+        row = seq, due, *square, *track
+        timeline = self._timeline
+        if not timeline or seq > timeline[-1][0]:
+            self.position = track
+            timeline.append(row)
+            self._told_at.append(now)
+        elif seq > timeline[0][0]:
+            at = bisect_left(timeline, seq, key=itemgetter(0))
+            if timeline[at][0] != seq:
+                timeline.insert(at, row)
+                self._told_at.insert(at, self._told_at[at])
 
     def _other(self, payload: bytes, now: int) -> None:
         first = payload[0]

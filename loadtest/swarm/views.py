@@ -45,7 +45,7 @@ class Player(Protocol):
     view: "View"
 
     def moved(self, square: Square, seq: int, ack: int, track: tuple[int, ...], now: int) -> None:
-        """Note a new event of its own."""
+        """Note an event of its own, perhaps once more, or after newer ones."""
 
 
 class View:
@@ -137,30 +137,32 @@ class View:
                     lacking += 1
                     continue
             known = has[0]
-            later = record[1] - known.seq & 255
+            seq, ack = known.seq, known.ack
+            later = record[1] - seq & 255
             if later > 127:
-                continue
-            # What a snapshot has shown already is told once more: its bot may not know it.
-            known.seq += later
-            if acked := record[2] - known.ack & 255:
-                known.ack += acked
-                if due := self._dues.get(known.id, known.ack):
-                    dues.append(due)
+                # What the player did in the next square was read first.
+                seq, ack = seq - (seq - record[1] & 255), ack - (ack - record[2] & 255)
+            else:
+                # What a snapshot has shown already is told once more: its bot may not know it.
+                known.seq = seq = seq + later
+                if acked := record[2] - ack & 255:
+                    known.ack = ack = ack + acked
+                    if due := self._dues.get(known.id, ack):
+                        dues.append(due)
             if known.id in self._players:
                 track = self._rules.tracked(square, batch.sent, record)
-                self._players[known.id].moved(square, known.seq, known.ack, track, now)
+                self._players[known.id].moved(square, seq, ack, track, now)
         for event in batch.others:
             kind, id = event[:2]
             if kind == ENTER:
                 seq, ack = event[2:4]
                 before = self._known.get(id)
                 new = before is None or ack != before.ack and seq > before.seq
-                if self._enter(slots, source, event):
-                    if new and (due := self._dues.get(id, ack)):
-                        dues.append(due)
-                    if id in self._players:
-                        track = self._rules.entered(square, batch.sent, event)
-                        self._players[id].moved(square, seq, ack, track, now)
+                if self._enter(slots, source, event) and new and (due := self._dues.get(id, ack)):
+                    dues.append(due)
+                if id in self._players:
+                    track = self._rules.entered(square, batch.sent, event)
+                    self._players[id].moved(square, seq, ack, track, now)
             elif kind in (LEAVE, GONE):
                 self._leave(slots, id, event[2])
         if not self._held[square]:

@@ -3,6 +3,7 @@
 import multiprocessing
 import select
 import socket
+from array import array
 
 from loadtest.swarm.connection import CLOSED, PLAYING
 from loadtest.swarm.dues import room
@@ -24,6 +25,19 @@ def test_who_stands_from_a_moment_that_is_yet_to_come_is_where_it_stands():
         assert bot.at(4_999_000) == bot.at(5_001_000) == (7, 8)
         bot.position = 7, 8, 100, 0, 5000, 10
         assert bot.at(4_999_000) == (7, 8) and bot.at(5_005_000) == (57, 8)
+
+
+def test_what_a_bot_did_before_a_border_is_noted_in_its_place_if_it_is_read_afterwards():
+    ours, theirs = multiprocessing.Pipe()
+    with ours, theirs:
+        bot = Generator(theirs, PLAN).play.bots[0]
+        bot._timeline, bot._told_at = [], array("q")
+        bot._intents = array("q", [100, 200])
+        tracks = [(place, 0, 0, 0, 0, 0) for place in range(5)]
+        for at, (seq, ack) in enumerate([(1, 0), (4, 2), (2, 1), (5, 2), (2, 1), (0, 0)]):
+            bot.moved((0, 0), seq, ack, tracks[at % 5], at)
+        assert [row[:2] for row in bot._timeline] == [(1, 0), (2, 100), (4, 200), (5, 200)]
+        assert bot._told_at.tolist() == [0, 1, 1, 3] and bot.position == tracks[3]
 
 
 def test_a_bot_that_never_reads_and_is_hung_up_on_keeps_nobody_awake():

@@ -500,20 +500,18 @@ def test_a_square_is_heard_a_little_longer_than_it_is_held(harness):
     assert harness.node.outbox.numbers == harness.node.outbox.present == {}
 
 
-def test_batches_of_a_channel_are_numbered_and_begin_anew_when_nobody_is_left(
-    harness, monkeypatch
-):
+def test_batches_of_a_channel_are_numbered_and_begin_anew_when_nobody_is_left(harness):
     harness.place("W", (0, 0))
     chain = []
-    receive = harness.node.replicas.receive
+    publish = harness.broker.publish
 
     def note(channel, payload):
         message = peer_protocol.read(payload)
         if message[:3] == [peer_protocol.BATCH, 1, 0]:
             chain.append(tuple(message[4:6]))
-        receive(channel, payload)
+        return publish(channel, payload)
 
-    monkeypatch.setattr(harness.node.replicas, "receive", note)
+    harness.broker.publish = note
     guest = harness.place("G", (1, 0))
     for _ in range(3):
         guest.walk(0, 1)

@@ -499,6 +499,7 @@ def test_intents_that_are_read_at_once_lead_where_they_lead_one_by_one(intents):
     assert told + replaced == 2 * len(intents)
 
 
+@pytest.mark.interpreted
 def test_of_old_intents_in_one_read_the_last_one_is_obeyed(harness, pair, monkeypatch):
     client, _ = pair
     obeyed = []

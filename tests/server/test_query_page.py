@@ -23,7 +23,7 @@ import pytest
 import redis
 
 from loadtest.kit.processes import Program
-from loadtest.swarm import store
+from loadtest.swarm import dues, store
 from loadtest.swarm.generator import main as generate
 from loadtest.swarm.plan import Plan
 from tests.brokers.redis_servers import Redis
@@ -80,14 +80,16 @@ class Player(NamedTuple):
 
 
 class Bots:
-    """A process of the swarm, at one server. `epoch` is when the test's clock was 0, in us."""
+    """A process of the swarm, at one server. `epoch` is when the test's clock was 0, in us, and
+    `memory` that of all processes for due times."""
 
-    def __init__(self, server, scenario, indices, epoch):
+    def __init__(self, server, scenario, indices, epoch, memory):
         self.indices, self.node = indices, json.loads(server.get("stats"))["node"]
         plan = Plan(
             address=("127.0.0.1", server.port), name="127.0.0.1", tls="", path="/ws",
             scenario=scenario, rate=2, viewports=((24, 24),), indices=indices,
             sample=10**6, joins=JOINS / 3, epoch=epoch, cpus=(), returns=False,
+            bots=BOTS, dues=memory,
         )  # fmt: skip
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
@@ -138,9 +140,10 @@ class World:
             )
             for module in ("server", "server", "tests.server.fast_clock_server")
         ]  # fmt: skip
+        memory = dues.room(BOTS)
         # Those of the third server never leave their squares, and move only in the end.
         self.swarm = [
-            Bots(server, scenario, range(number, BOTS, 3), self.epoch)
+            Bots(server, scenario, range(number, BOTS, 3), self.epoch, memory)
             for number, (server, scenario) in enumerate(
                 zip(self.servers, ("gems", "gems", "mill"), strict=True)
             )

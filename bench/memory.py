@@ -24,12 +24,12 @@ from server.clients.session import Session
 from server.clients.tokens import Tokens
 from server.limits import Limits
 from server.loop import Loop
-from server.messages import protocol
+from server.messages import peer_protocol, protocol
 from server.node import Node
 from server.players.spots import spread_square
 from server.websocket.connection import Connection
 from server.websocket.frames import BINARY
-from world.events import ENTER, EnterEvent
+from world.events import ENTER, Content, EnterEvent
 from world.grid import Grid, Square
 from world.terrain import Terrain
 
@@ -144,13 +144,14 @@ class _Growth:
         """Yield what another node publishes: the players of one square after the other."""
         node, now, middle = self._node, self._loop.now(), self._node.grid.span // 2
         for number, square in enumerate(dict.fromkeys(self._inside), 1):
-            stand = middle, middle, 0, 0, 0, 0
+            stand = middle, middle, 0, 0, 0
             events: list[Any] = [
-                EnterEvent(ENTER, FIRST + turn, 1, 0, f"other {turn}", False, *stand)
+                EnterEvent(ENTER, FIRST + turn, 1, 0, f"other {turn}", False, turn, *stand)
                 for turn, at in enumerate(self._inside)
                 if at == square
             ]
-            batch = protocol.batch(square, OTHER, 0, number, now, 0, events)
+            tail = protocol.tail(Content(b"", events))
+            batch = peer_protocol.batch(square, OTHER, 0, number, now, tail)
             yield Message(node.channels.square(square), batch)
 
     def own(self) -> int:

@@ -14,7 +14,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 #: One colour per backend; variants of a backend have a `tint` of it.
 COLOURS = {
@@ -134,6 +134,10 @@ def line_chart(
         if tenfold:
             axes.set_yscale("log")
             axes.yaxis.set_minor_locator(NullLocator())
+            low, high = axes.get_ylim()
+            if high < 100 * low:
+                # Powers of ten alone would be one mark, or none.
+                axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.set_xticks(list(ticks) or sorted({x for line in lines for x in line.xs}))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
         axes.xaxis.set_minor_locator(NullLocator())

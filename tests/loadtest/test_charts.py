@@ -60,3 +60,12 @@ def test_numbers_are_short():
 
 def test_a_tint_goes_to_white_and_to_black():
     assert [tint("#204060", amount) for amount in (0, 1, -1)] == ["#204060", "#ffffff", "#000000"]
+
+
+def test_a_logarithmic_axis_of_less_than_two_powers_has_more_marks_than_those():
+    def marks(most):
+        lines = [Line("one", "#204060", [1, 2], [1.4, most])]
+        return svg(line_chart(lines, "A title", "x", "y", doubling=True, tenfold=True))
+
+    assert all(f">{mark}</text>" in marks(60) for mark in ("2", "5", "10", "20", "50"))
+    assert ">1k</text>" in marks(5000) and ">500</text>" not in marks(5000)

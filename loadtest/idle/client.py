@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from loadtest.idle.dialects import Refused, Talk, dialect
+from loadtest.idle.dialects import Dialect, Refused, Talk, dialect
 from loadtest.kit.histogram import Histogram
 from loadtest.kit.parent import Parent
 from loadtest.kit.processes import raise_descriptor_limit
@@ -74,13 +74,13 @@ class Trouble(Exception):
 
 
 class Client:
-    """See the module."""
+    """See the module. It speaks a `dialect`."""
 
-    def __init__(self, config: dict[str, Any], parent: Parent) -> None:
+    def __init__(self, config: dict[str, Any], parent: Parent, dialect: Dialect) -> None:
         # It comes first, so that its number is low enough for select().
         self._epoll = select.epoll()
         self._parent = parent
-        self._dialect = dialect(config)
+        self._dialect = dialect
         self._address = (config["address"][0], config["address"][1])
         self._sources, self._epoch = config["sources"], int(config["epoch"])
         self._number, self._processes = config["number"], config["processes"]
@@ -358,7 +358,7 @@ def main(arguments: list[str]) -> int:
     config, parent = json.loads(arguments[0]), Parent()
     raise_descriptor_limit()
     try:
-        Client(config, parent).run()
+        Client(config, parent, dialect(config)).run()
     except Trouble as trouble:
         parent.send({"trouble": str(trouble)})
     return 1

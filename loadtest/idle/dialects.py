@@ -72,13 +72,14 @@ class Dialect(Protocol):
 
 
 class Game:
-    """A player of Flatlands who stands still. `host` and `path` are those of its WebSocket."""
+    """A player of Flatlands who stands still. `host` and `path` are those of its WebSocket, and its
+    screen is `screen` tiles wide and high."""
 
     requests: tuple[str, ...] = ("ping",)
 
-    def __init__(self, host: str, path: str) -> None:
+    def __init__(self, host: str, path: str, screen: int = SCREEN) -> None:
         self._host, self._path = host, path
-        self._hello = (wire.HELLO, wire.VERSION, NAME, SCREEN, SCREEN, None, None)
+        self._hello = (wire.HELLO, wire.VERSION, NAME, screen, screen, None, None)
 
     def begin(self) -> bytes:
         """See Dialect."""

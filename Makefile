@@ -8,6 +8,7 @@
 # make chaos  faults under a swarm, one after the other, and a soak: what is promised, and what came of it
 # make truth  whether the swarm's verdicts are right, many times over: takes hours
 # make bench  what a move, a flush and a snapshot cost, and the server under load, beside targets
+# make bench-growth  how the cost grows with workers, nodes and crowds: docs/scale.md
 # make bench-peers  the same work on other realtime servers, beside ours: docs/peers.md
 # make mutants  which small changes of the code no test notices, for ten minutes: docs/mutants.md
 # make fast   compiles the modules on the path of a move: the server is then faster, not different
@@ -58,6 +59,10 @@ bench-floods: .venv/measurable
 .PHONY: bench-overload
 bench-overload: .venv/measurable
 	@$(BIN)/python -m bench --overload
+
+.PHONY: bench-growth
+bench-growth: .venv/measurable
+	@$(BIN)/python -m bench --growth --json tests/output/growth/run.json --charts tests/output/growth
 
 bench-peers: .venv/measurable .venv-peers/installed $(NODE_PEERS)/node_modules/.package-lock.json
 	@$(BIN)/python -m loadtest.peers --report tests/output/peers --json tests/output/peers/run.json

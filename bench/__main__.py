@@ -14,8 +14,8 @@ from needs import packages
 compiled.use()
 
 with packages("swarm"):
-    from bench import both, command, floods, micro, overload, whole
-    from loadtest.kit.options import file
+    from bench import both, command, floods, growth, micro, overload, whole
+    from loadtest.kit.options import file, folder
     from loadtest.kit.page import write_json
     from loadtest.kit.terminal import Terminal
 
@@ -75,8 +75,17 @@ def main() -> int:
         help="instead: what a move, a flush and a snapshot cost with the sources and with the "
         "compiled modules (make fast), in turn; takes five minutes",
     )  # fmt: skip
+    parser.add_argument(
+        "--growth", action="store_true",
+        help="instead: how the cost grows with workers, nodes and crowds; takes ten minutes",
+    )  # fmt: skip
+    parser.add_argument(
+        "--charts", type=folder, metavar="DIR", help="with --growth: draw its charts there"
+    )
     parser.add_argument("--json", type=file, metavar="FILE", help="write all results there")
     given = parser.parse_args()
+    if given.charts is not None and not given.growth:
+        parser.error("--charts draws what --growth measures")
     terminal = Terminal()
     figures = _figures
     if given.floods:
@@ -85,6 +94,8 @@ def main() -> int:
         figures = _overload
     elif given.both:
         figures = _both
+    elif given.growth:
+        figures = _growth
     return command.run("bench", lambda: figures(given, terminal.say), terminal.say)
 
 
@@ -105,6 +116,14 @@ def _both(given: argparse.Namespace, say: Callable[[str], None]) -> int:
     for name, (before, after) in found.items():
         say(f"{name:45}{before:>12.2f}{after:>12.2f}")
     return 0
+
+
+def _growth(given: argparse.Namespace, say: Callable[[str], None]) -> int:
+    found, code = growth.measure(say)
+    _keep(given, found)
+    if given.charts is not None:
+        growth.draw(found, given.charts)
+    return code
 
 
 def _figures(given: argparse.Namespace, say: Callable[[str], None]) -> int:

@@ -1,0 +1,72 @@
+"""Players that go to and fro in their squares: `python -m bench.walkers CONFIGURATION`.
+
+It is the process of loadtest/idle/client.py, whose lines of JSON it exchanges with its parent; the
+configuration is the same. Its one request, "walk", is an intent and a ping. What its players are
+told is acknowledged and not decoded, so that one process has the players of many nodes.
+"""
+
+import json
+import random
+import sys
+import time
+
+import msgpack
+
+from loadtest.idle.client import Client, Trouble
+from loadtest.idle.dialects import Game, Talk
+from loadtest.kit.parent import Parent
+from loadtest.kit.processes import raise_descriptor_limit
+from loadtest.swarm import wire
+
+#: Tiles that a screen shows. With the margin around it, a player in a square of 16 tiles holds that
+#: square and the eight around it, wherever in the square it is.
+SCREEN = 24
+
+#: Units from a square's border within which nobody wants to go.
+BORDER = 2 * 1024
+
+
+class Walker(Game):
+    """A player of Flatlands who goes from one place in its square to another."""
+
+    requests: tuple[str, ...] = ("walk",)
+
+    def __init__(self, host: str, path: str) -> None:
+        super().__init__(host, path, SCREEN)
+        #: Connection -> the corner of its player's square and the square's side, in units, and how
+        #: many intents it has sent.
+        self._places: dict[Talk, tuple[int, int, int, int]] = {}
+
+    def ask(self, talk: Talk, request: str, due: int) -> bytes:
+        """See Dialect. The ping is read right after the intent, and answered at once."""
+        ping = super().ask(talk, request, due)
+        if request != "walk":
+            return ping
+        x, y, span, number = self._places[talk]
+        self._places[talk] = x, y, span, number + 1
+        goal = (low + random.randint(BORDER, span - BORDER) for low in (x, y))
+        # The server has no later intents than its own time.
+        now = int(time.time() * 1000)
+        return wire.message(wire.GO, number + 1, now, *goal) + ping
+
+    def _told(self, talk: Talk, payload: bytes, dues: list[int]) -> None:
+        super()._told(talk, payload, dues)
+        if payload[1] == wire.WELCOME:
+            x, y, side = msgpack.unpackb(payload)[5:8]
+            span = side * 1024
+            self._places[talk] = x // span * span, y // span * span, span, 0
+
+
+def main(arguments: list[str]) -> int:
+    """Run a process with the configuration in the only argument; return the exit status."""
+    config, parent = json.loads(arguments[0]), Parent()
+    raise_descriptor_limit()
+    try:
+        Client(config, parent, Walker(config["host"], config["path"])).run()
+    except Trouble as trouble:
+        parent.send({"trouble": str(trouble)})
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,268 @@
+"""How the cost of a world grows: the arithmetic, the other nodes, and small runs."""
+
+import math
+import os
+import signal
+import sys
+from collections import Counter
+
+import gevent
+import psutil
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bench.__main__ as command
+from bench import growth
+from bench.others import Others
+from bench.walkers import SCREEN, Walker
+from brokers import open_broker
+from loadtest.idle.dialects import Talk
+from loadtest.kit import signals
+from loadtest.kit.processes import Trouble, children
+from loadtest.swarm import wire
+from server.loop import Loop
+from server.messages import protocol
+from server.node import Node
+from server.players.spots import spread_square
+from tests.loadtest import watched
+from tests.loadtest.test_bench import one_of
+from tests.loadtest.watched import PATIENCE
+from world.grid import Grid
+from world.terrain import Terrain
+from world.track import UNIT
+
+# The law.
+
+sizes = st.lists(st.integers(1, 10_000), min_size=2, max_size=8, unique=True)
+above_0 = st.floats(1e-3, 1e3)
+powers = st.floats(-3, 3)
+clouds = st.lists(st.tuples(st.floats(1, 1e4), st.floats(1e-2, 1e4)), min_size=2, max_size=9)
+
+
+def apart(points):
+    return max(x for x, _ in points) > 1.01 * min(x for x, _ in points)
+
+
+def close(one, other):
+    return math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-6)
+
+
+@given(sizes, above_0, powers)
+def test_the_exponent_of_a_power_is_the_power(xs, factor, power):
+    assert close(growth.exponent([(x, factor * x**power) for x in xs]), power)
+
+
+@given(clouds, above_0, above_0)
+def test_units_do_not_change_an_exponent(points, wide, high):
+    found = growth.exponent(points)
+    scaled = growth.exponent([(x * wide, y * high) for x, y in points])
+    # Sizes that hardly differ leave only the errors of floats.
+    if apart(points):
+        assert close(found, scaled)
+
+
+@given(clouds, powers, st.randoms())
+def test_a_power_more_is_an_exponent_more_in_whatever_order(points, power, chance):
+    if not apart(points):
+        return
+    more = [(x, y * x**power) for x, y in points]
+    chance.shuffle(more)
+    assert close(growth.exponent(more), growth.exponent(points) + power)
+
+
+@given(clouds, st.lists(st.tuples(st.floats(-9, 1e4), st.floats(-9, 0)), max_size=3))
+def test_what_has_no_logarithm_is_left_out(points, besides):
+    assert growth.exponent([*besides, *points]) == growth.exponent(points)
+
+
+@given(st.floats(1, 1e4), st.lists(above_0, max_size=4))
+def test_one_size_has_no_exponent(x, ys):
+    assert growth.exponent([(x, y) for y in ys]) is None
+
+
+def crowd(size, cpu, **what):
+    return {
+        "series": "crowd", "size": size, "cpu": cpu, "bytes_each": 10.0 * size, "p50": 1.0,
+        "p99": 2.0, "told": 3.0, "replaced": 4.0, "lagging": 5, "faults": [], "invalid": [], **what,
+    }  # fmt: skip
+
+
+def node(size, cpu, heartbeats, **what):
+    return {
+        "series": "nodes", "size": size, "cpu": cpu, "heartbeats": heartbeats,
+        "rest": cpu - (heartbeats or 0), "received": 9.0, "beats": 1.0, "beats_bytes": 2048.0,
+        "p99": 3.0, "faults": [], "invalid": [], **what,
+    }  # fmt: skip
+
+
+def test_a_law_is_made_of_what_is_valid_and_below_a_whole_core():
+    found = growth.laws([
+        crowd(100, 0.1), crowd(200, 0.2), crowd(400, 0.97), crowd(800, 0.5, invalid=["busy"]),
+        crowd(1600, 0.5, faults=["1 missing"]), node(1, 0.1, None), node(10, 0.2, 0.1),
+        node(100, 1.1, 1.0),
+    ])  # fmt: skip
+    full = "CPU of a crowd of n, below a whole core"
+    assert found[full]["points"] == [(100, 0.1), (200, 0.2)]
+    assert close(found[full]["exponent"], 1)
+    assert [x for x, _ in found["bytes to each of a crowd of n"]["points"]] == [100, 200, 400]
+    assert [x for x, _ in found["the same, heartbeats"]["points"]] == [10, 100]
+    assert close(found["the same, heartbeats"]["exponent"], 1)
+    assert len(found["the same, all else"]["points"]) == 3 and len(found) == 5
+
+
+def test_figures_are_beside_their_targets_and_what_was_wrong_is_below():
+    shown = growth.line(node(1000, 0.5, 0.25, invalid=["it was late"]))
+    assert shown.split()[:5] == ["1,000", "50.0", "25.0", "25.0", "2"]
+    assert shown.endswith("\n    not valid: it was late")
+    shown = growth.line(crowd(5000, 0.99, faults=["1 missing"]))
+    assert "99%" in shown and shown.endswith("\n    failed: 1 missing")
+    told = "\n".join(growth.told(growth.laws([crowd(100, 0.1), crowd(200, 0.4)])))
+    assert "2.00  100: 0.1, 200: 0.4" in told and "at most 1.3" in told
+
+
+def test_a_chart_is_drawn_of_whatever_was_measured(tmp_path):
+    points = [node(1, 0.1, None), node(1000, 0.3, 0.2), crowd(100, 0.1), crowd(200, 0.99)]
+    growth.draw({"points": points, "laws": growth.laws(points)}, tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "growth-nodes.png", "growth-nodes.svg", "growth-crowd.png", "growth-crowd.svg",
+    }  # fmt: skip
+    text = (tmp_path / "growth-nodes.svg").read_text()
+    assert "one node: n^" in text and "target: heartbeats" in text
+
+
+# The other nodes.
+
+
+def test_a_real_node_believes_all_that_the_other_nodes_publish(monkeypatch):
+    monkeypatch.setattr("bench.others.SUBSCRIBED", 0.05)
+    monkeypatch.setattr("bench.others.HEARTBEAT_EVERY", 100)
+    # A server has a broker of its own; this one brings both what they publish.
+    url, stats, grid, terrain = "memory://bench-others", Counter(), Grid(), Terrain(2013)
+    loop = Loop(stats)
+    node = Node(grid=grid, terrain=terrain, broker=open_broker(url), loop=loop, spread=9)
+    listening = gevent.spawn(node.listen)
+    others = Others(open_broker(url), nodes=6, players=20, squares=9, moves=20.0)
+    try:
+        node.peers.start()
+        node.replicas.need([spread_square(turn, 9) for turn in range(9)])
+        gevent.sleep(0.2)
+        said = others.begin()
+        assert said == {"near": 6, "players": 120}
+        gevent.sleep(0.5)
+
+        def known():
+            return [p for heard in node.replicas.squares.values()
+                    for p in heard.replica.players.values()]  # fmt: skip
+
+        assert len(node.peers.peers) == 6 and len(known()) == 120
+        before = {player.id: player.ack for player in known()}
+        assert set(before.values()) == {0}
+        others.walk()
+        gevent.sleep(1.0)
+        # Each has moved several times, within its square, and every event was believed.
+        after = {player.id: player for player in known()}
+        assert before.keys() == after.keys() and min(p.ack for p in after.values()) > 5
+        for square, heard in node.replicas.squares.items():
+            for player in heard.replica.players.values():
+                assert grid.square(*player.track.at(loop.now())) == square
+        # What a node that comes later asks for is a full state.
+        node.replicas.squares[0, 0].request_sync()
+        gevent.sleep(0.3)
+        assert node.replicas.squares[0, 0].live
+        for name in ("malformed", "gaps", "repairs", "nodes_lost", "nodes_refused", "errors"):
+            assert not stats[name], name
+        counts = others.counts()
+        assert counts["messages"] > counts["heartbeats"] > 6 and counts["bytes"] > 5000
+        assert not counts["lost"] and not counts["failed"]
+    finally:
+        loop.end()
+        others.loop.end()
+        node.broker.close()
+        others.broker.close()
+        listening.join()
+
+
+def test_a_walker_goes_to_places_in_its_square():
+    walker, talk = Walker("here", "/ws"), Talk()
+    x, y, side = -5 * UNIT, 40 * UNIT, 16
+    welcome = protocol.welcome(2, 7, 0, 2013, x, y, side, 5120, 3620, 4, 8, SCREEN, SCREEN)
+    walker.came(talk, b"HTTP/1.1 101 \r\n\r\n" + bytes((0x82, len(welcome))) + welcome)
+    assert talk.ready
+    for number in range(1, 40):
+        go, ping = map(protocol.read, unmasked(walker.ask(talk, "walk", 5)))
+        kind, n, t, *goal = go
+        assert (kind, n) == (wire.GO, number) and t > 0
+        assert Grid().square(*goal) == (-1, 2)
+        assert ping == [wire.PING, 5, 0]
+
+
+def unmasked(data):
+    """Yield the payloads of a client's frames, which are short."""
+    while data:
+        size, key = data[1] & 127, data[2:6]
+        yield bytes(byte ^ key[at % 4] for at, byte in enumerate(data[6 : 6 + size]))
+        data = data[6 + size :]
+
+
+# The command.
+
+
+def test_charts_without_growth_are_refused(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(sys, "argv", ["bench", "--charts", str(tmp_path)])
+    with pytest.raises(SystemExit):
+        command.main()
+    assert "--charts draws what --growth measures" in capsys.readouterr().err
+
+
+def test_a_series_without_its_programs_ends_with_a_sentence(monkeypatch, capsys):
+    def nothing(note):
+        raise Trouble("redis-server is not installed (Debian: apt-get install redis-server)")
+        yield
+
+    monkeypatch.setattr(growth, "machine", dict)
+    monkeypatch.setattr(growth, "SERIES", {"nodes": nothing, "crowd": lambda _: iter(())})
+    run, code = growth.measure(print)
+    assert code == 1 and run["laws"] == {} and run["points"] == []
+    assert "nodes: redis-server is not installed" in capsys.readouterr().err
+
+
+@pytest.mark.load
+def test_all_series_can_be_measured(monkeypatch, tmp_path):
+    for name, value in {
+        "SECONDS": 1.0, "BOTS": 20, "SQUARES": 2, "WORKERS": (1, 2), "SCENARIOS": ("mill",),
+        "NODES": (1, 5), "REAL": (3,), "PLAYERS": 6, "TOGETHER": 2, "CROWDS": (40,),
+        "KNOWN": 2.0, "IN_STEP": 1.0, "LATE": 5000.0, "SLOW": 5000.0,
+    }.items():  # fmt: skip
+        monkeypatch.setattr(growth, name, value)
+    monkeypatch.setattr("loadtest.swarm.run.WARM_UP", 0.5)
+    monkeypatch.setattr("loadtest.swarm.run.SETTLE", 1.0)
+    said = []
+    with signals.remembered():
+        run, code = growth.measure(said.append)
+    # A busy machine may make the swarm late: that is told, and no failure.
+    assert code in (0, 3) and not run["troubles"]
+    by = {(point["series"], point["size"]): point for point in run["points"]}
+    assert list(by) == [
+        ("workers", 1), ("workers", 2), ("nodes", 1), ("nodes", 5), ("real", 3), ("crowd", 40),
+    ]  # fmt: skip
+    assert all(point["cpu"] > 0 and point["p99"] > 0 for point in by.values())
+    assert by["nodes", 5]["near"] == 4 and by["nodes", 5]["beats"] > 2
+    # Five nodes of six players, who move once a second, and their heartbeats.
+    assert by["nodes", 1]["received"] < by["nodes", 5]["received"] < 60
+    assert by["crowd", 40]["told"] > 10 and by["crowd", 40]["bytes_each"] > 100
+    growth.draw(run, tmp_path)
+    assert not [
+        child for child in children(psutil.Process(os.getpid())).values()
+        if "bench.others" in child or "redis-server" in " ".join(child)
+    ]  # fmt: skip
+
+
+@pytest.mark.process
+def test_ctrl_c_ends_it_and_all_that_it_has_started():
+    with watched.measuring(["-m", "bench", "--growth"]) as (process, seen):
+        one_of(process, seen)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert "Stopped. What was measured is reported." in errors

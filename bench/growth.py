@@ -1,9 +1,9 @@
 """Measures how the cost of a world grows: python -m bench --growth.
 
 Four series: the same players on more and more workers; one node of more and more nodes, of which
-one process publishes all others (others.py); the same with real nodes only, as far as this machine
-goes; and more and more players in one square. For each it says with which power of its size the
-cost grows. It prints figures beside the targets and never judges them. docs/scale.md tells what
+one process publishes all others (others.py); the same beside real nodes only, as far as this
+machine goes; and more and more players in one square. For each it says with which power of its size
+the cost grows. It prints figures beside the targets and never judges them. docs/scale.md tells what
 follows from them.
 """
 
@@ -45,10 +45,10 @@ SCENARIOS = "mill", "wander"
 #: Workers -> how many times the CPU of a delivery with one worker a delivery may cost.
 TARGETS_WORKERS = {2: 1.15, 4: 1.25, 8: 1.4}
 
-#: Nodes, and those that are real processes as a check; players of each node, players in each
-#: square, and moves a second of each player.
+#: Nodes, and how many are all real processes, as a check of the others; players of each node,
+#: players in each square, and moves a second of each player.
 NODES = 1, 10, 100, 1000
-REAL = 2, 4, 8, 16
+REAL = 4, 8, 16
 PLAYERS, TOGETHER, MOVES = 50, 10, 1.0
 
 #: The share of a core that hearing a thousand nodes may take.
@@ -139,7 +139,8 @@ def workers(note: Callable[[str], None]) -> Iterator[Point]:
     """Yield a point for each number of workers, in each scenario. Raises Trouble and Interrupted.
 
     `us` are those of CPU for each delivery, `times` what that is of one worker's; `cpu` and
-    `broker` are shares of a core, and latencies are in ms.
+    `broker` are shares of a core, latencies are in ms, and `bytes_event` is what a player gets for
+    each event that it is told.
     """
     for scenario in SCENARIOS:
         alone = None
@@ -157,7 +158,9 @@ def workers(note: Callable[[str], None]) -> Iterator[Point]:
                 "series": "workers", "size": number, "scenario": scenario,
                 "us": us, "times": us / alone if us and alone else None,
                 "cpu": found["server"], "broker": found["broker"],
-                "deliveries": found["deliveries/s"], "p50": found["p50"], "p99": found["p99"],
+                "deliveries": found["deliveries/s"],
+                "bytes_event": result.totals["bytes"] / max(result.totals["events"], 1),
+                "p50": found["p50"], "p99": found["p99"],
                 "faults": result.faults, "invalid": result.invalid,
             }  # fmt: skip
 
@@ -278,18 +281,22 @@ def nodes(note: Callable[[str], None]) -> Iterator[Point]:
     one node alone all is `rest`. `received` are the messages a second that it receives, `beats` the
     heartbeats among them and `beats_bytes` their bytes. `near` nodes have players that it hears.
     """
-    server_cpus, other_cpus = shared_out()
     for number in NODES:
-        with Children() as family:
-            note(f"one node of {number:,}: starting")
-            url, brokers = family.broker(BROKER)
-            if other_cpus:
-                for broker in brokers:
-                    os.sched_setaffinity(broker.process.pid, other_cpus)
-            with targets.started(
-                url, 1, _spread(number), server_cpus, module=("bench.unlimited",)
-            ) as target:
-                yield _among(number, family, target, other_cpus, url, note)
+        yield _one_of(number, note)
+
+
+def _one_of(number: int, note: Callable[[str], None]) -> Point:
+    server_cpus, other_cpus = shared_out()
+    with Children() as family:
+        note(f"one node of {number:,}: starting")
+        url, brokers = family.broker(BROKER)
+        if other_cpus:
+            for broker in brokers:
+                os.sched_setaffinity(broker.process.pid, other_cpus)
+        with targets.started(
+            url, 1, _spread(number), server_cpus, module=("bench.unlimited",)
+        ) as target:
+            return _among(number, family, target, other_cpus, url, note)
 
 
 def _among(
@@ -352,9 +359,11 @@ def _among(
 def real(note: Callable[[str], None]) -> Iterator[Point]:
     """Yield a point for each number of nodes that are all real. Raises Trouble and Interrupted.
 
-    `cpu`, `received` and `p99` are as those of `nodes`: the mean of all nodes.
+    `cpu`, `received` and `p99` are as those of `nodes`, the mean of all nodes; `made_cpu` and
+    `made_received` are those of one real node among as many of which one process publishes.
     """
     for number in REAL:
+        made = _one_of(number, note)
         name = f"{number} real nodes"
         with Children() as family:
             note(f"{name}: starting")
@@ -370,7 +379,11 @@ def real(note: Callable[[str], None]) -> Iterator[Point]:
                 found = players.walk()
                 if found["cpu"] * number > FULL * (os.cpu_count() or 1):
                     found["invalid"].append("the nodes together used all cores")
-                yield {"series": "real", "size": number, "faults": [], **found}
+                found["invalid"] += made["invalid"]
+                yield {
+                    "series": "real", "size": number, "faults": [], **found,
+                    "made_cpu": made["cpu"], "made_received": made["received"],
+                }  # fmt: skip
 
 
 # A crowd.
@@ -421,8 +434,9 @@ HEADINGS = {
         f"{'received/s':>12}{'heartbeats':>12}{'KB/s':>8}{'p99, ms':>9}",
     ),
     "real": (
-        "the same, all of them real: each of them",
-        f"{'':20}{'nodes':>8}{'CPU, %':>10}{'received/s':>12}{'p99, ms':>9}",
+        "each of them if all are real, and one real one if all others are made as above",
+        f"{'':20}{'nodes':>8}{'CPU, %':>10}{'others made':>13}{'received/s':>12}{'others made':>13}"
+        f"{'p99, ms':>9}",
     ),
     "crowd": (
         f"more and more players in one square, {CROWD_MOVES:g} moves a second each",
@@ -458,8 +472,8 @@ def line(point: Point) -> str:
         )
     elif point["series"] == "real":
         row = (
-            f"{'':20}{size}{point['cpu'] * 100:>10.1f}{point['received']:>12,.0f}"
-            f"{point['p99']:>9.0f}"
+            f"{'':20}{size}{point['cpu'] * 100:>10.1f}{point['made_cpu'] * 100:>13.1f}"
+            f"{point['received']:>12,.0f}{point['made_received']:>13,.0f}{point['p99']:>9.0f}"
         )
     else:
         row = (

@@ -250,6 +250,7 @@ def test_all_series_can_be_measured(monkeypatch, tmp_path):
     assert by["nodes", 5]["near"] == 4 and by["nodes", 5]["beats"] > 2
     # Five nodes of six players, who move once a second, and their heartbeats.
     assert by["nodes", 1]["received"] < by["nodes", 5]["received"] < 60
+    assert 6 < by["real", 3]["received"] < 40 and 6 < by["real", 3]["made_received"] < 40
     assert by["crowd", 40]["told"] > 10 and by["crowd", 40]["bytes_each"] > 100
     growth.draw(run, tmp_path)
     assert not [

@@ -22,7 +22,7 @@ from loadtest.kit import signals
 from loadtest.kit.children import Children
 from loadtest.kit.machine import machine, shared_out
 from loadtest.kit.points import measure_all
-from loadtest.kit.processes import START, Trouble, cost
+from loadtest.kit.processes import START, Trouble, cost, raise_descriptor_limit
 from loadtest.swarm import show
 from loadtest.swarm import target as targets
 from loadtest.swarm.result import Options, Progress, Result
@@ -51,6 +51,9 @@ NODES = 1, 10, 100, 1000
 REAL = 4, 8, 16
 PLAYERS, TOGETHER, MOVES = 50, 10, 1.0
 
+#: How many times its share of the players one of several workers may get.
+UNEVEN = 1.2
+
 #: The share of a core that hearing a thousand nodes may take.
 TARGET_NODES = {1000: 0.02}
 
@@ -58,9 +61,10 @@ TARGET_NODES = {1000: 0.02}
 #: step.
 KNOWN, IN_STEP = 5.0, 2.0
 
-#: Players in one square, and moves a second of each.
+#: Players in one square, moves a second of each, and the seconds in which they join: everybody who
+#: comes is shown to all who are there.
 CROWDS = 625, 1250, 2500, 5000
-CROWD_MOVES = 1.0
+CROWD_MOVES, CROWD_JOINS = 1.0, 40.0
 
 #: The largest crowd's target: bytes a second to each player, and the exponent of its CPU.
 TARGET_CROWD_BYTES, TARGET_CROWD_EXPONENT = 32 * 1024, 1.3
@@ -75,8 +79,8 @@ LATE, BUSY = 50.0, 0.9
 #: ms: a node that answers pings later is overloaded, or has too small a part of a core.
 SLOW = 250.0
 
-#: Seconds within which a process answers an order.
-ANSWER = 60.0
+#: Seconds within which a process answers an order, and all players have joined.
+ANSWER, JOINED = 60.0, 120.0
 
 #: A row of a series, see the functions that yield them. `size` is its place on the x axis, and
 #: `faults` and `invalid` are what was wrong with it.
@@ -210,7 +214,7 @@ class Players:
             self._check()
             return joined
 
-        self._family.wait(all_there, ANSWER, f"not all players have joined in {ANSWER:.0f} s")
+        self._family.wait(all_there, JOINED, f"not all players have joined in {JOINED:.0f} s")
 
     def walk(self) -> dict[str, Any]:
         """Let all walk for some seconds; return what was measured.
@@ -258,10 +262,10 @@ class Players:
             self._check()
         cpu, _ = cost(self._servers())
         at = time.monotonic()
-        received = self._target.stats().get("broker_received")
-        if received is None:
-            raise Trouble("the server does not answer")
-        return {"at": at, "cpu": cpu, "received": received}
+        counted = self._target.counted(ANSWER)
+        if counted is None:
+            raise Trouble("the server does not say what it has counted")
+        return {"at": at, "cpu": cpu, "received": counted["broker_received"]}
 
     def _check(self) -> None:
         if died := self._target.died:
@@ -368,8 +372,9 @@ def real(note: Callable[[str], None]) -> Iterator[Point]:
         with Children() as family:
             note(f"{name}: starting")
             url, _ = family.broker(BROKER)
-            # Without a limit, some workers would get more players than others.
-            most = ("--max-players", str(PLAYERS))
+            # Without a limit, some workers would get many more players than others. With one that
+            # leaves no choice, the last would be refused again and again.
+            most = ("--max-players", str(math.ceil(PLAYERS * UNEVEN)))
             with targets.started(url, number, _spread(number), options=most) as target:
                 players = Players(family, target, ())
                 note(f"{name}: players join")
@@ -398,8 +403,9 @@ def crowds(note: Callable[[str], None]) -> Iterator[Point]:
     """
     for number in CROWDS:
         options = Options(
-            bots=number, squares=1, scenario="crowd", rate=CROWD_MOVES, seconds=SECONDS
-        )
+            bots=number, squares=1, scenario="crowd", rate=CROWD_MOVES, seconds=SECONDS,
+            joins=number / CROWD_JOINS,
+        )  # fmt: skip
         result = _swarm(options, f"a crowd of {number:,}", note)
         found = show.figures(result)
         seconds = result.measured
@@ -517,6 +523,8 @@ def measure(say: Callable[[str], None]) -> tuple[dict[str, Any], int]:
             _note("")
             yield point
 
+    # The largest crowd has more sockets than a process usually may.
+    raise_descriptor_limit()
     code = measure_all(SERIES, points, line, run)
     run["laws"] = laws(run["points"])
     for text in told(run["laws"]):

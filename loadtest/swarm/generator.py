@@ -163,10 +163,10 @@ class Generator:
             if bot.state == PLAYING:
                 if bot.observer is not None:
                     bot.observer.look(now)
-                if now - bot.pinged > PING_ANYWAY and bot.reads:
-                    bot.ping(now)
                 if bot.awaited and now - bot.awaited > DEAD_AFTER and bot.reads:
                     bot.lose(f"no pong for {DEAD_AFTER // SECOND} s")
+                elif now - bot.pinged > PING_ANYWAY and bot.reads:
+                    bot.ping(now)
             elif bot.state != CLOSED and now - bot.asked > MADE_WITHIN:
                 bot.lose(f"no welcome within {MADE_WITHIN // SECOND} s")
         self._pipe.send(("progress", self._progress(now)))

@@ -60,3 +60,22 @@ def test_a_bot_that_never_reads_and_is_hung_up_on_keeps_nobody_awake():
         assert bot.state == CLOSED and generator.tally.counted["deaf_closed"] == 1
         assert generator.sockets.epoll.poll(0) == []
         generator.sockets.epoll.close()
+
+
+def test_a_bot_that_gets_no_pong_and_is_hung_up_on_is_lost_once():
+    ours, theirs = multiprocessing.Pipe()
+    with ours, theirs:
+        generator = Generator(theirs, PLAN)
+        bot = generator.play.bots[0]
+        near, far = socket.socketpair()
+        bot.socket, bot.fd, bot.state, bot.id = near, near.fileno(), PLAYING, 7
+        bot.reads, bot.observer, bot.held, bot._unsent = True, None, None, b""
+        bot.offset = bot.held_changes = bot.ready_at = bot._welcomed = bot.pinged = 0
+        bot._intents, bot._late, bot._told_at, bot._timeline = [], [], array("q"), []
+        bot.awaited, bot.flush = 1, 0
+        generator.sockets.register(bot, select.EPOLLIN)
+        # A ping cannot be written any more, and no pong has come for years.
+        far.close()
+        generator._keep_house()
+        assert bot.state == CLOSED and generator.tally.counted["lost"] == 1
+        generator.sockets.epoll.close()

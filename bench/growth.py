@@ -47,7 +47,7 @@ TARGETS_WORKERS = {2: 1.15, 4: 1.25, 8: 1.4}
 
 #: Nodes, and how many are all real processes, as a check of the others; players of each node,
 #: players in each square, and moves a second of each player.
-NODES = 1, 10, 100, 1000
+NODES = 1, 10, 100, 300, 1000
 REAL = 4, 8, 16
 PLAYERS, TOGETHER, MOVES = 50, 10, 1.0
 
@@ -56,6 +56,9 @@ UNEVEN = 1.2
 
 #: The share of a core that hearing a thousand nodes may take.
 TARGET_NODES = {1000: 0.02}
+
+#: The share of a core by which two measurements of one process differ anyway.
+NOISE = 0.005
 
 #: Seconds until others are known once they have come, and until walking players have fallen into
 #: step.
@@ -106,7 +109,8 @@ def exponent(points: Sequence[tuple[float, float]]) -> float | None:
 def laws(points: Sequence[Point]) -> dict[str, dict[str, Any]]:
     """Return name of a law -> its "points", as (x, y), and their "exponent".
 
-    Points that are not valid are left out, and so are crowds that have a whole core.
+    Points that are not valid are left out, and so are crowds that have a whole core, and heartbeats
+    whose cost is no more than noise.
     """
     good = [point for point in points if not point["invalid"] and not point["faults"]]
 
@@ -123,7 +127,7 @@ def laws(points: Sequence[Point]) -> dict[str, dict[str, Any]]:
             for scenario in SCENARIOS
         },
         "CPU of one node of n": of("nodes", "cpu"),
-        "the same, heartbeats": of("nodes", "heartbeats"),
+        "the same, heartbeats": [(x, y) for x, y in of("nodes", "heartbeats") if y > NOISE],
         "the same, all else": of("nodes", "rest"),
         "CPU of one node of n, all real": of("real", "cpu"),
         "CPU of a crowd of n, below a whole core": [
@@ -557,7 +561,8 @@ def draw(run: dict[str, Any], folder: Path) -> None:
     ) -> list[Line]:  # fmt: skip
         found = [
             point for point in run["points"]
-            if point["series"] == series and (point[figure] or 0) > 0
+            if point["series"] == series
+            and (point[figure] or 0) > (NOISE if figure == "heartbeats" else 0)
             and all(point[name] == value for name, value in where.items())
         ]  # fmt: skip
         if not found:

@@ -8,8 +8,11 @@ import * as P from './protocol.js';
 const TICK = 250;                         // ms between looks at the connection
 const PING_EVERY = 1000;                  // ms between pings while anything happens
 const PING_IDLE = 10000;                  // the longest pause when nothing happens
+const PING_HEARD = 5000;                  // ms between pings while flushes come, which need only an
+                                          // ack: the clock is still to be set now and then
 const PING_HIDDEN = 20000;                // while the page is hidden
-const PING_BYTES = 96 * 1024;             // received since the last ping: then one is sent at once
+const ACK_EVERY = 1000;                   // ms between acknowledgements of flushes
+const ACK_BYTES = 96 * 1024;              // received since the last one: then one is sent at once
 const FIRST_PINGS = 4;                    // pings right after the welcome, to set the clock
 const FIRST_PING_EVERY = 120;             // ms
 const QUIET_AFTER = 2500;                 // ms that a ping waits before the page says so
@@ -52,12 +55,14 @@ export class Net {
     /** @type {number | undefined} */
     this.retryTimer = undefined;
     this.flush = 0;                       // number of the last flush
-    this.acknowledged = 0;                // number of the last flush that a ping acknowledged
+    this.acknowledged = 0;                // number of the last flush that was acknowledged
     // Performance times, in ms.
     this.tickedAt = 0;
     this.pingedAt = 0;
+    this.ackedAt = 0;                     // of the last ping or ack
+    this.flushedAt = 0;                   // of the last flush
     this.busyAt = 0;                      // of the last flush or act of the player
-    this.pingedBytes = 0;                 // bytes received before the last ping
+    this.ackedBytes = 0;                  // bytes received before the last ping or ack
     this.asked = false;                   // true while a ping, or the hello, waits for its answer
     this.waited = 0;                      // ms for which it has waited
     setInterval(() => this.#tick(), TICK);
@@ -82,9 +87,10 @@ export class Net {
     this.socket = socket;
     this.flush = 0;
     this.acknowledged = 0;
-    this.pingedBytes = this.received.bytes;
+    this.ackedBytes = this.received.bytes;
     this.refusal = null;
-    this.pingedAt = this.busyAt = performance.now();
+    this.flushedAt = 0;
+    this.pingedAt = this.ackedAt = this.busyAt = performance.now();
     this.asked = true;
     this.waited = 0;
     socket.onopen = () => {
@@ -143,10 +149,12 @@ export class Net {
         this.received.messages += message[3].length;
         this.on.message(message);
         this.flush = message[1];
+        this.flushedAt = now;
         this.stir();
         // The timer alone is not enough: in a hidden tab it hardly runs.
-        if (now - this.pingedAt >= PING_EVERY
-          || this.received.bytes - this.pingedBytes > PING_BYTES) this.#ping();
+        if (now - this.pingedAt >= PING_HEARD) this.#ping();
+        else if (now - this.ackedAt >= ACK_EVERY
+          || this.received.bytes - this.ackedBytes > ACK_BYTES) this.#ack();
         break;
       case P.PONG:
         if (message[1] === Math.floor(this.pingedAt)) this.asked = false;
@@ -164,10 +172,20 @@ export class Net {
   #ping() {
     if (!this.playing) return;
     this.pingedAt = performance.now();
-    this.pingedBytes = this.received.bytes;
-    this.acknowledged = this.flush;
+    this.#acknowledged(this.pingedAt);
     this.asked = true;
     this.send(P.PING, Math.floor(this.pingedAt), this.flush);
+  }
+
+  #ack() {
+    this.#acknowledged(performance.now());
+    this.send(P.ACK, this.flush);
+  }
+
+  #acknowledged(now) {
+    this.ackedAt = now;
+    this.ackedBytes = this.received.bytes;
+    this.acknowledged = this.flush;
   }
 
   #tick() {
@@ -183,10 +201,10 @@ export class Net {
     if (this.waited >= QUIET_AFTER && !this.quiet) this.#setQuiet(true);
     // Pings are sent 1, 2, 4 and 8 seconds after a flush or act of the player, then every 10.
     const idle = Math.min(this.pingedAt - this.busyAt, PING_IDLE);
-    const due = Math.max(document.hidden ? PING_HIDDEN : idle, PING_EVERY);
-    if (now - this.pingedAt >= (this.flush > this.acknowledged ? PING_EVERY : due) - TICK) {
-      this.#ping();
-    }
+    const least = now - this.flushedAt < PING_EVERY ? PING_HEARD : PING_EVERY;
+    const due = Math.max(document.hidden ? PING_HIDDEN : idle, least);
+    if (now - this.pingedAt >= due - TICK) this.#ping();
+    else if (this.flush > this.acknowledged && now - this.ackedAt >= ACK_EVERY - TICK) this.#ack();
   }
 
   #setQuiet(is) {

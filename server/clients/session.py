@@ -375,16 +375,24 @@ class Session:
             self.refuse(refused)
 
     def _ping(self, time: int, number: int) -> None:
+        self._note(number)
+        self.connection.send_control(frame(protocol.pong(time, self.node.loop.now())))
+        self._caught_up()
+
+    def _ack(self, number: int) -> None:
+        self._note(number)
+        self._caught_up()
+
+    def _note(self, number: int) -> None:
+        """Note that the client has received all flushes up to a number. Raises Refused."""
         if number > self._sent:
-            raise Refused("flush", "a ping must tell a flush that was sent")
+            raise Refused("flush", "only a flush that was sent can be acknowledged")
         if self._mark and number >= self._mark:
             if number == self._sent:
                 self._mark = self._marked_bytes = self._later_bytes = 0
             else:
                 self._mark, self._marked = self._sent, self.node.loop.now()
                 self._marked_bytes, self._later_bytes = self._later_bytes, 0
-        self.connection.send_control(frame(protocol.pong(time, self.node.loop.now())))
-        self._caught_up()
 
     # What the client is told.
 
@@ -498,7 +506,7 @@ _OUR_ERRORS: Final = (
 )  # fmt: skip
 
 #: The messages that need not wait until the intents before them are obeyed.
-_AFTER_INTENTS: Final = (protocol.WALK, protocol.GO, protocol.PING)
+_AFTER_INTENTS: Final = (protocol.WALK, protocol.GO, protocol.PING, protocol.ACK)
 
 _OBEY: dict[int, Callable[..., None]] = {
     protocol.HELLO: Session._hello,
@@ -514,6 +522,7 @@ _OBEY: dict[int, Callable[..., None]] = {
     protocol.SCORES: lasting.scores,
     protocol.BUILD: lasting.build,
     protocol.STONE: lasting.stone,
+    protocol.ACK: Session._ack,
 }
 
 assert _OBEY.keys() == MESSAGES.keys()

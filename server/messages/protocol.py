@@ -42,6 +42,7 @@ BOARD_LENGTH: Final = 10
 
 # The kinds of messages from a client.
 HELLO, WALK, GO, HOME, VIEWPORT, SAY, PING, INVITE, TAKE, KEY, SCORES, BUILD, STONE = range(1, 14)
+ACK: Final = 14
 # The kinds of messages to a client. 20 and 25 were used by earlier versions.
 WELCOME, TOKEN, HELD, SNAPSHOT = range(16, 20)
 FLUSH, RESYNC, PONG, ERROR = range(21, 25)
@@ -117,6 +118,7 @@ MESSAGES: Final = {
     STONE: Row(
         "stone", (number("column"), number("row"), Field("id", str, 1, ID_LIMIT)), rate=0.5, burst=3
     ),
+    ACK: Row("ack", (number("flush", 0, NUMBER),), rate=8, burst=16),
 }
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from brokers.base import PAYLOAD_LIMIT
 from server.messages import protocol
 from server.messages.protocol import (
+    ACK,
     BUILD,
     GO,
     HELLO,
@@ -55,7 +56,7 @@ _CODES = (1000, 1001, 1005, 1006, 1008, 1012, 4001)
 
 #: What a client sends after hello: what is in it more often is sent more often.
 _SENT = (
-    *(WALK, WALK, WALK, GO, GO, HOME, VIEWPORT, SAY, PING, INVITE) * 3,
+    *(WALK, WALK, WALK, GO, GO, HOME, VIEWPORT, SAY, PING, ACK, INVITE) * 3,
     *(TAKE, TAKE, KEY, SCORES, BUILD, STONE),
 )
 
@@ -250,6 +251,8 @@ class Offender:
             message[1] = chance.choice(("k" * 16, "K" * 64, "0123456789-_abcde", " " * 20))
         if kind == PING and chance.random() < 0.97:
             message[2] = max(client.model.flush - chance.choice((0, 0, 0, 1, 9)), 0)
+        if kind == ACK and chance.random() < 0.97:
+            message[1] = max(client.model.flush - chance.choice((0, 0, 0, 1, 9)), 0)
         return message
 
     def _hello(self) -> list[Any]:

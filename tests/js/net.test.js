@@ -55,8 +55,43 @@ test('a flush is passed on whole, and then acknowledged within a second', async 
   assert.equal(net.received.messages, 2);
   assert.deepEqual(net.socket.sent, []);
   hear([P.FLUSH, 42, 130, []]);
-  pass(1000);
-  assert.deepEqual(net.socket.sent.map(([kind, , number]) => [kind, number]), [[P.PING, 42]]);
+  pass(750);
+  assert.deepEqual(net.socket.sent, [[P.ACK, 42]]);
+});
+
+test('while flushes come they are acknowledged, and pings are rare', async (context) => {
+  const { net, hear, pass } = await playing(context);
+  for (let number = 1; number <= 100; number++) {
+    hear([P.FLUSH, number, 100, []]);
+    pass(100);
+  }
+  const kinds = net.socket.sent.map(([kind]) => kind);
+  const pings = kinds.filter((kind) => kind === P.PING).length;
+  assert.ok(pings === 2 || pings === 1, `${pings} pings in 10 s`);
+  assert.ok(kinds.length >= 9 && kinds.length <= 14, `${kinds.length} acknowledgements in 10 s`);
+  const last = net.socket.sent.at(-1);
+  assert.ok(last.at(-1) >= 88);
+});
+
+test('once nothing comes any more it pings 1, 2, 4 and 8 s after the last flush', async (context) => {
+  const { net, hear, pass } = await playing(context);
+  for (let number = 1; number <= 30; number++) {
+    hear([P.FLUSH, number, 100, []]);
+    pass(100);
+  }
+  net.socket.sent.length = 0;
+  const at = [];
+  for (let ms = 0; ms < 12_000; ms += 250) {
+    pass(250);
+    // Every ping is answered: the connection is not dead.
+    for (const [kind, time] of net.socket.sent.splice(0)) {
+      if (kind !== P.PING) continue;
+      at.push(ms / 1000);
+      hear([P.PONG, time, 0]);
+    }
+  }
+  assert.equal(at.length, 4, `pings after ${at} s`);
+  assert.ok(at[0] <= 1 && at[1] <= 2.5 && at[2] <= 5 && at[3] <= 9.5, `pings after ${at} s`);
 });
 
 test('a flush is acknowledged at once when much has been received', async (context) => {
@@ -64,5 +99,5 @@ test('a flush is acknowledged at once when much has been received', async (conte
   hear([P.FLUSH, 1, 100, [[0, 0, 0, 0, 'x'.repeat(60_000)]]]);
   assert.deepEqual(net.socket.sent, []);
   hear([P.FLUSH, 2, 100, [[0, 0, 0, 0, 'x'.repeat(60_000)]]]);
-  assert.deepEqual(net.socket.sent.map(([kind, , number]) => [kind, number]), [[P.PING, 2]]);
+  assert.deepEqual(net.socket.sent, [[P.ACK, 2]]);
 });

@@ -452,6 +452,10 @@ class Client:
         self.number += 1
         self.send(4, self.number)
 
+    def ack(self) -> None:
+        self.acknowledged = self.model.flush
+        self.send(14, self.model.flush)
+
     def ping(self) -> None:
         self.acknowledged = self.model.flush
         self.send(7, 1, self.model.flush)
@@ -616,7 +620,8 @@ class Harness:
                 for client in self.clients:
                     owes = client.model.flush > client.acknowledged and not client.silent
                     if owes and not client.connection.closed:
-                        client.ping()
+                        # Real clients use both.
+                        (client.ack if client.model.flush % 2 else client.ping)()
             for client in self.clients:
                 client.model.expire(client.now())
             if self.clock.time >= until and soonest > until:

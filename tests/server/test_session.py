@@ -548,6 +548,23 @@ def test_who_cannot_be_heard_by_a_late_server_does_not_lag(harness, pair):
 
 # Who does not keep up.
 
+def test_who_only_acknowledges_does_not_lag_and_is_told_nothing(harness, pair):
+    client, neighbour = pair
+    client.silent = True
+    harness.run(1000)
+    client.connection.messages.clear()
+    for n in range(80):
+        neighbour.walk(0, 1 - 2 * (n % 2))
+        harness.run(100)
+        if n % 8 == 7:
+            client.ack()
+    assert client.session.lagging_since is None
+    assert {message[0] for message in client.connection.messages} == {21}
+    client.send(14, client.model.flush + 1)
+    assert client.connection.closed[0] == 1008
+    assert client.model.errors == ["flush"]
+
+
 
 def test_who_takes_nothing_misses_events_and_is_then_told_everything(harness, pair):
     client, neighbour = pair

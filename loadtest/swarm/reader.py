@@ -106,7 +106,7 @@ class Reader:
     def _flush(self, frame: bytes, content: bytes, view: View, now: int) -> Flush:
         known = self.flushes.get(frame) or self._old.get(frame)
         if known is not None:
-            if known.own:
+            if known.own and known.view is not view:
                 view.join(known.view)
             if known.view is view.now():
                 return known
@@ -126,10 +126,12 @@ class Reader:
         these fields."""
         _, sent, fields = key
         read = self._batches.get(key)
+        if read is not None and read.view is view:
+            return read
         if read is not None and read.own:
             view.join(read.view)
             view = view.now()
-        elif read is not None and read.view is not view:
+        elif read is not None:
             # What another node calls a source is another one here.
             key = (*key, view)
             read = self._batches.get(key)

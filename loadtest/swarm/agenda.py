@@ -18,8 +18,8 @@ class Agenda:
         #: (due, a rising number, deed, bot, argument). The number keeps deeds of one time in order.
         self._heap: list[tuple[int, int, Deed, Bot, Any]] = []
         self._order = 0
-        #: The same without the number, in order: the pings, and the moves after the first of a bot.
-        self.pings: deque[tuple[int, Deed, Bot, Any]] = deque()
+        #: The same without the number, in order: the acks, and the moves after the first of a bot.
+        self.acks: deque[tuple[int, Deed, Bot, Any]] = deque()
         self.moves: deque[tuple[int, Deed, Bot, Any]] = deque()
 
     def put(self, due: int, what: Deed, bot: Bot, argument: Any = None) -> None:
@@ -43,14 +43,14 @@ class Agenda:
     def next(self, otherwise: int) -> int:
         """Return the time at which the next deed is due, or `otherwise` if that is earlier."""
         due = otherwise
-        for first in (self._heap, self.pings, self.moves):
+        for first in (self._heap, self.acks, self.moves):
             if first and first[0][0] < due:
                 due = first[0][0]
         return due
 
     def do(self, now: int) -> None:
         """Do all deeds that are due at the time `now`."""
-        heap, moves, pings = self._heap, self.moves, self.pings
+        heap, moves, acks = self._heap, self.moves, self.acks
         # Each move puts the bot's next one at the end of its queue, if they are done in order.
         while True:
             if moves and not (heap and heap[0][0] < moves[0][0]):
@@ -62,6 +62,6 @@ class Agenda:
             else:
                 break
             what(bot, due, argument)
-        while pings and pings[0][0] <= now:
-            due, what, bot, argument = pings.popleft()
+        while acks and acks[0][0] <= now:
+            due, what, bot, argument = acks.popleft()
             what(bot, due, argument)

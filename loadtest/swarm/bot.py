@@ -22,12 +22,12 @@ from loadtest.swarm.tally import Tally
 from loadtest.swarm.views import View
 from loadtest.swarm.wire import Rules, Square
 
-#: A flush is acknowledged after so many us, or after so many bytes. A quiet connection is pinged
-#: after so many us.
-PING_AFTER, PING_BYTES, PING_ANYWAY = 850_000, 90_000, 10_000_000
+#: A flush is acknowledged after so many us, or after so many bytes: by a ping if the last one is so
+#: many us ago. A quiet connection is pinged after so many us.
+ACK_AFTER, ACK_BYTES, PING_EVERY, PING_ANYWAY = 850_000, 90_000, 5_000_000, 10_000_000
 
 #: us: an acknowledgement that is due sooner goes with a move.
-PING_WITH = 500_000
+ACK_WITH = 500_000
 
 #: us: a pong that takes longer shows that the server, or the way to it, was late.
 SLOW = 1_000_000
@@ -69,7 +69,7 @@ class World(Protocol):
     def ready(self, bot: "Bot", now: int) -> None:
         """Note that a bot has got snapshots of all squares that it holds."""
 
-    def ping_after(self, bot: "Bot", now: int) -> None:
+    def ack_after(self, bot: "Bot", now: int) -> None:
         """Have a bot acknowledge a flush a little later."""
 
     def lost(self, bot: "Bot", why: str, code: int, played: bool) -> None:
@@ -142,7 +142,7 @@ class Bot(Connection):
         self.flush = 0
         self._unread = 0
         #: Whether a flush is to be acknowledged, and until when.
-        self.ping_due, self.ping_by = False, 0
+        self.ack_due, self.ack_by = False, 0
         self.pinged = now
         #: The time at which the oldest ping without a pong was sent, or 0.
         self.awaited = 0
@@ -211,11 +211,11 @@ class Bot(Connection):
                 self.observer.batch(batch, now)
         self._unread += flush.size
         if self.state == PLAYING:
-            if not self.ping_due:
-                self.world.ping_after(self, now)
+            if not self.ack_due:
+                self.world.ack_after(self, now)
             self.flush = flush.number
-            if self._unread > PING_BYTES:
-                self.ping(now)
+            if self._unread > ACK_BYTES:
+                self.acknowledge(now)
 
     def _shake(self, data: bytes) -> None:
         if b"\r\n\r\n" not in data:
@@ -303,7 +303,7 @@ class Bot(Connection):
     def intend(self, due: int, now: int, kind: int, *fields: int) -> None:
         """Send an intent that was due at the time `due`.
 
-        A ping that is due soon goes with it, as in the browser's page.
+        An acknowledgement that is due soon goes with it, as in the browser's page.
         """
         self._intents.append(due)
         number = len(self._intents)
@@ -311,7 +311,7 @@ class Bot(Connection):
         if now - due > TOO_LATE:
             self._late.append(due)
         data = wire.message(kind, number, round(due / 1000 + self.offset), *fields)
-        if self.ping_due and self.ping_by - now < PING_WITH:
+        if self.ack_due and self.ack_by - now < ACK_WITH:
             data += self._acknowledge(now)
         self.write(data)
 
@@ -321,15 +321,25 @@ class Bot(Connection):
         self.hunter.asks(id)
         self.send(wire.TAKE, *square, id)
 
-    def ping(self, now: int) -> None:
+    def acknowledge(self, now: int) -> None:
         """Acknowledge the last flush."""
         self.write(self._acknowledge(now))
 
+    def ping(self, now: int) -> None:
+        """Acknowledge the last flush, and ask for a pong."""
+        self.write(self._ping(now))
+
     def _acknowledge(self, now: int) -> bytes:
-        self.ping_due = False
+        self.ack_due = False
+        self._unread = 0
+        # The pongs of observers show when the server was late.
+        if self.observer is None and now - self.pinged < PING_EVERY:
+            return wire.message(wire.ACK, self.flush)
+        return self._ping(now)
+
+    def _ping(self, now: int) -> bytes:
         self.pinged = now
         self.awaited = self.awaited or now
-        self._unread = 0
         return wire.message(wire.PING, now, self.flush)
 
     @property

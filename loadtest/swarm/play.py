@@ -8,7 +8,7 @@ from typing import Any
 
 from loadtest.swarm import wire
 from loadtest.swarm.agenda import Agenda
-from loadtest.swarm.bot import PING_AFTER, Bot
+from loadtest.swarm.bot import ACK_AFTER, Bot
 from loadtest.swarm.connection import CLOSED, PLAYING, Door, Sockets
 from loadtest.swarm.dues import Dues
 from loadtest.swarm.lockstep import Lockstep
@@ -173,16 +173,16 @@ class Play:
             self.now() + round(pause * (0.5 + random.random() / 2)), self._join, bot
         )
 
-    def ping_after(self, bot: Bot, now: int) -> None:
+    def ack_after(self, bot: Bot, now: int) -> None:
         """See World."""
-        bot.ping_due = True
+        bot.ack_due = True
         if bot.flush:
-            bot.ping_by = now + PING_AFTER
-            self._agenda.append(self._agenda.pings, bot.ping_by, self._ping, bot)
+            bot.ack_by = now + ACK_AFTER
+            self._agenda.append(self._agenda.acks, bot.ack_by, self._acknowledge, bot)
         else:
             # All get their first one at the same time, and would ping at the same time ever after.
-            bot.ping_by = now + random.randrange(PING_AFTER)
-            self._agenda.put(bot.ping_by, self._ping, bot)
+            bot.ack_by = now + random.randrange(ACK_AFTER)
+            self._agenda.put(bot.ack_by, self._acknowledge, bot)
 
     # Deeds of the agenda. A bot that comes back begins a new life: `life` is the time at which it
     # asked to join, and deeds of earlier lives are not done.
@@ -191,10 +191,10 @@ class Play:
         if bot.state == CLOSED:
             bot.connect(self.now())
 
-    def _ping(self, bot: Bot, due: int, _: Any) -> None:
+    def _acknowledge(self, bot: Bot, due: int, _: Any) -> None:
         # It may have gone with a move, and the next one be due later.
-        if bot.ping_due and bot.ping_by <= due and bot.state == PLAYING:
-            bot.ping(self.now())
+        if bot.ack_due and bot.ack_by <= due and bot.state == PLAYING:
+            bot.acknowledge(self.now())
 
     def _moves(self, bot: Bot, life: int) -> bool:
         return self.moving and bot.asked == life and bot.state == PLAYING

@@ -17,9 +17,10 @@ class Schedule:
     """Keys with the times, in ms, at which they are due; each key has one time."""
 
     def __init__(self) -> None:
+        #: Key -> its time, and the number of its entry in the heap: others of it there are stale.
         self._due: dict[Hashable, tuple[int, int]] = {}
         self._heap: list[tuple[int, int, Hashable]] = []
-        # It distinguishes the entries of one key, and prevents the heap from comparing keys.
+        # It numbers the entries, and so prevents the heap from comparing keys.
         self._count = 0
 
     def __len__(self) -> int:
@@ -34,7 +35,7 @@ class Schedule:
         self._due[key] = due, self._count
         heappush(self._heap, (due, self._count, key))
         if len(self._heap) > 2 * len(self._due) + SLACK:
-            self._heap = [entry for entry in self._heap if self._due.get(entry[2]) == entry[:2]]
+            self._heap = [entry for entry in self._heap if self._stands(entry[1], entry[2])]
             heapify(self._heap)
 
     def drop(self, key: Hashable) -> None:
@@ -44,9 +45,17 @@ class Schedule:
     def next(self) -> int | None:
         """Return the earliest due time, or None."""
         heap = self._heap
-        while heap and self._due.get(heap[0][2]) != heap[0][:2]:
+        while heap:
+            due, number, key = heap[0]
+            if self._stands(number, key):
+                return due
             heappop(heap)
-        return heap[0][0] if heap else None
+        return None
+
+    def _stands(self, number: int, key: Hashable) -> bool:
+        """Say whether an entry of the heap is its key's last one."""
+        last = self._due.get(key)
+        return last is not None and last[1] == number
 
     def pop_due(self, now: int) -> Iterator[tuple[int, Hashable]]:
         """Remove and yield each (due, key) that is due by `now`, the earliest first.
@@ -67,11 +76,14 @@ class Agenda(Schedule):
         self._loop = loop
         self._do = do
         self._alarm = loop.alarm(self._run)
+        #: When the alarm goes off, or None. It may be too early: then nothing is due yet.
+        self._wakes: int | None = None
 
     def put(self, key: Hashable, due: int) -> None:
         """Make a key due at the node time `due`, and not at the time that it had before, if any."""
         super().put(key, due)
-        self._alarm.set(self.next())
+        if self._wakes is None or due < self._wakes:
+            self._wake(due)
 
     def _run(self) -> None:
         try:
@@ -79,4 +91,8 @@ class Agenda(Schedule):
                 self._do(key, due)
         finally:
             # This must happen even if one call failed, so that the others have their turn.
-            self._alarm.set(self.next())
+            self._wake(self.next())
+
+    def _wake(self, at: int | None) -> None:
+        self._wakes = at
+        self._alarm.set(at)

@@ -1,7 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.agenda import SLACK, Schedule
+from server.agenda import SLACK, Agenda, Schedule
+from tests.server.harness import Clock, ManualLoop
 
 
 def test_what_is_due_comes_in_order_and_once():
@@ -76,3 +77,29 @@ def test_a_key_put_again_and_again_does_not_fill_the_heap():
         schedule.put("a", due)
     assert len(schedule._heap) <= 2 + SLACK + 1
     assert schedule.next() == 99_999
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 40) | st.none(), st.integers(0, 9))))
+def test_each_key_has_its_turn_at_its_last_time_whatever_was_put_or_dropped_before(steps):
+    clock = Clock()
+    loop, done, table = ManualLoop(clock), [], {}
+    agenda = Agenda(loop, lambda key, due: done.append((key, due, loop.now())))
+    expected = []
+
+    def run(ms):
+        for _ in range(ms):
+            clock.time += 1
+            loop.turn()
+            for key in [key for key, due in table.items() if due <= clock.time]:
+                expected.append((key, table.pop(key), clock.time))
+
+    for key, after, pause in steps:
+        if after is None:
+            agenda.drop(key)
+            table.pop(key, None)
+        else:
+            table[key] = clock.time + after
+            agenda.put(key, table[key])
+        run(pause)
+    run(50)
+    assert sorted(done) == sorted(expected) and loop.next() is None

@@ -6,7 +6,7 @@ queue: a client that lags misses events, and gets a resync when it has caught up
 
 import logging
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from server.clients import lasting
 from server.clients.admission import Admission, Hello
@@ -42,14 +42,17 @@ TAKEN_OVER: Final = "you went on playing somewhere else"
 PATIENCE, PATIENCE_RATE = 40, 2.0
 
 
-class Intended(NamedTuple):
+class Intended:
     """Intent `number`, which its client says began at the time `t`. It replaces so many older
     ones."""
 
-    number: int
-    t: int
-    intent: Intent
-    replaces: int
+    __slots__ = ("number", "t", "intent", "replaces")
+
+    def __init__(self, number: int, t: int, intent: Intent, replaces: int) -> None:
+        self.number = number
+        self.t = t
+        self.intent = intent
+        self.replaces = replaces
 
 
 class Session:
@@ -140,7 +143,8 @@ class Session:
         try:
             if opcode == TEXT:
                 raise Refused("text", "messages must be binary frames", protocol.UNSUPPORTED)
-            kind, *fields = protocol.read(payload)
+            fields = protocol.read(payload)
+            kind: int = fields.pop(0)
             greeted = self.resident is not None or self._waiting
             if kind == protocol.HELLO and greeted:
                 raise Refused("hello", "hello may be sent only once")
@@ -322,9 +326,11 @@ class Session:
 
     def _act(self) -> None:
         """Obey the intent that was noted."""
-        assert self._intended is not None and self.resident is not None
-        (number, t, intent, replaces), self._intended = self._intended, None
-        self.node.movement.act(self.resident, number, t, intent, replaces)
+        intended, self._intended = self._intended, None
+        assert intended is not None and self.resident is not None
+        self.node.movement.act(
+            self.resident, intended.number, intended.t, intended.intent, intended.replaces
+        )
 
     def _home(self, number: int) -> None:
         self.node.movement.home(self._numbered(number), number)

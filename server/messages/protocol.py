@@ -7,7 +7,7 @@ module never acts on a message.
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgpack
 
@@ -212,14 +212,17 @@ def clean(text: str, limit: int) -> str | None:
 _pack: Callable[[Any], bytes] = msgpack.Packer(autoreset=True).pack
 
 
-class Tail(NamedTuple):
+class Tail:
     """The last items of a batch as they were packed, without the header of an array.
 
     Nodes and clients get the same bytes of it after different heads.
     """
 
-    items: int
-    data: bytes
+    __slots__ = ("items", "data")
+
+    def __init__(self, items: int, data: bytes) -> None:
+        self.items = items
+        self.data = data
 
 
 def tail(content: Content) -> Tail:
@@ -293,7 +296,7 @@ def flush(number: int, now: int, batches: Sequence[bytes]) -> bytes:
     `batches` are as `batch` has packed them.
     """
     head = _pack([FLUSH, number, now, None])[:-1]
-    return b"".join((head, _pack_header(len(batches)), *batches))
+    return b"".join([head, _pack_header(len(batches)), *batches])
 
 
 #: Packs the header of an array of so many items.

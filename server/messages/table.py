@@ -75,7 +75,8 @@ class Row:
         """Return a sentence on what is wrong with the values of a message's fields, or None."""
         if len(values) != len(self.fields):
             return f"{self.name} must have {len(self.fields)} fields"
-        for field, value in zip(self.fields, values, strict=True):
+        for at, field in enumerate(self.fields):
+            value = values[at]
             # Numbers are checked here and not in `allows`, to save a call: most fields are numbers.
             if type(value) is int is field.type:
                 right = field.low <= value <= field.high

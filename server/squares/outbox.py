@@ -7,7 +7,7 @@ player, and reads no batches of other nodes.
 """
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from brokers import Broker
 from server.loop import Loop
@@ -35,7 +35,7 @@ LEAD_SHARE: Final = 6
 LEAD: Final = 3
 
 
-class OwnBatch(NamedTuple):
+class OwnBatch:
     """A batch that this node has published.
 
     `published` and `sent` are the node times in ms at which it was published and begun; ages in
@@ -43,12 +43,17 @@ class OwnBatch(NamedTuple):
     message.
     """
 
-    number: int
-    published: int
-    sent: int
-    content: Content
-    tail: Tail
-    payload: bytes
+    __slots__ = ("number", "published", "sent", "content", "tail", "payload")
+
+    def __init__(
+        self, number: int, published: int, sent: int, content: Content, tail: Tail, payload: bytes
+    ) -> None:
+        self.number = number
+        self.published = published
+        self.sent = sent
+        self.content = content
+        self.tail = tail
+        self.payload = payload
 
 
 class Outbox:

@@ -162,14 +162,14 @@ class Walker:
         self._goal: Goal | None = None
         outbox.enter(self._player, square)
 
-    def _somewhere(self) -> Goal:
+    def _somewhere(self) -> tuple[int, int]:
         span = self._all.grid.span
         x, y = (low + random.randint(BORDER, span - BORDER) for low in self._corner)
-        return Goal(x, y)
+        return x, y
 
     def move(self, now: int) -> int | None:
         """Go to another place in the square; return when the next leg is due, if any is."""
-        self._goal = self._somewhere()
+        self._goal = Goal(*self._somewhere())
         self._player.ack += 1
         return self._follow(now)
 
@@ -187,8 +187,11 @@ class Walker:
                 return None
         player.track = track or stand(x, y, now)
         self._outbox.track(player, self._square)
-        there = player.track.x + player.track.dx, player.track.y + player.track.dy
-        return None if track is None or there == self._goal else track.end
+        goal = self._goal
+        if track is None or goal is None:
+            return None
+        there = track.x + track.dx == goal.x and track.y + track.dy == goal.y
+        return None if there else track.end
 
 
 class Others:

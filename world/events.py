@@ -164,10 +164,10 @@ class Corner:
 
     def entry(self, p: Player) -> Entry:
         """Return everything about a player as a plain tuple, to be sent."""
-        x, y, dx, dy, start, _ = p.track
+        track = p.track
         return (
             ENTER, p.id, p.seq, p.ack, p.name, p.dimmed, p.slot,
-            x - self.x, y - self.y, dx, dy, self.sent - start,
+            track.x - self.x, track.y - self.y, track.dx, track.dy, self.sent - track.start,
         )  # fmt: skip
 
     def enter(self, p: Player) -> EnterEvent:
@@ -177,13 +177,13 @@ class Corner:
     def record(self, p: Player) -> bytes | None:
         """Return the record of a player's track, or None if something about it does not fit: the
         slot, a place far outside the square, or an old start."""
-        x, y, dx, dy, start, _ = p.track
-        slot = p.slot
+        track, slot = p.track, p.slot
         pack = _pack_narrow if slot < NARROW else _pack_wide
         try:
             return pack(
                 slot, p.seq & 255, p.ack & 255,
-                x - self.middle_x, y - self.middle_y, dx, dy, self.sent - start,
+                track.x - self.middle_x, track.y - self.middle_y, track.dx, track.dy,
+                self.sent - track.start,
             )  # fmt: skip
         except struct.error:
             return None
@@ -191,10 +191,9 @@ class Corner:
     def read(self, event: EnterEvent) -> Track:
         """Return the track in an event, with its position in the world and its start in ms."""
         dx, dy = event.dx, event.dy
-        # The constructor, which counts the fields, would take twice as long.
-        return tuple.__new__(Track, (
-            event.x + self.x, event.y + self.y, dx, dy, self.sent - event.age, duration(dx, dy),
-        ))  # fmt: skip
+        return Track(
+            event.x + self.x, event.y + self.y, dx, dy, self.sent - event.age, duration(dx, dy)
+        )
 
 
 _pack_narrow: Callable[..., bytes] = RECORD.pack
@@ -362,8 +361,8 @@ class Replica:
                 continue
             known.seq += newer
             known.ack = (known.ack + ((ack - known.ack) & 255)) & _NUMBER
-            known.track = tuple.__new__(
-                Track, (x + from_x, y + from_y, dx, dy, sent - age, duration(dx, dy))
+            known.track = Track(
+                x + from_x, y + from_y, dx, dy, sent - age, duration(dx, dy)
             )
 
     def replace(

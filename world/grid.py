@@ -97,23 +97,22 @@ class Grid:
         Returns None if the track ends before that. Without a screen (`held` or `view` is None),
         only the square counts.
         """
-        x, y, dx, dy, start, duration = track
         soonest = None
-        if dx:
-            borders = self._borders(
-                dx > 0, square[0], view and view.half_width, held and (held.c0, held.c1)
+        if track.dx:
+            border = self._border(
+                track.dx > 0, square[0], view and view.half_width, held and (held.c0, held.c1)
             )
-            soonest = passing(x, dx, duration, borders)
-        if dy:
-            borders = self._borders(
-                dy > 0, square[1], view and view.half_height, held and (held.r0, held.r1)
+            soonest = passing(track.x, track.dx, track.duration, border)
+        if track.dy:
+            border = self._border(
+                track.dy > 0, square[1], view and view.half_height, held and (held.r0, held.r1)
             )
-            after = passing(y, dy, duration, borders)
+            after = passing(track.y, track.dy, track.duration, border)
             if soonest is None or (after is not None and after < soonest):
                 soonest = after
-        return None if soonest is None else start + soonest
+        return None if soonest is None else track.start + soonest
 
-    def _borders(
+    def _border(
         self, up: bool, at: int, half: int | None, held: tuple[int, int] | None
     ) -> int:
         """Return the position along one axis, in units, at which something changes first.

@@ -9,7 +9,9 @@ walk.
 
 from collections.abc import Callable
 from math import isqrt
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
+
+from world.terrain import Terrain
 
 #: Positions are whole numbers of 1/UNIT tile.
 UNIT: Final = 1024
@@ -43,19 +45,40 @@ class Ground(Protocol):
         """
 
 
-class Track(NamedTuple):
+#: To a Terrain, compiled code finds a faster way than to other grounds, which only tests have.
+Land = Terrain | Ground
+
+
+# Tracks and intents are no named tuples: the compiled code gets attributes of its own classes many
+# times faster than those of tuples, and the interpreter no slower.
+
+
+class Track:
     """A segment from (x, y) by (dx, dy), in units, from the time `start` for `duration`, in ms.
 
     The player is at (x, y) before the start, and stays at the segment's end after it. A track
-    without length and duration stands for a player that stands still.
+    without length and duration stands for a player that stands still. It never changes.
     """
 
-    x: int
-    y: int
-    dx: int
-    dy: int
-    start: int
-    duration: int
+    __slots__ = ("x", "y", "dx", "dy", "start", "duration")
+
+    def __init__(self, x: int, y: int, dx: int, dy: int, start: int, duration: int) -> None:
+        self.x = x
+        self.y = y
+        self.dx = dx
+        self.dy = dy
+        self.start = start
+        self.duration = duration
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Track) and self.numbers() == other.numbers()
+
+    def __repr__(self) -> str:
+        return f"Track{self.numbers()}"
+
+    def numbers(self) -> tuple[int, int, int, int, int, int]:
+        """Return the numbers of which such a track is made."""
+        return self.x, self.y, self.dx, self.dy, self.start, self.duration
 
     @property
     def end(self) -> int:
@@ -64,13 +87,12 @@ class Track(NamedTuple):
 
     def at(self, t: int) -> tuple[int, int]:
         """Return the position (x, y) at time `t` in ms."""
-        x, y, dx, dy, start, duration = self
-        passed = t - start
+        passed, duration = t - self.start, self.duration
         if passed >= duration:
-            return x + dx, y + dy
+            return self.x + self.dx, self.y + self.dy
         if passed <= 0:
-            return x, y
-        return x + dx * passed // duration, y + dy * passed // duration
+            return self.x, self.y
+        return self.x + self.dx * passed // duration, self.y + self.dy * passed // duration
 
     @property
     def renewable(self) -> bool:
@@ -83,18 +105,30 @@ def stand(x: int, y: int, t: int) -> Track:
     return Track(x, y, 0, 0, t, 0)
 
 
-class Heading(NamedTuple):
+class Heading:
     """An intent to walk in a direction: x and y are -1, 0 or 1, and not both 0."""
 
-    x: int
-    y: int
+    __slots__ = ("x", "y")
+
+    def __init__(self, x: int, y: int) -> None:
+        self.x = x
+        self.y = y
+
+    def __repr__(self) -> str:
+        return f"Heading({self.x}, {self.y})"
 
 
-class Goal(NamedTuple):
+class Goal:
     """An intent to walk to a position, in units."""
 
-    x: int
-    y: int
+    __slots__ = ("x", "y")
+
+    def __init__(self, x: int, y: int) -> None:
+        self.x = x
+        self.y = y
+
+    def __repr__(self) -> str:
+        return f"Goal({self.x}, {self.y})"
 
 
 Intent = Heading | Goal | None
@@ -116,7 +150,7 @@ def passing(x: int, dx: int, duration: int, border: int) -> int | None:
     return (x - border) * duration // -dx + 1 if x + dx < border else None
 
 
-def leg(ground: Ground, x: int, y: int, intent: Intent, start: int) -> Track | None:
+def leg(ground: Land, x: int, y: int, intent: Intent, start: int) -> Track | None:
     """Return the next track of a player at (x, y) with an intent, from the time `start`.
 
     It goes straight on as far as possible; if the way straight on is barred at once, it goes along
@@ -138,8 +172,7 @@ def leg(ground: Ground, x: int, y: int, intent: Intent, start: int) -> Track | N
         dx, dy = _slide(ground, x, y, far_x, far_y, barred)
     if not dx and not dy:
         return None
-    # The constructor, which counts the fields, would take twice as long.
-    return tuple.__new__(Track, (x, y, dx, dy, start, duration(dx, dy)))
+    return Track(x, y, dx, dy, start, duration(dx, dy))
 
 
 def _shorten(dx: int, dy: int) -> tuple[int, int]:
@@ -168,7 +201,7 @@ def duration(dx: int, dy: int) -> int:
 
 
 def _straight(
-    ground: Ground, x: int, y: int, dx: int, dy: int
+    ground: Land, x: int, y: int, dx: int, dy: int
 ) -> tuple[int, int, str | None]:
     """Cut a displacement where its track would enter a blocked tile.
 
@@ -192,7 +225,7 @@ def _straight(
 
 
 def _first_block(
-    ground: Ground, x: int, y: int, dx: int, dy: int
+    ground: Land, x: int, y: int, dx: int, dy: int
 ) -> tuple[str, int] | None:
     """Follow a track from tile to tile until it would enter a blocked one.
 
@@ -208,18 +241,17 @@ def _first_block(
     small = not wide or not high or max(wide, high) < 2 * PIECE
     if small and ground.free(col, row, last_col, last_row):
         return None
-    blocked = ground.blocked
     # A track along one axis, as most are, needs no comparison of times.
     if row == last_row:
         step = 1 if dx > 0 else -1
         for tile in range(col, last_col, step):
-            if blocked(tile + step, row):
+            if ground.blocked(tile + step, row):
                 return "x", tile
         return None
     if col == last_col:
         step = 1 if dy > 0 else -1
         for tile in range(row, last_row, step):
-            if blocked(col, tile + step):
+            if ground.blocked(col, tile + step):
                 return "y", tile
         return None
     lasts = duration(dx, dy)
@@ -239,11 +271,10 @@ def _first_block(
 
 
 def _first_block_between(
-    ground: Ground, x: int, y: int, dx: int, dy: int, duration: int,
+    ground: Land, x: int, y: int, dx: int, dy: int, duration: int,
     start: tuple[int, int], end: tuple[int, int],
 ) -> tuple[str, int] | None:  # fmt: skip
     """Do what _first_block does for the piece of a track between two of its tiles."""
-    blocked = ground.blocked
     col, row = start
     last_col, last_row = end
     step_x, step_y = (1 if dx > 0 else -1), (1 if dy > 0 else -1)
@@ -252,14 +283,15 @@ def _first_block_between(
     at_y = passing(y, dy, duration, border_y) if row != last_row else None
     while col != last_col or row != last_row:
         if at_y is None or (at_x is not None and at_x < at_y):
-            if blocked(col + step_x, row):
+            if ground.blocked(col + step_x, row):
                 return "x", col
         elif at_x is None or at_y < at_x:
-            if blocked(col, row + step_y):
+            if ground.blocked(col, row + step_y):
                 return "y", row
         else:
-            side_x, side_y = blocked(col + step_x, row), blocked(col, row + step_y)
-            if (side_x and side_y) or blocked(col + step_x, row + step_y):
+            side_x = ground.blocked(col + step_x, row)
+            side_y = ground.blocked(col, row + step_y)
+            if (side_x and side_y) or ground.blocked(col + step_x, row + step_y):
                 return ("x", col) if side_x else ("y", row)
         # Only the axis of the step has a new border, and a new time.
         ahead_x = at_x is not None and (at_y is None or at_x <= at_y)
@@ -276,7 +308,7 @@ def _first_block_between(
 
 
 def _slide(
-    ground: Ground, x: int, y: int, far_x: int, far_y: int, barred: str
+    ground: Land, x: int, y: int, far_x: int, far_y: int, barred: str
 ) -> tuple[int, int]:
     """Return the displacement along an obstacle that bars one axis.
 

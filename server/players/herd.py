@@ -262,7 +262,7 @@ class Herd:
 
     def _pack(self, seq: int, track: Track) -> bytes:
         """Return the body of an item: this node, by whose clock the track is, and the rest."""
-        packed: bytes = msgpack.packb((self._node, seq, *track))
+        packed: bytes = msgpack.packb((self._node, seq, *track.numbers()))
         return packed
 
     def _count_nodes(self, store: Store, now: int) -> None:

@@ -16,7 +16,7 @@ from server.squares.hub import Hub
 from server.squares.outbox import Outbox
 from server.squares.replicas import Replicas
 from world.grid import Grid, Rect, Viewport
-from world.track import Goal, Ground, Intent, Track, leg, stand
+from world.track import Goal, Intent, Land, Track, leg, stand
 
 #: An intent takes effect at most so many ms in the past, however old it says that it is.
 INTENT_AGE: Final = 200
@@ -35,7 +35,7 @@ class Movement:
     """See the module. Times are node time in ms, positions in units."""
 
     def __init__(
-        self, grid: Grid, terrain: Ground, spots: Spots, loop: Loop, hub: Hub, outbox: Outbox,
+        self, grid: Grid, terrain: Land, spots: Spots, loop: Loop, hub: Hub, outbox: Outbox,
         replicas: Replicas,
     ) -> None:  # fmt: skip
         self._grid = grid
@@ -252,8 +252,10 @@ def _wanted(intent: Intent, track: Track | None) -> Intent:
     """
     if track is None:
         return None
-    there = isinstance(intent, Goal) and (track.x + track.dx, track.y + track.dy) == intent
-    return None if there else intent
+    if isinstance(intent, Goal):
+        there = track.x + track.dx == intent.x and track.y + track.dy == intent.y
+        return None if there else intent
+    return intent
 
 
 def _leg_ends(track: Track) -> int:

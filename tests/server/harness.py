@@ -641,7 +641,7 @@ class Harness:
             ahead = client.host.loop.skew - host.loop.skew
             for r in host.node.residents.by_id.values():
                 if rect.holds(r.square):
-                    x, y, dx, dy, start, duration = r.track
+                    x, y, dx, dy, start, duration = r.track.numbers()
                     track = x, y, dx, dy, start + ahead, duration
                     truth[r.id] = r.seq, r.ack, r.name, r.dimmed, track, r.square
         return truth

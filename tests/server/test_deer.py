@@ -169,7 +169,7 @@ def test_a_chased_deer_runs_on_and_turns_once_a_second(grazing):
         a.go(x + step * UNIT, y)
         harness.run(200)
         for resident in residents(harness):
-            tracks[resident.id].add(resident.track)
+            tracks[resident.id].add(resident.track.numbers())
         assert min(away(place, a.at()) for place in places(harness)) > UNIT // 2
     assert max(len(some) for some in tracks.values()) <= 16
     assert deer.TURN_AFTER == 1000

@@ -114,7 +114,7 @@ def test_the_example_of_what_comes_back():
     known = model.Model(held=(0, 0, 0, 0))
     known.players[7] = model.Known(7, 1, 0, "Wren", False, (), (0, 0), 0, 5)
     known.apply(msgpack.unpackb(sent), t + 60)
-    assert known.players[7].track == walker.track
+    assert known.players[7].track == walker.track.numbers()
     assert (known.players[7].seq, known.players[7].ack) == (2, 1)
 
 

@@ -94,7 +94,7 @@ class World:
         def note() -> None:
             residents.update(host.node.residents.by_id.values())
             for resident in residents:
-                self.ways.setdefault(resident.id, set()).add(resident.track[:4])
+                self.ways.setdefault(resident.id, set()).add(resident.track.numbers()[:4])
 
         host.loop.on_done = note
 

@@ -72,11 +72,12 @@ def walks() -> list[dict[str, Any]]:
             if track is None:
                 break
             ages = sorted(chance.randrange(track.duration + 1) for _ in range(3))
-            legs.append({"track": list(track), "at": [[a, *track.at(t + a)] for a in ages]})
+            places = [[a, *track.at(t + a)] for a in ages]
+            legs.append({"track": list(track.numbers()), "at": places})
             t = track.end
             x, y = track.at(t)
         kind = "heading" if isinstance(intent, Heading) else "goal"
-        vectors.append({"start": start, "intent": {kind: list(intent)}, "legs": legs})
+        vectors.append({"start": start, "intent": {kind: [intent.x, intent.y]}, "legs": legs})
     return vectors
 
 

@@ -53,7 +53,7 @@ def test_a_walk_is_what_the_vectors_say(vector):
     intent = Heading(*values) if kind == "heading" else Goal(*values)
     for expected in vector["legs"]:
         track = leg(LAND, x, y, intent, t)
-        assert track is not None and list(track) == expected["track"]
+        assert track is not None and list(track.numbers()) == expected["track"]
         for age, at_x, at_y in expected["at"]:
             assert track.at(t + age) == (at_x, at_y)
         t = track.end
@@ -103,7 +103,7 @@ def test_a_goal_within_reach_is_reached_exactly(x, y, dx, dy):
 def test_a_far_goal_is_walked_to_leg_by_leg_and_none_is_too_far():
     goal = Goal(-50 * REACH, 3 * REACH + 1)
     tracks = walk(FREE, 7, 7, goal)
-    assert tracks[-1].at(tracks[-1].end) == goal
+    assert tracks[-1].at(tracks[-1].end) == (goal.x, goal.y)
     assert all(abs(t.dx) <= REACH and abs(t.dy) <= REACH for t in tracks)
     assert leg(FREE, 0, 0, Goal(2**60, 0), 0) == leg(FREE, 0, 0, Goal(GOAL_REACH, 0), 0)
 

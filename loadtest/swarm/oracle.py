@@ -31,7 +31,7 @@ import numpy as np
 from loadtest.swarm.observer import SHOWN
 from loadtest.swarm.replaced import Hidden, News, pay
 from loadtest.swarm.wire import GONE, LEAVE
-from loadtest.swarm.world import COVERED, GRAIN, SECOND, TILE, Interest, World
+from loadtest.swarm.world import COVERED, GRAIN, LINGERS, SECOND, TILE, Interest, World
 
 #: us: a move is stale if it is delivered later after it was due.
 STALE = 2 * SECOND
@@ -143,7 +143,12 @@ def _judge_one(world: World, life: dict[str, Any]) -> Verdict:
     rows = observed["rows"]
     if len(rows):
         allowed = interest.may(rows[:, 0], rows[:, 1], rows[:, 2])
-        verdict.foreign = int(rows[~allowed, 3].sum())
+        # A server that is late lets go of squares late, too.
+        verdict.foreign = sum(
+            events
+            for at, _, _, events, _ in rows[~allowed].tolist()
+            if not world.was_late(at - LINGERS, at)
+        )
     if not life["left"]:
         _judge_end(world, interest, life, verdict)
     return verdict
@@ -297,7 +302,9 @@ def _surely_held(
     if lives is None or len(lives) > 1 or before.row < 0 or after.row < 0:
         return False
     begin = before.at - 2 * SECOND
-    return begin > interest.begin and interest.always(id, world, begin, after.at)
+    # A leave may come later than the enter that followed it, and so after the end.
+    there = begin > interest.begin and after.at < interest.end - GONE_WITHIN
+    return there and interest.always(id, world, begin, after.at)
 
 
 def _held_late(holds: Any, some: Hidden) -> bool:

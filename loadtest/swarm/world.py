@@ -144,7 +144,7 @@ class Interest:
     """
 
     def __init__(self, world: World, life: dict[str, Any], begin: int, end: int) -> None:
-        self.begin = begin
+        self.begin, self.end = begin, end
         path = world.paths[life["id"]]
         halves = [tiles * TILE // 2 for tiles in life["viewport"]]
         self._times = times = np.arange(begin, end + GRAIN, GRAIN)

@@ -148,6 +148,19 @@ def test_events_that_are_no_moves_are_paid_for_first_as_they_were():
     assert watch(news, rows=rows).missing == 1
 
 
+@pytest.mark.parametrize(("left", "missing"), [(3, 0), (6, 1)])
+def test_a_leave_may_come_after_the_enter_and_so_after_the_end(left, missing):
+    # The second move was replaced by the third. Of the leave after it nothing was told before the
+    # observer left, so many seconds after the third move.
+    last = MOVES[2]
+    entered = last + 3 * SECOND // 2
+    news = [TOLD[0], (last + 9, 2, last, TRACK, 1, 4), (entered, 2, last, ENTER, 2, 6)]
+    rows = [(0, 0, 0, 1, 0), (last + 9, 0, 0, 1, 1), (entered, 0, 0, 1, 0)]
+    watcher = life(1, (0, 0), seen=observed(news, rows=rows), left=last + left * SECOND)
+    found = verdict(watcher, life(2, (0, 0), MOVES))
+    assert (found.delivered, found.replaced, found.missing) == (2, 1 - missing, missing)
+
+
 def test_a_move_that_was_due_before_its_players_enter_was_told_comes_after_it():
     # The enter acknowledges nothing: the batch of the next event pays, and not that of the enter.
     news = [(MOVES[0] + 9, 2, 0, ENTER, 0, 1), (MOVES[1] + 9, 2, MOVES[1], TRACK, 1, 3), TOLD[2]]
@@ -204,6 +217,14 @@ def test_heard_within_the_outer_margin_is_right_and_beyond_it_foreign():
     # 12 tiles, and 8 of margin, from the middle: up to 20 tiles, of which the second square has 4.
     assert watch(TOLD, (1, 0), rows=[(MOVES[0], 1, 0, 3, 0)]).foreign == 0
     assert watch(TOLD, (2, 0), rows=[(MOVES[0], 3, 0, 3, 0)], believed=[]).foreign == 3
+
+
+@pytest.mark.parametrize(("ago", "foreign"), [(SECOND, 0), (2 * SECOND, 3)])
+def test_what_a_server_tells_that_was_late_a_moment_ago_is_not_foreign(ago, foreign):
+    # A ping waited for two seconds, and was answered so long ago.
+    slow = [(MOVES[0] - 2 * SECOND - ago, MOVES[0] - ago)]
+    told = watch(TOLD, (2, 0), rows=[(MOVES[0], 3, 0, 3, 0)], believed=[], slow=slow)
+    assert told.foreign == foreign
 
 
 def test_who_is_believed_in_after_it_left_is_a_ghost():

@@ -35,7 +35,7 @@ _DIGITS: Final = b"01" + bytes(254)
 
 def pack(values: Iterable[int]) -> int:
     """Return lanes with these values, of 0 to 2^WIDTH - 1; missing ones are 0."""
-    return int.from_bytes(b"".join(v.to_bytes(_SIZE, "little") for v in values), "little")
+    return int.from_bytes(b"".join([v.to_bytes(_SIZE, "little") for v in values]), "little")
 
 
 def at_least(lanes: int, bound: int) -> int:

@@ -110,10 +110,10 @@ def _weights(length: int, left: int, top: int) -> tuple[int, int, int, int]:
     down = [part for part in _SMOOTH[length][top : top + CHUNK] for _ in range(CHUNK)]
     both = list(zip(across, down, strict=True))
     return (
-        lanes.pack((1024 - x) * (1024 - y) for x, y in both),
-        lanes.pack(x * (1024 - y) for x, y in both),
-        lanes.pack((1024 - x) * y for x, y in both),
-        lanes.pack(x * y for x, y in both),
+        lanes.pack([(1024 - x) * (1024 - y) for x, y in both]),
+        lanes.pack([x * (1024 - y) for x, y in both]),
+        lanes.pack([(1024 - x) * y for x, y in both]),
+        lanes.pack([x * y for x, y in both]),
     )
 
 
@@ -124,8 +124,8 @@ _WEIGHTS: Final = {
 }
 
 # The columns and rows of a chunk's tiles, in 1/16 tile.
-_COLUMNS: Final = lanes.pack(i % CHUNK * 16 for i in range(CHUNK * CHUNK))
-_ROWS: Final = lanes.pack(i // CHUNK * 16 for i in range(CHUNK * CHUNK))
+_COLUMNS: Final = lanes.pack([i % CHUNK * 16 for i in range(CHUNK * CHUNK)])
+_ROWS: Final = lanes.pack([i // CHUNK * 16 for i in range(CHUNK * CHUNK)])
 
 # The middle of all places in 1/16 tile, from WARP before the chunk's corner, to which bending may
 # move its tiles, and how far from there along an axis a path may run that is wide enough.
@@ -208,7 +208,7 @@ class Terrain:
         if not (-LIMIT <= x < LIMIT and -LIMIT <= y < LIMIT):
             return DEEP, 0, 0, PATH_FAR
         height, path = self._height(x, y), self._path(x, y)
-        groves, trees = (self._noise(layer, length, x, y) for layer, length in _WOODS)
+        groves, trees = [self._noise(layer, length, x, y) for layer, length in _WOODS]
         wood = (2 * groves + trees) // 3 * _wild(x, y) // 1024
         if x * x + y * y <= PLAZA_WITHIN**2:
             kind = PLAZA
@@ -230,7 +230,7 @@ class Terrain:
 
     def _height(self, x: int, y: int) -> int:
         """Return the height of a tile."""
-        coarse, middle, fine = (self._noise(layer, length, x, y) for layer, length in _HEIGHT)
+        coarse, middle, fine = [self._noise(layer, length, x, y) for layer, length in _HEIGHT]
         height = (4 * coarse + 2 * middle + fine) // 7
         return MEADOW + (height - MEADOW) * _wild(x, y) // 1024
 
@@ -276,7 +276,7 @@ class Terrain:
 
     def _path(self, x: int, y: int) -> int:
         """Return the distance from a tile to the nearest path, in 1/16 tile."""
-        bend_x, bend_y = (self._noise(layer, length, x, y) for layer, length in _BEND)
+        bend_x, bend_y = [self._noise(layer, length, x, y) for layer, length in _BEND]
         px = x * 16 + (bend_x - 32768) * WARP // 32768
         py = y * 16 + (bend_y - 32768) * WARP // 32768
         best = PATH_FAR * PATH_FAR

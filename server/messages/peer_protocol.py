@@ -165,7 +165,7 @@ _THING_ID, _VERSION = Field("id", str, 1, ID_LIMIT), number("version", 0)
 
 #: The things of `changes`: docs/protocol.md.
 _THINGS = {
-    kind: Row(thing.__name__, (_THING_ID, _VERSION, *(_FIELDS[f] for f in thing._fields[3:])))
+    kind: Row(thing.__name__, (_THING_ID, _VERSION, *[_FIELDS[f] for f in thing._fields[3:]]))
     for kind, thing in THINGS.items()
 }
 

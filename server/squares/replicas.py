@@ -116,7 +116,7 @@ class Replicas:
 
     def player(self, id: int) -> Player | None:
         """Return what is known of a player, by its highest seq in any square, or None."""
-        found = (heard.replica.players.get(id) for heard in self.squares.values())
+        found = [heard.replica.players.get(id) for heard in self.squares.values()]
         return max(filter(None, found), key=lambda player: player.seq, default=None)
 
     # What screens see.
@@ -127,7 +127,7 @@ class Replicas:
         Squares that are not ready yet are left out: they are shown once they are.
         """
         some = map(self.squares.__getitem__, squares)
-        return b"".join(heard.snapshot() for heard in some if heard.ready)
+        return b"".join([heard.snapshot() for heard in some if heard.ready])
 
     def show_changed(self) -> None:
         """Show the changed squares: one call for each screen, with all of those that it holds."""

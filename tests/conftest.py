@@ -1,5 +1,6 @@
 """Hooks, fixtures and settings for all tests."""
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,8 +37,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Use the compiled modules, before the tests import them."""
-    if config.getoption("--compiled"):
+    """Use the compiled modules, before the tests import them, or see to it that no process does."""
+    if not config.getoption("--compiled"):
+        os.environ[compiled.SWITCH] = "no"
+    else:
         compiled.use()
         if not compiled.used():
             pytest.exit("there are no compiled modules that fit: make fast compiles them", 4)

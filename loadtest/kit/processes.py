@@ -34,7 +34,7 @@ SPARE_DESCRIPTORS = 64
 #: tests/test_files.py checks this.
 PASSED_ON = (
     "PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH",
-    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONDONTWRITEBYTECODE", "COMPILED",
 )  # fmt: skip
 
 

@@ -59,8 +59,8 @@ def stand_anywhere(monkeypatch):
     """Who asks to go somewhere far is there."""
     act = movement.Movement.act
 
-    def faulty(self, resident, number, t, intent):
-        act(self, resident, number, t, intent)
+    def faulty(self, resident, number, t, intent, *more):
+        act(self, resident, number, t, intent, *more)
         if intent is not None and abs(intent.x) > 2**20:
             resident.track = stand(intent.x, intent.y, self._loop.now())
 

@@ -47,7 +47,7 @@ def run(*options):
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(said), redirect_stderr(said):
         patch.setattr("loadtest.swarm.run.WARM_UP", 1.0)
         try:
-            code = main([*options, "--no-pin"])
+            code = main(["--no-pin", *options])
         except SystemExit as end:
             code = end.code
     return code, said.getvalue()

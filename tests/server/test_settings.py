@@ -90,7 +90,7 @@ def test_a_supervisor_has_nothing_of_a_node_in_its_memory():
         [sys.executable, "-c", found], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.split()
     assert "server.supervisor" in loaded
-    assert not {"server.app", "server.node", "world.terrain", "flask"} & set(loaded)
+    assert not {"server.app", "server.node", "server.squares.hub", "flask"} & set(loaded)
 
 
 @pytest.mark.process

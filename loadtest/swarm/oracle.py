@@ -78,6 +78,8 @@ class Verdict:
     misplaced: int = 0
     #: Records of batches whose slot nobody had, as far as the observer knew. They are no faults.
     lacking: int = 0
+    #: Heard from too far away of a server that was late a moment ago.
+    lingering: int = 0
     stalled: int = 0
     unanswered: int = 0
 
@@ -143,12 +145,12 @@ def _judge_one(world: World, life: dict[str, Any]) -> Verdict:
     rows = observed["rows"]
     if len(rows):
         allowed = interest.may(rows[:, 0], rows[:, 1], rows[:, 2])
-        # A server that is late lets go of squares late, too.
-        verdict.foreign = sum(
-            events
-            for at, _, _, events, _ in rows[~allowed].tolist()
-            if not world.was_late(at - LINGERS, at)
-        )
+        for at, _, _, events, _ in rows[~allowed].tolist():
+            # A server that is late lets go of squares late, too.
+            if world.was_late(at - LINGERS, at):
+                verdict.lingering += events
+            else:
+                verdict.foreign += events
     if not life["left"]:
         _judge_end(world, interest, life, verdict)
     return verdict

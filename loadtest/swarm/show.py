@@ -47,6 +47,7 @@ ACCOUNT = (
     ("heard besides, rightly", "extra"),
     ("late (over 2 s)", "late"),
     ("told of nobody", "lacking"),
+    ("told from afar by a late server", "lingering"),
 )
 FAULTS = (
     ("heard from too far away", "foreign"),

@@ -224,7 +224,7 @@ def test_what_a_server_tells_that_was_late_a_moment_ago_is_not_foreign(ago, fore
     # A ping waited for two seconds, and was answered so long ago.
     slow = [(MOVES[0] - 2 * SECOND - ago, MOVES[0] - ago)]
     told = watch(TOLD, (2, 0), rows=[(MOVES[0], 3, 0, 3, 0)], believed=[], slow=slow)
-    assert told.foreign == foreign
+    assert (told.foreign, told.lingering) == (foreign, 3 - foreign)
 
 
 def test_who_is_believed_in_after_it_left_is_a_ghost():

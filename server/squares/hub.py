@@ -15,10 +15,11 @@ from server.messages.protocol import Refused, Tail
 from server.websocket.frames import frame
 from world.grid import Rect, Square
 
-#: After a flush that took c ms, the next one comes PAUSE x c ms later at the earliest, but no pause
-#: is made longer than CALM ms for it. A quiet node therefore flushes at once, and a busy one spends
-#: its time on few large writes instead of many small ones.
-PAUSE: Final = 20
+#: After a flush that took c ms, the next one comes PAUSE x c x c ms later at the earliest, but no
+#: pause is made longer than CALM ms for it. A quiet node therefore flushes at once, and a busy one
+#: spends its time on few large writes instead of many small ones. The pause grows with the square
+#: of c because many small writes harm nobody while they cost a small part of the node's time.
+PAUSE: Final = 8
 CALM: Final = 32
 
 #: If flushes take so long that CALM would leave little time for anything else, the pause is BUSY x
@@ -211,7 +212,7 @@ class Hub:
                 except Exception:
                     self._loop.failed()
         cost = (self._loop.seconds() - started) * 1000
-        self.interval = max(min(PAUSE * cost, CALM), min(BUSY * cost, LONGEST))
+        self.interval = max(min(PAUSE * cost * cost, CALM), min(BUSY * cost, LONGEST))
         self.not_before = now + round(self.interval)
         self.stats["flushes"] += 1
         self.stats["writes"] += writes

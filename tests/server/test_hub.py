@@ -134,7 +134,7 @@ def test_who_leaves_while_it_is_written_to_harms_nobody(hub, loop):
 
 @pytest.mark.parametrize(
     ("cost", "interval"),
-    [(0.0, 0), (0.001, 20), (0.0016, CALM), (0.005, CALM), (0.01, 40), (0.03, 120), (1, LONGEST)],
+    [(0.0, 0), (0.001, 8), (0.0015, 18), (0.002, CALM), (0.01, 40), (0.03, 120), (1, LONGEST)],
 )
 def test_the_pause_after_a_flush_grows_with_its_cost(hub, loop, cost, interval):
     screen = Screen()

@@ -425,15 +425,17 @@ def test_a_store_that_was_tampered_with_is_found_out(tmp_path, how, faults):
 
 @pytest.mark.load
 @pytest.mark.parametrize(
-    ("fault", "found"),
+    ("fault", "any_of"),
     [
-        ("generous", {"twice", "false", "uncounted"}),
-        ("forgetful", {"lost"}),
-        ("stingy", {"uncounted"}),
-        ("mute", {"silent"}),
+        ("generous", [{"twice", "false", "uncounted"}]),
+        # A node that reads the cell again puts another gem in the place of the one that is lost,
+        # and that one can be taken as well.
+        ("forgetful", [{"lost"}, {"twice"}, {"unearned"}]),
+        ("stingy", [{"uncounted"}]),
+        ("mute", [{"silent"}]),
     ],
 )
-def test_a_server_whose_take_is_broken_is_found_out(fault, found, monkeypatch):
+def test_a_server_whose_take_is_broken_is_found_out(fault, any_of, monkeypatch):
     # What is never answered need not be waited for so long.
     monkeypatch.setattr("loadtest.swarm.run.ANSWERED", 3.0)
     module = ("tests.loadtest.broken_take", fault)
@@ -442,7 +444,7 @@ def test_a_server_whose_take_is_broken_is_found_out(fault, found, monkeypatch):
                         options=SCENARIOS["gems"].server) as server:  # fmt: skip
         result = run(options, lambda _: None, target=server)
     assert result.error is None
-    assert found <= wrong(result.gems).keys(), result.gems
+    assert any(found <= wrong(result.gems).keys() for found in any_of), result.gems
 
 
 @pytest.mark.load

@@ -60,6 +60,7 @@ function frame() {
   requestAnimationFrame(frame);
   resize();
   state.still = stillness.matches;
+  state.plain = hud.plain;
   state.panels = hud.panels;
   advanceScene(state, performance.now());
   controls.frame();

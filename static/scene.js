@@ -1,6 +1,7 @@
 // The scene: computes for each frame, from what is known, where the walkers and the camera are, and
 // the arrows to players out of sight. It never touches the page.
 
+import { skyAt } from './day.js';
 import { isDeer } from './faces.js';
 import { advanceLying, readCairns } from './lying.js';
 import { tellApart } from './names.js';
@@ -59,6 +60,8 @@ export function advanceScene(state, at) {
   walk.advance(now);
   replica.expire(now);
   state.now = at;
+  // Before the first welcome nobody has told what time it is.
+  state.sky = skyAt((state.clock.offset === null ? Date.now() : now) + state.dayShift);
   slewDelay(state, at);
   if (state.namesOf !== replica.nameChanges) {
     state.namesOf = replica.nameChanges;

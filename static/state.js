@@ -2,6 +2,7 @@
 // scene.js change it; view/ and hud/ only read it. It never touches the page and sends nothing.
 
 import { Clock } from './clock.js';
+import { skyAt } from './day.js';
 import { Replica } from './replica.js';
 import { Terrain } from './terrain.js';
 import { Walk } from './walk.js';
@@ -95,6 +96,10 @@ export class State {
     this.panels = [];
     /** True if the player's system asks for reduced motion. */
     this.still = false;
+    /** True on machines that are too slow for ornaments that cost much. */
+    this.plain = false;
+    /** Ms by which this page's day is ahead of everybody's. */
+    this.dayShift = 0;
     /** Whether the grid overlay is shown. */
     this.gridShown = false;
     /** @type {Set<number>} Ids of the players that the own player muted. */
@@ -110,6 +115,8 @@ export class State {
     // What this frame shows; made by scene.js.
     /** Performance time, ms. */
     this.now = 0;
+    /** The light of the day. */
+    this.sky = skyAt(0);
     /** @type {Place} Where the own player is; the plaza while nobody plays. */
     this.here = { x: 0.5, y: 0.5 };
     /** @type {Place} The middle of the screen. */

@@ -205,6 +205,11 @@ export class Hud {
     }
   }
 
+  /** Whether this machine turned out to be slow. */
+  get plain() {
+    return this.root.classList.contains('plain');
+  }
+
   /** Measure how long frames take. On some machines it costs too much to blur what moves behind the
    * panels; there the panels are shown without blur. */
   #sampleFrames() {

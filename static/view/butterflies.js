@@ -1,14 +1,15 @@
-// Butterflies over the flowers. Each stays in its own patch, and its path is a function of time
-// alone.
+// Butterflies over the flowers, and where fireflies are at night. Each stays in its own patch, and its
+// path is a function of time alone.
 
-import { GRASS } from '../terrain.js';
-import { rollAt } from './dice.js';
+import { GRASS, WOOD } from '../terrain.js';
+import { part, rollAt } from './dice.js';
 import { oval, spriteOf } from './sprite.js';
 
 const COLOURS = ['#ffffff', '#ffe08a', '#f7a8c4', '#a9c8ff'];
 const PATCH = 8;                          // tiles at each side of a patch, which has at most one
                                           // butterfly
-const SALT = 0xb77e;
+const SALT = 0xb77e, SALT_FLY = 0xf1ef1;
+const MOST_DARK = 0.3;                    // butterflies sleep when it is darker
 const FLAP_MS = 90, LOOP_MS = 9000;
 const RANGE = 2.2, HEIGHT = 0.7;          // tiles
 
@@ -20,6 +21,23 @@ export function butterfliesOf(window, tile) {
       const roll = rollAt(x0 + x, y0 + y, SALT), at = 2 + (roll >>> 28 & 3);
       if ((roll & 3) > 0 || window.kind(x + at, y + at) !== GRASS) continue;
       found.push((x + at) * tile, (y + at) * tile, roll >>> 4 & 1023, roll >>> 16 & 3);
+    }
+  }
+  return Int16Array.from(found);
+}
+
+/** Return the fireflies of the window's piece: x, y (px) and phase of each. Some patches have three. */
+export function firefliesOf(window, tile) {
+  const { x0, y0, tiles } = window, found = [];
+  for (let y = 0; y < tiles; y += PATCH) {
+    for (let x = 0; x < tiles; x += PATCH) {
+      const kind = window.kind(x + 4, y + 4);
+      if ((rollAt(x0 + x, y0 + y, SALT_FLY) & 1) > 0 || (kind !== GRASS && kind !== WOOD)) continue;
+      for (let i = 1; i <= 3; i++) {
+        const roll = rollAt(x0 + x, y0 + y, SALT_FLY + i);
+        found.push(Math.round((x + PATCH * part(roll, 0)) * tile),
+          Math.round((y + PATCH * part(roll, 8)) * tile), roll >>> 16 & 1023);
+      }
     }
   }
   return Int16Array.from(found);
@@ -41,7 +59,7 @@ export class Butterflies {
   }
 
   draw(ctx, state, screen, ground) {
-    if (state.still) return;
+    if (state.still || state.sky.dark > MOST_DARK) return;
     this.ctx = ctx;
     this.now = state.now;
     this.tile = screen.tile;

@@ -3,7 +3,7 @@
 
 import { part, rollOf } from './dice.js';
 import { GEMS, SHADOW } from './palette.js';
-import { canvasOf, contextOf, oval, spriteOf } from './sprite.js';
+import { canvasOf, contextOf, discOf, oval, spriteOf } from './sprite.js';
 
 export const GEM_TOP = 0.52;              // tiles from the ground to the top of a gem
 const STAR_SIZES = 6;                     // number of pictures of a star that grows
@@ -53,6 +53,11 @@ function paintStar(ctx, size) {
   ctx.fill();
 }
 
+/** Return a colour '#rrggbb' as 'red, green, blue'. */
+function channelsOf(colour) {
+  return [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)).join(', ');
+}
+
 /** The pictures of gems at `tile` device px per tile. */
 export class Gems {
   constructor(tile) {
@@ -63,6 +68,7 @@ export class Gems {
       ctx.rotate(TILTS[i]);
       paintGem(ctx, tones);
     }));
+    this.gleams = GEMS.map(({ light }) => discOf(tile, 0.75, 0.75, channelsOf(light), 0.6));
     const star = { left: -STAR, top: -STAR, right: STAR, bottom: STAR };
     this.stars = Array.from({ length: STAR_SIZES }, (_, i) =>
       spriteOf(tile, star, (ctx) => paintStar(ctx, STAR * (i + 1) / STAR_SIZES)));
@@ -96,6 +102,12 @@ export class Gems {
     if (i < 0) return;
     const { canvas, ax, ay } = this.stars[i];
     ctx.drawImage(canvas, px - ax, py - ay);
+  }
+
+  /** Draw the light of the gem `id` in the dark. */
+  drawGleam(ctx, id, px, py) {
+    const { canvas, ax, ay } = this.gleams[gemOf(id)];
+    ctx.drawImage(canvas, px - ax, py - ay - Math.round(0.26 * this.tile));
   }
 
   /** Return a new picture of a gem without its shadow, for the page. */

@@ -120,15 +120,15 @@ export class Ground {
     own.y = y;
   }
 
-  /** Call visit(piece, x, y) for each visible piece that is painted; x, y is its corner in device px. */
-  eachPiece(screen, visit) {
+  /** Call visit(piece, x, y) for each piece that is painted and visible, or at most `margin` device px
+   * away; x, y is its corner in device px. */
+  eachPiece(screen, visit, margin = 0) {
     for (const piece of this.grid) {
       if (piece === NO_PIECE) continue;
       const x = (piece.x0 - screen.baseX) * screen.tile + screen.left;
       const y = (piece.y0 - screen.baseY) * screen.tile + screen.top;
-      if (x < screen.width && y < screen.height && x + this.side > 0 && y + this.side > 0) {
-        visit(piece, x, y);
-      }
+      if (x - margin < screen.width && y - margin < screen.height && x + this.side > -margin
+        && y + this.side > -margin) visit(piece, x, y);
     }
   }
 

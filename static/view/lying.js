@@ -86,6 +86,17 @@ export class LyingThings {
     else this.cairns.draw(ctx, thing, px, py);
   }
 
+  /** Let the gems in view gleam in the dark; the canvas adds what is drawn. `lit` is 0 to 1. */
+  drawGleam(ctx, lit) {
+    for (let i = 0; i < this.count; i++) {
+      const { lying, px, py } = this.order[i];
+      if (lying.thing.kind !== THING_GEM || lying.alpha === 0 || lying.goneAt !== null) continue;
+      ctx.globalAlpha = lit * lying.alpha;
+      this.gems.drawGleam(ctx, lying.thing.id, px, py);
+    }
+    ctx.globalAlpha = lit;
+  }
+
   /** Return the cairn nearest to a device px and at most `reach` px away, or null.
    * @returns {import('../state.js').Lying | null} */
   cairnAt(px, py, reach) {

@@ -2,7 +2,7 @@
 // props themselves, from the farthest to the nearest.
 
 import { DEEP, WATER } from '../terrain.js';
-import { butterfliesOf } from './butterflies.js';
+import { butterfliesOf, firefliesOf } from './butterflies.js';
 import { part, rollAt } from './dice.js';
 import { paintGround } from './paint.js';
 import { SHADOW } from './palette.js';
@@ -14,7 +14,8 @@ const SIDE_REACH = 2, DOWN_REACH = 4;     // tiles by which props of other piece
 const SALT_GLINT = 0x9117;
 
 /** Paint what `window` looks at, and return the piece: { canvas, x0, y0 (tiles), props (numbers by
- * tile), xs, ys (px of their feet), glints (x, y, phase of each, px and 0..255), butterflies }. */
+ * tile), xs, ys (px of their feet), glints (x, y, phase of each, px and 0..255), butterflies,
+ * fireflies, lights (x, y and number of each prop that gives light at night) }. */
 export function paintPiece(canvas, ground, window, bridges) {
   const { tile } = ground, { tiles, x0, y0 } = window;
   const ctx = contextOf(canvas, { alpha: false });
@@ -23,7 +24,7 @@ export function paintPiece(canvas, ground, window, bridges) {
   const piece = {
     canvas, x0, y0, props: new Uint8Array(tiles * tiles), xs: new Int16Array(tiles * tiles),
     ys: new Int16Array(tiles * tiles), glints: glintsOf(window, tile),
-    butterflies: butterfliesOf(window, tile),
+    butterflies: butterfliesOf(window, tile), fireflies: firefliesOf(window, tile), lights: [],
   };
   const near = propsNear(window, tile);
   for (const { number, x, y } of near) {
@@ -38,6 +39,7 @@ export function paintPiece(canvas, ground, window, bridges) {
     piece.props[at] = number;
     piece.xs[at] = x;
     piece.ys[at] = y;
+    if (PROPS[number - 1].light !== undefined) piece.lights.push(x, y, number);
   }
   return piece;
 }

@@ -1,6 +1,9 @@
 // The pictures of all props that stand: trees, bushes, boulders, reeds, lamps. They are drawn in tiles,
 // with the origin at the feet, in three flat shades each and without outlines. standing.js decides
 // which of them stands where: a prop that is on none of its lists is never shown.
+//
+// A prop with a `light` shines at night: `glows` are its lamps and windows, in tiles from the feet, and
+// `pool` is how many tiles of the ground around its feet they light.
 
 import { BLOSSOM, LEAVES, ROCK_TONES, TRUNK, TRUNK_LIGHT } from './palette.js';
 import { oval } from './sprite.js';
@@ -180,7 +183,7 @@ const reeds = {
 };
 
 const lamp = {
-  name: 'lamp', shadow: 0.2, box: { left: -0.4, top: -1.75, right: 0.4, bottom: 0.12 },
+  name: 'lamp', shadow: 0.2, light: { glows: [{ x: 0, y: -1.42, size: 0.75 }], pool: 3.2 }, box: { left: -0.4, top: -1.75, right: 0.4, bottom: 0.12 },
   paint(ctx) {
     oval(ctx, 0, 0, 0.17, 0.08, '#3c4654');
     ctx.fillStyle = '#4d5a6b';
@@ -196,6 +199,92 @@ const lamp = {
     ctx.fill();
   },
 };
+
+/** A lantern on a post, beside a path. */
+const lantern = {
+  name: 'lantern', shadow: 0.2, light: { glows: [{ x: 0.3, y: -0.92, size: 0.6 }], pool: 2.8 },
+  box: { left: -0.25, top: -1.4, right: 0.55, bottom: 0.12 },
+  paint(ctx) {
+    ctx.fillStyle = TRUNK;
+    ctx.fillRect(-0.07, -1.3, 0.14, 1.32);
+    ctx.fillStyle = TRUNK_LIGHT;
+    ctx.fillRect(-0.07, -1.3, 0.05, 1.3);
+    ctx.fillStyle = TRUNK;
+    ctx.fillRect(-0.16, -1.24, 0.56, 0.09);
+    ctx.fillStyle = '#3c4654';
+    ctx.fillRect(0.285, -1.16, 0.03, 0.1);
+    ctx.beginPath();
+    ctx.moveTo(0.14, -1.04);
+    ctx.lineTo(0.3, -1.14);
+    ctx.lineTo(0.46, -1.04);
+    ctx.fill();
+    ctx.fillRect(0.18, -0.78, 0.24, 0.06);
+    ctx.fillStyle = '#ffe9ac';
+    ctx.beginPath();
+    ctx.roundRect(0.18, -1.04, 0.24, 0.27, 0.05);
+    ctx.fill();
+  },
+};
+
+/** Draw a window with a cross, its middle at (x, y). */
+function pane(ctx, x, y, half) {
+  ctx.fillStyle = '#7a5438';
+  ctx.fillRect(x - half - 0.05, y - half - 0.05, 2 * half + 0.1, 2 * half + 0.1);
+  ctx.fillStyle = '#9cc3d8';
+  ctx.fillRect(x - half, y - half, 2 * half, 2 * half);
+  ctx.fillStyle = '#c9e2ec';
+  ctx.fillRect(x - half, y - half, half * 0.9, half * 0.9);
+  ctx.fillStyle = '#f4ead2';
+  ctx.fillRect(x - 0.02, y - half, 0.04, 2 * half);
+  ctx.fillRect(x - half, y - 0.02, 2 * half, 0.04);
+}
+
+/** A cottage with two windows and a chimney. */
+function cottage(name, roof) {
+  return {
+    name, shadow: 1.3,
+    light: { glows: [{ x: -0.68, y: -0.6, size: 0.5 }, { x: 0.68, y: -0.6, size: 0.5 }], pool: 2.2 },
+    box: { left: -1.5, top: -2.75, right: 1.5, bottom: 0.15 },
+    paint(ctx) {
+      ctx.fillStyle = '#8f7a63';
+      ctx.fillRect(0.52, -2.62, 0.36, 0.9);
+      ctx.fillStyle = '#a8917a';
+      ctx.fillRect(0.47, -2.68, 0.46, 0.14);
+      ctx.fillStyle = '#d9c7a2';
+      ctx.fillRect(-1.12, -1.2, 2.24, 1.22);
+      ctx.fillStyle = '#f1e5c8';
+      ctx.fillRect(-1.12, -1.2, 2.24, 1.06);
+      ctx.fillStyle = 'rgba(90, 66, 40, 0.22)';
+      ctx.fillRect(-1.12, -1.2, 2.24, 0.22);
+      pane(ctx, -0.68, -0.6, 0.2);
+      pane(ctx, 0.68, -0.6, 0.2);
+      ctx.fillStyle = '#7a5438';
+      ctx.beginPath();
+      ctx.roundRect(-0.26, -0.86, 0.52, 0.88, [0.26, 0.26, 0, 0]);
+      ctx.fill();
+      ctx.fillStyle = '#a06f45';
+      ctx.beginPath();
+      ctx.roundRect(-0.2, -0.8, 0.4, 0.82, [0.2, 0.2, 0, 0]);
+      ctx.fill();
+      oval(ctx, 0.11, -0.38, 0.035, 0.035, '#f4d27a');
+      slope(ctx, roof.dark, 1.42, -1, 0.86, -2.3);
+      slope(ctx, roof.middle, 1.42, -1.1, 0.84, -2.34);
+      slope(ctx, roof.light, 1.08, -1.72, 0.84, -2.34);
+    },
+  };
+}
+
+/** Draw a roof, `low` tiles wide to each side at the eaves and `high` at its ridge. */
+function slope(ctx, style, low, eaves, high, ridge) {
+  ctx.fillStyle = style;
+  ctx.beginPath();
+  ctx.moveTo(-low, eaves);
+  ctx.quadraticCurveTo(-low * 0.86, (eaves + ridge) / 2, -high, ridge);
+  ctx.quadraticCurveTo(0, ridge - 0.1, high, ridge);
+  ctx.quadraticCurveTo(low * 0.86, (eaves + ridge) / 2, low, eaves);
+  ctx.quadraticCurveTo(0, eaves + 0.12, -low, eaves);
+  ctx.fill();
+}
 
 const planter = {
   name: 'planter', shadow: 0.55, box: { left: -0.75, top: -1, right: 0.75, bottom: 0.2 },
@@ -264,5 +353,7 @@ export const PROPS = [
     [0.66, 0.06]], [[-0.46, -0.4], [-0.22, -0.8], [0.08, -0.56], [-0.1, -0.28]]),
   boulder('stone', [[-0.22, 0.02], [-0.2, -0.2], [0.04, -0.3], [0.24, -0.14], [0.22, 0.04]],
     [[-0.16, -0.14], [0.02, -0.25], [0.14, -0.14], [0, -0.06]]),
-  fern, mushrooms, stump, reeds, lamp, planter, waymark,
+  fern, mushrooms, stump, reeds, lamp, planter, waymark, lantern,
+  cottage('cottage0', { dark: '#8c4a38', middle: '#b5634a', light: '#cc7d5f' }),
+  cottage('cottage1', { dark: '#8a6a3a', middle: '#bd9653', light: '#d6b470' }),
 ];

@@ -40,6 +40,23 @@ export function oval(ctx, x, y, rx, ry, style, turn = 0) {
   ctx.fill();
 }
 
+/** Return the picture of a light that fades outwards, with half axes of `rx` and `ry` tiles. `colour` is
+ * 'red, green, blue', and `most` its strength in the middle, 0 to 1.
+ * @returns {Sprite} */
+export function discOf(tile, rx, ry, colour, most) {
+  const box = { left: -rx, top: -ry, right: rx, bottom: ry };
+  return spriteOf(tile, box, (ctx) => {
+    ctx.scale(rx, ry);
+    const light = ctx.createRadialGradient(0, 0, 0, 0, 0, 1);
+    light.addColorStop(0, `rgba(${colour}, ${most})`);
+    light.addColorStop(0.3, `rgba(${colour}, ${most * 0.62})`);
+    light.addColorStop(0.65, `rgba(${colour}, ${most * 0.2})`);
+    light.addColorStop(1, `rgba(${colour}, 0)`);
+    ctx.fillStyle = light;
+    ctx.fillRect(-1, -1, 2, 2);
+  });
+}
+
 /** A map that forgets the entries that were used longest ago when all entries together weigh more than
  * `limit`. */
 export class Lru {

@@ -5,6 +5,7 @@ import { Ground } from './ground.js';
 import { LyingThings } from './lying.js';
 import { drawArrows, drawGoal } from './marks.js';
 import { NameTags } from './nametags.js';
+import { Night } from './night.js';
 import { drawOverlay, drawOverlayLabels, overlayTile } from './overlay.js';
 import { Screen } from './screen.js';
 import { Speech } from './speech.js';
@@ -38,6 +39,7 @@ class Scale {
     this.ground = new Ground(terrain, tile);
     this.water = new Water(tile);
     this.butterflies = new Butterflies(tile);
+    this.night = new Night(tile);
     this.bodyTile = bodyTile;
   }
 }
@@ -59,6 +61,7 @@ export class View {
     this.wide = null;
     this.walkers = new Walkers(TILE);
     this.lying = new LyingThings(TILE);
+    this.gleam = (lit) => this.lying.drawGleam(this.ctx, lit);
     this.vignette = new Vignette(canvas.width, canvas.height);
   }
 
@@ -146,6 +149,8 @@ export class View {
     lying.follow(state, screen);
     walkers.draw(ctx, state, screen, scale.ground, lying);
     scale.butterflies.draw(ctx, state, screen, scale.ground);
+    // The overlay is read by its colours, so no night falls over it.
+    scale.night.draw(ctx, state, screen, scale.ground, 1 - this.zoom, this.gleam);
     this.nameTags.draw(ctx, state, screen, walkers.order, wordDpr, elapsed);
   }
 

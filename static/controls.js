@@ -15,8 +15,8 @@ import { UNIT } from './track.js';
 const SCORES_EVERY = 1000, STONE_EVERY = 2000;  // ms
 // Tiles from the foot of a cairn to the tip of its card.
 const CARD_ABOVE = 1.1, CARD_BELOW = 0.3;
-const HOME_WALKS = 40;                    // tiles: nearer than this one walks home, from
-                                          // farther away one is put there at once
+const HOME_WALKS = 39;                    // tiles along each axis: nearer than this one walks home,
+                                          // or goes back; from farther away one is put there
 // What no chat text may contain. Joiners are kept: scripts and emoji need them.
 const UNSAYABLE =
   /(?!\u200c|\u200d|\ufe0e|\ufe0f)[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\p{Co}\p{Cs}]/gu;
@@ -130,10 +130,14 @@ export class Controls {
 
   goHome() {
     if (!this.net.playing) return;
-    const { walk, clock } = this.state, now = clock.now();
-    if (Math.hypot(...walk.drawn(now)) <= HOME_WALKS) return this.#goTo(0.5, 0.5);
+    const { state } = this, { walk, clock } = state, now = clock.now();
+    const [x, y] = walk.drawn(now), near = Math.max(Math.abs(x), Math.abs(y)) <= HOME_WALKS;
+    if (near && !state.wayBack) return this.#goTo(0.5, 0.5);
+    state.goal = null;
+    state.wayBack = !near;
     walk.follow(null, Math.floor(now));
     this.net.act(P.HOME, walk.number);
+    this.hud.toast(near ? 'Back where you were.' : 'The plaza. Home again leads you back.');
   }
 
   toggleGrid() {

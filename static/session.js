@@ -99,6 +99,7 @@ export class Session {
     state.replica.clear();
     this.ownSeq = -1;
     this.near = null;
+    state.wayBack = false;                // another server does not know it
     clearScene(state);
     cutCamera(state);
     state.clock.sample(performance.now(), now, performance.now());

@@ -108,6 +108,8 @@ export class State {
     this.cairnMeant = null;
     /** @type {Lying | null} The cairn whose line was closed, as long as the player is near it. */
     this.cairnClosed = null;
+    /** Whether home leads back to where one was when one went home last. */
+    this.wayBack = false;
     /** @type {Place & { at: number } | null} The goal of the last
      * click, and its performance time, ms. */
     this.goal = null;

@@ -16,7 +16,7 @@ from server.squares.hub import Hub
 from server.squares.outbox import Outbox
 from server.squares.replicas import Replicas
 from world.grid import Grid, Rect, Viewport
-from world.track import Goal, Intent, Land, Track, leg, stand
+from world.track import UNIT, Goal, Intent, Land, Track, leg, stand
 
 #: An intent takes effect at most so many ms in the past, however old it says that it is.
 INTENT_AGE: Final = 200
@@ -29,6 +29,9 @@ RENEW_BEFORE: Final = 1000
 #: itself stood still.
 ASK_AFTER: Final = 2000
 ANSWER_WITHIN: Final = 1000
+
+#: Units from the origin along each axis within which home leads back to where home was asked for.
+AT_HOME: Final = 40 * UNIT
 
 
 class Movement:
@@ -79,12 +82,20 @@ class Movement:
             self._signs.put(resident, now + ASK_AFTER)
 
     def home(self, resident: Resident, number: int) -> None:
-        """Obey intent `number` of a resident: put it on the plaza."""
+        """Obey intent `number` of a resident: put it on the plaza, or back to where it was.
+
+        It is put back if it was put on the plaza before, and is still near it.
+        """
         leaps = number != resident.ack + 1
         resident.ack = number
         resident.intent = None
         now = self._loop.now()
-        self._follow(resident, stand(*self._spots.plaza(), now), 0, leaps)
+        x, y = resident.track.at(now)
+        if max(abs(x), abs(y)) > AT_HOME:
+            place, resident.left = self._spots.plaza(), (x, y)
+        else:
+            place, resident.left = resident.left or self._spots.plaza(), None
+        self._follow(resident, stand(*place, now), 0, leaps)
         self._cross(resident, now)
         if resident.view is not None:
             self.hold(resident, self._grid.held(None, *resident.track.at(now), resident.view))

@@ -31,6 +31,7 @@ class Resident(Player):
 
     __slots__ = (
         "square", "intent", "screen", "view", "held", "due", "moved", "watched", "asked", "acted",
+        "left",
     )  # fmt: skip
 
     def __init__(
@@ -55,6 +56,8 @@ class Resident(Player):
         self.asked: int | None = None
         #: Whether its client has ever let it walk or speak.
         self.acted = False
+        #: Where it was when it asked for home, in units, until it goes back.
+        self.left: tuple[int, int] | None = None
 
     def walks(self, now: int) -> bool:
         """Say whether it is on its way at the time `now`."""

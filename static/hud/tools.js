@@ -3,7 +3,7 @@
 import { element, icon, show } from './element.js';
 
 const KEYS = [['Arrows or W A S D', 'walk'], ['Click or tap', 'walk there'], ['Enter', 'chat'],
-  ['G', 'grid: squares, channels, margins'], ['H', 'home to the plaza'],
+  ['G', 'grid: squares, channels, margins'], ['H', 'home to the plaza, and back again'],
   ['I', 'copy an invite link'],
   ['B', 'board: who found the most gems'],
   ['C', 'leave a cairn: a heap of stones with one line'],
@@ -26,7 +26,7 @@ export class Tools {
     for (const each of [this.cairn, this.board, this.sound]) show(false, each);
     this.root = element('nav', { class: 'tools panel', 'aria-label': 'Actions' },
       this.grid,
-      button('home', 'Home', 'Home to the plaza (H)', on.home),
+      button('home', 'Home', 'Home to the plaza, and back again (H)', on.home),
       button('invite', 'Invite', 'Copy an invite link (I)', on.invite),
       button('chat', 'Chat', 'Say something (Enter)', on.chat),
       this.cairn, this.board, this.sound,

@@ -476,6 +476,57 @@ def test_home_is_the_plaza_and_everybody_is_told(harness):
     harness.check()
 
 
+def test_home_again_leads_back_to_where_one_was_and_only_once(harness):
+    a, b = harness.place("A", (50, 50)), harness.place("B", (50, 50))
+    before = b.at()
+    b.home()
+    harness.run(100)
+    assert not a.sees(b)
+    b.walk(1, 0)
+    harness.run(1000)
+    b.home()
+    harness.run(100)
+    assert b.at() == before and a.at(b) == before
+    # It is far from the plaza again: that is left behind anew.
+    b.go(before[0] + 2 * UNIT, before[1])
+    harness.run(2000)
+    then = b.at()
+    b.home()
+    b.home()
+    harness.run(100)
+    assert b.at() == then != before
+    harness.run(10_000)
+    b.home()
+    b.home()
+    b.home()
+    harness.run(100)
+    assert max(map(abs, b.at())) < 7 * UNIT
+    harness.check()
+
+
+def test_home_far_from_the_plaza_forgets_where_one_was_before(harness):
+    client = harness.place("A", (50, 50))
+    client.home()
+    harness.run(100)
+    resident = harness.node.residents.by_id[client.id]
+    assert resident.left is not None
+    client.go(60 * UNIT, 0)
+    harness.run(30_000)
+    there = client.at()
+    assert max(map(abs, there)) > 40 * UNIT
+    client.home()
+    client.home()
+    harness.run(100)
+    assert client.at() == there
+    client.home()
+    harness.run(10_000)
+    # Nothing is remembered of one who walked away from home, and asks for it close by.
+    client.home()
+    client.home()
+    harness.run(100)
+    assert max(map(abs, client.at())) < 7 * UNIT
+
+
 def test_a_wider_screen_holds_more_and_is_shown_it(harness):
     far = harness.place("B", (2, 0))
     client = harness.place("A", (0, 0), (8, 8))

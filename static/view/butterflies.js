@@ -3,9 +3,10 @@
 
 import { GRASS, WOOD } from '../terrain.js';
 import { part, rollAt } from './dice.js';
+import { TONES } from './palette.js';
 import { oval, spriteOf } from './sprite.js';
 
-const COLOURS = ['#ffffff', '#ffe08a', '#f7a8c4', '#a9c8ff'];
+const COLOURS = TONES.flatMap(({ butterflies }) => butterflies);
 const PATCH = 8;                          // tiles at each side of a patch, which has at most one
                                           // butterfly
 const SALT = 0xb77e, SALT_FLY = 0xf1ef1;
@@ -13,14 +14,16 @@ const MOST_DARK = 0.3;                    // butterflies sleep when it is darker
 const FLAP_MS = 90, LOOP_MS = 9000;
 const RANGE = 2.2, HEIGHT = 0.7;          // tiles
 
-/** Return the butterflies of the window's piece: x, y (px), phase and colour of each. */
+/** Return the butterflies of the window's piece: x, y (px), phase and colour of each. Each region has
+ * four colours. */
 export function butterfliesOf(window, tile) {
   const { x0, y0, tiles } = window, found = [];
   for (let y = 0; y < tiles; y += PATCH) {
     for (let x = 0; x < tiles; x += PATCH) {
       const roll = rollAt(x0 + x, y0 + y, SALT), at = 2 + (roll >>> 28 & 3);
       if ((roll & 3) > 0 || window.kind(x + at, y + at) !== GRASS) continue;
-      found.push((x + at) * tile, (y + at) * tile, roll >>> 4 & 1023, roll >>> 16 & 3);
+      found.push((x + at) * tile, (y + at) * tile, roll >>> 4 & 1023,
+        4 * window.region(x + at, y + at) + (roll >>> 16 & 3));
     }
   }
   return Int16Array.from(found);

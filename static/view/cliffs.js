@@ -4,14 +4,15 @@
 import { ROCK } from '../terrain.js';
 import { part, rollAt } from './dice.js';
 import { clipOutline, fillOutline, strokeOutline } from './outline.js';
-import { ROCK_TONES, SHADOW } from './palette.js';
+import { SHADOW } from './palette.js';
 
 const CLIFF = 0.72;                       // height of a face in tiles
 const LEDGE = 0.4;                        // tiles below the top where the face darkens
 const SALT_FACE = 0xc11f, SALT_TOP = 0xc120;
 
-/** Paint the plateau over everything flat. `moss` is the outline of where its top is bare. */
-export function paintCliffs(ctx, window, rock, moss) {
+/** Paint the plateau over everything flat, in the tones of a region. `moss` is the outline of where its
+ * top is bare. */
+export function paintCliffs(ctx, window, rock, moss, tones) {
   const { tiles } = window;
   ctx.save();
   ctx.translate(0.1, 0.2);
@@ -20,22 +21,22 @@ export function paintCliffs(ctx, window, rock, moss) {
   strokeOutline(ctx, rock, 'rgba(40, 52, 40, 0.22)', 0.3);
   ctx.save();
   clipOutline(ctx, rock);
-  fillOutline(ctx, 'all', ROCK_TONES.faceDark, tiles);
+  fillOutline(ctx, 'all', tones.faceDark, tiles);
   ctx.save();
   ctx.translate(0, -CLIFF + LEDGE);
-  fillOutline(ctx, rock, ROCK_TONES.face, tiles);
+  fillOutline(ctx, rock, tones.face, tiles);
   ctx.restore();
-  if (rock !== 'all') paintFaceCracks(ctx, window);
+  if (rock !== 'all') paintFaceCracks(ctx, window, tones);
   ctx.translate(0, -CLIFF);
-  fillOutline(ctx, rock, ROCK_TONES.top, tiles);
+  fillOutline(ctx, rock, tones.top, tiles);
   if (rock !== 'all') {
     ctx.save();
     ctx.clip(rock);
-    paintTop(ctx, window, moss);
+    paintTop(ctx, window, moss, tones);
     ctx.translate(0, -0.05);
-    strokeOutline(ctx, rock, ROCK_TONES.rim, 0.2);
+    strokeOutline(ctx, rock, tones.rim, 0.2);
     ctx.restore();
-  } else paintTop(ctx, window, moss);
+  } else paintTop(ctx, window, moss, tones);
   ctx.restore();
   if (rock !== 'all') paintNorthEdge(ctx, rock);
 }
@@ -46,9 +47,9 @@ function paintNorthEdge(ctx, rock) {
 }
 
 /** Paint upright cracks on the faces; the top hides those that lie elsewhere. */
-function paintFaceCracks(ctx, window) {
+function paintFaceCracks(ctx, window, tones) {
   const { x0, y0, tiles } = window;
-  ctx.strokeStyle = ROCK_TONES.crack;
+  ctx.strokeStyle = tones.crack;
   ctx.lineWidth = 0.07;
   ctx.lineCap = 'round';
   ctx.beginPath();
@@ -66,14 +67,14 @@ function paintFaceCracks(ctx, window) {
   ctx.stroke();
 }
 
-function paintTop(ctx, window, moss) {
+function paintTop(ctx, window, moss, tones) {
   const { x0, y0, tiles } = window;
-  fillOutline(ctx, moss, ROCK_TONES.light, tiles);
+  fillOutline(ctx, moss, tones.light, tiles);
   const tufts = new Path2D();
   ctx.lineCap = 'round';
   ctx.lineJoin = 'round';
   ctx.lineWidth = 0.055;
-  ctx.strokeStyle = ROCK_TONES.crack;
+  ctx.strokeStyle = tones.crack;
   ctx.beginPath();
   for (let y = -2; y <= tiles + 2; y++) {
     for (let x = -2; x <= tiles + 2; x++) {
@@ -91,7 +92,7 @@ function paintTop(ctx, window, moss) {
     }
   }
   ctx.stroke();
-  ctx.fillStyle = ROCK_TONES.moss;
+  ctx.fillStyle = tones.moss;
   ctx.fill(tufts);
 }
 

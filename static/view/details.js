@@ -1,54 +1,103 @@
 // Small things on the ground, scattered by numbers made from each tile's position: tufts, flowers,
 // pebbles, shells, mushrooms. All of one colour in a piece are drawn as one path, so they cost little.
 
+import { AUTUMN, DESERT, HEATH, MARSH, SNOW } from '../regions.js';
 import { DEEP, GRASS, PATH, SAND, WATER, WOOD } from '../terrain.js';
 import { part, rollAt } from './dice.js';
-import { GRASS_TONES, PATH_TONES, SAND_TONES, WATER_TONES, WOOD_TONES } from './palette.js';
+import { TONES } from './palette.js';
 
 const SALT = 0xde7a11, SALT_FLOWERS = 0xf10e2, FLOWER_PATCH = 5;     // tiles a side
-const PETALS = ['#ffffff', '#ffe38a', '#f7b5cd', '#b9a7ee'];
+const LITTER = ['#d67a38', '#c4553f'], BLOOM = ['#a565a3', '#8f5790', '#c084bd', '#8d8a55'];
 const CLEAR_OF_PATH = 30;                 // 1/16 tile from a path's middle, where nothing grows
+
+/** Paths that are drawn at the end, one for each colour. */
+class Strokes {
+  constructor() {
+    /** @type {Map<string, Path2D>} */
+    this.paths = new Map();
+  }
+
+  /** Return the path of a colour. */
+  of(colour) {
+    let path = this.paths.get(colour);
+    if (path === undefined) {
+      path = new Path2D();
+      this.paths.set(colour, path);
+    }
+    return path;
+  }
+
+  fill(ctx) {
+    for (const [colour, path] of this.paths) {
+      ctx.fillStyle = colour;
+      ctx.fill(path);
+    }
+  }
+
+  /** Draw lines of `width` tiles. */
+  stroke(ctx, width) {
+    ctx.lineWidth = width;
+    for (const [colour, path] of this.paths) {
+      ctx.strokeStyle = colour;
+      ctx.stroke(path);
+    }
+  }
+}
 
 /** Paint the details under paths and bridges: what grows and lies on the ground. */
 export function paintFlatDetails(ctx, window) {
-  const blades = new Path2D(), lightBlades = new Path2D(), grains = new Path2D();
-  const leaves = new Path2D(), weeds = new Path2D(), pads = new Path2D();
+  const blades = new Strokes(), spots = new Strokes(), ripples = new Strokes(), pads = new Strokes();
   each(window, (x, y, kind, roll) => {
+    const region = window.region(x, y), { grass, sand, water } = TONES[region];
     if (kind === GRASS && window.path(x, y) > CLEAR_OF_PATH) {
-      if ((roll & 3) === 0) tuft((roll & 4) > 0 ? lightBlades : blades, x, y, roll);
+      if (region === SNOW) {
+        if ((roll & 7) === 0) drift(ripples.of(grass.tuft), x, y, roll);
+      } else if (region === DESERT) {
+        if ((roll & 3) === 0) drift(ripples.of(grass.tuft), x, y, roll);
+      } else if ((roll & 3) === 0) {
+        tuft(blades.of((roll & 4) > 0 ? grass.tuftLight : grass.tuft), x, y, roll);
+      }
+      if (region === MARSH && (roll >>> 5 & 7) === 0) puddle(spots, water, x, y, roll);
+      if (region === AUTUMN && (roll >>> 5 & 3) === 0) litter(spots.of(grass.leaf), x, y, roll);
+      if (region === HEATH && (roll >>> 5 & 3) < 2) heather(spots, x, y, roll);
     } else if (kind === WOOD) {
-      if ((roll & 3) === 0) tuft(blades, x, y, roll);
-      if ((roll & 28) === 0) litter(leaves, x, y, roll);
+      if ((roll & 3) === 0 && region !== SNOW && region !== DESERT) {
+        tuft(blades.of(grass.tuft), x, y, roll);
+      }
+      if (region === AUTUMN && (roll & 28) < 16) litter(spots.of(LITTER[roll & 1]), x, y, roll);
+      else if ((roll & 28) === 0 && region !== SNOW) litter(spots.of(grass.leaf), x, y, roll);
     } else if (kind === SAND) {
-      if ((roll & 1) === 0) dots(grains, x, y, roll, 0.045);
+      if ((roll & 1) === 0) dots(spots.of(sand.grain), x, y, roll, 0.045);
     } else if (kind === WATER) {
-      if ((roll & 31) === 0) lily(pads, x, y, roll);
-      else if ((roll & 31) < 4) ripple(weeds, x, y, roll);
-    } else if (kind === DEEP && (roll & 15) === 0) ripple(weeds, x, y, roll);
+      const lilies = region === MARSH ? 6 : 1;
+      if (region === SNOW ? (roll & 31) < 2 : (roll & 31) < lilies) {
+        if (region === SNOW) floe(pads.of(water.pad), x, y, roll);
+        else lily(pads.of(water.pad), x, y, roll);
+      } else if ((roll & 31) < lilies + 3) ripple(ripples.of(water.slope), x, y, roll);
+    } else if (kind === DEEP && (roll & 15) === 0) ripple(ripples.of(water.slope), x, y, roll);
   });
   ctx.lineCap = 'round';
-  line(ctx, blades, GRASS_TONES.tuft, 0.07);
-  line(ctx, lightBlades, GRASS_TONES.tuftLight, 0.07);
-  fill(ctx, grains, SAND_TONES.grain);
-  fill(ctx, leaves, WOOD_TONES.leaf);
-  line(ctx, weeds, WATER_TONES.slope, 0.07);
-  fill(ctx, pads, '#7fb86a');
+  spots.fill(ctx);
+  blades.stroke(ctx, 0.07);
+  ripples.stroke(ctx, 0.07);
+  pads.fill(ctx);
 }
 
 /** Paint the details over paths: pebbles, and flowers in patches. */
 export function paintRaisedDetails(ctx, window) {
-  const pebbles = new Path2D(), hearts = new Path2D();
-  const petals = PETALS.map(() => new Path2D());
+  const pebbles = new Strokes(), petals = new Strokes(), hearts = new Path2D();
   each(window, (x, y, kind, roll) => {
+    const region = window.region(x, y);
     if (kind === PATH) {
-      if ((roll & 3) === 0) dots(pebbles, x, y, roll, 0.06);
-    } else if (kind === GRASS && window.path(x, y) > CLEAR_OF_PATH) {
-      flowers(petals, hearts, window, x, y, roll);
+      if ((roll & 3) === 0) dots(pebbles.of(TONES[region].path.pebble), x, y, roll, 0.06);
+    } else if (kind === GRASS && window.path(x, y) > CLEAR_OF_PATH && region !== SNOW) {
+      flowers(petals, hearts, window, x, y, roll, region);
     }
   });
-  fill(ctx, pebbles, PATH_TONES.pebble);
-  petals.forEach((path, i) => fill(ctx, path, PETALS[i]));
-  fill(ctx, hearts, '#f0b429');
+  pebbles.fill(ctx);
+  petals.fill(ctx);
+  ctx.fillStyle = '#f0b429';
+  ctx.fill(hearts);
 }
 
 function each(window, visit) {
@@ -96,6 +145,46 @@ function lily(path, x, y, roll) {
   }
 }
 
+/** Add the shallow curve of a drift of snow or of sand. */
+function drift(path, x, y, roll) {
+  const cx = x + part(roll, 8), cy = y + part(roll, 16), half = 0.3 + 0.35 * part(roll, 24);
+  path.moveTo(cx - half, cy + 0.06);
+  path.quadraticCurveTo(cx - half * 0.2, cy - 0.14, cx + half, cy + 0.02);
+}
+
+/** Add a small pool. */
+function puddle(spots, water, x, y, roll) {
+  const cx = x + part(roll, 8), cy = y + part(roll, 16), size = 0.28 + 0.4 * part(roll, 24);
+  for (const [tone, grow] of [[water.shallow, 0.07], [water.water, 0]]) {
+    const path = spots.of(tone), rx = size + grow, ry = size * 0.6 + grow;
+    path.moveTo(cx + rx, cy);
+    path.ellipse(cx, cy, rx, ry, 0, 0, Math.PI * 2);
+  }
+}
+
+/** Add a cushion of heather in bloom. */
+function heather(spots, x, y, roll) {
+  const cx = x + part(roll, 8), cy = y + part(roll, 16);
+  for (let i = 0; i < 5; i++) {
+    const path = spots.of(BLOOM[roll >>> (2 * i + 1) & 3]);
+    const px = cx + (part(roll, 4 * i) - 0.5) * 0.6, py = cy + (part(roll, 3 * i + 2) - 0.5) * 0.34;
+    path.moveTo(px + 0.1, py);
+    path.ellipse(px, py, 0.1, 0.075, 0, 0, Math.PI * 2);
+  }
+}
+
+/** Add a sheet of ice with corners. */
+function floe(path, x, y, roll) {
+  const cx = x + 0.5, cy = y + 0.5, size = 0.22 + 0.3 * part(roll, 8);
+  for (let i = 0; i < 6; i++) {
+    const turn = i * Math.PI / 3 + part(roll, 16), away = size * (0.7 + 0.4 * part(roll, 4 * i));
+    const px = cx + Math.cos(turn) * away * 1.3, py = cy + Math.sin(turn) * away * 0.8;
+    if (i === 0) path.moveTo(px, py);
+    else path.lineTo(px, py);
+  }
+  path.closePath();
+}
+
 function ripple(path, x, y, roll) {
   const cx = x + part(roll, 8), cy = y + part(roll, 16), half = 0.16 + 0.14 * part(roll, 24);
   path.moveTo(cx - half, cy);
@@ -105,12 +194,13 @@ function ripple(path, x, y, roll) {
 
 /** Add the flowers of a tile. A patch of the meadow has one colour; one patch in four has many flowers,
  * and the others have few. */
-function flowers(petals, hearts, window, x, y, roll) {
+function flowers(petals, hearts, window, x, y, roll, region) {
   const px = Math.floor((window.x0 + x) / FLOWER_PATCH);
   const py = Math.floor((window.y0 + y) / FLOWER_PATCH);
   const patch = rollAt(px, py, SALT_FLOWERS);
-  const count = (patch & 3) === 0 ? (roll >>> 5 & 3) : Number((roll >>> 5 & 31) === 0);
-  const path = petals[(patch >>> 4) % petals.length];
+  const count = (patch & 3) === 0 && region !== DESERT ? (roll >>> 5 & 3)
+    : Number((roll >>> 5 & 31) === 0);
+  const path = petals.of(TONES[region].petals[(patch >>> 4) % 4]);
   for (let i = 0; i < count; i++) {
     const own = rollAt(window.x0 + x, window.y0 + y, SALT_FLOWERS + 1 + i);
     const cx = x + part(own, 0), cy = y + part(own, 8), size = 0.055 + 0.02 * part(own, 16);
@@ -123,15 +213,4 @@ function flowers(petals, hearts, window, x, y, roll) {
     hearts.moveTo(cx + size * 0.6, cy);
     hearts.arc(cx, cy, size * 0.6, 0, Math.PI * 2);
   }
-}
-
-function fill(ctx, path, style) {
-  ctx.fillStyle = style;
-  ctx.fill(path);
-}
-
-function line(ctx, path, style, width) {
-  ctx.strokeStyle = style;
-  ctx.lineWidth = width;
-  ctx.stroke(path);
 }

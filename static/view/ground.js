@@ -12,6 +12,7 @@ const MEMORY = 96 * 2 ** 20;              // bytes of pieces that are kept, or m
 const PIECE_PX = 320;                     // device px: if 16 tiles are wider, a piece has 8
 const REACH = 3;                          // tiles that a prop may cover beyond its own tile
 const NO_PIECE = null;
+const NO_WOOD = 32768;                    // where groves do not matter
 
 /** @typedef {{ footY: number, sprite: import('./sprite.js').Sprite, x: number, y: number }} Cover  A prop
  * that stands: its feet and its upper left corner in device px. */
@@ -209,8 +210,9 @@ export class Ground {
     const image = ctx.createImageData(tiles, tiles);
     for (let i = 0; i < tiles * tiles; i++) {
       const y = Math.floor(i / tiles);
-      const kind = this.terrain.kind(col * tiles + i - y * tiles, row * tiles + y);
-      image.data.set(MAP_COLOURS[kind], 4 * i);
+      const tx = col * tiles + i - y * tiles, ty = row * tiles + y;
+      const region = this.window.land.at(tx, ty, NO_WOOD);
+      image.data.set(MAP_COLOURS[region][this.terrain.kind(tx, ty)], 4 * i);
       image.data[4 * i + 3] = 255;
     }
     ctx.putImageData(image, 0, 0);

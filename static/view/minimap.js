@@ -2,6 +2,7 @@
 
 import { faceOf, isDeer } from '../faces.js';
 import { THING_GEM } from '../protocol.js';
+import { Regions } from '../regions.js';
 import { CHUNK } from '../terrain.js';
 import { gemOf } from './gems.js';
 import { CAIRN_TONES, COATS, GEMS, MAP_COLOURS } from './palette.js';
@@ -19,6 +20,7 @@ export class Minimap {
     this.canvas = canvas;
     /** @type {import('../terrain.js').Terrain | null} The ground that is drawn. */
     this.terrain = null;
+    this.regions = new Regions(0);
     this.ctx = contextOf(canvas);
     this.ground = canvasOf(KEPT * CHUNK, KEPT * CHUNK);
     this.groundCtx = contextOf(this.ground);
@@ -44,6 +46,7 @@ export class Minimap {
     const { ctx, size } = this, scale = size / SHOWN;
     if (terrain !== this.terrain) {
       this.terrain = terrain;
+      this.regions = new Regions(terrain.seed);
       this.known.clear();
       this.missing = true;
     }
@@ -124,9 +127,11 @@ export class Minimap {
     const key = cx + ':' + cy;
     if (this.known.get(place) === key) return;
     this.known.set(place, key);
-    const { kinds } = terrain.chunk(cx, cy), { data } = this.image;
+    const { kinds, woods } = terrain.chunk(cx, cy), { data } = this.image;
     for (let i = 0; i < kinds.length; i++) {
-      const [red, green, blue] = MAP_COLOURS[kinds[i]];
+      const row = Math.floor(i / CHUNK);
+      const region = this.regions.at(cx * CHUNK + i - row * CHUNK, cy * CHUNK + row, woods[i]);
+      const [red, green, blue] = MAP_COLOURS[region][kinds[i]];
       data[4 * i] = red;
       data[4 * i + 1] = green;
       data[4 * i + 2] = blue;

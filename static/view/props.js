@@ -5,7 +5,8 @@
 // A prop with a `light` shines at night: `glows` are its lamps and windows, in tiles from the feet, and
 // `pool` is how many tiles of the ground around its feet they light.
 
-import { BLOSSOM, LEAVES, ROCK_TONES, TRUNK, TRUNK_LIGHT } from './palette.js';
+import { AUTUMN_LEAVES, BIRCH_LEAVES, BLOSSOM, CACTUS, DRY, GORSE, HEATHER, LEAVES, PALM, RED_ROCK,
+  ROCK_TONES, SNOWY, SNOWY_PINES, SNOWY_ROCK, TRUNK, TRUNK_LIGHT, WILLOW_LEAVES } from './palette.js';
 import { oval } from './sprite.js';
 
 /** Draw overlapping discs [x, y, r] as one shape, moved by (dx, dy) and scaled about its middle. */
@@ -19,15 +20,17 @@ function discs(ctx, list, style, dx = 0, dy = 0, grow = 0) {
   ctx.fill();
 }
 
-function trunk(ctx, width, height) {
-  ctx.fillStyle = TRUNK;
+const WOODEN = { dark: TRUNK, light: TRUNK_LIGHT }, BIRCH = { dark: '#b9b3a6', light: '#eeeae0' };
+
+function trunk(ctx, width, height, { dark, light } = WOODEN) {
+  ctx.fillStyle = dark;
   ctx.beginPath();
   ctx.moveTo(-width / 2, -height);
   ctx.quadraticCurveTo(-width / 2, -0.1, -width * 0.8, 0);
   ctx.quadraticCurveTo(0, 0.08, width * 0.8, 0);
   ctx.quadraticCurveTo(width / 2, -0.1, width / 2, -height);
   ctx.fill();
-  ctx.fillStyle = TRUNK_LIGHT;
+  ctx.fillStyle = light;
   ctx.fillRect(-width / 2, -height, width * 0.35, height - 0.06);
 }
 
@@ -52,14 +55,14 @@ const SMALL = [[0, -0.98, 0.4], [-0.24, -0.72, 0.32], [0.26, -0.74, 0.32]];
 const TALL = [[0, -1.72, 0.36], [0, -1.36, 0.46], [-0.06, -1.02, 0.5], [0.1, -0.98, 0.48]];
 const BUSH = [[-0.26, -0.24, 0.26], [0.24, -0.24, 0.26], [0, -0.36, 0.32]];
 
-function tree(name, list, width, height, leaves, shadow) {
+function tree(name, list, width, height, leaves, shadow, bark = WOODEN) {
   // The box is as tight as possible: its empty parts are copied too, each time a walker is behind it.
   const half = Math.max(...list.map(([x, , r]) => Math.abs(x) + r)) + 0.03;
   const top = Math.min(...list.map(([, y, r]) => y - r)) - 0.03;
   return {
     name, shadow, box: { left: -half, top, right: half, bottom: 0.08 },
     paint(ctx) {
-      trunk(ctx, width, height);
+      trunk(ctx, width, height, bark);
       crown(ctx, list, leaves);
     },
   };
@@ -99,7 +102,7 @@ function bush(name, leaves, berries) {
   };
 }
 
-function boulder(name, corners, facet) {
+function boulder(name, corners, facet, tones = ROCK_TONES) {
   const polygon = (ctx, points, style) => {
     ctx.fillStyle = style;
     ctx.beginPath();
@@ -114,9 +117,9 @@ function boulder(name, corners, facet) {
   return {
     name, shadow: 0.5, box: { left: -0.8, top: -1, right: 0.8, bottom: 0.15 },
     paint(ctx) {
-      polygon(ctx, corners, ROCK_TONES.face);
-      polygon(ctx, facet, ROCK_TONES.light);
-      polygon(ctx, facet.map(([x, y]) => [x * 0.6 - 0.08, y * 0.8 - 0.14]), ROCK_TONES.rim);
+      polygon(ctx, corners, tones.face);
+      polygon(ctx, facet, tones.light);
+      polygon(ctx, facet.map(([x, y]) => [x * 0.6 - 0.08, y * 0.8 - 0.14]), tones.rim);
     },
   };
 }
@@ -155,6 +158,114 @@ const mushrooms = {
   },
 };
 
+/** Branches of a tree that is bare, with snow on them or without. */
+function bare(name, style, snow) {
+  const branches = [[0, -0.5, -0.5, -1.2], [0, -0.7, 0.46, -1.3], [0, -0.9, -0.22, -1.6],
+    [0, -1, 0.24, -1.7], [-0.28, -0.86, -0.62, -0.92], [0.26, -1, 0.6, -1]];
+  return {
+    name, shadow: 0.4, box: { left: -0.75, top: -1.85, right: 0.75, bottom: 0.08 },
+    paint(ctx) {
+      trunk(ctx, 0.2, 1, { dark: style, light: style });
+      ctx.lineCap = 'round';
+      for (const [down, width, tone] of [[0, 0.1, style], ...(snow === null ? []
+        : [[-0.05, 0.06, snow]])]) {
+        ctx.strokeStyle = tone;
+        ctx.lineWidth = width;
+        ctx.beginPath();
+        for (const [x0, y0, x1, y1] of branches) {
+          ctx.moveTo(x0, y0 + down);
+          ctx.quadraticCurveTo((x0 + x1) / 2, y0 - 0.1 + down, x1, y1 + down);
+        }
+        ctx.stroke();
+      }
+    },
+  };
+}
+
+/** A low bush with flowers of one colour. */
+function blooming(name, leaves, flowers) {
+  return {
+    name, shadow: 0.4, box: { left: -0.6, top: -0.75, right: 0.6, bottom: 0.1 },
+    paint(ctx) {
+      crown(ctx, BUSH, leaves);
+      [[-0.36, -0.3], [-0.18, -0.5], [0.04, -0.56], [0.24, -0.42], [0.36, -0.2], [0, -0.28],
+        [-0.2, -0.16], [0.16, -0.1]].forEach(([x, y]) => oval(ctx, x, y, 0.065, 0.055, flowers));
+    },
+  };
+}
+
+const willow = {
+  name: 'willow', shadow: 0.75, box: { left: -1.02, top: -2, right: 1.02, bottom: 0.1 },
+  paint(ctx) {
+    trunk(ctx, 0.26, 0.9);
+    crown(ctx, [[0, -1.46, 0.5], [-0.46, -1.2, 0.44], [0.46, -1.2, 0.44], [0, -1.16, 0.5]],
+      WILLOW_LEAVES);
+    ctx.lineCap = 'round';
+    [[-0.86, -1.1, 0.8], [-0.6, -0.92, 0.82], [-0.34, -0.84, 0.6], [0.3, -0.84, 0.56],
+      [0.56, -0.92, 0.8], [0.86, -1.1, 0.84]].forEach(([x, y, length], i) => {
+      ctx.strokeStyle = i % 2 ? WILLOW_LEAVES.middle : WILLOW_LEAVES.dark;
+      ctx.lineWidth = 0.13;
+      ctx.beginPath();
+      ctx.moveTo(x * 0.86, y - 0.2);
+      ctx.quadraticCurveTo(x * 1.08, y + length * 0.3, x, y + length);
+      ctx.stroke();
+    });
+  },
+};
+
+function cactus(name, arms) {
+  return {
+    name, shadow: 0.34, box: { left: -0.66, top: -1.65, right: 0.66, bottom: 0.1 },
+    paint(ctx) {
+      ctx.lineCap = ctx.lineJoin = 'round';
+      for (const [dx, width, style] of [[0, 0.36, CACTUS.dark], [-0.03, 0.26, CACTUS.middle],
+        [-0.08, 0.07, CACTUS.light]]) {
+        ctx.strokeStyle = style;
+        ctx.lineWidth = width;
+        ctx.beginPath();
+        ctx.moveTo(dx, -0.12);
+        ctx.lineTo(dx, -1.42);
+        ctx.stroke();
+        ctx.lineWidth = width * 0.72;
+        for (const [side, low, high] of arms) {
+          ctx.beginPath();
+          ctx.moveTo(dx + side * 0.1, -low);
+          ctx.quadraticCurveTo(dx + side * 0.44, -low, dx + side * 0.44, -low - 0.16);
+          ctx.lineTo(dx + side * 0.44, -high);
+          ctx.stroke();
+        }
+      }
+      oval(ctx, -0.02, -1.56, 0.1, 0.07, '#f58aa8');
+    },
+  };
+}
+
+const palm = {
+  name: 'palm', shadow: 0.6, box: { left: -1.1, top: -2.5, right: 1.1, bottom: 0.1 },
+  paint(ctx) {
+    ctx.lineCap = 'round';
+    for (const [dx, width, style] of [[0, 0.24, '#8a6239'], [-0.05, 0.1, '#a87c4c']]) {
+      ctx.strokeStyle = style;
+      ctx.lineWidth = width;
+      ctx.beginPath();
+      ctx.moveTo(dx, -0.08);
+      ctx.quadraticCurveTo(dx - 0.06, -1, dx + 0.16, -1.8);
+      ctx.stroke();
+    }
+    [[-0.98, -1.42, 'dark'], [1, -1.36, 'dark'], [-0.84, -1.98, 'middle'], [0.94, -1.94, 'middle'],
+      [-0.34, -1.24, 'dark'], [0.5, -1.14, 'middle'], [-0.3, -2.36, 'light'],
+      [0.5, -2.34, 'light']].forEach(([x, y, tone]) => {
+      ctx.fillStyle = PALM[tone];
+      ctx.beginPath();
+      ctx.moveTo(0.16, -1.86);
+      ctx.quadraticCurveTo((x + 0.16) / 2, Math.min(y, -1.86) - 0.34, x, y);
+      ctx.quadraticCurveTo((x + 0.16) / 2, Math.min(y, -1.86) + 0.06, 0.16, -1.86);
+      ctx.fill();
+    });
+    for (const x of [0.06, 0.26]) oval(ctx, x, -1.72, 0.09, 0.09, '#7a5438');
+  },
+};
+
 const stump = {
   name: 'stump', shadow: 0.32, box: { left: -0.4, top: -0.5, right: 0.4, bottom: 0.15 },
   paint(ctx) {
@@ -178,6 +289,22 @@ const reeds = {
       ctx.quadraticCurveTo(x * 0.7, y * 0.6, x, y);
       ctx.stroke();
       if (i % 2) oval(ctx, x, y, 0.05, 0.12, '#8a6239');
+    });
+  },
+};
+
+const cattails = {
+  name: 'cattails', shadow: 0.2, box: { left: -0.5, top: -1, right: 0.5, bottom: 0.1 },
+  paint(ctx) {
+    ctx.lineCap = 'round';
+    [[-0.34, -0.62], [-0.16, -0.9], [0.04, -0.7], [0.2, -0.94], [0.36, -0.6]].forEach(([x, y], i) => {
+      ctx.strokeStyle = i % 2 ? WILLOW_LEAVES.middle : WILLOW_LEAVES.dark;
+      ctx.lineWidth = 0.07;
+      ctx.beginPath();
+      ctx.moveTo(x * 0.4, 0);
+      ctx.quadraticCurveTo(x * 0.6, y * 0.6, x, y);
+      ctx.stroke();
+      if (i % 2) oval(ctx, x, y + 0.04, 0.06, 0.15, '#7d5836');
     });
   },
 };
@@ -354,6 +481,23 @@ export const PROPS = [
   boulder('stone', [[-0.22, 0.02], [-0.2, -0.2], [0.04, -0.3], [0.24, -0.14], [0.22, 0.04]],
     [[-0.16, -0.14], [0.02, -0.25], [0.14, -0.14], [0, -0.06]]),
   fern, mushrooms, stump, reeds, lamp, planter, waymark, lantern,
+  ...AUTUMN_LEAVES.flatMap((leaves, i) => [tree('autumnRound' + i, ROUND, 0.24, 0.6, leaves, 0.72),
+    tree('autumnTall' + i, TALL, 0.2, 0.6, leaves, 0.54),
+    tree('autumnSmall' + i, SMALL, 0.18, 0.5, leaves, 0.46)]),
+  ...BIRCH_LEAVES.map((leaves, i) => tree('birch' + i, TALL, 0.17, 0.9, leaves, 0.5, BIRCH)),
+  ...HEATHER.map((leaves, i) => blooming('heather' + i, leaves, leaves.light)),
+  blooming('gorse', { dark: GORSE.dark, middle: GORSE.middle, light: '#a8ad4a' }, GORSE.light),
+  willow, bare('dead', '#6b5b4a', null), cattails,
+  cactus('cactus0', [[-1, 0.5, 0.95], [1, 0.72, 1.2]]), cactus('cactus1', [[1, 0.5, 1]]), palm,
+  blooming('dryBush', DRY, '#dcc78c'),
+  ...SNOWY_PINES.map((leaves, i) => pine('snowyPine' + i, leaves, 1 - 0.16 * i)),
+  bare('bareSnowy', '#6d5a4c', '#f4f8fb'), bush('snowyBush', SNOWY, []),
+  tree('frosted', ROUND, 0.24, 0.6, SNOWY, 0.72),
+  ...[[RED_ROCK, 'red'], [SNOWY_ROCK, 'snowy']].flatMap(([tones, name]) => [
+    boulder(name + 'Boulder', [[-0.5, 0], [-0.46, -0.5], [-0.1, -0.74], [0.34, -0.56], [0.54, -0.04],
+      [0, 0.16]], [[-0.36, -0.36], [-0.1, -0.66], [0.26, -0.5], [0.08, -0.24]], tones),
+    boulder(name + 'Stone', [[-0.22, 0.02], [-0.2, -0.2], [0.04, -0.3], [0.24, -0.14], [0.22, 0.04]],
+      [[-0.16, -0.14], [0.02, -0.25], [0.14, -0.14], [0, -0.06]], tones)]),
   cottage('cottage0', { dark: '#8c4a38', middle: '#b5634a', light: '#cc7d5f' }),
   cottage('cottage1', { dark: '#8a6a3a', middle: '#bd9653', light: '#d6b470' }),
 ];

@@ -1,11 +1,14 @@
 // Decides which prop of props.js stands on which tile: trees, bushes, boulders, lanterns and cottages
 // beside paths, and the props on the plaza. They are only drawn: none of them blocks a walker.
 //
+// What grows in a region is on the lists of that region.
+//
 // A tile picks from a list by its roll modulo the list's length. So a list of another length replants
 // all woods, meadows or rocks of every world, while replacing one prop by another changes only the
 // tiles where the first one stood. tests/vectors/standing.json shows such changes; `make vectors` makes
 // it again.
 
+import { AUTUMN, DESERT, HEATH, MARSH, MEADOWS, SNOW } from '../regions.js';
 import { GRASS, PLAZA_WITHIN, ROCK, SAND, WATER, WOOD } from '../terrain.js';
 import { part, rollAt } from './dice.js';
 import { PROPS } from './props.js';
@@ -40,9 +43,49 @@ const PINES = numbersOf('pine0', 'pine1', 'pine0', 'pine1', 'small2', 'tall2');
 const UNDERGROWTH = numbersOf('bush0', 'bush1', 'fern', 'fern', 'mushrooms', 'stump', 'berries');
 const MEADOW = numbersOf('round1', 'bush0', 'bush1', 'blossom', 'small1', 'berries', 'fern',
   'stone');
-const COTTAGES = numbersOf('cottage0', 'cottage1');
 const BOULDERS = numbersOf('boulder0', 'boulder1', 'boulder2', 'stone', 'boulder1', 'stone',
   'pine1', 'fern');
+
+const AUTUMN_TREES = numbersOf('autumnRound0', 'autumnRound1', 'autumnRound2', 'autumnTall0',
+  'autumnTall1', 'autumnTall2', 'autumnSmall0', 'autumnSmall1', 'autumnSmall2', 'autumnRound0',
+  'birch1');
+const CACTI = numbersOf('cactus0', 'palm', 'cactus1', 'dryBush', 'palm', 'redStone');
+const COTTAGES = numbersOf('cottage0', 'cottage1');
+
+/** What grows in each region, by its number: `trees` and `under` them in woods, where a tile has one with
+ * the chances `dense` and `overgrown`; in some areas `pines` instead of the trees; in the `open`, with
+ * the chance `scattered`; on `rocks`; and what is `strewn` on sand. */
+const GROWING = [];
+GROWING[MEADOWS] = { trees: LEAFY, dense: 0.5, pines: PINES, under: UNDERGROWTH, overgrown: 0.12,
+  open: MEADOW, scattered: 0.022, rocks: BOULDERS, strewn: numbersOf('stone') };
+GROWING[AUTUMN] = { ...GROWING[MEADOWS], trees: AUTUMN_TREES,
+  pines: numbersOf('birch1', 'birch0', 'birch1', 'autumnSmall2'),
+  under: numbersOf('mushrooms', 'stump', 'mushrooms', 'fern', 'berries', 'dryBush'),
+  open: numbersOf('autumnRound0', 'autumnSmall1', 'autumnRound2', 'stump', 'berries', 'mushrooms',
+    'birch1', 'stone') };
+GROWING[HEATH] = { ...GROWING[MEADOWS], dense: 0.26,
+  trees: numbersOf('birch0', 'gorse', 'birch0', 'heather0', 'birch1'),
+  pines: numbersOf('pine1', 'gorse', 'birch0'),
+  under: numbersOf('heather0', 'heather1', 'gorse', 'fern', 'boulder1'), overgrown: 0.3,
+  open: numbersOf('heather0', 'heather1', 'gorse', 'heather0', 'stone', 'heather1', 'boulder1',
+    'birch0'), scattered: 0.075 };
+GROWING[MARSH] = { ...GROWING[MEADOWS], dense: 0.3,
+  trees: numbersOf('willow', 'willow', 'dead', 'small2', 'cattails', 'willow', 'bush0'),
+  pines: numbersOf('dead', 'willow', 'cattails'), under: numbersOf('cattails', 'fern', 'bush0'),
+  overgrown: 0.2, open: numbersOf('cattails', 'cattails', 'willow', 'bush0', 'cattails', 'dead'),
+  scattered: 0.06, strewn: numbersOf('cattails', 'stone') };
+GROWING[DESERT] = { trees: CACTI, dense: 0.14, pines: CACTI,
+  under: numbersOf('dryBush', 'redStone', 'dryBush'), overgrown: 0.06,
+  open: numbersOf('cactus0', 'dryBush', 'cactus1', 'redBoulder', 'redStone', 'dryBush', 'cactus0'),
+  scattered: 0.03, rocks: numbersOf('redBoulder', 'redStone', 'dryBush', 'redStone', 'cactus1'),
+  strewn: numbersOf('redStone', 'dryBush', 'palm') };
+GROWING[SNOW] = { trees: numbersOf('snowyPine0', 'snowyPine1', 'snowyPine0', 'snowyPine1', 'frosted',
+  'bareSnowy', 'snowyPine0'), dense: 0.44,
+  pines: numbersOf('snowyPine0', 'snowyPine1', 'snowyPine0'),
+  under: numbersOf('snowyBush', 'snowyStone', 'bareSnowy'), overgrown: 0.1,
+  open: numbersOf('snowyPine1', 'snowyBush', 'snowyStone', 'bareSnowy', 'frosted'), scattered: 0.024,
+  rocks: numbersOf('snowyBoulder', 'snowyStone', 'snowyBoulder', 'snowyPine1'),
+  strewn: numbersOf('snowyStone') };
 
 /** Return the number of the prop on a tile of the window's piece (its index into PROPS plus 1, or 0
  * for nothing), and write the position of its feet into `place`: x and y in tiles from the tile's
@@ -60,8 +103,9 @@ export function standingOn(window, x, y, place) {
   place.x = 0.15 + 0.7 * part(roll, 8);
   place.y = 0.2 + 0.7 * part(roll, 16);
   const pick = (numbers) => numbers[(roll >>> 24) % numbers.length];
-  if (kind === ROCK) return boulder(window, x, y, chance, pick);
-  if (kind === WATER) return reeds(window, x, y, chance, place);
+  const region = window.region(x, y), growing = GROWING[region];
+  if (kind === ROCK) return isBoulder(window, x, y, chance) ? pick(growing.rocks) : 0;
+  if (kind === WATER) return region === SNOW ? 0 : reeds(window, x, y, chance, place);
   if (isCottage(window, x, y)) {
     place.x = place.y = 0.5;
     return pick(COTTAGES);
@@ -71,12 +115,12 @@ export function standingOn(window, x, y, place) {
     return NUMBERS.lantern;
   }
   if (window.path(x, y) < CLEAR_OF_PATH) return 0;
-  if (kind === SAND) return chance < 0.02 ? NUMBERS.stone : 0;
+  if (kind === SAND) return chance < 0.02 ? pick(growing.strewn) : 0;
   if (kind === WOOD) {
-    if (chance < 0.5) return pick(piny(wx, wy) ? PINES : LEAFY);
-    return chance < 0.62 ? pick(UNDERGROWTH) : 0;
+    if (chance < growing.dense) return pick(piny(wx, wy) ? growing.pines : growing.trees);
+    return chance < growing.dense + growing.overgrown ? pick(growing.under) : 0;
   }
-  return chance < 0.022 && !nearCottage(window, x, y) ? pick(MEADOW) : 0;
+  return chance < growing.scattered && !nearCottage(window, x, y) ? pick(growing.open) : 0;
 }
 
 /** Say whether a tile is the one of its block, `side` tiles each way, that a thing of the block has. */
@@ -117,13 +161,13 @@ function piny(x, y) {
   return (rollAt(Math.floor(x / 24), Math.floor(y / 24), SALT + 1) & 3) === 0;
 }
 
-/** Return the boulder on a tile, or 0. Boulders lie well inside a plateau, on its top. */
-function boulder(window, x, y, chance, pick) {
-  if (chance > 0.1) return 0;
+/** Say whether a boulder lies on a tile: they lie well inside a plateau, on its top. */
+function isBoulder(window, x, y, chance) {
+  if (chance > 0.1) return false;
   for (let dy = -1; dy <= 2; dy++) {
-    if (window.kind(x, y + dy) !== ROCK) return 0;
+    if (window.kind(x, y + dy) !== ROCK) return false;
   }
-  return window.kind(x - 1, y) === ROCK && window.kind(x + 1, y) === ROCK ? pick(BOULDERS) : 0;
+  return window.kind(x - 1, y) === ROCK && window.kind(x + 1, y) === ROCK;
 }
 
 /** Return the reeds on a tile, or 0. They grow in water, south of sand or grass. */

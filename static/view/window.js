@@ -1,5 +1,6 @@
 // A window of terrain: the tiles of one piece of ground, and some around it that the piece depends on.
 
+import { MEADOWS, REGIONS, Regions } from '../regions.js';
 import { BRIDGE, CHUNK, DEEP_BELOW, PATH, PATH_WITHIN, PLAZA, ROCK, ROCK_FROM, SAND_BELOW,
   WATER_BELOW, WOOD_FROM } from '../terrain.js';
 import { outline } from './contour.js';
@@ -27,6 +28,9 @@ export class Window {
     this.woods = new Uint16Array(size);
     this.paths = new Uint16Array(size);
     this.values = new Float32Array(size);
+    this.land = new Regions(terrain.seed);
+    this.regions = new Uint8Array(size);
+    this.insides = REGIONS.map(() => new Float32Array(size));
   }
 
   /** Read the ground of the piece at tile (x0, y0). */
@@ -40,6 +44,7 @@ export class Window {
         this.#copy(cx, cy, left, top);
       }
     }
+    this.land.measure(left, top, side, this.woods, this.insides, this.regions);
   }
 
   #copy(cx, cy, left, top) {
@@ -73,6 +78,22 @@ export class Window {
 
   path(x, y) {
     return this.paths[(y + PAD) * this.side + x + PAD];
+  }
+
+  region(x, y) {
+    return this.regions[(y + PAD) * this.side + x + PAD];
+  }
+
+  /** Return the regions that the piece shows and their outlines; a later one lies over earlier ones.
+   * @returns {{ region: number, outline: Path2D | 'all' }[]} */
+  layers() {
+    const layers = [];
+    for (let region = REGIONS.length - 1; region >= MEADOWS; region--) {
+      const line = outline(this.insides[region], this.side, -PAD, 0.05, 0.95);
+      if (line !== null) layers.unshift({ region, outline: line });
+      if (line === 'all') break;
+    }
+    return layers;
   }
 
   /** Return the outlines of all kinds of ground, in tiles from the piece's corner. */

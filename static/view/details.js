@@ -7,6 +7,7 @@ import { part, rollAt } from './dice.js';
 import { TONES } from './palette.js';
 
 const SALT = 0xde7a11, SALT_FLOWERS = 0xf10e2, FLOWER_PATCH = 5;     // tiles a side
+const SALT_POOLS = 0x9001, POOL_PATCH = 6;       // tiles a side
 const LITTER = ['#d67a38', '#c4553f'], BLOOM = ['#a565a3', '#8f5790', '#c084bd', '#8d8a55'];
 const CLEAR_OF_PATH = 30;                 // 1/16 tile from a path's middle, where nothing grows
 
@@ -57,7 +58,7 @@ export function paintFlatDetails(ctx, window) {
       } else if ((roll & 3) === 0) {
         tuft(blades.of((roll & 4) > 0 ? grass.tuftLight : grass.tuft), x, y, roll);
       }
-      if (region === MARSH && (roll >>> 5 & 7) === 0) puddle(spots, water, x, y, roll);
+      if (region === MARSH && (roll >>> 5 & 3) === 0 && isWet(window, x, y)) puddle(spots, water, x, y, roll);
       if (region === AUTUMN && (roll >>> 5 & 3) === 0) litter(spots.of(grass.leaf), x, y, roll);
       if (region === HEATH && (roll >>> 5 & 3) < 2) heather(spots, x, y, roll);
     } else if (kind === WOOD) {
@@ -150,6 +151,12 @@ function drift(path, x, y, roll) {
   const cx = x + part(roll, 8), cy = y + part(roll, 16), half = 0.3 + 0.35 * part(roll, 24);
   path.moveTo(cx - half, cy + 0.06);
   path.quadraticCurveTo(cx - half * 0.2, cy - 0.14, cx + half, cy + 0.02);
+}
+
+/** Say whether a tile of the marsh is in one of the patches that have pools. */
+function isWet(window, x, y) {
+  const column = Math.floor((window.x0 + x) / POOL_PATCH), row = Math.floor((window.y0 + y) / POOL_PATCH);
+  return (rollAt(column, row, SALT_POOLS) & 3) === 0;
 }
 
 /** Add a small pool. */

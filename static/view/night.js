@@ -14,6 +14,7 @@ export class Night {
   /** `tile` is in device px. */
   constructor(tile) {
     this.tile = tile;
+    this.lit = this.now = 0;              // of the frame that is drawn
     /** @type {Map<string, import('./sprite.js').Sprite>} */
     this.sprites = new Map();
     this.pools = (piece, x, y) => this.#drawPools(piece, x, y);
@@ -56,14 +57,14 @@ export class Night {
 
   #drawPools({ lights }, left, top) {
     for (let i = 0; i < lights.length; i += 3) {
-      const { pool } = PROPS[lights[i + 2] - 1].light;
-      if (pool > 0) this.#stamp(this.#pool(pool), left + lights[i], top + lights[i + 1]);
+      const pool = PROPS[lights[i + 2] - 1].light?.pool;
+      if (pool !== undefined) this.#stamp(this.#pool(pool), left + lights[i], top + lights[i + 1]);
     }
   }
 
   #drawGlows({ lights }, left, top) {
     for (let i = 0; i < lights.length; i += 3) {
-      for (const { x, y, size } of PROPS[lights[i + 2] - 1].light.glows) {
+      for (const { x, y, size } of PROPS[lights[i + 2] - 1].light?.glows ?? []) {
         this.#stamp(this.#glow(size), left + lights[i] + Math.round(x * this.tile),
           top + lights[i + 1] + Math.round(y * this.tile));
       }
@@ -89,7 +90,7 @@ export class Night {
   }
 
   #pool(radius) {
-    return this.#sprite('pool ' + radius, radius, radius * 0.72, '196, 158, 92', 0.92);
+    return this.#sprite('pool ' + radius, radius, radius * 0.72, '168, 126, 84', 0.8);
   }
 
   #glow(radius) {
@@ -101,11 +102,10 @@ export class Night {
   }
 
   #sprite(name, rx, ry, colour, most) {
-    let sprite = this.sprites.get(name);
-    if (sprite === undefined) {
-      sprite = discOf(this.tile, rx, ry, colour, most);
-      this.sprites.set(name, sprite);
-    }
-    return sprite;
+    const known = this.sprites.get(name);
+    if (known !== undefined) return known;
+    const made = discOf(this.tile, rx, ry, colour, most);
+    this.sprites.set(name, made);
+    return made;
   }
 }

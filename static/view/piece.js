@@ -21,10 +21,12 @@ export function paintPiece(canvas, ground, window, bridges) {
   const ctx = contextOf(canvas, { alpha: false });
   ctx.setTransform(tile, 0, 0, tile, 0, 0);
   paintGround(ctx, window, bridges);
+  /** @type {number[]} */
+  const lights = [];
   const piece = {
     canvas, x0, y0, props: new Uint8Array(tiles * tiles), xs: new Int16Array(tiles * tiles),
     ys: new Int16Array(tiles * tiles), glints: glintsOf(window, tile),
-    butterflies: butterfliesOf(window, tile), fireflies: firefliesOf(window, tile), lights: [],
+    butterflies: butterfliesOf(window, tile), fireflies: firefliesOf(window, tile), lights,
   };
   const near = propsNear(window, tile);
   for (const { number, x, y } of near) {
@@ -39,7 +41,7 @@ export function paintPiece(canvas, ground, window, bridges) {
     piece.props[at] = number;
     piece.xs[at] = x;
     piece.ys[at] = y;
-    if (PROPS[number - 1].light !== undefined) piece.lights.push(x, y, number);
+    if (PROPS[number - 1].light !== undefined) lights.push(x, y, number);
   }
   return piece;
 }

@@ -102,6 +102,8 @@ function bush(name, leaves, berries) {
   };
 }
 
+/** @param {string} name @param {number[][]} corners @param {number[][]} facet
+ * @param {{ face: string, light: string, rim: string }} tones */
 function boulder(name, corners, facet, tones = ROCK_TONES) {
   const polygon = (ctx, points, style) => {
     ctx.fillStyle = style;
@@ -158,26 +160,28 @@ const mushrooms = {
   },
 };
 
-/** Branches of a tree that is bare, with snow on them or without. */
+/** Branches of a tree that is bare, with snow of that colour on them or without.
+ * @param {string} name @param {string} style @param {string | null} snow */
 function bare(name, style, snow) {
   const branches = [[0, -0.5, -0.5, -1.2], [0, -0.7, 0.46, -1.3], [0, -0.9, -0.22, -1.6],
     [0, -1, 0.24, -1.7], [-0.28, -0.86, -0.62, -0.92], [0.26, -1, 0.6, -1]];
+  const draw = (ctx, down, width, tone) => {
+    ctx.strokeStyle = tone;
+    ctx.lineWidth = width;
+    ctx.beginPath();
+    for (const [x0, y0, x1, y1] of branches) {
+      ctx.moveTo(x0, y0 + down);
+      ctx.quadraticCurveTo((x0 + x1) / 2, y0 - 0.1 + down, x1, y1 + down);
+    }
+    ctx.stroke();
+  };
   return {
     name, shadow: 0.4, box: { left: -0.75, top: -1.85, right: 0.75, bottom: 0.08 },
     paint(ctx) {
       trunk(ctx, 0.2, 1, { dark: style, light: style });
       ctx.lineCap = 'round';
-      for (const [down, width, tone] of [[0, 0.1, style], ...(snow === null ? []
-        : [[-0.05, 0.06, snow]])]) {
-        ctx.strokeStyle = tone;
-        ctx.lineWidth = width;
-        ctx.beginPath();
-        for (const [x0, y0, x1, y1] of branches) {
-          ctx.moveTo(x0, y0 + down);
-          ctx.quadraticCurveTo((x0 + x1) / 2, y0 - 0.1 + down, x1, y1 + down);
-        }
-        ctx.stroke();
-      }
+      draw(ctx, 0, 0.1, style);
+      if (snow !== null) draw(ctx, -0.05, 0.06, snow);
     },
   };
 }
@@ -218,8 +222,9 @@ function cactus(name, arms) {
     name, shadow: 0.34, box: { left: -0.66, top: -1.65, right: 0.66, bottom: 0.1 },
     paint(ctx) {
       ctx.lineCap = ctx.lineJoin = 'round';
-      for (const [dx, width, style] of [[0, 0.36, CACTUS.dark], [-0.03, 0.26, CACTUS.middle],
-        [-0.08, 0.07, CACTUS.light]]) {
+      for (const { dx, width, style } of [{ dx: 0, width: 0.36, style: CACTUS.dark },
+        { dx: -0.03, width: 0.26, style: CACTUS.middle },
+        { dx: -0.08, width: 0.07, style: CACTUS.light }]) {
         ctx.strokeStyle = style;
         ctx.lineWidth = width;
         ctx.beginPath();
@@ -244,7 +249,8 @@ const palm = {
   name: 'palm', shadow: 0.6, box: { left: -1.1, top: -2.5, right: 1.1, bottom: 0.1 },
   paint(ctx) {
     ctx.lineCap = 'round';
-    for (const [dx, width, style] of [[0, 0.24, '#8a6239'], [-0.05, 0.1, '#a87c4c']]) {
+    for (const { dx, width, style } of [{ dx: 0, width: 0.24, style: '#8a6239' },
+      { dx: -0.05, width: 0.1, style: '#a87c4c' }]) {
       ctx.strokeStyle = style;
       ctx.lineWidth = width;
       ctx.beginPath();
@@ -252,16 +258,18 @@ const palm = {
       ctx.quadraticCurveTo(dx - 0.06, -1, dx + 0.16, -1.8);
       ctx.stroke();
     }
-    [[-0.98, -1.42, 'dark'], [1, -1.36, 'dark'], [-0.84, -1.98, 'middle'], [0.94, -1.94, 'middle'],
-      [-0.34, -1.24, 'dark'], [0.5, -1.14, 'middle'], [-0.3, -2.36, 'light'],
-      [0.5, -2.34, 'light']].forEach(([x, y, tone]) => {
-      ctx.fillStyle = PALM[tone];
+    const { dark, middle, light } = PALM;
+    for (const { x, y, style } of [{ x: -0.98, y: -1.42, style: dark }, { x: 1, y: -1.36, style: dark },
+      { x: -0.84, y: -1.98, style: middle }, { x: 0.94, y: -1.94, style: middle },
+      { x: -0.34, y: -1.24, style: dark }, { x: 0.5, y: -1.14, style: middle },
+      { x: -0.3, y: -2.36, style: light }, { x: 0.5, y: -2.34, style: light }]) {
+      ctx.fillStyle = style;
       ctx.beginPath();
       ctx.moveTo(0.16, -1.86);
       ctx.quadraticCurveTo((x + 0.16) / 2, Math.min(y, -1.86) - 0.34, x, y);
       ctx.quadraticCurveTo((x + 0.16) / 2, Math.min(y, -1.86) + 0.06, 0.16, -1.86);
       ctx.fill();
-    });
+    }
     for (const x of [0.06, 0.26]) oval(ctx, x, -1.72, 0.09, 0.09, '#7a5438');
   },
 };
@@ -464,6 +472,12 @@ const waymark = {
   },
 };
 
+/** @typedef {{ x: number, y: number, size: number }} Glow */
+/** @typedef {{ name: string, shadow: number, light?: { glows: Glow[], pool: number },
+ *   box: { left: number, top: number, right: number, bottom: number },
+ *   paint: (ctx: CanvasRenderingContext2D) => void }} Prop */
+
+/** @type {Prop[]} */
 export const PROPS = [
   ...LEAVES.map((leaves, i) => tree('round' + i, ROUND, 0.24, 0.6, leaves, 0.72)),
   ...LEAVES.map((leaves, i) => tree('small' + i, SMALL, 0.18, 0.5, leaves, 0.46)),
@@ -493,7 +507,8 @@ export const PROPS = [
   ...SNOWY_PINES.map((leaves, i) => pine('snowyPine' + i, leaves, 1 - 0.16 * i)),
   bare('bareSnowy', '#6d5a4c', '#f4f8fb'), bush('snowyBush', SNOWY, []),
   tree('frosted', ROUND, 0.24, 0.6, SNOWY, 0.72),
-  ...[[RED_ROCK, 'red'], [SNOWY_ROCK, 'snowy']].flatMap(([tones, name]) => [
+  ...[{ tones: RED_ROCK, name: 'red' }, { tones: SNOWY_ROCK, name: 'snowy' }].flatMap(
+    ({ tones, name }) => [
     boulder(name + 'Boulder', [[-0.5, 0], [-0.46, -0.5], [-0.1, -0.74], [0.34, -0.56], [0.54, -0.04],
       [0, 0.16]], [[-0.36, -0.36], [-0.1, -0.66], [0.26, -0.5], [0.08, -0.24]], tones),
     boulder(name + 'Stone', [[-0.22, 0.02], [-0.2, -0.2], [0.04, -0.3], [0.24, -0.14], [0.22, 0.04]],

@@ -1,4 +1,4 @@
-// What stands where, around the plaza of one world and among the rocks of another: tests/vectors/make.py
+// What stands where, around the plaza of one world, in its other regions, and among the rocks of another: tests/vectors/make.py
 // keeps what this prints as standing.json.
 
 import { CHUNK, Terrain } from '../../static/terrain.js';
@@ -6,7 +6,8 @@ import { standingOn } from '../../static/view/standing.js';
 import { PROPS } from '../../static/view/props.js';
 import { Window } from '../../static/view/window.js';
 
-const PIECES = [[2013, -3, -3, 6], [7, 16, -28, 4]];      // seed, first chunk, chunks a side
+const PIECES = [[2013, -3, -3, 6], [7, 16, -28, 4], [2013, 12, 0, 3], [2013, -3, 12, 4],
+  [2013, 5, -17, 3], [2013, -19, 10, 3], [2013, 8, 8, 3]];      // seed, first chunk, chunks a side
 
 /** What stands on the tiles of a chunk, row after row: [x, y, name, feet], tiles from the chunk's
  * corner and the feet's place in the tile in thousandths. */

@@ -28,7 +28,7 @@ RUNS = {
     "march": ("--scenario", "march", *_2000[2:]),
     "explore": ("--scenario", "explore", "--bots", "2000", "--joins", "1000"),
     "crowd": ("--scenario", "crowd", "--bots", "500", "--rate", "1"),
-    "idle": ("--rate", "0", "--bots", "8000", "--squares", "400", "--joins", "1500"),
+    "idle": ("--rate", "0", "--bots", "8000", "--squares", "400", "--joins", "1000"),
 }
 
 #: The runs that only a full measurement has, or has in place of the others.
@@ -39,7 +39,7 @@ MORE = {
     "zeromq": (*_2000, "--broker", "zeromq://", "--workers", "2"),
     "hurry": ("--scenario", "crowd", "--bots", "500", "--rate", "10"),
     "storm": ("--scenario", "storm", "--bots", "2000"),
-    "idle": ("--rate", "0", "--bots", "10000", "--squares", "444", "--joins", "1500"),
+    "idle": ("--rate", "0", "--bots", "10000", "--squares", "444", "--joins", "1000"),
 }
 
 #: The results of all runs of bots.py with the same options, as it writes them.

@@ -179,13 +179,14 @@ class Bot(Connection):
             self._shake(self._rest + data)
             return
         try:
-            data = self._rest + data if self._rest else data
-            parts, self._rest = tally.reader.split(data, self.view, now)
-            for part in parts:
+            data, end = self._rest + data if self._rest else data, 0
+            for part, end_of_part in tally.reader.parts(data, self.view, now):
+                end = end_of_part
                 if isinstance(part, Flush):
                     self._flushed(part, now)
                 else:
                     self._other(part, now)
+            self._rest = data[end:]
         except wire.BrokenFrame as error:
             self.lose(str(error))
 

@@ -70,10 +70,11 @@ class Generator:
         housekeeping = self.now() + HOUSEKEEPING
         epoll = self.sockets.epoll
         epoll.register(self._pipe.fileno(), select.EPOLLIN)
-        running = True
+        running, counting = True, False
         while running:
             due = self._agenda.next(housekeeping)
-            wait = 0 if self._received else max(due - self.now(), 0) / SECOND
+            busy = self._received or counting
+            wait = 0 if busy else max(due - self.now(), 0) / SECOND
             for turn, (fd, mask) in enumerate(epoll.poll(wait)):
                 if turn % AT_ONCE == AT_ONCE - 1:
                     self._agenda.do(self.now())
@@ -87,7 +88,9 @@ class Generator:
                     self.serve(bot, mask)
             # Sockets are read before bytes are processed, since the time of reading is what is
             # measured. But the bytes must not wait for long, or flushes are acknowledged too late.
-            for _ in range(min(len(self._received), max(AT_ONCE, len(self._received) // 4))):
+            for turn in range(min(len(self._received), max(AT_ONCE, len(self._received) // 4))):
+                if turn % AT_ONCE == AT_ONCE - 1:
+                    self._agenda.do(self.now())
                 bot, source, data, now = self._received.popleft()
                 bot.waiting -= 1
                 # Meanwhile the bot may have hung up, and connected again.
@@ -97,6 +100,9 @@ class Generator:
             if self.now() >= housekeeping:
                 housekeeping = self.now() + HOUSEKEEPING
                 self._keep_house()
+                counting = True
+            elif counting:
+                counting = self.tally.count()
 
     def serve(self, bot: Bot, mask: int) -> None:
         """Read and write as a bot's socket is ready to; `mask` is from epoll."""
@@ -145,6 +151,9 @@ class Generator:
         elif order == "screens":
             self._pipe.send(("screens", (self._screens(), self.play.span)))
         elif order == "report":
+            self.tally.turn()
+            while self.tally.count():
+                pass
             self._keep_house()
             self._pipe.send(("report", self._report()))
         elif order == "close":
@@ -156,7 +165,7 @@ class Generator:
 
     def _keep_house(self) -> None:
         now = self.now()
-        self.tally.count()
+        self.tally.turn()
         self.sockets.close_parted()
         wire.renew_key()
         for bot in self._bots:

@@ -6,7 +6,7 @@ stands in them. It never knows bots, only their views.
 """
 
 from collections import deque
-from itertools import islice
+from collections.abc import Iterator
 from typing import Any
 
 from loadtest.swarm import wire
@@ -15,6 +15,9 @@ from loadtest.swarm.wire import Batch
 
 #: Turns for which a batch is remembered after it was read. A flush is for two.
 REMEMBERED = 20
+
+#: Batches that are forgotten at once. While bots join, there are tens of thousands in a turn.
+FORGOTTEN = 500
 
 
 class Read:
@@ -71,10 +74,14 @@ class Reader:
         self._old: dict[bytes, Flush] = {}
         #: Flushes that other views than the last have read.
         self._twins: list[Flush] = []
-        #: Batches by the flush's number and time and by their fields, the oldest first; and how
-        #: many there are of each turn.
+        #: Batches by the flush's number and time and by their fields; and the keys of those that
+        #: are new in this turn, of those that were in the turns before it, and of those that are to
+        #: be forgotten. To look for the oldest in the dictionary would take ever longer, since that
+        #: goes through what was removed, too.
         self._batches: dict[tuple[Any, ...], Read] = {}
-        self._turns: deque[int] = deque()
+        self._new: list[tuple[Any, ...]] = []
+        self._turns: deque[list[tuple[Any, ...]]] = deque()
+        self._unneeded: list[tuple[Any, ...]] = []
         #: How many records had a slot that nobody had.
         self.lacking = 0
 
@@ -82,26 +89,32 @@ class Reader:
         """Forget what is old; return the forgotten flushes, which will not come again."""
         past = list({id(flush): flush for flush in [*self._old.values(), *self._twins]}.values())
         self._old, self.flushes, self._twins = self.flushes, {}, []
-        self._turns.append(len(self._batches) - sum(self._turns))
+        self._turns.append(self._new)
+        self._new = []
         if len(self._turns) > REMEMBERED:
-            for key in list(islice(self._batches, self._turns.popleft())):
-                del self._batches[key]
+            self._unneeded += self._turns.popleft()
         return past
 
-    def split(self, data: bytes, view: View, now: int) -> tuple[list[Part], bytes]:
-        """Split bytes into the parts of whole frames and the rest.
+    def forget(self) -> bool:
+        """Forget some of the batches that are not needed any more; return whether more are left."""
+        for key in self._unneeded[-FORGOTTEN:]:
+            del self._batches[key]
+        del self._unneeded[-FORGOTTEN:]
+        return bool(self._unneeded)
 
-        They came at the time `now`, to a bot with this view. Raises BrokenFrame.
+    def parts(self, data: bytes, view: View, now: int) -> Iterator[tuple[Part, int]]:
+        """Yield the part of each whole frame among bytes, and where the frame ends.
+
+        They came at the time `now`, to a bot with this view. What a view makes of a flush depends
+        on the squares that its bots hold, so a part must be obeyed before the next one is asked
+        for. Raises BrokenFrame.
         """
-        parts: list[Part] = []
-        at = 0
-        for begin, start, at in wire.frames(data):
-            content = data[start:at]
+        for begin, start, end in wire.frames(data):
+            content = data[start:end]
             if data[begin] == 0x80 | wire.BINARY and wire.is_flush(content):
-                parts.append(self._flush(data[begin:at], content, view.now(), now))
+                yield self._flush(data[begin:end], content, view.now(), now), end
             else:
-                parts.append(wire.payload(data[begin], content))
-        return parts, data[at:]
+                yield wire.payload(data[begin], content), end
 
     def _flush(self, frame: bytes, content: bytes, view: View, now: int) -> Flush:
         known = self.flushes.get(frame) or self._old.get(frame)
@@ -136,6 +149,7 @@ class Reader:
             key = (*key, view)
             read = self._batches.get(key)
         if read is None:
+            self._new.append(key)
             read = self._batches[key] = Read(Batch(fields, sent), view, now)
             self.lacking += read.lacking
         elif read.view is not view:

@@ -340,20 +340,25 @@ class _Run:
         now = time.monotonic()
         if now - self._shown < 0.5:
             return
+        at = self._latest.at()
+        if self._last is not None and at == self._last[1]["at"]:
+            # The processes have told nothing since.
+            return
         self._shown = now
-        total = {**total, **self._target.cost()}
+        total = {**total, **self._target.cost(), "at": at}
         latency, _ = self._latest.histograms()
         shown = Progress(phase, seconds, total["playing"])
         if self._last is not None:
             then, before, histogram = self._last
             past = now - then
-            shown.moves = (total["moves"] - before["moves"]) / past
-            shown.deliveries = (total["deliveries"] - before["deliveries"]) / past
+            told = (at - before["at"]) / SECOND
+            shown.moves = (total["moves"] - before["moves"]) / told
+            shown.deliveries = (total["deliveries"] - before["deliveries"]) / told
             shown.p99 = (latency - histogram).percentile(99)
             # The CPU time of a process that has ended is no longer counted.
             shown.server = max(total["server_cpu"] - before["server_cpu"], 0.0) / past
             shown.broker = max(total["broker_cpu"] - before["broker_cpu"], 0.0) / past
-            shown.swarm = (total["cpu"] - before["cpu"]) / past / len(self._pipes)
+            shown.swarm = (total["cpu"] - before["cpu"]) / told / len(self._pipes)
         self._last = now, total, latency
         self._show(shown)
 

@@ -29,8 +29,10 @@ class Latest:
         return all(progress["at"] >= moment for progress in self._latest.values())
 
     def at(self) -> int:
-        """Return the average time, in us, of the processes' progress."""
-        return sum(progress["at"] for progress in self._latest.values()) // len(self._latest)
+        """Return the average time, in us, of the processes' progress; 0 if there is none yet."""
+        return sum(progress["at"] for progress in self._latest.values()) // (
+            len(self._latest) or 1
+        )
 
     def total(self) -> dict[str, Any]:
         """Return the sums of all counts, by their names."""

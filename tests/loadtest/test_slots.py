@@ -44,7 +44,7 @@ class Bot:
 
     def read(self, number, *batches, now=1000):
         """Receive a flush; return when the moves were due that it is the first to tell of."""
-        [found], _ = self.reader.split(flush(number, *batches, now=now), self.view, now)
+        [(found, _)] = self.reader.parts(flush(number, *batches, now=now), self.view, now)
         return found.dues
 
 
@@ -374,3 +374,14 @@ def test_an_entry_with_a_seq_that_is_known_may_tell_of_another_slot(town):
     found.snapshot(snapshot(HERE, enter(50, 5, 7), source=2), 1)
     tell(found, 2, batch(HERE, record(7, 6), source=2), batch(HERE, record(7, 7)))
     assert (found.players[50].seq, found.lacking) == (6, 1)
+
+
+def test_a_part_is_read_when_what_came_before_it_was_obeyed(town):
+    # A bot that joins may read its squares, a snapshot, and who entered since, all at once.
+    bot = Bot(town, 50)
+    town.sends(0, 50, 1, due=7 * SECOND)
+    entered = flush(1, batch(HERE, others=[enter(50, 1, 3)]))
+    parts = bot.reader.parts(entered + flush(2, batch(HERE, record(3, 2, 1))), bot.view, 0)
+    bot.hold(HERE).shown(HERE)
+    assert [part.dues for part, _ in parts] == [[], [7 * SECOND]]
+    assert bot.told == [(HERE, 1, 0), (HERE, 2, 1)]

@@ -64,6 +64,12 @@ def encoded(message):
     return frame(b"?", 0x89)
 
 
+def split(reader, data, view):
+    """Return the parts of whole frames, and the bytes after them."""
+    found = list(reader.parts(data, view, 0))
+    return [part for part, _ in found], data[found[-1][1] if found else 0 :]
+
+
 def contents(parts):
     """Return the contents of parts, in their order."""
     found = []
@@ -84,7 +90,7 @@ def test_whatever_way_bytes_are_cut_every_bot_reads_the_same(sent, cuts_of_bots)
     for cuts in cuts_of_bots:
         found, rest, begin = [], b"", 0
         for end in [*sorted(cut for cut in cuts if cut < len(data)), len(data)]:
-            parts, rest = reader.split(rest + data[begin:end], view, 0)
+            parts, rest = split(reader, rest + data[begin:end], view)
             found += parts
             begin = end
         assert rest == b"" and contents(found) == sent
@@ -94,14 +100,14 @@ def test_a_flush_is_decoded_once_whatever_stands_around_it():
     reader, view = Reader(), nobody()
     flushes = [flush(n, [0, 0, 0, 3, record() * 3], [1, 0, 0, 3, record()]) for n in (1, 2)]
     pong = encoded(("pong", 4))
-    [first] = reader.split(flushes[0], view, 0)[0]
-    [second] = reader.split(flushes[1], view, 0)[0]
-    assert reader.split(flushes[0] + flushes[1], view, 0)[0] == [first, second]
-    assert reader.split(pong + flushes[0], view, 0)[0][1] is first
-    assert reader.split(flushes[1] + pong, view, 0)[0][0] is second
+    [first] = split(reader, flushes[0], view)[0]
+    [second] = split(reader, flushes[1], view)[0]
+    assert split(reader, flushes[0] + flushes[1], view)[0] == [first, second]
+    assert split(reader, pong + flushes[0], view)[0][1] is first
+    assert split(reader, flushes[1] + pong, view)[0][0] is second
     assert first.events == 4 and first.size == len(flushes[0])
     # A batch is the same in all flushes of one number.
-    [other] = reader.split(flush(1, [1, 0, 0, 3, record()]), view, 0)[0]
+    [other] = split(reader, flush(1, [1, 0, 0, 3, record()]), view)[0]
     assert other is not first and other.batches == first.batches[1:]
 
 
@@ -142,7 +148,7 @@ def test_a_record_is_read_as_it_was_packed():
 )  # fmt: skip
 def test_bytes_that_are_no_message_of_a_server_break_the_connection(data):
     with pytest.raises(wire.BrokenFrame):
-        Reader().split(data, nobody(), 0)
+        split(Reader(), data, nobody())
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,7 @@ class _Growth:
         """Yield what another node publishes: the players of one square after the other."""
         node, now, middle = self._node, self._loop.now(), self._node.grid.span // 2
         for number, square in enumerate(dict.fromkeys(self._inside), 1):
-            stand = middle, middle, 0, 0, 0
+            stand = middle, middle, 0, 0, 0, 0
             events: list[Any] = [
                 EnterEvent(ENTER, FIRST + turn, 1, 0, f"other {turn}", False, turn, *stand)
                 for turn, at in enumerate(self._inside)

@@ -188,7 +188,7 @@ class Server:
                 gevent.sleep(DRAIN_PAUSE)
             for session in sessions[start : start + at_once]:
                 if session.resident is not None:
-                    session.renew_token(anyway=True)
+                    session.renew_token()
                 session.connection.close(protocol.RESTART, STOPPING)
         self._wait(lambda: not (self.sessions or self.node.herd.leased), STOP_WITHIN)
         if self.node.peers.peers:

@@ -2,6 +2,7 @@
 // sent to the server. The server's answers are in session.js.
 
 import { isDeer } from './faces.js';
+import { Footsteps } from './footsteps.js';
 import { Gatherer, pickUp } from './lying.js';
 import * as P from './protocol.js';
 import { UNIT } from './track.js';
@@ -13,8 +14,11 @@ import { UNIT } from './track.js';
 /** @typedef {import('./view/view.js').View} View */
 
 const SCORES_EVERY = 1000, STONE_EVERY = 2000;  // ms
+const EMOTES = 4, EMOTES_WITHIN = 5000;   // so many emotes within so many ms
+const EARSHOT = 16;                       // tiles: from farther away nothing is heard
 // Tiles from the foot of a cairn to the tip of its card.
 const CARD_ABOVE = 1.1, CARD_BELOW = 0.3;
+const DIGIT = /^(Digit|Numpad)[1-6]$/;
 const HOME_WALKS = 39;                    // tiles along each axis: nearer than this one walks home,
                                           // or goes back; from farther away one is put there
 // What no chat text may contain. Joiners are kept: scripts and emoji need them.
@@ -34,9 +38,14 @@ export class Controls {
     this.gatherer = new Gatherer();
     /** @param {import('./replica.js').Thing} gem */
     this.take = ({ square: [col, row], id }) => this.net.send(P.TAKE, col, row, id);
-    // Performance times, in ms, of the last question for the board and of the last stone.
+    this.footsteps = new Footsteps((ground) => sound.step(ground));
+    // Performance times, in ms, of the last question for the board and of the last stone, and those of
+    // the last emotes.
     this.scoresAt = this.stoneAt = -Infinity;
+    this.emotesAt = Array(EMOTES).fill(-Infinity);
     hud.setSound(sound.on);
+    session.onHeard = (player, emote) => this.#heard(player, emote);
+    session.onSpark = () => sound.spark();
     session.onFound = (id, version, score) => this.#found(id, version, score);
     session.onStoreAway = () => this.gatherer.pause(performance.now());
   }
@@ -46,6 +55,7 @@ export class Controls {
   frame() {
     if (!this.net.playing) return;
     this.gatherer.gather(this.state, this.take);
+    this.footsteps.follow(this.state);
     this.#showCairn();
   }
 
@@ -63,7 +73,8 @@ export class Controls {
     if (!this.net.playing) return;
     hud.focusWorld();
     const id = view.walkerAt(cssX, cssY);
-    if (id !== null && id !== state.ownId) return this.#showMenu(id, cssX, cssY);
+    if (id !== null && id === state.ownId) return this.openYou();
+    if (id !== null) return this.#showMenu(id, cssX, cssY);
     state.cairnMeant = view.cairnAt(cssX, cssY);
     if (state.cairnMeant !== null) return;
     hud.hint(null);
@@ -82,6 +93,10 @@ export class Controls {
     else if (code === 'KeyC') this.hud.openCairn();
     else if (code === 'Escape') return this.hud.closeBoard() || this.closeCairn();
     else if (code === 'KeyM') this.#showMenuOfNearest();
+    else if (code === 'KeyE') this.hud.toggleRing();
+    else if (code === 'KeyN') this.openYou();
+    else if (code === 'KeyQ') this.toggleSound();
+    else if (DIGIT.test(code)) this.emote(Number(code.slice(-1)));
     else return false;
     return true;
   }
@@ -95,6 +110,27 @@ export class Controls {
   /** Say something. */
   say(text) {
     this.#tell(P.SAY, text);
+  }
+
+  /** Make an emote, but not so often that the server would refuse it. */
+  emote(emote) {
+    const now = performance.now();
+    if (!this.net.playing || now - this.emotesAt[0] < EMOTES_WITHIN) return;
+    this.emotesAt.shift();
+    this.emotesAt.push(now);
+    this.net.act(P.EMOTE, emote);
+  }
+
+  /** Let the player change its name and its look. */
+  openYou() {
+    const { name, look } = this.session.identity;
+    this.hud.openYou(name, look);
+  }
+
+  /** Have another name and look. */
+  appear(name, look) {
+    if (!this.net.playing) return;
+    this.session.appear(name.replace(UNSAYABLE, '').trim() || this.session.identity.name, look);
   }
 
   /** Leave a cairn with a line. */
@@ -223,8 +259,19 @@ export class Controls {
   }
 
   #showMenu(id, cssX, cssY) {
-    const name = this.state.names.get(id);
-    if (name !== undefined) this.hud.walkerMenu(id, name, this.state.muted.has(id), cssX, cssY);
+    const { names, drawn, muted } = this.state, name = names.get(id), look = drawn.get(id)?.look ?? 0;
+    if (name !== undefined) this.hud.walkerMenu(id, look, name, muted.has(id), cssX, cssY);
+  }
+
+  /** Let a player's words (0) or emote sound, as loud as it is near.
+   * @param {import('./replica.js').Player} player */
+  #heard({ id }, emote) {
+    const { drawn, here } = this.state, walker = drawn.get(id);
+    if (walker === undefined) return;
+    const near = 1 - Math.hypot(walker.x - here.x, walker.y - here.y) / EARSHOT;
+    if (near <= 0) return;
+    if (emote === 0) this.sound.pop(near);
+    else this.sound.emote(emote, near);
   }
 
   #showMenuOfNearest() {

@@ -24,6 +24,12 @@ export class Keep {
     });
   }
 
+  /** Forget what is kept under a key. */
+  forget(key) {
+    this.visit.delete(key);
+    this.#try((storage) => storage.removeItem(key));
+  }
+
   /** @param {(storage: Storage) => any} act */
   #try(act) {
     try {

@@ -3,13 +3,16 @@
 
 import { Controls } from './controls.js';
 import { Hud } from './hud/hud.js';
+import { Identity } from './identity.js';
 import { Input } from './input.js';
+import { forBrowser, forWindow } from './keep.js';
 import { Measures } from './measures.js';
 import { advanceScene } from './scene.js';
 import { Session } from './session.js';
 import { Sound } from './sound.js';
 import { State } from './state.js';
 import { Minimap } from './view/minimap.js';
+import { Portrait, signOf } from './view/portrait.js';
 import { tileSize, View } from './view/view.js';
 
 const READINGS_EVERY = 250;               // ms
@@ -22,7 +25,7 @@ const state = new State();
 const view = new View(canvas, state.terrain);
 const minimap = new Minimap(document.getElementById('minimap'));
 const hud = new Hud(document.getElementById('hud'), {
-  start: (name) => session.start(name),
+  start: (name, look) => session.start(name, look),
   say: (text) => controls.say(text),
   home: () => controls.goHome(),
   grid: () => controls.toggleGrid(),
@@ -36,8 +39,14 @@ const hud = new Hud(document.getElementById('hud'), {
   mute: (id, muted) => controls.mute(id, muted),
   stick: (dx, dy) => input.stick(dx, dy),
   typing: () => input.rest(),
-});
-const session = new Session(state, hud, () => input.repeat());
+  emote: (emote) => controls.emote(emote),
+  you: () => controls.openYou(),
+  appear: (name, look) => controls.appear(name, look),
+  anew: () => session.startAnew(),
+}, { portraitOn: (own) => new Portrait(own), signOf });
+const others = typeof BroadcastChannel === 'undefined' ? null : new BroadcastChannel('flatlands');
+const identity = new Identity(forBrowser, forWindow, others);
+const session = new Session(state, hud, identity, () => input.repeat());
 const controls = new Controls(state, session, hud, view, new Sound());
 const input = new Input(canvas, controls);
 const measures = new Measures(state, session.net);

@@ -1,7 +1,6 @@
 // What the page measures about itself, for the panel of readings.
 
 import { isDeer } from './faces.js';
-import { savedName } from './session.js';
 import { isInView } from './scene.js';
 
 const RATES_OVER = 2000;                  // ms over which messages and bytes per second count
@@ -24,7 +23,7 @@ export class Measures {
     while (at - counts[0].at > RATES_OVER) counts.shift();
     const passed = Math.max(at - counts[0].at, 1) / 1000, { held, side } = replica;
     return {
-      name: (own && state.names.get(own.id)) ?? savedName(),
+      name: (own && state.names.get(own.id)) ?? net.hello.name,
       position: { x: Math.floor(here.x), y: Math.floor(here.y) },
       square: { col: Math.floor(here.x / side), row: Math.floor(here.y / side) },
       ping: net.playing && !net.quiet ? state.clock.ping : null,

@@ -1,7 +1,6 @@
 // The connection: it says hello, pings, acknowledges flushes, and connects again when it is lost. It
 // knows the messages of docs/protocol.md, and nothing of what is drawn.
 
-import { forWindow } from './keep.js';
 import { decode, encode } from './msgpack.js';
 import * as P from './protocol.js';
 
@@ -22,18 +21,18 @@ const RETRY_FIRST = 400, RETRY_MOST = 8000;   // ms, doubled each time, half of 
 const RETRY_FULL = 10000;                 // ms before a full world is tried again
 const REFUSED = new Set([1002, 1003, 1007, 1008, 1009]);   // close codes after which it does not
                                           // connect again: the same would happen
-const TOKEN_KEY = 'flatlands.token';
 
-/** @typedef {{ name: string, width: number, height: number, near: string | number | null }} Hello  The
- * name, the viewport in tiles, an invitation. */
+/** @typedef {{ name: string, look: number, width: number, height: number,
+ * near: string | number | null }} Hello  The name and the look, the viewport in tiles, an invitation. */
 
 export class Net {
-  /** `clock` is set by pings. `on` has { welcome(message), message(message), error(code, sentence),
+  /** `clock` is set by pings; `identity` has the token. `on` has { welcome(message), message(message), error(code, sentence),
    * quiet(is), lost(why), waiting(ms), refused(code, sentence), takenOver() }. quiet(true) means
    * that a ping waits for its answer, quiet(false) that an answer came. `why` is a sentence or null.
    * `ms` is the time until the next attempt to connect, or 0 during one. */
-  constructor(url, clock, on) {
+  constructor(url, clock, identity, on) {
     this.url = url;
+    this.identity = identity;
     this.clock = clock;
     this.on = on;
     /** @type {WebSocket | null} */
@@ -48,7 +47,7 @@ export class Net {
     this.retry = RETRY_FIRST;
     this.received = { messages: 0, bytes: 0 };    // batches of squares; bytes of everything
     /** @type {Hello} */
-    this.hello = { name: '', width: 0, height: 0, near: null };
+    this.hello = { name: '', look: 0, width: 0, height: 0, near: null };
     /** @type {number | null} Performance time of the next attempt to
      * connect, if there will be one. */
     this.retryAt = null;
@@ -95,8 +94,9 @@ export class Net {
     this.waited = 0;
     socket.onopen = () => {
       if (socket !== this.socket) return;
-      const { name, width, height, near } = this.hello;
-      this.send(P.HELLO, P.VERSION, name, width, height, forWindow.get(TOKEN_KEY), near);
+      const { name, look, width, height, near } = this.hello;
+      this.send(P.HELLO, P.VERSION, name, width, height, this.identity.token, near);
+      this.send(P.APPEAR, name, look);
     };
     socket.onmessage = (event) => {
       if (socket === this.socket) this.#heard(event.data);
@@ -105,6 +105,13 @@ export class Net {
       if (socket === this.socket) this.#closed(event);
     };
     if (this.lost) this.on.waiting(0);
+  }
+
+  /** Leave for good: the server lets the player go at once. */
+  leave() {
+    this.socket?.close(P.CLOSE_NORMAL);
+    this.#abandon();
+    this.lost = false;
   }
 
   /** Send a message if the connection is open. */
@@ -135,6 +142,7 @@ export class Net {
         this.playing = true;
         this.lost = this.asked = false;
         this.restarts = null;
+        this.hello.near = null;           // it counts for the first connection only
         this.retry = RETRY_FIRST;
         this.clock.reset();
         for (let i = 0; i < FIRST_PINGS; i++) {
@@ -143,7 +151,7 @@ export class Net {
         this.on.welcome(message);
         break;
       case P.TOKEN:
-        forWindow.set(TOKEN_KEY, message[1]);
+        this.identity.token = message[1];
         break;
       case P.FLUSH:
         this.received.messages += message[3].length;

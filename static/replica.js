@@ -16,6 +16,7 @@ import { DIAGONAL, durationOf, SPEED, stand, UNIT } from './track.js';
  * @property {number} ack       number of the last intent that the server had obeyed
  * @property {string} name
  * @property {boolean} dimmed   true while its connection is lost
+ * @property {number} look      as its player chose it, or 0: see faces.js
  * @property {import('./track.js').Track} track  the next one is written over it
  * @property {[number, number]} square  column and row
  * @property {number} slot      by which tracks mean it in this square
@@ -66,6 +67,8 @@ export class Replica {
     this.diagonal = DIAGONAL;
     /** Called with what a player says. @type {(player: Player, text: string) => void} */
     this.onSay = () => {};
+    /** Called with the emote that a player makes. @type {(player: Player, emote: number) => void} */
+    this.onEmote = () => {};
     /** Grows whenever a name is added or removed. */
     this.nameChanges = 0;
     /** How late the last flush was: the most ms that passed since one of its events happened. Events
@@ -150,7 +153,7 @@ export class Replica {
     const present = new Set();
     for (const entry of entries) {
       present.add(entry[1]);
-      this.#enter(col, row, entry[12], sent, entry, now, true);
+      this.#enter(col, row, entry[13], sent, entry, now, true);
     }
     for (const player of this.players.values()) {
       const here = player.square[0] === col && player.square[1] === row;
@@ -180,6 +183,8 @@ export class Replica {
       if (kind === P.EVENT_ENTER) this.#enter(col, row, source, sent, event, now);
       else if (kind === P.EVENT_SAY) {
         if (known !== undefined) this.onSay(known, event[2]);
+      } else if (kind === P.EVENT_EMOTE) {
+        if (known !== undefined) this.onEmote(known, event[2]);
       } else if (kind === P.EVENT_LEAVE || kind === P.EVENT_GONE) {
         if (known === undefined || seq > known.seq) this.#leave(known, event, now);
       }
@@ -242,7 +247,7 @@ export class Replica {
   }
 
   #enter(col, row, source, sent, entry, now, again = false) {
-    const [, id, seq, ack, name, dimmed, slot, x, y, dx, dy, age] = entry;
+    const [, id, seq, ack, name, dimmed, slot, x, y, dx, dy, age, look] = entry;
     const removed = this.removed.get(id);
     if (removed !== undefined && removed.until > now && seq <= removed.seq) return;
     let player = this.players.get(id);
@@ -250,12 +255,12 @@ export class Replica {
     if (player !== undefined && (seq < player.seq || (seq === player.seq && !again))) return;
     if (player?.name !== name) this.nameChanges++;
     if (player === undefined) {
-      player = { id, seq, ack, name, dimmed, track: stand(0, 0, 0), square: [col, row], slot,
+      player = { id, seq, ack, name, dimmed, look, track: stand(0, 0, 0), square: [col, row], slot,
         slots: null, transitUntil: null };
       this.players.set(id, player);
     } else {
       this.#freeSlot(player);
-      Object.assign(player, { seq, ack, name, dimmed, square: [col, row], slot,
+      Object.assign(player, { seq, ack, name, dimmed, look, square: [col, row], slot,
         transitUntil: null });
     }
     player.slots = this.#slotsOf(col, row, source);

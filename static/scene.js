@@ -44,7 +44,7 @@ export function showSaying(state, id, text, at) {
   const walker = state.drawn.get(id);
   if (walker === undefined) return;
   const length = Math.min(text.length / 60, 1);
-  walker.saying = { text, at, until: at + SAID_FOR[0] + (SAID_FOR[1] - SAID_FOR[0]) * length };
+  walker.saying = { text, emote: 0, at, until: at + SAID_FOR[0] + (SAID_FOR[1] - SAID_FOR[0]) * length };
 }
 
 /** Let the camera jump to the own player.
@@ -103,6 +103,7 @@ function moveWalker(state, player, now) {
   }
   walker.name = state.names.get(player.id) ?? player.name;
   walker.dimmed = player.dimmed;
+  walker.look = player.look;
   walker.muted = state.muted.has(player.id);
   walker.own = own;
   walker.seenAt = state.now;
@@ -115,7 +116,8 @@ function walkerOf(state, id) {
   if (known !== undefined) return known;
   const walker = {
     id, x: NaN, y: NaN, dx: 0, dy: 1, walking: false, alpha: 0, name: '', own: false,
-    dimmed: false, muted: false, saying: null, seenAt: state.now, fadedAt: state.now,
+    dimmed: false, muted: false, look: 0, saying: null, wavedAt: -Infinity, sparkAt: -Infinity,
+    seenAt: state.now, fadedAt: state.now,
   };
   state.drawn.set(id, walker);
   return walker;
@@ -182,8 +184,9 @@ function arrowsOf(state) {
     && hidden(walker));
   others.sort((a, b) => Math.hypot(a.x - here.x, a.y - here.y)
     - Math.hypot(b.x - here.x, b.y - here.y));
-  const arrows = others.slice(0, ARROWS).map(({ x, y, name, id }) => ({ x, y, label: name, id }));
-  return hidden(PLAZA) ? [{ ...PLAZA, label: 'plaza', id: null }, ...arrows] : arrows;
+  const arrows = others.slice(0, ARROWS).map(({ x, y, name, id, look }) =>
+    ({ x, y, label: name, id, look }));
+  return hidden(PLAZA) ? [{ ...PLAZA, label: 'plaza', id: null, look: 0 }, ...arrows] : arrows;
 }
 
 /** Say whether a place is on the screen.

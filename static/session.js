@@ -1,33 +1,35 @@
 // The session of the own player: joins under a name, takes what the server sends, and says so when
 // the connection is lost. What the player does is in controls.js.
 
-import { forBrowser, forWindow } from './keep.js';
+import { EMOTES, isEmote, showEmote } from './emotes.js';
+import { isDeer } from './faces.js';
 import { Net } from './net.js';
-import { suggestName } from './names.js';
 import * as P from './protocol.js';
 import { clearScene, cutCamera, noteLateness, showSaying } from './scene.js';
 import { Terrain } from './terrain.js';
 import { UNIT } from './track.js';
 
 /** @typedef {import('./hud/hud.js').Hud} Hud */
+/** @typedef {import('./identity.js').Identity} Identity */
+/** @typedef {import('./replica.js').Player} Player */
 /** @typedef {import('./state.js').State} State */
 
 const VIEWPORT_AFTER = 250;               // ms without a resize before the server is told
-const NAME_KEY = 'flatlands.name', SECRET_KEY = 'flatlands.key';
-const SECRET = /^[0-9a-f]{32}$/, SECRET_BYTES = 16;
 // Errors that the player is told of. That a gem is gone or too far away the player sees.
-const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'cairn']);
+const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'cairn', 'name']);
 const INVITATION_LIMIT = 512;             // characters
 
 export class Session {
   /** Show the title. `walkOn()` is called when a direction that is still held shall be sent again.
-   * @param {State} state @param {Hud} hud @param {() => void} walkOn */
-  constructor(state, hud, walkOn) {
+   * @param {State} state @param {Hud} hud @param {Identity} identity @param {() => void} walkOn */
+  constructor(state, hud, identity, walkOn) {
     this.state = state;
     this.hud = hud;
+    this.identity = identity;
     this.walkOn = walkOn;
     // Relative to the page's address: a proxy may have put it under a path of a larger site.
-    this.net = new Net(new URL('ws', location.href.replace(/^http/, 'ws')).href, state.clock, this);
+    this.net = new Net(new URL('ws', location.href.replace(/^http/, 'ws')).href, state.clock, identity,
+      this);
     /** @type {string | number | null} The invitation in the page's address. */
     this.near = invitedBy();
     this.keyed = true;                    // false at a server that knows no keys
@@ -41,16 +43,48 @@ export class Session {
     this.onFound = () => {};
     /** Called when nothing can be picked up or left. */
     this.onStoreAway = () => {};
+    /** @type {(player: Player, emote: number) => void} Called when a player says something (0) or
+     * makes an emote. */
+    this.onHeard = () => {};
+    /** Called when a wave of the own player was returned, or returned another one. */
+    this.onSpark = () => {};
     state.replica.onSay = (player, text) => this.#said(player, text);
-    hud.title(savedName(), this.near === null ? null : 'a friend');
+    state.replica.onEmote = (player, emote) => this.#emoted(player, emote);
+    this.#showTitle();
+    identity.onOther = () => this.#showTitle();
   }
 
-  /** Join under a name. */
-  start(name) {
-    forWindow.set(NAME_KEY, name);
-    forBrowser.set(NAME_KEY, name);
-    this.hud.banner('Connecting …', 'info');
+  #showTitle() {
+    const { name, look } = this.identity;
+    this.hud.title(name, look, this.near === null ? null : 'a friend');
+  }
+
+  /** Join under a name and with a look. */
+  async start(name, look) {
+    const { identity, hud } = this;
+    hud.banner('Connecting …', 'info');
+    await identity.ready;
+    identity.begin();
+    Object.assign(identity, { name, look });
     this.net.open(this.#hello());
+  }
+
+  /** Have another name or look from now on. */
+  appear(name, look) {
+    const { identity, net } = this;
+    if (name === identity.name && look === identity.look) return;
+    Object.assign(identity, { name, look });
+    Object.assign(net.hello, { name, look });
+    net.act(P.APPEAR, name, look);
+  }
+
+  /** Leave the world for good, and begin as somebody else. */
+  startAnew() {
+    this.#rest();
+    this.net.leave();
+    this.identity.anew();
+    this.#left();
+    this.#showTitle();
   }
 
   /** The viewport has changed: tell the server once it stays the same for a moment. */
@@ -75,15 +109,31 @@ export class Session {
 
   #hello() {
     const { w, h } = this.state.viewport;
-    return { name: savedName(), width: Math.ceil(w), height: Math.ceil(h), near: this.near };
+    const { name, look } = this.identity;
+    return { name, look, width: Math.ceil(w), height: Math.ceil(h), near: this.near };
   }
 
-  /** @param {import('./replica.js').Player} player */
-  #said({ id, name }, text) {
-    const { state } = this;
+  /** @param {Player} player */
+  #said(player, text) {
+    const { state } = this, { id, name, look } = player;
     if (state.muted.has(id)) return;
     showSaying(state, id, text, performance.now());
-    this.hud.log(state.names.get(id) ?? name, id, text);
+    this.hud.log(state.names.get(id) ?? name, id, look, text);
+    this.onHeard(player, 0);
+  }
+
+  /** @param {Player} player */
+  #emoted(player, emote) {
+    const { state } = this, { id } = player;
+    if (state.muted.has(id) || isDeer(id) || !isEmote(emote)) return;
+    const other = showEmote(state, id, emote, performance.now());
+    this.onHeard(player, emote);
+    const name = (who) => state.names.get(who) ?? '';
+    if (other !== null && (id === state.ownId || other === state.ownId)) {
+      this.onSpark();
+      this.hud.tell(`You and ${name(id === state.ownId ? other : id)} wave to each other: a spark!`);
+    } else if (id === state.ownId) this.hud.tell(`You ${EMOTES[emote].you}.`);
+    else this.hud.tell(`${name(id)} ${EMOTES[emote].others}.`);
   }
 
   // Called by Net, for the connection.
@@ -104,7 +154,7 @@ export class Session {
     cutCamera(state);
     state.clock.sample(performance.now(), now, performance.now());
     state.walk.begin(x, y, now);
-    if (this.keyed) this.net.send(P.KEY, ownSecret());
+    if (this.keyed) this.net.send(P.KEY, this.identity.secret);
     history.replaceState(null, '', location.pathname);
     hud.banner(null);
     hud.play();
@@ -157,16 +207,23 @@ export class Session {
   }
 
   refused(code, sentence) {
-    const { state, hud } = this;
+    const { hud } = this;
     // An older server knows no keys. The player can go on without one.
     if (code === 'kind') this.keyed = false;
     this.#rest();
+    this.#left();
+    this.#showTitle();
+    hud.titleError(sentence);
+  }
+
+  /** Nobody plays any more. */
+  #left() {
+    const { state } = this;
+    this.identity.end();
     state.ownId = null;
     state.replica.clear();
     clearScene(state);
-    hud.banner(null);
-    hud.title(savedName());
-    hud.titleError(sentence);
+    this.hud.banner(null);
   }
 
   takenOver() {
@@ -184,7 +241,7 @@ export class Session {
     this.hud.showLasting();
     if (this.keyed) return;
     this.keyed = true;                    // this server knows keys
-    this.net.send(P.KEY, ownSecret());
+    this.net.send(P.KEY, this.identity.secret);
   }
 
   #found([, id, version, gems, place, of]) {
@@ -226,21 +283,6 @@ export class Session {
     walk.halt(clock.now());
     this.state.goal = null;
   }
-}
-
-/** Return the name used last in this window, or else in this browser, or else a new one. */
-export function savedName() {
-  return forWindow.get(NAME_KEY) ?? forBrowser.get(NAME_KEY) ?? suggestName();
-}
-
-/** Return the secret by which this browser's gems are counted; the first time it is made. */
-function ownSecret() {
-  const known = forBrowser.get(SECRET_KEY);
-  if (known !== null && SECRET.test(known)) return known;
-  const bytes = crypto.getRandomValues(new Uint8Array(SECRET_BYTES));
-  const made = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
-  forBrowser.set(SECRET_KEY, made);
-  return made;
 }
 
 /** Return the invitation in the page's address, or null. In older links it is a player's id. */

@@ -1,21 +1,54 @@
-// The sound of a gem that was found: a short soft chime, made by oscillators. Browsers let a page
-// sound only after it was touched, so before that it is silent.
+// The sounds of the page, all of them made by oscillators and noise: gems, steps, bubbles, emotes. Browsers
+// let a page sound only after it was touched, so before that it is silent.
 
+import { ASK, DANCE, EXCLAIM, HEART, LAUGH, WAVE } from './emotes.js';
 import { forBrowser } from './keep.js';
+import { BRIDGE, GRASS, PATH, PLAZA, SAND, WOOD } from './terrain.js';
 
 const SOUND_KEY = 'flatlands.sound';
 const LOUDNESS = 0.07;
-// Each note of the chime: its frequency in Hz, when it begins and how long it rings, in s.
-const NOTES = [[1046.5, 0, 0.5], [1568, 0.07, 0.7]];
 const OVERTONE = 2.76, OVERTONE_SHARE = 0.16;   // as bells have it
 const ATTACK = 0.008;                     // s
-const REST_AFTER = 2000;                  // ms without a chime, after which it uses no audio device
+const REST_AFTER = 2000;                  // ms without a sound, after which it uses no audio device
+const NOISE = 0.25;                       // s of noise that is kept
+
+/** Notes: the frequency in Hz, when it begins and how long it rings, in s, and to which share of its
+ * frequency it slides (1: to none). @typedef {[number, number, number, number][]} Notes */
+
+/** @type {Notes} */
+const GEM = [[1046.5, 0, 0.5, 1], [1568, 0.07, 0.7, 1]];
+/** @type {Notes} */
+const SPARK = [[1318.5, 0, 0.3, 1], [1760, 0.08, 0.35, 1], [2637, 0.16, 0.7, 1]];
+/** @type {Notes} */
+const POP = [[340, 0, 0.09, 1.9]];
+/** By the numbers of emotes. @type {Record<number, Notes>} */
+const EMOTES = {
+  [WAVE]: [[660, 0, 0.16, 1.25], [880, 0.14, 0.28, 1.1]],
+  [HEART]: [[523.3, 0, 0.3, 1], [659.3, 0.12, 0.5, 1]],
+  [LAUGH]: [[600, 0, 0.1, 1.3], [640, 0.13, 0.1, 1.3], [690, 0.26, 0.1, 1.3], [620, 0.39, 0.16, 1.1]],
+  [DANCE]: [[392, 0, 0.12, 1], [523.3, 0.15, 0.12, 1], [659.3, 0.3, 0.12, 1], [523.3, 0.45, 0.2, 1]],
+  [EXCLAIM]: [[500, 0, 0.2, 1.7]],
+  [ASK]: [[440, 0, 0.14, 1], [520, 0.16, 0.3, 1.3]],
+};
+
+/** Steps by the kind of the ground: the filter through which the noise goes, its frequency in Hz, how
+ * loud it is, and how long it lasts in s. @type {Record<number, [BiquadFilterType, number, number, number]>} */
+const STEPS = {
+  [GRASS]: ['lowpass', 850, 0.06, 0.09],
+  [WOOD]: ['bandpass', 2600, 0.05, 0.12],
+  [SAND]: ['bandpass', 1700, 0.04, 0.14],
+  [PATH]: ['lowpass', 1500, 0.07, 0.06],
+  [PLAZA]: ['bandpass', 1900, 0.08, 0.04],
+  [BRIDGE]: ['lowpass', 420, 0.16, 0.08],
+};
 
 export class Sound {
   constructor() {
     this.on = forBrowser.get(SOUND_KEY) !== 'off';
     /** @type {AudioContext | null} */
     this.context = null;
+    /** @type {AudioBuffer | null} */
+    this.noise = null;
     /** @type {number | undefined} */
     this.resting = undefined;
     // Some browsers let only a context sound that was made while the page was touched.
@@ -35,30 +68,92 @@ export class Sound {
     forBrowser.set(SOUND_KEY, on ? 'on' : 'off');
   }
 
-  async chime() {
+  /** A gem was found. */
+  chime() {
+    this.#play((context) => ringAll(context, GEM, 1));
+  }
+
+  /** A wave was returned. */
+  spark() {
+    this.#play((context) => ringAll(context, SPARK, 0.8));
+  }
+
+  /** Somebody says something; `near` is 0 (out of earshot) to 1. */
+  pop(near) {
+    this.#play((context) => ringAll(context, POP, 0.8 * near));
+  }
+
+  /** Somebody makes an emote. */
+  emote(emote, near) {
+    this.#play((context) => ringAll(context, EMOTES[emote], 0.6 * near));
+  }
+
+  /** The own player's foot touches ground of a kind. */
+  step(kind) {
+    const sounds = STEPS[kind];
+    if (sounds === undefined) return;
+    this.#play((context) => {
+      this.noise ??= noiseOf(context);
+      rustle(context, this.noise, ...sounds);
+    });
+  }
+
+  /** @param {(context: AudioContext) => void} begin */
+  async #play(begin) {
     const { context } = this;
     if (!this.on || context === null) return;
     clearTimeout(this.resting);
     await context.resume();
-    for (const [frequency, after, rings] of NOTES) {
-      const at = context.currentTime + after;
-      ring(context, frequency, LOUDNESS, at, rings);
-      ring(context, frequency * OVERTONE, LOUDNESS * OVERTONE_SHARE, at, rings / 2);
-    }
+    begin(context);
     clearTimeout(this.resting);
     this.resting = setTimeout(() => context.suspend(), REST_AFTER);
   }
 }
 
+/** Let notes ring from now on.
+ * @param {AudioContext} context @param {Notes} notes */
+function ringAll(context, notes, loud) {
+  for (const [frequency, after, rings, slide] of notes) {
+    const at = context.currentTime + after;
+    ring(context, frequency, LOUDNESS * loud, at, rings, slide);
+    ring(context, frequency * OVERTONE, LOUDNESS * OVERTONE_SHARE * loud, at, rings / 2, slide);
+  }
+}
+
 /** Let one tone begin at `at` and fade for `rings`, both in s by the context's clock.
  * @param {AudioContext} context */
-function ring(context, frequency, loudness, at, rings) {
+function ring(context, frequency, loudness, at, rings, slide) {
   const tone = context.createOscillator(), volume = context.createGain();
-  tone.frequency.value = frequency;
+  tone.frequency.setValueAtTime(frequency, at);
+  tone.frequency.exponentialRampToValueAtTime(frequency * slide, at + rings);
   volume.gain.setValueAtTime(0, at);
   volume.gain.linearRampToValueAtTime(loudness, at + ATTACK);
   volume.gain.exponentialRampToValueAtTime(loudness / 1000, at + rings);
   tone.connect(volume).connect(context.destination);
   tone.start(at);
   tone.stop(at + rings);
+}
+
+/** @param {AudioContext} context */
+function noiseOf(context) {
+  const buffer = context.createBuffer(1, NOISE * context.sampleRate, context.sampleRate);
+  const samples = buffer.getChannelData(0);
+  for (let i = 0; i < samples.length; i++) samples[i] = Math.random() * 2 - 1;
+  return buffer;
+}
+
+/** Let noise sound through a filter for `lasts` s, no two times quite the same.
+ * @param {AudioContext} context @param {AudioBuffer} noise @param {BiquadFilterType} type */
+function rustle(context, noise, type, frequency, loudness, lasts) {
+  const source = context.createBufferSource(), filter = context.createBiquadFilter();
+  const volume = context.createGain(), at = context.currentTime;
+  source.buffer = noise;
+  filter.type = type;
+  filter.frequency.value = frequency * (0.85 + 0.3 * Math.random());
+  volume.gain.setValueAtTime(0, at);
+  volume.gain.linearRampToValueAtTime(loudness, at + ATTACK);
+  volume.gain.exponentialRampToValueAtTime(loudness / 1000, at + lasts);
+  source.connect(filter).connect(volume).connect(context.destination);
+  source.start(at, Math.random() * (NOISE - lasts));
+  source.stop(at + lasts);
 }

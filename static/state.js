@@ -27,8 +27,13 @@ const TITLE_SEED = 2013;                  // the ground behind the title, before
  * @property {boolean} own         true for the own player
  * @property {boolean} dimmed      true while its connection is lost
  * @property {boolean} muted       true if the own player muted it
- * @property {{ text: string, at: number, until: number } | null} saying  the text of its bubble,
- *                                 and the performance times, ms, between which it is shown
+ * @property {number} look         as its player chose it, or 0: see faces.js
+ * @property {{ text: string, emote: number, at: number, until: number } | null} saying  what its
+ *                                 bubble shows: a text, or else an emote (emotes.js); and the
+ *                                 performance times, ms, between which it is shown
+ * @property {number} wavedAt      performance time, ms, of its last wave, if nobody has returned it;
+ *                                 otherwise -Infinity
+ * @property {number} sparkAt      performance time, ms, when a wave was last returned, by it or to it
  * @property {number} seenAt       performance time, ms, when it was last in the replica
  * @property {number} fadedAt      performance time, ms, when `alpha` was last changed
  */
@@ -53,6 +58,7 @@ const TITLE_SEED = 2013;                  // the ground behind the title, before
  * @property {number} y
  * @property {string} label
  * @property {number | null} id    id of the player that it points to; null for the plaza
+ * @property {number} look         the look of that player
  */
 
 /**

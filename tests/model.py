@@ -40,6 +40,7 @@ class Known:
     square: tuple[int, int]
     source: int
     slot: int
+    look: int = 0
     transit: int | None = None
 
     def at(self, t: int) -> tuple[int, int]:
@@ -52,7 +53,8 @@ class Known:
 
 @dataclass
 class Model:
-    """What a client believes. `chat` has (name of the speaker, text) of each chat message.
+    """What a client believes. `chat` has (name of the speaker, text) of each chat message, and
+    `emotes` (name, emote) of each emote.
 
     `removed` is id -> (seq, node time until which it is remembered), and `foreign` the number of
     batches of squares that are not held.
@@ -66,6 +68,7 @@ class Model:
     players: dict[int, Known] = field(default_factory=dict)
     removed: dict[int, tuple[int, int]] = field(default_factory=dict)
     chat: list[tuple[str, str]] = field(default_factory=list)
+    emotes: list[tuple[str, int]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     token: str | None = None
     welcome: list[Any] = field(default_factory=list)
@@ -142,7 +145,7 @@ class Model:
         square = (column, row)
         assert self.holds(square), f"a snapshot of {square}, which is not held"
         for entry in entries:
-            self._enter(square, sent, entry[12], entry, now, again=True)
+            self._enter(square, sent, entry[13], entry, now, again=True)
         present = {entry[1] for entry in entries}
         for player in list(self.players.values()):
             if player.square == square and player.transit is None and player.id not in present:
@@ -168,7 +171,10 @@ class Model:
             elif kind == 4:
                 if known is not None:
                     self.chat.append((known.name, event[2]))
-            elif known is None or event[2] > known.seq:
+            elif kind == 5:
+                if known is not None:
+                    self.emotes.append((known.name, event[2]))
+            elif kind in (2, 3) and (known is None or event[2] > known.seq):
                 self._leave(known, event, now)
 
     def _record(
@@ -204,7 +210,9 @@ class Model:
         if known is not None and (seq < known.seq or (seq == known.seq and not again)):
             return
         track = self._track(square, sent, entry[7:12])
-        self.players[id] = Known(id, seq, ack, name, dimmed, track, square, source, slot)
+        self.players[id] = Known(
+            id, seq, ack, name, dimmed, track, square, source, slot, entry[12]
+        )
 
     def _track(
         self, square: tuple[int, int], sent: int, fields: Sequence[int]

@@ -18,6 +18,7 @@ ENTER: Final = 0
 LEAVE: Final = 2
 GONE: Final = 3
 SAY: Final = 4
+EMOTE: Final = 5
 
 #: The record of a track: slot, low byte of seq, low byte of ack, x, y, dx, dy, age. The second form
 #: is for slots that do not fit one byte.
@@ -58,6 +59,7 @@ class EnterEvent(NamedTuple):
     dx: int
     dy: int
     age: int
+    look: int
 
 
 class LeaveEvent(NamedTuple):
@@ -86,17 +88,25 @@ class SayEvent(NamedTuple):
     text: str
 
 
+class EmoteEvent(NamedTuple):
+    """A player made an emote."""
+
+    kind: int
+    id: int
+    emote: int
+
+
 #: The events, other than tracks, that change something about a player, and therefore have a seq.
 Change = EnterEvent | LeaveEvent | GoneEvent
-Event = Change | SayEvent
+Event = Change | SayEvent | EmoteEvent
 
 #: The fields of an EnterEvent as a plain tuple. It costs a third of a named tuple, and is enough
 #: where it is only sent.
-Entry = tuple[int, int, int, int, str, bool, int, int, int, int, int, int]
+Entry = tuple[int, int, int, int, str, bool, int, int, int, int, int, int, int]
 
 #: The class of each kind of event.
 EVENTS: dict[int, type[Event]] = {
-    ENTER: EnterEvent, LEAVE: LeaveEvent, GONE: GoneEvent, SAY: SayEvent,
+    ENTER: EnterEvent, LEAVE: LeaveEvent, GONE: GoneEvent, SAY: SayEvent, EMOTE: EmoteEvent,
 }  # fmt: skip
 
 
@@ -129,14 +139,15 @@ class Player:
     `node` is the node that hosts it, and `slot` its number among that node's players in its square;
     -1 while it is in none. `seq` grows with every change, from one incarnation to the
     next too. `ack` is the number of the last intent that was obeyed. `dimmed` says that the
-    player's connection is lost.
+    player's connection is lost. `look` is how its client wants it to be drawn, a number that no
+    server knows the meaning of.
     """
 
-    __slots__ = ("node", "id", "seq", "ack", "name", "dimmed", "track", "slot")
+    __slots__ = ("node", "id", "seq", "ack", "name", "dimmed", "track", "slot", "look")
 
     def __init__(
         self, node: int, id: int, seq: int, ack: int, name: str, dimmed: bool, track: Track,
-        slot: int = -1,
+        slot: int = -1, look: int = 0,
     ) -> None:  # fmt: skip
         self.node = node
         self.id = id
@@ -146,6 +157,7 @@ class Player:
         self.dimmed = dimmed
         self.track = track
         self.slot = slot
+        self.look = look
 
 
 class Corner:
@@ -168,6 +180,7 @@ class Corner:
         return (
             ENTER, p.id, p.seq, p.ack, p.name, p.dimmed, p.slot,
             track.x - self.x, track.y - self.y, track.dx, track.dy, self.sent - track.start,
+            p.look,
         )  # fmt: skip
 
     def enter(self, p: Player) -> EnterEvent:
@@ -204,7 +217,7 @@ class Batch:
     """The events of one square that are published together.
 
     It has at most one event of each player, since a newer one replaces an older one, and all chat
-    messages.
+    messages and emotes.
     """
 
     __slots__ = ("corner", "enters", "_replaced", "_states", "_said")
@@ -250,6 +263,10 @@ class Batch:
     def say(self, p: Player, text: str) -> None:
         """Add a chat message."""
         self._said.append(SayEvent(SAY, p.id, text))
+
+    def emote(self, p: Player, emote: int) -> None:
+        """Add an emote."""
+        self._said.append(EmoteEvent(EMOTE, p.id, emote))
 
     def _put(self, id: int, event: Change | bytes) -> None:
         if id in self._states:
@@ -332,7 +349,7 @@ class Replica:
             self._move(node, corner, WIDE.iter_unpack(content.wide))
         gone: list[int] = []
         for event in content.others:
-            if isinstance(event, SayEvent):
+            if isinstance(event, SayEvent | EmoteEvent):
                 continue
             known = self.players.get(event.id)
             if known is not None and event.seq <= known.seq:
@@ -424,7 +441,7 @@ class Replica:
             gone.append(named[slot].id)
             self._take_out(named[slot])
         player = Player(
-            node, id, seq, entry.ack, entry.name, entry.dimmed, corner.read(entry), slot
+            node, id, seq, entry.ack, entry.name, entry.dimmed, corner.read(entry), slot, entry.look
         )
         self.players[id] = self._named.setdefault(node, {})[slot] = player
         return True

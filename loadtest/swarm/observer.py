@@ -11,7 +11,18 @@ import msgpack
 import numpy as np
 
 from loadtest.swarm.dues import Dues
-from loadtest.swarm.wire import ENTER, GONE, LEAVE, SAID, SNAPSHOT, TRACK, Batch, Rules, Square
+from loadtest.swarm.wire import (
+    EMOTED,
+    ENTER,
+    GONE,
+    LEAVE,
+    SAID,
+    SNAPSHOT,
+    TRACK,
+    Batch,
+    Rules,
+    Square,
+)
 
 #: us for which a player that left for a held square is kept without its enter event.
 DRAWN_ON = 2_000_000
@@ -127,7 +138,7 @@ class Observer:
                     known.track = self.rules.tracked(square, batch.sent, record)
         for event in batch.others:
             kind = event[0]
-            if kind == SAID:
+            if kind in (SAID, EMOTED):
                 continue
             id, seq = event[1], event[2]
             if self._heard(square, id, seq, late=late):
@@ -163,7 +174,7 @@ class Observer:
             known = self.players.get(id)
             if known is None or seq > known.seq:
                 self._note(id, ack, SHOWN, now, -1, seq)
-            self._enter(square, entry[12], sent, entry, now, entry=True)
+            self._enter(square, entry[13], sent, entry, now, entry=True)
         for id, player in list(self.players.items()):
             if player.square == square and id not in present and player.until is None:
                 self._note(id, 0, GONE, now, -1, player.seq)

@@ -216,4 +216,4 @@ class View:
             id, seq, ack, _, _, slot = entry[1:7]
             known = self._known.get(id)
             if known is None or seq >= known.seq:
-                slots[entry[12], slot] = self._catch_up(id, seq, ack), seq
+                slots[entry[13], slot] = self._catch_up(id, seq, ack), seq

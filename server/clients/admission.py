@@ -151,7 +151,7 @@ class Admission:
         there, or else at the place in its token, or else where newcomers begin.
         """
         node, id = self._node, claim.id
-        seqs, place = [claim.seq, node.replicas.seq(id)], claim.place if claim.fresh else None
+        seqs, place = [claim.seq, node.replicas.seq(id)], claim.place
         if id in node.residents.left:
             seq, place = node.residents.left[id]
             seqs.append(seq)

@@ -105,6 +105,15 @@ def key(asker: Asker, text: str) -> None:
     )  # fmt: skip
 
 
+def tell_name(asker: Asker) -> None:
+    """Let the board have the player's present name, if its gems are counted for somebody."""
+    resident, board, owner = asker.resident, asker.node.board, asker.owner
+    assert resident is not None
+    if owner:
+        note = board.entry(owner, resident.id, resident.name)
+        board.ask(owner, lambda standing: None, lambda: None, note=note)
+
+
 def scores(asker: Asker) -> None:
     """Answer with the board."""
     asker.node.board.ask(

@@ -228,10 +228,7 @@ class Session:
             raise Refused("version", f"version {protocol.VERSION} is spoken here: reload the page")
         cleaned = protocol.clean(name, protocol.NAME_LIMIT)
         if cleaned is None:
-            raise Refused(
-                "name",
-                f"a name must have 1 to {protocol.NAME_LIMIT} characters that can be seen",
-            )
+            raise Refused("name", _BAD_NAME)
         hello = Hello(cleaned, viewport(width, height), token, near)
         self._waiting = True
         try:
@@ -353,6 +350,14 @@ class Session:
             raise Refused(
                 "say", f"say 1 to {protocol.TEXT_LIMIT} characters that can be seen"
             )
+        self.node.residents.say(self._heard(), cleaned)
+
+    def _emote(self, emote: int) -> None:
+        self.node.residents.emote(self._heard(), emote)
+
+    def _heard(self) -> Resident:
+        """Return the resident, which is about to say something or to make an emote. Raises Refused
+        if it may not."""
         resident = self.resident
         assert resident is not None
         self.node.orders.check_voice(resident.id)
@@ -360,7 +365,17 @@ class Session:
         if not self.limits.allow(SAYINGS, resident.square):
             raise Refused("crowded", "too much is said here at once: say it again soon", None)
         resident.acted = True
-        self.node.residents.say(resident, cleaned)
+        return resident
+
+    def _appear(self, name: str, look: int) -> None:
+        resident, cleaned = self.resident, protocol.clean(name, protocol.NAME_LIMIT)
+        assert resident is not None
+        if cleaned is None:
+            raise Refused("name", _BAD_NAME, None)
+        if cleaned != resident.name:
+            log_line("rename", player=resident.id, name=cleaned, address=self.address)
+        self.node.residents.appear(resident, cleaned, look)
+        lasting.tell_name(self)
 
     def _invite(self) -> None:
         resident = self.resident
@@ -466,15 +481,12 @@ class Session:
             self.tell_link()
         self._write(frame(protocol.resync()) + self._holding(None, resident.held))
 
-    def renew_token(self, *, anyway: bool = False) -> None:
-        """Send a token with the player's present place, if that has changed since the last token.
-
-        With `anyway` it is sent in any case, since the place in a token counts for a minute only.
-        """
+    def renew_token(self) -> None:
+        """Send a token with the player's present place, if that has changed since the last one."""
         resident = self.resident
         assert resident is not None
         place = resident.track.at(self.node.loop.now())
-        if anyway or self._token_at != place:
+        if self._token_at != place:
             token = self._tokens.make(resident.id, resident.seq, place)
             if self._write(frame(protocol.token(token))):
                 self._token_at = place
@@ -506,6 +518,10 @@ def _tiles(view: Viewport) -> tuple[int, int]:
     return view.half_width * 2 // UNIT, view.half_height * 2 // UNIT
 
 
+#: What is told of a name that is not allowed.
+_BAD_NAME: Final = f"a name must have 1 to {protocol.NAME_LIMIT} characters that can be seen"
+
+
 #: The close codes for clients that broke the protocol. Their players leave at once.
 _OUR_ERRORS: Final = (
     PROTOCOL_ERROR, protocol.UNSUPPORTED, protocol.MALFORMED, protocol.POLICY, TOO_BIG,
@@ -529,6 +545,8 @@ _OBEY: dict[int, Callable[..., None]] = {
     protocol.BUILD: lasting.build,
     protocol.STONE: lasting.stone,
     protocol.ACK: Session._ack,
+    protocol.EMOTE: Session._emote,
+    protocol.APPEAR: Session._appear,
 }
 
 assert _OBEY.keys() == MESSAGES.keys()

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from itsdangerous import BadData, URLSafeTimedSerializer
 
-#: Seconds for which the place in a token counts. Later only the player's id does.
-PLACE_FOR = 60
-
-#: Seconds for which a token is valid.
-IDENTITY_FOR = 24 * 3600
+#: Seconds for which a token is valid, with the player's id and its place. A client gets a new one
+#: each time it comes, so it may stay away for so long. Whoever keeps old tokens can come back to
+#: where they were made; but a place of the last minute, which a node remembers, goes before that of
+#: a token, so nobody gains much by it.
+VALID_FOR = 400 * 24 * 3600
 
 #: Seconds for which an invitation is valid.
 INVITED_FOR = 24 * 3600
@@ -28,15 +28,11 @@ class Invitation(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """What a token says: the player's id, a seq of it, and its place in units.
-
-    `fresh`: the token is so new that the place counts.
-    """
+    """What a token says: the player's id, a seq of it, and its place in units."""
 
     id: int
     seq: int
     place: tuple[int, int]
-    fresh: bool
 
 
 class Tokens:
@@ -61,10 +57,9 @@ class Tokens:
         except BadData:
             return None
         # The difference is negative if the clock of the node that made it is ahead.
-        age = abs((datetime.now(UTC) - made).total_seconds())
-        if age > IDENTITY_FOR:
+        if abs((datetime.now(UTC) - made).total_seconds()) > VALID_FOR:
             return None
-        return Claim(id, seq, (x, y), fresh=age <= PLACE_FOR)
+        return Claim(id, seq, (x, y))
 
     def invite(self, id: int, place: tuple[int, int]) -> str:
         """Return an invitation of a player that is at a place, in units."""

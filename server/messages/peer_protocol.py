@@ -13,7 +13,15 @@ from typing import Any, cast
 import msgpack
 
 from brokers.base import PAYLOAD_LIMIT
-from server.messages.protocol import ID_LIMIT, NAME_LIMIT, TEXT_LIMIT, Tail, with_tail
+from server.messages.protocol import (
+    EMOTED,
+    ID_LIMIT,
+    LOOK,
+    NAME_LIMIT,
+    TEXT_LIMIT,
+    Tail,
+    with_tail,
+)
 from server.messages.table import NUMBER, Field, Row, number
 from world.events import ENTER, EVENTS, RECORD, WIDE, Content, EnterEvent, Entry, named
 from world.grid import Square
@@ -69,6 +77,7 @@ _FIELDS = {
         number("memory", 0), number("connections", 0), number("heard", 0),
         number("seconds", 0, ORDER_MOST),
         Field("name", str, 1, NAME_LIMIT), Field("dimmed", bool), Field("text", str, 1, TEXT_LIMIT),
+        LOOK, EMOTED,
         Field("ring", str), Field("ground", str), Field("who", str, 0, ORDER_TEXT),
         Field("store", str), Field("things", list), Field("gone", list), number("stones", 1, 1000),
         Field("tracks", bytes), Field("others", list), Field("wide", bytes), Field("entries", list),

@@ -43,6 +43,7 @@ BOARD_LENGTH: Final = 10
 # The kinds of messages from a client.
 HELLO, WALK, GO, HOME, VIEWPORT, SAY, PING, INVITE, TAKE, KEY, SCORES, BUILD, STONE = range(1, 14)
 ACK: Final = 14
+EMOTE, APPEAR = 32, 33
 # The kinds of messages to a client. 20 and 25 were used by earlier versions.
 WELCOME, TOKEN, HELD, SNAPSHOT = range(16, 20)
 FLUSH, RESYNC, PONG, ERROR = range(21, 25)
@@ -71,6 +72,10 @@ class Refused(Exception):
         self.sentence = sentence
         self.close = close
 
+
+#: How a client draws a player, and which emote a player makes; no server knows what they mean.
+LOOK: Final = number("look", 0, 65535)
+EMOTED: Final = number("emote", 1, 255)
 
 _INTENT: Final = number("n", 1, NUMBER)
 _TIME: Final = number("t", 0, NUMBER)
@@ -119,6 +124,8 @@ MESSAGES: Final = {
         "stone", (number("column"), number("row"), Field("id", str, 1, ID_LIMIT)), rate=0.5, burst=3
     ),
     ACK: Row("ack", (number("flush", 0, NUMBER),), rate=8, burst=16),
+    EMOTE: Row("emote", (EMOTED,), rate=1, burst=5),
+    APPEAR: Row("appear", (Field("name", str, 0, MESSAGE_LIMIT), LOOK), rate=0.5, burst=6),
 }
 
 

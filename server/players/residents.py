@@ -147,6 +147,16 @@ class Residents:
         """Publish a chat message of a resident in its square."""
         self._outbox.say(resident, resident.square, text)
 
+    def emote(self, resident: Resident, emote: int) -> None:
+        """Publish an emote of a resident in its square."""
+        self._outbox.emote(resident, resident.square, emote)
+
+    def appear(self, resident: Resident, name: str, look: int) -> None:
+        """Publish a resident under a name and with a look from now on, if it has others."""
+        if (name, look) != (resident.name, resident.look):
+            resident.name, resident.look = name, look
+            self.renew(resident)
+
     def tell_gone(self, resident: Resident) -> None:
         """Publish that a player, which is not at this node any more, is gone from its square."""
         self._outbox.tell_gone(resident, resident.square)

@@ -87,7 +87,7 @@ class Outbox:
         self._number = 0
         self._slots = Slots()
 
-    # Which players are where. Every event but a chat message raises the player's seq.
+    # Which players are where. Every event but chat messages and emotes raises the player's seq.
 
     def enter(self, player: Player, square: Square) -> None:
         """Put a player into a square, and publish an enter."""
@@ -129,6 +129,10 @@ class Outbox:
     def say(self, player: Player, square: Square, text: str) -> None:
         """Publish a chat message of a player."""
         self._batch(square).say(player, text)
+
+    def emote(self, player: Player, square: Square, emote: int) -> None:
+        """Publish an emote of a player."""
+        self._batch(square).emote(player, emote)
 
     def hand_over(self, player: Player, square: Square) -> None:
         """Take a player out of a square without an event: another node publishes about it now."""

@@ -63,11 +63,11 @@ export class Chat {
     this.counter.textContent = length >= COUNTS_FROM ? String(TEXT_LIMIT - length) : '';
   }
 
-  add(name, colourId, text) {
+  add(name, colourId, look, text) {
     // Each in an element of its own, so that a name and a text written in different directions do
     // not mix.
     const who = element('b', {}, element('bdi', {}, name));
-    who.style.color = faceOf(colourId).ink;
+    who.style.color = faceOf(colourId, look).ink;
     const line = element('li', { dir: 'auto' }, who, ' ', element('bdi', {}, text));
     this.log.append(line);
     while (this.log.children.length > LINES) this.log.firstChild.remove();

@@ -8,25 +8,28 @@ import { element, show } from './element.js';
 import { Menu } from './menu.js';
 import { Notes } from './notes.js';
 import { Readings } from './readings.js';
+import { Ring } from './ring.js';
 import { Stick } from './stick.js';
 import { Title } from './title.js';
 import { Tools } from './tools.js';
+import { YouDialog } from './you.js';
 
 const SAMPLE_AFTER = 5000, PAUSE = 250;   // ms
 const SAMPLED = 150, SLOW = 18.5;         // frames; ms per frame
 const ROOM = 6;                           // css px kept free around a panel
 
 export class Hud {
-  /** `root` holds canvas#minimap; the panels are put around it. `on` has { start(name), say(text),
+  /** `root` holds canvas#minimap; the panels are put around it. `on` has { start(name, look), say(text),
    * home(), grid(), invite(), sound(), scores(), build(text), stone(), hide(), closeCairn(),
-   * mute(id, muted), stick(dx, dy), typing() }. */
-  constructor(root, on) {
+   * mute(id, muted), stick(dx, dy), typing(), emote(emote), you(), appear(name, look), anew() }, and
+   * `pictures` what Looks and Ring need: { portraitOn(canvas), signOf(emote, side) }. */
+  constructor(root, on, pictures) {
     const focusWorld = () => this.focusWorld();
     this.root = root;
     /** @type {import('../state.js').Box[]} The panels, which marks on the canvas must not cover.
      * They are measured a few times a second, so reading this costs nothing. */
     this.panels = [];
-    this.titleScreen = new Title(on.start);
+    this.titleScreen = new Title(on.start, pictures.portraitOn);
     this.readingsPanel = new Readings();
     this.chat = new Chat(on, focusWorld);
     this.stick = new Stick(on.stick);
@@ -39,35 +42,42 @@ export class Hud {
     }, focusWorld);
     this.cairnCard = new CairnCard(on, focusWorld);
     this.cairnDialog = new CairnDialog(on.build);
+    this.youDialog = new YouDialog(on, pictures.portraitOn);
+    this.ring = new Ring(on.emote, pictures.signOf, focusWorld);
+    // What happens on the canvas, for screen readers.
+    this.told = element('span', { class: 'unseen', role: 'status' });
     // After a click on a button the keys must control the walk again, and not press the button.
     const then = (act) => () => {
       act();
       focusWorld();
     };
     this.tools = new Tools({ grid: then(on.grid), home: then(on.home), invite: then(on.invite),
-      cairn: () => this.openCairn(), sound: then(on.sound), board: () => this.board.toggle(), chat: () => this.openChat(),
+      cairn: () => this.openCairn(), sound: then(on.sound), board: () => this.board.toggle(),
+      chat: () => this.openChat(), you: on.you, emote: () => this.ring.toggle(),
       help: () => this.#showDialog(this.tools.help) });
     this.map = element('section', { class: 'map panel', 'aria-label': 'Map' });
     const minimap = root.querySelector('#minimap');
     if (minimap !== null) this.map.append(minimap);
     this.playing = element('div', { class: 'playing', hidden: true },
       this.readingsPanel.root, this.map, this.tools.root, this.board.counter, this.board.root,
-      this.board.told, this.cairnCard.root, this.cairnCard.told, this.tools.legend, this.tools.keys, this.chat.root, this.stick.root,
-      this.menu.root);
+      this.board.told, this.told, this.cairnCard.root, this.cairnCard.told, this.tools.legend,
+      this.tools.keys, this.chat.root, this.stick.root, this.menu.root, this.ring.root);
     root.append(this.playing, this.titleScreen.root, this.notes.hintNote, this.notes.toastNote,
-      this.notes.banner, this.tools.help, this.tools.link.root, this.cairnDialog.root);
+      this.notes.banner, this.tools.help, this.tools.link.root, this.cairnDialog.root,
+      this.youDialog.root);
     addEventListener('resize', () => this.#measure());
     this.#keepAboveKeyboard();
   }
 
-  /** Show the title and ask for a name. `invitedBy` says who invited the player, or is null.
+  /** Show the title and ask for a name and a look. `invitedBy` says who invited the player, or is null.
    * @param {string | null} invitedBy */
-  title(suggestedName, invitedBy = null) {
+  title(suggestedName, look, invitedBy = null) {
     this.playing.hidden = true;
     this.menu.close(false);
+    this.ring.close(false);
     this.board.close();
     this.stick.release();
-    this.titleScreen.open(suggestedName, invitedBy);
+    this.titleScreen.open(suggestedName, look, invitedBy);
     this.panels = [];
   }
 
@@ -106,16 +116,33 @@ export class Hud {
     this.notes.countdown(text);
   }
 
-  log(name, colourId, text) {
-    this.chat.add(name, colourId, text);
+  log(name, colourId, look, text) {
+    this.chat.add(name, colourId, look, text);
+  }
+
+  /** Let screen readers read what happened, if it can be seen on the canvas only. */
+  tell(text) {
+    this.told.textContent = text;
+  }
+
+  /** Let the player change its name and its look. */
+  openYou(name, look) {
+    this.typing();
+    this.youDialog.open(name, look);
+    this.#showDialog(this.youDialog.root);
+    this.youDialog.opened();
+  }
+
+  toggleRing() {
+    this.ring.toggle();
   }
 
   openChat() {
     this.chat.open();
   }
 
-  walkerMenu(id, name, muted, cssX, cssY) {
-    this.menu.open(id, name, muted, cssX, cssY);
+  walkerMenu(id, look, name, muted, cssX, cssY) {
+    this.menu.open(id, look, name, muted, cssX, cssY);
   }
 
   /** Show a link that the page could not copy. */

@@ -20,9 +20,9 @@ export class Menu {
     });
   }
 
-  open(id, name, muted, cssX, cssY) {
+  open(id, look, name, muted, cssX, cssY) {
     const who = element('b', {}, element('bdi', {}, name));
-    who.style.color = faceOf(id).ink;
+    who.style.color = faceOf(id, look).ink;
     const button = element('button', { type: 'button' }, muted ? 'Unmute' : 'Mute');
     button.addEventListener('click', () => {
       this.onMute(id, !muted);

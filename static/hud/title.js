@@ -1,19 +1,22 @@
-// The title screen, on which a player chooses a name.
+// The title screen, on which a player chooses a name and a look.
 
 import { NAME_LIMIT } from '../protocol.js';
 import { element, show } from './element.js';
+import { Looks } from './looks.js';
 
 export class Title {
-  constructor(onStart) {
+  /** `onStart(name, look)` is called when the player wants to play; for `portraitOn` see Looks. */
+  constructor(onStart, portraitOn) {
+    this.looks = new Looks(portraitOn);
     this.invited = element('p', { class: 'invited', hidden: true });
     this.field = element('input', { id: 'name', type: 'text', maxlength: NAME_LIMIT,
       required: true, autocomplete: 'nickname', autocapitalize: 'words', spellcheck: 'false',
       enterkeyhint: 'go' });
     this.error = element('p', { class: 'error', role: 'alert' });
     this.button = element('button', { type: 'submit', class: 'play' }, 'Play');
-    const form = element('form', { class: 'start' },
-      element('label', { for: 'name' }, 'Your name'),
-      element('div', { class: 'row' }, this.field, this.button), this.error);
+    const form = element('form', { class: 'start' }, this.looks.root,
+      element('div', { class: 'naming' }, element('label', { for: 'name' }, 'Your name'),
+        element('div', { class: 'row' }, this.field, this.button), this.error));
     const ways = [['Walk', 'arrow keys, WASD or a click', 'use the stick, or tap a spot'],
       ['Talk', 'Enter', 'the speech button'], ['See the channels', 'G', 'the grid button']];
     this.root = element('main', { class: 'title', hidden: true },
@@ -31,17 +34,19 @@ export class Title {
       if (name === '') return this.fail('Please choose a name, so that others can greet you.');
       this.fail('');
       this.button.disabled = true;
-      onStart(name);
+      onStart(name, this.looks.look);
     });
   }
 
-  open(suggestedName, invitedBy) {
+  open(suggestedName, look, invitedBy) {
     this.field.value = suggestedName;
+    this.looks.look = look;
     this.invited.textContent = invitedBy === null ? ''
       : `You were invited by ${invitedBy}: you start beside them, or where they were.`;
     show(invitedBy !== null, this.invited);
     this.button.disabled = false;
     show(true, this.root);
+    this.looks.turn();
     // On a touch screen the focus would open the keyboard before the player has read anything.
     if (!matchMedia('(pointer: coarse)').matches) {
       this.field.focus();

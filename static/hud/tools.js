@@ -4,7 +4,8 @@ import { element, icon, show } from './element.js';
 
 const KEYS = [['Arrows or W A S D', 'walk'], ['Click or tap', 'walk there'], ['Enter', 'chat'],
   ['G', 'grid: squares, channels, margins'], ['H', 'home to the plaza, and back again'],
-  ['I', 'copy an invite link'],
+  ['1 to 6', 'wave, heart, laugh, dance, hey!, huh?'], ['E', 'ring of emotes'],
+  ['I', 'invite a friend'], ['N', 'your name and your face'], ['Q', 'sounds on or off'],
   ['B', 'board: who found the most gems'],
   ['C', 'leave a cairn: a heap of stones with one line'],
   ['M', 'menu of the nearest walker'], ['Escape', 'close what is open']];
@@ -13,7 +14,7 @@ const LEGEND = [['held', 'held square: you receive its channel'], ['flash', 'a m
   ['lead', 'lead margin: held before you see it'], ['drop', 'drop margin: let go outside of it']];
 
 export class Tools {
-  /** `on` has { grid(), home(), invite(), chat(), cairn(), board(), sound(),
+  /** `on` has { grid(), home(), invite(), chat(), emote(), you(), cairn(), board(), sound(),
    * help() }. */
   constructor(on) {
     this.help = helpDialog();
@@ -22,13 +23,15 @@ export class Tools {
     this.grid.setAttribute('aria-pressed', 'false');
     this.board = button('board', 'Board', 'Board of gems (B)', on.board);
     this.cairn = button('cairn', 'Leave a cairn', 'Leave a cairn here (C)', on.cairn);
-    this.sound = button('sound', 'Mute sounds', 'Mute sounds', on.sound);
-    for (const each of [this.cairn, this.board, this.sound]) show(false, each);
+    this.sound = button('sound', 'Mute sounds', 'Mute sounds (Q)', on.sound);
+    for (const each of [this.cairn, this.board]) show(false, each);
     this.root = element('nav', { class: 'tools panel', 'aria-label': 'Actions' },
       this.grid,
       button('home', 'Home', 'Home to the plaza, and back again (H)', on.home),
       button('invite', 'Invite', 'Copy an invite link (I)', on.invite),
       button('chat', 'Chat', 'Say something (Enter)', on.chat),
+      button('emote', 'Emotes', 'Wave, laugh, dance … (E)', on.emote),
+      button('you', 'You', 'Your name and your face (N)', on.you),
       this.cairn, this.board, this.sound,
       button('help', 'Help', 'Help', on.help));
     const key = (name) => element('kbd', {}, name);
@@ -41,7 +44,7 @@ export class Tools {
 
   /** Show the buttons that are about what lasts. */
   showLasting() {
-    for (const each of [this.cairn, this.board, this.sound]) show(true, each);
+    for (const each of [this.cairn, this.board]) show(true, each);
     this.root.classList.add('many');
   }
 
@@ -50,7 +53,7 @@ export class Tools {
     const label = on ? 'Mute sounds' : 'Unmute sounds';
     this.sound.replaceChildren(icon(on ? 'sound' : 'silence'));
     this.sound.setAttribute('aria-label', label);
-    this.sound.title = label;
+    this.sound.title = `${label} (Q)`;
   }
 
   setGrid(on) {

@@ -120,7 +120,7 @@ function drawArrow(ctx, state, screen, arrow, area, dpr) {
   const px = screen.width / 2 + dx * screen.tile, py = screen.height / 2 + dy * screen.tile;
   if (px > 0 && py > 0 && px < screen.width && py < screen.height) return;
   const distance = Math.hypot(dx, dy), home = arrow.id === null;
-  const colour = home ? HOME_COLOUR : faceOf(arrow.id).colour;
+  const colour = home ? HOME_COLOUR : faceOf(arrow.id, arrow.look).colour;
   const label = textOf(arrow.label, { size: 13, dpr, colour: '#ffffff', widest: LABEL });
   const far = textOf(' · ' + distanceOf(distance), { size: 13, dpr, colour: '#ffffff' });
   const pill = PILL * dpr, tip = ARROW * dpr, sign = 18 * dpr;

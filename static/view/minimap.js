@@ -61,7 +61,7 @@ export class Minimap {
       const px = toX(walker.x), py = toY(walker.y);
       if (walker.own || px < 0 || py < 0 || px > size || py > size) continue;
       if (isDeer(walker.id)) this.#dot(px, py, 1.7 * this.dpr, COATS[0].light);
-      else this.#dot(px, py, 2.4 * this.dpr, faceOf(walker.id).colour);
+      else this.#dot(px, py, 2.4 * this.dpr, faceOf(walker.id, walker.look).colour);
     }
     ctx.strokeStyle = 'rgba(20, 26, 36, 0.6)';
     ctx.lineWidth = 3 * this.dpr;
@@ -70,8 +70,8 @@ export class Minimap {
     ctx.strokeStyle = '#ffffff';
     ctx.lineWidth = 1.4 * this.dpr;
     ctx.strokeRect(size / 2 - w / 2, size / 2 - h / 2, w, h);
-    for (const { own, id } of walkers) {
-      if (own) this.#dot(size / 2, size / 2, 3.4 * this.dpr, faceOf(id).colour, '#ffffff');
+    for (const { own, id, look } of walkers) {
+      if (own) this.#dot(size / 2, size / 2, 3.4 * this.dpr, faceOf(id, look).colour, '#ffffff');
     }
   }
 

@@ -1,5 +1,6 @@
-// What walkers say, in white bubbles with a tail, above everything else and inside the screen.
+// What walkers say, and the signs of their emotes, in white bubbles with a tail, above everything else and inside the screen.
 
+import { drawEmote } from './emotes.js';
 import { canvasOf, contextOf } from './sprite.js';
 import { FONT, isRightToLeft, widthOf, wrap } from './text.js';
 
@@ -9,13 +10,16 @@ const PAD_X = 12, PAD_Y = 7, TAIL = 8, ROUND = 12, SHADE = 3;        // css px
 const FADE_MS = 450, POP_MS = 140;
 const ABOVE = 1.2;                        // tiles from the feet to the tail's tip
 const GAP = 4;                            // css px between bubbles, and to the screen's edge
+const SIGN = 26;                          // css px of the sign of an emote
 const INK = '#1d2430', PAPER = '#ffffff';
 
-function bubbleOf(text, dpr) {
+/** @param {{ text: string, emote: number }} saying */
+function bubbleOf({ text, emote }, dpr) {
   const font = '600 ' + SIZE + 'px ' + FONT;
   const rows = wrap(text, font, WIDEST, 2);
   const widest = rows.reduce((most, row) => Math.max(most, widthOf(row, font)), 12);
-  const w = Math.ceil(Math.min(widest, WIDEST)) + 2 * PAD_X, h = rows.length * LINE + 2 * PAD_Y;
+  const w = emote !== 0 ? SIGN + 2 * PAD_Y : Math.ceil(Math.min(widest, WIDEST)) + 2 * PAD_X;
+  const h = (emote !== 0 ? SIGN : rows.length * LINE) + 2 * PAD_Y;
   const canvas = canvasOf((w + 2 * SHADE) * dpr, (h + 2 * SHADE) * dpr);
   const ctx = contextOf(canvas);
   ctx.scale(dpr, dpr);
@@ -27,6 +31,11 @@ function bubbleOf(text, dpr) {
     ctx.roundRect(0, down, w, h, ROUND);
     ctx.fill();
   }
+  if (emote !== 0) {
+    ctx.translate(w / 2, h / 2);
+    ctx.scale(SIGN, SIGN);
+    drawEmote(ctx, emote);
+  }
   ctx.font = font;
   ctx.fillStyle = INK;
   ctx.textBaseline = 'middle';
@@ -35,7 +44,7 @@ function bubbleOf(text, dpr) {
     ctx.direction = isRightToLeft(row) ? 'rtl' : 'ltr';
     ctx.fillText(row, w / 2, PAD_Y + (i + 0.5) * LINE + 0.5);
   });
-  return { canvas, text, dpr, empty: rows.length === 0 };
+  return { canvas, text, emote, dpr, empty: rows.length === 0 && emote === 0 };
 }
 
 export class Speech {
@@ -55,7 +64,9 @@ export class Speech {
       }
       if (walker.alpha < 0.05) continue;
       if (memory.bubble === null || memory.bubble.text !== saying.text
-        || memory.bubble.dpr !== dpr) memory.bubble = bubbleOf(saying.text, dpr);
+        || memory.bubble.emote !== saying.emote || memory.bubble.dpr !== dpr) {
+        memory.bubble = bubbleOf(saying, dpr);
+      }
       if (memory.bubble.empty) continue;
       const pop = state.still ? 1 : Math.min(1, (state.now - saying.at) / POP_MS);
       ctx.globalAlpha = Math.min(1, (saying.until - state.now) / FADE_MS) * walker.alpha * pop;

@@ -4,6 +4,7 @@
 import { faceOf, isDeer } from '../faces.js';
 import { Bodies, STEPS, XRAY } from './body.js';
 import { Deer, DEER_HALF, DEER_TOP } from './deer.js';
+import { drawHand, drawSparks, motionOf } from './emotes.js';
 
 const TURN_MS = 90;                       // ms: the time constant with which eyes turn
 const STRIDE = 1.5;                       // length of a double step in tiles
@@ -19,6 +20,7 @@ const TAU = Math.PI * 2;
  * @typedef {object} Memory
  * @property {import('../state.js').Walker} walker
  * @property {ReturnType<typeof faceOf>} face
+ * @property {number} look       what its player chose, from which the face was made
  * @property {boolean} deer      true if it is a deer: it has no name, and nothing can be said to it
  * @property {number} x          position in the last frame, in tiles
  * @property {number} y
@@ -36,13 +38,14 @@ const TAU = Math.PI * 2;
  * @property {string} nameText   what the picture was made from
  * @property {number} nameDpr
  * @property {string} nameColour
- * @property {{ canvas: HTMLCanvasElement, text: string, dpr: number, empty: boolean } | null} bubble
+ * @property {{ canvas: HTMLCanvasElement, text: string, emote: number, dpr: number,
+ *   empty: boolean } | null} bubble
  */
 
 /** @param {import('../state.js').Walker} walker @returns {Memory} */
 function newMemory(walker) {
   return {
-    walker, face: faceOf(walker.id), deer: isDeer(walker.id), x: walker.x, y: walker.y, stride: 0,
+    walker, face: faceOf(walker.id, walker.look), look: walker.look, deer: isDeer(walker.id), x: walker.x, y: walker.y, stride: 0,
     lookX: walker.dx, lookY: walker.dy, pace: 0, seen: 0, px: 0, py: 0, rank: 0, named: false, nameAlpha: 0,
     name: null, nameText: '', nameDpr: 0, nameColour: '', bubble: null,
   };
@@ -78,6 +81,10 @@ export class Walkers {
       if (memory === undefined) memories.set(walker.id, memory = newMemory(walker));
       memory.seen = state.now;
       memory.walker = walker;
+      if (memory.look !== walker.look) {
+        memory.look = walker.look;
+        memory.face = faceOf(walker.id, walker.look);
+      }
       const moved = Math.hypot(walker.x - memory.x, walker.y - memory.y);
       memory.x = walker.x;
       memory.y = walker.y;
@@ -138,6 +145,7 @@ export class Walkers {
     }
     ctx.globalAlpha = 1;
     if (walker.dimmed) drawSleep(ctx, state, memory, this.tile);
+    drawSparks(ctx, state, memory, this.tile);
   }
 
   #drawDeer(ctx, state, memory, screen, ground) {
@@ -156,20 +164,31 @@ export class Walkers {
     const { walker, px, py } = memory, { bodies, tile } = this, { pace } = memory;
     const swing = state.still ? 0 : Math.abs(Math.sin(memory.stride * TAU)) * pace;
     const y = py - Math.round(swing * BOB * tile);
+    const motion = motionOf(state, walker);
     if (!asGhost) {
       const feet = pace > 0.3 && !state.still
         ? bodies.steps[Math.floor(memory.stride * STEPS) % STEPS] : bodies.standing;
       ctx.drawImage(feet.canvas, px - feet.ax, py - feet.ay);
     }
+    if (motion !== null) {
+      ctx.save();
+      ctx.translate(px + motion.x * tile, py + motion.y * tile);
+      ctx.rotate(motion.turn);
+      ctx.scale(1, motion.stretch);
+      ctx.translate(-px, -py);
+    }
     ctx.drawImage(asGhost ? body.ghost : body.canvas, px - body.ax, y - body.ay);
     if (asGhost) ctx.globalAlpha = alpha * XRAY;
     const { lookX, lookY } = memory;
-    const blinking = walker.dimmed || (!state.still
+    const blinking = walker.dimmed || motion?.laughs || (!state.still
       && (state.now + memory.face.roll % BLINK_EVERY) % BLINK_EVERY < BLINK_MS);
     const eyes = blinking ? bodies.closed
       : bodies.eyes[Math.round(lookX) + 1 + 3 * (Math.round(lookY) + 1)];
     ctx.drawImage(eyes.canvas, px - eyes.ax + Math.round(lookX * 0.1 * tile),
       y - eyes.ay + Math.round(lookY * 0.055 * tile));
+    if (motion === null) return;
+    if (motion.waves) drawHand(ctx, state, memory, tile);
+    ctx.restore();
   }
 
   /** Return the id of the walker, not a deer, nearest to a device px and at most `reach` px away, or null. */

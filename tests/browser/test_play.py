@@ -425,7 +425,7 @@ def test_same_names_are_told_apart_and_anybody_can_be_muted(play):
         names = twin.evaluate("[...flatlands.state.names.values()]")
         assert len(set(names)) == 2
         twin.keyboard.press("m")
-        twin.get_by_role("button", name="Mute").click()
+        twin.get_by_role("button", name="Mute", exact=True).click()
         other.keyboard.press("Enter")
         other.keyboard.type("can you hear me?")
         other.keyboard.press("Enter")
@@ -460,7 +460,7 @@ def test_giant_letters_keep_their_bounds(alone, open_page, play, letter):
         for size in ((1280, 800), (390, 844), (844, 390))
     }  # fmt: skip
     giant = open_page(
-        url=alone.url, script=f"sessionStorage.setItem('flatlands.name', '{letter * 20}')"
+        url=alone.url, script=f"localStorage.setItem('flatlands.name', '{letter * 20}')"
     )
     giant.keyboard.press("Enter")
     wait_for(giant, "flatlands.state.own !== undefined")
@@ -849,9 +849,9 @@ def test_a_page_says_that_its_server_restarts_until_it_is_back(play):
 
 def test_a_takeover_asks_before_it_comes_back(play, open_page):
     page = play("Double")
-    token = page.evaluate("sessionStorage.getItem('flatlands.token')")
+    token = page.evaluate("localStorage.getItem('flatlands.token')")
     other = open_page()
-    other.evaluate("(token) => sessionStorage.setItem('flatlands.token', token)", token)
+    other.evaluate("(token) => localStorage.setItem('flatlands.token', token)", token)
     other.get_by_label("Your name").fill("Double")
     other.keyboard.press("Enter")
     wait_for(other, "flatlands.state.own !== undefined")

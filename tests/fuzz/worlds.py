@@ -13,7 +13,9 @@ from brokers.base import PAYLOAD_LIMIT
 from server.messages import protocol
 from server.messages.protocol import (
     ACK,
+    APPEAR,
     BUILD,
+    EMOTE,
     GO,
     HELLO,
     HOME,
@@ -34,6 +36,7 @@ from tests.fuzz.draw import anything, corrupted, mutated, number, packed, text
 from tests.fuzz.inputs import Broken, Inputs
 from tests.fuzz.readers import drawn
 from tests.server.harness import Client, Harness, Link
+from world.events import EMOTE as EMOTED
 from world.events import ENTER, GONE, LEAVE, RECORD, WIDE
 from world.events import SAY as SAID
 from world.track import REACH, SPEED, UNIT
@@ -57,7 +60,7 @@ _CODES = (1000, 1001, 1005, 1006, 1008, 1012, 4001)
 #: What a client sends after hello: what is in it more often is sent more often.
 _SENT = (
     *(WALK, WALK, WALK, GO, GO, HOME, VIEWPORT, SAY, PING, ACK, INVITE) * 3,
-    *(TAKE, TAKE, KEY, SCORES, BUILD, STONE),
+    *(TAKE, TAKE, KEY, SCORES, BUILD, STONE, EMOTE, EMOTE, APPEAR),
 )
 
 
@@ -132,7 +135,7 @@ class Crowd:
         elif some < 8:
             client.go(*(self.chance.randint(-30, 30) * UNIT for _ in range(2)))
         elif some == 8:
-            client.send(SAY, "good morning")
+            client.send(*self.chance.choice(([SAY, "good morning"], [EMOTE, 1])))
         else:
             client.send(VIEWPORT, self.chance.randint(8, 96), self.chance.randint(8, 64))
 
@@ -249,6 +252,8 @@ class Offender:
             message[1:] = [*square, things[0][1] if things else "0:0:0"]
         if kind == KEY and chance.random() < 0.8:
             message[1] = chance.choice(("k" * 16, "K" * 64, "0123456789-_abcde", " " * 20))
+        if kind == APPEAR and chance.random() < 0.9:
+            message[1] = chance.choice(("Eve", "E" * 20, text(chance)))
         if kind == PING and chance.random() < 0.97:
             message[2] = max(client.model.flush - chance.choice((0, 0, 0, 1, 9)), 0)
         if kind == ACK and chance.random() < 0.97:
@@ -408,10 +413,12 @@ class Stranger:
     def _event(self, kind: int | None = None) -> list[Any]:
         chance = self.crowd.chance
         if kind is None:
-            kind = chance.choice((ENTER, ENTER, LEAVE, GONE, SAID))
+            kind = chance.choice((ENTER, ENTER, LEAVE, GONE, SAID, EMOTED))
         id, seq = chance.choice(self.ids), self._some(0, 9)
         if kind == SAID:
             return [SAID, id, chance.choice(("hi", "x" * 120, "x" * 121, text(chance)))]
+        if kind == EMOTED:
+            return [EMOTED, id, self._some(1, 255)]
         if kind == GONE:
             return [GONE, id, seq]
         if kind == LEAVE:
@@ -419,7 +426,8 @@ class Stranger:
         track = [self._some(0, 3), self._some(0, 16 * UNIT), self._some(0, 16 * UNIT)]
         track += [self._some(-REACH, REACH), self._some(-REACH, REACH), self._some(-100, 5000)]
         name = chance.choice(("Ghost", "x" * 20, text(chance)))
-        return [ENTER, id, seq, self._some(0, 9), name, chance.random() < 0.2, *track]
+        dimmed = chance.random() < 0.2
+        return [ENTER, id, seq, self._some(0, 9), name, dimmed, *track, self._some(0, 9)]
 
     def _among_nodes(self, squares: list[tuple[int, int]]) -> list[Any]:
         chance = self.crowd.chance

@@ -76,7 +76,7 @@ export function replica(vectors) {
     }
     const got = [...known.players.values()].sort((a, b) => a.id - b.id).map((player) =>
       [player.id, player.seq, player.ack, player.name, player.dimmed, fieldsOf(player.track),
-        player.square]);
+        player.square, player.look]);
     return !same(got, players);
   });
 }

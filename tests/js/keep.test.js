@@ -5,7 +5,7 @@ import { Keep } from '../../static/keep.js';
 
 function storageOf(entries = new Map()) {
   return { entries, getItem: (key) => entries.get(key) ?? null,
-    setItem: (key, text) => entries.set(key, text) };
+    setItem: (key, text) => entries.set(key, text), removeItem: (key) => entries.delete(key) };
 }
 
 test('a text is stored by the browser and found there again', () => {
@@ -42,4 +42,17 @@ test('where there is no room for a text, it counts for the visit all the same', 
 test('a fault of the page is no lack of storage', () => {
   const keep = new Keep(() => undefined);
   assert.throws(() => keep.get('name'), TypeError);
+});
+
+test('what is forgotten is kept nowhere', () => {
+  const storage = storageOf(new Map([['name', 'Lark']]));
+  const keep = new Keep(() => storage);
+  keep.forget('name');
+  assert.equal(keep.get('name'), null);
+  storage.setItem = () => {
+    throw new DOMException('full', 'QuotaExceededError');
+  };
+  keep.set('name', 'Wren');
+  keep.forget('name');
+  assert.equal(keep.get('name'), null);
 });

@@ -32,7 +32,7 @@ async function playing(context) {
     document: { hidden: false, addEventListener() {} } });
   const { Net } = await import('../../static/net.js');
   const passed = [], ignore = () => {};
-  const net = new Net('', new Clock(), { welcome: ignore, quiet: ignore, lost: ignore,
+  const net = new Net('', new Clock(), { token: null }, { welcome: ignore, quiet: ignore, lost: ignore,
     waiting: ignore, message: (message) => passed.push([message, net.flush]) });
   net.connect();
   const hear = (value) => net.socket.onmessage({ data: encode(value).buffer });

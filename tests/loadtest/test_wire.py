@@ -28,7 +28,7 @@ def wide(slot, seq=1, ack=0, x=0, y=0, dx=0, dy=0, age=0):
 
 
 def enter(id, seq, slot, ack=0, x=0, y=0, dx=0, dy=0, age=0):
-    return [wire.ENTER, id, seq, ack, "a name", False, slot, x, y, dx, dy, age]
+    return [wire.ENTER, id, seq, ack, "a name", False, slot, x, y, dx, dy, age, 0]
 
 
 def snapshot(square, *entries, sent=0, source=0):

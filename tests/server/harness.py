@@ -600,7 +600,7 @@ class Harness:
         for client in self.clients:
             if client.host is host and client.connection.open:
                 if client.session.resident is not None:
-                    client.session.renew_token(anyway=True)
+                    client.session.renew_token()
                 client.connection.close(1012, "the server restarts")
         self.run(1000)
         host.node.outbox.publish_all()
@@ -631,8 +631,8 @@ class Harness:
     def truth(self, client: Client) -> dict[int, tuple[Any, ...]]:
         """Return what a client should believe: all residents in the squares that it holds.
 
-        The result is id -> (seq, ack, name, dimmed, track, square), with times by the clock of the
-        client's node.
+        The result is id -> (seq, ack, name, dimmed, track, square, look), with times by the clock
+        of the client's node.
         """
         assert client.model.held is not None
         rect = Rect(*client.model.held)
@@ -643,13 +643,14 @@ class Harness:
                 if rect.holds(r.square):
                     x, y, dx, dy, start, duration = r.track.numbers()
                     track = x, y, dx, dy, start + ahead, duration
-                    truth[r.id] = r.seq, r.ack, r.name, r.dimmed, track, r.square
+                    state = r.seq, r.ack, r.name, r.dimmed
+                    truth[r.id] = *state, track, r.square, r.look
         return truth
 
     def belief(self, client: Client) -> dict[int, tuple[Any, ...]]:
         """Return what a client believes, in the same form."""
         return {
-            p.id: (p.seq, p.ack, p.name, p.dimmed, tuple(p.track), p.square)
+            p.id: (p.seq, p.ack, p.name, p.dimmed, tuple(p.track), p.square, p.look)
             for p in client.model.players.values()
         }
 

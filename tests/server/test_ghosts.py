@@ -330,7 +330,7 @@ def test_who_is_not_believed_by_a_node_is_not_on_its_clients_screens_either():
 
     # A never hears that it left; its node does.
     tell((9, 9), 1, [GONE, ghost, 7])
-    enter = [0, ghost, 6, 0, "Ghost", False, 1, 8192, 8192, 0, 0, 0]
+    enter = [0, ghost, 6, 0, "Ghost", False, 1, 8192, 8192, 0, 0, 0, 0]
     tell((0, 0), 2, enter, [0, eve, 1, 0, "Eve", False, 2, *enter[7:]], [SAID, eve, "hello"])
     assert set(a.model.players) == {a.id, eve} and a.model.chat == [("Eve", "hello")]
     # It dies, and nothing is told of the one that nobody knows.

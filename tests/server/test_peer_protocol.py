@@ -21,7 +21,7 @@ CHANNELS = Channels(WORLD, 2013, 16)
 SQUARE, NODES = CHANNELS.square((0, 0)), CHANNELS.nodes
 HUGE = 2**64 - 1
 
-ENTER = [0, 5, 1, 0, "Eve", False, 3, 8192, 8192, 0, 0, 0]
+ENTER = [0, 5, 1, 0, "Eve", False, 3, 8192, 8192, 0, 0, 0, 0]
 LEAVE = [2, 5, 2, 0, 1]
 
 
@@ -101,6 +101,10 @@ MALFORMED = {
     "a resident of such a name": (SQUARE, residents(changed(ENTER, 4, "x" * 21))),
     "a saying of more than may be said": (SQUARE, batch([4, 5, "x" * 121])),
     "nothing said": (SQUARE, batch([4, 5, ""])),
+    "an emote of 256": (SQUARE, batch([5, 5, 256])),
+    "an emote of nothing": (SQUARE, batch([5, 5])),
+    "a look below 0": (SQUARE, batch(changed(ENTER, 12, -1))),
+    "a player without a look": (SQUARE, batch(ENTER[:-1])),
     "a leg beyond all reach": (SQUARE, batch(changed(ENTER, 9, 32 * 1024))),
     "a slot below 0": (SQUARE, batch(changed(ENTER, 6, -1))),
     "a track as an event": (SQUARE, spelt(b"", [[1, 5, 2, 0, 8192, 8192, 0, 0, 0, 0]])),

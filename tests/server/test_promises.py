@@ -135,7 +135,7 @@ NODE = 77
 
 
 def entry(id, seq=1, name=None, x=8192):
-    return [0, id, seq, 0, name or f"P{id}", False, id, x, 8192, 0, 0, 0]
+    return [0, id, seq, 0, name or f"P{id}", False, id, x, 8192, 0, 0, 0, 0]
 
 
 @pytest.fixture
@@ -690,7 +690,7 @@ def test_a_walk_told_by_another_clock_is_shown_by_the_own(watched, ahead, by):
     there = harness.loop.now() + ahead
     heartbeat(harness, {SQUARE: 1}, sent=there)
     # It began 300 ms ago, and walks 5120 units a second.
-    event = [0, 1, 1, 0, "P1", False, 5, 1024, 1024, 10240, 0, 300]
+    event = [0, 1, 1, 0, "P1", False, 5, 1024, 1024, 10240, 0, 300, 0]
     if by == "batch":
         heard(harness, node_batch(SQUARE, NODE, 0, 1, there, [event]))
     else:

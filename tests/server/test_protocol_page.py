@@ -151,7 +151,8 @@ def test_kinds_have_one_number_on_the_page_on_the_server_in_the_browser_and_in_t
         there = browser[f"EVENT_{name}" if number == 4 else name]
         assert int(kind) == here == there, name
         # The swarm has a protocol of its own; it knows what bots say and need.
-        swarm = getattr(wire, "SAID" if (number, name) == (4, "SAY") else name, here)
+        events_of_swarm = {"SAY": "SAID", "EMOTE": "EMOTED"} if number == 4 else {}
+        swarm = getattr(wire, events_of_swarm.get(name, name), here)
         assert swarm == here, name
 
 
@@ -178,7 +179,7 @@ NUMBERS = [
     ("protocol", f"is over {seconds(session.LAGGING_AFTER)} old when the next is due"),
     ("protocol", f"leaves {session.LAGGING_BYTES // 1024} KiB unacknowledged"),
     ("protocol", f"stays in the world for {seconds(residents.DIMMED_FOR)}"),
-    ("protocol", f"if that is less than {tokens.PLACE_FOR} s old"),
+    ("protocol", f"Tokens are valid for {tokens.VALID_FOR // 86400} days"),
     ("protocol", f"happens more than {session.PATIENCE} times ({session.PATIENCE_RATE:g} are"),
     ("protocol", f"within {garden.REACH / UNIT:g} tiles of the player"),
     ("protocol", f"a moment of the last {reach.AGO} ms"),
@@ -267,5 +268,5 @@ def test_the_close_codes_of_the_page_are_those_of_the_source():
 def test_only_what_comes_too_fast_or_cannot_be_done_now_leaves_the_connection_open():
     open_ones = {code for code, closes in refusals() if None in closes}
     assert open_ones == {
-        "flood", "crowded", "muted", "missed", "far", "cairn", "store",
+        "flood", "crowded", "muted", "missed", "far", "cairn", "store", "name",
     }  # fmt: skip

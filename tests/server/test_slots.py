@@ -234,7 +234,7 @@ def test_records_are_neither_read_nor_passed_on_long_after_something_was_missed(
     def record(seq, x):
         return [1, 3, seq, 0, x, 0, 0, 0, 0]
 
-    tell(0, 1, 0, [0, 5, 1, 0, "P", False, 3, 8192, 8192, 0, 0, 0])
+    tell(0, 1, 0, [0, 5, 1, 0, "P", False, 3, 8192, 8192, 0, 0, 0, 0])
     tell(2, 3, SLOT_RESTS - 1, record(2, 100))
     assert watcher.model.players[5].track[0] == 8292
     before = len(watcher.connection.messages)
@@ -245,7 +245,7 @@ def test_records_are_neither_read_nor_passed_on_long_after_something_was_missed(
     assert (source, tracks, others) == (1, b"", [[4, 5, "hello"]])
     # A full state makes the slots known again.
     sent = begun + SLOT_RESTS
-    entry = [0, 5, 3, 0, "P", False, 3, 8192, 8192, 0, 0, 0]
+    entry = [0, 5, 3, 0, "P", False, 3, 8192, 8192, 0, 0, 0, 0]
     message = peer_protocol.full_state(SQUARE, 77, 5, sent, 0, 1, [entry])
     harness.node.receive(Message(channel, message))
     tell(5, 6, 3 * SLOT_RESTS, record(4, 300))

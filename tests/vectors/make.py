@@ -125,13 +125,13 @@ def sequences(count: int) -> Iterator[list[tuple[int, list[Any]]]]:
 
     def enter(id: int, number: int) -> list[Any]:
         seq = newer(number)
-        return [0, id, seq, seq // 2, f"P{id}", seq % 3 == 0, slot(id), *track()]
+        return [0, id, seq, seq // 2, f"P{id}", seq % 3 == 0, slot(id), *track(), seq % 5]
 
     def batch(number: int, now: int, written: int) -> list[Any]:
         tracks, wide = b"", b""
         others: list[list[Any]] = []
         for id in chance.sample(range(1, 5), chance.randint(1, 3)):
-            seq, kind = newer(number), chance.choice((0, 0, *[1] * 9, 2, 3, 4))
+            seq, kind = newer(number), chance.choice((0, 0, *[1] * 9, 2, 3, 4, 5))
             if kind == 1 and id < 4:
                 tracks += RECORD.pack(slot(id), seq % 256, seq // 2 % 256, *track())
             elif kind == 1:
@@ -140,7 +140,7 @@ def sequences(count: int) -> Iterator[list[tuple[int, list[Any]]]]:
                 column, row = chance.randint(0, 2), chance.randint(0, 1)
                 others.append({
                     0: enter(id, number), 2: [2, id, seq, column, row], 3: [3, id, seq],
-                    4: [4, id, "hello"],
+                    4: [4, id, "hello"], 5: [5, id, 2],
                 }[kind])  # fmt: skip
         square = [chance.choice((0, 0, 0, 1, 2)), chance.choice((0, 0, 1))]
         tail: list[Any] = [tracks, others, chance.choice((0, 0, 2)), wide]
@@ -183,7 +183,7 @@ def replica() -> list[dict[str, Any]]:
             if message[0] != 19 or model.holds((message[1], message[2])):
                 model.apply(message, now)
         players = [
-            [p.id, p.seq, p.ack, p.name, p.dimmed, list(p.track), list(p.square)]
+            [p.id, p.seq, p.ack, p.name, p.dimmed, list(p.track), list(p.square), p.look]
             for _, p in sorted(model.players.items())
         ]
         sent = [(now, msgpack.packb(message).hex()) for now, message in messages]

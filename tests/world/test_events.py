@@ -63,7 +63,7 @@ def replica_of(*batches):
 
 def test_positions_are_counted_from_the_corner_and_times_are_ages():
     assert Corner(SQUARE, SPAN, 1000).enter(player()) == (
-        ENTER, 7, 1, 4, "Wren", False, 7, 10, 20, 100, -200, 100,
+        ENTER, 7, 1, 4, "Wren", False, 7, 10, 20, 100, -200, 100, 0,
     )  # fmt: skip
 
 
@@ -253,8 +253,8 @@ def test_a_snapshot_makes_the_same_replica():
     b.enter(player(8, start=990))
     replica, copy = replica_of(b), Replica(SQUARE, SPAN, Departed())
     shown = replica.snapshot(5000, lambda node: node + 70)
-    assert [entry[12] for entry in shown] == [71, 71]
-    apply(copy, 1, 5000, [named(entry[:12]) for entry in shown], 0)
+    assert [entry[13] for entry in shown] == [71, 71]
+    apply(copy, 1, 5000, [named(entry[:13]) for entry in shown], 0)
     assert copy.snapshot(6000, abs) == replica.snapshot(6000, abs)
     assert copy.players[8].track == player(start=990).track
 

@@ -1,0 +1,54 @@
+// The emotes that players make: their numbers and names, and when a wave is returned. It never touches
+// the page.
+
+/** @typedef {import('./state.js').State} State */
+/** @typedef {import('./state.js').Walker} Walker */
+
+export const WAVE = 1, HEART = 2, LAUGH = 3, DANCE = 4, EXCLAIM = 5, ASK = 6;
+
+/** By their numbers from 1 on: the name of each, and what you, or others, then do. */
+export const EMOTES = [{ name: '', you: '', others: '' },
+  { name: 'Wave', you: 'wave', others: 'waves' },
+  { name: 'Heart', you: 'send a heart', others: 'sends a heart' },
+  { name: 'Laugh', you: 'laugh', others: 'laughs' },
+  { name: 'Dance', you: 'dance', others: 'dances' },
+  { name: 'Hey!', you: 'call hey', others: 'calls hey' },
+  { name: 'Huh?', you: 'wonder', others: 'wonders' }];
+
+/** Say whether an emote has a number that is known here. */
+export function isEmote(emote) {
+  return emote >= 1 && emote < EMOTES.length;
+}
+
+export const EMOTE_SHOWN = 2600;          // ms
+export const SPARK_SHOWN = 1400;          // ms
+const RETURNED_WITHIN = 3000;             // ms after a wave, in which another one returns it
+const NEAR = 10;                          // tiles between two who wave to each other
+
+/** Show an emote of the walker `id` at performance time `at`, ms. If it is a wave that returns
+ * another one's, both get a spark. Returns the id of that other one, or null.
+ * @param {State} state */
+export function showEmote(state, id, emote, at) {
+  const walker = state.drawn.get(id);
+  if (walker === undefined || !isEmote(emote)) return null;
+  walker.saying = { text: '', emote, at, until: at + EMOTE_SHOWN };
+  if (emote !== WAVE) return null;
+  const other = whomAnswered(state, walker, at);
+  walker.wavedAt = other === null ? at : -Infinity;
+  if (other === null) return null;
+  other.wavedAt = -Infinity;
+  walker.sparkAt = other.sparkAt = at;
+  return other.id;
+}
+
+/** Return the walker near by whose wave is the newest that nobody has returned yet, or null.
+ * @param {State} state @param {Walker} walker */
+function whomAnswered(state, walker, at) {
+  let found = null;
+  for (const other of state.drawn.values()) {
+    if (other === walker || other.muted || at - other.wavedAt > RETURNED_WITHIN) continue;
+    if (Math.hypot(other.x - walker.x, other.y - walker.y) > NEAR) continue;
+    if (found === null || other.wavedAt > found.wavedAt) found = other;
+  }
+  return found;
+}

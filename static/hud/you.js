@@ -1,0 +1,58 @@
+// The dialog in which a player changes its name and its look, or begins as somebody else.
+
+import { NAME_LIMIT } from '../protocol.js';
+import { element, show } from './element.js';
+import { Looks } from './looks.js';
+
+export class YouDialog {
+  /** `on` has { appear(name, look), anew() }; for `portraitOn` see Looks. */
+  constructor(on, portraitOn) {
+    this.looks = new Looks(portraitOn);
+    this.field = element('input', { id: 'own-name', type: 'text', maxlength: NAME_LIMIT,
+      required: true, autocomplete: 'nickname', autocapitalize: 'words', spellcheck: 'false',
+      enterkeyhint: 'done' });
+    this.warning = element('p', { class: 'warning', role: 'alert' });
+    const cancel = element('button', { type: 'button', class: 'play quiet' }, 'Cancel');
+    this.anew = element('button', { type: 'button', class: 'link' });
+    const form = element('form', { method: 'dialog' }, this.looks.root,
+      element('label', { for: 'own-name' }, 'Name'), this.field,
+      element('div', { class: 'row-of-buttons' },
+        element('button', { type: 'submit', class: 'play' }, 'Keep'), cancel));
+    this.root = element('dialog', { class: 'help you panel', 'aria-label': 'You' },
+      element('h2', {}, 'You'), form, this.warning, this.anew);
+    cancel.addEventListener('click', () => this.root.close());
+    form.addEventListener('submit', () => {
+      const name = this.field.value.trim();
+      if (name !== '') on.appear(name, this.looks.look);
+    });
+    this.anew.addEventListener('click', () => {
+      if (this.warning.textContent === '') return this.#warn();
+      this.root.close();
+      on.anew();
+    });
+  }
+
+  /** Prepare the dialog, which is opened then, for a player of this name and look. */
+  open(name, look) {
+    this.field.value = name;
+    this.looks.look = look;
+    this.warning.textContent = '';
+    this.anew.textContent = 'Start anew …';
+    show(true, this.anew);
+  }
+
+  /** Called when the dialog has been opened. */
+  opened() {
+    this.looks.turn();
+    // On a touch screen the focus would open the keyboard over the face.
+    if (matchMedia('(pointer: coarse)').matches) return;
+    this.field.focus();
+    this.field.select();
+  }
+
+  #warn() {
+    this.warning.textContent = 'This browser then forgets who you are: your name, your place and your '
+      + 'gems. There is no way back.';
+    this.anew.textContent = 'Yes, start anew';
+  }
+}

@@ -1,0 +1,115 @@
+// Who plays in this window: its token, name, look and secret, and where they are kept. A browser keeps
+// one identity. A second window that plays at the same time has one of its own, which it keeps as long
+// as it is open. It never touches the page.
+
+import { BARE, lookOf, COLOURS, HATS, EARS } from './faces.js';
+import { suggestName } from './names.js';
+
+/** @typedef {import('./keep.js').Keep} Keep */
+
+const TOKEN = 'flatlands.token', NAME = 'flatlands.name', LOOK = 'flatlands.look',
+  SECRET = 'flatlands.key';
+const SECRET_FORM = /^[0-9a-f]{32}$/, SECRET_BYTES = 16;
+const LOOK_FORM = /^\d{1,5}$/, LOOK_MOST = 65535;
+const ANSWER_WITHIN = 200;                // ms that another window may take to say that it plays
+
+export class Identity {
+  /** `others` reaches the other windows of this browser; null if the browser cannot.
+   * @param {Keep} browser @param {Keep} window @param {BroadcastChannel | null} others */
+  constructor(browser, window, others) {
+    this.browser = browser;
+    this.window = window;
+    this.others = others;
+    // A window that had an identity of its own goes on with it.
+    this.keep = window.get(TOKEN) === null ? browser : window;
+    this.plays = false;
+    this.suggested = suggestName();
+    this.suggestedLook = randomLook();
+    /** Called when another window turns out to play as this browser's player. */
+    this.onOther = () => {};
+    /** Resolves when it is known whether another window plays. @type {Promise<void>} */
+    this.ready = this.#ask();
+  }
+
+  async #ask() {
+    const { others } = this;
+    if (others === null) return;
+    others.onmessage = ({ data }) => {
+      if (data === 'who plays?' && this.plays && this.keep === this.browser) {
+        others.postMessage('I do');
+      } else if (data === 'I do' && !this.plays && this.keep === this.browser) {
+        this.keep = this.window;
+        this.onOther();
+      }
+    };
+    others.postMessage('who plays?');
+    await new Promise((resolve) => setTimeout(resolve, ANSWER_WITHIN));
+  }
+
+  /** Play from now on: other windows of this browser that do not play yet get identities of their
+   * own. */
+  begin() {
+    this.plays = true;
+    if (this.keep === this.browser) this.others?.postMessage('I do');
+  }
+
+  /** Play no more. */
+  end() {
+    this.plays = false;
+  }
+
+  /** Forget who this was: the next one is somebody new. */
+  anew() {
+    for (const key of [TOKEN, NAME, LOOK, SECRET]) this.keep.forget(key);
+    this.suggested = suggestName();
+    this.suggestedLook = randomLook();
+  }
+
+  /** The text with which a player comes back as itself; null if there is none yet.
+   * @returns {string | null} */
+  get token() {
+    return this.keep.get(TOKEN);
+  }
+
+  set token(text) {
+    if (text !== null) this.keep.set(TOKEN, text);
+  }
+
+  /** The name that was used last, or else a new one. */
+  get name() {
+    return this.keep.get(NAME) ?? this.suggested;
+  }
+
+  set name(name) {
+    this.keep.set(NAME, name);
+  }
+
+  /** The look that was chosen last, or else a new one: see faces.js. */
+  get look() {
+    const text = this.keep.get(LOOK);
+    if (text === null || !LOOK_FORM.test(text)) return this.suggestedLook;
+    return Math.min(Number(text), LOOK_MOST);
+  }
+
+  set look(look) {
+    this.keep.set(LOOK, String(look));
+  }
+
+  /** The secret by which this player's gems are counted; the first time it is made. */
+  get secret() {
+    const known = this.keep.get(SECRET);
+    if (known !== null && SECRET_FORM.test(known)) return known;
+    const bytes = crypto.getRandomValues(new Uint8Array(SECRET_BYTES));
+    const made = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+    this.keep.set(SECRET, made);
+    return made;
+  }
+}
+
+/** Return a look by chance. Half of them wear nothing, so that the others stand out. */
+function randomLook() {
+  const upTo = (count) => Math.floor(Math.random() * count);
+  const hat = upTo(2) === 0 ? 0 : upTo(HATS.length);
+  const ears = BARE.includes(HATS[hat]) && upTo(2) === 0 ? upTo(EARS.length) : 0;
+  return lookOf(upTo(COLOURS.length), hat, ears);
+}

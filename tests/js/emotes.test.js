@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { DANCE, showEmote, WAVE } from '../../static/emotes.js';
+import { advanceScene, showSaying } from '../../static/scene.js';
+import { State } from '../../static/state.js';
+import { stand, UNIT } from '../../static/track.js';
+
+/** A state with players so many tiles to the east of the plaza, by their ids. */
+function among(others) {
+  const state = new State();
+  state.clock.sample(0, 1000, 0);
+  for (const [id, away] of others) {
+    state.replica.players.set(id, { id, seq: 1, ack: 0, name: `N${id}`, dimmed: false, look: 0,
+      track: stand(away * UNIT, 0, 0), square: [0, 0], transitUntil: null });
+  }
+  state.replica.nameChanges++;
+  advanceScene(state, 10);
+  return state;
+}
+
+const sparks = (state) => [...state.drawn.values()].filter(({ sparkAt }) => sparkAt > 0)
+  .map(({ id }) => id);
+
+test('an emote is shown in a bubble, and gives way to what is said later', () => {
+  const state = among([[1, 0]]);
+  assert.equal(showEmote(state, 1, DANCE, 100), null);
+  const walker = state.drawn.get(1);
+  assert.equal(walker.saying.emote, DANCE);
+  showSaying(state, 1, 'hello', 200);
+  assert.deepEqual([walker.saying.emote, walker.saying.text], [0, 'hello']);
+  showEmote(state, 1, DANCE, 300);
+  state.clock.sample(20_000, 21_000, 20_000);
+  advanceScene(state, 20_000);
+  assert.equal(walker.saying, null);
+});
+
+test('a wave that is returned within three seconds gives both a spark, once', () => {
+  const state = among([[1, 0], [2, 3], [3, 4]]);
+  assert.equal(showEmote(state, 1, WAVE, 1000), null);
+  assert.equal(showEmote(state, 2, WAVE, 4000), 1);
+  assert.deepEqual(sparks(state), [1, 2]);
+  // Both waves are used up.
+  assert.equal(showEmote(state, 3, WAVE, 4100), null);
+  assert.equal(showEmote(state, 2, WAVE, 4200), 3);
+});
+
+test('no spark comes from afar, too late, from oneself, or from who is muted', () => {
+  const state = among([[1, 0], [2, 30]]);
+  showEmote(state, 1, WAVE, 1000);
+  assert.equal(showEmote(state, 2, WAVE, 1100), null);
+  assert.equal(showEmote(state, 1, WAVE, 1200), null);
+  const near = among([[1, 0], [2, 3]]);
+  showEmote(near, 1, WAVE, 1000);
+  assert.equal(showEmote(near, 2, WAVE, 4001), null);
+  near.drawn.get(2).muted = true;
+  assert.equal(showEmote(near, 1, WAVE, 4100), null);
+  assert.deepEqual([sparks(state), sparks(near)], [[], []]);
+});
+
+test('an emote of nobody in sight, or one that is not known, is none', () => {
+  const state = among([[1, 0]]);
+  assert.equal(showEmote(state, 9, WAVE, 1000), null);
+  for (const emote of [0, 7, 255]) showEmote(state, 1, emote, 1000);
+  assert.equal(state.drawn.get(1).saying, null);
+});

@@ -1,0 +1,96 @@
+// Who plays in a window, when others of the same browser play too.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { Identity } from '../../static/identity.js';
+import { Keep } from '../../static/keep.js';
+
+function storage() {
+  const entries = new Map();
+  return { entries, getItem: (key) => entries.get(key) ?? null,
+    setItem: (key, text) => entries.set(key, text), removeItem: (key) => entries.delete(key) };
+}
+
+/** A browser in which windows can be opened; each has a storage of its own. */
+function browserOf() {
+  const shared = storage(), channels = [];
+  return {
+    shared,
+    open(own = storage()) {
+      const channel = { onmessage: null, postMessage(data) {
+        for (const other of channels) if (other !== channel) other.onmessage?.({ data });
+      } };
+      channels.push(channel);
+      return new Identity(new Keep(() => shared), new Keep(() => own), channel);
+    },
+  };
+}
+
+test('a window that is alone goes on as the player that the browser keeps', async () => {
+  const browser = browserOf(), first = browser.open();
+  await first.ready;
+  first.begin();
+  Object.assign(first, { name: 'Wren', look: 1030, token: 'a token' });
+  const { secret } = first;
+  first.end();
+  const later = browser.open();
+  await later.ready;
+  assert.deepEqual([later.name, later.look, later.token, later.secret],
+    ['Wren', 1030, 'a token', secret]);
+});
+
+test('a second window that plays at the same time is somebody else, and stays so', async () => {
+  const browser = browserOf(), first = browser.open();
+  await first.ready;
+  first.begin();
+  Object.assign(first, { name: 'Wren', token: 'of the first' });
+  const own = storage(), second = browser.open(own);
+  await second.ready;
+  assert.equal(second.token, null);
+  assert.notEqual(second.secret, first.secret);
+  second.begin();
+  Object.assign(second, { name: 'Lark', token: 'of the second' });
+  assert.deepEqual([first.name, first.token], ['Wren', 'of the first']);
+  first.end();
+  const reloaded = browser.open(own);
+  await reloaded.ready;
+  assert.deepEqual([reloaded.name, reloaded.token], ['Lark', 'of the second']);
+});
+
+test('of two windows that wait on the title, the second one to play is somebody else', async () => {
+  const browser = browserOf();
+  browser.shared.setItem('flatlands.token', 'kept');
+  const one = browser.open(), other = browser.open();
+  let told = 0;
+  one.onOther = () => told++;
+  await Promise.all([one.ready, other.ready]);
+  assert.deepEqual([one.token, other.token], ['kept', 'kept']);
+  other.begin();
+  assert.deepEqual([one.token, other.token, told], [null, 'kept', 1]);
+});
+
+test('who starts anew has another name and secret, and no token', async () => {
+  const browser = browserOf(), identity = browser.open();
+  await identity.ready;
+  Object.assign(identity, { name: 'N', look: 1024, token: 'old' });
+  const { secret } = identity;
+  identity.anew();
+  assert.equal(identity.token, null);
+  assert.notEqual(identity.name, 'N');
+  assert.notEqual(identity.secret, secret);
+  assert.equal(browser.open().name === 'N', false);
+});
+
+test('without a way to other windows, and with rubbish in its storage, there is somebody', async () => {
+  const own = storage();
+  for (const look of ['', 'x', '-5', '1e9']) {
+    own.setItem('flatlands.look', look);
+    const identity = new Identity(new Keep(() => own), new Keep(() => storage()), null);
+    await identity.ready;
+    assert.ok(identity.look >= 1024 && identity.look <= 65535, look);
+    assert.ok(identity.name.length > 0);
+  }
+  own.setItem('flatlands.look', '99999');
+  assert.equal(new Identity(new Keep(() => own), new Keep(() => own), null).look, 65535);
+});

@@ -1,0 +1,140 @@
+"""What players show of themselves: their looks, other names, and emotes."""
+
+import msgpack
+import pytest
+
+from server.messages.peer_protocol import MUTE
+from tests.server.harness import Clock, Harness, clock_stores
+
+
+@pytest.fixture
+def pair():
+    """Two players who see each other, on two nodes."""
+    harness = Harness(nodes=2)
+    harness.run(1500)
+    a, b = (harness.place(name, (0, 0), host=harness.hosts[n]) for n, name in enumerate("AB"))
+    harness.run(500)
+    assert a.sees(b) and b.sees(a)
+    return harness, a, b
+
+
+def test_a_look_and_another_name_are_seen_at_all_nodes(pair):
+    harness, a, b = pair
+    a.send(33, "  Ada  Lark ", 1027)
+    harness.run(500)
+    seen = b.model.players[a.id]
+    assert (seen.name, seen.look) == ("Ada Lark", 1027)
+    assert b.model.players[b.id].look == 0
+    late = harness.client(harness.hosts[1]).hello("Late")
+    harness.run(500)
+    assert late.model.players[a.id].look == 1027
+    harness.check()
+
+
+def test_a_look_lasts_while_one_walks_through_squares(pair):
+    harness, a, b = pair
+    a.send(33, "A", 1100)
+    a.walk(1, 0)
+    harness.run(6000)
+    a.walk(0, 0)
+    harness.run(500)
+    assert b.model.players[a.id].look == 1100
+    harness.check()
+
+
+def test_who_appears_at_once_enters_once_and_so(pair):
+    harness, a, b = pair
+    before = len(b.connection.messages)
+    c = harness.client(harness.hosts[0])
+    c.connection.on_message(2, msgpack.packb([1, 2, "C", 40, 25, None, None]))
+    c.connection.on_message(2, msgpack.packb([33, "C", 1030]))
+    harness.run(500)
+    news = [m for m in b.connection.messages[before:] if m[0] == 21]
+    enters = [e for m in news for batch in m[3] for e in batch[5:6] for e in e if e[1] == c.id]
+    assert [(event[0], event[12]) for event in enters] == [(0, 1030)]
+    harness.check()
+
+
+def test_what_changes_nothing_is_not_told(pair):
+    harness, a, b = pair
+    a.send(33, "A", 7)
+    harness.run(500)
+    seq = b.model.players[a.id].seq
+    a.send(33, "A", 7)
+    harness.run(500)
+    assert b.model.players[a.id].seq == seq
+
+
+def test_a_player_who_comes_back_may_mend_its_name(pair):
+    harness, a, b = pair
+    a.send(33, "Typpo", 5)
+    token = a.model.token
+    a.connection.lose()
+    harness.run(1000)
+    back = harness.client(harness.hosts[1]).hello("Fixed", token=token)
+    harness.run(500)
+    assert back.id == a.id
+    back.send(33, "Fixed", 5)
+    harness.run(500)
+    assert b.model.players[a.id].name == "Fixed" and b.model.players[a.id].look == 5
+    harness.check()
+
+
+def test_a_bad_name_leaves_the_connection_open_and_the_player_as_it_was(pair):
+    harness, a, b = pair
+    a.send(33, "a\u202eb", 9)
+    harness.run(500)
+    assert a.model.errors == ["name"] and a.connection.closed is None
+    assert (b.model.players[a.id].name, b.model.players[a.id].look) == ("A", 0)
+
+
+def test_the_board_has_the_name_that_its_player_has_now():
+    clock = Clock()
+    harness = Harness(stores=clock_stores(clock), clock=clock)
+    harness.run(1500)
+    a = harness.place("A", (0, 0))
+    a.send(10, "k" * 16)
+    harness.run(100)
+    owner = a.session.owner
+    harness.node.keeper.store.add(harness.node.board.point(owner))
+    harness.node.keeper.store.put("name", [harness.node.board.entry(owner, a.id, "A")[0][1]])
+    a.send(33, "Ada", 0)
+    harness.run(3000)
+    a.send(11)
+    harness.run(100)
+    assert [name for name, _, _ in a.model.board[3]] == ["Ada"]
+
+
+@pytest.mark.parametrize("emote", [1, 6, 255])
+def test_an_emote_is_seen_by_all_who_hold_the_square(pair, emote):
+    harness, a, b = pair
+    far = harness.place("Far", (9, 9))
+    a.send(32, emote)
+    harness.run(500)
+    assert a.model.emotes == b.model.emotes == [("A", emote)] and far.model.emotes == []
+    harness.check()
+
+
+def test_emotes_have_a_rate(pair):
+    harness, a, b = pair
+    for _ in range(6):
+        a.send(32, 1)
+    harness.run(500)
+    assert len(b.model.emotes) == 5
+    assert a.model.errors == ["flood"] and a.connection.closed is None
+
+
+def test_who_was_muted_makes_no_emotes(pair):
+    harness, a, b = pair
+    harness.node.orders.give(MUTE, str(a.id), 60)
+    a.send(32, 1)
+    harness.run(500)
+    assert a.model.errors == ["muted"] and b.model.emotes == []
+
+
+def test_who_has_only_waved_is_kept_when_its_connection_is_lost(pair):
+    harness, a, b = pair
+    a.send(32, 1)
+    a.connection.lose()
+    harness.run(3000)
+    assert b.sees(a) and b.model.players[a.id].dimmed

@@ -293,6 +293,9 @@ class Server:
                     self._greeting.discard(session)
                     if session.connection.guest is not None:
                         session.connection.guest.stay()
+                elif session.watches:
+                    # It may only want to watch. If descriptors run short, it is the first to go.
+                    self._greeting.discard(session)
                 elif now - session.opened >= HELLO_WITHIN:
                     # With this code the page tries again: it may have stood still itself.
                     session.refuse(Refused("hello", "no hello came in time", protocol.FULL))
@@ -357,6 +360,7 @@ class Server:
             "ready": not self.readiness(),
             "herd": len(self.node.herd),
             "orders": len(self.node.orders),
+            "maps": len(self.node.watching),
             "store": self.node.keeper.trouble is None,
             "store_waiting": self.node.keeper.waiting,
             "flush_interval_ms": round(self.node.hub.interval, 1),

@@ -13,6 +13,8 @@ from typing import Any
 import gevent
 
 from brokers import Broker, BrokerClosed, Message, Reset
+from server.atlas.counting import Counting
+from server.atlas.watching import Watching
 from server.loop import Loop
 from server.messages import peer_protocol
 from server.messages.channels import WORLD, Channels
@@ -110,6 +112,15 @@ class Node:
             self.movement, self.replicas, self.peers, self.takeovers, sizes,
         )  # fmt: skip
 
+        # The map of everybody.
+        self.counting = Counting(
+            id, self.channels, broker, loop, self.outbox,
+            lambda: ((resident.id, resident.square) for resident in self.herd.residents()),
+        )  # fmt: skip
+        self.watching = Watching(
+            id, self.channels, broker, loop, lambda: self.peers.peers, terrain.seed, grid.side
+        )
+
         self.hub.before_flush = self.replicas.show_changed
         self.outbox.on_published = self.replicas.published
         self.replicas.report_to(self.takeovers)
@@ -131,6 +142,7 @@ class Node:
             peer_protocol.WHERE: self.invitations.asked,
             peer_protocol.HERE: self.invitations.found,
             peer_protocol.ORDER: self.orders.ordered,
+            peer_protocol.WATCH: self._watch,
         }
 
     def listen(self) -> None:
@@ -148,10 +160,13 @@ class Node:
         """Pass a message or a Reset of the broker to the part that it is for."""
         if isinstance(item, Reset):
             self.replicas.reset(item)
+            self.watching.reset(item)
             return
         try:
             if item.channel == self.channels.nodes:
                 self._receive_news(item.payload)
+            elif item.channel in self.watching.channels:
+                self.watching.receive(item.channel, item.payload)
             else:
                 self.replicas.receive(item.channel, item.payload)
         except Malformed as error:
@@ -175,6 +190,10 @@ class Node:
     def _heartbeat(self, node: int, *fields: Any) -> None:
         self.peers.heartbeat(node, *fields)
         self.orders.greet(node)
+
+    def _watch(self, node: int, sheets: list[int]) -> None:
+        self.counting.asked(node, sheets)
+        self.watching.asked(node, sheets)
 
     def _publish(self, message: bytes) -> None:
         self.broker.publish(self.channels.nodes, message)

@@ -43,6 +43,8 @@ export class Controls {
     // the last emotes.
     this.scoresAt = this.stoneAt = -Infinity;
     this.emotesAt = Array(EMOTES).fill(-Infinity);
+    /** Opens the map of everybody. */
+    this.openMap = () => {};
     hud.setSound(sound.on);
     session.onHeard = (player, emote) => this.#heard(player, emote);
     session.onSpark = () => sound.spark();
@@ -91,7 +93,8 @@ export class Controls {
     else if (code === 'KeyI') this.invite();
     else if (code === 'KeyB') this.hud.toggleBoard();
     else if (code === 'KeyC') this.hud.openCairn();
-    else if (code === 'Escape') return this.hud.closeBoard() || this.closeCairn();
+    else if (code === 'Escape') return this.hud.closeBoard() || this.closeCairn() || this.#endAim();
+    else if (code === 'KeyO') this.openMap();
     else if (code === 'KeyM') this.#showMenuOfNearest();
     else if (code === 'KeyE') this.hud.toggleRing();
     else if (code === 'KeyN') this.openYou();
@@ -162,6 +165,13 @@ export class Controls {
     state.cairnMeant = null;
     if (was !== null) state.cairnClosed = was;
     return was !== null;
+  }
+
+  /** Let the arrow to the place that was chosen on the map end; return whether there was one. */
+  #endAim() {
+    const was = this.state.aim !== null;
+    this.state.aim = null;
+    return was;
   }
 
   goHome() {

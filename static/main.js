@@ -6,11 +6,14 @@ import { Hud } from './hud/hud.js';
 import { Identity } from './identity.js';
 import { Input } from './input.js';
 import { forBrowser, forWindow } from './keep.js';
+import { Lookout } from './lookout.js';
 import { Measures } from './measures.js';
 import { advanceScene } from './scene.js';
 import { Session } from './session.js';
 import { Sound } from './sound.js';
+import { Spectator } from './spectator.js';
 import { State } from './state.js';
+import { AtlasView } from './view/atlas.js';
 import { Minimap } from './view/minimap.js';
 import { Portrait, signOf } from './view/portrait.js';
 import { tileSize, View } from './view/view.js';
@@ -19,6 +22,8 @@ const READINGS_EVERY = 250;               // ms
 const MINIMAP = 160, MINIMAP_SMALL = 88;  // css px
 const NARROW = 640;                       // css px: less is a phone
 
+// The page may be below a path of a larger site.
+const live = location.pathname.endsWith('/live');
 const canvas = document.getElementById('world');
 const stillness = matchMedia('(prefers-reduced-motion: reduce)');
 const state = new State();
@@ -43,12 +48,21 @@ const hud = new Hud(document.getElementById('hud'), {
   you: () => controls.openYou(),
   appear: (name, look) => controls.appear(name, look),
   anew: () => session.startAnew(),
-}, { portraitOn: (own) => new Portrait(own), signOf });
+  map: () => lookout.open(),
+  zoom: (factor) => lookout.zoom(factor),
+  whole: () => lookout.whole(),
+  closeMap: () => lookout.close(),
+}, { portraitOn: (own) => new Portrait(own), signOf }, live);
 const others = typeof BroadcastChannel === 'undefined' ? null : new BroadcastChannel('flatlands');
 const identity = new Identity(forBrowser, forWindow, others);
 const session = new Session(state, hud, identity, () => input.repeat());
 const controls = new Controls(state, session, hud, view, new Sound());
 const input = new Input(canvas, controls);
+const spectator = new Spectator(session.net.url, (message) => lookout.message(message));
+const lookout = new Lookout(state, hud, new AtlasView(document.getElementById('atlas')), session.net,
+  spectator, live);
+session.onMap = (message) => lookout.message(message);
+controls.openMap = () => lookout.open();
 const measures = new Measures(state, session.net);
 
 let sized = '';                           // window size and pixel ratio that the drawing fits
@@ -62,6 +76,7 @@ function resize() {
   minimap.resize(narrow ? MINIMAP_SMALL : MINIMAP, devicePixelRatio);
   const tile = tileSize(innerWidth, innerHeight);
   state.viewport = { w: innerWidth / tile, h: innerHeight / tile };
+  lookout.resize(innerWidth, innerHeight, devicePixelRatio);
   session.viewportChanged();
 }
 
@@ -74,7 +89,8 @@ function frame() {
   advanceScene(state, performance.now());
   controls.frame();
   if (!state.walk.arrived) session.net.stir();
-  view.render(state);
+  // What the map covers need not be drawn.
+  if (!lookout.frame()) view.render(state);
 }
 
 function showReadings() {
@@ -84,7 +100,13 @@ function showReadings() {
 }
 
 // For the browser's console and for tests: nothing in the page may depend on it.
-globalThis.flatlands = { net: session.net, state };
+globalThis.flatlands = { net: session.net, state, lookout };
+
+if (live) {
+  hud.titleScreen.close();
+  resize();
+  lookout.open();
+}
 
 setInterval(showReadings, READINGS_EVERY);
 requestAnimationFrame(frame);

@@ -184,8 +184,13 @@ function arrowsOf(state) {
     && hidden(walker));
   others.sort((a, b) => Math.hypot(a.x - here.x, a.y - here.y)
     - Math.hypot(b.x - here.x, b.y - here.y));
+  /** @type {import('./state.js').Arrow[]} */
   const arrows = others.slice(0, ARROWS).map(({ x, y, name, id, look }) =>
     ({ x, y, label: name, id, look }));
+  const { aim } = state;
+  if (aim !== null && hidden(aim)) {
+    arrows.unshift({ x: aim.x, y: aim.y, label: aim.label, id: null, look: 0, aim: true });
+  }
   return hidden(PLAZA) ? [{ ...PLAZA, label: 'plaza', id: null, look: 0 }, ...arrows] : arrows;
 }
 

@@ -41,6 +41,9 @@ export class Session {
     /** @type {(id: string, version: number, score: import('./hud/board.js').Score) => void} Called
      * when a gem is the own player's. */
     this.onFound = () => {};
+    /** @type {(message: any[]) => boolean} Called with each message; returns whether it was about the
+     * map of everybody. */
+    this.onMap = () => false;
     /** Called when nothing can be picked up or left. */
     this.onStoreAway = () => {};
     /** @type {(player: Player, emote: number) => void} Called when a player says something (0) or
@@ -169,6 +172,7 @@ export class Session {
 
   message(message) {
     const { state } = this, now = state.clock.now();
+    if (this.onMap(message)) return;
     state.replica.apply(message, now);
     if (message[0] === P.FLUSH) noteLateness(state, state.replica.late);
     else if (message[0] === P.INVITATION) this.onInvitation(message[1]);

@@ -1,6 +1,7 @@
 // The state: everything that the page is drawn from, in one place. session.js, controls.js and
 // scene.js change it; view/ and hud/ only read it. It never touches the page and sends nothing.
 
+import { Atlas } from './atlas.js';
 import { Clock } from './clock.js';
 import { skyAt } from './day.js';
 import { Replica } from './replica.js';
@@ -57,8 +58,9 @@ const TITLE_SEED = 2013;                  // the ground behind the title, before
  * @property {number} x            position that it points to, in tiles
  * @property {number} y
  * @property {string} label
- * @property {number | null} id    id of the player that it points to; null for the plaza
+ * @property {number | null} id    id of the player that it points to; null for any place
  * @property {number} look         the look of that player
+ * @property {boolean} [aim]       true for the place that was chosen on the map of everybody
  */
 
 /**
@@ -83,6 +85,8 @@ export class State {
     this.clock = new Clock();
     /** The squares that are held and the players in them, as the server tells them. */
     this.replica = new Replica();
+    /** How many are where in the whole world, as long as the map of everybody is open. */
+    this.atlas = new Atlas();
     /** The ground. It is replaced if the server's world has another seed. */
     this.terrain = new Terrain(TITLE_SEED);
     /** The walk of the own player, predicted. */
@@ -116,6 +120,9 @@ export class State {
     this.cairnClosed = null;
     /** Whether home leads back to where one was when one went home last. */
     this.wayBack = false;
+    /** @type {Place & { reach: number, label: string } | null} The place that was chosen on the map of
+     * everybody; it is reached within `reach` tiles. */
+    this.aim = null;
     /** @type {Place & { at: number } | null} The goal of the last
      * click, and its performance time, ms. */
     this.goal = null;

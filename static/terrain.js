@@ -37,6 +37,21 @@ for (const length of [16, 32, 64]) {
     Math.floor(f * f * (3 * length - 2 * f) * 1024 / length ** 3));
 }
 
+/** Return how little the clearing around the plaza changes a tile near it: 0 .. 1024. */
+function wildness(x, y) {
+  return Math.min(Math.max(Math.floor((x * x + y * y - CLEARING ** 2) * 1024
+    / (CLEARING_ENDS ** 2 - CLEARING ** 2)), 0), 1024);
+}
+
+/** Return the kind of a tile on which no path is. */
+function kindOf(height, wood) {
+  if (height < DEEP_BELOW) return DEEP;
+  if (height < WATER_BELOW) return WATER;
+  if (height < SAND_BELOW) return SAND;
+  if (height >= ROCK_FROM) return ROCK;
+  return wood >= WOOD_FROM ? WOOD : GRASS;
+}
+
 /** The ground of one world. `seed` is any whole number; only its low 32 bits count. */
 export class Terrain {
   constructor(seed) {
@@ -76,6 +91,21 @@ export class Terrain {
     return chunk;
   }
 
+  /** Return the kind of a tile without its paths, as it looks from afar. No chunk is made for it, so a
+   * map may ask for many tiles that lie far apart. */
+  sketch(x, y) {
+    if (!(x >= -LIMIT && x < LIMIT && y >= -LIMIT && y < LIMIT)) return DEEP;
+    let height = Math.floor((4 * this.#noiseAt(0, 64, x, y) + 2 * this.#noiseAt(1, 32, x, y)
+      + this.#noiseAt(2, 16, x, y)) / 7);
+    let wood = Math.floor((2 * this.#noiseAt(3, 32, x, y) + this.#noiseAt(4, 16, x, y)) / 3);
+    if (Math.abs(x) < CLEARING_ENDS && Math.abs(y) < CLEARING_ENDS) {
+      const wild = wildness(x, y);
+      height = MEADOW + Math.floor((height - MEADOW) * wild / 1024);
+      wood = Math.floor(wood * wild / 1024);
+    }
+    return kindOf(height, wood);
+  }
+
   #make(cx, cy) {
     const size = CHUNK * CHUNK, left = cx * CHUNK, top = cy * CHUNK;
     const kinds = new Uint8Array(size), heights = new Uint16Array(size);
@@ -91,8 +121,7 @@ export class Terrain {
       let height = Math.floor((4 * coarse[i] + 2 * middle[i] + fine[i]) / 7);
       let wood = Math.floor((2 * groves[i] + trees[i]) / 3);
       if (Math.abs(x) < CLEARING_ENDS && Math.abs(y) < CLEARING_ENDS) {
-        const wild = Math.min(Math.max(Math.floor((x * x + y * y - CLEARING ** 2) * 1024
-          / (CLEARING_ENDS ** 2 - CLEARING ** 2)), 0), 1024);
+        const wild = wildness(x, y);
         height = MEADOW + Math.floor((height - MEADOW) * wild / 1024);
         wood = Math.floor(wood * wild / 1024);
       }
@@ -100,11 +129,7 @@ export class Terrain {
       woods[i] = wood;
       if (x * x + y * y <= PLAZA_WITHIN ** 2) kinds[i] = PLAZA;
       else if (paths[i] <= PATH_WITHIN) kinds[i] = height < WATER_BELOW ? BRIDGE : PATH;
-      else if (height < DEEP_BELOW) kinds[i] = DEEP;
-      else if (height < WATER_BELOW) kinds[i] = WATER;
-      else if (height < SAND_BELOW) kinds[i] = SAND;
-      else if (height >= ROCK_FROM) kinds[i] = ROCK;
-      else kinds[i] = wood >= WOOD_FROM ? WOOD : GRASS;
+      else kinds[i] = kindOf(height, wood);
     }
     return chunk;
   }
@@ -128,6 +153,16 @@ export class Terrain {
       }
     }
     return out;
+  }
+
+  /** Return one of the numbers that #noise returns for a chunk: that of a tile. */
+  #noiseAt(layer, length, x, y) {
+    const smooth = SMOOTH[length], i = Math.floor(x / length), j = Math.floor(y / length);
+    const a = this.#hash(layer, i, j) >>> 16, b = this.#hash(layer, i + 1, j) >>> 16;
+    const c = this.#hash(layer, i, j + 1) >>> 16, d = this.#hash(layer, i + 1, j + 1) >>> 16;
+    const across = smooth[x - i * length], down = smooth[y - j * length];
+    const upper = a * 1024 + (b - a) * across, lower = c * 1024 + (d - c) * across;
+    return Math.floor((upper * 1024 + (lower - upper) * down) / 1048576);
   }
 
   /** Return the tile [x, y] at which the paths of cell (i, j) meet. */

@@ -3,6 +3,7 @@
 Tests compare them with what the node holds. It never imports anything of the server or the world.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import isqrt
@@ -82,6 +83,13 @@ class Model:
     #: The gems that it found, as (id, version), and the last `board`.
     found: list[tuple[str, int]] = field(default_factory=list)
     board: list[Any] | None = None
+    #: The map of everybody: the last `totals`, the grain of the dots, how many fresh pictures came,
+    #: dot -> (people, computers, node), and dot -> batches that were told of so far.
+    totals: list[Any] | None = None
+    grain: int | None = None
+    pictures: int = 0
+    dots: dict[tuple[int, int], tuple[int, int, int]] = field(default_factory=dict)
+    batches: Counter[tuple[int, int]] = field(default_factory=Counter)
 
     def holds(self, square: tuple[int, int]) -> bool:
         if self.held is None:
@@ -133,6 +141,24 @@ class Model:
             self.found.append((fields[0], fields[1]))
         elif kind == 30:
             self.board = fields
+        elif kind == 31:
+            self.totals = fields
+        elif kind == 40:
+            self._dots(*fields[:3])
+
+    def _dots(self, grain: int, fresh: bool, patches: list[Any]) -> None:
+        if fresh:
+            self.grain, self.pictures = grain, self.pictures + 1
+            self.dots.clear()
+        assert grain == self.grain
+        for column, row, flat in patches:
+            for at in range(0, len(flat), 5):
+                index, people, computers, node, batches = flat[at : at + 5]
+                dot = 4 * column + index % 4, 4 * row + index // 4
+                self.batches[dot] += batches
+                self.dots.pop(dot, None)
+                if people or computers:
+                    self.dots[dot] = people, computers, node
 
     def expire(self, now: int) -> None:
         """Forget what counts only until a node time in ms."""

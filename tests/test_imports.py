@@ -33,6 +33,7 @@ ROOMS = {
     "messages": set(),
     "websocket": {"limits", "logs"},
     "squares": {"messages", "websocket", "agenda", "loop"},
+    "atlas": {"messages", "squares", "websocket", "loop"},
     "things": {"messages", "squares", "agenda", "loop"},
     "players": {"messages", "squares", "things", "agenda", "logs", "loop"},
     "clients": {"messages", "websocket", "things", "players", "node", "limits", "logs"},
@@ -46,7 +47,7 @@ IMPURE = {"gevent", "time", "datetime", "random", "os", "sys", "socket", "thread
 # The browser's modules that know neither the page nor the network.
 PURE_MODULES = ["protocol", "msgpack", "terrain", "track", "replica", "walk", "names", "clock",
                 "state", "scene", "lying", "faces", "day", "regions",
-                "emotes", "footsteps"]  # fmt: skip
+                "emotes", "footsteps", "atlas"]  # fmt: skip
 PAGE = re.compile(r"\b(document|window|canvas|WebSocket|localStorage|sessionStorage)\b")
 
 

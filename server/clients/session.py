@@ -35,6 +35,9 @@ LAGGING_BYTES = 256 * 1024
 #: ms after which the connection of a client that lags is ended.
 STUCK_AFTER: Final = 30_000
 
+#: So many clients of this node may look at the map before others may that do not play.
+SPECTATORS_MOST: Final = 1000
+
 #: The reason in the close frame of a connection whose player goes on at another connection.
 TAKEN_OVER: Final = "you went on playing somewhere else"
 
@@ -67,7 +70,7 @@ class Session:
         "connection", "opened", "resident", "lagging_since", "node", "_admission", "_tokens",
         "limits", "_seat", "_intent", "_rates", "_rated", "_sent", "_mark", "_marked",
         "_marked_bytes", "_later_bytes", "_token_at", "_link_told", "_waiting", "_early",
-        "_ended", "player", "error", "owner", "pinged", "_intended",
+        "_ended", "player", "error", "owner", "pinged", "_intended", "watches",
     )  # fmt: skip
 
     def __init__(
@@ -95,6 +98,8 @@ class Session:
         #: The key of its address while it plays; see Limits.take_seat.
         self._seat: Hashable | None = None
         self._intent = 0
+        #: Whether it has ever asked for the map before hello: it may only want to watch.
+        self.watches = False
         #: The intent that is obeyed after the messages that came with it.
         self._intended: Intended | None = None
         self._rates = Rates(Bucket(PATIENCE_RATE, PATIENCE, self.opened))
@@ -148,7 +153,7 @@ class Session:
             greeted = self.resident is not None or self._waiting
             if kind == protocol.HELLO and greeted:
                 raise Refused("hello", "hello may be sent only once")
-            if kind != protocol.HELLO and not greeted:
+            if kind not in _BEFORE_HELLO and not greeted:
                 raise Refused("hello", "the first message must be hello")
             self._check_rate(kind)
             if self._waiting:
@@ -383,6 +388,17 @@ class Session:
         text = self._tokens.invite(resident.id, resident.track.at(self.node.loop.now()))
         self.connection.send_control(frame(protocol.invitation(text)))
 
+    def _watch(self, grain: int | None, c0: int, r0: int, c1: int, r1: int) -> None:
+        watching = self.node.watching
+        if grain is None:
+            watching.leave(self)
+            return
+        if self.resident is None and not self.watches:
+            if len(watching) >= SPECTATORS_MOST:
+                raise Refused("full", "too many people only watch this world", protocol.FULL)
+            self.watches = True
+        watching.watch(self, grain, Rect(c0, r0, c1, r1))
+
     # The answers to what it asks of what lasts (lasting.py) may come when the connection has ended.
 
     def answer(self, message: bytes) -> None:
@@ -464,6 +480,15 @@ class Session:
         ) or self._marked_bytes + self._later_bytes > LAGGING_BYTES:
             self._begin_to_lag()
 
+    def show_map(self, data: bytes) -> bool:
+        """Send frames of the map of everybody; return False if that is not possible now."""
+        if self.lagging_since is None and self.connection.send(data):
+            return True
+        if self.resident is None and self.lagging_since is None:
+            # Nobody plays here, so there are no flushes by which it would be noticed.
+            self._begin_to_lag()
+        return False
+
     def _begin_to_lag(self) -> None:
         self.lagging_since = self.node.loop.now()
         self.node.stats["lagged"] += 1
@@ -473,7 +498,10 @@ class Session:
         if self.lagging_since is None or self._mark or self.connection.backlogged:
             return
         resident = self.resident
-        if resident is None or resident.held is None:
+        if resident is None:
+            self.lagging_since = None
+            return
+        if resident.held is None:
             return
         self.lagging_since = None
         self.node.stats["resyncs"] += 1
@@ -497,6 +525,7 @@ class Session:
         """End the session: its connection has ended, or begun to end, with this close code."""
         self._keep_rates()
         self._leave_seat()
+        self.node.watching.leave(self)
         resident, self.resident = self.resident, None
         if resident is not None:
             self._part(resident, code)
@@ -527,6 +556,9 @@ _OUR_ERRORS: Final = (
     PROTOCOL_ERROR, protocol.UNSUPPORTED, protocol.MALFORMED, protocol.POLICY, TOO_BIG,
 )  # fmt: skip
 
+#: The messages that may come before hello.
+_BEFORE_HELLO: Final = (protocol.HELLO, protocol.WATCH)
+
 #: The messages that need not wait until the intents before them are obeyed.
 _AFTER_INTENTS: Final = (protocol.WALK, protocol.GO, protocol.PING, protocol.ACK)
 
@@ -545,6 +577,7 @@ _OBEY: dict[int, Callable[..., None]] = {
     protocol.BUILD: lasting.build,
     protocol.STONE: lasting.stone,
     protocol.ACK: Session._ack,
+    protocol.WATCH: Session._watch,
     protocol.EMOTE: Session._emote,
     protocol.APPEAR: Session._appear,
 }

@@ -2,6 +2,7 @@
 
     WORLD/VERSION/nodes                          what is for all nodes of the world
     WORLD/VERSION/SEED-SIDE/COLUMN:ROW           a square
+    WORLD/VERSION/SEED-SIDE/LEVEL/COLUMN:ROW     a sheet of the map of everybody
 
 Worlds with other names, and servers of another version, can therefore share a broker. If servers of
 one world have different seeds or sides by mistake, they notice it on the first channel, and never
@@ -46,3 +47,9 @@ class Channels:
 
         #: Returns the name of a square's channel. It is cached because each batch needs one.
         self.square: Callable[[Square], str] = lru_cache(REMEMBERED)(name)
+        self._prefix = prefix
+
+    def sheet(self, sheet: tuple[int, int, int]) -> str:
+        """Return the name of the channel of a sheet: its level, column and row."""
+        level, column, row = sheet
+        return f"{self._prefix}/{level}/{column}:{row}"

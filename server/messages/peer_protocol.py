@@ -33,6 +33,9 @@ BATCH, FULL_STATE, SYNC_REQUEST, CHANGES = 20, 32, 33, 43
 # On the channel of nodes.
 HEARTBEAT, TAKEOVER, HANDOVER, ORDER = 34, 35, 36, 37
 HOSTED, WHERE, HERE, LEFT, DEPARTED = 38, 39, 40, 41, 42
+WATCH = 50
+# On the channel of a sheet of the map of everybody.
+COUNTS = 51
 
 #: The state of a node in its heartbeats: it was ready for players once; it stops, and its players
 #: are to come back; or it has started, and was never ready yet.
@@ -48,6 +51,12 @@ ORDER_MOST, ORDER_TEXT = 7 * 24 * 3600, 120
 #: The most entries in one page of a full state, squares in one part of a heartbeat, and players in
 #: one `hosted` or `left`. So many fit a broker's payload.
 ENTRIES, SQUARES, PAIRS = 400, 3000, 3000
+
+#: The most sheets in one `watch`.
+SHEETS = 1000
+
+#: The highest level of a sheet, its number of dots, and the most players of one node in a dot.
+LEVEL_MOST, DOTS, CROWD_MOST = 7, 256, 2**24
 
 #: Units from the origin along each axis: farther than there is ground.
 _FAR = 2**42
@@ -82,6 +91,8 @@ _FIELDS = {
         Field("store", str), Field("things", list), Field("gone", list), number("stones", 1, 1000),
         Field("tracks", bytes), Field("others", list), Field("wide", bytes), Field("entries", list),
         Field("pairs", list), Field("squares", list),
+        Field("sheets", list, 0, 3 * SHEETS), number("level", 0, LEVEL_MOST), Field("full", bool),
+        Field("dots", list, 0, 4 * DOTS),
     )
 }  # fmt: skip
 
@@ -129,6 +140,25 @@ def _is_order(_node: int, deed: int, who: str, _seconds: int) -> bool:
     return deed not in (KICK, MUTE) or (who.isascii() and who.isdecimal())
 
 
+def _are_sheets(_node: int, sheets: list[Any]) -> bool:
+    return (
+        len(sheets) % 3 == 0
+        and _are_numbers(sheets)
+        and all(0 <= level <= LEVEL_MOST for level in sheets[::3])
+    )
+
+
+def _are_counts(*fields: Any) -> bool:
+    dots = fields[-1]
+    return not dots or (
+        len(dots) % 4 == 0
+        and {int} == set(map(type, dots))
+        and 0 <= min(dots)
+        and max(dots) <= CROWD_MOST
+        and max(dots[::4]) < DOTS
+    )
+
+
 def _are_numbers(values: list[Any]) -> bool:
     return not values or (
         {int} == set(map(type, values)) and -NUMBER <= min(values) and max(values) <= NUMBER
@@ -167,6 +197,10 @@ MESSAGES = {
     ORDER: _table_row("order", ("node", "deed", "who", "seconds"), _is_order),
     WHERE: _table_row("where", ("node", "player", "nonce")),
     HERE: _table_row("here", ("node", "to", "nonce", "x", "y")),
+    WATCH: _table_row("watch", ("node", "sheets"), _are_sheets),
+    COUNTS: _table_row(
+        "counts", ("level", "column", "row", "node", "full", "dots"), _are_counts
+    ),
 }
 
 #: The fields of things that are not as in events.
@@ -366,3 +400,17 @@ def where(node: int, player: int, nonce: int) -> bytes:
 def here(node: int, to: int, nonce: int, x: int, y: int) -> bytes:
     """Pack the answer to the question `nonce` of node `to`: the player is at (x, y)."""
     return _pack([HERE, node, to, nonce, x, y])
+
+
+def watch(node: int, sheets: list[int]) -> bytes:
+    """Pack the request for counts of sheets of the map: level, column, row, level, column ..."""
+    return _pack([WATCH, node, sheets])
+
+
+def counts(level: int, column: int, row: int, node: int, full: bool, dots: list[int]) -> bytes:
+    """Pack how many players of a node are in the dots of a sheet.
+
+    `dots` is index, people, computer players, batches, index ... With `full` it has all dots in
+    which the node has anybody, otherwise those of which something has changed.
+    """
+    return _pack([COUNTS, level, column, row, node, full, dots])

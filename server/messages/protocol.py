@@ -42,12 +42,13 @@ BOARD_LENGTH: Final = 10
 
 # The kinds of messages from a client.
 HELLO, WALK, GO, HOME, VIEWPORT, SAY, PING, INVITE, TAKE, KEY, SCORES, BUILD, STONE = range(1, 14)
-ACK: Final = 14
+ACK, WATCH = 14, 15
 EMOTE, APPEAR = 32, 33
 # The kinds of messages to a client. 20 and 25 were used by earlier versions.
 WELCOME, TOKEN, HELD, SNAPSHOT = range(16, 20)
 FLUSH, RESYNC, PONG, ERROR = range(21, 25)
-LINK, INVITATION, THINGS, FOUND, BOARD = range(26, 31)
+LINK, INVITATION, THINGS, FOUND, BOARD, TOTALS = range(26, 32)
+DOTS: Final = 40
 
 # Close codes: those of RFC 6455, section 7.4.1, and its registry, and one of this project.
 GOING_AWAY, UNSUPPORTED, MALFORMED, POLICY, INTERNAL = 1001, 1003, 1007, 1008, 1011
@@ -55,6 +56,9 @@ RESTART, FULL, TAKEN_OVER = 1012, 1013, 4001
 
 #: All close codes that RFC 6455 and its registry name, and that of this project.
 CLOSE_CODES: Final = frozenset((*range(1000, 1016), TAKEN_OVER))
+
+#: The largest grain that a client can ask for.
+GRAIN_MOST: Final = 31
 
 _POSITION: Final = 2**41  # units: twice as far as there is ground
 
@@ -124,6 +128,15 @@ MESSAGES: Final = {
         "stone", (number("column"), number("row"), Field("id", str, 1, ID_LIMIT)), rate=0.5, burst=3
     ),
     ACK: Row("ack", (number("flush", 0, NUMBER),), rate=8, burst=16),
+    WATCH: Row(
+        "watch",
+        (
+            Field("grain", int, 0, GRAIN_MOST, optional=True),
+            number("c0"), number("r0"), number("c1"), number("r1"),
+        ),
+        rate=0.5,
+        burst=5,
+    ),
     EMOTE: Row("emote", (EMOTED,), rate=1, burst=5),
     APPEAR: Row("appear", (Field("name", str, 0, MESSAGE_LIMIT), LOOK), rate=0.5, burst=6),
 }
@@ -349,3 +362,28 @@ def board(gems: int, place: int, of: int, top: Sequence[tuple[str, int, bool]]) 
     `top` has (name, gems, whether it is the client's player) of those with the most gems.
     """
     return _pack([BOARD, gems, place, of, top])
+
+
+def totals(
+    people: int, computers: int, squares: int | None, nodes: int, broker: str, seed: int, side: int
+) -> bytes:
+    """Pack how many players there are in the whole world, and on how many squares.
+
+    `squares` is None if that is not known. `broker` is the name of what joins the nodes. `seed` and
+    `side`, in tiles, are those of the ground and of its squares.
+    """
+    return _pack([TOTALS, people, computers, squares, nodes, broker, seed, side])
+
+
+def dots(grain: int, fresh: bool, patches: Sequence[bytes]) -> bytes:
+    """Pack patches of dots of the map of everybody, each as `patch` has packed it.
+
+    With `fresh` they are all that there is; otherwise they are what has changed.
+    """
+    head = _pack([DOTS, grain, fresh, None])[:-1]
+    return b"".join([head, _pack_header(len(patches)), *patches])
+
+
+def patch(column: int, row: int, dots: list[int]) -> bytes:
+    """Pack some dots of a patch: index, people, computer players, node, batches, index ..."""
+    return _pack([column, row, dots])

@@ -168,6 +168,10 @@ class Herd:
     def _is_here(self, beast: Beast) -> bool:
         return self._residents.by_id.get(beast.resident.id) is beast.resident
 
+    def residents(self) -> Iterator[Resident]:
+        """Yield the computer players that this node hosts."""
+        return (beast.resident for beast in self._beasts.values() if self._is_here(beast))
+
     def _host(self, id: int, seq: int, place: Place) -> None:
         """Let a computer player go on at a place, with a seq that is higher than all before."""
         is_deer = id >= DEER_FROM

@@ -83,6 +83,8 @@ class Outbox:
         #: Square -> the number of the last batch or full state there, while this node has players
         #: in the square.
         self.numbers: dict[Square, int] = {}
+        #: Square -> how many batches were published there, while somebody counts them; or None.
+        self.delivered: dict[Square, int] | None = None
         #: The last number in any square.
         self._number = 0
         self._slots = Slots()
@@ -232,6 +234,8 @@ class Outbox:
         tail = protocol.tail(content)
         payload = peer_protocol.batch(square, self._node, previous, number, sent, tail)
         self._loop.stats["batches"] += 1
+        if self.delivered is not None:
+            self.delivered[square] = self.delivered.get(square, 0) + 1
         taken = self._broker.publish(self._channels.square(square), payload)
         batch = OwnBatch(number, self._loop.now(), sent, content, tail, payload)
         self.on_published(square, batch, taken)

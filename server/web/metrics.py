@@ -48,6 +48,7 @@ GAUGES = {
     "nodes": Gauge(max, "flatlands_nodes"),
     "ready": Gauge(min, "flatlands_ready"),
     "orders": Gauge(max, "flatlands_orders"),
+    "maps": Gauge(sum, "flatlands_maps"),
     "store": Gauge(min, "flatlands_store"),
     "store_waiting": Gauge(sum, "flatlands_store_waiting"),
     "flush_interval_ms": Gauge(max, "flatlands_flush_interval_seconds", 0.001),

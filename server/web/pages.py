@@ -16,6 +16,10 @@ from flask import Blueprint, Flask, Response, jsonify
 
 STATIC = Path(__file__).resolve().parent.parent.parent / "static"
 
+#: Where the page is: the game, and the map of everybody for a wall. It is one document, which looks
+#: at its own address.
+PAGES = ("/", "/live")
+
 #: The page may load nothing from another host, and send nothing there.
 CONTENT_POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'self'; form-action 'none'"
 
@@ -55,14 +59,15 @@ class Files:
         self.version = together.hexdigest()[:16]
         base = f"v/{self.version}"
         # The base is relative, since the page may be served below a path of a larger site.
-        contents["/"] = contents.pop("/index.html").replace(
+        page = contents.pop("/index.html").replace(
             b"<head>", f'<head>\n  <base href="{base}/">'.encode()
         )
+        contents |= dict.fromkeys(PAGES, page)
         self._files = {}
         for name, content in contents.items():
-            kind = mimetypes.guess_type(name if name != "/" else "x.html")[0]
+            kind = mimetypes.guess_type("x.html" if name in PAGES else name)[0]
             self._files[name] = _File(kind, content, "no-cache")
-            if name != "/":
+            if name not in PAGES:
                 self._files[f"/{base}{name}"] = _File(kind, content, FOR_EVER)
         self._files["/favicon.ico"] = self._files["/icon.svg"]
 

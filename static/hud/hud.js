@@ -1,10 +1,11 @@
 // The panels over the world. They know the page and not the game: they report what happens by
 // callbacks.
 
+import { AtlasPanel } from './atlas.js';
 import { Board } from './board.js';
 import { CairnCard, CairnDialog } from './cairns.js';
 import { Chat } from './chat.js';
-import { element, show } from './element.js';
+import { element, icon, show } from './element.js';
 import { Menu } from './menu.js';
 import { Notes } from './notes.js';
 import { Readings } from './readings.js';
@@ -21,9 +22,10 @@ const ROOM = 6;                           // css px kept free around a panel
 export class Hud {
   /** `root` holds canvas#minimap; the panels are put around it. `on` has { start(name, look), say(text),
    * home(), grid(), invite(), sound(), scores(), build(text), stone(), hide(), closeCairn(),
-   * mute(id, muted), stick(dx, dy), typing(), emote(emote), you(), appear(name, look), anew() }, and
-   * `pictures` what Looks and Ring need: { portraitOn(canvas), signOf(emote, side) }. */
-  constructor(root, on, pictures) {
+   * mute(id, muted), stick(dx, dy), typing(), emote(emote), you(), appear(name, look), anew(), map(),
+   * zoom(factor), whole(), closeMap() }, and `pictures` what Looks and Ring need: { portraitOn(canvas),
+   * signOf(emote, side) }. With `live` there is only the map of everybody. */
+  constructor(root, on, pictures, live) {
     const focusWorld = () => this.focusWorld();
     this.root = root;
     /** @type {import('../state.js').Box[]} The panels, which marks on the canvas must not cover.
@@ -47,8 +49,8 @@ export class Hud {
     // What happens on the canvas, for screen readers.
     this.told = element('span', { class: 'unseen', role: 'status' });
     // After a click on a button the keys must control the walk again, and not press the button.
-    const then = (act) => () => {
-      act();
+    const then = (act) => (...given) => {
+      act(...given);
       focusWorld();
     };
     this.tools = new Tools({ grid: then(on.grid), home: then(on.home), invite: then(on.invite),
@@ -58,13 +60,19 @@ export class Hud {
     this.map = element('section', { class: 'map panel', 'aria-label': 'Map' });
     const minimap = root.querySelector('#minimap');
     if (minimap !== null) this.map.append(minimap);
+    const world = element('button', { type: 'button', 'aria-label': 'Map of everybody',
+      title: 'Map of everybody (O)' }, icon('globe'));
+    this.map.append(world);
+    this.map.addEventListener('click', on.map);
+    this.atlas = new AtlasPanel({ zoom: then((factor) => on.zoom(factor)), whole: then(on.whole),
+      close: on.closeMap }, live);
     this.playing = element('div', { class: 'playing', hidden: true },
       this.readingsPanel.root, this.map, this.tools.root, this.board.counter, this.board.root,
       this.board.told, this.told, this.cairnCard.root, this.cairnCard.told, this.tools.legend,
       this.tools.keys, this.chat.root, this.stick.root, this.menu.root, this.ring.root);
-    root.append(this.playing, this.titleScreen.root, this.notes.hintNote, this.notes.toastNote,
-      this.notes.banner, this.tools.help, this.tools.link.root, this.cairnDialog.root,
-      this.youDialog.root);
+    root.append(this.playing, this.atlas.root, this.titleScreen.root, this.notes.hintNote,
+      this.notes.toastNote, this.notes.banner, this.tools.help, this.tools.link.root,
+      this.cairnDialog.root, this.youDialog.root);
     addEventListener('resize', () => this.#measure());
     this.#keepAboveKeyboard();
   }
@@ -98,9 +106,23 @@ export class Hud {
     this.#measure();
   }
 
-  /** Give the focus to the world, so that keys control the walk. */
+  /** Give the focus to the world, so that keys control the walk; or to the map while that is shown. */
   focusWorld() {
-    document.getElementById('world')?.focus({ preventScroll: true });
+    const open = !this.atlas.root.hidden;
+    document.getElementById(open ? 'atlas' : 'world')?.focus({ preventScroll: true });
+  }
+
+  /** Show the panels of the map of everybody instead of the others, or the others again. */
+  openAtlas(is) {
+    if (is) {
+      this.typing();
+      this.menu.close(false);
+      this.ring.close(false);
+      this.hint(null);
+    }
+    this.atlas.open(is);
+    this.root.classList.toggle('mapped', is);
+    this.#measure();
   }
 
   /** Show the banner with a text that stays, of the kind 'info' or 'warn', and a button if the player

@@ -8,6 +8,7 @@ export class Title {
   /** `onStart(name, look)` is called when the player wants to play; for `portraitOn` see Looks. */
   constructor(onStart, portraitOn) {
     this.looks = new Looks(portraitOn);
+    this.live = element('p', { class: 'now', hidden: true });
     this.invited = element('p', { class: 'invited', hidden: true });
     this.field = element('input', { id: 'name', type: 'text', maxlength: NAME_LIMIT,
       required: true, autocomplete: 'nickname', autocapitalize: 'words', spellcheck: 'false',
@@ -24,7 +25,7 @@ export class Title {
         element('h1', {}, element('img', { src: 'icon.svg', alt: '' }), 'Flatlands'),
         element('p', { class: 'pitch' },
           'An endless flat world, shared by everyone who walks in it.'),
-        this.invited, form,
+        this.live, this.invited, form,
         element('dl', { class: 'ways' }, ...ways.flatMap(([what, keys, touch]) => [
           element('dt', {}, what), element('dd', {}, element('span', { class: 'fine' }, keys),
             element('span', { class: 'coarse' }, touch))]))));
@@ -52,6 +53,13 @@ export class Title {
       this.field.focus();
       this.field.select();
     }
+  }
+
+  /** Say how many are walking now; null says nothing.
+   * @param {string | null} sentence */
+  tell(sentence) {
+    show(sentence !== null, this.live);
+    if (sentence !== null && this.live.textContent !== sentence) this.live.textContent = sentence;
   }
 
   fail(sentence) {

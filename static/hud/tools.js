@@ -4,6 +4,7 @@ import { element, icon, show } from './element.js';
 
 const KEYS = [['Arrows or W A S D', 'walk'], ['Click or tap', 'walk there'], ['Enter', 'chat'],
   ['G', 'grid: squares, channels, margins'], ['H', 'home to the plaza, and back again'],
+  ['O', 'map of everybody: + − and arrows, Enter leads to a square'],
   ['1 to 6', 'wave, heart, laugh, dance, hey!, huh?'], ['E', 'ring of emotes'],
   ['I', 'invite a friend'], ['N', 'your name and your face'], ['Q', 'sounds on or off'],
   ['B', 'board: who found the most gems'],
@@ -36,7 +37,7 @@ export class Tools {
       button('help', 'Help', 'Help', on.help));
     const key = (name) => element('kbd', {}, name);
     this.keys = element('aside', { class: 'keys panel', 'aria-label': 'Keys' },
-      ...'WASD'.split('').map(key), 'walk', key('Enter'), 'chat', key('G'), 'grid');
+      ...'WASD'.split('').map(key), 'walk', key('Enter'), 'chat', key('G'), 'grid', key('O'), 'map');
     this.legend = element('aside', { class: 'legend panel', 'aria-label': 'Legend', hidden: true },
       element('ul', {}, ...LEGEND.map(([sign, text]) =>
         element('li', {}, element('i', { class: 'sign ' + sign }), text))));

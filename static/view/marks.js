@@ -2,12 +2,13 @@
 // to what is out of sight.
 
 import { faceOf } from '../faces.js';
+import { drawFlag } from './flag.js';
 import { textOf } from './text.js';
 
 const GOAL_MS = 900;                      // ms of one pulse
 const PILL = 30, ARROW = 9, EDGE = 12;    // css px
 const LABEL = 110;                        // css px: the most that a name in a pill is wide
-const HOME_COLOUR = '#ffd166';
+const HOME_COLOUR = '#ffd166', AIM_COLOUR = '#ff7d9c';
 const SLIDES = 180, SLIDE = 4;            // number of steps to give way along the edge; css px
                                           // of a step
 const TAU = Math.PI * 2;
@@ -120,7 +121,8 @@ function drawArrow(ctx, state, screen, arrow, area, dpr) {
   const px = screen.width / 2 + dx * screen.tile, py = screen.height / 2 + dy * screen.tile;
   if (px > 0 && py > 0 && px < screen.width && py < screen.height) return;
   const distance = Math.hypot(dx, dy), home = arrow.id === null;
-  const colour = home ? HOME_COLOUR : faceOf(arrow.id, arrow.look).colour;
+  const colour = arrow.aim === true ? AIM_COLOUR
+    : home ? HOME_COLOUR : faceOf(arrow.id, arrow.look).colour;
   const label = textOf(arrow.label, { size: 13, dpr, colour: '#ffffff', widest: LABEL });
   const far = textOf(' · ' + distanceOf(distance), { size: 13, dpr, colour: '#ffffff' });
   const pill = PILL * dpr, tip = ARROW * dpr, sign = 18 * dpr;
@@ -139,7 +141,8 @@ function drawArrow(ctx, state, screen, arrow, area, dpr) {
   ctx.lineWidth = 2 * dpr;
   ctx.stroke();
   const signX = x - width / 2 + 16 * dpr;
-  if (home) drawHouse(ctx, signX, y, 7 * dpr, colour);
+  if (arrow.aim === true) drawFlag(ctx, signX - 4 * dpr, y + 9 * dpr, 0.8 * dpr);
+  else if (home) drawHouse(ctx, signX, y, 7 * dpr, colour);
   else drawHead(ctx, signX, y, 6.5 * dpr, colour);
   const left = Math.round(x - width / 2 + sign + 8 * dpr), top = Math.round(y - label.h / 2);
   ctx.drawImage(label.canvas, left, top);

@@ -1,6 +1,7 @@
 // Draws the state as one frame: first the ground, then what lies on it, then walkers, then words.
 
 import { Butterflies } from './butterflies.js';
+import { drawFlag } from './flag.js';
 import { Ground } from './ground.js';
 import { LyingThings } from './lying.js';
 import { drawArrows, drawGoal } from './marks.js';
@@ -145,6 +146,9 @@ export class View {
       lying.resize(scale.bodyTile);
     }
     if (state.goal !== null) drawGoal(ctx, state, screen);
+    if (state.aim !== null) {
+      drawFlag(ctx, screen.x(state.aim.x), screen.y(state.aim.y), 1.6 * wordDpr);
+    }
     walkers.follow(state, screen, elapsed);
     lying.follow(state, screen);
     walkers.draw(ctx, state, screen, scale.ground, lying);

@@ -29,6 +29,7 @@ from server.messages.protocol import (
     TAKE,
     VIEWPORT,
     WALK,
+    WATCH,
 )
 from server.players.resident import Resident
 from stores import open_store
@@ -60,7 +61,7 @@ _CODES = (1000, 1001, 1005, 1006, 1008, 1012, 4001)
 #: What a client sends after hello: what is in it more often is sent more often.
 _SENT = (
     *(WALK, WALK, WALK, GO, GO, HOME, VIEWPORT, SAY, PING, ACK, INVITE) * 3,
-    *(TAKE, TAKE, KEY, SCORES, BUILD, STONE, EMOTE, EMOTE, APPEAR),
+    *(TAKE, TAKE, KEY, SCORES, BUILD, STONE, EMOTE, EMOTE, APPEAR, WATCH, WATCH),
 )
 
 
@@ -134,6 +135,8 @@ class Crowd:
             client.walk(self.chance.randint(-1, 1), self.chance.randint(-1, 1))
         elif some < 8:
             client.go(*(self.chance.randint(-30, 30) * UNIT for _ in range(2)))
+        elif some == 8 and self.chance.random() < 0.5:
+            client.send(WATCH, self.chance.randrange(8), -(2**30), -(2**30), 2**30, 2**30)
         elif some == 8:
             client.send(*self.chance.choice(([SAY, "good morning"], [EMOTE, 1])))
         else:
@@ -232,9 +235,13 @@ class Offender:
     def _message(self) -> list[Any]:
         """Return a message that may be obeyed, mostly with fields at the ends of their ranges."""
         chance, client = self.crowd.chance, self.client
+        if not client.model.id and chance.random() < 0.1:
+            return self._watch()
         if not client.model.id or chance.random() < 0.02:
             return self._hello()
         kind = chance.choice(_SENT)
+        if kind == WATCH and chance.random() < 0.8:
+            return self._watch()
         message = drawn(chance, kind)
         if kind in (WALK, GO, HOME) and chance.random() < 0.97:
             client.number += 1
@@ -259,6 +266,11 @@ class Offender:
         if kind == ACK and chance.random() < 0.97:
             message[1] = max(client.model.flush - chance.choice((0, 0, 0, 1, 9)), 0)
         return message
+
+    def _watch(self) -> list[Any]:
+        chance = self.crowd.chance
+        ends = (chance.choice((-(2**53) + 1, -(2**28), -9, 0, 9, 2**28, 2**53 - 1)) for _ in "1234")
+        return [WATCH, chance.choice((None, 0, 0, 1, 4, 31)), *ends]
 
     def _hello(self) -> list[Any]:
         chance = self.crowd.chance
@@ -334,6 +346,14 @@ class Stranger:
     def act(self) -> None:
         """Publish one message."""
         chance = self.crowd.chance
+        sheets = sorted(
+            (name, sheet)
+            for host in self.crowd.harness.hosts
+            for name, sheet in host.node.watching.channels.items()
+        )
+        if sheets and chance.random() < 0.2:
+            self._about_a_sheet(*chance.choice(sheets))
+            return
         channels = self.crowd.harness.node.channels
         squares = sorted({s for h in self.crowd.harness.hosts for s in h.node.replicas.squares})
         square = chance.choice(squares or [(0, 0)])
@@ -352,6 +372,20 @@ class Stranger:
         payload = payload[:PAYLOAD_LIMIT]
         self.inputs.add(payload)
         self.link.publish(channels.square(square) if about else channels.nodes, payload)
+        self.crowd.harness.settle()
+
+    def _about_a_sheet(self, channel: str, sheet: tuple[int, int, int]) -> None:
+        chance = self.crowd.chance
+        dots = [
+            n for _ in range(chance.choice((0, 1, 3, 30)))
+            for n in (self._some(0, 255), self._some(0, 9), self._some(0, 9), self._some(0, 9))
+        ]  # fmt: skip
+        message = [51, *sheet, chance.choice(self.nodes), chance.random() < 0.5, dots]
+        if chance.random() < 0.1:
+            message = mutated(chance, message)
+        payload = packed(message)[:PAYLOAD_LIMIT]
+        self.inputs.add(payload)
+        self.link.publish(channel, payload)
         self.crowd.harness.settle()
 
     def _some(self, low: int, high: int) -> int:
@@ -432,7 +466,7 @@ class Stranger:
     def _among_nodes(self, squares: list[tuple[int, int]]) -> list[Any]:
         chance = self.crowd.chance
         node, id, to = chance.choice(self.nodes), chance.choice(self.ids), chance.choice(self.real)
-        kind = chance.choice((34, 34, 34, 35, 36, 37, 38, 39, 40, 41))
+        kind = chance.choice((34, 34, 34, 35, 36, 37, 38, 39, 40, 41, 50))
         place = [self._some(-(2**20), 2**20), self._some(-(2**20), 2**20)]
         if kind == 34:
             where = [
@@ -456,6 +490,9 @@ class Stranger:
             return [kind, node, pairs]
         if kind == 40:
             return [40, node, to, self._some(0, 5), *place]
+        if kind == 50:
+            sheets = [self._some(0, 7) for _ in range(3 * chance.choice((1, 2, 20)))]
+            return [50, node, sheets]
         return [35, node, id] if kind == 35 else [39, node, id, self._some(0, 9)]
 
 

@@ -1,0 +1,155 @@
+"""python -m bench.atlas: what the map of everybody costs a node with 10,000 players.
+
+100 clients look at it. Nothing but the map is measured: once a second all that it does is done. The
+players are counted, what has changed is published and received, and the clients are shown it.
+Meanwhile a third of the players go to another square, and each square delivers. The players stand
+on so many squares that the map is coarse. Half of the clients look at the whole world, and each
+other one at a part of its own.
+"""
+
+import random
+import statistics
+import sys
+import time
+from collections import Counter
+from typing import Any
+
+import msgpack
+
+import compiled
+from needs import packages
+
+compiled.use()
+
+with packages("swarm"):
+    from bench import command
+    from bench.micro import NoSocket
+    from brokers import open_broker
+    from loadtest.kit.terminal import Terminal
+    from server.clients.admission import Admission
+    from server.clients.session import Session
+    from server.clients.tokens import Tokens
+    from server.limits import Limits
+    from server.loop import Loop
+    from server.messages import protocol
+    from server.node import Node
+    from server.websocket.frames import BINARY
+    from world.grid import Grid, Square
+    from world.terrain import Terrain
+
+PLAYERS, SQUARES_WIDE, VIEWERS, SECONDS = 10_000, 45, 100, 20
+
+#: Name -> the most that it should be.
+TARGETS = {
+    "CPU of a core, %": 1.0,
+    "KB/s to a client that sees the whole world": 1.0,
+    "KB/s to a client that sees a part": 1.0,
+    "nobody looks: subscriptions and messages": 0.0,
+}
+
+
+class Viewers:
+    """A node whose players stand in a large field, and clients that look at the map."""
+
+    def __init__(self) -> None:
+        self.loop = Loop(Counter())
+        self.broker = open_broker("memory://bench")
+        self.node = Node(grid=Grid(), terrain=Terrain(2013), broker=self.broker, loop=self.loop)
+        self.broker.subscribe(self.node.channels.nodes)
+        self.chance = random.Random(1)
+        span, low = self.node.grid.span, SQUARES_WIDE // 2
+        for number in range(PLAYERS):
+            place = [(self.chance.randrange(SQUARES_WIDE) - low) * span + span // 2 for _ in "xy"]
+            self.node.residents.join(f"p{number}", (place[0], place[1]))
+        self.node.outbox.publish_all()
+        self.receive()
+        self.idle = len(self.node.watching.channels) + self.loop.stats["counts"]
+        tokens, limits = Tokens(None), Limits(self.loop.stats, per_address=0)
+        admission = Admission(self.node, tokens, limits, capacity=20_000)
+        self.connections: list[NoSocket] = []
+        for number in range(VIEWERS):
+            connection: Any = NoSocket()
+            Session(connection, self.node, admission, tokens, limits)
+            self.connections.append(connection)
+            rect = (-(2**31), -(2**31), 2**31, 2**31)
+            if number % 2:
+                corner = [self.chance.randint(-low, low - 10) for _ in "xy"]
+                rect = corner[0], corner[1], corner[0] + 10, corner[1] + 10
+            connection.on_message(BINARY, msgpack.packb((protocol.WATCH, 0, *rect)))
+        # The first pictures: some steps down, without waiting for the loop.
+        for _ in range(20):
+            self.node.watching._step()
+            self.receive()
+            self.node.counting._answer()
+            self.receive()
+        for view in self.node.watching._views.values():
+            self.node.watching._show_whole(view)
+
+    def receive(self) -> None:
+        """Take everything that the broker has."""
+        while (item := self.broker.receive(0)) is not None:
+            self.node.receive(item)
+
+    def stir(self) -> None:
+        """Let a third of the players be in another square, and let each square deliver."""
+        outbox, residents = self.node.outbox, list(self.node.residents.by_id.values())
+        for resident in self.chance.sample(residents, PLAYERS // 3):
+            column, row = resident.square
+            to: Square = column + self.chance.choice((-1, 1)), row
+            del outbox.present[resident.square][resident.id]
+            if not outbox.present[resident.square]:
+                del outbox.present[resident.square]
+            resident.square = to
+            outbox.present.setdefault(to, {})[resident.id] = resident
+        assert outbox.delivered is not None
+        outbox.delivered.update(dict.fromkeys(outbox.present, 5))
+
+    def second(self) -> float:
+        """Do what the map does in a second, and return the seconds of CPU that it took."""
+        self.stir()
+        began = time.process_time()
+        self.node.counting._count()
+        self.receive()
+        self.node.watching._show()
+        self.receive()
+        return time.process_time() - began
+
+
+def measure() -> dict[str, float]:
+    """Return name -> figure."""
+    viewers = Viewers()
+    viewers.second()
+    before = [connection.bytes_out for connection in viewers.connections]
+    spent = [viewers.second() for _ in range(SECONDS)]
+    sent = [
+        (connection.bytes_out - was) / SECONDS / 1000
+        for connection, was in zip(viewers.connections, before, strict=True)
+    ]
+    grains = {view.grain for view in viewers.node.watching._views.values()}
+    viewers.loop.end()
+    viewers.broker.close()
+    return {
+        "CPU of a core, %": statistics.median(spent) * 100,
+        "KB/s to a client that sees the whole world": max(sent[::2]),
+        "KB/s to a client that sees a part": max(sent[1::2]),
+        "nobody looks: subscriptions and messages": viewers.idle,
+        "grains that are shown": len(grains),
+    }
+
+
+def main() -> int:
+    """Measure and print."""
+    terminal = Terminal()
+
+    def run() -> int:
+        terminal.say(f"compiled: {'yes' if compiled.used() else 'no'}")
+        for name, figure in measure().items():
+            target = f"≤ {TARGETS[name]:g}" if name in TARGETS else ""
+            terminal.say(f"{name:48}{figure:>10.2f}{target:>10}")
+        return 0
+
+    return command.run("bench.atlas", run, terminal.say)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,133 @@
+"""The map of everybody in the page: opening it, following its arrow, watching without playing."""
+
+import pytest
+
+from tests.browser.conftest import eventually, wait_for
+from tests.processes import serving
+
+#: Says where the dots are on the screen, in css px, by their columns and rows.
+DOTS = """[...flatlands.state.atlas.dots.values()].filter(({ gone }) => gone === null)
+  .map((dot) => ({ ...flatlands.lookout.gaze.toScreen(dot.col + 0.5, dot.row + 0.5),
+    square: [dot.col, dot.row], people: dot.people }))"""
+
+#: Says whether the map has come to rest, so that a click hits what it is meant for.
+RESTS = """Math.abs(flatlands.lookout.gaze.to.scale / flatlands.lookout.gaze.scale - 1) < 0.001
+  && flatlands.lookout.shown === 1"""
+
+SQUARE = "[here.x, here.y].map((tiles) => Math.floor(tiles / 16))"
+OWN_SQUARE = f"(({{ here }}) => {SQUARE})(flatlands.state)"
+
+
+@pytest.fixture(scope="module")
+def spread_server():
+    # Players begin on four squares around the plaza, where no obstacles are.
+    with serving("--spread", "4", "--walkers", "0", "--deer", "0") as server:
+        yield server
+
+
+def open_map(page):
+    page.keyboard.press("o")
+    wait_for(page, "flatlands.state.atlas.pictures > 0")
+    wait_for(page, RESTS)
+
+
+def dots(page):
+    return {tuple(dot["square"]): dot for dot in page.evaluate(DOTS)}
+
+
+def test_a_click_on_the_map_lets_an_arrow_lead_to_another_player(play, spread_server):
+    pages = [play(name, spread_server.url) for name in ("Ada", "Ben", "Cid")]
+    ada, squares = pages[0], [tuple(page.evaluate(OWN_SQUARE)) for page in pages]
+    goal = next(square for square in squares if square != squares[0])
+    open_map(ada)
+    eventually(lambda: set(dots(ada)) == set(squares), "the map shows everybody")
+    assert "3 people on" in ada.locator(".atlas-line").inner_text()
+    # Keys move the map and not the player.
+    ada.keyboard.down("ArrowRight")
+    ada.keyboard.up("ArrowRight")
+    assert ada.evaluate("flatlands.state.walk.arrived")
+    ada.keyboard.press("0")
+    ada.wait_for_timeout(300)
+    wait_for(ada, RESTS)
+    place = dots(ada)[goal]
+    ada.mouse.move(place["x"], place["y"])
+    ada.get_by_text(f"square {goal[0]}, {goal[1]} · ").wait_for()
+    ada.mouse.click(place["x"], place["y"])
+    wait_for(ada, "flatlands.state.aim !== null && !flatlands.lookout.isOpen")
+    wait_for(ada, "document.activeElement.id === 'world'")
+    # Follow it: the arrow ends in that square.
+    x, y = (16 * number + 8 for number in goal)
+
+    def there():
+        ada.evaluate(
+            """([x, y]) => { const { here } = flatlands.state;
+              const far = Math.hypot(x - here.x, y - here.y), step = Math.min(far, 6);
+              globalThis.next = { x: here.x + (x - here.x) / far * step,
+                y: here.y + (y - here.y) / far * step }; }""",
+            [x, y],
+        )
+        spot = ada.evaluate(
+            """({ x: innerWidth / 2 + (next.x - flatlands.state.camera.x) * 32,
+              y: innerHeight / 2 + (next.y - flatlands.state.camera.y) * 32 })"""
+        )
+        ada.mouse.click(spot["x"], spot["y"])
+        ada.wait_for_timeout(300)
+        return ada.evaluate("flatlands.state.aim === null")
+
+    eventually(there, "the arrow ends", 40)
+    assert tuple(ada.evaluate(OWN_SQUARE)) == goal
+
+
+def test_escape_closes_the_map_and_the_server_is_told(play, spread_server):
+    page = play("Dot", spread_server.url)
+    open_map(page)
+    assert not page.locator(".tools").is_visible()
+    page.keyboard.press("+")
+    wait_for(page, "!flatlands.lookout.gaze.whole")
+    page.keyboard.press("Escape")
+    wait_for(page, "flatlands.lookout.shown === 0")
+    assert page.locator(".tools").is_visible()
+    pictures = page.evaluate("flatlands.state.atlas.heard")
+    page.wait_for_timeout(6500)
+    assert page.evaluate("flatlands.state.atlas.heard") == pictures
+
+
+def test_fingers_move_the_map_and_the_small_map_opens_it(play, spread_server):
+    page = play(
+        "Eve", spread_server.url, viewport={"width": 390, "height": 844}, has_touch=True,
+        is_mobile=True,
+    )  # fmt: skip
+    page.locator(".map button").tap()
+    wait_for(page, "flatlands.state.atlas.pictures > 0")
+    wait_for(page, RESTS)
+    own = tuple(page.evaluate(OWN_SQUARE))
+    eventually(lambda: own in dots(page), "the map shows the player")
+    wait_for(page, RESTS)
+    place = dots(page)[own]
+    page.touchscreen.tap(place["x"], place["y"])
+    # It leads to where the player is already: the arrow ends at once.
+    wait_for(page, "!flatlands.lookout.isOpen && flatlands.state.aim === null")
+
+
+def test_live_shows_the_map_without_playing(open_page, play, spread_server):
+    page = open_page(spread_server.url.rstrip("/") + "/live")
+    wait_for(page, "globalThis.flatlands?.state.atlas.pictures > 0")
+    assert not page.get_by_label("Your name").is_visible()
+    before = page.evaluate("flatlands.state.atlas.totals.people")
+    play("Fay", spread_server.url)
+    wait_for(page, "(before) => flatlands.state.atlas.totals.people === before + 1", before)
+    wait_for(page, "flatlands.state.atlas.dots.size > 0")
+    page.keyboard.press("Escape")
+    assert page.evaluate("flatlands.lookout.isOpen && flatlands.state.ownId === null")
+    page.get_by_role("link", name="Walk in").click()
+    page.get_by_label("Your name").wait_for()
+
+
+def test_the_title_says_how_many_are_walking(open_page, play, spread_server):
+    play("Gus", spread_server.url)
+    page = open_page(spread_server.url)
+    page.get_by_text("walking now").wait_for()
+    page.keyboard.press("Enter")
+    wait_for(page, "flatlands.state.own !== undefined")
+    # The connection that only watched is closed.
+    wait_for(page, "flatlands.lookout.spectator.socket === null")

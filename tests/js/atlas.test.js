@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { Atlas, DOT_FADES, dotLine, dotOf, firstOf, Gaze, invitingLine, lineOf, nextWatch,
+  WHOLE_WORLD } from '../../static/atlas.js';
+import * as P from '../../static/protocol.js';
+import { BRIDGE, PATH, PLAZA, Terrain } from '../../static/terrain.js';
+
+const picture = (grain, fresh, ...some) => [P.DOTS, grain, fresh, some];
+const living = (atlas) => [...atlas.dots.values()].filter(({ gone }) => gone === null);
+
+test('a square is in the dot that the server means', () => {
+  assert.deepEqual([0, 3, 4, 7, 8].map((grain) => dotOf(0, grain)), [0, 0, 0, 0, 0]);
+  assert.equal(dotOf(-8, 4), 0);
+  assert.equal(dotOf(-9, 4), -1);
+  for (let grain = 0; grain < 32; grain++) {
+    for (const square of [0, -1, 7, 8, -137, 99999, -(2 ** 27)]) {
+      const dot = dotOf(square, grain), first = firstOf(dot, grain);
+      assert.ok(first <= square && square < first + 2 ** grain);
+      assert.equal(dotOf(first, grain), dot);
+      assert.equal(dotOf(first - 1, grain), dot - 1);
+    }
+  }
+});
+
+test('a picture says where players are', () => {
+  const atlas = new Atlas();
+  assert.ok(atlas.apply(picture(0, true, [0, 0, [0, 3, 1, 2, 0]], [2, -6, [0, 1, 0, 0, 0]]), 10));
+  const dots = living(atlas).map(({ col, row, people, computers, node }) =>
+    [col, row, people, computers, node]);
+  assert.deepEqual(dots, [[0, 0, 3, 1, 2], [8, -24, 1, 0, 0]]);
+  assert.deepEqual(atlas.bounds(), { left: 0, top: -24, right: 9, bottom: 1 });
+  assert.ok(!atlas.apply([P.FLUSH, 1, 0, []], 10));
+});
+
+test('a dot that has become empty fades, and is then forgotten', () => {
+  const atlas = new Atlas();
+  atlas.apply(picture(0, true, [0, 0, [1, 3, 0, 0, 0, 2, 1, 0, 0, 0]]), 0);
+  atlas.apply(picture(0, false, [0, 0, [1, 0, 0, 0, 0]]), 1000);
+  assert.equal(living(atlas).length, 1);
+  assert.equal(atlas.dots.size, 2);
+  atlas.expire(1000 + DOT_FADES + 1);
+  assert.equal(atlas.dots.size, 1);
+});
+
+test('a fresh picture takes the place of all dots, and keeps those that stay', () => {
+  const atlas = new Atlas();
+  atlas.apply(picture(0, true, [0, 0, [1, 3, 0, 0, 0, 2, 1, 0, 0, 0]]), 0);
+  atlas.apply(picture(0, true, [0, 0, [2, 5, 0, 0, 0]]), 2000);
+  assert.deepEqual(living(atlas).map(({ people, since }) => [people, since]), [[5, 0]]);
+  atlas.apply(picture(1, true, [0, 0, [2, 5, 0, 0, 0]]), 3000);
+  assert.deepEqual(living(atlas).map(({ grain }) => grain), [1]);
+});
+
+test('a square flashes for messages, and a large dot when somebody comes or goes', () => {
+  const atlas = new Atlas();
+  atlas.apply(picture(0, true, [0, 0, [1, 3, 0, 0, 0]]), 0);
+  atlas.apply(picture(0, false, [0, 0, [1, 3, 0, 0, 4]]), 1000);
+  assert.deepEqual(living(atlas).map(({ batches, told }) => [batches, told]), [[4, 1000]]);
+  atlas.apply(picture(4, true, [0, 0, [1, 3, 0, 0, 0]]), 2000);
+  atlas.apply(picture(4, false, [0, 0, [1, 4, 0, 0, 0]]), 3000);
+  assert.deepEqual(living(atlas).map(({ batches, told }) => [batches, told]), [[1, 3000]]);
+});
+
+test('the dot near a place is the nearest one within reach', () => {
+  const atlas = new Atlas();
+  atlas.apply(picture(0, true, [0, 0, [0, 1, 0, 0, 0, 1, 2, 0, 0, 0]]), 0);
+  assert.equal(atlas.dotNear(0.5, 0.5, 0)?.people, 1);
+  assert.equal(atlas.dotNear(1.2, 0.5, 0)?.people, 2);
+  assert.equal(atlas.dotNear(2.5, 0.5, 0.4), null);
+  assert.equal(atlas.dotNear(2.5, 0.5, 0.6)?.people, 2);
+});
+
+function gazeAt(scale, x = 0, y = 0) {
+  const gaze = new Gaze();
+  gaze.resize(1000, 800);
+  gaze.put(x, y, scale);
+  return gaze;
+}
+
+test('what is under the pointer stays there while one zooms', () => {
+  const gaze = gazeAt(10);
+  const before = gaze.toWorld(900, 100);
+  gaze.zoom(3, 900, 100);
+  gaze.advance(0, 0);
+  const after = gaze.toWorld(900, 100);
+  assert.ok(Math.hypot(after.x - before.x, after.y - before.y) < 1e-6);
+  assert.equal(gaze.scale, 30);
+});
+
+test('the gaze glides to where it shall be, and gets there', () => {
+  const gaze = gazeAt(256);
+  gaze.fit({ left: 1000, top: 0, right: 3000, bottom: 500 }, 50);
+  for (let i = 0; i < 100; i++) gaze.advance(30, 130);
+  assert.ok(Math.abs(gaze.x - 2000) < 0.1 && Math.abs(gaze.y - 250) < 0.1);
+  assert.ok(gaze.toScreen(1000, 0).x > 49 && gaze.toScreen(3000, 0).x < 951);
+});
+
+test('the whole world serves as long as its dots are fine enough', () => {
+  const atlas = new Atlas(), gaze = gazeAt(30);
+  atlas.apply(picture(0, true), 0);
+  assert.equal(nextWatch(atlas, gaze, WHOLE_WORLD), null);
+  gaze.zoom(4, 500, 400);
+  assert.equal(nextWatch(atlas, gaze, WHOLE_WORLD), null);
+});
+
+test('coarse dots are asked for again, finer and in a part of the world', () => {
+  const atlas = new Atlas(), gaze = gazeAt(30, 100, 100);
+  gaze.whole = false;
+  atlas.apply(picture(3, true), 0);
+  const watch = nextWatch(atlas, gaze, WHOLE_WORLD);
+  assert.ok(watch !== null && watch.grain === 0);
+  assert.ok(watch.c0 <= 83 && watch.c1 >= 117 && watch.c1 - watch.c0 < 200);
+  // The answer may be coarse again: it is not asked for once more.
+  assert.equal(nextWatch(atlas, gaze, watch), null);
+  gaze.pan(-2000, 0);
+  assert.notEqual(nextWatch(atlas, gaze, watch), null);
+  gaze.whole = true;
+  assert.equal(nextWatch(atlas, gaze, watch), WHOLE_WORLD);
+});
+
+test('lines say how many there are, and count computer players apart', () => {
+  const totals = { people: 214, computers: 30, squares: 61, nodes: 3, broker: 'redis', seed: 1,
+    side: 16 };
+  assert.equal(lineOf(totals), '214 people and 30 clockwork on 61 channels · 3 servers · redis');
+  assert.equal(lineOf({ ...totals, people: 1, computers: 0, squares: null, nodes: 1,
+    broker: 'memory' }), '1 person · 1 server · no broker');
+  assert.equal(invitingLine({ ...totals, people: 23, computers: 0 }), '23 people are walking now.');
+  assert.equal(invitingLine({ ...totals, people: 3, computers: 12 }),
+    '3 people are walking now, beside 12 clockwork walkers.');
+  assert.equal(invitingLine({ ...totals, people: 0, computers: 0 }),
+    'Nobody is walking now: be the first.');
+  const atlas = new Atlas();
+  atlas.apply(picture(0, true, [0, 0, [0, 5, 2, 1, 0]]), 0);
+  assert.equal(dotLine(living(atlas)[0]), 'square 0, 0 · 5 people and 2 clockwork · server 2');
+});
+
+test('the land of the map is that of the game, without paths', () => {
+  const terrain = new Terrain(2013);
+  let compared = 0;
+  for (const [cx, cy] of [[0, 0], [-1, 2], [7, -9], [123456, -98765]]) {
+    const { kinds } = terrain.chunk(cx, cy);
+    kinds.forEach((kind, i) => {
+      if (kind === PATH || kind === BRIDGE || kind === PLAZA) return;
+      assert.equal(terrain.sketch(cx * 16 + i % 16, cy * 16 + Math.floor(i / 16)), kind);
+      compared++;
+    });
+  }
+  assert.ok(compared > 500);
+});

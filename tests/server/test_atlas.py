@@ -1,0 +1,525 @@
+"""The map of everybody: what nodes count for it, and what their clients are told."""
+
+import random
+from collections import Counter
+
+import msgpack
+import pytest
+
+from server.atlas import counting, watching
+from server.atlas.sheets import (
+    COARSEST,
+    ROOT,
+    Sheet,
+    around,
+    dot_at,
+    dot_of,
+    patches_within,
+    squares_of,
+)
+from server.clients import session
+from server.messages import peer_protocol
+from server.messages.protocol import DEER_FROM, GRAIN_MOST
+from tests.server.harness import Harness
+from world.grid import Rect
+from world.track import UNIT
+
+EVERYWHERE = (-(2**31), -(2**31), 2**31, 2**31)
+
+#: ms in which the map becomes right after whatever has happened.
+RIGHT_AFTER = 6000
+
+
+def shift(grain):
+    return 8 * (16 ** (grain // 4) - 1) // 15
+
+
+def truth(harness, grain, rect=EVERYWHERE):
+    """Return (people, computer players) of each dot, from the residents of all nodes."""
+    found = {}
+    for host in harness.hosts:
+        for resident in host.node.residents.by_id.values():
+            column, row = resident.square
+            if rect[0] <= column <= rect[2] and rect[1] <= row <= rect[3]:
+                people, computers = resident.id >= 2**16, resident.id < DEER_FROM
+                if people or computers:
+                    dot = tuple((n + shift(grain)) >> grain for n in resident.square)
+                    before = found.get(dot, (0, 0))
+                    found[dot] = before[0] + people, before[1] + computers
+    return found
+
+
+def look(harness, host=None, grain=0, rect=EVERYWHERE):
+    """Return a client that only watches."""
+    client = harness.client(host)
+    client.send(15, grain, *rect)
+    return client
+
+
+def shown(client):
+    """Return the (people, computer players) of each dot that a client knows."""
+    return {dot: counts[:2] for dot, counts in client.model.dots.items()}
+
+
+def kinds(client):
+    return [message[0] for message in client.connection.messages]
+
+
+def quiet(harness):
+    """Say whether no node counts or is subscribed to anything for the map."""
+    return all(
+        host.node.outbox.delivered is None
+        and not host.node.watching.channels
+        and not [name for name in host.broker.channels if name.count("/") == 4]
+        for host in harness.hosts
+    )
+
+
+# Sheets and dots.
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_dots_and_sheets_fit_into_each_other(seed):
+    chance = random.Random(seed)
+    for _ in range(300):
+        far = 2 ** chance.randrange(1, 29)
+        square = chance.randint(-far, far), chance.randint(-far, far)
+        sheet_below = None
+        for grain in range(COARSEST + 1):
+            dot = dot_at(square, grain)
+            assert dot == tuple((n + shift(grain)) >> grain for n in square)
+            assert squares_of(dot, grain).holds(square)
+            sheet, index = around(dot)
+            assert 0 <= index < 256 and dot_of(sheet, index) == dot
+            patch = [n >> 2 for n in dot]
+            assert patches_within(Rect(*square, *square), grain) == Rect(*patch, *patch)
+            if grain % 4 == 0:
+                # A sheet of one level is a dot of the next one.
+                assert sheet_below in (None, dot)
+                sheet_below = sheet
+        assert around(dot_at(square, 28))[0] == ROOT[1:]
+
+
+def test_what_is_close_to_the_origin_is_on_one_sheet_of_each_level():
+    for level in range(8):
+        near = Rect(-8 * 16**level, -8 * 16**level, 7 * 16**level, 7 * 16**level)
+        corners = (dot_at(corner, 4 * level) for corner in (near[:2], near[2:]))
+        assert {around(dot)[0] for dot in corners} == {(0, 0)}
+    assert COARSEST == GRAIN_MOST
+
+
+# What a client is told.
+
+
+def test_a_client_that_plays_is_shown_everybody():
+    harness = Harness(nodes=2)
+    harness.run(2000)
+    a = harness.place("A", (0, 0), host=harness.hosts[0])
+    harness.place("B", (0, 0), host=harness.hosts[1])
+    harness.place("C", (40, -3), host=harness.hosts[1])
+    a.send(15, 0, *EVERYWHERE)
+    harness.run(2500)
+    assert shown(a) == {(0, 0): (2, 0), (40, -3): (1, 0)} == truth(harness, 0)
+    assert a.model.totals == [3, 0, 2, 2, "memory", 2013, 16]
+
+
+def test_a_client_that_does_not_play_is_shown_the_same_and_is_nobody():
+    harness = Harness(nodes=2)
+    harness.run(2000)
+    harness.place("A", (0, 0), host=harness.hosts[0])
+    watcher = look(harness, harness.hosts[1])
+    harness.run(2000)
+    assert shown(watcher) == {(0, 0): (1, 0)}
+    assert watcher.connection.closed is None
+    assert kinds(watcher)[:2] == [31, 40]
+
+
+def test_the_first_picture_comes_at_once_and_is_whole():
+    harness = Harness(nodes=3)
+    harness.run(2000)
+    for n in range(30):
+        harness.place(f"P{n}", (n * 37 % 500 - 250, n * n % 300), host=harness.hosts[n % 3])
+    watcher = look(harness, harness.hosts[0])
+    harness.run(700)
+    assert watcher.model.pictures == 1 and shown(watcher) == truth(harness, 0)
+
+
+def test_the_first_picture_of_an_empty_world_is_empty():
+    harness = Harness()
+    harness.run(2000)
+    watcher = look(harness)
+    harness.run(2000)
+    assert watcher.model.pictures == 1 and watcher.model.dots == {}
+    assert watcher.model.totals == [0, 0, 0, 1, "memory", 2013, 16]
+
+
+def test_without_squares_a_client_is_told_the_totals_only():
+    harness = Harness(nodes=2)
+    harness.run(2000)
+    harness.place("A", (0, 0), host=harness.hosts[0])
+    watcher = look(harness, harness.hosts[1], rect=(1, 1, 0, 0))
+    harness.run(3000)
+    assert watcher.model.totals == [1, 0, None, 2, "memory", 2013, 16]
+    assert watcher.model.pictures == 0
+    assert list(harness.hosts[1].node.watching.channels.values()) == [ROOT]
+    harness.place("B", (3, 0), host=harness.hosts[0])
+    harness.run(3000)
+    assert watcher.model.totals[0] == 2
+
+
+def test_totals_come_again_as_a_sign_of_life():
+    harness = Harness()
+    harness.run(2000)
+    watcher = look(harness, rect=(1, 1, 0, 0))
+    harness.run(20_000)
+    assert 4 <= kinds(watcher).count(31) <= 6 and set(kinds(watcher)) == {31}
+
+
+def test_a_square_flashes_when_its_channel_delivers():
+    harness = Harness()
+    harness.run(2000)
+    a = harness.place("A", (0, 0))
+    harness.place("B", (5, 5))
+    watcher = look(harness)
+    harness.run(5000)
+    before = watcher.model.batches.copy()
+    for _ in range(3):
+        a.walk(1, 0)
+        harness.run(400)
+        a.walk(0, 0)
+        harness.run(400)
+    harness.run(2500)
+    assert watcher.model.batches[0, 0] - before[0, 0] >= 6
+    assert watcher.model.batches[5, 5] == before[5, 5]
+
+
+def test_what_does_not_change_is_told_once():
+    harness = Harness(nodes=2)
+    harness.run(2000)
+    for n in range(10):
+        harness.place(f"P{n}", (3 * n, 0), host=harness.hosts[n % 2])
+    watcher = look(harness)
+    harness.run(10_000)
+    written = kinds(watcher).count(40)
+    harness.run(20_000)
+    assert kinds(watcher).count(40) == written
+
+
+def test_the_hue_of_a_dot_is_the_node_that_has_most():
+    harness = Harness(nodes=2)
+    harness.run(2000)
+    ids = sorted(host.node.id for host in harness.hosts)
+    for number, host in enumerate(harness.hosts):
+        for n in range(1 + 2 * number):
+            harness.place(f"P{number}{n}", (0, 0), host=host)
+    watcher = look(harness)
+    harness.run(2000)
+    assert watcher.model.dots == {(0, 0): (4, 0, ids.index(harness.hosts[1].node.id))}
+
+
+# How much a client is told.
+
+
+def crowded(nodes=2, players=400, far=200):
+    """Return a harness with players who stand all over the place; each client sees little."""
+    harness = Harness(nodes=nodes)
+    harness.run(2000)
+    chance = random.Random(1)
+    for n in range(players):
+        square = chance.randint(-far, far), chance.randint(-far, far)
+        span = harness.node.grid.span
+        host = harness.hosts[n % nodes]
+        host.node.residents.join(
+            f"P{n}", (square[0] * span + span // 2, square[1] * span + span // 2)
+        )
+    harness.run(1000)
+    return harness
+
+
+@pytest.mark.parametrize("far", [12, 200, 5000])
+def test_nobody_is_told_more_than_some_dots(far):
+    harness = crowded(far=far)
+    watcher = look(harness)
+    harness.run(4000)
+    assert 10 < len(watcher.model.dots) <= watching.DOTS_MOST
+    assert shown(watcher) == truth(harness, watcher.model.grain)
+    # A finer grain would have been too much.
+    assert len(truth(harness, watcher.model.grain - 1)) > watching.FINER
+    assert max(len(msgpack.packb(m)) for m in watcher.connection.messages) <= 2500
+    assert watcher.model.totals[0] == 400
+
+
+def test_a_part_of_the_world_is_shown_in_finer_dots():
+    harness = crowded(far=2000)
+    watcher = look(harness)
+    harness.run(4000)
+    assert watcher.model.grain > 4
+    rect = (-500, -500, 500, 500)
+    watcher.send(15, 0, *rect)
+    harness.run(4000)
+    assert watcher.model.grain == 0
+    inside = truth(harness, 0, rect)
+    assert inside and inside.items() <= shown(watcher).items() <= truth(harness, 0).items()
+
+
+def test_dots_become_finer_when_players_have_left():
+    harness = crowded(far=12, nodes=1)
+    watcher = look(harness)
+    harness.run(3000)
+    assert watcher.model.grain > 0
+    node = harness.hosts[0].node
+    for resident in list(node.residents.by_id.values())[100:]:
+        node.residents.leave(resident)
+    harness.run(8000)
+    assert watcher.model.grain == 0 and shown(watcher) == truth(harness, 0)
+
+
+def test_a_coarser_grain_is_used_if_the_client_can_draw_no_finer_one():
+    harness = crowded(players=20)
+    watcher = look(harness, grain=6)
+    harness.run(3000)
+    assert watcher.model.grain == 6 and shown(watcher) == truth(harness, 6)
+
+
+def test_all_who_look_at_the_same_get_the_same_bytes():
+    harness = crowded(players=60)
+    sent = []
+    maps = [look(harness) for _ in range(5)]
+    for watcher in maps:
+        connection = watcher.connection
+        connection.send = lambda data, send=connection.send: (sent.append(data), send(data))[1]
+    node = harness.hosts[0].node
+    harness.run(2000)
+    sent.clear()
+    node.residents.leave(next(iter(node.residents.by_id.values())))
+    harness.run(2500)
+    assert len(sent) >= 5 and len({id(data) for data in sent}) * 5 == len(sent)
+
+
+# Nobody who does not look pays.
+
+
+def test_nothing_is_counted_or_published_unless_somebody_looks():
+    harness = crowded(players=20)
+    assert quiet(harness)
+    watcher = look(harness)
+    harness.run(3000)
+    assert not quiet(harness)
+    watcher.send(15, None, 0, 0, 0, 0)
+    harness.run(counting.LEASE + 2000)
+    assert quiet(harness)
+    counted = [host.loop.stats["counts"] for host in harness.hosts]
+    assert all(counted)
+    harness.run(20_000)
+    assert [host.loop.stats["counts"] for host in harness.hosts] == counted
+
+
+def test_a_client_that_has_left_looks_no_more():
+    harness = crowded(players=5)
+    watcher = look(harness)
+    harness.run(3000)
+    watcher.connection.lose()
+    harness.run(counting.LEASE + 2000)
+    assert quiet(harness) and not len(harness.hosts[0].node.watching)
+
+
+def test_two_nodes_that_look_ask_only_once():
+    harness = crowded(players=20)
+    looks = [look(harness, harness.hosts[0])]
+    harness.run(400)
+    looks.append(look(harness, harness.hosts[1]))
+    harness.run(5000)
+    asked = []
+    for host in harness.hosts:
+        publish = host.broker.publish
+
+        def count(channel, payload, publish=publish):
+            kind, *fields = msgpack.unpackb(payload)
+            if kind == peer_protocol.WATCH:
+                asked.extend(tuple(fields[1][at : at + 3]) for at in range(0, len(fields[1]), 3))
+            return publish(channel, payload)
+
+        host.broker.publish = count
+    harness.run(30_000)
+    each = Counter(asked)
+    assert max(each.values()) <= 30_000 / watching.RENEW_EVERY + 1
+    assert min(each.values()) >= 30_000 / (watching.RENEW_EVERY + 2000) - 1
+    assert all(shown(watcher) == truth(harness, watcher.model.grain) for watcher in looks)
+
+
+# Limits.
+
+
+def test_too_many_who_only_watch_are_refused_and_players_are_not(monkeypatch):
+    monkeypatch.setattr(session, "SPECTATORS_MOST", 2)
+    harness = Harness()
+    harness.run(2000)
+    player = harness.place("A", (0, 0))
+    some = [look(harness) for _ in range(3)]
+    assert [watcher.connection.closed for watcher in some[:2]] == [None, None]
+    assert some[2].connection.closed[0] == 1013
+    player.send(15, 0, *EVERYWHERE)
+    harness.run(2000)
+    assert shown(player) == {(0, 0): (1, 0)}
+    # Whoever watches already may look at something else.
+    some[0].send(15, 0, 0, 0, 3, 3)
+    assert some[0].connection.closed is None
+
+
+def test_with_too_many_views_one_sees_the_whole_world(monkeypatch):
+    monkeypatch.setattr(watching, "VIEWS_MOST", 3)
+    harness = crowded(players=30, far=3)
+    maps = [look(harness, rect=(n, n, n + 2, n + 2)) for n in range(6)]
+    harness.run(3000)
+    assert shown(maps[5]) == truth(harness, 0)
+    assert len(harness.hosts[0].node.watching._views) == 4
+
+
+def test_one_can_watch_and_then_play_on_the_same_connection():
+    harness = Harness()
+    harness.run(2000)
+    watcher = look(harness)
+    harness.run(1500)
+    watcher.hello("Wren")
+    harness.run(2500)
+    assert watcher.connection.closed is None and watcher.id
+    assert list(shown(watcher).values()) == [(1, 0)]
+
+
+def test_nothing_else_is_obeyed_before_hello():
+    harness = Harness()
+    watcher = look(harness)
+    watcher.send(6, "hello?")
+    assert watcher.connection.closed[0] == 1008
+
+
+def test_who_watches_slowly_misses_messages_and_then_gets_the_whole_picture():
+    harness = crowded(players=30)
+    watcher = look(harness)
+    harness.run(3000)
+    assert watcher.model.pictures == 1
+    connection = watcher.connection
+    connection.stuck = True
+    node = harness.hosts[0].node
+    for _ in range(10):
+        node.residents.leave(next(iter(node.residents.by_id.values())))
+        harness.run(1500)
+    assert watcher.session.lagging_since is not None
+    assert len(connection._remainder) == 1
+    connection.drain()
+    assert watcher.session.lagging_since is None
+    harness.run(2500)
+    assert watcher.model.pictures == 2 and shown(watcher) == truth(harness, 0)
+
+
+# Whatever is lost.
+
+
+def roam(harness, chance):
+    """Let somebody come, go, or be somewhere else."""
+    node = chance.choice(harness.hosts).node
+    span = node.grid.span
+    residents = list(node.residents.by_id.values())
+    some = chance.random()
+    if some < 0.4 or not residents:
+        place = [chance.randint(-40, 40) * chance.choice((1, 1, 30)) * span + 5 for _ in range(2)]
+        node.residents.join("P", tuple(place))
+    elif some < 0.6:
+        node.residents.leave(chance.choice(residents))
+    else:
+        node.residents.say(chance.choice(residents), "hello")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_counts_become_right_after_losses_deaths_and_newcomers(seed):
+    chance = random.Random(seed)
+    harness = Harness(nodes=3, seed=seed, skew=chance.choice((0, 7000)))
+    harness.run(2000)
+    first = harness.hosts[0]
+    maps = [look(harness, first), look(harness, first, grain=chance.randrange(6))]
+    for _ in range(40):
+        some = chance.random()
+        if some < 0.05 and len(harness.hosts) > 1:
+            harness.kill(chance.choice(harness.hosts[1:]))
+        elif some < 0.1 and len(harness.hosts) < 4:
+            harness.host()
+        elif some < 0.15:
+            for host in harness.hosts:
+                host.broker.losing = chance.choice((0, 0.2, 0.6))
+        elif some < 0.2:
+            harness.network.delay = chance.choice((0, 50, 400))
+        elif some < 0.25:
+            host = chance.choice(harness.hosts)
+            host.broker.lose_subscriptions(set(host.broker.channels))
+            harness.run(500)
+            host.broker.find_subscriptions(host.node)
+        elif some < 0.3:
+            maps.append(look(harness, chance.choice(harness.hosts), rect=(-20, -20, 20, 20)))
+        for _ in range(chance.randrange(6)):
+            roam(harness, chance)
+        harness.run(chance.choice((10, 200, 1500)))
+    for host in harness.hosts:
+        host.broker.losing = 0
+    harness.network.heal()
+    harness.run(RIGHT_AFTER)
+    compared = 0
+    for watcher in maps:
+        if watcher in harness.clients and watcher.connection.closed is None:
+            rect = truth(harness, watcher.model.grain)
+            assert shown(watcher).items() <= rect.items()
+            if watcher in maps[:2]:
+                assert shown(watcher) == rect
+                compared += 1
+    people = sum(len(host.node.residents.by_id) for host in harness.hosts)
+    assert compared == 2 and maps[0].model.totals[:2] == [people, 0]
+    assert maps[0].model.totals[3] == len(harness.hosts)
+
+
+def test_what_belongs_to_another_sheet_or_is_no_counts_is_refused():
+    harness = crowded(players=5)
+    watcher = look(harness)
+    harness.run(3000)
+    host = harness.hosts[0]
+    channel = host.node.channels.sheet(ROOT)
+    before = shown(watcher)
+    other = harness.hosts[1].node.id
+    for payload in (
+        peer_protocol.counts(0, 3, 3, other, True, [0, 9, 9, 0]),
+        peer_protocol.watch(other, [0, 0, 0]),
+        msgpack.packb([51, 7, 0, 0, other, True, [0, 9]]),
+        msgpack.packb([51, 7, 0, 0, other, True, [256, 9, 9, 9]]),
+        msgpack.packb([51, 7, 0, 0, other, True, [0, -9, 9, 9]]),
+        msgpack.packb([51, 7, 0, 0, other, True, [0, True, 9, 9]]),
+        msgpack.packb([51, 8, 0, 0, other, True, []]),
+    ):
+        malformed = host.loop.stats["malformed"]
+        harness.hosts[1].broker.publish(channel, payload)
+        harness.settle()
+        assert host.loop.stats["malformed"] == malformed + 1
+    # A node that nobody knows is not believed.
+    harness.hosts[1].broker.publish(channel, peer_protocol.counts(*ROOT, 4711, True, [0, 9, 9, 0]))
+    harness.run(2500)
+    assert shown(watcher) == before
+
+
+def test_too_many_sheets_are_not_counted(monkeypatch):
+    monkeypatch.setattr(counting, "LEASES_MOST", 5)
+    harness = Harness()
+    harness.run(2000)
+    sheets = [n for row in range(9) for n in (0, 0, row)]
+    harness.node.counting.asked(1, sheets)
+    assert set(harness.node.counting._leases) == {Sheet(0, 0, row) for row in range(5)}
+
+
+def test_computer_players_are_told_apart_and_deer_are_left_out():
+    harness = Harness()
+    harness.run(2000)
+    for id in (1, 2, DEER_FROM, DEER_FROM + 1):
+        harness.node.residents.join("C", (UNIT, UNIT), id=id)
+    harness.place("A", (0, 0))
+    harness.node.counting._computers = lambda: [
+        (r.id, r.square) for r in harness.node.residents.by_id.values() if r.id < 2**16
+    ]
+    watcher = look(harness)
+    harness.run(2500)
+    assert shown(watcher) == {(0, 0): (1, 2)} and watcher.model.totals[:2] == [1, 2]

@@ -12,6 +12,7 @@ import errno
 import logging
 import os
 import signal
+import socket
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -86,6 +87,9 @@ def main() -> int:
             )  # fmt: skip
         where = _browsable(settings.host)
         print(f"Flatlands is at http://{where}:{server.port} (Ctrl-C ends it)", flush=True)
+        others = _address_for_others(settings.host)
+        if others is not None:
+            print(f"Others in your network reach it at http://{others}:{server.port}", flush=True)
     stopping.wait()
     server.stop()
     return 0
@@ -156,6 +160,22 @@ def _browsable(host: str) -> str:
     if host in ("127.0.0.1", "0.0.0.0", "::"):
         return "localhost"
     return f"[{host}]" if ":" in host else host
+
+
+def _address_for_others(host: str) -> str | None:
+    """Return this machine's address in its network, if a server that listens there can be reached
+    by others, and if there is a network."""
+    if host not in ("0.0.0.0", "::"):
+        return None
+    # To connect a socket for datagrams sends nothing, but tells from which address it would be
+    # sent. The address to connect to is one of those that are kept for documentation.
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+            address: str = probe.getsockname()[0]
+        except OSError:
+            return None
+    return None if address.startswith(("127.", "0.")) else address
 
 
 def _why(error: OSError, host: str, port: int) -> str:

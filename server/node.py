@@ -105,7 +105,7 @@ class Node:
         self.residents = Residents(id, grid, spots, loop, self.outbox, self.movement)
         among = AmongNodes(id, loop, self._publish, self.residents, self.peers)
         self.takeovers = Takeovers(among)
-        self.invitations = Invitations(among)
+        self.invitations = Invitations(among, spots, self.movement, self.replicas)
         self.orders = Orders(among)
         self.herd = Herd(
             id, grid, terrain, self.channels.ground, self.keeper, loop, self.residents,

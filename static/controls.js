@@ -15,6 +15,8 @@ import { UNIT } from './track.js';
 
 const SCORES_EVERY = 1000, STONE_EVERY = 2000;  // ms
 const EMOTES = 4, EMOTES_WITHIN = 5000;   // so many emotes within so many ms
+// The names by which only this machine itself reaches the server.
+const LOCAL = new Set(['localhost', '127.0.0.1', '[::1]']);
 const EARSHOT = 16;                       // tiles: from farther away nothing is heard
 // Tiles from the foot of a cairn to the tip of its card.
 const CARD_ABOVE = 1.1, CARD_BELOW = 0.3;
@@ -192,10 +194,13 @@ export class Controls {
     this.hud.setGrid(state.gridShown);
   }
 
-  /** Copy a link with an invitation, or show it if the page may not copy. */
+  /** Copy a link with an invitation, or show it to be shared or copied by hand: on a touch screen,
+   * where the link leads to this machine only, and where the page may not copy. */
   async invite() {
     if (!this.net.playing) return;
     const link = this.session.invitation();
+    const local = LOCAL.has(location.hostname);
+    if (local || matchMedia('(pointer: coarse)').matches) return this.hud.showLink(await link, local);
     try {
       // A page may copy only shortly after a click. So the clipboard gets a promise at once.
       const blob = link.then((text) => new Blob([text], { type: 'text/plain' }));
@@ -203,7 +208,7 @@ export class Controls {
       this.hud.toast('Invite link copied. A friend who opens it starts beside you.');
     } catch {
       // Without https or permission the page may not use the clipboard.
-      this.hud.showLink(await link);
+      this.hud.showLink(await link, local);
     }
   }
 

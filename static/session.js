@@ -31,7 +31,7 @@ export class Session {
     this.net = new Net(new URL('ws', location.href.replace(/^http/, 'ws')).href, state.clock, identity,
       this);
     /** @type {string | number | null} The invitation in the page's address. */
-    this.near = invitedBy();
+    this.near = invitationHere();
     this.keyed = true;                    // false at a server that knows no keys
     this.ownSeq = -1;                     // of the last own event that the walk was compared to
     /** @type {number | undefined} */
@@ -59,7 +59,7 @@ export class Session {
 
   #showTitle() {
     const { name, look } = this.identity;
-    this.hud.title(name, look, this.near === null ? null : 'a friend');
+    this.hud.title(name, look, this.near === null ? null : hostName());
   }
 
   /** Join under a name and with a look. */
@@ -104,7 +104,9 @@ export class Session {
    * @returns {Promise<string>} */
   invitation() {
     const link = new Promise((resolve) => {
-      this.onInvitation = (text) => resolve(new URL(`?near=${text}`, location.href).href);
+      const by = encodeURIComponent(this.identity.name);
+      this.onInvitation = (text) =>
+        resolve(new URL(`?near=${text}&by=${by}`, location.href).href);
     });
     this.net.act(P.INVITE);
     return link;
@@ -177,6 +179,7 @@ export class Session {
     if (message[0] === P.FLUSH) noteLateness(state, state.replica.late);
     else if (message[0] === P.INVITATION) this.onInvitation(message[1]);
     else if (message[0] === P.FOUND) this.#found(message);
+    else if (message[0] === P.HOST) this.#hosted(message);
     else if (message[0] === P.BOARD) this.#board(message);
     else if (message[0] === P.THINGS) this.#toldOfThings();
     else if (message[0] === P.LINK) {
@@ -248,6 +251,11 @@ export class Session {
     this.net.send(P.KEY, this.identity.secret);
   }
 
+  #hosted([, name, here]) {
+    this.hud.hint(here ? `Here you are, beside ${name}. Press 1, or touch the hand, to wave.`
+      : `${name} is not here any more. You are where you were invited.`);
+  }
+
   #found([, id, version, gems, place, of]) {
     this.onFound(id, version, { gems, place, of });
   }
@@ -289,8 +297,15 @@ export class Session {
   }
 }
 
+/** Return the name of the player that the page's address says has invited this one. Anybody may have
+ * written it there: the server tells the true name later. */
+function hostName() {
+  const by = new URLSearchParams(location.search).get('by') ?? '';
+  return by.trim() === '' ? 'a friend' : by.slice(0, 2 * P.NAME_LIMIT);
+}
+
 /** Return the invitation in the page's address, or null. In older links it is a player's id. */
-function invitedBy() {
+function invitationHere() {
   const text = new URLSearchParams(location.search).get('near');
   if (text === null || text.length > INVITATION_LIMIT) return null;
   return /^\d{1,15}$/.test(text) ? Number(text) : text;

@@ -78,6 +78,8 @@ class Model:
     foreign: int = 0
     linked: bool = True
     invitation: str | None = None
+    #: Who invited it, and whether that player is in play, as `host` told.
+    host: tuple[str, bool] | None = None
     #: Square -> what lies in it, as arrays.
     things: dict[tuple[int, int], list[Any]] = field(default_factory=dict)
     #: The gems that it found, as (id, version), and the last `board`.
@@ -141,6 +143,8 @@ class Model:
             self.found.append((fields[0], fields[1]))
         elif kind == 30:
             self.board = fields
+        elif kind == 44:
+            self.host = (fields[0], fields[1])
         elif kind == 31:
             self.totals = fields
         elif kind == 40:

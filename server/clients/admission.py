@@ -11,14 +11,14 @@ from server.clients.tokens import Claim, Tokens
 from server.limits import JOINS, RETURNS, Limits
 from server.messages.protocol import FULL, Refused
 from server.node import Node
+from server.players.invitations import Met
 from server.players.resident import Resident, next_incarnation
-from server.players.spots import Place
 from server.players.takeovers import Elsewhere
 from world.grid import Viewport
 from world.track import UNIT
 
-#: What a player begins beside: a player of this node by its id, a place, or nothing.
-Near = int | Place | None
+#: What a player begins beside: a player of this node by its id, who invited it, or nothing.
+Near = int | Met | None
 
 
 class Hello(NamedTuple):
@@ -46,6 +46,9 @@ class Applicant(Protocol):
 
     def welcome(self, resident: Resident, view: Viewport, *, back: bool) -> None:
         """Let it play as this resident from now on; `back`: it did so before."""
+
+    def tell_host(self, name: str, here: bool) -> None:
+        """Tell it who invited it, after it was welcomed, and whether that player is in play."""
 
     def refuse(self, refused: Refused) -> None:
         """Refuse it."""
@@ -83,10 +86,13 @@ class Admission:
             self._decide(hello, applicant, near if isinstance(near, int) else None)
             return
 
-        def found(place: Place | None) -> None:
+        def found(met: Met | None) -> None:
             if applicant.here:
+                if met is None:
+                    place = self._node.residents.spot(invitation.place)
+                    met = Met(invitation.name, place, None)
                 try:
-                    self._decide(hello, applicant, place or invitation.place)
+                    self._decide(hello, applicant, met)
                 except Refused as refused:
                     applicant.refuse(refused)
 
@@ -99,8 +105,8 @@ class Admission:
         if claim is None:
             self._check_room(applicant)
             residents = self._node.residents
-            resident = residents.join(hello.name, residents.spot(near))
-            applicant.welcome(resident, hello.view, back=False)
+            place = near.place if isinstance(near, Met) else residents.spot(near)
+            self._let_in(applicant, residents.join(hello.name, place), hello, near, back=False)
         else:
             self._bring_back(claim, hello, applicant, near)
 
@@ -116,13 +122,15 @@ class Admission:
             resident.screen.give_up()
         applicant.is_known(claim.id)
         if resident is not None:
-            applicant.welcome(resident, hello.view, back=True)
+            if isinstance(near, Met):
+                self._node.movement.put(resident, near.place)
+            self._let_in(applicant, resident, hello, near, back=True)
             return
         # This comes before another node hands the player over, for then there must be room.
         self._check_room(applicant)
         if not self._node.peers.peers:
             resident = self._return(claim, None, hello.name, near)
-            applicant.welcome(resident, hello.view, back=True)
+            self._let_in(applicant, resident, hello, near, back=True)
             return
 
         def answered(elsewhere: Elsewhere | None) -> None:
@@ -133,7 +141,7 @@ class Admission:
                     applicant.refuse(refused)
             if applicant.here:
                 resident = self._return(claim, elsewhere, hello.name, near)
-                applicant.welcome(resident, hello.view, back=True)
+                self._let_in(applicant, resident, hello, near, back=True)
             elif elsewhere is not None and elsewhere.name is not None:
                 # The player's node has handed it over: only this node can now tell the others what
                 # becomes of it.
@@ -147,8 +155,9 @@ class Admission:
     ) -> Resident:
         """Return a new resident for a player that comes back.
 
-        `elsewhere` is what another node has handed over, or None. The player begins where it was
-        there, or else at the place in its token, or else where newcomers begin.
+        `elsewhere` is what another node has handed over, or None. The player begins beside who has
+        invited it, or else where it was there, or else at the place in its token, or else where
+        newcomers begin.
         """
         node, id = self._node, claim.id
         seqs, place = [claim.seq, node.replicas.seq(id)], claim.place
@@ -158,13 +167,25 @@ class Admission:
         if elsewhere is not None:
             name, place = elsewhere.name or name, elsewhere.place
             seqs.append(elsewhere.seq)
+        if isinstance(near, Met):
+            place = near.place
         # With another seed there may be water now.
-        if place is None or node.terrain.blocked(place[0] // UNIT, place[1] // UNIT):
+        elif node.terrain.blocked(place[0] // UNIT, place[1] // UNIT):
             place = node.residents.spot(near)
         # Its new events must have higher seqs than all that were published before.
         resident = node.residents.join(name, place, id=id, seq=next_incarnation(max(seqs)))
         node.takeovers.watch(id)
         return resident
+
+    def _let_in(
+        self, applicant: Applicant, resident: Resident, hello: Hello, near: Near, *, back: bool
+    ) -> None:
+        """Welcome an applicant as this resident; a guest looks at its host."""
+        if isinstance(near, Met) and near.way is not None:
+            self._node.movement.face(resident, *near.way)
+        applicant.welcome(resident, hello.view, back=back)
+        if isinstance(near, Met):
+            applicant.tell_host(near.name, near.way is not None)
 
     def _check_room(self, applicant: Applicant) -> None:
         """Raise Refused if there is no room for another player, or for one from this address."""

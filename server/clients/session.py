@@ -290,6 +290,11 @@ class Session:
         node.residents.attach(resident, self, view)
         self._obey_early()
 
+    def tell_host(self, name: str, here: bool) -> None:
+        """Tell a guest who invited it, and whether that player is in play."""
+        if self.connection.open:
+            self._write(frame(protocol.host(name, here)))
+
     def tell_link(self) -> None:
         """Tell the client whether this node is linked to the others, if its connection lasts."""
         linked = self.node.peers.linked
@@ -385,7 +390,8 @@ class Session:
     def _invite(self) -> None:
         resident = self.resident
         assert resident is not None
-        text = self._tokens.invite(resident.id, resident.track.at(self.node.loop.now()))
+        place = resident.track.at(self.node.loop.now())
+        text = self._tokens.invite(resident.id, resident.name, place)
         self.connection.send_control(frame(protocol.invitation(text)))
 
     def _watch(self, grain: int | None, c0: int, r0: int, c1: int, r1: int) -> None:

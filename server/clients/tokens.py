@@ -21,9 +21,10 @@ INVITED_FOR = 24 * 3600
 
 
 class Invitation(NamedTuple):
-    """The player that invites, and where it was then, in units."""
+    """The player that invites, its name, and where it was then, in units."""
 
     id: int
+    name: str
     place: tuple[int, int]
 
 
@@ -61,18 +62,18 @@ class Tokens:
             return None
         return Claim(id, seq, (x, y))
 
-    def invite(self, id: int, place: tuple[int, int]) -> str:
+    def invite(self, id: int, name: str, place: tuple[int, int]) -> str:
         """Return an invitation of a player that is at a place, in units."""
-        text = self._inviting.dumps([id, *place])
+        text = self._inviting.dumps([id, name, *place])
         assert isinstance(text, str)
         return text
 
     def read_invitation(self, text: str) -> Invitation | None:
         """Return what an invitation says, or None if it has another signature, or is too old."""
         try:
-            (id, x, y), made = self._inviting.loads(text, return_timestamp=True)
+            (id, name, x, y), made = self._inviting.loads(text, return_timestamp=True)
         except BadData:
             return None
         if abs((datetime.now(UTC) - made).total_seconds()) > INVITED_FOR:
             return None
-        return Invitation(id, (x, y))
+        return Invitation(id, name, (x, y))

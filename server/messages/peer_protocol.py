@@ -196,7 +196,7 @@ MESSAGES = {
     LEFT: _table_row("left", ("node", "pairs"), _are_pairs),
     ORDER: _table_row("order", ("node", "deed", "who", "seconds"), _is_order),
     WHERE: _table_row("where", ("node", "player", "nonce")),
-    HERE: _table_row("here", ("node", "to", "nonce", "x", "y")),
+    HERE: _table_row("here", ("node", "to", "nonce", "name", "x", "y", "dx", "dy")),
     WATCH: _table_row("watch", ("node", "sheets"), _are_sheets),
     COUNTS: _table_row(
         "counts", ("level", "column", "row", "node", "full", "dots"), _are_counts
@@ -397,9 +397,12 @@ def where(node: int, player: int, nonce: int) -> bytes:
     return _pack([WHERE, node, player, nonce])
 
 
-def here(node: int, to: int, nonce: int, x: int, y: int) -> bytes:
-    """Pack the answer to the question `nonce` of node `to`: the player is at (x, y)."""
-    return _pack([HERE, node, to, nonce, x, y])
+def here(
+    node: int, to: int, nonce: int, name: str, x: int, y: int, dx: int, dy: int
+) -> bytes:
+    """Pack the answer to the question `nonce` of node `to`: the player, of this name, is here. The
+    guest begins at (x, y), and the player is from there at (dx, dy)."""
+    return _pack([HERE, node, to, nonce, name, x, y, dx, dy])
 
 
 def watch(node: int, sheets: list[int]) -> bytes:

@@ -48,7 +48,7 @@ EMOTE, APPEAR = 32, 33
 WELCOME, TOKEN, HELD, SNAPSHOT = range(16, 20)
 FLUSH, RESYNC, PONG, ERROR = range(21, 25)
 LINK, INVITATION, THINGS, FOUND, BOARD, TOTALS = range(26, 32)
-DOTS: Final = 40
+DOTS, HOST = 40, 44
 
 # Close codes: those of RFC 6455, section 7.4.1, and its registry, and one of this project.
 GOING_AWAY, UNSUPPORTED, MALFORMED, POLICY, INTERNAL = 1001, 1003, 1007, 1008, 1011
@@ -344,6 +344,11 @@ def link(up: bool) -> bytes:
 
 def invitation(text: str) -> bytes:
     return _pack([INVITATION, text])
+
+
+def host(name: str, here: bool) -> bytes:
+    """Pack the name of the player who invited a guest, and whether that player is in play."""
+    return _pack([HOST, name, here])
 
 
 def things(square: Square, things: Sequence[Thing]) -> bytes:

@@ -1,59 +1,105 @@
-"""Finds where a player that sent an invitation is now, at this node or at another.
+"""Guests and hosts: finds the player that sent an invitation, at this node or at another, and the
+place beside it at which the guest begins.
 
-It never moves a player. It is only called for signed invitations (server/clients/tokens.py), so a
-client cannot use it to find any player whose id it knows.
+The node that has the host chooses the place, since it knows who else stands around. This module is
+only asked about signed invitations (server/clients/tokens.py), so a client cannot use it to find
+any player whose id it knows.
 """
 
 import itertools
+from collections import deque
 from collections.abc import Callable
+from typing import NamedTuple
 
 from server.agenda import Agenda
 from server.messages import peer_protocol
 from server.players.among_nodes import AmongNodes
-from server.players.spots import Place
+from server.players.movement import Movement
+from server.players.resident import Resident
+from server.players.spots import NEAR, Place, Spots
+from server.squares.replicas import Replicas
+from world.track import UNIT
 
 #: ms that a question waits for an answer. After that no node has the player.
 ANSWER_WITHIN = 300
+
+#: ms for which a place that was chosen is kept free: by then its guest stands there.
+KEPT_FREE_FOR = 2000
+
+#: Units from the host within which others may be in the guest's way.
+AROUND = round((NEAR + 1) * UNIT)
+
+
+class Met(NamedTuple):
+    """Who invited a guest: the host's name, the place at which the guest begins, and the way
+    (dx, dy) from there to the host, in units. It is None if the host is not in play."""
+
+    name: str
+    place: Place
+    way: tuple[int, int] | None
 
 
 class Invitations:
     """See the module."""
 
-    def __init__(self, among: AmongNodes) -> None:
+    def __init__(
+        self, among: AmongNodes, spots: Spots, movement: Movement, replicas: Replicas
+    ) -> None:
         self._node, self._loop, self._publish, self._residents, self._peers = among
+        self._spots = spots
+        self._movement = movement
+        self._replicas = replicas
         self._nonces = itertools.count(1)
-        self._asked: dict[int, Callable[[Place | None], None]] = {}
+        self._asked: dict[int, Callable[[Met | None], None]] = {}
         self._overdue = Agenda(self._loop, lambda nonce, _due: self._done(nonce, None))
+        #: The places that were chosen lately, and until when each is kept free.
+        self._promised: deque[tuple[int, Place]] = deque()
 
-    def find(self, id: int, done: Callable[[Place | None], None]) -> None:
-        """Call `done` with the position of a player, or with None if no node has it.
-
-        This may be at once, and is within ANSWER_WITHIN ms.
-        """
-        place = self._place(id)
-        if place is not None or not self._peers.peers:
-            done(place)
+    def find(self, id: int, done: Callable[[Met | None], None]) -> None:
+        """Call `done` with where a guest of a player begins, or with None if no node has that
+        player. This may be at once, and is within ANSWER_WITHIN ms."""
+        resident = self._residents.by_id.get(id)
+        if resident is not None or not self._peers.peers:
+            done(None if resident is None else Met(*self._receive(resident)))
             return
         nonce = next(self._nonces)
         self._asked[nonce] = done
         self._overdue.put(nonce, self._loop.now() + ANSWER_WITHIN)
         self._publish(peer_protocol.where(self._node, id, nonce))
 
-    def _place(self, id: int) -> Place | None:
-        resident = self._residents.by_id.get(id)
-        return None if resident is None else resident.track.at(self._loop.now())
+    def _receive(self, host: Resident) -> tuple[str, Place, tuple[int, int]]:
+        """Choose a place for a guest of a player that is here, and let the host look there. Return
+        what Met has."""
+        now = self._loop.now()
+        x, y = host.track.at(now)
+        while self._promised and self._promised[0][0] <= now:
+            self._promised.popleft()
+        others = [at for _until, at in self._promised]
+        others += [
+            player.track.at(now)
+            for player in self._replicas.around(x, y, AROUND)
+            if player.id != host.id
+        ]
+        place = self._spots.beside(x, y, others)
+        self._promised.append((now + KEPT_FREE_FOR, place))
+        dx, dy = place[0] - x, place[1] - y
+        self._movement.face(host, dx, dy)
+        return host.name, place, (-dx, -dy)
 
     def asked(self, node: int, id: int, nonce: int) -> None:
-        """Answer another node that asks where a player is, if the player is here."""
-        place = self._place(id)
-        if place is not None:
-            self._publish(peer_protocol.here(self._node, node, nonce, *place))
+        """Answer another node that asks for a player, if the player is here."""
+        resident = self._residents.by_id.get(id)
+        if resident is not None:
+            name, place, way = self._receive(resident)
+            self._publish(peer_protocol.here(self._node, node, nonce, name, *place, *way))
 
-    def found(self, _node: int, to: int, nonce: int, x: int, y: int) -> None:
+    def found(
+        self, _node: int, to: int, nonce: int, name: str, x: int, y: int, dx: int, dy: int
+    ) -> None:
         """Take the answer of a node that has a player, if it is for this node (`to`)."""
         if to == self._node and nonce in self._asked:
             self._overdue.drop(nonce)
-            self._done(nonce, (x, y))
+            self._done(nonce, Met(name, (x, y), (dx, dy)))
 
-    def _done(self, nonce: int, place: Place | None) -> None:
-        self._asked.pop(nonce)(place)
+    def _done(self, nonce: int, met: Met | None) -> None:
+        self._asked.pop(nonce)(met)

@@ -11,7 +11,7 @@ from typing import Final
 from server.agenda import Agenda
 from server.loop import Loop
 from server.players.resident import Resident
-from server.players.spots import Spots
+from server.players.spots import Place, Spots
 from server.squares.hub import Hub
 from server.squares.outbox import Outbox
 from server.squares.replicas import Replicas
@@ -88,18 +88,32 @@ class Movement:
         """
         leaps = number != resident.ack + 1
         resident.ack = number
-        resident.intent = None
-        now = self._loop.now()
-        x, y = resident.track.at(now)
+        x, y = resident.track.at(self._loop.now())
         if max(abs(x), abs(y)) > AT_HOME:
             place, resident.left = self._spots.plaza(), (x, y)
         else:
             place, resident.left = resident.left or self._spots.plaza(), None
+        self.put(resident, place, leaps)
+
+    def put(self, resident: Resident, place: Place, leaps: bool = False) -> None:
+        """Put a resident at a place, where it stands; `leaps` as in Outbox.track."""
+        resident.intent = None
+        now = self._loop.now()
         self._follow(resident, stand(*place, now), 0, leaps)
         self._cross(resident, now)
         if resident.view is not None:
-            self.hold(resident, self._grid.held(None, *resident.track.at(now), resident.view))
+            self.hold(resident, self._grid.held(None, *place, resident.view))
         self._plan(resident, self._next(resident))
+
+    def face(self, resident: Resident, dx: int, dy: int) -> None:
+        """Let a resident that stands look towards a place that is (dx, dy) from it: it goes one
+        unit that way, since players look where they walk."""
+        now = self._loop.now()
+        if not resident.walks(now):
+            x, y = resident.track.at(now)
+            step = Goal(x + _way(dx, dy), y + _way(dy, dx))
+            # With the same number it acknowledges no intent.
+            self.act(resident, resident.ack, now, step)
 
     def stroll(self, resident: Resident, goals: Iterable[Goal]) -> None:
         """Let a computer player walk to the first of some goals that leads it anywhere."""
@@ -254,6 +268,11 @@ class Movement:
                 self._replicas.let_go((before,))
                 self.enter(resident)
                 self._loop.stats["crossings"] += 1
+
+
+def _way(along: int, across: int) -> int:
+    """Return the step, -1, 0 or 1 units, of the eighth of the compass that a way leads to."""
+    return (along > 0) - (along < 0) if abs(along) * 2 > abs(across) else 0
 
 
 def _wanted(intent: Intent, track: Track | None) -> Intent:

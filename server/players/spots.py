@@ -1,10 +1,11 @@
 """Where players begin: on the plaza, beside a friend, or spread over squares for a load test.
 
-It knows the ground, and never the players on it.
+It knows the ground, and of the players on it only those that it is told of.
 """
 
 import math
 import random
+from collections.abc import Collection
 
 from world.grid import Grid, Square
 from world.terrain import PLAZA_WITHIN, Terrain
@@ -13,6 +14,9 @@ from world.track import UNIT
 #: The distances in tiles from a friend at which a guest begins: the two do not overlap, and see
 #: each other.
 NEAREST, NEAR = 1.2, 2.5
+
+#: A guest begins at least so many tiles from all others, as far as they are known.
+APART = 0.9
 
 #: Random places that are tried in a square before the next square is used, and around a friend
 #: before the friend's own place is.
@@ -62,17 +66,24 @@ class Spots:
             if x * x + y * y <= reach * reach:
                 return x, y
 
-    def beside(self, x: int, y: int) -> Place:
-        """Return a place beside a player that is, or was, at (x, y).
+    def beside(self, x: int, y: int, others: Collection[Place] = ()) -> Place:
+        """Return a place beside a player that is, or was, at (x, y), and not within `others`.
 
-        If no free place is found around (x, y) it is (x, y) itself, or a place on the plaza if that
-        is blocked too.
+        In a crowd it is the place that is farthest from all of them. If no place that is not
+        blocked is found around (x, y) it is (x, y) itself, or a place on the plaza if that is
+        blocked too.
         """
+        best, most = None, -1.0
         for _ in range(TRIES):
             angle, away = random.uniform(0, math.tau), random.uniform(NEAREST, NEAR) * UNIT
             place = x + round(away * math.cos(angle)), y + round(away * math.sin(angle))
-            if self._is_free(place):
-                return place
+            room = min((math.dist(place, other) for other in others), default=math.inf)
+            if room > most and self._is_free(place):
+                if room >= APART * UNIT:
+                    return place
+                best, most = place, room
+        if best is not None:
+            return best
         return (x, y) if self._is_free((x, y)) else self.plaza()
 
     def _free(self, x: int, y: int, width: int, height: int) -> Place | None:

@@ -4,7 +4,7 @@ It subscribes and unsubscribes, and passes each square what the broker brings fo
 into a message: heard.py does.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from brokers import Broker, Reset
@@ -17,7 +17,7 @@ from server.squares.hub import Hub
 from server.squares.outbox import Outbox, OwnBatch
 from server.squares.peers import Peers
 from world.events import Player
-from world.grid import Grid, Square
+from world.grid import Grid, Rect, Square
 from world.things import Thing
 
 #: This node stays subscribed to a square for so many ms after nobody needs it any more.
@@ -36,6 +36,7 @@ class Replicas:
         outbox: Outbox, peers: Peers, store: str,
     ) -> None:  # fmt: skip
         self._node = node
+        self._grid = grid
         self._channel = channels.square
         self._broker = broker
         self._loop = loop
@@ -118,6 +119,16 @@ class Replicas:
         """Return what is known of a player, by its highest seq in any square, or None."""
         found = [heard.replica.players.get(id) for heard in self.squares.values()]
         return max(filter(None, found), key=lambda player: player.seq, default=None)
+
+    def around(self, x: int, y: int, reach: int) -> Iterator[Player]:
+        """Yield the players in the squares that touch the box of `reach` units around (x, y), as
+        far as this node is subscribed to them."""
+        grid = self._grid
+        box = Rect(*grid.square(x - reach, y - reach), *grid.square(x + reach, y + reach))
+        for square in box.squares():
+            heard = self.squares.get(square)
+            if heard is not None:
+                yield from heard.replica.players.values()
 
     # What screens see.
 

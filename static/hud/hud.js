@@ -167,10 +167,10 @@ export class Hud {
     this.menu.open(id, look, name, muted, cssX, cssY);
   }
 
-  /** Show a link that the page could not copy. */
-  showLink(link) {
+  /** Show a link to be shared, or copied by hand; `local` if it leads to this machine only. */
+  showLink(link, local) {
     this.#showDialog(this.tools.link.root);
-    this.tools.link.offer(link);
+    this.tools.link.offer(link, local);
   }
 
   /** Show a dialog. When it is closed, the focus is in the world again.

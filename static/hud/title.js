@@ -42,8 +42,8 @@ export class Title {
   open(suggestedName, look, invitedBy) {
     this.field.value = suggestedName;
     this.looks.look = look;
-    this.invited.textContent = invitedBy === null ? ''
-      : `You were invited by ${invitedBy}: you start beside them, or where they were.`;
+    this.invited.replaceChildren(...invitedBy === null ? [] : [element('bdi', {}, invitedBy),
+      ' invited you: you start beside them, or where they were.']);
     show(invitedBy !== null, this.invited);
     this.button.disabled = false;
     show(true, this.root);

@@ -29,7 +29,7 @@ export class Tools {
     this.root = element('nav', { class: 'tools panel', 'aria-label': 'Actions' },
       this.grid,
       button('home', 'Home', 'Home to the plaza, and back again (H)', on.home),
-      button('invite', 'Invite', 'Copy an invite link (I)', on.invite),
+      button('invite', 'Invite', 'Invite a friend (I)', on.invite),
       button('chat', 'Chat', 'Say something (Enter)', on.chat),
       button('emote', 'Emotes', 'Wave, laugh, dance … (E)', on.emote),
       button('you', 'You', 'Your name and your face (N)', on.you),
@@ -69,22 +69,54 @@ function button(sign, label, title, onClick) {
   return made;
 }
 
-/** A dialog with a link to copy by hand. */
+/** A dialog with a link to share, or to copy by hand. */
 class LinkDialog {
   constructor() {
     this.field = element('input', { type: 'text', readonly: true, 'aria-label': 'Invite link' });
+    this.note = element('p', { class: 'warning' });
+    this.share = element('button', { type: 'button', class: 'play' }, 'Share');
+    this.copy = element('button', { type: 'button', class: 'play' }, 'Copy');
     this.root = element('dialog', { class: 'help panel', 'aria-label': 'Invite' },
       element('h2', {}, 'Invite a friend'),
       element('p', {}, 'Anyone who opens this link starts beside you. The link is valid for a day.'),
-      element('form', { method: 'dialog' }, this.field,
-        element('button', { type: 'submit', class: 'play' }, 'Back to the world')));
+      element('form', { method: 'dialog' }, this.field, this.note,
+        element('div', { class: 'row-of-buttons' }, this.share, this.copy,
+          element('button', { type: 'submit', class: 'play quiet' }, 'Close'))));
+    this.share.addEventListener('click', () => this.#share());
+    this.copy.addEventListener('click', () => this.#copy());
   }
 
-  /** Offer a link in the open dialog. */
-  offer(link) {
+  /** Offer a link in the open dialog; `local` if it leads to this machine only. */
+  offer(link, local) {
     this.field.value = link;
+    this.note.textContent = local ? 'It works on this machine only. For others, start the server by '
+      + 'make play HOST=0.0.0.0 and open the address that it prints.' : '';
+    this.copy.textContent = 'Copy';
+    // Both need https, or a page of this machine.
+    show(typeof navigator.share === 'function', this.share);
+    show(navigator.clipboard !== undefined, this.copy);
     this.field.focus();
     this.field.select();
+  }
+
+  async #share() {
+    try {
+      await navigator.share({ title: 'Flatlands', text: 'Come and walk with me:', url: this.field.value });
+      this.root.close();
+    } catch (error) {
+      // Whoever changes their mind still has the link in the field.
+      if (!(error instanceof DOMException)) throw error;
+    }
+  }
+
+  async #copy() {
+    try {
+      await navigator.clipboard.writeText(this.field.value);
+      this.copy.textContent = 'Copied';
+    } catch (error) {
+      if (!(error instanceof DOMException)) throw error;
+      this.field.select();
+    }
   }
 }
 

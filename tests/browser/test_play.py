@@ -373,7 +373,14 @@ def test_deer_are_no_people_they_have_no_name_and_no_menu(alone, play, id, perso
         page.get_by_text("Nobody is in sight.").wait_for()
 
 
-def test_an_invitation_starts_a_guest_beside_its_sender(play, server):
+#: Whether the own walker looks towards a place.
+FACES = """([x, y]) => {
+  const { dx, dy, x: ownX, y: ownY } = flatlands.state.walkers.find(({ own }) => own);
+  return dx * (x - ownX) + dy * (y - ownY) > 0.8 * Math.hypot(x - ownX, y - ownY);
+}"""
+
+
+def test_an_invitation_starts_a_guest_beside_its_sender(play, open_page, server):
     # As on a page without https: it may not copy, so the link is shown and selected.
     closed = "Object.defineProperty(navigator, 'clipboard', { value: undefined });"
     host = play("Host", script=closed)
@@ -385,33 +392,45 @@ def test_an_invitation_starts_a_guest_beside_its_sender(play, server):
     link = field.input_value()
     assert link.startswith(f"{server.url}?near=")
     assert host.evaluate("getSelection().toString()") == link
+    # That such a link is of no use elsewhere is told, and there is nothing to copy it by.
+    host.get_by_text("It works on this machine only").wait_for()
+    assert host.get_by_role("button", name="Copy").is_hidden()
     host.keyboard.press("Escape")
-    guest = play("Guest", url=link)
-    assert 1.1 <= math.dist(place(guest), place(host)) <= 2.6
-    assert "near" not in guest.url
+    page = open_page(link)
+    page.get_by_text("Host invited you").wait_for()
+    page.keyboard.press("Enter")
+    wait_for(page, "flatlands.state.own !== undefined")
+    page.get_by_text("Here you are, beside Host.").wait_for()
+    assert 1.1 <= math.dist(place(page), place(host)) <= 2.6
+    assert "near" not in page.url
+    # They look at each other.
+    for looks, at in ((page, place(host)), (host, place(page))):
+        wait_for(looks, FACES, [*at])
     # The keys walk again.
     walk(host, "s", 1)
 
 
 def test_an_invitation_is_copied_where_that_is_allowed_and_leads_to_another_worker(play):
+    # A name by which others might reach it, at which a browser lets a page copy.
     with serving("--workers", "2") as server:
-        host = play("Host", url=server.url)
+        url = server.url.replace("localhost", "flatlands.localhost")
+        host = play("Host", url=url)
         host.context.grant_permissions(["clipboard-read", "clipboard-write"])
         walk(host, "w", 8)
         host.keyboard.press("i")
         host.get_by_text("Invite link copied").wait_for()
         link = host.evaluate("navigator.clipboard.readText()")
-        assert link.startswith(f"{server.url}?near=")
+        assert link.startswith(f"{url}?near=")
         where = place(host)
         guest = play("Guest", url=link)
         seen(guest, "Host")
         assert math.dist(place(guest), where) <= 2.6
         # Connections go to either worker by chance: of eight guests some are at the other one.
-        near = link.partition("near=")[2]
+        near = link.partition("near=")[2].partition("&")[0]
         others = [SocketClient(server.port).hello(f"G{n}", near=near) for n in range(8)]
         for other in others:
             x, y = other.at()
-            assert math.dist((x / UNIT, y / UNIT), where) <= 2.6
+            assert 1.1 <= math.dist((x / UNIT, y / UNIT), where) <= 2.6
             other.close()
         for page in (guest, host):
             page.context.close()

@@ -1,5 +1,7 @@
 """Being somebody: one's own face and name, coming back as the same one, emotes and sounds."""
 
+import math
+
 import pytest
 
 from tests.browser.conftest import PATIENCE, eventually, wait_for
@@ -303,3 +305,44 @@ def test_steps_and_emotes_sound_and_a_key_silences_them_also_for_later(alone, pl
     page.keyboard.press("q")
     walk(page, "a", 2)
     wait_for(page, f"{STEPS} >= 1")
+
+
+#: Lets a page share, and notes what.
+SHARES = """
+  globalThis.shared = [];
+  navigator.share = async (what) => { shared.push(what); };
+"""
+
+
+def test_a_guest_on_a_phone_comes_back_by_a_shared_link_and_is_told_if_its_host_is_gone(
+    alone, play
+):
+    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    host = play("Host", url=alone.url, script=SHARES, **phone)
+    host.get_by_role("button", name="Invite").tap()
+    host.get_by_role("button", name="Share").tap()
+    [shared] = host.evaluate("shared")
+    host.get_by_role("dialog", name="Invite").wait_for(state="hidden")
+    # Whoever has played before begins beside the host all the same, as itself.
+    friend = play("Friend", url=alone.url)
+    id = friend.evaluate(OWN_ID)
+    walk(friend, "d", 8)
+    stands(friend)
+    friend.goto(shared["url"])
+    friend.get_by_text("Host invited you").wait_for()
+    enter(friend)
+    friend.get_by_text("Here you are, beside Host.").wait_for()
+    assert friend.evaluate(OWN_ID) == id
+    assert 1.1 <= math.dist(place(friend), place(host)) <= 2.6
+    # A lost connection does not lead there again.
+    walk(friend, "d", 6)
+    stands(friend)
+    before = place(friend)
+    friend.evaluate("flatlands.net.connect()")
+    wait_for(friend, "flatlands.net.playing && flatlands.state.own !== undefined")
+    assert far(place(friend), before) < 0.3
+    host.context.close()
+    seen(friend, "Host", yes=False)
+    friend.goto(shared["url"])
+    enter(friend)
+    friend.get_by_text("Host is not here any more.").wait_for()

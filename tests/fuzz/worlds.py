@@ -90,13 +90,13 @@ class Crowd:
         self.run(1000)
 
     def _note_homes(self, movement: Any) -> None:
-        go_home = movement.home
+        put = movement.put
 
-        def home(resident: Resident, number: int) -> None:
+        def noted(resident: Resident, *arguments: Any) -> None:
             self._walks.pop(resident, None)
-            go_home(resident, number)
+            put(resident, *arguments)
 
-        movement.home = home
+        movement.put = noted
 
     def run(self, ms: int) -> None:
         """Let so many ms pass, and check all players."""
@@ -489,7 +489,8 @@ class Stranger:
             pairs = [n for _ in range(3) for n in (chance.choice(self.ids), self._some(0, 2**20))]
             return [kind, node, pairs]
         if kind == 40:
-            return [40, node, to, self._some(0, 5), *place]
+            name, way = chance.choice(("Ghost", text(chance))), [self._some(-9, 9)] * 2
+            return [40, node, to, self._some(0, 5), name, *place, *way]
         if kind == 50:
             sheets = [self._some(0, 7) for _ in range(3 * chance.choice((1, 2, 20)))]
             return [50, node, sheets]

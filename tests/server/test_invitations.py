@@ -96,14 +96,93 @@ def test_an_invitation_lets_nobody_come_back_as_its_host(two):
     assert guest.id != host.id and host.connection.closed is None
 
 
-def test_who_comes_back_goes_on_where_it_was_whatever_invitation_it_shows(two):
+@pytest.mark.parametrize("node", [0, 1])
+@pytest.mark.parametrize("end", [None, 1006, 1000], ids=["plays", "lost", "left"])
+def test_who_comes_back_with_an_invitation_begins_beside_its_host(two, node, end):
     harness, host = two
     traveller = harness.place("T", (-7, -7), host=harness.hosts[1])
-    place, token = traveller.at(), traveller.model.token
-    traveller.connection.lose()
+    token = traveller.model.token
+    traveller.walk(0, 1)
+    harness.run(700)
+    if end is not None:
+        traveller.connection.lose(end)
+    harness.run(1000 if end else 0)
+    back = come(harness, invitation(host), node, token=token)
+    assert back.id == traveller.id and NEAREST - 0.01 <= away(back, host.at()) <= NEAR + 0.01
+    harness.run(1500)
+    assert host.sees(back) and back.sees(host)
+    harness.check()
+
+
+@pytest.mark.parametrize("node", [0, 1])
+def test_guest_and_host_look_at_each_other_and_each_is_told_who_it_is(two, node):
+    harness, host = two
+    before = host.at()
+    guest = come(harness, invitation(host), node)
+    harness.run(500)
+    x, y = (there - here for there, here in zip(host.at(), guest.at(), strict=True))
+    for client, (dx, dy) in ((guest, (x, y)), (host, (-x, -y))):
+        for screen in (guest, host):
+            _, _, leads_x, leads_y, *_ = screen.model.players[client.id].track
+            # It looks that way, to an eighth of the compass.
+            assert (leads_x, leads_y) != (0, 0)
+            turn = math.atan2(dy, dx) - math.atan2(leads_y, leads_x)
+            assert math.cos(turn) > math.cos(math.radians(30))
+    assert math.dist(host.at(), before) < 2
+    assert guest.model.host == ("Host", True)
+    # The host walks on as it likes.
+    host.walk(1, 0)
     harness.run(1000)
-    back = come(harness, invitation(host), 0, token=token)
-    assert back.id == traveller.id and away(back, place) < 0.01
+    assert host.at()[0] > before[0] + 3 * UNIT
+    harness.check()
+
+
+def test_a_host_who_walks_is_not_stopped_by_its_guest(two):
+    harness, host = two
+    text = invitation(host)
+    host.walk(1, 0)
+    harness.run(500)
+    come(harness, text, 1)
+    before = host.at()
+    harness.run(1000)
+    assert host.at()[0] - before[0] > 4 * UNIT
+
+
+@pytest.mark.parametrize("node", [0, 1])
+def test_a_guest_never_begins_within_anybody(two, node):
+    harness, host = two
+    x, y = host.at()
+    # A ring of others, with one gap in the east.
+    for n in range(7):
+        angle = math.tau * (n + 1) / 8
+        at = x + round(1.85 * UNIT * math.cos(angle)), y + round(1.85 * UNIT * math.sin(angle))
+        harness.stand(f"N{n}", at, (40, 25), harness.hosts[n % 2])
+    harness.run(1500)
+    text = invitation(host)
+    for _ in range(10):
+        guest = come(harness, text, node)
+        places = [other.at(guest.now()) for other in guest.model.players.values()
+                  if other.id != guest.id]  # fmt: skip
+        assert min(math.dist(guest.at(), place) for place in places) > 0.6 * UNIT
+        guest.connection.lose(1000)
+        # The place of the last guest is kept free for a moment.
+        harness.run(2500)
+
+
+@pytest.mark.parametrize("name", ["Host", "Hostess"])
+def test_a_guest_is_told_that_its_host_is_gone(two, name):
+    harness, host = two
+    host.send(33, name, 0)
+    text = invitation(host)
+    host.connection.lose(1000)
+    harness.run(500)
+    assert come(harness, text, 1).model.host == (name, False)
+
+
+def test_who_was_not_invited_is_told_of_no_host(two):
+    harness, host = two
+    assert come(harness, None, 1).model.host is None
+    assert come(harness, host.id, 0).model.host is None
 
 
 def test_what_a_guest_says_before_its_welcome_is_obeyed_after_it(two):
@@ -136,6 +215,9 @@ def test_many_guests_of_one_host_come_at_once(two):
         guest.connection.on_message(2, msgpack.packb([1, 2, "G", 40, 25, None, text]))
     harness.run(ANSWER_WITHIN + 100)
     assert all(NEAREST - 0.01 <= away(guest, host.at()) <= NEAR + 0.01 for guest in guests)
+    # There is not room for all; but nobody stands where another one does.
+    places = [guest.at() for guest in guests]
+    assert min(math.dist(a, b) for n, a in enumerate(places) for b in places[:n]) > 0.2 * UNIT
     harness.run(1000)
     harness.check()
 

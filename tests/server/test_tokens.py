@@ -5,6 +5,7 @@ import time
 import pytest
 
 from server.clients.tokens import INVITED_FOR, VALID_FOR, Tokens
+from server.messages.protocol import INVITATION_LIMIT
 
 
 @pytest.mark.parametrize(
@@ -33,17 +34,17 @@ def test_an_invitation_is_good_for_a_day(monkeypatch, age):
     now = time.time()
     with monkeypatch.context() as patched:
         patched.setattr(time, "time", lambda: now - age)
-        text = Tokens("shared").invite(5, (100, -7))
+        text = Tokens("shared").invite(5, "Wren", (100, -7))
     told = Tokens("shared").read_invitation(text)
-    assert told == ((5, (100, -7)) if age < INVITED_FOR else None)
+    assert told == ((5, "Wren", (100, -7)) if age < INVITED_FOR else None)
 
 
 def test_an_invitation_is_no_token_and_nobody_else_can_make_one():
     tokens = Tokens("shared")
-    assert tokens.read(tokens.invite(5, (100, -7))) is None
+    assert tokens.read(tokens.invite(5, "Wren", (100, -7))) is None
     assert tokens.read_invitation(tokens.make(5, 3, (100, -7))) is None
-    forged = Tokens("other").invite(5, (1, 1))
-    for text in ("", "7", "a.b.c", tokens.invite(5, (1, 1))[:-1], forged):
+    forged = Tokens("other").invite(5, "Wren", (1, 1))
+    for text in ("", "7", "a.b.c", tokens.invite(5, "Wren", (1, 1))[:-1], forged):
         assert tokens.read_invitation(text) is None
 
 
@@ -60,3 +61,9 @@ def test_without_a_secret_each_process_has_one_of_its_own():
     token = one.make(5, 3, (100, -7))
     assert one.read(token) == (5, 3, (100, -7))
     assert other.read(token) is None and Tokens("").read(token) is None
+
+
+def test_an_invitation_with_the_longest_name_fits_a_hello():
+    text = Tokens("shared").invite(2**52, "\U0001f98a" * 20, (2**41, -(2**41)))
+    assert len(text) <= INVITATION_LIMIT
+    assert Tokens("shared").read_invitation(text).name == "\U0001f98a" * 20

@@ -54,6 +54,8 @@ MODULES = (
     "server.squares.outbox",
     "server.squares.peers",
     "server.squares.replicas",
+    "server.squares.signs",
+    "server.squares.voices",
     "server.websocket.connection",
     "server.websocket.frames",
 )

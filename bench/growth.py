@@ -301,9 +301,7 @@ def _one_of(number: int, note: Callable[[str], None]) -> Point:
         if other_cpus:
             for broker in brokers:
                 os.sched_setaffinity(broker.process.pid, other_cpus)
-        with targets.started(
-            url, 1, _spread(number), server_cpus, module=("bench.unlimited",)
-        ) as target:
+        with targets.started(url, 1, _spread(number), server_cpus) as target:
             return _among(number, family, target, other_cpus, url, note)
 
 

@@ -1,9 +1,9 @@
 """The other nodes of a world, all in one process: `python -m bench.others CONFIGURATION`.
 
 It publishes what they would publish, as far as one real node hears it: the heartbeats of all of
-them, and their batches and full states in the squares that the real node has asked about. The
-server's own classes pack and publish all of it; but these nodes have no clients, and read nothing
-but sync requests. It exchanges lines of JSON with its parent:
+them, and their batches, full states and signs in the squares that the real node has asked about.
+The server's own classes pack and publish all of it; but these nodes have no clients, and read
+nothing but sync requests. It exchanges lines of JSON with its parent:
 
     configuration {"broker": URL, "nodes", "players" of each node, "squares" of the whole world,
                   "moves" a second of each player}
@@ -99,8 +99,10 @@ class Other:
             id, all.grid.span, all.channels, all.broker, all.loop, Flushes(all.loop)
         )
         self._outbox.on_published = lambda *_: None
-        self._peers = Peers(id, all.channels, all.broker, all.loop, self._squares)
+        self._peers = Peers(id, all.channels, all.broker, all.loop)
         self._peers.load = lambda: Load(MEMORY, all.players, len(all.asked))
+        self._peers.count = lambda: all.nodes + 1
+        self._peers.state = ALIVE
         self._id, self._published = id, dict[Square, int]()
         begin = random.randrange(all.squares)
         self._inside = [
@@ -118,14 +120,8 @@ class Other:
         ]  # fmt: skip
 
     def beat(self) -> None:
-        """Publish a heartbeat."""
-        self._peers.publish(ALIVE)
-
-    def _squares(self) -> dict[Square, int]:
-        """Return what the heartbeat lists. Numbers in squares that nobody hears here grow as if
-        their players walked like the others."""
-        far = self._all.moves_each()
-        return {**dict.fromkeys(self._inside, 1 + far), **self._outbox.numbered()}
+        """Publish a heartbeat if one is due."""
+        self._peers.publish_due()
 
     def tell(self, square: Square) -> None:
         """Publish the full state of a square, as it is asked for by a sync request."""
@@ -206,13 +202,11 @@ class Others:
         self.grid, self.terrain = Grid(), Terrain(SEED)
         self.channels = Channels(WORLD, SEED, self.grid.side)
         self.asked: set[Square] = set()
-        self._nodes, self._moves = nodes, moves
+        self.nodes, self._moves = nodes, moves
         self._others: list[Other] = []
         #: Square -> the nodes that have players there, and all these players.
         self._there: dict[Square, list[Other]] = {}
         self._walkers: list[Walker] = []
-        #: When the players began to walk, in ms.
-        self._walking: int | None = None
         self._every = round(1000 / moves)
         self._beats = Agenda(self.loop, self._beat)
         self._turns = Agenda(self.loop, self._turn)
@@ -229,7 +223,7 @@ class Others:
 
     def begin(self) -> dict[str, Any]:
         """Let the nodes come: their heartbeats begin within a second, and their players stand."""
-        self._others = [Other(self) for _ in range(self._nodes)]
+        self._others = [Other(self) for _ in range(self.nodes)]
         far = [name for name, square in self._by_channel.items() if square not in self.asked]
         self.broker.unsubscribe(*far)
         for other in self._others:
@@ -244,13 +238,9 @@ class Others:
 
     def walk(self) -> None:
         """Let all players walk, each at times of its own."""
-        self._walking = now = self.loop.now()
+        now = self.loop.now()
         for walker in self._walkers:
             self._turns.put(walker, now + random.randrange(self._every))
-
-    def moves_each(self) -> int:
-        """Return how often each player has moved."""
-        return 0 if self._walking is None else (self.loop.now() - self._walking) // self._every
 
     def counts(self) -> dict[str, Any]:
         """Return what was published since the start, as it came back from the broker.

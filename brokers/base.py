@@ -109,11 +109,13 @@ class Broker(ABC):
     def __init__(self, url: str) -> None:
         self.url = url
         self.counters = Counters()
+        # It is compared with that of each heartbeat, so it is not made anew each time.
+        self._identity = short_hash(bare(url))
 
     @property
     def identity(self) -> str:
         """A short text that is the same for all nodes that use the same broker."""
-        return short_hash(bare(self.url))
+        return self._identity
 
     @abstractmethod
     def subscribe(self, *channels: str) -> None:

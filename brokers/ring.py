@@ -68,6 +68,7 @@ class Ring(Broker):
             raise ValueError(f"all members of a ring are of one kind: {bare(url)}")
         circle = Circle(named)
         self._names = sorted(named)
+        self._identity = short_hash(",".join(self._names))
         self._members: dict[str, Broker] = {}
         self._closed = False
         try:
@@ -85,10 +86,6 @@ class Ring(Broker):
             keep_running(f"the ring's pump of {name}", own.count_error, partial(self._pump, member))
             for name, member in self._members.items()
         ]
-
-    @property
-    def identity(self) -> str:
-        return short_hash(",".join(self._names))
 
     def subscribe(self, *channels: str) -> None:
         self._check_open()

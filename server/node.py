@@ -22,6 +22,7 @@ from server.messages.peer_protocol import Malformed
 from server.players.among_nodes import AmongNodes
 from server.players.herd import NOBODY, Herd, Sizes
 from server.players.invitations import Invitations
+from server.players.listening import Listening
 from server.players.movement import Movement
 from server.players.orders import Orders
 from server.players.residents import Residents
@@ -31,6 +32,7 @@ from server.squares.hub import Hub, Screen
 from server.squares.outbox import Outbox
 from server.squares.peers import Peers
 from server.squares.replicas import Replicas
+from server.squares.survey import Survey
 from server.things.board import Board
 from server.things.cairns import Cairns
 from server.things.garden import RULES, Garden, Rules
@@ -76,11 +78,12 @@ class Node:
         # Screens, squares and other nodes.
         self.hub = Hub(loop)
         self.outbox = Outbox(id, grid.span, self.channels, broker, loop, self.hub)
-        self.peers = Peers(id, self.channels, broker, loop, self.outbox.numbered)
+        self.peers = Peers(id, self.channels, broker, loop)
         self.replicas = Replicas(
             id, grid, self.channels, broker, loop, self.hub, self.outbox, self.peers,
             self.keeper.identity,
         )  # fmt: skip
+        self.survey = Survey(id, self.channels, broker, loop, self.outbox)
 
         # Things that lie in squares.
         self.garden = Garden(
@@ -103,7 +106,10 @@ class Node:
             grid, terrain, spots, loop, self.hub, self.outbox, self.replicas
         )
         self.residents = Residents(id, grid, spots, loop, self.outbox, self.movement)
-        among = AmongNodes(id, loop, self._publish, self.residents, self.peers)
+        self.listening = Listening(self.channels, broker, loop, self.residents)
+        among = AmongNodes(
+            id, loop, self.residents, self.peers, self._to_all, self._to_node, self._to_player
+        )
         self.takeovers = Takeovers(among)
         self.invitations = Invitations(among, spots, self.movement, self.replicas)
         self.orders = Orders(among)
@@ -124,7 +130,6 @@ class Node:
         self.hub.before_flush = self.replicas.show_changed
         self.outbox.on_published = self.replicas.published
         self.replicas.report_to(self.takeovers)
-        self.peers.on_squares = self.replicas.compare
         self.peers.on_gone = self.replicas.drop
         self.peers.on_forgotten = self.replicas.drop_herd
         self.peers.on_link = self._tell_link
@@ -134,6 +139,7 @@ class Node:
         #: Kind of a message between nodes -> the method that gets its fields.
         self._news: dict[int, Callable[..., None]] = {
             peer_protocol.HEARTBEAT: self._heartbeat,
+            peer_protocol.ECHO: self.peers.echo,
             peer_protocol.TAKEOVER: self.takeovers.asked,
             peer_protocol.HANDOVER: self.takeovers.handed_over,
             peer_protocol.DEPARTED: self.takeovers.departed,
@@ -142,6 +148,7 @@ class Node:
             peer_protocol.WHERE: self.invitations.asked,
             peer_protocol.HERE: self.invitations.found,
             peer_protocol.ORDER: self.orders.ordered,
+            peer_protocol.SURVEY: self.survey.asked,
             peer_protocol.WATCH: self._watch,
         }
 
@@ -163,12 +170,12 @@ class Node:
             self.watching.reset(item)
             return
         try:
-            if item.channel == self.channels.nodes:
-                self._receive_news(item.payload)
-            elif item.channel in self.watching.channels:
+            if self.replicas.receive(item.channel, item.payload):
+                return
+            if item.channel in self.watching.channels:
                 self.watching.receive(item.channel, item.payload)
             else:
-                self.replicas.receive(item.channel, item.payload)
+                self._receive_news(item)
         except Malformed as error:
             # It is logged once, since whoever publishes such messages will go on.
             if not self.stats["malformed"]:
@@ -177,9 +184,12 @@ class Node:
             if item.channel == self.channels.nodes:
                 self.peers.unreadable()
 
-    def _receive_news(self, payload: bytes) -> None:
-        """Pass on a message that a node has published for all nodes."""
-        kind, *fields = peer_protocol.read(payload)
+    def _receive_news(self, item: Message) -> None:
+        """Pass on a message for all nodes, for this one, or for those that know a player."""
+        if self.channels.is_square(item.channel):
+            # This node has just unsubscribed from it, or from a sheet.
+            return
+        kind, *fields = peer_protocol.read(item.payload)
         obey = self._news.get(kind)
         if obey is None:
             raise Malformed("what belongs to a square")
@@ -195,8 +205,14 @@ class Node:
         self.counting.asked(node, sheets)
         self.watching.asked(node, sheets)
 
-    def _publish(self, message: bytes) -> None:
+    def _to_all(self, message: bytes) -> None:
         self.broker.publish(self.channels.nodes, message)
+
+    def _to_node(self, id: int, message: bytes) -> None:
+        self.broker.publish(self.channels.node(id), message)
+
+    def _to_player(self, id: int, message: bytes) -> None:
+        self.broker.publish(self.channels.player(id), message)
 
     def _tell_link(self) -> None:
         if self.peers.linked:

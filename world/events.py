@@ -323,16 +323,44 @@ class Departed:
         return seq if now < until else -1
 
 
+class Whereabouts:
+    """Which replicas of a node know a player. All of them share one, so that a player is found
+    without a look at every square."""
+
+    def __init__(self) -> None:
+        #: Player -> the replicas that know it: nearly always one. Unknown players are left out.
+        self._replicas: dict[int, tuple[Replica, ...]] = {}
+
+    def add(self, id: int, replica: "Replica") -> None:
+        """Note that a replica knows a player, which it did not know before."""
+        self._replicas[id] = (*self._replicas.get(id, ()), replica)
+
+    def remove(self, id: int, replica: "Replica") -> None:
+        """Note that a replica, which knew a player, does not know it any more."""
+        others = tuple([other for other in self._replicas[id] if other is not replica])
+        if others:
+            self._replicas[id] = others
+        else:
+            del self._replicas[id]
+
+    def of(self, id: int) -> "tuple[Replica, ...]":
+        """Return the replicas that know a player."""
+        return self._replicas.get(id, ())
+
+
 class Replica:
     """The players of one square, as the batches and full states on its channel make them.
 
     Times are in ms of this node's clock.
     """
 
-    def __init__(self, square: Square, span: int, departed: Departed) -> None:
+    def __init__(
+        self, square: Square, span: int, departed: Departed, whereabouts: Whereabouts
+    ) -> None:
         self.square = square
         self._span = span
         self._departed = departed
+        self._whereabouts = whereabouts
         self.players: dict[int, Player] = {}
         #: Node -> slot -> the player that it names. Each player is in it once.
         self._named: dict[int, dict[int, Player]] = {}
@@ -416,6 +444,11 @@ class Replica:
         """Say whether a node hosts any of the players."""
         return node in self._named
 
+    def end(self) -> None:
+        """Let nobody find a player here any more, because the node does not follow the square."""
+        for id in self.players:
+            self._whereabouts.remove(id, self)
+
     def snapshot(self, sent: int, source: Callable[[int], int]) -> list[tuple[Any, ...]]:
         """Return an entry for each player, with ages in ms before `sent`, each followed by what
         `source` returns for the player's node."""
@@ -444,6 +477,7 @@ class Replica:
             node, id, seq, entry.ack, entry.name, entry.dimmed, corner.read(entry), slot, entry.look
         )
         self.players[id] = self._named.setdefault(node, {})[slot] = player
+        self._whereabouts.add(id, self)
         return True
 
     def remove(self, id: int, seq: int, now: int) -> None:
@@ -455,6 +489,7 @@ class Replica:
 
     def _take_out(self, player: Player) -> None:
         del self.players[player.id]
+        self._whereabouts.remove(player.id, self)
         named = self._named[player.node]
         del named[player.slot]
         if not named:

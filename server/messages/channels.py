@@ -1,6 +1,9 @@
 """The names of a world's channels.
 
     WORLD/VERSION/nodes                          what is for all nodes of the world
+    WORLD/VERSION/node/ID                        what is for one node
+    WORLD/VERSION/player/ID                      what is for the nodes that know a player
+    WORLD/VERSION/survey                         which squares have players, if somebody asks
     WORLD/VERSION/SEED-SIDE/COLUMN:ROW           a square
     WORLD/VERSION/SEED-SIDE/LEVEL/COLUMN:ROW     a sheet of the map of everybody
 
@@ -16,7 +19,7 @@ from typing import Final
 from world.grid import Square
 
 #: The version of the messages between nodes. Those to clients have a version of their own.
-VERSION: Final = 3
+VERSION: Final = 4
 
 #: The default name of a world.
 WORLD: Final = "flatlands"
@@ -33,23 +36,37 @@ def nodes_channel(world: str) -> str:
 class Channels:
     """See the module.
 
-    `nodes` is the channel for all nodes of the world. `ground` is the seed and the side, on which
-    they must agree, as in the names of squares' channels.
+    `nodes` is the channel for all nodes of the world, and `survey` that of the answers to surveys.
+    `ground` is the seed and the side, on which they must agree, as in the names of squares'
+    channels.
     """
 
     def __init__(self, world: str, seed: int, side: int) -> None:
+        self._prefix = f"{world}/{VERSION}"
         self.nodes = nodes_channel(world)
+        self.survey = f"{self._prefix}/survey"
         self.ground = f"{seed}-{side}"
-        prefix = f"{world}/{VERSION}/{self.ground}"
+        self._squares = squares = f"{self._prefix}/{self.ground}/"
 
         def name(square: Square) -> str:
-            return f"{prefix}/{square[0]}:{square[1]}"
+            return f"{squares}{square[0]}:{square[1]}"
 
         #: Returns the name of a square's channel. It is cached because each batch needs one.
         self.square: Callable[[Square], str] = lru_cache(REMEMBERED)(name)
-        self._prefix = prefix
+
+    def is_square(self, channel: str) -> bool:
+        """Say whether a channel is that of a square, or sheet, of this ground."""
+        return channel.startswith(self._squares)
+
+    def node(self, id: int) -> str:
+        """Return the name of a node's channel."""
+        return f"{self._prefix}/node/{id}"
+
+    def player(self, id: int) -> str:
+        """Return the name of a player's channel."""
+        return f"{self._prefix}/player/{id}"
 
     def sheet(self, sheet: tuple[int, int, int]) -> str:
         """Return the name of the channel of a sheet: its level, column and row."""
         level, column, row = sheet
-        return f"{self._prefix}/{level}/{column}:{row}"
+        return f"{self._squares}{level}/{column}:{row}"

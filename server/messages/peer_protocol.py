@@ -29,11 +29,15 @@ from world.things import THINGS, Thing
 from world.track import REACH
 
 # On a square's channel.
-BATCH, FULL_STATE, SYNC_REQUEST, CHANGES = 20, 32, 33, 43
-# On the channel of nodes.
-HEARTBEAT, TAKEOVER, HANDOVER, ORDER = 34, 35, 36, 37
-HOSTED, WHERE, HERE, LEFT, DEPARTED = 38, 39, 40, 41, 42
-WATCH = 50
+BATCH, FULL_STATE, SYNC_REQUEST, CHANGES, SIGN = 20, 32, 33, 43, 44
+# On the channel of all nodes.
+HEARTBEAT, ORDER, SURVEY, WATCH = 34, 37, 45, 50
+# On a player's channel.
+TAKEOVER, HOSTED, WHERE, LEFT = 35, 38, 39, 41
+# On a node's channel.
+HANDOVER, HERE, DEPARTED, ECHO = 36, 40, 42, 47
+# On the channel of surveys.
+SQUARES = 46
 # On the channel of a sheet of the map of everybody.
 COUNTS = 51
 
@@ -48,9 +52,12 @@ KICK, BAR, MUTE, DOOR, NOTICE = range(5)
 #: The most seconds that an order lasts, and the most characters of its `who`.
 ORDER_MOST, ORDER_TEXT = 7 * 24 * 3600, 120
 
-#: The most entries in one page of a full state, squares in one part of a heartbeat, and players in
-#: one `hosted` or `left`. So many fit a broker's payload.
-ENTRIES, SQUARES, PAIRS = 400, 3000, 3000
+#: The most ms between two heartbeats of a node.
+EVERY_MOST = 60_000
+
+#: The most entries in one page of a full state, and squares in one answer to a survey. So many fit
+#: a broker's payload.
+ENTRIES, SURVEYED = 400, 3000
 
 #: The most sheets in one `watch`.
 SHEETS = 1000
@@ -79,18 +86,19 @@ _FIELDS = {
         number("dx", -REACH, REACH), number("dy", -REACH, REACH),
         number("node"), number("to"), number("nonce"),
         number("previous", 0), number("number"), number("replaced", 0),
-        number("page", 0), number("pages", 1, 100), number("part", 0), number("parts", 1, 100),
+        number("page", 0), number("pages", 1, 100),
         number("sent", -_TIME, _TIME), number("age", -_TIME, _TIME), number("slot", 0),
         number("id"), number("player"), number("seq", 0, _SEQ), number("ack"),
         number("state", ALIVE, STARTING), number("deed", KICK, NOTICE),
+        number("every", 1, EVERY_MOST),
         number("memory", 0), number("connections", 0), number("heard", 0),
         number("seconds", 0, ORDER_MOST),
         Field("name", str, 1, NAME_LIMIT), Field("dimmed", bool), Field("text", str, 1, TEXT_LIMIT),
-        LOOK, EMOTED,
+        LOOK, EMOTED, Field("inhabited", bool),
         Field("ring", str), Field("ground", str), Field("who", str, 0, ORDER_TEXT),
         Field("store", str), Field("things", list), Field("gone", list), number("stones", 1, 1000),
         Field("tracks", bytes), Field("others", list), Field("wide", bytes), Field("entries", list),
-        Field("pairs", list), Field("squares", list),
+        Field("squares", list),
         Field("sheets", list, 0, 3 * SHEETS), number("level", 0, LEVEL_MOST), Field("full", bool),
         Field("dots", list, 0, 4 * DOTS),
     )
@@ -116,15 +124,8 @@ def _is_page(*fields: Any) -> bool:
     return bool(page < pages)
 
 
-def _is_heartbeat(*fields: Any) -> bool:
-    squares = fields[-1]
-    return _is_page(*fields) and len(squares) % 3 == 0 and _are_numbers(squares)
-
-
-def _are_pairs(_node: int, pairs: list[Any]) -> bool:
-    return (
-        len(pairs) % 2 == 0 and _are_numbers(pairs) and all(0 <= seq <= _SEQ for seq in pairs[1::2])
-    )
+def _are_squares(_node: int, squares: list[Any]) -> bool:
+    return len(squares) % 2 == 0 and _are_numbers(squares)
 
 
 def _are_changes(*fields: Any) -> bool:
@@ -181,22 +182,22 @@ MESSAGES = {
     CHANGES: _table_row(
         "changes", ("column", "row", "node", "store", "things", "gone"), _are_changes
     ),
+    SIGN: _table_row("sign", ("column", "row", "node", "number", "sent", "inhabited")),
     HEARTBEAT: _table_row(
         "heartbeat",
-        (
-            "node", "sent", "ring", "ground", "state", "memory", "connections", "heard", "part",
-            "parts", "squares",
-        ),
-        _is_heartbeat,
+        ("node", "sent", "ring", "ground", "state", "every", "memory", "connections", "heard"),
     ),
     TAKEOVER: _table_row("takeover", ("node", "player")),
     HANDOVER: _table_row("handover", ("node", "player", "to", "name", "seq", "x", "y")),
     DEPARTED: _table_row("departed", ("node", "player", "to", "seq", "x", "y")),
-    HOSTED: _table_row("hosted", ("node", "pairs"), _are_pairs),
-    LEFT: _table_row("left", ("node", "pairs"), _are_pairs),
+    HOSTED: _table_row("hosted", ("node", "player", "seq")),
+    LEFT: _table_row("left", ("node", "player", "seq")),
     ORDER: _table_row("order", ("node", "deed", "who", "seconds"), _is_order),
     WHERE: _table_row("where", ("node", "player", "nonce")),
     HERE: _table_row("here", ("node", "to", "nonce", "name", "x", "y", "dx", "dy")),
+    ECHO: _table_row("echo", ("node",)),
+    SURVEY: _table_row("survey", ("node",)),
+    SQUARES: _table_row("squares", ("node", "squares"), _are_squares),
     WATCH: _table_row("watch", ("node", "sheets"), _are_sheets),
     COUNTS: _table_row(
         "counts", ("level", "column", "row", "node", "full", "dots"), _are_counts
@@ -335,20 +336,39 @@ def changes(
     return _pack([CHANGES, *square, node, store, things, gone])
 
 
-def heartbeat(
-    node: int, sent: int, ring: str, ground: str, state: int, memory: int, connections: int,
-    heard: int, part: int, parts: int, squares: list[int],
-) -> bytes:  # fmt: skip
-    """Pack one part, of `parts`, of a heartbeat.
+def sign(square: Square, node: int, number: int, sent: int, inhabited: bool) -> bytes:
+    """Pack the number of a node's last batch or full state in a square, to say it once more.
 
-    `squares` is column, row, number, column, row, number ...; each number is that of the node's
-    last batch or full state in the square, or 0 if there is none yet. `ring` is the broker's
-    identity, and `ground` that of Channels. The next three are those of Load in
-    server/squares/peers.py.
+    `inhabited`: the node has players there.
     """
-    return _pack([
-        HEARTBEAT, node, sent, ring, ground, state, memory, connections, heard, part, parts, squares
-    ])  # fmt: skip
+    return _pack([SIGN, *square, node, number, sent, inhabited])
+
+
+def heartbeat(
+    node: int, sent: int, ring: str, ground: str, state: int, every: int, memory: int,
+    connections: int, heard: int,
+) -> bytes:  # fmt: skip
+    """Pack a heartbeat.
+
+    `ring` is the broker's identity, and `ground` that of Channels. `every` is the number of ms
+    until the next one, and the last three are those of Load in server/squares/peers.py.
+    """
+    return _pack([HEARTBEAT, node, sent, ring, ground, state, every, memory, connections, heard])
+
+
+def echo(node: int) -> bytes:
+    """Pack what a node sends to itself, to know that what it publishes comes back."""
+    return _pack([ECHO, node])
+
+
+def survey(node: int) -> bytes:
+    """Pack the question to all nodes in which squares they have players."""
+    return _pack([SURVEY, node])
+
+
+def squares(node: int, squares: Sequence[int]) -> bytes:
+    """Pack some of the squares in which a node has players: column, row, column, row ..."""
+    return _pack([SQUARES, node, squares])
 
 
 def takeover(node: int, player: int) -> bytes:
@@ -371,20 +391,14 @@ def departed(node: int, player: int, to: int, seq: int, x: int, y: int) -> bytes
     return _pack([DEPARTED, node, player, to, seq, x, y])
 
 
-def hosted(node: int, pairs: list[int]) -> bytes:
-    """Pack the list of players that came back to a node and play there.
-
-    `pairs` is player, seq, player, seq ...
-    """
-    return _pack([HOSTED, node, pairs])
+def hosted(node: int, player: int, seq: int) -> bytes:
+    """Pack that a player came back to a node and plays there, and its last seq."""
+    return _pack([HOSTED, node, player, seq])
 
 
-def left(node: int, pairs: list[int]) -> bytes:
-    """Pack a list of players that have left, as far as a node knows.
-
-    `pairs` is player, last seq, player, last seq ...
-    """
-    return _pack([LEFT, node, pairs])
+def left(node: int, player: int, seq: int) -> bytes:
+    """Pack that a player has left, as far as a node knows, and its last seq."""
+    return _pack([LEFT, node, player, seq])
 
 
 def order(node: int, deed: int, who: str, seconds: int) -> bytes:

@@ -12,10 +12,13 @@ from server.squares.peers import Peers
 
 
 class AmongNodes(NamedTuple):
-    """`node` is this node's id. `publish` sends a packed message to all nodes, also to this one."""
+    """`node` is this node's id. The last three send a packed message: to all nodes, also to this
+    one; to the node with an id; and to all nodes that know the player with an id."""
 
     node: int
     loop: Loop
-    publish: Callable[[bytes], object]
     residents: Residents
     peers: Peers
+    to_all: Callable[[bytes], object]
+    to_node: Callable[[int, bytes], object]
+    to_player: Callable[[int, bytes], object]

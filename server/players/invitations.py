@@ -45,7 +45,8 @@ class Invitations:
     def __init__(
         self, among: AmongNodes, spots: Spots, movement: Movement, replicas: Replicas
     ) -> None:
-        self._node, self._loop, self._publish, self._residents, self._peers = among
+        self._node, self._loop, self._residents, self._peers = among[:4]
+        self._to_node, self._to_player = among.to_node, among.to_player
         self._spots = spots
         self._movement = movement
         self._replicas = replicas
@@ -65,7 +66,7 @@ class Invitations:
         nonce = next(self._nonces)
         self._asked[nonce] = done
         self._overdue.put(nonce, self._loop.now() + ANSWER_WITHIN)
-        self._publish(peer_protocol.where(self._node, id, nonce))
+        self._to_player(id, peer_protocol.where(self._node, id, nonce))
 
     def _receive(self, host: Resident) -> tuple[str, Place, tuple[int, int]]:
         """Choose a place for a guest of a player that is here, and let the host look there. Return
@@ -91,7 +92,9 @@ class Invitations:
         resident = self._residents.by_id.get(id)
         if resident is not None:
             name, place, way = self._receive(resident)
-            self._publish(peer_protocol.here(self._node, node, nonce, name, *place, *way))
+            self._to_node(
+                node, peer_protocol.here(self._node, node, nonce, name, *place, *way)
+            )
 
     def found(
         self, _node: int, to: int, nonce: int, name: str, x: int, y: int, dx: int, dy: int

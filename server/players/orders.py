@@ -1,7 +1,8 @@
 """An operator's orders: who is kept out, who is muted, and whether newcomers are let in.
 
-Every order ends by itself. It is published to all nodes, and again when a node is new or was out of
-reach, so that a worker that was restarted knows it too. This module never checks who gives orders:
+Every order ends by itself. It is published to all nodes, and again when this node was out of reach;
+a node that is new is sent all of them, so that a worker that was restarted knows them too. This
+module never checks who gives orders:
 server/web/admin.py does. Whoever can publish what nodes believe can give orders too, as it can do
 anything else between nodes; brokers/sealed.py says who can.
 """
@@ -15,13 +16,16 @@ from server.messages import peer_protocol
 from server.messages.peer_protocol import BAR, DOOR, KICK, MUTE, NOTICE
 from server.messages.protocol import FULL, POLICY, Refused
 from server.players.among_nodes import AmongNodes
-from server.squares.peers import Peer
 
 #: The most orders that a node keeps. Beyond that it forgets the one that ends first.
 LIMIT = 1000
 
 #: An order is published again after so many ms, since another node's link may have been down.
 REPEAT_AFTER = 5000
+
+#: So many nodes send their orders to one that is new: of all that know it, those whose ids are
+#: nearest to its own. One would do if nothing were lost.
+GREETERS = 3
 
 #: An order is not logged again if its end differs by so many seconds, or fewer, from the known one.
 SAME = 2
@@ -39,12 +43,10 @@ class Orders:
     """
 
     def __init__(self, among: AmongNodes) -> None:
-        self._node, self._loop, self._publish, self._residents, self._peers = among
+        self._node, self._loop, self._residents, self._peers = among[:4]
+        self._to_all, self._to_node = among.to_all, among.to_node
         #: (deed, who) -> the node time at which it ends.
         self._until: dict[tuple[int, str], int] = {}
-        #: The other nodes that have been sent all orders in force. A node that died and came back
-        #: has another Peer, and is sent them again.
-        self._told: dict[int, Peer] = {}
         self._repeats = Agenda(self._loop, self._repeat)
         #: Called with the text of a notice, which all clients of this node are to be sent.
         self.on_notice: Callable[[str], None] = lambda _text: None
@@ -56,7 +58,7 @@ class Orders:
     def give(self, deed: int, who: str, seconds: int) -> None:
         """Obey an order, and publish it to all other nodes. With 0 `seconds` it ends the order."""
         self._obey(deed, who, seconds)
-        self._publish_order(deed, who, seconds)
+        self._to_all(self._pack(deed, who, seconds))
         if deed != NOTICE:
             self._repeats.put((deed, who), self._loop.now() + REPEAT_AFTER)
 
@@ -70,20 +72,31 @@ class Orders:
             self._obey(deed, who, seconds)
 
     def greet(self, node: int) -> None:
-        """Publish all orders if another node, which is alive, has not been sent them yet."""
-        peers = self._peers.peers
-        peer = peers.get(node)
-        if peer is not None and self._told.get(node) is not peer:
-            self._told = {id: other for id, other in self._told.items() if id in peers}
-            self._told[node] = peer
-            self.publish_all()
+        """Send all orders to another node if it is new here, and this node is near to it.
+
+        A node that died and came back is new, too.
+        """
+        peer = self._peers.peers.get(node)
+        if peer is None or peer.greeted:
+            return
+        peer.greeted = True
+        orders = self._in_force()
+        if not orders:
+            return
+        nearer = sum(id ^ node < self._node ^ node for id in self._peers.peers if id != node)
+        if nearer < GREETERS:
+            for order in orders:
+                self._to_node(node, order)
 
     def publish_all(self) -> None:
         """Publish all orders that are in force, with the seconds that are left."""
-        for deed, who in self._until:
-            seconds = self.seconds(deed, who)
-            if seconds > 0:
-                self._publish_order(deed, who, seconds)
+        for order in self._in_force():
+            self._to_all(order)
+
+    def _in_force(self) -> list[bytes]:
+        """Return all orders that are in force, packed."""
+        left = {order: self.seconds(*order) for order in self._until}
+        return [self._pack(*order, seconds) for order, seconds in left.items() if seconds > 0]
 
     def seconds(self, deed: int, who: str = "") -> int:
         """Return for how many seconds an order is still in force, rounded up; 0 if it is not."""
@@ -114,11 +127,11 @@ class Orders:
 
     # What is done.
 
-    def _publish_order(self, deed: int, who: str, seconds: int) -> None:
-        self._publish(peer_protocol.order(self._node, deed, who, seconds))
+    def _pack(self, deed: int, who: str, seconds: int) -> bytes:
+        return peer_protocol.order(self._node, deed, who, seconds)
 
     def _repeat(self, order: tuple[int, str], _due: int) -> None:
-        self._publish_order(*order, self.seconds(*order))
+        self._to_all(self._pack(*order, self.seconds(*order)))
 
     def _obey(self, deed: int, who: str, seconds: int) -> None:
         self._loop.stats["orders"] += 1

@@ -4,6 +4,7 @@ It remembers for a minute who has left. It never moves a player: movement.py doe
 """
 
 import random
+from collections.abc import Callable
 
 from server.agenda import Agenda
 from server.loop import Loop
@@ -48,6 +49,11 @@ class Residents:
         self.by_id: dict[int, Resident] = {}
         #: Players who left within LEFT_FOR: id -> (last seq, last place).
         self.left: dict[int, tuple[int, Place]] = {}
+        #: Called with the id of a player that is here, or remembered, from now on; with that of one
+        #: that was handed over; and with that of one that is not remembered any more.
+        self.on_known: Callable[[int], None] = lambda _id: None
+        self.on_handed_over: Callable[[int], None] = lambda _id: None
+        self.on_forgotten: Callable[[int], None] = lambda _id: None
         self._partings = Agenda(loop, lambda resident, _due: self.leave(resident))
         self._oblivion = Agenda(loop, self._forget)
 
@@ -74,6 +80,7 @@ class Residents:
         track = stand(*place, self._loop.now())
         resident = Resident(self._node, id, seq, name, track, self._grid.square(*place))
         self.by_id[id] = resident
+        self.on_known(id)
         self._movement.enter(resident)
         self._loop.stats["joins"] += 1
         return resident
@@ -91,6 +98,7 @@ class Residents:
             resident.screen.give_up()
         self._remove(resident)
         self._movement.hand_over(resident)
+        self.on_handed_over(resident.id)
 
     def _remove(self, resident: Resident) -> None:
         del self.by_id[resident.id]
@@ -100,10 +108,12 @@ class Residents:
         """Remember the last seq and place of a player that is here no longer, for LEFT_FOR ms."""
         now = self._loop.now()
         self.left[resident.id] = resident.seq, resident.track.at(now)
+        self.on_known(resident.id)
         self._oblivion.put(resident.id, now + LEFT_FOR)
 
     def _forget(self, id: int, _due: int) -> None:
         self.left.pop(id, None)
+        self.on_forgotten(id)
 
     # Their clients.
 

@@ -4,7 +4,8 @@ A client that shows a player's token is that player, so the node that has the pl
 to any node that asks. No player is at two nodes for long: if two nodes find that both have it, the
 one with the higher incarnation keeps it, or, if these are equal, the node with the higher id.
 Questions and answers may be lost, so each node names the players that came back to it again and
-again. This module never moves a player. docs/nodes.md gives the rules.
+again. All this is said on the player's own channel, and answered on that of the node that asked.
+This module never moves a player. docs/nodes.md gives the rules.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,7 +13,6 @@ from typing import NamedTuple
 
 from server.agenda import Agenda
 from server.messages import peer_protocol
-from server.messages.peer_protocol import PAIRS
 from server.players.among_nodes import AmongNodes
 from server.players.resident import Resident, incarnation, next_incarnation
 from server.players.spots import Place
@@ -54,7 +54,8 @@ class Takeovers:
     """See the module."""
 
     def __init__(self, among: AmongNodes) -> None:
-        self._node, self._loop, self._publish, self._residents, self._peers = among
+        self._node, self._loop, self._residents, self._peers = among[:4]
+        self._to_node, self._to_player = among.to_node, among.to_player
         #: The takeovers of this node that wait for an answer, by the player's id.
         self._asked: dict[int, _Question] = {}
         self._overdue = Agenda(self._loop, lambda id, _due: self._answer(id, None))
@@ -76,7 +77,7 @@ class Takeovers:
         """
         self._asked[id] = _Question(done, withdrawn)
         self._overdue.put(id, self._loop.now() + ANSWER_WITHIN)
-        self._publish(peer_protocol.takeover(self._node, id))
+        self._to_player(id, peer_protocol.takeover(self._node, id))
 
     def withdraw(self, id: int) -> None:
         """Give up the takeover of a player that waits for its answer, if there is one."""
@@ -100,14 +101,10 @@ class Takeovers:
 
     def name(self, ids: Iterable[int]) -> None:
         """Name players that are here to the other nodes now: any that has one hands it over."""
-        here = (self._residents.by_id.get(id) for id in ids)
-        self._tell([n for r in here if r is not None for n in (r.id, r.seq)], peer_protocol.hosted)
-
-    def _tell(self, pairs: list[int], message: Callable[[int, list[int]], bytes]) -> None:
-        """Publish pairs (player, seq, player, seq ...), if there are other nodes."""
-        if self._peers.peers:
-            for at in range(0, len(pairs), 2 * PAIRS):
-                self._publish(message(self._node, pairs[at : at + 2 * PAIRS]))
+        for id in ids:
+            resident = self._residents.by_id.get(id)
+            if resident is not None and self._peers.peers:
+                self._publish_hosted(resident)
 
     # What other nodes publish.
 
@@ -122,7 +119,7 @@ class Takeovers:
             self._vanishing.put(id, self._loop.now() + RELEASED_FOR)
         elif id in self._residents.left:
             seq, (x, y) = self._residents.left[id]
-            self._publish(peer_protocol.departed(self._node, id, node, seq, x, y))
+            self._to_node(node, peer_protocol.departed(self._node, id, node, seq, x, y))
 
     def handed_over(
         self, _node: int, id: int, to: int, name: str, seq: int, x: int, y: int
@@ -142,35 +139,27 @@ class Takeovers:
             else:
                 self._outlive(id, elsewhere.seq)
 
-    def hosted(self, node: int, pairs: list[int]) -> None:
-        """Compare the players that came back to another node with those that are, or were, here.
-
-        `pairs` is player, seq, player, seq ...
-        """
+    def hosted(self, node: int, id: int, seq: int) -> None:
+        """Compare a player that came back to another node with those that are, or were, here."""
         if node == self._node:
             return
         left = self._residents.left
-        for id, seq in zip(pairs[::2], pairs[1::2], strict=True):
-            resident = self._residents.by_id.get(id)
-            if resident is not None:
-                self._contest(resident, node, seq)
-            elif id in left:
-                last, _place = left[id]
-                if incarnation(seq) > incarnation(last):
-                    # The player left here first and came back there later, so the other node
-                    # answers from now on if somebody asks for the player.
-                    del left[id]
-                else:
-                    self._publish_left(id, last)
+        resident = self._residents.by_id.get(id)
+        if resident is not None:
+            self._contest(resident, node, seq)
+        elif id in left:
+            last, _place = left[id]
+            if incarnation(seq) > incarnation(last):
+                # The player left here first and came back there later, so the other node answers
+                # from now on if somebody asks for the player.
+                del left[id]
+            else:
+                self._publish_left(id, last)
 
-    def left(self, node: int, pairs: list[int]) -> None:
-        """Raise the seqs of players that are here above those with which they left another node.
-
-        `pairs` is player, seq, player, seq ...
-        """
+    def left(self, node: int, id: int, seq: int) -> None:
+        """Raise the seq of a player, if it is here, above that with which it left another node."""
         if node != self._node:
-            for id, seq in zip(pairs[::2], pairs[1::2], strict=True):
-                self._outlive(id, seq)
+            self._outlive(id, seq)
 
     def entered(self, node: int, square: Square, id: int, seq: int) -> None:
         """Compare a player that another node has published in a square with those that are, or
@@ -205,7 +194,7 @@ class Takeovers:
     def _contest(self, resident: Resident, node: int, seq: int) -> None:
         """Decide which node keeps a player that both this node and another one have."""
         if (incarnation(seq), node) < (incarnation(resident.seq), self._node):
-            self._publish(peer_protocol.hosted(self._node, [resident.id, resident.seq]))
+            self._publish_hosted(resident)
         else:
             self._hand_over(resident, node)
             # The other node has published the player already, perhaps in a square far away, so
@@ -215,11 +204,10 @@ class Takeovers:
     def _hand_over(self, resident: Resident, node: int) -> None:
         self._residents.hand_over(resident)
         x, y = resident.track.at(self._loop.now())
-        self._publish(
-            peer_protocol.handover(
-                self._node, resident.id, node, resident.name, resident.seq, x, y
-            )
+        message = peer_protocol.handover(
+            self._node, resident.id, node, resident.name, resident.seq, x, y
         )
+        self._to_node(node, message)
         self._loop.stats["released"] += 1
 
     def _outlive(self, id: int, seq: int) -> None:
@@ -235,7 +223,11 @@ class Takeovers:
 
     def _publish_left(self, id: int, seq: int) -> None:
         """Publish that a player left with `seq`. A node that has the player raises its seq then."""
-        self._publish(peer_protocol.left(self._node, [id, seq]))
+        self._to_player(id, peer_protocol.left(self._node, id, seq))
+
+    def _publish_hosted(self, resident: Resident) -> None:
+        message = peer_protocol.hosted(self._node, resident.id, resident.seq)
+        self._to_player(resident.id, message)
 
     # What is due.
 
@@ -252,18 +244,16 @@ class Takeovers:
 
     def _retell(self, turn: int, due: int) -> None:
         """Publish which players of a turn are here, and which have left."""
-        hosted: list[int] = []
-        left: list[int] = []
         watched = self._watched[turn]
         for id in tuple(watched):
             resident = self._residents.by_id.get(id)
-            if resident is not None:
-                hosted += (id, resident.seq)
-            elif id in self._residents.left:
-                left += (id, self._residents.left[id][0])
-            else:
+            if resident is None and id not in self._residents.left:
                 watched.discard(id)
-        self._tell(hosted, peer_protocol.hosted)
-        self._tell(left, peer_protocol.left)
+            elif not self._peers.peers:
+                continue
+            elif resident is not None:
+                self._publish_hosted(resident)
+            else:
+                self._publish_left(id, self._residents.left[id][0])
         if any(self._watched):
             self._retelling.put((turn + 1) % RETELL_TURNS, due + RETELL_EVERY)

@@ -15,6 +15,7 @@ from server.query.watcher import Watcher
 from server.things import board, cairns, garden
 from stores import Item, Store
 from stores.base import BATCH_LIMIT
+from world.grid import Square
 from world.track import UNIT
 
 Row = tuple[Any, ...]
@@ -55,12 +56,15 @@ def _nodes(source: Source) -> Iterator[Row]:
     watcher = source.watcher
     now = watcher.loop.now()
     hosted: dict[int, int] = {}
-    for _square, player in watcher.players():
+    squares: dict[int, set[Square]] = {}
+    for square, player in watcher.players():
         hosted[player.node] = hosted.get(player.node, 0) + 1
+        squares.setdefault(player.node, set()).add(square)
     for id, peer in watcher.peers.peers.items():
         yield (
-            id, now - peer.last_heard, _STATES[peer.state], hosted.get(id, 0), len(peer.squares),
-            peer.load.connections, peer.load.heard, peer.load.memory or None, peer.offset,
+            id, now - peer.last_heard, _STATES[peer.state], hosted.get(id, 0),
+            len(squares.get(id, ())), peer.load.connections, peer.load.heard,
+            peer.load.memory or None, peer.offset,
         )  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 """A node that only watches: it hosts nobody, sends no heartbeats, and knows all players of a world.
 
-It hears the heartbeats of all nodes, subscribes to the squares that they list, and asks for what is
-in them, as a node does for its screens. This module never publishes anything but sync requests.
+It hears the heartbeats of all nodes, asks them once a second in which squares they have players,
+subscribes to these, and asks for what is in them, as a node does for its screens. This module never
+publishes anything but such questions.
 """
 
 import random
@@ -16,7 +17,7 @@ from brokers import Broker, BrokerClosed, Message, Reset
 from server.loop import Loop
 from server.messages import peer_protocol
 from server.messages.channels import Channels, nodes_channel
-from server.messages.peer_protocol import HEARTBEAT, Malformed
+from server.messages.peer_protocol import HEARTBEAT, SQUARES, Malformed
 from server.messages.protocol import Tail, with_tail
 from server.squares.hub import Screen
 from server.squares.outbox import Outbox
@@ -29,8 +30,12 @@ from world.grid import Grid, Square
 #: for all squares, at least and at most.
 PATIENCE, SETTLES_AFTER, SETTLES_WITHIN = 5.0, 1.3 * HEARTBEAT_EVERY / 1000, 10.0
 
+#: ms between two surveys, and for which a square that a node has named counts as inhabited: two
+#: answers may be lost.
+SURVEY_EVERY, NAMED_FOR = 1000, 3500
+
 #: A player that left a square is known for so many ms without an enter in another one, as on
-#: screens; and the square into which it went is listened to for as long, before it is listed.
+#: screens; and the square into which it went is listened to for as long, before it is named.
 BETWEEN = 2000
 
 #: Seconds between two looks at whether this process stood still, as it does while a statement runs.
@@ -101,10 +106,14 @@ class Watcher:
         self.ground = ""
         self._started = self.loop.now()
         self._hub = _Counting(self.loop, self._see)
-        #: The squares that any node lists, and others into which somebody went a moment ago, with
-        #: the node times in ms until which they count.
-        self._listed: set[Square] = set()
-        self._entered: dict[Square, int] = {}
+        #: The squares that any node has named in an answer to a survey, and those into which
+        #: somebody went a moment ago, with the node times in ms until which they count.
+        self._inhabited: dict[Square, int] = {}
+        #: The squares that the replicas need for that.
+        self._followed: set[Square] = set()
+        self._id = random.getrandbits(32)
+        self._channels: Channels
+        self._asked = 0
         #: Players that left a square and whose enter in another one has not come, by their ids,
         #: with the node times at which they left.
         self._between: dict[int, tuple[int, Player]] = {}
@@ -162,6 +171,10 @@ class Watcher:
                 kind, *fields = peer_protocol.read(item.payload)
                 if kind == HEARTBEAT:
                     self._heartbeat(*fields)
+            elif item.channel == self._channels.survey:
+                kind, *fields = peer_protocol.read(item.payload)
+                if kind == SQUARES:
+                    self._named(*fields)
             else:
                 self.replicas.receive(item.channel, item.payload)
         except Malformed:
@@ -177,9 +190,10 @@ class Watcher:
         self.ground = ground
         seed, side = map(int, ground.split("-"))
         self.grid = Grid(side)
-        channels, id = Channels(self._world, seed, side), random.getrandbits(32)
+        self._channels = channels = Channels(self._world, seed, side)
+        id = self._id
         outbox = Outbox(id, self.grid.span, channels, self._broker, self.loop, self._hub)
-        self.peers = Peers(id, channels, self._broker, self.loop, outbox.numbered)
+        self.peers = Peers(id, channels, self._broker, self.loop)
         self.replicas = Replicas(
             id,
             self.grid,
@@ -192,15 +206,24 @@ class Watcher:
             self._store,
         )
         self.replicas.report_to(self)
-        self.peers.on_squares = self._compare
-        self.peers.on_gone = self._drop
+        self.peers.on_gone = self.replicas.drop
         self.peers.on_forgotten = self.replicas.drop_herd
         self.peers.on_link = lambda: None
+        self._broker.subscribe(channels.survey)
 
     def _keep_looking(self) -> None:
         while True:
             self._look()
+            self._survey()
             gevent.sleep(LOOK_EVERY)
+
+    def _survey(self) -> None:
+        """Ask all nodes in which squares they have players, if that is due."""
+        if self.ground and self.loop.now() >= self._asked + SURVEY_EVERY:
+            self._asked = self.loop.now()
+            self._broker.publish(self._channels.nodes, peer_protocol.survey(self._id))
+            self._bury()
+            self._follow()
 
     def _look(self) -> bool:
         """Say whether this process stood still. Then all nodes count as heard: what they sent waits
@@ -217,26 +240,22 @@ class Watcher:
         self._look()
         self.peers.bury(self.loop.now())
 
-    def _compare(self, node: int, squares: dict[Square, int]) -> None:
-        """Subscribe to what a node lists, and let go what none lists any more."""
-        self._bury()
+    def _named(self, _node: int, flat: list[int]) -> None:
+        """Subscribe to the squares that a node has named: column, row, column, row ..."""
+        squares = zip(flat[::2], flat[1::2], strict=True)
+        self._inhabited.update(dict.fromkeys(squares, self.loop.now() + NAMED_FOR))
         self._follow()
-        self.replicas.compare(node, squares)
 
     def _follow(self) -> None:
+        """Subscribe to the squares that are inhabited, and let go those that are no longer."""
         now = self.loop.now()
-        self._entered = {square: until for square, until in self._entered.items() if until > now}
-        listed = {square for peer in self.peers.peers.values() for square in peer.squares}
-        listed |= self._entered.keys()
-        self.replicas.need(listed - self._listed)
-        self.replicas.let_go(self._listed - listed)
-        self._listed = listed
+        self._inhabited = {square: t for square, t in self._inhabited.items() if t > now}
+        inhabited = self._inhabited.keys()
+        self.replicas.need(inhabited - self._followed)
+        self.replicas.let_go(self._followed - inhabited)
+        self._followed = set(inhabited)
 
-    def _drop(self, node: int) -> None:
-        self.replicas.drop(node)
-        self._follow()
-
-    # Players who go from one square into another. A heartbeat lists the new square only later.
+    # Players who go from one square into another. The new one is named only later.
 
     def entered(self, _node: int, _square: Square, id: int, _seq: int) -> None:
         """Note that a player is in a square."""
@@ -258,8 +277,9 @@ class Watcher:
             if kind == GONE:
                 self._between.pop(id, None)
             elif kind == LEAVE:
-                self._entered[fields[1], fields[2]] = now + BETWEEN
-        if any(square not in self._listed for square in self._entered):
+                square = fields[1], fields[2]
+                self._inhabited[square] = max(self._inhabited.get(square, 0), now + BETWEEN)
+        if self._inhabited.keys() - self._followed:
             self._follow()
 
     # What is known.

@@ -2,8 +2,9 @@
 
 The broker may lose messages. When something of another node may be missing, the square publishes a
 sync request, and the other nodes answer with their full states. A batch changes the replica and is
-passed on to the screens. After any other change of the replica the screens get a snapshot. This
-module never decides which nodes are alive: peers.py does.
+passed on to the screens. After any other change of the replica the screens get a snapshot. A node
+that is silent here is asked, and loses its players here if it does not answer. This module never
+decides which nodes are alive: peers.py does.
 """
 
 import random
@@ -19,7 +20,8 @@ from server.messages.peer_protocol import Malformed
 from server.messages.protocol import OTHERS_FROM, Tail
 from server.squares.hub import Hub
 from server.squares.outbox import Outbox, OwnBatch
-from server.squares.peers import Peers
+from server.squares.peers import GONE_AFTER, Peers
+from server.squares.voices import Voice
 from server.websocket.frames import frame
 from world.events import (
     SLOT_RESTS,
@@ -30,6 +32,7 @@ from world.events import (
     GoneEvent,
     LeaveEvent,
     Replica,
+    Whereabouts,
 )
 from world.grid import Square
 from world.things import Thing, Things
@@ -44,6 +47,30 @@ ECHO_WITHIN: Final = 250
 #: A node publishes its full state of a square at most once in so many ms. For the same time after a
 #: sync request it does not ask again for what was lost in the square.
 FULL_STATE_EVERY: Final = 200
+
+#: The other nodes have so many ms to answer a sync request before screens see the square, and half
+#: of them at least from when it has come back. They answer all requests of one moment together, so
+#: screens are mostly shown all squares at once that they begin to hold at once.
+ANSWERED_WITHIN: Final = 60
+
+#: A node with players in a square that says nothing there for SILENT_AFTER ms, which is longer than
+#: its signs (signs.py) are apart, is asked for its full state. If it has said nothing LOST_AFTER ms
+#: after the sync request has come back either, it has no players there any more: it has lost a
+#: leave, or is dead. So a dead node's players are gone within five seconds, however rare heartbeats
+#: are.
+SILENT_AFTER: Final = 3500
+LOST_AFTER: Final = 1000
+
+#: ms until silent nodes are looked for again, if some were asked, or if this node may not have
+#: heard them.
+LOOK_AGAIN: Final = 250
+
+#: This node stood still if it looks for silent nodes so many ms too late.
+STOOD_STILL: Final = 500
+
+#: If this node may not have heard the others, they have so many ms to say something before they are
+#: asked: their own links may come back later.
+FORGIVEN: Final = 3000
 
 
 class PlayerNews(Protocol):
@@ -95,8 +122,18 @@ class Surroundings:
         self._show = show
         #: The seqs of players that were removed not long ago, in whichever square.
         self.departed = Departed()
+        self.whereabouts = Whereabouts()
+        #: Node -> the squares in which it is heard, or has players.
+        self.heard_in: dict[int, set[HeardSquare]] = {}
         #: What squares have to do later: the keys are (HeardSquare, method), the method gets `due`.
         self.due = Agenda(loop, lambda key, due: key[1](key[0], due))
+
+    def unheard(self, node: int, heard: "HeardSquare") -> None:
+        """Note that a node, which was heard in a square, is not heard there any more."""
+        squares = self.heard_in[node]
+        squares.discard(heard)
+        if not squares:
+            del self.heard_in[node]
 
     def show_anew(self, square: Square) -> None:
         """Send a square's snapshot to its screens at the end of this turn, together with others."""
@@ -111,20 +148,21 @@ class Surroundings:
         A client believes an entry with a lower seq only once it knows the player in no square. So
         the squares that lost the player must be shown first, and these after them.
         """
-        for square, heard in self.squares.items():
-            known = heard.replica.players
-            if square != besides and heard.ready and any(id in known for id in ids):
-                self.show_anew(square)
-                self.again.add(square)
+        for id in ids:
+            for replica in self.whereabouts.of(id):
+                square = replica.square
+                if square != besides and self.squares[square].ready:
+                    self.show_anew(square)
+                    self.again.add(square)
 
 
 class HeardSquare:
     """See the module. Times are node time in ms; in messages they are the sending node's."""
 
     __slots__ = (
-        "square", "channel", "needs", "replica", "things", "numbers", "gaps", "live", "ready",
-        "_heard", "_around", "_snapshot", "_nonce", "_requested", "_wait", "_published", "_awaited",
-        "_unheard", "_pages", "_suspects",
+        "square", "channel", "needs", "replica", "things", "voices", "gaps", "live", "ready",
+        "_around", "_snapshot", "_nonce", "_requested", "_answered", "_wait", "_published",
+        "_unheard", "_unsure",
     )  # fmt: skip
 
     def __init__(self, square: Square, channel: str, around: Surroundings) -> None:
@@ -132,16 +170,16 @@ class HeardSquare:
         self.channel = channel
         #: How many need it: one for all screens that hold it, and one for each own player in it.
         self.needs = 0
-        self.replica = Replica(square, around.span, around.departed)
+        self.replica = Replica(square, around.span, around.departed, around.whereabouts)
         #: What lies in it.
         self.things = Things()
-        #: Node -> the number of its batch or full state here up to which nothing is missing.
-        self.numbers: dict[int, int] = {}
-        #: Node -> the number of the last batch or full state of it that came, and the time, by the
-        #: node's clock, at which the last one was begun before which nothing is missing.
-        self._heard: dict[int, tuple[int, int]] = {}
-        #: The nodes of which something may be missing that was not asked for yet.
+        #: The other nodes that are heard here, by their ids. A node that has players in the replica
+        #: is one of them.
+        self.voices: dict[int, Voice] = {}
+        #: The nodes of which something may be missing that was not asked for yet, and whether
+        #: something of any node may be.
         self.gaps: set[int] = set()
+        self._unsure = False
         #: `live`: the own sync request has come back, so that what is published from now on is
         #: received. `ready`: screens may see the square.
         self.live = self.ready = False
@@ -151,25 +189,23 @@ class HeardSquare:
         self._snapshot: bytes | None = None
         #: The nonce of the last sync request, by which it is known when it comes back.
         self._nonce = 0
-        #: When the last sync request was begun, and the ms until it is repeated.
-        self._requested = 0
+        #: When the last sync request was begun, when the last one has come back, and the ms until
+        #: it is repeated.
+        self._requested = self._answered = 0
         self._wait = AGAIN
         #: When the own full state was published last.
         self._published = 0
-        #: The nodes whose full states the square waits for before it is ready.
-        self._awaited: set[int] = set()
         #: Own batches that have not come back from the broker, the oldest first.
         self._unheard: deque[OwnBatch] = deque()
-        #: Pages of full states that are not complete: node -> (number, page -> entries).
-        self._pages: dict[int, tuple[int, dict[int, list[EnterEvent]]]] = {}
-        #: Node -> how many of its heartbeats in a row differed from what is known here.
-        self._suspects: dict[int, int] = {}
         self._enter_own()
 
     def end(self) -> None:
         """Cancel everything that is due, because the node is not subscribed any more."""
         for act in _ACTS:
             self._around.due.drop((self, act))
+        self.replica.end()
+        for node in self.voices:
+            self._around.unheard(node, self)
 
     def _later(self, act: "Callable[[HeardSquare, int], None]", due: int) -> None:
         self._around.due.put((self, act), due)
@@ -210,28 +246,33 @@ class HeardSquare:
         here or in another square. It may not have been believed then: by this node, because the
         player was known here, or by clients, because a client knows a player in one square only.
         """
+        around = self._around
         self._enter_own()
-        for other in self._around.peers.peers.keys() - {node}:
-            self.ask(other)
+        peers = around.peers.peers
+        if len(peers) > (node in peers):
+            self._unsure = True
+            self._ask_soon()
         self._show()
-        self._around.show_again(gone, self.square)
+        around.show_again(gone, self.square)
 
-    def _check_ready(self) -> None:
-        if not self.ready and self.live and not self._awaited:
-            self.get_ready()
-
-    def get_ready(self) -> None:
+    def get_ready(self, _due: int = 0) -> None:
         """Let screens see the square from now on."""
-        self.ready = True
-        self._show()
+        if not self.ready:
+            self.ready = True
+            self._show()
 
     # Sync requests and full states.
+
+    def reset(self) -> None:
+        """Ask the other nodes what is here, because their messages may have been lost."""
+        self._forgive(self._around.loop.now())
+        self.request_sync()
 
     def request_sync(self) -> None:
         """Ask the other nodes for their full states here, again and again until the request has
         come back from the broker."""
         self.gaps.clear()
-        self.live = False
+        self._unsure = self.live = False
         self._requested = self._around.loop.now()
         self._nonce = random.getrandbits(32)
         self._send_request()
@@ -249,18 +290,23 @@ class HeardSquare:
             self._publish_full_state()
         elif nonce == self._nonce and not self.live:
             self.live = True
+            self._answered = now = around.loop.now()
             self._wait = AGAIN
             around.due.drop((self, HeardSquare._send_request))
-            self._awaited = around.peers.listed(self.square) if around.peers.peers else set()
             # Another node may have asked while this node was not subscribed yet.
             self._publish_full_state()
-            self._check_ready()
+            if not around.peers.peers:
+                self.get_ready()
+            elif not self.ready:
+                due = max(self._requested + ANSWERED_WITHIN, now + ANSWERED_WITHIN // 2)
+                self._later(HeardSquare.get_ready, due)
             around.on_live(self.square)
 
     def _publish_full_state(self) -> None:
-        """Publish the own full state, if this node has players here: now, or FULL_STATE_EVERY ms
-        after the last time."""
-        if self.square in self._around.outbox.present:
+        """Publish the own full state, if this node has players here, or a sign, if it had some a
+        moment ago: now, or FULL_STATE_EVERY ms after the last time."""
+        outbox = self._around.outbox
+        if self.square in outbox.present or self.square in outbox.signs:
             due = self._published + FULL_STATE_EVERY
             if due <= self._around.loop.now():
                 self._publish_now(due)
@@ -270,9 +316,10 @@ class HeardSquare:
     def _publish_now(self, _due: int) -> None:
         around, now = self._around, self._around.loop.now()
         entries = around.outbox.entries(self.square, now)
-        if not entries:
-            return
         self._published = now
+        if not entries:
+            around.outbox.signs.repeat(self.square)
+            return
         number, size = around.outbox.next_number(self.square), peer_protocol.ENTRIES
         pages = [entries[at : at + size] for at in range(0, len(entries), size)]
         for page, some in enumerate(pages):
@@ -286,10 +333,13 @@ class HeardSquare:
         """Note that something of a node is missing, and publish a sync request for it: now, or
         FULL_STATE_EVERY ms after the last one."""
         self.gaps.add(node)
+        self._ask_soon()
+
+    def _ask_soon(self) -> None:
         self._later(HeardSquare._ask_now, self._requested + FULL_STATE_EVERY)
 
     def _ask_now(self, _due: int) -> None:
-        if self.gaps and self.live:
+        if (self.gaps or self._unsure) and self.live:
             self.request_sync()
 
     # What is received.
@@ -302,7 +352,7 @@ class HeardSquare:
             self._count_own(self._unheard[0].number)
             return
         kind, *fields = peer_protocol.read(payload)
-        if (fields[0], fields[1]) != self.square:
+        if tuple(fields[:2]) != self.square:
             raise Malformed("a message for another square")
         if kind == peer_protocol.BATCH:
             column, row, node, previous, number, sent, *said = fields
@@ -317,6 +367,10 @@ class HeardSquare:
             _, _, node, number, sent, page, pages, entries = fields
             if node != self._around.node:
                 self._full_state(node, number, sent, page, pages, entries)
+        elif kind == peer_protocol.SIGN:
+            _, _, node, number, sent, inhabited = fields
+            if node != self._around.node:
+                self._sign(node, number, sent, inhabited)
         elif kind == peer_protocol.SYNC_REQUEST:
             self._sync_requested(fields[2], fields[3])
         elif kind == peer_protocol.CHANGES:
@@ -327,14 +381,14 @@ class HeardSquare:
         self, node: int, previous: int, number: int, sent_there: int, content: Content, tail: Tail
     ) -> None:
         around, now = self._around, self._around.loop.now()
-        last, sure = self._heard.get(node, (0, 0))
-        if number <= last:
-            return
         sent = sent_there + around.peers.offset(node, sent_there)
-        known = self.numbers.get(node, 0)
-        complete = previous in (0, known)
+        voice = self._voice(node, now)
+        if number <= voice.last:
+            return
+        voice.heard = now
+        complete = previous in (0, voice.number)
         said = content
-        if not complete and sent_there - sure >= SLOT_RESTS:
+        if not complete and sent_there - voice.sure >= SLOT_RESTS:
             # A slot may have become another player's since. The full state will tell.
             said = said._replace(tracks=b"", wide=b"")
         if old := self._pass_on(node, content.others, now):
@@ -355,40 +409,69 @@ class HeardSquare:
         if gone:
             self._go_without(gone, node)
         if complete:
-            self._complete(node, number, sent_there)
+            voice.complete(number, sent_there)
+            self.gaps.discard(node)
         else:
-            self._heard[node] = number, sure
+            voice.last = number
             around.loop.stats["gaps"] += 1
             self.ask(node)
 
     def _full_state(
         self, node: int, number: int, sent_there: int, page: int, pages: int, said: list[Any]
     ) -> None:
-        if number < self._heard.get(node, (0, 0))[0]:
-            return
         entries = peer_protocol.read_entries(said)
-        # This must come before pages are kept: it makes the node known to Peers, and what squares
-        # keep of a node is removed only when a node that Peers knew is dead.
-        sent = sent_there + self._around.peers.offset(node, sent_there)
-        begun, parts = self._pages.get(node, (0, {}))
-        if begun != number:
-            parts = {}
-        parts[page] = entries
-        if len(parts) < pages:
-            self._pages[node] = number, parts
+        around, now = self._around, self._around.loop.now()
+        sent = sent_there + around.peers.offset(node, sent_there)
+        voice = self._voice(node, now)
+        if number < voice.last:
             return
-        self._pages.pop(node, None)
-        now = self._around.loop.now()
-        everything = [entry for some in parts.values() for entry in some]
+        voice.heard = now
+        everything = voice.add_page(number, page, pages, entries)
+        if everything is None:
+            return
         self._pass_on(node, everything, now)
         changed, gone = self.replica.replace(node, sent, everything, now)
-        self._complete(node, number, sent_there)
+        voice.complete(number, sent_there)
+        self.gaps.discard(node)
         if gone:
             self._go_without(gone, node)
         elif changed:
             self._show()
-        self._awaited.discard(node)
-        self._check_ready()
+
+    def _sign(self, node: int, number: int, sent_there: int, inhabited: bool) -> None:
+        """Compare the number of a node's last batch or full state here with what has come."""
+        around, now = self._around, self._around.loop.now()
+        around.peers.offset(node, sent_there)
+        if not inhabited:
+            voice = self.voices.get(node)
+            if voice is not None and number >= voice.last:
+                self._lose(node)
+            return
+        voice = self._voice(node, now)
+        if number < voice.last:
+            return
+        voice.heard = now
+        if number == voice.number:
+            voice.sure = sent_there
+            return
+        if voice.number or now - self._requested > FULL_STATE_EVERY:
+            # Otherwise its answer to this node's first sync request here is still under way.
+            around.loop.stats["repairs"] += 1
+        self.ask(node)
+
+    def _voice(self, node: int, now: int) -> Voice:
+        """Return what is heard here of another node.
+
+        Call it only with a node that Peers knows: what squares keep of a node is removed only when
+        a node that Peers knew is dead.
+        """
+        voice = self.voices.get(node)
+        if voice is None:
+            if not self.voices:
+                self._later(HeardSquare._look_for_silent, now + SILENT_AFTER)
+            voice = self.voices[node] = Voice(now)
+            self._around.heard_in.setdefault(node, set()).add(self)
+        return voice
 
     def _pass_on(self, node: int, events: Sequence[Event], now: int) -> list[Event]:
         """Report to `news` which players entered, left or are gone, before the events are applied.
@@ -416,13 +499,6 @@ class HeardSquare:
             elif isinstance(event, LeaveEvent | GoneEvent):
                 around.news.parted(event.id, event.seq)
         return old
-
-    def _complete(self, node: int, number: int, sent: int) -> None:
-        """Note that nothing of a node is missing up to a number, and to `sent` by its clock."""
-        self.numbers[node] = number
-        self._heard[node] = number, sent
-        self.gaps.discard(node)
-        self._suspects.pop(node, None)
 
     # The things that lie in it.
 
@@ -483,57 +559,78 @@ class HeardSquare:
     def drop(self, node: int) -> None:
         """Remove the players of a node that is dead, except computer players: another node will
         have them soon."""
-        herd = [id for id in self.replica.players if id < OTHERS_FROM]
-        self._forget_node(node)
-        self._remove_all(node, herd)
-        self._check_ready()
+        self._remove_all(node, self._herd())
 
     def drop_herd(self, node: int) -> None:
         """Remove the computer players of a dead node, which no other node has published."""
         self._remove_all(node)
 
-    def _remove_all(self, node: int, but: Collection[int] = ()) -> None:
-        """Remove a node's players, except `but`, though it has published no leave or gone of them.
-        """
-        if gone := self.replica.drop(node, but):
+    def _lose(self, node: int, but: Collection[int] = ()) -> None:
+        """Remove a node's players, except `but`, because it has none here, though its leaves and
+        gones did not come."""
+        if self._remove_all(node, but):
+            self._around.loop.stats["repairs"] += 1
+
+    def _herd(self) -> list[int]:
+        return [id for id in self.replica.players if id < OTHERS_FROM]
+
+    def _remove_all(self, node: int, but: Collection[int] = ()) -> bool:
+        """Remove a node's players, except `but`, and forget what it said; say whether there were
+        any."""
+        heard = self.voices[node].heard if node in self.voices else 0
+        self._forget_node(node)
+        gone = self.replica.drop(node, but)
+        if gone:
             self._go_without(gone, node)
+        if self.replica.hosts(node):
+            # If it lives, it must say that it has them still.
+            self._voice(node, heard)
+        return bool(gone)
 
     def _forget_node(self, node: int) -> None:
-        self.numbers.pop(node, None)
-        self._heard.pop(node, None)
-        self._pages.pop(node, None)
-        self._suspects.pop(node, None)
+        if self.voices.pop(node, None) is not None:
+            self._around.unheard(node, self)
         self.gaps.discard(node)
-        self._awaited.discard(node)
 
-    def compare(self, node: int, number: int | None) -> None:
-        """Compare the number that a node's heartbeat lists for this square with what is known here.
+    def _forgive(self, now: int) -> None:
+        """Let no node be silent before FORGIVEN ms have passed."""
+        for voice in self.voices.values():
+            voice.heard = max(voice.heard, now - SILENT_AFTER + FORGIVEN)
 
-        `number` is None if the heartbeat does not list the square: the node has no players in it.
-        A difference in one heartbeat may be a batch that is still under way. After two in a row the
-        batch was lost: the node is asked for its full state, or its players are removed.
-        """
-        if number is None:
-            wrong = self.replica.hosts(node)
-        else:
-            wrong = self.numbers.get(node, 0) < number
-        if not wrong:
-            self._suspects.pop(node, None)
+    def _look_for_silent(self, due: int) -> None:
+        """Ask the nodes that have been silent here for too long, and remove the players of those
+        that were asked and did not answer."""
+        around, now = self._around, self._around.loop.now()
+        if now - due > STOOD_STILL or not around.peers.hears:
+            # What they said may not have come, or not have been read yet.
+            self._forgive(now)
+            self._later(HeardSquare._look_for_silent, now + LOOK_AGAIN)
             return
-        times = self._suspects[node] = self._suspects.get(node, 0) + 1
-        if times < 2:
-            return
-        del self._suspects[node]
-        if number is not None:
-            self.ask(node)
-        else:
-            self._forget_node(node)
-            self._remove_all(node)
-        self._around.loop.stats["repairs"] += 1
+        soonest = now + SILENT_AFTER
+        for node, voice in list(self.voices.items()):
+            silent = voice.heard + SILENT_AFTER
+            if silent > now:
+                soonest = min(soonest, silent)
+            elif not self.replica.hosts(node):
+                self._forget_node(node)
+            elif not around.peers.lives(node):
+                # One that is dead, or stops, keeps its players here as long as Peers says. It may
+                # live again.
+                soonest = min(soonest, now + LOOK_AGAIN)
+            elif self.live and silent <= self._answered <= now - LOST_AFTER:
+                # If it is dead, another node will have its computer players soon.
+                self._lose(node, self._herd() if voice.heard > now - GONE_AFTER else ())
+                soonest = min(soonest, now + LOOK_AGAIN)
+            else:
+                if self._requested < silent:
+                    self.ask(node)
+                soonest = min(soonest, now + LOOK_AGAIN)
+        if self.voices:
+            self._later(HeardSquare._look_for_silent, soonest)
 
 
 #: All methods that may be due for a square.
 _ACTS: Final = (
     HeardSquare._send_request, HeardSquare._publish_now, HeardSquare._ask_now,
-    HeardSquare._echo_overdue,
+    HeardSquare._echo_overdue, HeardSquare.get_ready, HeardSquare._look_for_silent,
 )  # fmt: skip

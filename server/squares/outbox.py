@@ -15,6 +15,7 @@ from server.messages import peer_protocol, protocol
 from server.messages.channels import Channels
 from server.messages.protocol import Tail
 from server.squares.hub import Hub
+from server.squares.signs import Signs
 from server.squares.slots import Slots
 from world.events import Batch, Content, Corner, Entry, Player
 from world.grid import Square
@@ -88,6 +89,8 @@ class Outbox:
         #: The last number in any square.
         self._number = 0
         self._slots = Slots()
+        #: What this node says in squares in which nothing happens.
+        self.signs = Signs(node, channels, broker, loop, self.present, self._is_waiting)
 
     # Which players are where. Every event but chat messages and emotes raises the player's seq.
 
@@ -141,6 +144,7 @@ class Outbox:
         self._remove(player, square)
         if square not in self.present and square not in self._batches:
             self.numbers.pop(square, None)
+            self.signs.begin_anew(square)
 
     def _remove(self, player: Player, square: Square) -> None:
         present = self.present[square]
@@ -158,11 +162,6 @@ class Outbox:
         corner = Corner(square, self._span, sent)
         return [corner.entry(player) for player in present.values()]
 
-    def numbered(self) -> dict[Square, int]:
-        """Return each square with players of this node, with the number of the last batch or full
-        state there; 0 if there was none yet."""
-        return {square: self.numbers.get(square, 0) for square in self.present}
-
     # Batches, and when they are published.
 
     def _batch(self, square: Square) -> Batch:
@@ -174,6 +173,9 @@ class Outbox:
                 self._plan(self._in_time(), now)
             batch = self._batches[square] = Batch(Corner(square, self._span, now))
         return batch
+
+    def _is_waiting(self, square: Square) -> bool:
+        return square in self._batches
 
     def _in_time(self) -> int:
         """Return the latest time to publish what should be part of the hub's next flush."""
@@ -244,6 +246,7 @@ class Outbox:
         """Return the number of the next batch or full state, which is published in `square`."""
         self._number += 1
         self.numbers[square] = self._number
+        self.signs.said(square, self._number)
         return self._number
 
 

@@ -1,14 +1,13 @@
 """The other nodes: which of them are alive, how their clocks differ, and whether this node is
 linked to them.
 
-Once a second every node publishes a heartbeat, which lists the squares in which it has players. By
-heartbeats alone this module judges which nodes are alive. It reports by callbacks, and never knows
-a replica.
+Every node publishes heartbeats, which say how it is, and nothing of its players. By heartbeats
+alone this module judges which nodes are alive. It reports by callbacks, and never knows a square.
 """
 
 import logging
-from collections import deque
 from collections.abc import Callable
+from math import ceil
 from typing import NamedTuple
 
 from brokers import Broker
@@ -17,24 +16,27 @@ from server.agenda import Agenda
 from server.loop import Loop
 from server.messages import peer_protocol
 from server.messages.channels import Channels
-from server.messages.peer_protocol import ALIVE, DRAINING, STARTING, Malformed
-from world.grid import Square
+from server.messages.peer_protocol import ALIVE, DRAINING, EVERY_MOST, STARTING, Malformed
 
 log = logging.getLogger("flatlands")
 
-#: ms between two heartbeats of a node.
+#: ms between two heartbeats of a node, as long as there are no more than HEARTBEATS_HEARD nodes.
+#: The more there are, the longer it is: nobody hears more than so many heartbeats a second.
 HEARTBEAT_EVERY = 1000
+HEARTBEATS_HEARD: float = 100
 
-#: A node that has sent no heartbeat for DEAD_AFTER ms is dead. One that said that it stops is kept
-#: for GONE_AFTER ms, since its players are on their way back. So long the computer players of any
-#: node are kept, since other nodes take them on.
+#: A node that has sent no heartbeat for DEAD_AFTER ms, or three times as long as it said that they
+#: are apart, is dead. Its players may be gone from squares before that (heard.py). One that said
+#: that it stops is kept for GONE_AFTER ms, since its players are on their way back. So long the
+#: computer players of any node are kept, since other nodes take them on.
 DEAD_AFTER, GONE_AFTER = 3000, 10_000
 
-#: If the own heartbeat has not come back for so many ms, this node declares no other node dead: it
-#: may be its own link that is down.
+#: If nothing that this node sends itself has come back for so many ms, its link is down. It then
+#: declares no other node dead; nor does it while its last heartbeat that came back is older than
+#: half as long again as they are apart.
 FRESH = 1500
 
-#: A node whose own heartbeat has not come back for so many ms is not ready for players.
+#: A node to which nothing has come back for so many ms is not ready for players.
 DEAF_AFTER = 3000
 
 #: If the event loop stood still for more ms than this, heartbeats of other nodes may wait unread.
@@ -49,16 +51,17 @@ CLOCK_WINDOW = 60_000
 CLOCK_SET_BACK, RECENT = 250, 5
 
 #: A node that starts waits for so many ms before it is ready. It receives a heartbeat of every
-#: other node in this time.
+#: other node in this time, or of more than HEARTBEATS_HEARD.
 LISTEN_FOR = 1500
 
 #: The link to one of the broker's servers counts as broken after so many seconds without a sign of
 #: life. The broker asks for one each second.
 BROKEN_AFTER = 2.5
 
-#: A node listens to so many others at most, compatible or not: 64 workers on each of four machines.
-#: More of them are likely to be forged.
-NODES_LIMIT = 256
+#: A node listens to so many others at most, compatible or not, those that died a moment ago
+#: included: a world of a thousand nodes may be replaced as a whole. More of them are likely to be
+#: forged. Each takes about a KB of memory.
+NODES_LIMIT = 4096
 
 #: Why another node is incompatible with this one.
 OTHER_BROKERS = "another server of this world uses other brokers than this one: compare their URLs"
@@ -95,8 +98,8 @@ class Peer:
     """What is known of another node. Times are this node's, in ms, but `sent` is the other's."""
 
     __slots__ = (
-        "source", "last_heard", "state", "load", "squares", "offset", "_samples", "_recent",
-        "_parts", "_sent",
+        "source", "last_heard", "state", "every", "load", "offset", "greeted", "_samples",
+        "_recent",
     )  # fmt: skip
 
     def __init__(self, source: int, now: int) -> None:
@@ -108,20 +111,20 @@ class Peer:
         #: ALIVE, DRAINING or STARTING, as its last heartbeat said. Before the first one it may be a
         #: node that was never ready.
         self.state = STARTING
+        #: ms between its heartbeats, as its last one said. A node that was only heard in squares
+        #: may send its next one as late as any node does; until then it lives.
+        self.every = EVERY_MOST
         #: How much it has, as its last heartbeat said.
         self.load = Load()
-        #: The squares that it listed last, with the number of its last batch or full state in each.
-        self.squares: dict[Square, int] = {}
         #: ms to add to its times to make them this node's; None before anything was measured.
         self.offset: int | None = None
         #: Pairs (time of receipt, receipt - sent) of the last CLOCK_WINDOW ms. A pair goes when a
         #: later one has a smaller difference, so the first always has the smallest.
-        self._samples: deque[tuple[int, int]] = deque()
-        #: The last RECENT differences.
-        self._recent: deque[int] = deque(maxlen=RECENT)
-        #: The parts of its last heartbeat, by their number, and when that was sent (its time).
-        self._parts: dict[int, list[int]] = {}
-        self._sent = 0
+        self._samples: list[tuple[int, int]] = []
+        #: The last RECENT differences, the oldest first.
+        self._recent: list[int] = []
+        #: Whether it was sent the orders that are in force.
+        self.greeted = False
 
     def sample(self, now: int, sent: int) -> int:
         """Measure its clock: what it sent at its time `sent` was received at this node's `now`.
@@ -130,6 +133,8 @@ class Peer:
         """
         difference, samples, recent = now - sent, self._samples, self._recent
         recent.append(difference)
+        if len(recent) > RECENT:
+            del recent[0]
         if len(recent) == RECENT and min(recent) > samples[0][1] + CLOCK_SET_BACK:
             samples.clear()
             difference = min(recent)
@@ -137,57 +142,31 @@ class Peer:
             samples.pop()
         samples.append((now, difference))
         while samples[0][0] < now - CLOCK_WINDOW:
-            samples.popleft()
+            del samples[0]
         self.offset = offset = samples[0][1]
         return offset
-
-    def add_part(self, sent: int, part: int, parts: int, squares: list[int]) -> bool:
-        """Keep part number `part` of the heartbeat sent at `sent`, and say whether it is complete.
-
-        `squares` is column, row, number, column, row, number ... and goes into the attribute of
-        that name when all parts are there.
-        """
-        if sent != self._sent:
-            self._sent, self._parts = sent, {}
-        self._parts[part] = squares
-        if len(self._parts) < parts:
-            return False
-        flat = [number for some in self._parts.values() for number in some]
-        self.squares = {
-            (flat[i], flat[i + 1]): flat[i + 2] for i in range(0, len(flat), 3)
-        }
-        return True
 
 
 class Peers:
     """See the module.
 
-    `squares` returns the squares in which this node has players: a dict square -> number of the
-    last batch or full state there. `on_squares` is called with the id of another node and what it
-    lists, in the same form, and `on_gone` with the id of a node that is dead. `on_forgotten` is
-    called with it once it has been silent for GONE_AFTER ms. `on_link` is called when clients must
-    be told that `linked` has changed.
+    `on_gone` is called with the id of a node that is dead, and `on_forgotten` once it has been
+    silent for GONE_AFTER ms. `on_link` is called when clients must be told that `linked` has
+    changed.
     """
 
-    def __init__(
-        self,
-        id: int,
-        channels: Channels,
-        broker: Broker,
-        loop: Loop,
-        squares: Callable[[], dict[Square, int]],
-    ) -> None:
+    def __init__(self, id: int, channels: Channels, broker: Broker, loop: Loop) -> None:
         self._id = id
         self._channels = channels
         self._broker = broker
         self._loop = loop
-        self._squares = squares
-        self.on_squares: Callable[[int, dict[Square, int]], None]
         self.on_gone: Callable[[int], None]
         self.on_forgotten: Callable[[int], None]
         self.on_link: Callable[[], None]
         #: Returns how much this node has, for its heartbeats. Whoever has the connections knows.
         self.load: Callable[[], Load] = Load
+        #: Returns how many nodes there are, as far as this one knows.
+        self.count: Callable[[], int] = lambda: len(self.peers) + 1
         #: The other nodes that count as alive, by their ids.
         self.peers: dict[int, Peer] = {}
         #: Those that are dead and not forgotten yet, by their ids.
@@ -196,18 +175,23 @@ class Peers:
         self._last_source = 0
         #: This node's state, as in its heartbeats.
         self.state = STARTING
-        #: Incompatible nodes -> (when something last came from one, the reason). The key is the
-        #: node's id, or the reason itself if the id is unknown.
+        #: Incompatible nodes -> (until when they count, the reason). The key is the node's id, or
+        #: the reason itself if the id is unknown.
         self.incompatible: dict[int | str, tuple[int, str]] = {}
         #: What is wrong with the servers of the broker that do not answer.
         self.broken: list[str] = []
-        #: Whether the own heartbeats come back, and all of the broker's servers answer.
+        #: Whether what this node sends itself comes back, and all of the broker's servers answer.
         self.linked = True
-        #: When the own heartbeat came back last (or this object was made), and when it first did.
+        #: When something came back last (or this object was made), and when it first did.
         self._echoed = loop.now()
         self._echoed_first: int | None = None
-        #: Whether the own heartbeats come back.
-        self._hears = True
+        #: Whether what this node sends itself comes back.
+        self.hears = True
+        #: When the own heartbeat came back last, after how many ms it said that the next one comes,
+        #: and when that is due.
+        self._beaten = self._echoed
+        self._every = HEARTBEAT_EVERY
+        self._next_beat = 0
         #: The broker's counter of forged messages at the last heartbeat.
         self._forged = broker.counters.forged
         # If the broker is inside this process there are no other nodes to wait for.
@@ -217,7 +201,7 @@ class Peers:
 
     def start(self) -> None:
         """Begin to send heartbeats and to receive those of others."""
-        self._broker.subscribe(self._channels.nodes)
+        self._broker.subscribe(self._channels.nodes, self._channels.node(self._id))
         self._beats.put("beat", self._loop.now())
 
     def why_not_ready(self) -> list[str]:
@@ -293,15 +277,11 @@ class Peers:
         return peer
 
     def _has_room(self) -> bool:
-        if len(self.peers) + len(self.incompatible) < NODES_LIMIT:
+        if len(self.peers) + len(self._dead) + len(self.incompatible) < NODES_LIMIT:
             return True
         self._loop.stats["nodes_refused"] += 1
         self._warn(f"more than {NODES_LIMIT} servers are heard: the others are not listened to")
         return False
-
-    def listed(self, square: Square) -> set[int]:
-        """Return the ids of the other nodes that list a square in their heartbeats."""
-        return {id for id, peer in self.peers.items() if square in peer.squares}
 
     def lives(self, node: int) -> bool:
         """Say whether another node is alive and is not stopping."""
@@ -311,59 +291,79 @@ class Peers:
     def publish(self, state: int) -> None:
         """Send a heartbeat with this state now, and keep the state for those that follow."""
         self.state = state
-        squares = [n for square, number in self._squares().items() for n in (*square, number)]
-        size = peer_protocol.SQUARES * 3
-        pages = [squares[at : at + size] for at in range(0, len(squares), size)] or [[]]
-        sent, ring, load = self._loop.now(), self._broker.identity, self.load()
-        for part, some in enumerate(pages):
-            message = peer_protocol.heartbeat(
-                self._id, sent, ring, self._channels.ground, state, *load, part, len(pages), some
-            )
-            self._broker.publish(self._channels.nodes, message)
+        now = self._loop.now()
+        every = HEARTBEAT_EVERY * ceil(self.count() / HEARTBEATS_HEARD)
+        self._next_beat = now + every
+        message = peer_protocol.heartbeat(
+            self._id, now, self._broker.identity, self._channels.ground, state, every,
+            *self.load(),
+        )  # fmt: skip
+        self._broker.publish(self._channels.nodes, message)
+
+    def publish_due(self) -> bool:
+        """Send a heartbeat if one is due, and say whether."""
+        due = self._loop.now() >= self._next_beat
+        if due:
+            self.publish(self.state)
+        return due
 
     def heartbeat(
-        self, node: int, sent: int, ring: str, ground: str, state: int, memory: int,
-        connections: int, heard: int, part: int, parts: int, squares: list[int],
+        self, node: int, sent: int, ring: str, ground: str, state: int, every: int, memory: int,
+        connections: int, heard: int,
     ) -> None:  # fmt: skip
-        """Apply a part of a heartbeat, this node's own or another's; fields as in docs/nodes.md."""
+        """Apply a heartbeat, this node's own or another's; fields as in docs/nodes.md."""
         now = self._loop.now()
         if node == self._id:
-            self._echoed = now
-            if self._echoed_first is None:
-                self._echoed_first = now
-            if self.state == STARTING:
-                self._settle(now)
-            self._check_link()
+            if not self._beats_fresh(now):
+                # No other heartbeat could come in the meantime either.
+                self.hear_all(now)
+            self._beaten, self._every = now, every
+            self._came_back(now)
             return
+        silence = DEAD_AFTER * every // HEARTBEAT_EVERY
         if ground != self._channels.ground:
-            self._note_incompatible(node, OTHER_GROUND)
+            self._note_incompatible(node, OTHER_GROUND, silence)
             return
         if ring != self._broker.identity:
             # It counts as a node like others all the same, since some of its squares may be on the
             # same brokers.
-            self._note_incompatible(node, OTHER_BROKERS)
+            self._note_incompatible(node, OTHER_BROKERS, silence)
         peer = self._peer(node)
-        if peer is None:
-            return
-        peer.last_heard, peer.state = now, state
-        peer.load = Load(memory, connections, heard)
-        peer.sample(now, sent)
-        if peer.add_part(sent, part, parts, squares):
-            self.on_squares(node, peer.squares)
+        if peer is not None:
+            peer.last_heard, peer.state, peer.every = now, state, every
+            peer.load = Load(memory, connections, heard)
+            peer.sample(now, sent)
+
+    def echo(self, node: int) -> None:
+        """Note that what this node has sent to itself has come back."""
+        if node == self._id:
+            self._came_back(self._loop.now())
+
+    def _came_back(self, now: int) -> None:
+        self._echoed = now
+        if self._echoed_first is None:
+            self._echoed_first = now
+        if self.state == STARTING:
+            self._settle(now)
+        self._check_link()
+
+    def _beats_fresh(self, now: int) -> bool:
+        """Say whether the own heartbeats come back."""
+        return now - self._beaten <= FRESH * self._every // HEARTBEAT_EVERY
 
     def unreadable(self) -> None:
         """Note that a message came that no compatible node publishes."""
-        self._note_incompatible(UNREADABLE, UNREADABLE)
+        self._note_incompatible(UNREADABLE, UNREADABLE, DEAD_AFTER)
 
     def has_other_store(self) -> None:
         """Note that news came from a node whose things are in another store."""
         self._loop.stats["other_stores"] += 1
         self._warn(OTHER_STORE)
 
-    def _note_incompatible(self, who: int | str, reason: str) -> None:
+    def _note_incompatible(self, who: int | str, reason: str, silence: int) -> None:
         self._loop.stats["incompatible"] += 1
         if who in self.incompatible or self._has_room():
-            self.incompatible[who] = self._loop.now(), reason
+            self.incompatible[who] = self._loop.now() + silence, reason
         self._warn(reason)
 
     def _warn(self, sentence: str) -> None:
@@ -372,10 +372,11 @@ class Peers:
             log.warning("%s", sentence)
 
     def _beat(self, _key: object, due: int) -> None:
-        """Send a heartbeat, and judge which nodes and links are alive."""
+        """Send a heartbeat if one is due, and judge which nodes and links are alive."""
         now = self._loop.now()
         self._beats.put("beat", now + HEARTBEAT_EVERY)
-        self.publish(self.state)
+        if not self.publish_due():
+            self._broker.publish(self._channels.node(self._id), peer_protocol.echo(self._id))
         if self._broker.counters.forged != self._forged:
             self._forged = self._broker.counters.forged
             self.unreadable()
@@ -386,7 +387,7 @@ class Peers:
             links = self._broker.links()
             self.broken = [str(link) for link in links if link.seconds > BROKEN_AFTER]
         self._check_link()
-        if self._hears:
+        if self.hears and self._beats_fresh(now):
             self.bury(now)
 
     def hear_all(self, now: int) -> None:
@@ -397,7 +398,8 @@ class Peers:
     def bury(self, now: int) -> None:
         """Forget nodes, and incompatible ones, that have been silent for too long."""
         for id, peer in list(self.peers.items()):
-            if now - peer.last_heard > (GONE_AFTER if peer.state == DRAINING else DEAD_AFTER):
+            silence = DEAD_AFTER * peer.every // HEARTBEAT_EVERY
+            if now - peer.last_heard > (GONE_AFTER if peer.state == DRAINING else silence):
                 del self.peers[id]
                 self._loop.stats["nodes_lost"] += 1
                 self._dead[id] = peer
@@ -406,18 +408,18 @@ class Peers:
             if now - peer.last_heard > GONE_AFTER:
                 del self._dead[id]
                 self.on_forgotten(id)
-        for who, (heard, _) in list(self.incompatible.items()):
-            if now - heard > DEAD_AFTER:
+        for who, (until, _) in list(self.incompatible.items()):
+            if now > until:
                 del self.incompatible[who]
 
     def _check_link(self) -> None:
         """Find out whether this node is linked to the others, and report if that has changed."""
         now = self._loop.now()
         hears = now - self._echoed <= FRESH
-        if hears and not self._hears:
+        if hears and not self.hears:
             # No other node could be heard in the meantime, so each may be silent as long again.
             self.hear_all(now)
-        self._hears = hears
+        self.hears = hears
         linked = hears and not self.broken
         if linked != self.linked:
             self.linked = linked

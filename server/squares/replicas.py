@@ -23,8 +23,8 @@ from world.things import Thing
 #: This node stays subscribed to a square for so many ms after nobody needs it any more.
 LINGER: Final = 2000
 
-#: After so many ms screens see a square, even if full states are still awaited. It must be less
-#: than LINGER, so that no square is forgotten before it gets ready.
+#: After so many ms screens see a square, even if the sync request has not come back. It must be
+#: less than LINGER, so that no square is forgotten before it gets ready.
 READY_AFTER: Final = 300
 
 
@@ -90,8 +90,7 @@ class Replicas:
 
     def _get_ready(self, some: tuple[HeardSquare, ...], _due: int) -> None:
         for heard in some:
-            if not heard.ready:
-                heard.get_ready()
+            heard.get_ready()
 
     def let_go(self, squares: Iterable[Square]) -> None:
         """Count one need less for each of these squares. Those without any linger for a while."""
@@ -117,8 +116,8 @@ class Replicas:
 
     def player(self, id: int) -> Player | None:
         """Return what is known of a player, by its highest seq in any square, or None."""
-        found = [heard.replica.players.get(id) for heard in self.squares.values()]
-        return max(filter(None, found), key=lambda player: player.seq, default=None)
+        found = [replica.players[id] for replica in self._around.whereabouts.of(id)]
+        return max(found, key=lambda player: player.seq, default=None)
 
     def around(self, x: int, y: int, reach: int) -> Iterator[Player]:
         """Yield the players in the squares that touch the box of `reach` units around (x, y), as
@@ -150,13 +149,18 @@ class Replicas:
         for screen, squares in self._hub.screens(squares_in_turn).items():
             self._loop.guarded(screen.show, squares)
 
-    # What the broker brings, and what other nodes list.
+    # What the broker brings.
 
-    def receive(self, channel: str, payload: bytes) -> None:
-        """Apply a message that came on a square's channel. Raises Malformed."""
+    def receive(self, channel: str, payload: bytes) -> bool:
+        """Apply a message that came on the channel of a square that this node is subscribed to.
+
+        Returns False if the channel is none of them. Raises Malformed.
+        """
         heard = self._by_channel.get(channel)
-        if heard is not None:
-            heard.receive(payload)
+        if heard is None:
+            return False
+        heard.receive(payload)
+        return True
 
     def published(self, square: Square, batch: OwnBatch, taken: bool) -> None:
         """Expect a batch of this node back from the broker, unless `taken` is False: then the
@@ -189,21 +193,19 @@ class Replicas:
         for channel, heard in self._by_channel.items():
             if lost.channels is None or channel in lost.channels:
                 self._loop.stats["resets"] += 1
-                heard.request_sync()
+                heard.reset()
 
     def drop(self, node: int) -> None:
         """Remove the players of a node that is dead, except computer players."""
-        for heard in self.squares.values():
+        for heard in self._heard_in(node):
             heard.drop(node)
 
     def drop_herd(self, node: int) -> None:
         """Remove the computer players of a node that has been dead for so long that no other node
         will have them."""
-        for heard in self.squares.values():
+        for heard in self._heard_in(node):
             heard.drop_herd(node)
 
-    def compare(self, node: int, listed: dict[Square, int]) -> None:
-        """Compare what a node's heartbeat lists with the replicas: square -> the number of the last
-        batch or full state there."""
-        for square, heard in self.squares.items():
-            heard.compare(node, listed.get(square))
+    def _heard_in(self, node: int) -> list[HeardSquare]:
+        """Return the squares in which a node is heard, or has players."""
+        return list(self._around.heard_in.get(node, ()))

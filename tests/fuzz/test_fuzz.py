@@ -1,12 +1,17 @@
 """The fuzzers: some rounds are right, they find what is wrong, and give the same again."""
 
+import contextlib
+import random
+
 import pytest
 
 from server.messages import peer_protocol
 from server.messages.table import NUMBER, Field, Row
 from server.players import movement
 from server.websocket import frames
+from tests.fuzz import worlds
 from tests.fuzz.__main__ import TARGETS, play
+from tests.fuzz.draw import packed
 from tests.fuzz.inputs import Broken, Inputs
 from tests.ground import Ground
 from world.track import leg, stand
@@ -29,6 +34,20 @@ def test_the_same_is_given_when_a_round_is_played_again(target):
         play(target, seed, inputs, 1)
     assert (first.count, first.last) == (again.count, again.last)
     assert first.last != other.last
+
+
+def test_a_stranger_sends_every_kind_of_message_also_well_formed():
+    chance = random.Random(1)
+    crowd = worlds.Crowd(chance)
+    stranger = worlds.Stranger(crowd, Inputs(), forger=True)
+    kinds = set()
+    for _ in range(1000):
+        for message in (stranger._about_square((0, 0)), stranger._among_nodes()):
+            with contextlib.suppress(peer_protocol.Malformed):
+                kinds.add(peer_protocol.read(packed(message))[0])
+    crowd.store.close()
+    # Counts are only sent where a node listens to them.
+    assert kinds == peer_protocol.MESSAGES.keys() - {peer_protocol.COUNTS}
 
 
 def take_any_length(monkeypatch):

@@ -51,7 +51,8 @@ ROUNDING = 64
 #: Messages that are sent into one world.
 MESSAGES_EACH = 60
 
-#: ms after which everything is as if nothing had been sent: other nodes count as dead by then.
+#: ms after which everything is as if nothing had been sent: other nodes are silent everywhere by
+#: then, though some may have said that their next heartbeat comes late.
 CALM = 15_000
 
 #: The close codes with which clients leave.
@@ -153,8 +154,9 @@ class Crowd:
         self.harness.clients = list(self.honest)
         self.harness.check()
         for host in self.harness.hosts:
-            if not host.node.peers.linked or len(host.node.peers.peers) != 1:
-                raise Broken("the nodes do not know each other, and nobody else")
+            others = {other.node.id for other in self.harness.hosts} - {host.node.id}
+            if not host.node.peers.linked or not others <= host.node.peers.peers.keys():
+                raise Broken("the nodes do not know each other")
 
 
 def _check_numbers(message: Any) -> None:
@@ -358,7 +360,11 @@ class Stranger:
         squares = sorted({s for h in self.crowd.harness.hosts for s in h.node.replicas.squares})
         square = chance.choice(squares or [(0, 0)])
         about = chance.random() < 0.6
-        message = self._about_square(square) if about else self._among_nodes(squares)
+        message = self._about_square(square) if about else self._among_nodes()
+        news = (
+            channels.nodes, channels.node(chance.choice(self.real)),
+            channels.player(chance.choice(self.ids)),
+        )  # fmt: skip
         some = chance.random()
         if some < 0.2:
             message = mutated(chance, message)
@@ -371,7 +377,8 @@ class Stranger:
             about = not about
         payload = payload[:PAYLOAD_LIMIT]
         self.inputs.add(payload)
-        self.link.publish(channels.square(square) if about else channels.nodes, payload)
+        channel = channels.square(square) if about else chance.choice(news)
+        self.link.publish(channel, payload)
         self.crowd.harness.settle()
 
     def _about_a_sheet(self, channel: str, sheet: tuple[int, int, int]) -> None:
@@ -402,7 +409,10 @@ class Stranger:
     def _about_square(self, square: tuple[int, int]) -> list[Any]:
         chance = self.crowd.chance
         node, at = chance.choice(self.nodes), list(square)
-        kind = chance.choice((20, 20, 20, 20, 32, 32, 33, 43))
+        kind = chance.choice((20, 20, 20, 20, 32, 32, 33, 43, 44, 44))
+        if kind == 44:
+            inhabited = chance.random() < 0.6
+            return [44, *at, node, self._some(0, 30), self._time(), inhabited]
         if kind == 43:
             store = chance.choice((self.crowd.store.identity, "", "other"))
             gone = [word for _ in range(2) for word in (self._gem(), self._some(0, 9))]
@@ -463,31 +473,33 @@ class Stranger:
         dimmed = chance.random() < 0.2
         return [ENTER, id, seq, self._some(0, 9), name, dimmed, *track, self._some(0, 9)]
 
-    def _among_nodes(self, squares: list[tuple[int, int]]) -> list[Any]:
+    def _among_nodes(self) -> list[Any]:
         chance = self.crowd.chance
         node, id, to = chance.choice(self.nodes), chance.choice(self.ids), chance.choice(self.real)
-        kind = chance.choice((34, 34, 34, 35, 36, 37, 38, 39, 40, 41, 50))
+        kind = chance.choice((34, 34, 34, 35, 36, 37, 38, 39, 40, 41, 42, 45, 46, 47, 50))
         place = [self._some(-(2**20), 2**20), self._some(-(2**20), 2**20)]
         if kind == 34:
-            where = [
-                n for s in chance.sample(squares, min(3, len(squares)))
-                for n in (*s, self._some(1, 30))
-            ]
-            parts = self._some(1, 2)
             ring = self.crowd.harness.broker.identity
             ground = chance.choice((self.crowd.harness.node.channels.ground,) * 9 + ("1-16",))
             some = [self._time(), chance.choice((ring, ring, "other")), ground]
-            return [34, node, *some, chance.choice((0, 0, 0, 1, 2)), 0, parts, where]
+            load = [self._some(0, 2**40), self._some(0, 9), self._some(0, 9)]
+            every = self._some(500, 3000)
+            return [34, node, *some, chance.choice((0, 0, 0, 1, 2)), every, *load]
         if kind == 36:
-            name = chance.choice((None, "Ghost", text(chance)))
-            return [36, node, id, to, [name, self._some(0, 2**40), *place]]
+            name = chance.choice(("Ghost", "Ghost", text(chance)))
+            return [36, node, id, to, name, self._some(0, 2**40), *place]
+        if kind == 42:
+            return [42, node, id, to, self._some(0, 2**40), *place]
+        if kind in (45, 47):
+            return [kind, node]
+        if kind == 46:
+            return [46, node, [self._some(-9, 9) for _ in range(2 * chance.randrange(3))]]
         if kind == 37:
             address = chance.choice(("198.51.100.7", "2001:db8::1"))
             who = chance.choice((str(id), address, "", "0" * 120, text(chance)))
             return [37, node, self._some(0, 4), who, self._some(0, 100)]
         if kind in (38, 41):
-            pairs = [n for _ in range(3) for n in (chance.choice(self.ids), self._some(0, 2**20))]
-            return [kind, node, pairs]
+            return [kind, node, id, self._some(0, 2**20)]
         if kind == 40:
             name, way = chance.choice(("Ghost", text(chance))), [self._some(-9, 9)] * 2
             return [40, node, to, self._some(0, 5), name, *place, *way]

@@ -97,9 +97,10 @@ def test_a_player_whose_grant_is_lost_has_gone_within_five_seconds(two):
     harness.run(500)
     again = harness.client(harness.hosts[0])
     grants = []
-    publish, nodes = harness.hosts[1].broker.publish, harness.node.channels.nodes
+    publish = harness.hosts[1].broker.publish
+    answers = harness.node.channels.node(harness.node.id)
     harness.hosts[1].broker.publish = lambda channel, payload: (
-        grants.append(payload) or True if channel == nodes else publish(channel, payload)
+        grants.append(payload) or True if channel == answers else publish(channel, payload)
     )
     again.say_hello("B", (40, 25), b.model.token, None)
     again.connection.lose(1006)

@@ -11,8 +11,9 @@ from brokers import Reset
 from server.clients.tokens import VALID_FOR
 from server.messages import peer_protocol, protocol
 from server.players.movement import INTENT_AGE, RENEW_BEFORE
-from server.players.residents import DIMMED_FOR
+from server.players.residents import DIMMED_FOR, LEFT_FOR
 from server.squares.replicas import LINGER
+from server.squares.signs import WAITS
 from tests import picture
 from tests.server.harness import Harness, batches
 from world.grid import Rect
@@ -253,12 +254,15 @@ def test_a_held_key_walks_on_by_itself_until_it_is_let_go(harness):
 def test_a_standing_world_tells_only_that_it_lives(harness):
     clients = [harness.place(f"P{n}", (n, 0)) for n in range(10)]
     harness.run(LINGER + 1100)
-    before = dict(harness.loop.stats)
+    before, signs = dict(harness.loop.stats), harness.loop.stats["signs"]
     published = harness.broker.counters.published
     told = [len(client.connection.messages) for client in clients]
     harness.run(60_000)
-    assert dict(harness.loop.stats) == before
-    assert harness.broker.counters.published - published == 60
+    # A heartbeat each second, and a sign in each square every three or four.
+    signs = harness.loop.stats["signs"] - signs
+    assert 10 * 60_000 // WAITS[-1] <= signs <= 10 * 60_000 // (WAITS[-1] * 3 // 4)
+    assert dict(harness.loop.stats) == {**before, "signs": before["signs"] + signs}
+    assert harness.broker.counters.published - published == 60 + signs
     assert [len(client.connection.messages) for client in clients] == told
 
 
@@ -545,10 +549,16 @@ def test_a_square_is_heard_a_little_longer_than_it_is_held(harness):
     harness.run(LINGER - 100)
     assert name in harness.broker.channels
     harness.run(200)
-    assert harness.broker.channels == {harness.node.channels.nodes}
+    channels, id = harness.node.channels, harness.node.id
+    assert harness.broker.channels == {
+        channels.nodes, channels.node(id), channels.player(client.id)
+    }  # fmt: skip
     replicas = harness.node.replicas
     assert replicas.squares == replicas._by_channel == {} and not len(replicas._around.due)
     assert harness.node.outbox.numbers == harness.node.outbox.present == {}
+    # Who left is remembered for a minute: another node may ask where it was.
+    harness.run(LEFT_FOR)
+    assert harness.broker.channels == {channels.nodes, channels.node(id)}
 
 
 def test_batches_of_a_channel_are_numbered_and_begin_anew_when_nobody_is_left(harness):

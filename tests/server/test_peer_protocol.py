@@ -19,6 +19,7 @@ from world.terrain import Terrain
 
 CHANNELS = Channels(WORLD, 2013, 16)
 SQUARE, NODES = CHANNELS.square((0, 0)), CHANNELS.nodes
+NODE, PLAYER = CHANNELS.node(78), CHANNELS.player(5)
 HUGE = 2**64 - 1
 
 ENTER = [0, 5, 1, 0, "Eve", False, 3, 8192, 8192, 0, 0, 0, 0]
@@ -38,12 +39,12 @@ def residents(*entries, page=0, pages=1):
     return peer_protocol.full_state((0, 0), 77, 1, 1_700_000_000_000, page, pages, list(entries))
 
 
-def heartbeat(
-    squares=(0, 0, 1), part=0, parts=1, sent=1_700_000_000_000, load=(10**8, 5, 20), more=()
-):
-    return msgpack.packb(
-        [34, 77, sent, "ring", "world", 0, *load, part, parts, list(squares), *more]
-    )
+def heartbeat(sent=1_700_000_000_000, load=(10**8, 5, 20), state=0, every=1000, more=()):
+    return msgpack.packb([34, 77, sent, "ring", "world", state, every, *load, *more])
+
+
+def sign(number=1, sent=1_700_000_000_000, inhabited=True):
+    return msgpack.packb([44, 0, 0, 77, number, sent, inhabited])
 
 
 def changed(event, at, value):
@@ -63,6 +64,7 @@ MALFORMED = {
     "a kind that is a list": (SQUARE, msgpack.packb([[33], 0, 0, 1])),
     "a field too many": (SQUARE, msgpack.packb([33, 0, 0, 77, 1, "of another version"])),
     "a heartbeat in a square": (SQUARE, heartbeat()),
+    "a survey in a square": (SQUARE, peer_protocol.survey(0)),
     "another square": (SQUARE, batch(ENTER, square=(5, 5))),
     "no event": (SQUARE, batch([])),
     "an event of another kind": (SQUARE, batch([9, 5, 1])),
@@ -77,8 +79,14 @@ MALFORMED = {
     "a resident of such a time": (SQUARE, msgpack.packb([32, 0, 0, 77, 1, 2**53 - 1, 0, 1, []])),
     "a number that clients cannot read": (SQUARE, batch(changed(ENTER, 3, 2**53))),
     "a heartbeat that does": (NODES, heartbeat(sent=2**53 - 1)),
-    "players that left with such a seq": (NODES, peer_protocol.left(77, [5, 2**53 - 1])),
-    "a handover of such a seq": (NODES, peer_protocol.handover(77, 5, 77, "x", 2**53 - 1, 0, 0)),
+    "a player that left with such a seq": (PLAYER, peer_protocol.left(77, 5, 2**53 - 1)),
+    "a player hosted with such a seq": (PLAYER, peer_protocol.hosted(77, 5, 2**53 - 1)),
+    "players in pairs": (PLAYER, msgpack.packb([38, 77, [5, 1]])),
+    "a sign of such a time": (SQUARE, sign(sent=2**53 - 1)),
+    "a sign of a huge number": (SQUARE, sign(number=HUGE)),
+    "a sign that counts": (SQUARE, sign(inhabited=1)),
+    "a sign among news": (NODES, sign()),
+    "a handover of such a seq": (NODE, peer_protocol.handover(77, 5, 77, "x", 2**53 - 1, 0, 0)),
     "a huge position": (SQUARE, batch(changed(ENTER, 7, HUGE))),
     "a huge age": (SQUARE, batch(changed(ENTER, 11, HUGE))),
     "a huge time": (SQUARE, batch(ENTER, sent=HUGE)),
@@ -90,12 +98,14 @@ MALFORMED = {
     "a sync request among news": (NODES, peer_protocol.sync_request((0, 0), 77, 1)),
     "a heartbeat of another version": (NODES, heartbeat(more=[1])),
     "less than no memory": (NODES, heartbeat(load=(-1, 5, 20))),
-    "half a square": (NODES, heartbeat(squares=[0, 0])),
-    "squares that are texts": (NODES, heartbeat(squares=["0", "0", "1"])),
-    "part 2 of 1": (NODES, heartbeat(part=2)),
-    "endless parts": (NODES, heartbeat(parts=HUGE)),
+    "heartbeats without end": (NODES, heartbeat(every=0)),
+    "hardly any heartbeats": (NODES, heartbeat(every=60_001)),
+    "half a square": (NODES, peer_protocol.squares(77, [0, 0, 1])),
+    "squares that are texts": (NODES, peer_protocol.squares(77, ["0", "0"])),
+    "a square beyond all numbers": (NODES, peer_protocol.squares(77, [0, 2**53])),
+    "a survey of something": (NODES, msgpack.packb([45, 77, 1])),
     "a clock beyond all numbers": (NODES, heartbeat(sent=HUGE)),
-    "a claim by a text": (NODES, msgpack.packb([35, 77, "me", 1])),
+    "a claim by a text": (PLAYER, msgpack.packb([35, 77, "me", 1])),
     "a name of more than names have": (SQUARE, batch(changed(ENTER, 4, "x" * 21))),
     "no name at all": (SQUARE, batch(changed(ENTER, 4, ""))),
     "a resident of such a name": (SQUARE, residents(changed(ENTER, 4, "x" * 21))),
@@ -118,14 +128,14 @@ MALFORMED = {
     "numbers in more bytes than they need": (
         SQUARE, b"\x98\x14\xcc\x00" + msgpack.packb([0, 77, 0, 1, 1, b""])[1:],
     ),
-    "a state that nodes are not in": (NODES, msgpack.packb([34, 77, 1, "r", "w", 9, 0, 1, []])),
-    "a handover far away": (NODES, peer_protocol.handover(77, 5, 77, "x", 1, 2**43, 0)),
-    "one who departed far away": (NODES, peer_protocol.departed(77, 5, 77, 1, 0, -(2**43))),
-    "one who departed with no such seq": (NODES, peer_protocol.departed(77, 5, 77, -1, 0, 0)),
-    "a handover of a long name": (NODES, peer_protocol.handover(77, 5, 77, "x" * 21, 1, 0, 0)),
-    "a handover without a name": (NODES, peer_protocol.handover(77, 5, 77, "", 1, 0, 0)),
-    "a handover of nothing": (NODES, msgpack.packb([36, 77, 5, 77])),
-    "an answer from beyond the ground": (NODES, msgpack.packb([40, 77, 78, 1, 2**43, 0])),
+    "a state that nodes are not in": (NODES, heartbeat(state=9)),
+    "a handover far away": (NODE, peer_protocol.handover(77, 5, 77, "x", 1, 2**43, 0)),
+    "one who departed far away": (NODE, peer_protocol.departed(77, 5, 77, 1, 0, -(2**43))),
+    "one who departed with no such seq": (NODE, peer_protocol.departed(77, 5, 77, -1, 0, 0)),
+    "a handover of a long name": (NODE, peer_protocol.handover(77, 5, 77, "x" * 21, 1, 0, 0)),
+    "a handover without a name": (NODE, peer_protocol.handover(77, 5, 77, "", 1, 0, 0)),
+    "a handover of nothing": (NODE, msgpack.packb([36, 77, 5, 77])),
+    "an answer from beyond the ground": (NODE, msgpack.packb([40, 77, 78, 1, 2**43, 0])),
 }
 
 

@@ -12,11 +12,16 @@ from server.node import TELL_PAUSE
 from server.squares.heard import (
     AGAIN,
     AGAIN_MOST,
+    ANSWERED_WITHIN,
     ECHO_WITHIN,
     FULL_STATE_EVERY,
+    LOOK_AGAIN,
+    LOST_AFTER,
+    SILENT_AFTER,
 )
 from server.squares.peers import CLOCK_WINDOW, DEAD_AFTER, GONE_AFTER, HEARTBEAT_EVERY, Load
 from server.squares.replicas import READY_AFTER
+from server.squares.signs import WAITS
 from tests.server.harness import Harness, node_batch
 from world.track import SPEED, UNIT
 
@@ -153,15 +158,17 @@ def heard(harness, message, channel=None):
     harness.settle()
 
 
-def heartbeat(harness, squares, state=0, part=0, parts=1, sent=None):
+def heartbeat(harness, state=0, sent=None, every=HEARTBEAT_EVERY):
     node = harness.node
-    flat = [number for square, number in squares.items() for number in (*square, number)]
     sent = harness.loop.now() if sent is None else sent
     message = peer_protocol.heartbeat(
-        NODE, sent, node.broker.identity, node.channels.ground, state, *Load(), part,
-        parts, flat,
+        NODE, sent, node.broker.identity, node.channels.ground, state, every, *Load()
     )
     heard(harness, message, node.channels.nodes)
+
+
+def sign(harness, number, inhabited=True):
+    heard(harness, peer_protocol.sign(SQUARE, NODE, number, harness.loop.now(), inhabited))
 
 
 def batch(harness, events, previous, number):
@@ -301,55 +308,266 @@ def test_a_gap_is_asked_about_once_in_a_while_and_an_answer_ends_it(watched):
     assert times(said, peer_protocol.SYNC_REQUEST) == []
 
 
-def test_what_differs_in_one_heartbeat_is_under_way_and_in_two_is_lost(watched):
+def test_a_sign_shows_that_the_last_message_was_lost(watched):
     harness, watcher = watched
     batch(harness, [entry(1)], 0, 5)
     said = published(harness)
-    heartbeat(harness, {SQUARE: 6})
-    harness.run(300)
-    assert times(said, peer_protocol.SYNC_REQUEST) == []
-    # It has come meanwhile: the next that differs is a first one again.
-    batch(harness, [entry(1, 2)], 5, 6)
-    for number in (6, 7):
-        heartbeat(harness, {SQUARE: number})
+    # What has come, and what came before that.
+    for number in (5, 4):
+        sign(harness, number)
         harness.run(300)
     assert times(said, peer_protocol.SYNC_REQUEST) == []
-    heartbeat(harness, {SQUARE: 7})
+    sign(harness, 6)
     harness.run(300)
     assert len(times(said, peer_protocol.SYNC_REQUEST)) == 1
     assert harness.loop.stats["repairs"] == 1
     assert seen(watcher) == {1}
+    # The full state that was asked for is lost, too: the next sign shows it.
+    sign(harness, 7)
+    harness.run(300)
+    assert len(times(said, peer_protocol.SYNC_REQUEST)) == 2
+    residents(harness, 8, [entry(1), entry(2)])
+    assert seen(watcher) == {1, 2}
 
 
-def test_who_is_in_a_square_that_two_heartbeats_do_not_list_is_removed(watched):
+def test_a_sign_of_a_node_that_nothing_was_heard_of_is_asked_about(watched):
+    harness, watcher = watched
+    said = published(harness)
+    sign(harness, 3)
+    assert len(times(said, peer_protocol.SYNC_REQUEST)) == 1
+    assert harness.loop.stats["repairs"] == 1
+    residents(harness, 4, [entry(1)])
+    assert seen(watcher) == {1}
+
+
+def test_a_sign_during_the_first_sync_request_is_no_repair(watched):
+    harness, watcher = watched
+    heartbeat(harness)
+    harness.node.replicas.need([(9, 9)])
+    said = published(harness)
+    message = peer_protocol.sign((9, 9), NODE, 3, harness.loop.now(), True)
+    heard(harness, message, harness.node.channels.square((9, 9)))
+    message = peer_protocol.full_state((9, 9), NODE, 4, harness.loop.now(), 0, 1, [entry(1)])
+    heard(harness, message, harness.node.channels.square((9, 9)))
+    harness.run(1000)
+    assert not harness.loop.stats["repairs"] and not times(said, peer_protocol.SYNC_REQUEST)
+
+
+def test_the_players_of_a_node_that_has_nobody_in_a_square_are_removed(watched):
     harness, watcher = watched
     batch(harness, [entry(1)], 0, 5)
-    # Not listed, listed, not listed: that is never twice running.
-    for squares in ({}, {SQUARE: 5}, {}):
-        heartbeat(harness, squares)
-        harness.run(300)
-        assert seen(watcher) == {1}
-    heartbeat(harness, {})
-    assert seen(watcher) == set()
+    # An older sign was overtaken.
+    sign(harness, 4, inhabited=False)
+    assert seen(watcher) == {1} and not harness.loop.stats["repairs"]
+    sign(harness, 6, inhabited=False)
+    assert seen(watcher) == set() and harness.loop.stats["repairs"] == 1
+    assert not harness.node.replicas.squares[SQUARE].voices
     # As nobody said that it left, it may come with the seq it had.
-    batch(harness, [entry(1)], 0, 6)
+    batch(harness, [entry(1)], 0, 7)
     assert seen(watcher) == {1}
+    batch(harness, [[3, 1, 9]], 7, 8)
+    sign(harness, 8, inhabited=False)
+    assert harness.loop.stats["repairs"] == 1, "what came needs no repair"
 
 
-def test_a_heartbeat_in_parts_counts_when_all_have_come(watched):
+def live(harness, ms, every=1000):
+    """Let so many ms pass in which the other node sends heartbeats, and nothing else."""
+    for _ in range(ms // every):
+        heartbeat(harness)
+        harness.run(every)
+
+
+def test_a_node_that_lives_and_is_silent_in_a_square_is_asked_and_loses_its_players(watched):
     harness, watcher = watched
+    heartbeat(harness)
+    batch(harness, [entry(70_000)], 0, 5)
+    said = published(harness)
+    live(harness, SILENT_AFTER - 500, 500)
+    assert times(said, peer_protocol.SYNC_REQUEST) == []
+    live(harness, 1000, 500)
+    [asked] = times(said, peer_protocol.SYNC_REQUEST)
+    assert seen(watcher) == {70_000}
+    harness.run(asked + LOST_AFTER - harness.clock.time - 1)
+    assert seen(watcher) == {70_000}
+    live(harness, 2 * LOOK_AGAIN, LOOK_AGAIN)
+    assert seen(watcher) == set() and harness.loop.stats["repairs"] == 1
+    assert not harness.node.replicas.squares[SQUARE].voices
+    said.clear()
+    live(harness, 10_000)
+    assert times(said, peer_protocol.SYNC_REQUEST) == []
+
+
+def test_a_node_that_dies_loses_its_players_in_time_however_rare_its_heartbeats_are(watched):
+    harness, watcher = watched
+    heartbeat(harness, every=20_000)
+    batch(harness, [entry(1), entry(70_000)], 0, 5)
+    harness.run(SILENT_AFTER)
+    assert seen(watcher) == {1, 70_000}
+    harness.run(5000 - SILENT_AFTER)
+    # The computer player stays until another node will have it.
+    assert seen(watcher) == {1} and harness.node.peers.lives(NODE)
+    harness.run(GONE_AFTER - 5000 - 100)
+    assert seen(watcher) == {1}
+    harness.run(500)
+    assert seen(watcher) == set() and harness.node.peers.lives(NODE)
+    harness.run(3 * 20_000)
+    assert not harness.node.peers.peers and not harness.node.replicas._around.heard_in
+
+
+@pytest.mark.parametrize("answer", ["a sign", "a full state", "a batch"])
+def test_a_node_that_is_asked_and_says_something_keeps_its_players(watched, answer):
+    harness, watcher = watched
+    heartbeat(harness)
     batch(harness, [entry(1)], 0, 5)
-    for _ in range(4):
-        # The part that lists the square is late, or lost.
-        heartbeat(harness, {(9, 9): 1}, part=0, parts=2)
-        harness.run(200)
+    for number in range(6, 12):
+        live(harness, SILENT_AFTER + 500, 500)
+        if answer == "a sign":
+            sign(harness, 5)
+        elif answer == "a batch":
+            batch(harness, [entry(1, number)], number - 1, number)
+        else:
+            residents(harness, number, [entry(1)])
+        assert seen(watcher) == {1}
+    assert not harness.loop.stats["repairs"]
+
+
+def test_nobody_is_removed_because_this_node_stood_still_or_heard_nothing(watched):
+    harness, watcher = watched
+    [host] = harness.hosts
+    heartbeat(harness)
+    batch(harness, [entry(1)], 0, 5)
+    said = published(harness)
+    harness.run(1000)
+    # What the other node says meanwhile is read when the loop goes on.
+    harness.clock.time += 2 * SILENT_AFTER
+    harness.settle()
+    live(harness, 1000)
+    sign(harness, 5)
+    live(harness, 2000)
+    assert seen(watcher) == {1} and times(said, peer_protocol.SYNC_REQUEST) == []
+    host.broker.down = True
+    harness.run(2 * SILENT_AFTER)
+    host.broker.restore(host.node)
+    live(harness, 2000)
     assert seen(watcher) == {1}
-    sent = harness.loop.now()
-    for _ in range(3):
-        heartbeat(harness, {(9, 9): 1}, part=0, parts=2, sent=sent)
-        heartbeat(harness, {SQUARE: 5}, part=1, parts=2, sent=sent)
-    assert harness.node.peers.listed(SQUARE) == harness.node.peers.listed((9, 9)) == {NODE}
-    assert seen(watcher) == {1}
+    sign(harness, 5)
+    live(harness, 2000)
+    assert seen(watcher) == {1} and not harness.loop.stats["repairs"]
+
+
+# The own signs.
+
+
+def signs(said):
+    """Return the signs among published messages, as (moment, number, inhabited)."""
+    return [
+        (moment, message[4], message[6]) for moment, message in said
+        if message[0] == peer_protocol.SIGN
+    ]  # fmt: skip
+
+
+def test_a_node_repeats_its_last_number_in_a_quiet_square_ever_more_rarely():
+    harness = Harness()
+    harness.run(2000)
+    said = published(harness)
+    harness.place("W", SQUARE)
+    began = harness.clock.time
+    harness.run(60_000)
+    # It publishes its full state too when its sync request is back.
+    last = [message[4] for _, message in said if message[0] == peer_protocol.FULL_STATE][-1]
+    moments = [moment for moment, _, _ in signs(said)]
+    assert {(number, inhabited) for _, number, inhabited in signs(said)} == {(last, True)}
+    pauses = [b - a for a, b in zip([began, *moments], moments, strict=False)]
+    for pause, most in zip(pauses, WAITS, strict=False):
+        assert most * 3 // 4 <= pause <= most
+    assert all(WAITS[-1] * 3 // 4 < pause <= WAITS[-1] for pause in pauses[len(WAITS) :])
+    assert len(set(pauses)) > 5, "signs that began together drift apart"
+
+
+def test_the_first_sign_after_a_batch_comes_soon_however_long_it_was_quiet_before(watched):
+    harness, watcher = watched
+    said = published(harness)
+    for n in range(12):
+        harness.run(20_000 + 500 * n)
+        watcher.walk(1, 0) if n % 2 else watcher.walk(0, 0)
+        began = harness.clock.time
+        said.clear()
+        harness.run(WAITS[0])
+        batches = times(said, peer_protocol.BATCH)
+        if len(batches) == 1:
+            assert WAITS[0] * 3 // 4 <= signs(said)[0][0] - began <= WAITS[0]
+
+
+def test_a_busy_square_needs_no_signs(watched):
+    harness, watcher = watched
+    said = published(harness)
+    for n in range(40):
+        watcher.walk(1, 0) if n % 2 else watcher.walk(-1, 0)
+        harness.run(WAITS[0] // 2)
+    assert signs(said) == []
+
+
+@pytest.mark.parametrize("how", ["leaves", "is handed over"])
+def test_whose_last_player_is_gone_says_so_some_times(watched, how):
+    harness, watcher = watched
+    harness.node.replicas.need([SQUARE])
+    said = published(harness)
+    if how == "leaves":
+        watcher.connection.lose(1000)
+        harness.settle()
+    else:
+        harness.node.takeovers.asked(NODE, watcher.id)
+    began, last = harness.clock.time, harness.node.outbox.signs._said[SQUARE].number
+    harness.run(1000)
+    # Who asks meanwhile is told at once.
+    heard(harness, peer_protocol.sync_request(SQUARE, NODE, 5))
+    assert signs(said) == [(harness.clock.time, last, False)]
+    assert not times(said, peer_protocol.FULL_STATE)
+    said.clear()
+    harness.run(60_000)
+    if how == "is handed over":
+        # No other node has it: that is published 3 s later, and then it begins anew.
+        [(gone, last)] = [(at, m[5]) for at, m in said if m[0] == peer_protocol.BATCH]
+        assert signs(said)[0][0] < gone
+        said = [(at, message) for at, message in said if at > gone]
+        began = gone
+    told = signs(said)
+    assert [(number, inhabited) for _, number, inhabited in told] == [(last, False)] * len(WAITS)
+    assert told[-1][0] - began <= sum(WAITS)
+    assert SQUARE not in harness.node.outbox.signs
+    said.clear()
+    heard(harness, peer_protocol.sync_request(SQUARE, NODE, 6))
+    assert said == []
+
+
+@pytest.mark.parametrize("lost", ["the last message", "the last message and the sign after it"])
+@pytest.mark.parametrize("what", ["a walk", "a leave"])
+def test_the_last_lost_message_of_a_quiet_square_is_found(lost, what):
+    harness = Harness(nodes=2)
+    harness.run(1500)
+    a, b, c = (
+        harness.place(name, SQUARE, host=host)
+        for name, host in zip("ABC", (*harness.hosts, harness.hosts[1]), strict=True)
+    )
+    harness.run(1000)
+    link = harness.hosts[1].broker
+    link.losing = 1.0
+    if what == "a walk":
+        b.walk(1, 0)
+    else:
+        b.connection.lose(1000)
+        c.connection.lose(1000)
+    harness.run(20)
+    if lost == "the last message":
+        link.losing = 0.0
+        harness.run(2000 - 20)
+    else:
+        harness.run(WAITS[0])
+        link.losing = 0.0
+        harness.run(WAITS[1] + 200)
+    assert a.sees(b) == (what == "a walk")
+    harness.clients = [a, b, c] if what == "a walk" else [a]
+    harness.check()
 
 
 # Asking and answering.
@@ -424,31 +642,54 @@ def shown(client, square):
     return any(m[0] == 19 and tuple(m[1:3]) == square for m in client.connection.messages)
 
 
-@pytest.mark.parametrize("answers", [True, False])
-def test_a_square_is_shown_when_those_who_list_it_have_answered_or_after_a_while(answers):
-    harness = Harness()
-    harness.run(1500)
-    heartbeat(harness, {SQUARE: 4, (1, 0): 4})
-    watcher = harness.place("W", SQUARE, (8, 8))
-    harness.run(READY_AFTER // 3)
-    assert watcher.model.held is not None and not shown(watcher, SQUARE)
-    if answers:
-        residents(harness, 4, [entry(1)])
-        assert shown(watcher, SQUARE) and seen(watcher) == {1}
-    else:
-        harness.run(READY_AFTER - READY_AFTER // 3 - 1)
-        assert not shown(watcher, SQUARE)
-        harness.run(1)
-        assert shown(watcher, SQUARE)
-        # Who answers late is shown late.
-        residents(harness, 4, [entry(1)])
-        assert seen(watcher) == {1}
+@pytest.mark.parametrize("back", [True, False])
+def test_a_square_is_shown_a_moment_after_the_own_request_is_back_or_after_a_while(watched, back):
+    harness, _ = watched
+    heartbeat(harness)
+    square = (9, 9)
+    if not back:
+        harness.broker.losing = 1.0
+    newcomer = harness.place("N", square, (8, 8))
+
+    def answer(number, *ids):
+        message = peer_protocol.full_state(
+            square, NODE, number, harness.loop.now(), 0, 1, [entry(id) for id in ids]
+        )
+        heard(harness, message, harness.node.channels.square(square))
+
+    waits = ANSWERED_WITHIN if back else READY_AFTER
+    harness.run(waits // 2)
+    answer(1, 1)
+    harness.run(waits - waits // 2 - 1)
+    assert newcomer.model.held is not None and not shown(newcomer, square)
+    harness.run(1)
+    # Everything in one snapshot.
+    assert shown(newcomer, square) and seen(newcomer) >= {1}
+    assert [m[1:3] for m in newcomer.connection.messages if m[0] == 19].count([*square]) == 1
+    # Who answers late is shown late.
+    answer(2, 1, 2)
+    assert seen(newcomer) >= {1, 2}
 
 
-def test_a_square_is_shown_at_once_where_nobody_else_is_listed(watched):
+def test_a_square_is_shown_at_once_where_no_other_node_lives(watched):
     harness, watcher = watched
     newcomer = harness.place("N", (9, 9), (8, 8))
     assert shown(newcomer, (9, 9)) and newcomer.sees(newcomer)
+
+
+@pytest.mark.parametrize("delay", [0, 30, 100])
+def test_a_newcomer_sees_a_square_complete_within_three_tenths_of_a_second(delay):
+    harness = Harness(nodes=3)
+    harness.run(3000)
+    there = [harness.place("P", (50, 50), host=host) for host in harness.hosts[:2]]
+    harness.run(10_000)
+    harness.network.delay = delay
+    newcomer = harness.place("N", (50, 50), host=harness.hosts[2])
+    harness.run(300)
+    assert all(newcomer.sees(other) for other in there)
+    snapshots = [m for m in newcomer.connection.messages if m[0] == 19 and m[1:3] == [50, 50]]
+    if delay < ANSWERED_WITHIN // 2:
+        assert len(snapshots) == 1, "it is not shown twice"
 
 
 def test_what_one_node_answers_is_not_all_while_the_own_question_is_not_back(watched):
@@ -473,7 +714,8 @@ def test_a_handover_to_another_node_answers_no_question_of_this_one():
     harness.kill(harness.hosts[1])
     again = harness.client(harness.hosts[0]).hello("B", token=token)
     player = "Somebody else", 2**40, 99 * UNIT, 99 * UNIT
-    heard(harness, peer_protocol.handover(NODE, b.id, 5, *player), harness.node.channels.nodes)
+    channel = harness.node.channels.node(harness.node.id)
+    heard(harness, peer_protocol.handover(NODE, b.id, 5, *player), channel)
     assert again.model.welcome == []
     harness.run(1000)
     assert again.at() == place and again.model.players[b.id].name == "B"
@@ -570,11 +812,59 @@ def test_a_node_that_falls_silent_is_dead_after_three_seconds_however_the_others
     harness.check()
 
 
+def test_the_more_nodes_there_are_the_rarer_are_their_heartbeats(watched):
+    harness, _ = watched
+    [host] = harness.hosts
+    said = published(harness)
+    for nodes, every in ((99, 1000), (100, 2000), (250, 3000)):
+        while len(host.node.peers.peers) < nodes:
+            # They are silent for a long time, and no fewer meanwhile.
+            message = peer_protocol.heartbeat(
+                10**6 + len(host.node.peers.peers), harness.loop.now(), host.broker.identity,
+                host.node.channels.ground, 0, peer_protocol.EVERY_MOST, *Load(),
+            )  # fmt: skip
+            host.node.receive(Message(host.node.channels.nodes, message))
+        harness.run(every)
+        said.clear()
+        harness.run(4 * every)
+        beats = times(said, peer_protocol.HEARTBEAT)
+        pauses = {b - a for a, b in zip(beats, beats[1:], strict=False)}
+        assert pauses == {every}
+        assert {m[6] for _, m in said if m[0] == peer_protocol.HEARTBEAT} == {every}
+        # It is known each second that the link is up.
+        assert len(beats) + len(times(said, peer_protocol.ECHO)) == 4 * every // HEARTBEAT_EVERY
+        assert host.node.peers.linked and host.node.peers.why_not_ready() == []
+    host.broker.down = True
+    harness.run(3000)
+    assert not host.node.peers.linked
+    host.broker.restore(host.node)
+    harness.run(1000)
+    assert host.node.peers.linked
+
+
+def test_nobody_is_dead_as_long_as_the_own_rare_heartbeat_does_not_come_back(watched):
+    harness, _ = watched
+    [host] = harness.hosts
+    host.node.peers.count = lambda: 500
+    for _ in range(8):
+        heartbeat(harness, every=5000)
+        harness.run(5000)
+    # The broker that has the channel of all nodes fails; that of this node's own does not.
+    host.broker.lose_subscriptions({host.node.channels.nodes})
+    harness.run(40_000)
+    assert host.node.peers.linked and NODE in host.node.peers.peers
+    host.broker.find_subscriptions(host.node)
+    harness.run(14_000)
+    assert NODE in host.node.peers.peers, "it has as long again"
+    harness.run(9000)
+    assert NODE not in host.node.peers.peers
+
+
 def test_a_node_that_says_it_stops_is_kept_for_ten_seconds_and_no_longer(watched):
     harness, watcher = watched
-    heartbeat(harness, {SQUARE: 5})
+    heartbeat(harness)
     batch(harness, [entry(1)], 0, 5)
-    heartbeat(harness, {SQUARE: 5}, state=peer_protocol.DRAINING)
+    heartbeat(harness, state=peer_protocol.DRAINING)
     harness.run(GONE_AFTER - 100)
     assert seen(watcher) == {1}
     harness.run(HEARTBEAT_EVERY + 200)
@@ -688,7 +978,7 @@ def test_a_newcomer_is_shown_what_another_nodes_batches_have_changed(watched):
 def test_a_walk_told_by_another_clock_is_shown_by_the_own(watched, ahead, by):
     harness, watcher = watched
     there = harness.loop.now() + ahead
-    heartbeat(harness, {SQUARE: 1}, sent=there)
+    heartbeat(harness, sent=there)
     # It began 300 ms ago, and walks 5120 units a second.
     event = [0, 1, 1, 0, "P1", False, 5, 1024, 1024, 10240, 0, 300, 0]
     if by == "batch":
@@ -705,7 +995,7 @@ def clocks(harness, watcher, differences):
     was added to the time of what it published a second after each."""
     added = []
     for number, difference in enumerate(differences, 1):
-        heartbeat(harness, {SQUARE: number}, sent=harness.loop.now() - difference)
+        heartbeat(harness, sent=harness.loop.now() - difference)
         harness.run(HEARTBEAT_EVERY)
         message = node_batch(SQUARE, NODE, number - 1, number, 10**12, [entry(1, number)])
         heard(harness, message)

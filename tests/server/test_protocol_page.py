@@ -13,8 +13,8 @@ from server import app
 from server.clients import session, tokens
 from server.messages import peer_protocol, protocol
 from server.messages.protocol import MESSAGES
-from server.players import movement, residents
-from server.squares import heard, peers, replicas
+from server.players import listening, movement, residents
+from server.squares import heard, peers, replicas, signs
 from server.things import cairns, garden, reach
 from server.websocket import frames
 from tests import model
@@ -188,10 +188,20 @@ NUMBERS = [
     ("nodes", f"lease ends after {seconds(garden.LEASE)}"),
     ("nodes", f"lets go {seconds(replicas.LINGER)} after the last"),
     ("nodes", f"at most once in {heard.FULL_STATE_EVERY} ms"),
-    ("nodes", f"answered, or after {replicas.READY_AFTER} ms"),
+    ("nodes", f"see the square {heard.ANSWERED_WITHIN} ms after the first request"),
+    ("nodes", f"not within {heard.ANSWERED_WITHIN // 2} ms after it has come back"),
+    ("nodes", f"if no other node lives; or after {replicas.READY_AFTER} ms"),
+    ("nodes", f"{seconds(signs.WAITS[0])} after that one, {seconds(signs.WAITS[1])} later"),
+    ("nodes", f"every {seconds(signs.WAITS[2])}; each of these times may be a quarter shorter"),
+    ("nodes", f"has come in a square for {seconds(heard.SILENT_AFTER)} though it has players"),
+    ("nodes", f"says nothing within {seconds(heard.LOST_AFTER)} after that has come back"),
+    ("nodes", f"the others have {seconds(heard.FORGIVEN)} more"),
+    ("nodes", f"handed it over in the last {seconds(listening.LINGER)}"),
+    ("nodes", f"A node listens to {peers.NODES_LIMIT} others at most"),
     ("nodes", f"not come back within {heard.ECHO_WITHIN} ms"),
     ("nodes", f"no heartbeat for {seconds(peers.DEAD_AFTER)} is dead"),
-    ("nodes", f"its own heartbeat within {seconds(peers.FRESH)}"),
+    ("nodes", f"received nothing within {seconds(peers.FRESH)} of what it sends to itself"),
+    ("nodes", f"Where there are more than {peers.HEARTBEATS_HEARD} nodes"),
     ("nodes", f"its residents are kept for {seconds(peers.GONE_AFTER)}"),
     ("nodes", f"over {seconds(peers.CLOCK_WINDOW)} of a node's heartbeats"),
     ("nodes", f"rests for {seconds(events.SLOT_RESTS)} before"),

@@ -7,6 +7,8 @@ import pytest
 
 from brokers import LinkAge
 from server.messages import peer_protocol
+from server.messages.peer_protocol import EVERY_MOST
+from server.squares.heard import LOOK_AGAIN, SILENT_AFTER
 from server.squares.peers import (
     DEAD_AFTER,
     DEAF,
@@ -31,13 +33,11 @@ def warned(caplog, sentence):
     return len([message for message in told if sentence in message])
 
 
-def forge(host, node, ground="2013-16", squares=(), sent=None):
+def forge(host, node, ground="2013-16", sent=None):
     """Publish somebody's heartbeat."""
     now = host.loop.now() if sent is None else sent
     ring = host.broker.identity
-    beat = peer_protocol.heartbeat(
-        node, now, ring, ground, 0, *Load(), 0, 1, list(squares)
-    )
+    beat = peer_protocol.heartbeat(node, now, ring, ground, 0, HEARTBEAT_EVERY, *Load())
     host.broker.publish(host.node.channels.nodes, beat)
 
 
@@ -192,12 +192,12 @@ def test_forged_heartbeats_flood_neither_the_log_nor_memory(one, caplog):
     [host] = one.hosts
     one.place("A", (0, 0))
     one.run(1000)
-    for node in range(1000):
+    for node in range(NODES_LIMIT + 500):
         forge(host, 10_000 + node, ground="2013-16" if node % 2 else "7-16")
     one.run(500)
     peers = host.node.peers
     assert len(peers.peers) + len(peers.incompatible) == NODES_LIMIT
-    assert host.loop.stats["nodes_refused"] == 1000 - NODES_LIMIT
+    assert host.loop.stats["nodes_refused"] == 500
     one.run(HEARTBEAT_EVERY)
     assert len([r for r in caplog.records if r.levelno >= logging.WARNING]) == 2
     one.run(DEAD_AFTER + 2 * HEARTBEAT_EVERY)
@@ -211,14 +211,17 @@ def test_pages_of_a_node_that_is_never_heard_again_are_not_kept(one):
     [host] = one.hosts
     one.place("A", (0, 0))
     square = host.node.channels.square((0, 0))
-    for node in range(600):
+    for node in range(NODES_LIMIT + 100):
         page = peer_protocol.full_state((0, 0), node, 1, host.loop.now(), 0, 2, [])
         host.broker.publish(square, page)
     one.run(100)
     heard = host.node.replicas.squares[0, 0]
-    assert len(heard._pages) == NODES_LIMIT
-    one.run(DEAD_AFTER + 2 * HEARTBEAT_EVERY)
-    assert not heard._pages
+    assert len(heard.voices) == NODES_LIMIT
+    one.run(SILENT_AFTER + LOOK_AGAIN)
+    assert not heard.voices and not host.node.replicas._around.heard_in
+    assert len(host.node.peers.peers) == NODES_LIMIT
+    one.run(3 * EVERY_MOST + 2 * HEARTBEAT_EVERY)
+    assert not host.node.peers.peers
 
 
 def test_a_takeover_of_an_incompatible_node_is_not_obeyed(one):
@@ -236,7 +239,7 @@ def test_who_plays_as_somebody_in_another_world_is_somebody_else(one):
     a = one.place("A", (0, 0))
     stray = one.host(seed=7)
     one.run(1500)
-    hosted = peer_protocol.hosted(stray.node.id, [a.id, 5])
-    stray.broker.publish(stray.node.channels.nodes, hosted)
+    hosted = peer_protocol.hosted(stray.node.id, a.id, 5)
+    stray.broker.publish(stray.node.channels.player(a.id), hosted)
     one.run(1000)
     assert a.connection.closed is None and a.id in host.node.residents.by_id

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from brokers import Message
 from server.messages import peer_protocol
+from server.messages.peer_protocol import EVERY_MOST
 from server.squares import heard, slots
 from server.squares.outbox import Outbox
-from server.squares.peers import Load
+from server.squares.peers import HEARTBEAT_EVERY, Load
 from server.squares.slots import Slots
 from tests.server.harness import Harness, ManualLoop, node_batch
 from world.events import NARROW, SLOT_RESTS, Player
@@ -163,10 +164,8 @@ class Teller:
 
     def heartbeat(self):
         node = self.harness.node
-        listed = [n for at, number in self.outbox.numbered().items() for n in (*at, number)]
         return peer_protocol.heartbeat(
-            77, self.loop.now(), node.broker.identity, node.channels.ground, 0, *Load(), 0, 1,
-            listed,
+            77, self.loop.now(), node.broker.identity, node.channels.ground, 0, 1000, *Load()
         )
 
 
@@ -262,14 +261,18 @@ def test_a_node_that_was_silent_keeps_its_source_and_one_that_is_forgotten_gets_
     peers = harness.node.peers
     now = harness.loop.now()
     for node in (77, 78):
-        peers.offset(node, now)
+        peers.heartbeat(
+            node, now, harness.broker.identity, harness.node.channels.ground, 0, HEARTBEAT_EVERY,
+            *Load(),
+        )  # fmt: skip
     assert [peers.source(node) for node in (harness.node.id, 77, 78)] == [0, 1, 2]
     harness.run(5000)
     assert not peers.peers and peers.source(77) == 1
     peers.offset(77, harness.loop.now())
     assert peers.source(77) == 1 and 77 in peers.peers
-    harness.run(15_000)
-    assert not peers._dead
+    # It was only heard in a square: then it may be a minute until its next heartbeat.
+    harness.run(3 * EVERY_MOST + 2 * HEARTBEAT_EVERY)
+    assert not peers.peers and not peers._dead
     peers.offset(77, harness.loop.now())
     assert peers.source(77) == 3
 

@@ -24,12 +24,16 @@ SHRINK_WITHIN = 60
 def play(plan: Plan) -> int:
     """Play a world to its end; return the ms played by all players. Raises what goes wrong."""
     world = World(plan)
-    for deed in plan.deeds:
-        world.play(deed)
-    world.play(Deed(0, "quiet", 0, 0, 0))
-    # By then players that lost their connection have left, even on a node whose clock stood still.
-    world.run(20_000)
-    check_end(world)
+    try:
+        for deed in plan.deeds:
+            world.play(deed)
+        world.play(Deed(0, "quiet", 0, 0, 0))
+        # By then players that lost their connection have left, even on a node whose clock stood
+        # still.
+        world.run(20_000)
+        check_end(world)
+    finally:
+        world.end()
     return world.player_ms
 
 
@@ -93,7 +97,7 @@ def show(plan: Plan, why: str) -> None:
     """Print a plan that fails, and why."""
     print(f"\nThe world of seed {plan.seed} breaks: {why}")
     print(f"{plan.nodes} nodes, clocks {plan.skew} ms apart", end=", ")
-    print(f"free ground: {plan.free}, a herd: {plan.herd}")
+    print(f"free ground: {plan.free}, a herd: {plan.herd}, rare heartbeats: {plan.rare}")
     for deed in plan.deeds:
         print(f"  after {deed.wait:5} ms  {deed.what:18} {deed.a:5} {deed.b:5} {deed.c:5}")
 

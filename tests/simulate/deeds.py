@@ -11,7 +11,8 @@ from typing import NamedTuple
 from server.messages.protocol import OTHERS_FROM
 from server.players.herd import NOBODY, Sizes
 from server.players.resident import Resident
-from server.squares.peers import GONE_AFTER, HEARTBEAT_EVERY
+from server.squares import peers
+from server.squares.peers import GONE_AFTER, HEARTBEAT_EVERY, HEARTBEATS_HEARD
 from server.things.garden import Rules
 from tests.server.harness import Client, Clock, Harness, Host, clock_stores
 from tests.simulate.rule import check, check_ways
@@ -25,6 +26,9 @@ CODES = (1000, 1001, 1002, 1003, 1005, 1006, 1007, 1008, 1009, 1011, 1012, 1013,
 
 #: The herd of a world, and of how many worlds one has a herd.
 HERD, HERD_ONE_IN = Sizes(people=4, deer=2), 6
+
+#: Heartbeats a second that a node of a world hears in which they are rare.
+RARE = 0.125
 
 #: Tiles from the plaza within which the players of a world stay.
 RANGE = 40
@@ -45,7 +49,8 @@ class Deed(NamedTuple):
 
 class Plan(NamedTuple):
     """A world: its seed, the nodes at its start, the ms by which their clocks differ (`skew`),
-    whether all its ground is free, its deeds, and whether its nodes share a herd."""
+    whether all its ground is free, its deeds, whether its nodes share a herd, and whether their
+    heartbeats are as rare as in a world of hundreds of nodes (`rare`)."""
 
     seed: int
     nodes: int
@@ -53,6 +58,7 @@ class Plan(NamedTuple):
     free: bool
     deeds: tuple[Deed, ...]
     herd: bool = False
+    rare: bool = False
 
 
 class World:
@@ -60,6 +66,8 @@ class World:
 
     def __init__(self, plan: Plan) -> None:
         random.seed(plan.seed)
+        # With five nodes there is one heartbeat of each in 40 s.
+        peers.HEARTBEATS_HEARD = RARE if plan.rare else HEARTBEATS_HEARD
         clock = Clock()
         self.sizes = HERD if plan.herd else NOBODY
         self.harness = Harness(
@@ -83,6 +91,10 @@ class World:
         self.ways: dict[int, set[tuple[int, ...]]] = {}
         for host in self.harness.hosts:
             self._watch(host)
+
+    def end(self) -> None:
+        """Let heartbeats be as frequent again as everywhere else."""
+        peers.HEARTBEATS_HEARD = HEARTBEATS_HEARD
 
     def _watch(self, host: Host) -> None:
         """Note from now on which tracks the residents of a node have.
@@ -349,5 +361,5 @@ def plan(seed: int) -> Plan:
         deeds.append(Deed(0, "quiet", 0, 0, 0))
     return Plan(
         seed, chance.randint(1, 4), chance.choice([0, 0, 7000, 3_600_000]), chance.random() < 0.7,
-        tuple(deeds), chance.randrange(HERD_ONE_IN) == 0,
+        tuple(deeds), chance.randrange(HERD_ONE_IN) == 0, chance.randrange(4) == 0,
     )  # fmt: skip

@@ -7,6 +7,8 @@ import pytest
 
 from server.players.residents import Residents
 from server.players.takeovers import Takeovers
+from server.squares import heard
+from server.squares.heard import HeardSquare
 from tests.simulate.__main__ import SHORT, fails, play, shrink
 from tests.simulate.deeds import WHAT, Deed, Plan, World, plan
 from world import events
@@ -65,6 +67,16 @@ def believe_nobody_again(monkeypatch):
     monkeypatch.setattr(Takeovers, "_outlive", lambda self, id, seq: None)
 
 
+def never_say_it_again(monkeypatch):
+    """A node gives no signs in quiet squares, so nobody asks for a last message that was lost."""
+    monkeypatch.setattr(HeardSquare, "_sign", lambda self, *fields: None)
+
+
+def never_miss_anybody(monkeypatch):
+    """A node that lives and is silent in a square keeps its players there."""
+    monkeypatch.setattr(heard, "SILENT_AFTER", 10**9)
+
+
 def name_another_slot(monkeypatch):
     """Now and then a record names the slot below that of its player."""
     monkeypatch.setattr(
@@ -77,7 +89,12 @@ def name_another_slot(monkeypatch):
 #: to shrink the first of all may take a minute.
 FAULTS = [
     (forget_partings, 224), (let_go_for_nothing, 595), (believe_nobody_again, 12),
-    pytest.param(name_another_slot, 1, marks=pytest.mark.interpreted),
+    *(
+        pytest.param(fault, first, marks=pytest.mark.interpreted)
+        for fault, first in (
+            (name_another_slot, 1), (never_say_it_again, 7), (never_miss_anybody, 120),
+        )
+    ),
 ]  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from world.events import (
     Player,
     Replica,
     SayEvent,
+    Whereabouts,
     named,
 )
 from world.grid import Grid
@@ -54,7 +55,7 @@ def apply(replica, node, sent, said, now):
 
 
 def replica_of(*batches):
-    replica = Replica(SQUARE, SPAN, Departed())
+    replica = Replica(SQUARE, SPAN, Departed(), Whereabouts())
     for b in batches:
         [content] = b.parts(99)
         replica.apply(1, b.corner.sent, content, 0)
@@ -154,7 +155,7 @@ def test_a_track_becomes_an_enter_before_low_bytes_could_deceive():
 
 @given(st.integers(0, 2**52), st.integers(0, 2**40), st.lists(st.integers(1, 127), max_size=9))
 def test_seq_and_ack_are_known_in_full_however_they_wrap(seq, ack, steps):
-    replica, p = Replica(SQUARE, SPAN, Departed()), player(seq=seq)
+    replica, p = Replica(SQUARE, SPAN, Departed(), Whereabouts()), player(seq=seq)
     p.ack = ack
     replica.apply(1, 1000, Content(b"", [Corner(SQUARE, SPAN, 1000).enter(p)]), 0)
     for step in steps:
@@ -170,7 +171,7 @@ def test_seq_and_ack_are_known_in_full_however_they_wrap(seq, ack, steps):
 
 def test_a_record_is_nobodys_once_its_player_has_left_or_its_slot_is_anothers():
     corner = Corner(SQUARE, SPAN, 1000)
-    replica = Replica(SQUARE, SPAN, Departed())
+    replica = Replica(SQUARE, SPAN, Departed(), Whereabouts())
     apply(replica, 1, 1000, [corner.enter(player(7, slot=3))], 0)
     old = Content(corner.record(player(7, seq=2, slot=3, start=1)))
     # The same slot of another node is another player's.
@@ -240,7 +241,7 @@ def test_what_is_older_than_what_is_known_changes_nothing():
 
 
 def test_a_track_or_a_leave_of_somebody_unknown_is_no_error():
-    replica = Replica(SQUARE, SPAN, Departed())
+    replica = Replica(SQUARE, SPAN, Departed(), Whereabouts())
     record = Corner(SQUARE, SPAN, 1000).record(player(9))
     said = [GoneEvent(GONE, 9, 6), SayEvent(SAY, 9, "hm")]
     replica.apply(1, 1000, Content(record, said), 0)
@@ -251,7 +252,7 @@ def test_a_snapshot_makes_the_same_replica():
     b = batch()
     b.enter(player(7))
     b.enter(player(8, start=990))
-    replica, copy = replica_of(b), Replica(SQUARE, SPAN, Departed())
+    replica, copy = replica_of(b), Replica(SQUARE, SPAN, Departed(), Whereabouts())
     shown = replica.snapshot(5000, lambda node: node + 70)
     assert [entry[13] for entry in shown] == [71, 71]
     apply(copy, 1, 5000, [named(entry[:13]) for entry in shown], 0)
@@ -260,7 +261,7 @@ def test_a_snapshot_makes_the_same_replica():
 
 
 def test_what_a_node_has_replaces_all_that_it_had_and_nothing_of_others():
-    replica, corner = Replica(SQUARE, SPAN, Departed()), Corner(SQUARE, SPAN, 1000)
+    replica, corner = Replica(SQUARE, SPAN, Departed(), Whereabouts()), Corner(SQUARE, SPAN, 1000)
     apply(replica, 1, 1000, [corner.enter(player(7)), corner.enter(player(8))], 0)
     apply(replica, 2, 1000, [corner.enter(player(9))], 0)
     assert not replica.replace(1, 1000, [corner.enter(player(7)), corner.enter(player(8))], 0)[0]
@@ -271,7 +272,7 @@ def test_what_a_node_has_replaces_all_that_it_had_and_nothing_of_others():
 
 
 def test_one_who_went_to_another_node_is_not_removed_by_the_old_one():
-    replica, corner = Replica(SQUARE, SPAN, Departed()), Corner(SQUARE, SPAN, 1000)
+    replica, corner = Replica(SQUARE, SPAN, Departed(), Whereabouts()), Corner(SQUARE, SPAN, 1000)
     apply(replica, 1, 1000, [corner.enter(player(7))], 0)
     apply(replica, 2, 1000, [corner.enter(player(7, seq=2**24))], 0)
     replica.replace(1, 1000, [], 0)
@@ -279,7 +280,7 @@ def test_one_who_went_to_another_node_is_not_removed_by_the_old_one():
 
 
 def test_players_of_a_node_believed_dead_may_be_told_of_again():
-    replica, corner = Replica(SQUARE, SPAN, Departed()), Corner(SQUARE, SPAN, 1000)
+    replica, corner = Replica(SQUARE, SPAN, Departed(), Whereabouts()), Corner(SQUARE, SPAN, 1000)
     apply(replica, 1, 1000, [corner.enter(player(7))], 0)
     replica.drop(1)
     assert replica.replace(1, 1000, [corner.enter(player(7))], 0)[0]
@@ -287,7 +288,7 @@ def test_players_of_a_node_believed_dead_may_be_told_of_again():
 
 
 def test_what_comes_late_does_not_raise_one_who_was_removed():
-    replica, corner = Replica(SQUARE, SPAN, Departed()), Corner(SQUARE, SPAN, 1000)
+    replica, corner = Replica(SQUARE, SPAN, Departed(), Whereabouts()), Corner(SQUARE, SPAN, 1000)
     apply(replica, 1, 1000, [corner.enter(player(7, seq=5)), GoneEvent(GONE, 7, 6)], 0)
     late = [corner.enter(player(7, seq=4))]
     apply(replica, 1, 1000, late, 5000)
@@ -304,7 +305,7 @@ def test_a_removed_player_is_remembered_with_its_highest_seq_for_just_so_long():
     corner = Corner(SQUARE, SPAN, 1000)
 
     def raised(seq, at, *gone):
-        replica = Replica(SQUARE, SPAN, Departed())
+        replica = Replica(SQUARE, SPAN, Departed(), Whereabouts())
         for gone_seq, moment in gone:
             apply(replica, 1, 1000, [GoneEvent(GONE, 7, gone_seq)], moment)
         apply(replica, 1, 1000, [corner.enter(player(7, seq=seq))], at)
@@ -320,14 +321,14 @@ def test_a_removed_player_is_remembered_with_its_highest_seq_for_just_so_long():
 
 
 def test_those_who_were_removed_long_ago_are_forgotten():
-    replica = Replica(SQUARE, SPAN, Departed())
+    replica = Replica(SQUARE, SPAN, Departed(), Whereabouts())
     for n in range(1000):
         apply(replica, 1, 1000, [GoneEvent(GONE, n, 1)], n * 100)
     assert len(replica._departed._removed) <= REMEMBERED // 100 + 1
 
 
 def test_an_entry_that_is_known_changes_nothing_and_a_newer_one_does():
-    replica, corner = Replica(SQUARE, SPAN, Departed()), Corner(SQUARE, SPAN, 1000)
+    replica, corner = Replica(SQUARE, SPAN, Departed(), Whereabouts()), Corner(SQUARE, SPAN, 1000)
     apply(replica, 1, 1000, [corner.enter(player(7, seq=5))], 0)
     assert not replica.replace(1, 1000, [corner.enter(player(7, seq=5, start=1))], 0)[0]
     assert not replica.replace(1, 1000, [corner.enter(player(7, seq=4, start=1))], 0)[0]

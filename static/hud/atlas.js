@@ -11,7 +11,7 @@ export class AtlasPanel {
   constructor(on, joins) {
     this.line = element('p', { class: 'atlas-line panel', role: 'status', 'aria-live': 'off' }, '…');
     this.tip = element('p', { class: 'atlas-tip panel', hidden: true });
-    this.legend = element('aside', { class: 'atlas-legend panel', 'aria-label': 'Legend' });
+    this.legend = element('aside', { class: 'atlas-legend panel', 'aria-label': 'Key to the map' });
     const button = (sign, label, act) => {
       const made = element('button', { type: 'button', 'aria-label': label, title: label }, icon(sign));
       made.addEventListener('click', act);

@@ -19,7 +19,8 @@ export class Title {
       element('div', { class: 'naming' }, element('label', { for: 'name' }, 'Your name'),
         element('div', { class: 'row' }, this.field, this.button), this.error));
     const ways = [['Walk', 'arrow keys, WASD or a click', 'use the stick, or tap a spot'],
-      ['Talk', 'Enter', 'the speech button'], ['See the channels', 'G', 'the grid button']];
+      ['Talk', 'Enter', 'the speech button'],
+      ['Wave', '1', 'the hand'], ['See the channels', 'G', 'the grid button']];
     this.root = element('main', { class: 'title', hidden: true },
       element('div', { class: 'card panel' },
         element('h1', {}, element('img', { src: 'icon.svg', alt: '' }), 'Flatlands'),

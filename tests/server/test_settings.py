@@ -159,6 +159,17 @@ def test_the_address_that_is_shown_is_one_for_a_browser_on_this_machine(host, sh
 
 
 @pytest.mark.process
+def test_a_server_in_a_network_tells_the_address_for_others():
+    with serving(HOST="0.0.0.0") as server:
+        line = server.ready(r"Others in your network reach it at http://(\S+):(\d+)$")
+        address, port = line.groups()
+        assert int(port) == server.port and not address.startswith("127.")
+        with urllib.request.urlopen(f"http://{address}:{port}/", timeout=PATIENCE) as page:
+            assert b"<title>" in page.read()
+
+
+
+@pytest.mark.process
 def test_a_host_that_is_none_is_refused_in_words():
     ended = run("--host", "256.1.2.3", "--port", "0")
     assert ended.returncode == 1

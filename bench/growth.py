@@ -376,7 +376,7 @@ def real(note: Callable[[str], None]) -> Iterator[Point]:
             url, _ = family.broker(BROKER)
             # Without a limit, some workers would get many more players than others. With one that
             # leaves no choice, the last would be refused again and again.
-            most = ("--max-players", str(math.ceil(PLAYERS * UNEVEN)))
+            most = ("--max-players", str(math.ceil(PLAYERS * UNEVEN)), "--gather", "0")
             with targets.started(url, number, _spread(number), options=most) as target:
                 players = Players(family, target, ())
                 note(f"{name}: players join")

@@ -17,6 +17,7 @@ from server import logs
 from server.clients.admission import Admission
 from server.clients.session import STUCK_AFTER, Session
 from server.clients.tokens import Tokens
+from server.gathering import Gathering
 from server.limits import Limits
 from server.loop import Loop
 from server.messages import protocol
@@ -37,6 +38,7 @@ from server.websocket.connection import Connection
 from server.websocket.frames import frame
 from server.websocket.hosts import Hosts, is_local
 from server.websocket.listener import websocket_server
+from server.websocket.passing import Passage
 from stores import Store
 from world.grid import Grid, Square
 from world.terrain import Terrain
@@ -88,7 +90,7 @@ class Server:
             grid=Grid(settings.side),
             terrain=Terrain(settings.seed),
             broker=broker,
-            loop=Loop(self.stats),
+            loop=Loop(self.stats, settings.clock),
             spread=settings.spread,
             ring=settings.spread_ring,
             world=settings.world,
@@ -117,6 +119,13 @@ class Server:
             now=self.node.loop.now,
         )
         self._admission = Admission(self.node, self._tokens, self.limits, capacity)
+        #: Set if this is one of several workers that gather neighbours.
+        self.gathering: Gathering | None = None
+        if settings.worker is not None and settings.reports is not None and settings.gather:
+            self.gathering = self._admission.passing = Gathering(
+                settings.worker - 1, Passage(settings.reports), self.node, self._admission,
+                self.limits, self,
+            )  # fmt: skip
         self._started = time.monotonic()
         self._lag = 0.0
         self._draining = False
@@ -154,6 +163,8 @@ class Server:
         loop.keep_running("the watch", self._watch)
         loop.keep_running("the round", self._go_round)
         loop.keep_running("the reports", self._reports.keep_writing)
+        if self.gathering is not None:
+            loop.keep_running("the districts", self.gathering.keep_following)
         self.node.orders.on_notice = self._spread_notice
         self.node.peers.start()
         self.node.garden.start()
@@ -165,11 +176,15 @@ class Server:
     def open(self) -> None:
         """Let newcomers in, unless the server was shut: a worker may get that order first."""
         if not self._draining:
+            if self.gathering is not None:
+                self.gathering.open()
             self._http.start()
 
     def shut(self) -> None:
         """Let nobody in any more."""
         self._draining = True
+        if self.gathering is not None:
+            self.gathering.close()
         self._http.close()
 
     def stop(self) -> None:
@@ -214,12 +229,19 @@ class Server:
 
     def accept(self, connection: Connection, _environ: dict[str, Any]) -> None:
         """Begin a session on a connection whose handshake is done."""
+        self.stats["connections"] += 1
+        self.begin(connection)
+        if self._draining:
+            # Its handshake had begun before the server was shut.
+            connection.close(protocol.RESTART, STOPPING)
+
+    def begin(self, connection: Connection) -> Session:
+        """Begin a session on a connection, which may have had one at another worker."""
         session = Session(
             connection, self.node, self._admission, self._tokens, self.limits
         )
         self.sessions.add(session)
         self._greeting.add(session)
-        self.stats["connections"] += 1
         guest = connection.guest
         assert guest is not None
 
@@ -242,9 +264,12 @@ class Server:
 
         connection.on_closing = closing
         connection.on_close = closed
-        if self._draining:
-            # Its handshake had begun before the server was shut.
-            connection.close(protocol.RESTART, STOPPING)
+        return session
+
+    def forget(self, session: Session) -> None:
+        """Forget a session that goes on at another worker."""
+        self.sessions.discard(session)
+        self._greeting.discard(session)
 
     def _log_end(self, session: Session, code: int) -> None:
         """Log, once, that a player has left, or that a client was refused before it joined."""
@@ -328,6 +353,8 @@ class Server:
             connection.ping()
         if session.resident is not None:
             session.renew_token()
+            if self.gathering is not None:
+                self.gathering.look_after(session)
 
     def health(self) -> dict[str, Any]:
         """Return what /healthz shows."""

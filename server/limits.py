@@ -121,7 +121,7 @@ class Bucket:
     `now` is a time in ms at which it is full.
     """
 
-    __slots__ = ("_full_at", "_each", "_depth")
+    __slots__ = ("full_at", "_each", "_depth")
 
     def __init__(self, rate: float, burst: float, now: int) -> None:
         #: ms until there is one token more, and until an empty bucket is full; the latter with 1 ms
@@ -129,7 +129,7 @@ class Bucket:
         self._each = 1000 / rate
         self._depth = burst * self._each + 1
         #: The time in ms at which it is full again.
-        self._full_at = float(now)
+        self.full_at = float(now)
 
     def spend(self, now: int, count: float = 1, late: int = 0) -> bool:
         """Spend `count` tokens at a time in ms; return False, and spend none, if there are fewer.
@@ -138,18 +138,18 @@ class Bucket:
         been spent meanwhile may be spent now.
         """
         depth = self._depth + late
-        if self._full_at > now + depth:
+        if self.full_at > now + depth:
             # What was spent beyond the depth because of `late` does not count afterwards.
-            self._full_at = float(now)
-        full_at = max(self._full_at, now) + count * self._each
+            self.full_at = float(now)
+        full_at = max(self.full_at, now) + count * self._each
         if full_at - now > depth:
             return False
-        self._full_at = full_at
+        self.full_at = full_at
         return True
 
     def full(self, now: int) -> bool:
         """Say whether the bucket is full."""
-        return self._full_at <= now
+        return self.full_at <= now
 
 
 class Rates:
@@ -256,6 +256,17 @@ class Limits:
             return None
         return str(found) if isinstance(found, IPv4Address) else ("/64", int(found) >> 64)
 
+    def take_in(self, address: str, close: Callable[[], bool], times: int) -> Guest | None:
+        """Admit a connection of a client at an address that another process has admitted.
+
+        An address may have `times` as many of them here as this process would admit by itself. For
+        the rest as `enter`.
+        """
+        key = self.key(address)
+        if not self.admit(key, times):
+            return None
+        return self._enter(key, close)
+
     def enter(self, peer: str, close: Callable[[], bool]) -> Guest | None:
         """Admit a connection from an address; return None if that has too many already.
 
@@ -265,6 +276,10 @@ class Limits:
         key = None if self.proxies.trusts(peer) else self.key(peer)
         if not self.admit(key):
             return None
+        return self._enter(key, close)
+
+    def _enter(self, key: Hashable | None, close: Callable[[], bool]) -> Guest | None:
+        """Let a connection in that was admitted, if there is room in all."""
         if self._most is not None and self.connections >= self._most and not self.make_room():
             self.stats["limited_descriptors"] += 1
             if key is not None:
@@ -275,11 +290,12 @@ class Limits:
         self.strangers[guest] = None
         return guest
 
-    def admit(self, key: Hashable | None) -> bool:
-        """Count one more connection for a key; return False if it may have no more."""
+    def admit(self, key: Hashable | None, times: int = 1) -> bool:
+        """Count one more connection for a key; return False if it may have no more than `times`
+        the limit."""
         if key is None:
             return True
-        if self._by_address[key] >= self._per_address:
+        if self._by_address[key] >= self._per_address * times:
             self.stats["limited_connections"] += 1
             return False
         self._by_address[key] += 1

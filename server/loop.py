@@ -20,16 +20,22 @@ log = logging.getLogger("flatlands")
 BEAT, STALL, FORGIVE_FOR = 1000, 500, 5000
 
 
+def clock_offset() -> int:
+    """Return the ms by which node time is ahead of the monotonic clock, for a node that starts."""
+    return int(time.time() * 1000) - int(time.monotonic() * 1000)
+
+
 class Loop:
     """The event loop, as the rest of the server uses it. `stats` are the counters of the server.
 
     Node time is in whole milliseconds. It is the wall clock's time at the start, continued by the
-    monotonic clock, and it never jumps.
+    monotonic clock, and it never jumps. Workers of one supervisor are given its `offset`: so they
+    all have the same time, and players take what they know of it from one to the other.
     """
 
-    def __init__(self, stats: Counter[str]) -> None:
+    def __init__(self, stats: Counter[str], offset: int | None = None) -> None:
         self.stats = stats
-        self._offset = int(time.time() * 1000) - int(time.monotonic() * 1000)
+        self._offset = clock_offset() if offset is None else offset
         self._loop = gevent.get_hub().loop
         self._ended = False
         self._beat: int | None = None

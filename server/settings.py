@@ -69,11 +69,14 @@ class Settings:
     log_level: str
     log_format: str
     access_log: bool
+    #: Whether workers of one machine gather neighbours at one of them.
+    gather: bool
     listen_fd: int | None
     #: Whether messages between nodes are sealed with the secret.
     sealed: bool
     worker: int | None
     reports: str | None
+    clock: int | None
 
     def variables(self) -> dict[str, str]:
         """Return the variables by which another process of this machine finds the same world.
@@ -324,6 +327,11 @@ _OPTIONS: tuple[tuple[str, str, str, Any, str], ...] = (
     ("--log-level", "LOG_LEVEL", "INFO", str.upper, "DEBUG, INFO, WARNING or ERROR"),
     ("--log-format", "LOG_FORMAT", "text", str.lower, "text, or json for one object per line"),
     ("--access-log", "ACCESS_LOG", "0", _switch, "1 logs a line for every HTTP request"),
+    (
+        "--gather", "GATHER", "1", _switch,
+        "0 lets each player stay at the worker that its connection came to, however far from its "
+        "neighbours",
+    ),
 )  # fmt: skip
 
 #: Every environment variable that the server reads.
@@ -348,9 +356,11 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
     parser.add_argument("--listen-fd", type=int, help=argparse.SUPPRESS)
     # that their secret is one that the supervisor made, which no other server has,
     parser.add_argument("--unsealed", action="store_true", help=argparse.SUPPRESS)
-    # the worker's number, from 1, and the folder of all workers' reports.
+    # the worker's number, from 1, the folder of all workers' reports and passages, and what the
+    # clock of all of them is ahead of the monotonic one.
     parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--reports", help=argparse.SUPPRESS)
+    parser.add_argument("--clock", type=int, help=argparse.SUPPRESS)
     given = vars(parser.parse_args(arguments))
     _resolve(given, environment)
     if given["workers"] > 1 and given["broker"].startswith("memory:"):

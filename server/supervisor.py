@@ -2,9 +2,10 @@
 
 Workers are new interpreters that inherit the listener's descriptor. Two pipes join each of them to
 this process (server/worker.py): a worker reports its state once a second, and the supervisor says
-when it lets newcomers in. If no broker was named, a ZeroMQ forwarder is one more child, reached by
-Unix sockets in a folder of its own. The supervisor never serves clients itself, and knows nothing
-of the world.
+when it lets newcomers in. Once a second it tells all workers which of them serves which part of
+the world (server/districts.py). If no broker was named, a ZeroMQ forwarder is one more child,
+reached by Unix sockets in a folder of its own. The supervisor never serves clients itself, and
+knows nothing of the world but these districts.
 """
 
 import logging
@@ -22,10 +23,13 @@ import gevent
 from gevent import socket, subprocess
 from gevent.event import Event
 
+from server.districts import Districts, Load, pack_plan, slot_name
+from server.loop import clock_offset
 from server.port import listen
 from server.settings import Settings
 from server.web.metrics import bury
-from server.worker import CLOSE, OPEN, READY, SHUT
+from server.websocket.passing import Passage
+from server.worker import CLOSE, OPEN, READY, SHUT, read_load
 
 log = logging.getLogger("flatlands")
 
@@ -46,6 +50,9 @@ SHUT_WITHIN, STOP_WITHIN = 2, 25
 #: Seconds after which a failed replacement is tried again: twice as many each time, up to the
 #: second number.
 REPLACE_AFTER, REPLACE_AFTER_MOST = 15.0, 300.0
+
+#: A worker that has said nothing for so many seconds is sent no players.
+QUIET_MOST = 3
 
 #: The slot of the forwarder. The slots of the workers are counted from 0.
 FORWARDER = -1
@@ -68,6 +75,8 @@ class Child:
         fds: Sequence[int] = (),
     ) -> None:
         self.said = ""
+        #: How busy a worker is, or None before it has said so.
+        self.load: Load | None = None
         self.silent = 0
         self.killed = False
         self.serves_since: float | None = None
@@ -86,7 +95,8 @@ class Child:
         assert self.process.stdout is not None
         while line := self.process.stdout.readline():
             self.silent = 0
-            self.said = line.decode(errors="replace").strip()
+            self.said, _, load = line.decode(errors="replace").rstrip("\n").partition("\t")
+            self.load = read_load(load)
             if self.serves_since is None:
                 self.serves_since = time.monotonic()
 
@@ -109,6 +119,11 @@ class Child:
     def ready(self) -> bool:
         """Whether it is ready for players."""
         return self.alive and self.said.startswith(READY)
+
+    @property
+    def takes(self) -> bool:
+        """Whether players may be passed to it."""
+        return self.ready and self.silent <= QUIET_MOST
 
     @property
     def shut(self) -> bool:
@@ -189,6 +204,9 @@ class Supervisor:
         self._again = Event()
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._reports = tempfile.TemporaryDirectory(prefix="flatlands-reports-")
+        self._clock = clock_offset()
+        self._districts = Districts() if settings.gather else None
+        self._passage = Passage(self._reports.name)
         if not settings.broker:
             self._folder = tempfile.TemporaryDirectory(prefix="flatlands-")
             self._prefix = os.path.join(self._folder.name, "zmq")
@@ -296,6 +314,7 @@ class Supervisor:
             forwarder.stop()
         if self._folder is not None:
             self._folder.cleanup()
+        self._passage.close()
         self._reports.cleanup()
 
     @property
@@ -338,6 +357,7 @@ class Supervisor:
             if not self._sealed:
                 options.append("--unsealed")
             options += ("--worker", str(slot + 1), "--reports", self._reports.name)
+            options += ("--clock", str(self._clock))
             child = Child(
                 f"worker {slot + 1}", "server", *options, env=self._environment, fds=[fd]
             )
@@ -357,6 +377,21 @@ class Supervisor:
             gevent.sleep(1)
             for child in self._children:
                 child.watch()
+            if self._districts is not None:
+                self._tell_districts(self._districts)
+
+    def _tell_districts(self, districts: Districts) -> None:
+        """Let the plan follow how busy the workers are, and tell it to all of them."""
+        loads = {
+            slot: child.load._replace(takes=child.takes) for slot, child in self._slots.items()
+            if child.load is not None and child.alive
+        }  # fmt: skip
+        districts.follow(loads, time.monotonic())
+        takes = [slot for slot, load in loads.items() if load.takes]
+        plan = pack_plan(districts.plan, takes, len(self._workers))
+        for slot in loads:
+            # A worker that cannot take it now is told again in a second.
+            self._passage.send(slot_name(slot), plan)
 
     def _look_after(self, slot: int, child: Child) -> None:
         """Let a child open its door, and start it again whenever it dies, until it is replaced."""

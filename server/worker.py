@@ -1,8 +1,8 @@
 """A worker's ends of the two pipes to its supervisor (server/supervisor.py).
 
-Once a second, and after every command, the worker writes a line: its state, and if it is not ready
-the reasons. It writes from its event loop, so a loop that hangs is silent. It reads commands of one
-byte each. It never decides anything itself.
+Once a second, and after every command, the worker writes a line: its state, the reasons if it is
+not ready, and after a tab how busy it is (`pack_load`). It writes from its event loop, so a loop
+that hangs is silent. It reads commands of one byte each. It never decides anything itself.
 """
 
 import logging
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import gevent
 import gevent.socket
 from gevent.event import Event
+
+from server.districts import Line, Load
 
 if TYPE_CHECKING:
     # The supervisor knows this module, and needs nothing of a node.
@@ -30,6 +32,20 @@ OPEN, CLOSE = b"o", b"c"
 
 #: Seconds between two lines.
 REPORT_EVERY = 1
+
+
+def pack_load(load: Load) -> str:
+    """Return how busy a worker is, as its line has it: how busy, and perhaps axis and place of the
+    line that divides its players."""
+    return " ".join(map(str, (round(load.busy, 3), *(load.line or ()))))
+
+
+def read_load(text: str) -> Load | None:
+    """Return what `pack_load` has packed, or None if it was nothing."""
+    if not text:
+        return None
+    busy, *line = text.split()
+    return Load(float(busy), Line(*map(int, line)) if line else None)
 
 
 class Worker:
@@ -57,8 +73,10 @@ class Worker:
     def _report(self) -> None:
         reasons = self._server.readiness()
         state = SHUT if self._shut else UNREADY if reasons else READY
+        gathering = self._server.gathering
+        load = "" if gathering is None else pack_load(gathering.load())
         try:
-            os.write(self._answers, f"{state}{'; '.join(reasons)}\n".encode())
+            os.write(self._answers, f"{state}{'; '.join(reasons)}\t{load}\n".encode())
         except (BlockingIOError, BrokenPipeError):
             # The supervisor stands still or has ended; in the latter case the other pipe ends too.
             return

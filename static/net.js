@@ -168,6 +168,11 @@ export class Net {
         if (message[1] === Math.floor(this.pingedAt)) this.asked = false;
         this.clock.sample(message[1], message[2], now);
         break;
+      case P.RESYNC:
+        // Flushes may be numbered anew: the player may have been passed to another process.
+        this.flush = this.acknowledged = 0;
+        this.on.message(message);
+        break;
       case P.ERROR:
         this.refusal = { code: message[1], sentence: message[2] };
         this.on.error(message[1], message[2]);

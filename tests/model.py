@@ -130,6 +130,7 @@ class Model:
             self.removed.clear()
             self.things.clear()
             self.held = None
+            self.flush = 0
             self.resyncs += 1
         elif kind == 24:
             self.errors.append(fields[0])

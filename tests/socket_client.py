@@ -117,7 +117,8 @@ class SocketClient:
                 self.closed = self.closed or (1006, "")
                 break
             self._receive(data)
-        due = self.model.flush > self._acknowledged and time.monotonic() - self._pinged > 0.5
+        owes = self.model.flush not in (0, self._acknowledged)
+        due = owes and time.monotonic() - self._pinged > 0.5
         if due and self.closed is None:
             self.ping()
         self.model.expire(self.now())

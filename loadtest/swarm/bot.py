@@ -180,15 +180,36 @@ class Bot(Connection):
             return
         try:
             data, end = self._rest + data if self._rest else data, 0
-            for part, end_of_part in tally.reader.parts(data, self.view, now):
-                end = end_of_part
-                if isinstance(part, Flush):
-                    self._flushed(part, now)
+            while end < len(data):
+                data, end = data[end:], 0
+                for part, end_of_part in tally.reader.parts(data, self.view, now):
+                    end = end_of_part
+                    if isinstance(part, Flush):
+                        self._flushed(part, now)
+                    else:
+                        self._other(part, now)
+                        if part == wire.RESYNC_PAYLOAD:
+                            # What follows is for another view.
+                            break
                 else:
-                    self._other(part, now)
+                    break
             self._rest = data[end:]
         except wire.BrokenFrame as error:
             self.lose(str(error))
+
+    def _resync(self, now: int) -> None:
+        """Forget what is known, for everything is told again, and perhaps by another node."""
+        self._tally.resyncs += 1
+        self._anew = _squares(self.held)
+        self.hold_nothing()
+        self.view.bots.discard(self)
+        self.view = self.world.view()
+        self.view.bots.add(self)
+        self.flush = 0
+        if self.observer is not None:
+            self.observer.resync(now)
+        if self.hunter is not None:
+            self.hunter.forget()
 
     def hears(self, flush: Flush, now: int) -> bool:
         """Process a flush at once that was all that was read at the time `now`.
@@ -421,13 +442,7 @@ class Bot(Connection):
             _, then, node_now = msgpack.unpackb(payload)[:3]
             self._pong(then, node_now, now)
         elif kind == wire.RESYNC:
-            self._tally.resyncs += 1
-            self._anew = _squares(self.held)
-            self.hold_nothing()
-            if self.observer is not None:
-                self.observer.resync(now)
-            if self.hunter is not None:
-                self.hunter.forget()
+            self._resync(now)
         elif kind == wire.TOKEN:
             self._token = msgpack.unpackb(payload)[1]
         elif kind == wire.LINK:

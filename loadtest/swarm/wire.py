@@ -21,6 +21,8 @@ ACK = 14
 WELCOME, TOKEN, HELD, SNAPSHOT = range(16, 20)
 FLUSH, RESYNC, PONG, ERROR = range(21, 25)
 LINK, INVITATION, THINGS, FOUND, BOARD = range(26, 31)
+#: A resync as it comes.
+RESYNC_PAYLOAD = bytes((0x91, RESYNC))
 #: The kinds of events. A track is told as a record of a batch.
 ENTER, TRACK, LEAVE, GONE, SAID, EMOTED = range(6)
 GEM = 0

@@ -243,6 +243,10 @@ class Watching:
 
     # Who looks, and at what.
 
+    def shows(self, viewer: Viewer) -> bool:
+        """Say whether a client looks."""
+        return viewer in self._by_viewer
+
     def watch(self, viewer: Viewer, grain: int, squares: Rect) -> None:
         """Let a client look at some squares, in dots of `grain` or coarser, and no more at what it
         looked at before. Without any squares it is told the totals only."""

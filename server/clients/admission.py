@@ -5,6 +5,7 @@ invitation begins beside the player that invited it. Both players may be known t
 so the decision may take some hundred ms. This module never writes to clients.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from server.clients.tokens import Claim, Tokens
@@ -13,6 +14,8 @@ from server.messages.protocol import FULL, Refused
 from server.node import Node
 from server.players.invitations import Met
 from server.players.resident import Resident, next_incarnation
+from server.players.residents import new_id
+from server.players.spots import Place
 from server.players.takeovers import Elsewhere
 from world.grid import Viewport
 from world.track import UNIT
@@ -60,14 +63,30 @@ class Applicant(Protocol):
         """Note that its connection ended before its player came here from another node."""
 
 
+class Passing(Protocol):
+    """The other workers of this machine, as this module knows them."""
+
+    def elsewhere(self, place: Place, id: int) -> int | None:
+        """Return which other worker serves a player at a place; None if none does."""
+
+    def pass_hello(
+        self, applicant: Applicant, worker: int, hello: Hello, met: Met | None, place: Place,
+        id: int, stay: Callable[[], None],
+    ) -> None:  # fmt: skip
+        """Pass an applicant to another worker: later there is nothing more of it here. `stay` is
+        called instead if that is impossible."""
+
+
 class Admission:
-    """See the module. `capacity` is the number of players that the node accepts."""
+    """See the module. `capacity` is the number of players that the node accepts. `passing` is set
+    if there are other workers to which applicants may be passed."""
 
     def __init__(self, node: Node, tokens: Tokens, limits: Limits, capacity: int) -> None:
         self._node = node
         self._tokens = tokens
         self._limits = limits
         self.capacity = capacity
+        self.passing: Passing | None = None
 
     @property
     def full(self) -> bool:
@@ -102,18 +121,96 @@ class Admission:
     def _decide(self, hello: Hello, applicant: Applicant, near: Near) -> None:
         claim = self._tokens.read(hello.token) if hello.token is not None else None
         self._node.orders.admit(None if claim is None else claim.id, applicant.address)
-        if claim is None:
-            self._check_room(applicant)
-            residents = self._node.residents
-            place = near.place if isinstance(near, Met) else residents.spot(near)
-            self._let_in(applicant, residents.join(hello.name, place), hello, near, back=False)
-        else:
+        if claim is not None:
             self._bring_back(claim, hello, applicant, near)
+            return
+        id, place = new_id(), self._spot(near)
+        worker = None if self.passing is None else self.passing.elsewhere(place, id)
+        if self.passing is None or worker is None:
+            self._check_seats(applicant)
+            self._check_address(applicant)
+            self._join(hello, applicant, near, place, id)
+            return
 
-    def _bring_back(self, claim: Claim, hello: Hello, applicant: Applicant, near: Near) -> None:
-        """Let an applicant come back as the player that its token names."""
+        def stay() -> None:
+            self._check_seats(applicant)
+            self._join(hello, applicant, near, place, id)
+
+        # Its address is counted here, where it came in. The other worker counts its players.
+        self._check_address(applicant)
+        self._pass(applicant, worker, hello, near, place, id, stay)
+
+    def _spot(self, near: Near) -> Place:
+        return near.place if isinstance(near, Met) else self._node.residents.spot(near)
+
+    def _join(
+        self, hello: Hello, applicant: Applicant, near: Near, place: Place, id: int
+    ) -> None:
+        resident = self._node.residents.join(hello.name, place, id=id)
+        self._let_in(applicant, resident, hello, near, back=False)
+
+    def _pass(
+        self, applicant: Applicant, worker: int, hello: Hello, near: Near, place: Place, id: int,
+        stay: Callable[[], None],
+    ) -> None:  # fmt: skip
+        """Pass an applicant to another worker; `stay` lets it in here if that is impossible."""
+
+        def stay_or_refuse() -> None:
+            try:
+                stay()
+            except Refused as refused:
+                applicant.refuse(refused)
+
+        assert self.passing is not None
+        met = near if isinstance(near, Met) else None
+        self.passing.pass_hello(applicant, worker, hello, met, place, id, stay_or_refuse)
+
+    def decide_here(
+        self, hello: Hello, applicant: Applicant, met: Met | None, place: Place, id: int
+    ) -> None:
+        """Decide on an applicant that another worker has passed to this one, as that worker would
+        have done: a newcomer begins at `place` with this id. Raises Refused."""
+        claim = self._tokens.read(hello.token) if hello.token is not None else None
+        self._node.orders.admit(None if claim is None else claim.id, applicant.address)
+        if claim is None:
+            self._check_seats(applicant)
+            self._join(hello, applicant, met, place, id)
+        else:
+            self._bring_back(claim, hello, applicant, met, passed=True)
+
+    def _bring_back(
+        self, claim: Claim, hello: Hello, applicant: Applicant, near: Near, *, passed: bool = False
+    ) -> None:
+        """Let an applicant come back as the player that its token names.
+
+        `passed`: another worker has passed it to this one, and has counted its address.
+        """
         if not self._limits.allow(RETURNS, claim.id):
             raise Refused("returns", "you come back too often: wait some seconds", FULL)
+        here = claim.id in self._node.residents.by_id
+        if self.passing is not None and not here and not passed:
+            place = near.place if isinstance(near, Met) else self._last_place(claim)
+            worker = self.passing.elsewhere(place, claim.id)
+            if worker is not None:
+                self._check_address(applicant)
+
+                def stay() -> None:
+                    self._bring_back_here(claim, hello, applicant, near, counted=True)
+
+                self._pass(applicant, worker, hello, near, place, claim.id, stay)
+                return
+        self._bring_back_here(claim, hello, applicant, near, counted=passed)
+
+    def _last_place(self, claim: Claim) -> Place:
+        """Return where a player was that comes back, as far as this node knows."""
+        if claim.id in self._node.residents.left:
+            return self._node.residents.left[claim.id][1]
+        return claim.place
+
+    def _bring_back_here(
+        self, claim: Claim, hello: Hello, applicant: Applicant, near: Near, *, counted: bool
+    ) -> None:
+        """Let it come back at this node. `counted`: its address was counted as one that joins."""
         takeovers = self._node.takeovers
         resident = self._node.residents.by_id.get(claim.id)
         # If two connections show a player's token, the later one gets the player.
@@ -127,7 +224,9 @@ class Admission:
             self._let_in(applicant, resident, hello, near, back=True)
             return
         # This comes before another node hands the player over, for then there must be room.
-        self._check_room(applicant)
+        self._check_seats(applicant)
+        if not counted:
+            self._check_address(applicant)
         if not self._node.peers.peers:
             resident = self._return(claim, None, hello.name, near)
             self._let_in(applicant, resident, hello, near, back=True)
@@ -187,7 +286,7 @@ class Admission:
         if isinstance(near, Met):
             applicant.tell_host(near.name, near.way is not None)
 
-    def _check_room(self, applicant: Applicant) -> None:
+    def _check_seats(self, applicant: Applicant) -> None:
         """Raise Refused if there is no room for another player, or for one from this address."""
         if self.full:
             raise Refused("full", "this world is full: try again later", FULL)
@@ -195,6 +294,9 @@ class Admission:
             raise Refused(
                 "joins", "your address has its share of places here: try again later", FULL
             )
+
+    def _check_address(self, applicant: Applicant) -> None:
+        """Raise Refused if too many players come from this address in a short time."""
         if not self._limits.allow_address(JOINS, applicant.address):
             raise Refused(
                 "joins", "too many players come from your address: try again in a minute", FULL

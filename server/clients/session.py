@@ -16,6 +16,7 @@ from server.logs import log_line
 from server.messages import protocol
 from server.messages.protocol import MESSAGES, Refused
 from server.node import Node
+from server.players.invitations import Met
 from server.players.movement import INTENT_AGE
 from server.players.resident import Resident
 from server.websocket.connection import Connection
@@ -37,6 +38,9 @@ STUCK_AFTER: Final = 30_000
 
 #: So many clients of this node may look at the map before others may that do not play.
 SPECTATORS_MOST: Final = 1000
+
+#: ms after which the store has answered, or will not.
+ANSWERED_WITHIN: Final = 3000
 
 #: The reason in the close frame of a connection whose player goes on at another connection.
 TAKEN_OVER: Final = "you went on playing somewhere else"
@@ -70,7 +74,8 @@ class Session:
         "connection", "opened", "resident", "lagging_since", "node", "_admission", "_tokens",
         "limits", "_seat", "_intent", "_rates", "_rated", "_sent", "_mark", "_marked",
         "_marked_bytes", "_later_bytes", "_token_at", "_link_told", "_waiting", "_early",
-        "_ended", "player", "error", "owner", "pinged", "_intended", "watches",
+        "_ended", "player", "error", "owner", "pinged", "_intended", "watches", "_earlier",
+        "_arriving", "_asked",
     )  # fmt: skip
 
     def __init__(
@@ -120,6 +125,12 @@ class Session:
         self.owner = ""
         #: The close code with which the connection ended while it waited, or None.
         self._ended: int | None = None
+        #: The last flush that another worker had sent before it passed this player on.
+        self._earlier = 0
+        #: Whether the player has come from another worker, and its squares are still to be shown.
+        self._arriving = False
+        #: Node time at which the client asked last for something else than to walk.
+        self._asked = 0
         connection.on_message = self._message
         connection.on_drain = self._caught_up
 
@@ -159,8 +170,10 @@ class Session:
             if self._waiting:
                 self._early.append((kind, fields))
             else:
-                if self._intended is not None and kind not in _AFTER_INTENTS:
-                    self._act()
+                if kind not in _AFTER_INTENTS:
+                    self._asked = self.node.loop.now()
+                    if self._intended is not None:
+                        self._act()
                 _OBEY[kind](self, *fields)
         except Refused as refused:
             self.refuse(refused)
@@ -429,6 +442,9 @@ class Session:
     def _note(self, number: int) -> None:
         """Note that the client has received all flushes up to a number. Raises Refused."""
         if number > self._sent:
+            if number <= self._earlier:
+                # It was under way when the player was passed on.
+                return
             raise Refused("flush", "only a flush that was sent can be acknowledged")
         if self._mark and number >= self._mark:
             if number == self._sent:
@@ -501,7 +517,9 @@ class Session:
 
     def _caught_up(self) -> None:
         """Send a resync if the client lagged and has now acknowledged all that was sent."""
-        if self.lagging_since is None or self._mark or self.connection.backlogged:
+        if self.lagging_since is None or self._mark or self._arriving:
+            return
+        if self.connection.backlogged:
             return
         resident = self.resident
         if resident is None:
@@ -515,15 +533,91 @@ class Session:
             self.tell_link()
         self._write(frame(protocol.resync()) + self._holding(None, resident.held))
 
-    def renew_token(self) -> None:
-        """Send a token with the player's present place, if that has changed since the last one."""
+    def renew_token(self, seq: int | None = None) -> None:
+        """Send a token with the player's present place, if that has changed since the last one.
+
+        With a `seq` it is sent in any case, and has that instead of the player's present one.
+        """
         resident = self.resident
         assert resident is not None
         place = resident.track.at(self.node.loop.now())
-        if self._token_at != place:
-            token = self._tokens.make(resident.id, resident.seq, place)
+        if seq is not None or self._token_at != place:
+            token = self._tokens.make(resident.id, resident.seq if seq is None else seq, place)
             if self._write(frame(protocol.token(token))):
                 self._token_at = place
+
+    # From one worker of a machine to another (server/gathering.py).
+
+    def greet(
+        self, hello: Hello, met: Met | None, place: tuple[int, int], id: int,
+        early: list[tuple[int, list[Any]]],
+    ) -> None:  # fmt: skip
+        """Let a client play that has said hello to another worker, or refuse it.
+
+        `early` is what it has sent since, and `met` who has invited it. Newcomers begin at `place`
+        with this id.
+        """
+        self._waiting, self._early = True, early
+        try:
+            self._admission.decide_here(hello, self, met, place, id)
+        except Refused as refused:
+            self._waiting = False
+            self.refuse(refused)
+
+    @property
+    def greeting(self) -> list[tuple[int, list[Any]]] | None:
+        """What the client has sent since its hello, as (kind, fields), while that is not answered
+        and nothing else of it is under way here; otherwise None."""
+        waits = self._waiting and self._ended is None and not self.node.watching.shows(self)
+        return self._early if waits else None
+
+    @property
+    def settled(self) -> bool:
+        """Whether it plays and nothing of it is under way in this process, so that it may go on in
+        another one: no answer from the store is awaited, and its client neither lags nor looks at
+        the map."""
+        return (
+            self.resident is not None and self._intended is None and self.lagging_since is None
+            and not self.node.watching.shows(self)
+            and self.node.loop.now() - self._asked > ANSWERED_WITHIN
+        )  # fmt: skip
+
+    def state(self) -> list[Any]:
+        """Return what another session needs to go on in its place; see `go_on`."""
+        buckets = [[kind, bucket.full_at] for kind, bucket in self._rates.buckets.items()]
+        return [
+            self._intent, max(self._sent, self._earlier), self.owner, self._link_told, buckets,
+            self._rates.patience.full_at,
+        ]  # fmt: skip
+
+    def leave(self) -> None:
+        """End this session without a word to the client, which has another session now."""
+        self._leave_seat()
+        self._rated = self.player = self.error = self.resident = None
+        self._waiting = False
+
+    def go_on(self, resident: Resident, view: Viewport, state: list[Any]) -> None:
+        """Go on as a resident in the place of a session of another worker, which had this state.
+
+        The client is shown its squares by `arrive`.
+        """
+        self._intent, self._earlier, self.owner, self._link_told, buckets, patience = state
+        for kind, full_at in buckets:
+            row = MESSAGES[kind]
+            bucket = self._rates.buckets[kind] = Bucket(row.rate, row.burst, self.opened)
+            bucket.full_at = full_at
+        self._rates.patience.full_at = patience
+        self.resident = resident
+        self._seat = self.limits.take_seat(self.address)
+        self.player = self._rated = resident.id
+        # Until its squares are known here it is as a client that lags.
+        self.lagging_since, self._arriving = self.opened, True
+        self.node.residents.resume(resident, self, view)
+
+    def arrive(self) -> None:
+        """Show the client its squares."""
+        self._arriving = False
+        self._caught_up()
 
     # Its end.
 
@@ -565,8 +659,11 @@ _OUR_ERRORS: Final = (
 #: The messages that may come before hello.
 _BEFORE_HELLO: Final = (protocol.HELLO, protocol.WATCH)
 
-#: The messages that need not wait until the intents before them are obeyed.
-_AFTER_INTENTS: Final = (protocol.WALK, protocol.GO, protocol.PING, protocol.ACK)
+#: The messages that need not wait until the intents before them are obeyed, and that the store does
+#: not answer.
+_AFTER_INTENTS: Final = (
+    protocol.WALK, protocol.GO, protocol.PING, protocol.ACK, protocol.HELLO,
+)  # fmt: skip
 
 _OBEY: dict[int, Callable[..., None]] = {
     protocol.HELLO: Session._hello,

@@ -77,6 +77,10 @@ class Movement:
                 self.hold(resident, self._grid.held(resident.held, x, y, resident.view))
         resident.moved = t
         self._plan(resident, self._catch_up(resident, now))
+        self._watch(resident, now)
+
+    def _watch(self, resident: Resident, now: int) -> None:
+        """Watch the client of a resident that walks for signs of life."""
         if resident.screen is not None and not resident.watched and resident.walks(now):
             resident.watched = True
             self._signs.put(resident, now + ASK_AFTER)
@@ -129,6 +133,11 @@ class Movement:
         x, y = resident.track.at(self._loop.now())
         self.hold(resident, self._grid.held(resident.held, x, y, view))
         self._plan(resident, self._next(resident))
+
+    def resume(self, resident: Resident, view: Viewport) -> None:
+        """Let a resident that came from another node, with a screen of this viewport, go on."""
+        self.look(resident, view)
+        self._watch(resident, self._loop.now())
 
     def stop(self, resident: Resident) -> None:
         """End a resident's walk: it stands where it is now."""

@@ -33,6 +33,11 @@ GLANCED_FOR = 1000
 LEFT_FOR = 60_000
 
 
+def new_id() -> int:
+    """Return an id for a player that is new to the world."""
+    return random.randrange(OTHERS_FROM, ID_MOST)
+
+
 class Residents:
     """See the module. Places are positions (x, y) in units."""
 
@@ -76,7 +81,7 @@ class Residents:
         gets a random id.
         """
         while id is None or id in self.by_id:
-            id = random.randrange(OTHERS_FROM, ID_MOST)
+            id = new_id()
         track = stand(*place, self._loop.now())
         resident = Resident(self._node, id, seq, name, track, self._grid.square(*place))
         self.by_id[id] = resident
@@ -84,6 +89,12 @@ class Residents:
         self._movement.enter(resident)
         self._loop.stats["joins"] += 1
         return resident
+
+    def take_in(self, resident: Resident) -> None:
+        """Take in a player as it was at another node, which has given it up."""
+        self.by_id[resident.id] = resident
+        self.on_known(resident.id)
+        self._movement.enter(resident)
 
     def leave(self, resident: Resident) -> None:
         """Let a resident leave the game, and publish that it is gone."""
@@ -127,6 +138,16 @@ class Residents:
             resident.ack = 0
             self.renew(resident)
         self._movement.look(resident, view)
+
+    def resume(self, resident: Resident, screen: Screen, view: Viewport) -> None:
+        """Give a screen to a resident that was taken in: it goes on with what it was doing."""
+        resident.screen = screen
+        self._movement.resume(resident, view)
+
+    def release(self, resident: Resident) -> None:
+        """Take away the screen of a resident that is about to be handed over as it is."""
+        self._movement.hold(resident, None)
+        resident.screen = resident.view = None
 
     def detach(self, resident: Resident) -> None:
         """Take away a resident's screen, which then holds no squares. The resident stands still."""

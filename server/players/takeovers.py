@@ -115,11 +115,24 @@ class Takeovers:
         resident = self._residents.by_id.get(id)
         if resident is not None:
             self._hand_over(resident, node)
-            self._released[id] = resident
-            self._vanishing.put(id, self._loop.now() + RELEASED_FOR)
+            self._expect(resident)
         elif id in self._residents.left:
             seq, (x, y) = self._residents.left[id]
             self._to_node(node, peer_protocol.departed(self._node, id, node, seq, x, y))
+
+    def release(self, resident: Resident) -> None:
+        """Give up a resident that another worker of this machine was told everything of."""
+        self._residents.hand_over(resident)
+        self._expect(resident)
+
+    def _expect(self, resident: Resident) -> None:
+        """Expect that another node publishes a player that was handed over."""
+        self._released[resident.id] = resident
+        self._vanishing.put(resident.id, self._loop.now() + RELEASED_FOR)
+
+    def waits(self, id: int) -> bool:
+        """Say whether a takeover of a player waits for its answer."""
+        return id in self._asked
 
     def handed_over(
         self, _node: int, id: int, to: int, name: str, seq: int, x: int, y: int

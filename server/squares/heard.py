@@ -162,7 +162,7 @@ class HeardSquare:
     __slots__ = (
         "square", "channel", "needs", "replica", "things", "voices", "gaps", "live", "ready",
         "_around", "_snapshot", "_nonce", "_requested", "_answered", "_wait", "_published",
-        "_unheard", "_unsure",
+        "_unheard", "_unsure", "_returned",
     )  # fmt: skip
 
     def __init__(self, square: Square, channel: str, around: Surroundings) -> None:
@@ -197,6 +197,8 @@ class HeardSquare:
         self._published = 0
         #: Own batches that have not come back from the broker, the oldest first.
         self._unheard: deque[OwnBatch] = deque()
+        #: The number of the last own message that came back.
+        self._returned = 0
         self._enter_own()
 
     def end(self) -> None:
@@ -349,7 +351,8 @@ class HeardSquare:
         if self._unheard and payload == self._unheard[0].payload:
             # This is the usual case of an own batch: it is as it was published, so it need not be
             # read.
-            self._count_own(self._unheard[0].number)
+            self._returned = self._unheard[0].number
+            self._count_own(self._returned)
             return
         kind, *fields = peer_protocol.read(payload)
         if tuple(fields[:2]) != self.square:
@@ -358,6 +361,7 @@ class HeardSquare:
             column, row, node, previous, number, sent, *said = fields
             if node == self._around.node:
                 # An own batch before it was lost, or it came too late, or twice.
+                self._returned = max(number, self._returned)
                 self._count_own(number)
             else:
                 tail = peer_protocol.tail(payload, column, row, node, previous, number, sent)
@@ -365,7 +369,9 @@ class HeardSquare:
                 self._batch(node, previous, number, sent, content, tail)
         elif kind == peer_protocol.FULL_STATE:
             _, _, node, number, sent, page, pages, entries = fields
-            if node != self._around.node:
+            if node == self._around.node:
+                self._returned = max(number, self._returned)
+            else:
                 self._full_state(node, number, sent, page, pages, entries)
         elif kind == peer_protocol.SIGN:
             _, _, node, number, sent, inhabited = fields
@@ -530,6 +536,11 @@ class HeardSquare:
             self._count_own(batch.number)
         elif len(self._unheard) == 1:
             self._later(HeardSquare._echo_overdue, batch.published + ECHO_WITHIN)
+
+    def echoed(self, number: int) -> bool:
+        """Say whether the own batch or full state with a number has come back from the broker, so
+        that nobody hears of it later than of what is published now."""
+        return self._returned >= number
 
     def _echo_overdue(self, due: int) -> None:
         while self._unheard and self._unheard[0].published + ECHO_WITHIN <= due:

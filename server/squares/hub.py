@@ -156,6 +156,10 @@ class Hub:
                     found.setdefault(screen, []).append(square)
         return found
 
+    def groups(self) -> list[tuple[Rect, int]]:
+        """Return which squares are held together, and by how many screens."""
+        return [(rect, len(group.screens)) for rect, group in self._groups.items()]
+
     def deliver(self, square: Square, source: int, sent: int, tail: Tail) -> None:
         """Keep a batch for the screens that hold a square, until the next flush.
 

@@ -205,6 +205,12 @@ class Outbox:
             soonest = min(self._resting[square] for square in self._batches)
             self._plan(max(soonest, self._in_time()), now)
 
+    def publish_in(self, square: Square) -> None:
+        """Publish at once what waits to be published in a square."""
+        batch = self._batches.pop(square, None)
+        if batch is not None:
+            self._loop.guarded(self._publish, square, batch, self._loop.now())
+
     def publish_all(self) -> None:
         """Publish all waiting batches at once, because the server is about to stop."""
         self._resting.clear()

@@ -17,6 +17,7 @@ from gevent.event import Event
 
 from server.limits import Bucket, Guest
 from server.websocket import frames
+from server.websocket.passing import forget
 
 # Bytes that are read in one callback of the loop, so that floods do not starve others.
 READ_SIZE: Final = 8 * 1024
@@ -187,6 +188,42 @@ class Connection:
                 pass  # the peer was faster
             self._end()
         return True
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether it is open, and no byte waits here: neither of a message that has come in part
+        nor of what is to be sent."""
+        return (
+            not self._state and self._early is None and self._remainder is None
+            and self._frames.fresh
+        )  # fmt: skip
+
+    @property
+    def socket(self) -> Any:
+        """Its socket, which only the connection may read, write or close."""
+        return self._socket
+
+    def release(self) -> None:
+        """End a connection at rest whose socket another process has too, and go on there.
+
+        The peer notices nothing, and nothing is called back. What comes in from now on is not read
+        here.
+        """
+        assert self.at_rest
+        self._state = _ENDED
+        self._reading.stop()
+        self._reading.close()
+        if self._writing is not None:
+            self._writing.close()
+        self._reading = self._writing = None
+        self._fd = -1
+        forget(self._socket)
+        self._socket.close()
+        if self.guest is not None:
+            self.guest.leave()
+        self.on_message = self.on_closing = self.on_close = self.on_drain = _ignore
+        if self._over is not None:
+            self._over.set()
 
     def wait(self) -> None:
         """Block the calling greenlet until the connection has ended, and on_close has returned."""

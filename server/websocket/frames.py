@@ -87,6 +87,11 @@ class FrameReader:
         self._final = 0  # whether that frame ends its message
         self._key = b""  # its mask, rotated so that it begins at the next byte
 
+    @property
+    def fresh(self) -> bool:
+        """Whether all that it was fed were whole messages, so that another reader may go on."""
+        return not (self._rest or self._opcode or self._ended)
+
     def feed(self, data: bytes) -> list[Message]:
         """Return the messages that `data` completes, in order, as (opcode, payload).
 

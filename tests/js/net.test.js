@@ -101,3 +101,15 @@ test('a flush is acknowledged at once when much has been received', async (conte
   hear([P.FLUSH, 2, 100, [[0, 0, 0, 0, 'x'.repeat(60_000)]]]);
   assert.deepEqual(net.socket.sent, [[P.ACK, 2]]);
 });
+
+test('after a resync flushes are numbered anew, and acknowledged all the same', async (context) => {
+  const { net, hear, pass } = await playing(context);
+  hear([P.FLUSH, 5000, 100, []]);
+  pass(1000);
+  assert.equal(net.socket.sent.at(-1).at(-1), 5000);
+  hear([P.RESYNC]);
+  hear([P.FLUSH, 12, 100, []]);
+  net.socket.sent.length = 0;
+  pass(1000);
+  assert.deepEqual(net.socket.sent.map((message) => message.at(-1)), [12]);
+});

@@ -152,6 +152,22 @@ class FakeConnection:
         self._remainder: list[bytes] = []
         self.closed: tuple[int, str] | None = None
         self.closed_by_peer = False
+        #: Whether a part of a message has come that is not whole yet.
+        self.half = False
+
+    @property
+    def at_rest(self) -> bool:
+        return self.closed is None and not self._remainder and not self.half
+
+    @property
+    def socket(self) -> "FakeConnection":
+        return self
+
+    def release(self) -> None:
+        """Give up the client, whose next connection gets the model and the messages of this one."""
+        assert self.at_rest
+        self.on_message = self.on_close = lambda *_: None
+        self.closed = 0, "released"
 
     @property
     def backlogged(self) -> bool:

@@ -352,7 +352,7 @@ def walk(clients, walkers):
 
 
 def test_players_of_several_workers_share_one_world():
-    with serving("--workers", "3") as server:
+    with serving("--workers", "3", "--gather", "0") as server:
         clients = meet(server.port, 9)
         walk(clients, clients)
         nodes = {json.loads(server.get("stats"))["node"] for _ in range(30)}
@@ -391,7 +391,7 @@ def sources(client, which):
 
 
 def test_a_killed_workers_players_are_gone_in_seconds():
-    with serving("--workers", "2") as server:
+    with serving("--workers", "2", "--gather", "0") as server:
         clients = meet(server.port, 8)
         # Who connects goes to whichever worker is quicker, on a busy machine mostly to one.
         while len(sources(clients[0], lambda id: True)) < 2:
@@ -423,7 +423,7 @@ def store(request, tmp_path):
 
 
 def test_computer_players_of_a_killed_worker_go_on_where_they_were_at_another(store):
-    herd = ("--walkers", "12", "--deer", "5", "--store", store)
+    herd = ("--walkers", "12", "--deer", "5", "--store", store, "--gather", "0")
     with serving("--workers", "2", *herd) as server:
         clients = meet(server.port, 4)
         while len(sources(clients[0], lambda id: id >= 2**16)) < 2:
@@ -457,4 +457,105 @@ def test_computer_players_of_a_killed_worker_go_on_where_they_were_at_another(st
         late = json.loads(server.get("stats"))["counted"].get("late_ms", 0) - late
         assert stood <= 6000 + late + 1000 * paused
         for client in clients:
+            client.close()
+
+
+# Neighbours at one worker.
+
+
+def counted(server, name):
+    return json.loads(server.get("stats"))["counted"].get(name, 0)
+
+
+def at_one_worker(clients):
+    """Say whether each client knows all of them as players of its own worker."""
+    ids = {client.model.id for client in clients}
+    return all(sources(client, lambda id: id in ids) == {0} for client in clients)
+
+
+def test_newcomers_are_gathered_at_one_worker_whichever_accepted_them():
+    with serving("--workers", "3") as server:
+        # Who comes before the first plan is passed on while it plays.
+        clients = meet(server.port, 6)
+        settle(clients, lambda: at_one_worker(clients))
+        passed = counted(server, "passed_on")
+        later = meet(server.port, 24)
+        everybody = [*clients, *later]
+        settle(everybody, lambda: at_one_worker(everybody) and agree(everybody))
+        assert not any(client.model.resyncs for client in later)
+        walk(everybody, everybody[:5])
+        assert counted(server, "passed_on") > passed, "all connections went to one worker"
+        told = json.loads(server.get("stats"))
+        assert told["connections"] == told["residents"] == 30
+        assert told["counted"]["joins"] == told["counted"]["connections"] == 30
+        assert told["counted"]["passed_on"] == told["counted"]["taken_in"]
+        for client in everybody:
+            client.close()
+        settle([], lambda: json.loads(server.get("stats"))["connections"] == 0)
+
+
+def fill(server):
+    """Return 19 clients at one worker, which accepts 20 and is about to part with half of them."""
+    clients = meet(server.port, 6)
+    settle(clients, lambda: at_one_worker(clients))
+    while len(clients) < 19:
+        clients += meet(server.port, 1)
+        pump(clients, 0.02)
+    return clients
+
+
+def test_half_of_the_players_of_a_full_worker_go_to_another_one_and_notice_a_resync_at_most():
+    with serving("--workers", "2", "--max-players", "20") as server:
+        clients = fill(server)
+        ids = [client.model.id for client in clients]
+        before = [client.model.resyncs for client in clients]
+        settle(clients, lambda: not at_one_worker(clients))
+        passed = -1
+        while passed != (passed := counted(server, "passed_on")):
+            assert pump(clients, 4) == 0
+        # Some have changed their worker, and nobody its connection.
+        after = [client.model.resyncs for client in clients]
+        assert 5 <= sum(after) - sum(before) <= 14
+        settle(clients, lambda: agree(clients))
+        assert [client.model.id for client in clients] == ids
+        walk(clients, clients)
+        clients[0].send(6, "hello all")
+        settle(clients, lambda: all(("P0", "hello all") in c.model.chat for c in clients))
+        assert not [event for c in clients for event in events(c.messages) if event[0] == 3]
+        told = json.loads(server.get("stats"))
+        assert told["connections"] == told["residents"] == told["counted"]["joins"] == 19
+        for client in clients:
+            assert client.model.errors == []
+            client.close()
+        settle([], lambda: json.loads(server.get("stats"))["connections"] == 0)
+
+
+@pytest.mark.parametrize("slot", [0, 1])
+def test_a_worker_is_killed_while_players_are_passed_on_and_all_come_back(slot):
+    with serving("--workers", "2", "--max-players", "20") as server:
+        clients = fill(server)
+        ids = [client.model.id for client in clients]
+        first = children(server)
+        settle(clients, lambda: not at_one_worker(clients))
+        os.kill(first[slot], signal.SIGKILL)
+        deadline = time.monotonic() + PATIENCE
+        while len(set(children(server)) - set(first)) < 1 or not agree(clients):
+            assert time.monotonic() < deadline, "not everybody came back"
+            for at, client in enumerate(clients):
+                client.pump(0.01)
+                if client.closed is not None:
+                    assert client.closed[0] in (1006, 1012, 1013)
+                    token = client.model.token
+                    client.close(None)
+                    time.sleep(0.2)
+                    with suppress(AssertionError, OSError):
+                        clients[at] = SocketClient(client.port)
+                        clients[at].model.token = token
+                        clients[at].hello(client.name, (90, 60), token)
+        assert [client.model.id for client in clients] == ids
+        # Nobody is shown who is not there any more.
+        pump(clients, 4)
+        settle(clients, lambda: agree(clients))
+        for client in clients:
+            assert set(client.model.players) == set(ids)
             client.close()

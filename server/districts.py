@@ -1,0 +1,194 @@
+"""The plan by which the workers of one machine share the world: which of them serves which squares.
+
+Lines along the borders of squares divide the world into districts, and each district is one
+worker's. What players do then costs the least: their neighbours are at the same worker. There are
+only as many districts as are needed. One whose worker is busy is divided in two, so that half of
+its players go to a worker that has none, and two quiet ones on either side of a line become one
+again. Players who stand in one square are divided by their ids.
+
+These are pure rules: nothing here reads a clock, knows a socket, or moves a player. The supervisor
+makes the plan, and tells all workers.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+import msgpack
+
+from world.grid import Square
+
+#: The kind of the message with which the supervisor tells workers the plan.
+PLAN: Final = 0
+
+#: What a line divides: columns, rows, or the players by one bit of their ids.
+COLUMNS: Final = 0
+ROWS: Final = 1
+PLAYERS: Final = 2
+
+#: A slot, or a line with the plans of its two sides: (axis, at, below, from `at` on). Of PLAYERS
+#: `at` is the number of the bit.
+Plan: TypeAlias = "int | tuple[int, int, Plan, Plan]"
+
+#: Seconds after a change of the plan until its effect can be judged.
+SETTLED_AFTER: Final = 6.0
+
+#: Two districts become one if together they use less than this part of what a worker bears.
+QUIET: Final = 0.5
+
+#: If no worker is free for a busy one, two others become one if they use less than this part of
+#: what the busy one does.
+QUIETER: Final = 0.5
+
+#: A line leaves at least this share of the players on either side.
+LEAST_SHARE: Final = 0.3
+
+
+class Line(NamedTuple):
+    """A line along which a district may be divided."""
+
+    axis: int
+    at: int
+
+
+class Load(NamedTuple):
+    """How busy a worker is: at 1 it has as much to do as one should have. `line` divides its
+    players; None if they are too close together. `takes`: players may be passed to it."""
+
+    busy: float
+    line: Line | None = None
+    takes: bool = True
+
+
+def slot_name(slot: int) -> str:
+    """Return the name in the folder of passages by which the worker of a slot is reached."""
+    return f"slot-{slot}"
+
+
+def pack_plan(plan: Plan, takes: Sequence[int], workers: int) -> bytes:
+    """Return the message with the plan for so many workers; `takes` are the slots whose workers
+    take players."""
+    packed: bytes = msgpack.packb([PLAN, plan, takes, workers])
+    return packed
+
+
+def owner(plan: Plan, square: Square, id: int) -> int:
+    """Return the slot that serves a player in a square."""
+    while not isinstance(plan, int):
+        axis, at, low, high = plan
+        beyond = id >> at & 1 if axis == PLAYERS else square[axis] >= at
+        plan = high if beyond else low
+    return plan
+
+
+def line(squares: Sequence[Square]) -> Line | None:
+    """Return a line that divides players in these squares in about two halves, or None.
+
+    It crosses the longer side of where most of them are, so that few squares lie along it.
+    """
+    best: tuple[int, float, Line] | None = None
+    for axis in (COLUMNS, ROWS):
+        places = sorted(square[axis] for square in squares)
+        number = len(places)
+        if not number:
+            return None
+        reach = places[number * 9 // 10] - places[number // 10]
+        for at in (places[number // 2], places[number // 2] + 1):
+            below = bisect_left(places, at)
+            share = min(below, number - below) / number
+            if share >= LEAST_SHARE and (best is None or (reach, share) > best[:2]):
+                best = reach, share, Line(axis, at)
+    return best and best[2]
+
+
+def slots(plan: Plan) -> list[int]:
+    """Return the slots that have a district."""
+    if isinstance(plan, int):
+        return [plan]
+    return slots(plan[2]) + slots(plan[3])
+
+
+class Districts:
+    """The plan, which follows how busy the workers are."""
+
+    def __init__(self) -> None:
+        self.plan: Plan = 0
+        self._settled = 0.0
+
+    def follow(self, loads: Mapping[int, Load], now: float) -> None:
+        """Change the plan if the loads ask for it. It should be called once a second.
+
+        `loads` are those of the workers that live, by slot; `now` is a time in seconds.
+        """
+        if now < self._settled:
+            return
+        before = self.plan
+        for slot, load in sorted(loads.items(), key=lambda item: -item[1].busy):
+            if load.busy > 1 and slot in slots(before):
+                self._relieve(slot, load, loads)
+        if self.plan == before:
+            self._unite(loads, QUIET)
+        if self.plan != before:
+            self._settled = now + SETTLED_AFTER
+
+    def _relieve(self, slot: int, load: Load, loads: Mapping[int, Load]) -> None:
+        """Divide the district of a busy worker, if another worker is free or can be made free."""
+        free = self._free(loads)
+        if not free:
+            self._unite(loads, min(load.busy * QUIETER, 1.0))
+            free = self._free(loads)
+        if free and slot in slots(self.plan):
+            self.plan = _divided(self.plan, slot, load.line, free[0])
+
+    def _free(self, loads: Mapping[int, Load]) -> list[int]:
+        """Return the slots that take players and have no district, the quietest first."""
+        used = slots(self.plan)
+        free = [slot for slot, load in loads.items() if load.takes and slot not in used]
+        return sorted(free, key=lambda slot: (loads[slot].busy, slot))
+
+    def _unite(self, loads: Mapping[int, Load], most: float) -> None:
+        """Make one district of the two quietest on either side of a line, if together they are less
+        busy than `most`. The busier worker keeps it, so that fewer players must go."""
+        pairs = [
+            (loads[low].busy + loads[high].busy, low, high) for low, high in _pairs(self.plan)
+            if low in loads and high in loads and loads[low].takes and loads[high].takes
+        ]  # fmt: skip
+        if pairs:
+            busy, low, high = min(pairs)
+            if busy < most:
+                keeps = low if loads[low].busy >= loads[high].busy else high
+                self.plan = _united(self.plan, low, high, keeps)
+
+
+def _divided(plan: Plan, slot: int, line: Line | None, new: int, bit: int = 0) -> Plan:
+    """Return a plan in which half of a slot's district is that of the slot `new`.
+
+    `bit` is the first bit of ids by which players here are not divided yet.
+    """
+    if isinstance(plan, int):
+        if plan != slot:
+            return plan
+        return (*(line or Line(PLAYERS, bit)), slot, new)
+    axis, at, low, high = plan
+    bit += axis == PLAYERS
+    return axis, at, _divided(low, slot, line, new, bit), _divided(high, slot, line, new, bit)
+
+
+def _pairs(plan: Plan) -> Iterator[tuple[int, int]]:
+    """Yield the two slots of each line that has one district on either side."""
+    if isinstance(plan, int):
+        return
+    _, _, low, high = plan
+    if isinstance(low, int) and isinstance(high, int):
+        yield low, high
+    yield from _pairs(low)
+    yield from _pairs(high)
+
+
+def _united(plan: Plan, one: int, other: int, keeps: int) -> Plan:
+    if isinstance(plan, int):
+        return plan
+    axis, at, low, high = plan
+    if (low, high) == (one, other):
+        return keeps
+    return axis, at, _united(low, one, other, keeps), _united(high, one, other, keeps)

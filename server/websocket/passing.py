@@ -1,0 +1,144 @@
+"""Passes open sockets between the processes of one server, each with a message.
+
+Each process has a Unix socket in a folder that only their user can enter, under a name by which the
+others reach it. A socket travels with one datagram, which arrives as a whole or not at all. Nothing
+is confirmed: if the receiver dies before it has read the datagram, the kernel closes the socket
+that is in it, and its client comes back. This module never knows what a message says.
+"""
+
+import _socket
+import array
+import logging
+import os
+import select
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from socket import AF_UNIX, MSG_CTRUNC, SCM_RIGHTS, SOCK_DGRAM, SOL_SOCKET
+from typing import Any
+
+from gevent import get_hub, monkey
+
+log = logging.getLogger("flatlands")
+
+#: The longest message in bytes, and how many are read in one turn of the event loop.
+LONGEST, AT_ONCE = 64 * 1024, 20
+
+#: Received descriptors are not left to programs that this process starts.
+_CLOSED_ON_EXEC = getattr(_socket, "MSG_CMSG_CLOEXEC", 0)
+
+_READ = 1  # an event-loop mask
+_SIZE = array.array("i").itemsize
+
+#: gevent removes it from the module because it would block.
+_epoll: Any = getattr(select, "epoll", None) or monkey.get_original("select", "epoll")
+
+
+class Passage:
+    """See the module. `folder` is that of the Unix sockets.
+
+    `on_arrival` is called, once the passage is open, with each message that comes, and with the
+    socket that came with it or None. The socket does not block, and belongs to the callee.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self._folder = Path(folder)
+        self._sender = _socket.socket(AF_UNIX, SOCK_DGRAM)
+        self._sender.setblocking(False)
+        self._receiver: Any = None
+        self._watcher: Any = None
+        self.on_arrival: Callable[[bytes, Any], object]
+
+    def open(self, name: str) -> None:
+        """Receive what is sent to a name from now on, instead of whoever has received it until now.
+
+        Raises OSError, most likely because the folder's path is too long for a Unix socket.
+        """
+        receiver = _socket.socket(AF_UNIX, SOCK_DGRAM)
+        try:
+            receiver.setblocking(False)
+            # Nobody finds the name without a socket, not even for a moment.
+            new = self._folder / f"{name}.{os.getpid()}"
+            new.unlink(missing_ok=True)
+            receiver.bind(str(new))
+            new.replace(self._folder / name)
+        except OSError:
+            receiver.close()
+            raise
+        self._receiver = receiver
+        self._watcher = get_hub().loop.io(receiver.fileno(), _READ)
+        self._watcher.start(self._readable)
+
+    def close(self) -> None:
+        """Receive and send nothing more. Sockets in datagrams that were not read are closed."""
+        self._sender.close()
+        if self._receiver is not None:
+            self._watcher.stop()
+            self._watcher.close()
+            self._receiver.close()
+            self._receiver = None
+
+    def send(self, name: str, message: bytes, sock: Any = None) -> bool:
+        """Send a message, and with it a socket, which the receiver then has too.
+
+        Never waits. Returns False, and sends nothing, if nobody receives at this name, if too much
+        waits there already, or if the message is too long.
+        """
+        if len(message) > LONGEST:
+            return False
+        rights = [] if sock is None else [
+            (SOL_SOCKET, SCM_RIGHTS, array.array("i", [sock.fileno()]))
+        ]  # fmt: skip
+        try:
+            self._sender.sendmsg([message], rights, 0, str(self._folder / name))
+        except OSError:
+            return False
+        return True
+
+    def _readable(self) -> None:
+        for _ in range(AT_ONCE):
+            if self._receiver is None:
+                return
+            try:
+                message, rights, flags, _ = self._receiver.recvmsg(
+                    LONGEST, _socket.CMSG_SPACE(_SIZE), _CLOSED_ON_EXEC
+                )
+            except BlockingIOError:
+                return
+            sock = _received(rights)
+            if flags & MSG_CTRUNC:
+                # No descriptor was left for it: the kernel has closed it.
+                log.warning("a connection that another worker passed on found no descriptor")
+                continue
+            try:
+                self.on_arrival(message, sock)
+            except Exception:
+                log.exception("What another worker has sent could not be taken.")
+                if sock is not None:
+                    sock.close()
+
+
+def _received(rights: list[tuple[int, int, bytes]]) -> Any:
+    for level, kind, data in rights:
+        if (level, kind) == (SOL_SOCKET, SCM_RIGHTS) and len(data) >= _SIZE:
+            sock = _socket.socket(fileno=array.array("i", data[:_SIZE])[0])
+            sock.setblocking(False)
+            return sock
+    return None
+
+
+def forget(sock: Any) -> None:
+    """Let the event loop forget a socket that it has watched and that another process keeps.
+
+    Otherwise epoll would tell of it again and again, since it forgets a socket only when all
+    processes have closed it.
+    """
+    loop: Any = get_hub().loop
+    if _epoll is None or getattr(loop, "backend", "") != "epoll":
+        return
+    # This object closes its descriptor, which must not be the loop's own.
+    own = _epoll.fromfd(os.dup(loop.fileno()))
+    # It may not be there: the loop adds sockets late.
+    with suppress(OSError):
+        own.unregister(sock.fileno())
+    own.close()

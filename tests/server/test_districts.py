@@ -1,0 +1,151 @@
+"""The plan of the districts: whose is a square, and how the plan follows the loads."""
+
+import msgpack
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.districts import (
+    COLUMNS,
+    PLAYERS,
+    ROWS,
+    SETTLED_AFTER,
+    Districts,
+    Line,
+    Load,
+    line,
+    owner,
+    pack_plan,
+    slots,
+)
+from server.worker import pack_load, read_load
+
+
+def test_lines_along_columns_rows_and_ids_say_whose_a_player_is():
+    plan = (COLUMNS, 3, (ROWS, -1, 0, 1), (PLAYERS, 0, 2, 3))
+    assert owner(plan, (2, -2), 7) == 0
+    assert owner(plan, (2, -1), 7) == 1
+    assert owner(plan, (3, 9), 6) == 2
+    assert owner(plan, (3, 9), 7) == 3
+    # As it comes to the workers.
+    _, told, _, _ = msgpack.unpackb(pack_plan(plan, [0], 4))
+    assert owner(told, (3, 9), 7) == 3
+
+
+def test_players_are_divided_across_the_longer_side_of_where_they_are():
+    wide = [(column, row) for column in range(10) for row in range(3)]
+    assert line(wide) == Line(COLUMNS, 5)
+    assert line([(row, column) for column, row in wide]) == Line(ROWS, 5)
+
+
+def test_players_in_one_square_are_divided_by_no_line():
+    assert line([(4, 4)] * 100) is None
+    # Nor is a crowd by a line that leaves hardly anybody on one side.
+    assert line([(4, 4)] * 100 + [(9, 9)] * 10) is None
+    assert line([]) is None
+
+
+@given(st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), max_size=60))
+def test_a_line_leaves_a_fair_part_on_either_side(squares):
+    found = line(squares)
+    if found is not None:
+        below = sum(square[found.axis] < found.at for square in squares)
+        assert 0.3 * len(squares) <= below <= 0.7 * len(squares)
+
+
+def test_nothing_is_divided_while_one_worker_bears_it():
+    districts = Districts()
+    for second in range(100):
+        districts.follow({0: Load(0.99), 1: Load(0.0)}, float(second))
+    assert districts.plan == 0
+
+
+def test_half_of_a_busy_workers_players_go_to_the_quietest_that_is_free():
+    districts = Districts()
+    districts.follow({0: Load(1.2, Line(ROWS, 7)), 1: Load(0.2), 2: Load(0.1)}, 0.0)
+    assert districts.plan == (ROWS, 7, 0, 2)
+
+
+def test_a_change_is_judged_only_when_the_players_have_moved():
+    districts = Districts()
+    busy = {0: Load(3.0, Line(ROWS, 7)), 1: Load(0.2), 2: Load(0.1)}
+    districts.follow(busy, 0.0)
+    districts.follow(busy, SETTLED_AFTER - 1)
+    assert slots(districts.plan) == [0, 2]
+    districts.follow(busy, SETTLED_AFTER)
+    assert sorted(slots(districts.plan)) == [0, 1, 2]
+
+
+def test_a_crowd_in_one_square_is_spread_evenly_over_all_workers():
+    districts = Districts()
+    crowd = range(1000, 3000)
+    for step in range(10):
+        number = {slot: 0 for slot in range(4)}
+        for id in crowd:
+            number[owner(districts.plan, (0, 0), id)] += 1
+        loads = {slot: Load(some / 400) for slot, some in number.items()}
+        districts.follow(loads, step * SETTLED_AFTER)
+    assert all(some == 500 for some in number.values())
+
+
+def test_two_quiet_districts_become_one_at_the_worker_that_has_more_to_do():
+    districts = Districts()
+    districts.plan = (ROWS, 0, (COLUMNS, 0, 0, 1), 2)
+    districts.follow({0: Load(0.1), 1: Load(0.3), 2: Load(0.9)}, 0.0)
+    assert districts.plan == (ROWS, 0, 1, 2)
+
+
+def test_two_quiet_districts_become_one_for_the_sake_of_a_busy_one():
+    districts = Districts()
+    districts.plan = (ROWS, 0, (COLUMNS, 0, 0, 1), 2)
+    # They are not quiet enough to become one for its own sake.
+    loads = {0: Load(0.3), 1: Load(0.4), 2: Load(1.5, Line(ROWS, 5))}
+    districts.follow(loads, 0.0)
+    assert districts.plan == (ROWS, 0, 1, (ROWS, 5, 2, 0))
+    busy = Districts()
+    busy.plan = (ROWS, 0, (COLUMNS, 0, 0, 1), 2)
+    busy.follow({0: Load(0.6), 1: Load(0.7), 2: Load(1.5)}, 0.0)
+    assert busy.plan == (ROWS, 0, (COLUMNS, 0, 0, 1), 2)
+
+
+def test_a_worker_that_has_ended_keeps_its_district_until_it_is_started_again():
+    districts = Districts()
+    districts.plan = (ROWS, 0, 0, 1)
+    districts.follow({0: Load(0.1), 2: Load(0.0)}, 0.0)
+    assert districts.plan == (ROWS, 0, 0, 1)
+
+
+def test_a_worker_that_takes_nobody_gets_no_district_but_is_relieved():
+    districts = Districts()
+    loads = {0: Load(2.0, takes=False), 1: Load(0.0, takes=False), 2: Load(0.5)}
+    districts.follow(loads, 0.0)
+    assert districts.plan == (PLAYERS, 0, 0, 2)
+    districts.follow({slot: Load(0.1, takes=slot != 2) for slot in loads}, 100.0)
+    assert districts.plan == (PLAYERS, 0, 0, 2)
+
+
+LOADS = st.dictionaries(
+    st.integers(0, 5),
+    st.builds(
+        Load, st.floats(0, 4),
+        st.none() | st.builds(Line, st.sampled_from([COLUMNS, ROWS]), st.integers(-5, 5)),
+        st.booleans(),
+    ),
+)  # fmt: skip
+
+
+@given(st.lists(LOADS, max_size=20), st.tuples(st.integers(-9, 9), st.integers(-9, 9)),
+       st.integers(0, 2**52))  # fmt: skip
+def test_each_player_always_has_one_worker_and_each_worker_one_district(all_loads, square, id):
+    districts = Districts()
+    for step, loads in enumerate(all_loads):
+        districts.follow(loads, step * SETTLED_AFTER)
+        some = slots(districts.plan)
+        assert len(set(some)) == len(some)
+        assert owner(districts.plan, square, id) in some
+
+
+@pytest.mark.parametrize("load", [Load(0.25), Load(1.5, Line(COLUMNS, -3)), Load(0.0, Line(1, 0))])
+def test_a_worker_tells_its_supervisor_how_busy_it_is(load):
+    assert read_load(pack_load(load)) == load
+    assert read_load("") is None

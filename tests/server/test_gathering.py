@@ -1,0 +1,482 @@
+"""Players who are passed from one worker of a machine to another: nobody is lost or doubled, and
+neighbours see nothing of it."""
+
+import msgpack
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from server.districts import COLUMNS
+from server.gathering import TOO_OLD
+from server.players.takeovers import RELEASED_FOR
+from tests.server.harness import events
+from tests.server.passing import Machine
+
+#: The western half is the first worker's, and the eastern half the second one's.
+HALVES = (COLUMNS, 0, 0, 1)
+
+SPAN = 16 * 1024
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    machine = Machine(monkeypatch)
+    machine.tell(HALVES)
+    return machine
+
+
+def kinds(client):
+    return [message[0] for message in client.connection.messages]
+
+
+def place(machine, name, square, host):
+    """Return a client whose connection came to a host, and whose player begins in a square."""
+    client = machine.place(name, square, host=host)
+    machine.arrive()
+    machine.run(500)
+    return client
+
+
+def whose(machine, client):
+    """Return the only worker that has the player of a client."""
+    [host] = [h for h in machine.hosts if client.id in h.node.residents.by_id]
+    return host
+
+
+# At hello.
+
+
+def test_a_newcomer_is_welcomed_by_the_worker_whose_district_it_begins_in(machine):
+    west, east = machine.hosts
+    near = place(machine, "Near", (2, 0), west)
+    far = place(machine, "Far", (2, 0), east)
+    assert whose(machine, near) is whose(machine, far) is east
+    # One welcome, and then all of it as always.
+    assert kinds(near)[:3] == [16, 17, 18] and kinds(near).count(16) == 1
+    assert 22 not in kinds(near) and near.connection.closed is None
+    assert west.loop.stats["passed_on"] == east.loop.stats["taken_in"] == 1
+    assert near.sees(far) and far.sees(near)
+    assert not west.node.residents.by_id and not machine.servers[west].sessions
+    assert west.loop.stats["joins"] == 0 and east.loop.stats["joins"] == 2
+    machine.check()
+
+
+def test_what_is_said_between_hello_and_welcome_is_obeyed_by_the_other_worker(machine):
+    west, east = machine.hosts
+    span = east.node.grid.span
+    for host in machine.hosts:
+        host.node.residents.spot = lambda near=None: (2 * span + 500, 500)
+    client = machine.client(west)
+    for message in (
+        [1, 2, "Quick", 40, 25, None, None],
+        [2, 1, client.now(), 1, 0],
+        [6, "here I am"],
+        [7, 5, 0],
+    ):
+        client.connection.on_message(2, msgpack.packb(message))
+    machine.settle()
+    machine.arrive()
+    machine.run(500)
+    assert whose(machine, client) is east
+    assert client.model.chat == [("Quick", "here I am")] and 23 in kinds(client)
+    assert client.model.players[client.id].ack == 1
+    assert client.model.errors == []
+
+
+def test_half_a_message_behind_the_hello_keeps_a_newcomer_where_it_is(machine):
+    west, _east = machine.hosts
+    client = machine.client(west)
+    client.connection.half = True
+    span = west.node.grid.span
+    west.node.residents.spot = lambda near=None: (2 * span + 500, 500)
+    client.hello("Slow")
+    assert whose(machine, client) is west and not machine.under_way
+
+
+def test_a_worker_that_cannot_be_reached_gets_nobody(machine):
+    west, east = machine.hosts
+    machine.workers[east]._passage.close()
+    client = place(machine, "Here", (2, 0), west)
+    assert whose(machine, client) is west and client.connection.closed is None
+
+
+def test_a_worker_that_takes_nobody_gets_nobody(machine):
+    west, east = machine.hosts
+    machine.workers[east].close()
+    machine.tell(HALVES)
+    client = place(machine, "Here", (2, 0), west)
+    assert whose(machine, client) is west and not machine.under_way
+
+
+def test_a_newcomer_that_is_lost_on_the_way_can_join_again(machine):
+    west, _ = machine.hosts
+    client = machine.place("Lost", (2, 0), host=west)
+    machine.arrive(lose=1)
+    assert client.connection.closed
+    again = place(machine, "Lost", (2, 0), west)
+    assert len([p for p in again.model.players.values() if p.name == "Lost"]) == 1
+    machine.check()
+
+
+def test_who_comes_back_is_passed_to_where_its_player_was(machine):
+    west, east = machine.hosts
+    client = place(machine, "Wren", (2, 0), west)
+    machine.run(5000)
+    id, seq = client.id, client.model.players[client.id].seq
+    client.connection.lose()
+    machine.run(500)
+    again = machine.back(client, west)
+    machine.arrive()
+    machine.run(1000)
+    assert whose(machine, again) is east and again.id == id
+    assert again.model.players[id].seq > seq and not again.model.players[id].dimmed
+    machine.check()
+
+
+def test_a_worker_that_is_full_after_all_refuses(machine):
+    west, east = machine.hosts
+    east.admission.capacity = 0
+    client = place(machine, "Late", (2, 0), west)
+    assert client.model.errors == ["full"] and client.connection.closed[0] == 1013
+
+
+def test_the_address_of_a_newcomer_is_counted_where_it_came_in(machine):
+    west, east = machine.hosts
+    asked = []
+    for host in machine.hosts:
+        host.limits.allow_address = (
+            lambda rate, address, host=host: asked.append((rate.name, host)) or True
+        )
+    place(machine, "One", (2, 0), west)
+    assert asked == [("joins", west)]
+
+
+# While it plays.
+
+
+def test_a_player_that_walks_is_passed_on_in_its_walk_and_neighbours_see_nothing(machine):
+    west, east = machine.hosts
+    walker, there = place(machine, "W", (-1, 0), west), place(machine, "T", (0, 0), east)
+    machine.run(4000)
+    walker.send(6, "before")
+    machine.run(4000)
+    walker.walk(1, 0)
+    machine.run(300)
+    id, before = walker.id, there.model.players[walker.id]
+    there.connection.messages.clear()
+    walker.connection.messages.clear()
+    west.node.residents.by_id[id].look = 77
+    # It is not in the other half yet, so it is a plan that wants it there.
+    machine.tell((COLUMNS, -1, 0, 1))
+    assert len(machine.under_way) == 1
+    machine.arrive()
+    machine.run(100)
+    assert whose(machine, walker) is east and walker.connection.closed is None
+    # A token, in case the other worker dies at once, and then everything at once.
+    assert kinds(walker)[:3] == [17, 22, 18] and walker.model.resyncs == 1
+    after = there.model.players[id]
+    assert after.track == before.track and after.square == before.square
+    # One enter of the same player, where and as it was.
+    told = [event for event in events(there.connection.messages) if event[1] == id]
+    assert [event[0] for event in told] == [0]
+    assert east.node.residents.by_id[id].look == 77
+    machine.check()
+    # It walks on by itself, across borders, and its intents go on with their numbers.
+    x = walker.at()[0]
+    machine.run(3000)
+    assert walker.at()[0] - x == pytest.approx(5120 * 3, abs=200)
+    walker.walk(0, 0)
+    walker.send(6, "after")
+    machine.run(500)
+    assert walker.model.players[id].ack == 2 and walker.model.errors == []
+    assert there.model.chat[-1] == ("W", "after")
+    machine.run(RELEASED_FOR + 1000)
+    assert whose(machine, walker) is east and west.loop.stats["vanished"] == 0
+    assert west.loop.stats["leaves"] == east.loop.stats["leaves"] == 0
+    machine.check()
+
+
+def test_who_walks_well_into_another_district_is_passed_on_and_on_a_line_nobody(machine):
+    west, east = machine.hosts
+    walker = place(machine, "W", (-1, 0), west)
+    machine.run(4000)
+    walker.walk(1, 0)
+    for square in (-1, 0, 1):
+        while walker.model.players[walker.id].square[0] < square:
+            machine.run(100)
+        machine.look_after()
+        machine.arrive()
+        assert whose(machine, walker) is (east if square == 1 else west)
+    machine.run(500)
+    assert walker.model.resyncs == 1
+    machine.check()
+
+
+def test_acknowledgements_that_were_under_way_do_no_harm(machine):
+    west, east = machine.hosts
+    client, other = place(machine, "C", (-1, 0), west), place(machine, "O", (-2, 0), west)
+    for step in range(30):
+        other.walk(1 - step % 2 * 2, 0)
+        machine.run(200)
+    machine.run(4000)
+    flush = client.model.flush
+    assert flush > east.node.hub.number
+    machine.tell(1)
+    machine.arrive()
+    client.send(14, flush)
+    client.send(7, 1, flush)
+    machine.run(100)
+    assert client.connection.closed is None and client.model.errors == []
+    other.walk(0, 1)
+    machine.run(5000)
+    assert client.session.lagging_since is None and client.model.resyncs == 1
+    # But one that nobody ever sent is refused as always.
+    client.send(14, 10**6)
+    assert client.model.errors == ["flush"]
+
+
+def test_nobody_is_passed_on_of_whom_something_is_under_way(machine):
+    west, _ = machine.hosts
+    some = [place(machine, name, (-1, 0), west) for name in "ABCDE"]
+    machine.run(4000)
+    lags, asks, half, looks, free = some
+    looks.send(15, 16, -1, -1, 1, 1)
+    assert west.node.watching.shows(looks.session)
+    lags.session.lagging_since = lags.now()
+    asks.send(11)
+    half.connection.half = True
+    machine.tell(1)
+    assert [sock.client for _, _, sock in machine.under_way] == [free]
+    machine.arrive()
+    lags.session.lagging_since = None
+    half.connection.half = False
+    looks.send(15, None, 0, 0, 0, 0)
+    machine.run(4000)
+    machine.follow()
+    machine.arrive()
+    machine.run(500)
+    assert {whose(machine, client) for client in some} == {machine.hosts[1]}
+    machine.check()
+
+
+def test_a_player_takes_its_rates_along(machine):
+    west, east = machine.hosts
+    client = place(machine, "Loud", (-1, 0), west)
+    machine.run(4000)
+    for _ in range(5):
+        client.send(6, "again")
+    assert client.model.errors == []
+    # As if nothing had been asked just now.
+    client.session._asked = 0
+    machine.tell(1)
+    machine.arrive()
+    assert whose(machine, client) is east
+    client.send(6, "once more")
+    assert client.model.errors == ["flood"]
+
+
+def test_a_player_is_shown_its_squares_once_they_are_known_and_not_before(machine):
+    west, east = machine.hosts
+    client, other = place(machine, "C", (-5, 0), west), place(machine, "O", (-5, 0), west)
+    machine.run(4000)
+    machine.network.delay = 60
+    # The other one stays.
+    other.session._asked = other.now()
+    machine.tell(1)
+    client.connection.messages.clear()
+    machine.arrive()
+    assert whose(machine, client) is east and whose(machine, other) is west
+    while not client.model.resyncs:
+        machine.run(10)
+        if client.model.resyncs:
+            # In one go, with everybody.
+            assert other.id in client.model.players and client.id in client.model.players
+    machine.network.heal()
+    machine.run(1000)
+    machine.check()
+
+
+# Faults.
+
+
+def test_a_player_that_is_lost_on_the_way_comes_back_and_is_never_doubled(machine):
+    west, east = machine.hosts
+    client, other = place(machine, "C", (-1, 0), west), place(machine, "O", (-1, 0), west)
+    machine.run(4000)
+    id = client.id
+    # The other one stays.
+    other.session._asked = other.now()
+    machine.tell(1)
+    machine.arrive(lose=1)
+    again = machine.back(client, west)
+    machine.arrive()
+    machine.run(500)
+    assert again.id == id and other.sees(again)
+    machine.run(RELEASED_FOR + 2000)
+    assert len([h for h in machine.hosts if id in h.node.residents.by_id]) == 1
+    assert other.sees(again)
+    machine.check()
+
+
+def test_a_player_that_is_lost_on_the_way_and_never_comes_back_is_gone_in_seconds(machine):
+    west, east = machine.hosts
+    client, other = place(machine, "C", (-1, 0), west), place(machine, "O", (-1, 0), west)
+    machine.run(4000)
+    other.session._asked = other.now()
+    machine.tell(1)
+    machine.arrive(lose=1)
+    machine.clients.remove(client)
+    assert other.sees(client)
+    machine.run(RELEASED_FOR + 500)
+    assert not other.sees(client)
+    machine.check()
+
+
+def test_the_sender_may_die_as_soon_as_it_has_sent(machine):
+    west, east = machine.hosts
+    client = place(machine, "C", (-1, 0), west)
+    machine.run(4000)
+    machine.tell(1)
+    machine.clients.remove(client)
+    machine.kill(west)
+    machine.clients.append(client)
+    machine.arrive()
+    machine.run(6000)
+    assert client.connection.closed is None and whose(machine, client) is east
+    machine.check()
+
+
+def test_a_client_whose_new_worker_dies_at_once_comes_back_with_a_newer_incarnation(machine):
+    west, east = machine.hosts
+    client, other = place(machine, "C", (-1, 0), west), place(machine, "O", (-1, 0), west)
+    machine.run(4000)
+    other.session._asked = other.now()
+    machine.tell(1)
+    machine.arrive()
+    # Nobody hears of it there, and the client neither.
+    east.broker.losing = 1.0
+    seq = east.node.residents.by_id[client.id].seq
+    machine.kill(east)
+    again = machine.back(client, west)
+    machine.run(1000)
+    assert again.id == client.id and west.node.residents.by_id[client.id].seq > seq
+    machine.run(6000)
+    machine.check()
+
+
+def test_what_arrives_late_is_not_taken(machine):
+    west, east = machine.hosts
+    client = place(machine, "C", (-1, 0), west)
+    machine.run(4000)
+    machine.tell(1)
+    machine.run(TOO_OLD + 1)
+    machine.clients.remove(client)
+    machine.arrive()
+    assert client.connection.closed and client.id not in east.node.residents.by_id
+    assert east.loop.stats["not_taken"] == 1
+
+
+def test_a_client_that_came_back_meanwhile_on_another_connection_keeps_its_player(machine):
+    west, east = machine.hosts
+    client = place(machine, "C", (-1, 0), west)
+    machine.run(4000)
+    id, here = client.id, client.at()
+    client.walk(1, 0)
+    machine.run(400)
+    machine.tell(1)
+    # Its token leads to the same worker, which asks for the player that is still under way.
+    again = machine.client(east)
+    again.say_hello("C", (40, 25), client.model.token, None)
+    machine.settle()
+    machine.arrive()
+    machine.run(1000)
+    assert client.connection.closed is not None and again.id == id
+    assert again.at()[0] > here[0], "it comes back where its player was"
+    assert whose(machine, again) is east
+    machine.clients.remove(client)
+    machine.check()
+
+
+def test_two_workers_may_pass_players_to_each_other_at_once(machine):
+    west, east = machine.hosts
+    some = [place(machine, f"P{n}", (n % 2 - 1, 0), west) for n in range(6)]
+    machine.run(4000)
+    assert {whose(machine, client) for client in some} == {west, east}
+    machine.tell((COLUMNS, 0, 1, 0))
+    assert len(machine.under_way) == 6
+    machine.arrive()
+    machine.run(1000)
+    for client in some:
+        assert whose(machine, client) is (west if client.at()[0] >= 0 else east)
+        assert client.connection.closed is None and client.model.resyncs == 1
+    machine.check()
+
+
+DEEDS = st.lists(
+    st.tuples(
+        st.sampled_from(
+            ["walk", "walk", "stop", "say", "plan", "look", "lose", "kill", "join", "drop", "wait"]
+        ),
+        st.integers(0, 7), st.integers(0, 900),
+    ),
+    max_size=25,
+)  # fmt: skip
+
+
+@settings(max_examples=60)
+@given(DEEDS, st.integers(0, 2**16))
+def test_whatever_happens_everybody_plays_at_one_worker_and_sees_everybody(deeds, seed):
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        machine = Machine(monkeypatch, workers=3, seed=seed)
+        machine.tell(HALVES)
+        clients = [
+            machine.place(f"P{n}", (n - 2, 0), host=machine.hosts[n % 3]) for n in range(5)
+        ]
+        machine.arrive()
+        machine.run(3500)
+        for what, number, ms in deeds:
+            client = clients[number % len(clients)]
+            if what == "walk":
+                client.walk(*[(1, 0), (-1, 0), (0, 1), (0, -1)][number % 4])
+            elif what == "stop":
+                client.walk(0, 0)
+            elif what == "say":
+                client.send(6, "something")
+            elif what == "plan":
+                machine.tell(machine.draw())
+            elif what == "look":
+                machine.look_after()
+            elif what == "drop":
+                client.connection.lose()
+            elif what == "join" and len(clients) < 9:
+                clients.append(
+                    machine.place(f"P{len(clients)}", (number - 3, 0), host=machine.hosts[0])
+                )
+            elif what == "kill" and len(machine.hosts) > 1:
+                host = machine.hosts[number % len(machine.hosts)]
+                for one in clients:
+                    if one.host is host and one.connection.closed is None:
+                        one.connection.closed = 1006, ""
+                machine.kill(host)
+                machine.tell(machine.draw())
+            machine.arrive(lose=what == "lose")
+            machine.run(ms)
+            for at, one in enumerate(clients):
+                if one.connection.closed and one.connection.closed[0] != 1013:
+                    clients[at] = machine.back(one, machine.hosts[number % len(machine.hosts)])
+                    machine.arrive()
+        machine.arrive()
+        machine.run(1000)
+        for at, one in enumerate(clients):
+            if one.connection.closed:
+                machine.run(10_000)
+                clients[at] = machine.back(one, machine.hosts[0])
+                machine.arrive()
+        machine.run(12_000)
+        ids = [client.id for client in clients]
+        assert len(set(ids)) == len(ids)
+        for client in clients:
+            assert client.connection.closed is None, client.connection.closed
+            whose(machine, client)
+        assert sum(len(host.node.residents.by_id) for host in machine.hosts) == len(clients)
+        machine.check()

@@ -6,7 +6,7 @@ import { isDeer } from './faces.js';
 import { Net } from './net.js';
 import * as P from './protocol.js';
 import { clearScene, cutCamera, noteLateness, showSaying } from './scene.js';
-import { Terrain } from './terrain.js';
+import { GROUND, Terrain } from './terrain.js';
 import { UNIT } from './track.js';
 
 /** @typedef {import('./hud/hud.js').Hud} Hud */
@@ -33,6 +33,7 @@ export class Session {
     /** @type {string | number | null} The invitation in the page's address. */
     this.near = invitationHere();
     this.keyed = true;                    // false at a server that knows no keys
+    this.otherGround = false;             // true at a server whose ground is not this page's
     this.ownSeq = -1;                     // of the last own event that the walk was compared to
     /** @type {number | undefined} */
     this.viewportTimer = undefined;
@@ -143,7 +144,7 @@ export class Session {
 
   // Called by Net, for the connection.
 
-  welcome([, , id, now, seed, x, y, side, speed, diagonal, lead, drop]) {
+  welcome([, , id, now, seed, x, y, side, speed, diagonal, lead, drop, , , ground]) {
     const { state, hud } = this;
     if (seed !== state.terrain.seed) state.terrain = new Terrain(seed);
     const first = state.ownId === null;
@@ -161,7 +162,8 @@ export class Session {
     state.walk.begin(x, y, now);
     if (this.keyed) this.net.send(P.KEY, this.identity.secret);
     history.replaceState(null, '', location.pathname);
-    hud.banner(null);
+    this.otherGround = ground !== undefined && ground !== GROUND;
+    this.#tellLine();
     hud.play();
     if (first) {
       hud.hint(matchMedia('(pointer: coarse)').matches
@@ -286,6 +288,9 @@ export class Session {
     else if (!this.state.linked) {
       hud.banner('This server has lost its link to the others: you see only some of the players.',
         'warn');
+    } else if (this.otherGround) {
+      hud.banner('The land has changed since this page was loaded.', 'warn',
+        { label: 'Load it again', onClick: () => location.reload() });
     } else hud.banner(null);
   }
 

@@ -6,6 +6,9 @@
 export const DEEP = 0, WATER = 1, SAND = 2, GRASS = 3, WOOD = 4, ROCK = 5, PATH = 6, BRIDGE = 7,
   PLAZA = 8;
 
+/** It grows whenever the same seed makes other ground. */
+export const GROUND = 2;
+
 export const CHUNK = 16;                  // tiles at each side of the pieces in which terrain
                                           // is computed
 export const LIMIT = 2 ** 30;             // there is ground from tile -LIMIT to LIMIT - 1
@@ -18,7 +21,7 @@ const MEADOW = 33000;
 
 export const PATH_WITHIN = 24, PATH_FAR = 160;   // 1/16 tile
 
-const CELL = 64, STRAY = 20, WARP = 96;
+const CELL = 64, STRAY = 24, WARP = 96;
 export const PLAZA_WITHIN = 7;
 const CLEARING = 12, CLEARING_ENDS = 44;
 
@@ -56,7 +59,7 @@ function kindOf(height, wood) {
 export class Terrain {
   constructor(seed) {
     this.seed = Math.imul(seed, 1) >>> 0;
-    this.salts = [1, 2, 3, 4, 5, 6, 7, 8].map((layer) => hash32(this.seed + hash32(layer)));
+    this.salts = [1, 2, 3, 4, 5, 6, 7, 8, 9].map((layer) => hash32(this.seed + hash32(layer)));
     // When the newer half is full it becomes the older one, whose chunks are forgotten unless they
     // are used again meanwhile.
     this.chunks = new Map();
@@ -174,12 +177,26 @@ export class Terrain {
   }
 
   #edges(i, j) {
-    const here = this.waypoint(i, j), edges = [];
-    for (const k of [i - 1, i]) edges.push([...this.waypoint(k, j), ...this.waypoint(k + 1, j)]);
-    const even = i - 2 * Math.floor(i / 2) === 0;
-    if (even || this.#hash(5, i, j - 1) & 0x8000) edges.push([...this.waypoint(i, j - 1), ...here]);
-    if (even || this.#hash(5, i, j) & 0x8000) edges.push([...here, ...this.waypoint(i, j + 1)]);
+    const edges = [];
+    for (const k of [i - 1, i]) {
+      if (this.#joinsRight(k, j)) edges.push([...this.waypoint(k, j), ...this.waypoint(k + 1, j)]);
+    }
+    for (const k of [j - 1, j]) {
+      if (this.#joinsDown(i, k)) edges.push([...this.waypoint(i, k), ...this.waypoint(i, k + 1)]);
+    }
     return edges;
+  }
+
+  #joinsRight(i, j) {
+    if (j === 0 && (i === -1 || i === 0)) return true;
+    const column = Math.floor(i / 2), row = Math.floor(j / 2), h = this.#hash(8, column, row);
+    return i === 2 * column ? (h & 3) !== j - 2 * row : (h >>> 2 & 1) === j - 2 * row;
+  }
+
+  #joinsDown(i, j) {
+    if (i === 0 && (j === -1 || j === 0)) return true;
+    const column = Math.floor(i / 2), row = Math.floor(j / 2), h = this.#hash(8, column, row);
+    return j === 2 * row ? (h & 3) !== 2 + i - 2 * column : (h >>> 3 & 1) === i - 2 * column;
   }
 
   #measurePaths(left, top, distances) {

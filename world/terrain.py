@@ -6,9 +6,9 @@ never uses a float, and keeps nothing except bounded caches.
 
 The ground has three layers. Value noise over lattices of 64, 32 and 16 tiles makes the height: low
 ground is water, high ground is rock. A second noise turns some of the grass between into woods. A
-grid of waypoints, one in each cell of 64 tiles, makes the paths: each waypoint is joined to its
-neighbours, and a third noise bends the paths. They lead over everything, so a player that follows
-them can walk on for ever.
+waypoint in each cell of 64 tiles makes the paths: each is joined to some of its neighbours, so that
+all are connected, and a third noise bends the paths. They lead over everything, so a player that
+follows them can walk on for ever.
 
 `Terrain.tile` says all this for one tile, and takes its time. Walks ask only which tiles are
 blocked, often on ground that nobody has seen yet, so this is computed for the 256 tiles of a chunk
@@ -26,6 +26,10 @@ from world import lanes
 from world.recent import Recent
 
 DEEP, WATER, SAND, GRASS, WOOD, ROCK, PATH, BRIDGE, PLAZA = range(9)
+
+#: It grows whenever the same seed makes other ground: a page then knows that it has to be loaded
+#: again, and so must the version of the messages between nodes.
+GROUND: Final = 2
 
 #: The kinds of tiles that nobody can stand on.
 BLOCKED: Final = frozenset((DEEP, WATER, ROCK))
@@ -57,7 +61,7 @@ PATH_WITHIN: Final = 24
 PATH_FAR: Final = 160
 
 CELL: Final = 64  # tiles between waypoints
-STRAY: Final = 20  # tiles: how far a waypoint may be from the middle of its cell, along each axis
+STRAY: Final = 24  # tiles: how far a waypoint may be from the middle of its cell, along each axis
 WARP: Final = 96  # 1/16 tile: how far the bending noise moves a path at most
 
 PLAZA_WITHIN: Final = 7  # tiles
@@ -70,6 +74,7 @@ _HEIGHT: Final = (0, 64), (1, 32), (2, 16)
 _WOODS: Final = (3, 32), (4, 16)
 _WAYPOINTS: Final = 5
 _BEND: Final = (6, 32), (7, 32)
+_BLOCKS: Final = 8
 
 _MASK: Final = 0xFFFFFFFF
 _ACROSS: Final = 0x9E3779B1
@@ -154,7 +159,7 @@ class Terrain:
 
     def __init__(self, seed: int) -> None:
         self.seed = seed & _MASK
-        self._salts = [hash32(self.seed + hash32(layer)) for layer in range(1, 9)]
+        self._salts = [hash32(self.seed + hash32(layer)) for layer in range(1, 10)]
         #: Chunk -> its blocked tiles; cell -> its paths.
         self._chunks = Recent(self._blocked_tiles, CACHED_CHUNKS)
         self._cells = Recent(self._joined, CACHED_CELLS)
@@ -259,20 +264,38 @@ class Terrain:
     def edges(self, i: int, j: int) -> Sequence[tuple[int, int, int, int]]:
         """Return the paths, as tiles (x0, y0, x1, y1), that may pass through cell (i, j).
 
-        All neighbours in a row are joined. Neighbours in a column are all joined in even columns,
-        and half of them in odd ones: so everything is connected, and looks less like a grid.
+        Each four cells are a block. Three of the four pairs of neighbours in it are joined, and one
+        of the two pairs that it has in common with each block beside it: so everything is
+        connected, and nothing looks like a grid. The origin is joined to all its neighbours.
         """
         return self._cells[i, j]
 
     def _joined(self, cell: tuple[int, int]) -> Sequence[tuple[int, int, int, int]]:
         i, j = cell
-        here = self.waypoint(i, j)
-        edges = [(*self.waypoint(i - 1, j), *here), (*here, *self.waypoint(i + 1, j))]
-        if i % 2 == 0 or self._hash(_WAYPOINTS, i, j - 1) & 0x8000:
-            edges.append((*self.waypoint(i, j - 1), *here))
-        if i % 2 == 0 or self._hash(_WAYPOINTS, i, j) & 0x8000:
-            edges.append((*here, *self.waypoint(i, j + 1)))
+        edges = []
+        for k in (i - 1, i):
+            if self._joins_right(k, j):
+                edges.append((*self.waypoint(k, j), *self.waypoint(k + 1, j)))
+        for k in (j - 1, j):
+            if self._joins_down(i, k):
+                edges.append((*self.waypoint(i, k), *self.waypoint(i, k + 1)))
         return edges
+
+    def _joins_right(self, i: int, j: int) -> bool:
+        """Say whether a path joins the waypoints of the cells (i, j) and (i + 1, j)."""
+        if j == 0 and -1 <= i <= 0:
+            return True
+        # Of a block's hash, two bits say which pair in it is not joined, and one each with which of
+        # its rows and columns it is joined to the next blocks.
+        h = self._hash(_BLOCKS, i // 2, j // 2)
+        return h >> 2 & 1 == j % 2 if i % 2 else h & 3 != j % 2
+
+    def _joins_down(self, i: int, j: int) -> bool:
+        """Say whether a path joins the waypoints of the cells (i, j) and (i, j + 1)."""
+        if i == 0 and -1 <= j <= 0:
+            return True
+        h = self._hash(_BLOCKS, i // 2, j // 2)
+        return h >> 3 & 1 == i % 2 if j % 2 else h & 3 != 2 + i % 2
 
     def _path(self, x: int, y: int) -> int:
         """Return the distance from a tile to the nearest path, in 1/16 tile."""
@@ -363,7 +386,7 @@ class Terrain:
         """Take the flags of those tiles away that are within PATH_WITHIN of a path.
 
         All these paths pass through the chunk's cell: bending and half a path's width are less than
-        8 tiles, and STRAY keeps other paths 12 tiles away from the cell.
+        8 tiles, and STRAY keeps other paths 8 tiles away from the cell.
         """
         i, j = _cell(left), _cell(top)
         # In 1/16 tile from the corner to which bending moves what it moves farthest back.

@@ -22,6 +22,7 @@ from server.players.resident import Resident
 from server.websocket.connection import Connection
 from server.websocket.frames import ABNORMAL, NORMAL, PROTOCOL_ERROR, TEXT, TOO_BIG, frame
 from world.grid import Rect, Square, Viewport, viewport
+from world.terrain import GROUND
 from world.track import DIAGONAL, SPEED, UNIT, Goal, Heading, Intent
 
 log = logging.getLogger("flatlands")
@@ -294,7 +295,7 @@ class Session:
         now = node.loop.now()
         welcome = protocol.welcome(
             protocol.VERSION, resident.id, now, node.terrain.seed, *resident.track.at(now),
-            grid.side, SPEED, DIAGONAL, grid.lead, grid.drop, *_tiles(view),
+            grid.side, SPEED, DIAGONAL, grid.lead, grid.drop, *_tiles(view), GROUND,
         )  # fmt: skip
         self._write(frame(welcome))
         if not node.peers.linked:

@@ -18,7 +18,8 @@ from typing import Final
 
 from world.grid import Square
 
-#: The version of the messages between nodes. Those to clients have a version of their own.
+#: The version of the messages between nodes; it grows with GROUND of world/terrain.py too, so that
+#: no node meets one that has other ground. Messages to clients have a version of their own.
 VERSION: Final = 4
 
 #: The default name of a world.

@@ -274,15 +274,17 @@ _HEADERS: Final = [bytes((_ARRAY + items,)) for items in range(16)]
 
 def welcome(
     version: int, id: int, now: int, seed: int, x: int, y: int, side: int, speed: int,
-    diagonal: int, lead: int, drop: int, width: int, height: int,
+    diagonal: int, lead: int, drop: int, width: int, height: int, ground: int,
 ) -> bytes:  # fmt: skip
     """Pack the welcome of player `id` at the node time `now` in ms.
 
     `side` and the granted viewport's `width` and `height` are in tiles. `speed` and `diagonal` are
-    in units a second. The position (x, y) and the margins `lead` and `drop` are in units.
+    in units a second. The position (x, y) and the margins `lead` and `drop` are in units. `ground`
+    is GROUND of world/terrain.py.
     """
     return _pack([
         WELCOME, version, id, now, seed, x, y, side, speed, diagonal, lead, drop, width, height,
+        ground,
     ])  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from server.clients import session as sessions
 from server.squares.hub import LONGEST, PAUSE
 from tests.server.harness import Harness, batches, events, split
+from world.terrain import GROUND
 from world.track import UNIT
 
 
@@ -807,7 +808,7 @@ def test_a_welcome_is_followed_by_a_token_what_is_held_and_a_snapshot_of_each_sq
     client = harness.client().hello("Wren", (40, 25))
     welcome, token, held, *rest = client.connection.messages
     assert [welcome[0], token[0], held[0]] == [16, 17, 18]
-    assert welcome[-2:] == [40, 25] and welcome[3] == client.now()
+    assert welcome[-3:] == [40, 25, GROUND] and welcome[3] == client.now()
     c0, r0, c1, r1 = held[1:]
     shown = [tuple(m[1:3]) for m in rest if m[0] == 19]
     squares = {(c, r) for c in range(c0, c1 + 1) for r in range(r0, r1 + 1)}
@@ -822,7 +823,7 @@ def test_a_welcome_is_followed_by_a_token_what_is_held_and_a_snapshot_of_each_sq
 )
 def test_a_viewport_is_clamped(harness, asked, granted):
     client = harness.client().hello("Wren", asked)
-    assert client.model.welcome[-2:] == granted
+    assert client.model.welcome[-3:-1] == granted
     held = client.model.held
     client.send(5, *asked)
     assert client.model.held == held and client.connection.closed is None

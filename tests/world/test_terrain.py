@@ -1,5 +1,6 @@
 from collections import deque
 from itertools import pairwise, product
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +14,7 @@ from world.terrain import (
     CELL,
     CHUNK,
     DEEP,
+    GROUND,
     LIMIT,
     PLAZA,
     PLAZA_WITHIN,
@@ -28,6 +30,11 @@ def test_a_chunk_is_what_the_vectors_say(vector):
     for layer in range(4):
         sum_ = sum(place * tile[layer] for place, tile in enumerate(tiles, 1))
         assert sum_ == vector["sums"][layer]
+
+
+def test_the_page_has_the_same_version_of_the_ground():
+    page = (Path(__file__).parents[2] / "static/terrain.js").read_text()
+    assert f"export const GROUND = {GROUND};" in page
 
 
 def test_every_kind_of_ground_is_found_near_the_origin():
@@ -131,10 +138,11 @@ def test_one_can_walk_from_the_plaza_to_the_paths_waypoints_all_around(seed):
 @pytest.mark.parametrize("far", [0, 5_000_000, -LIMIT + 400])
 def test_paths_are_never_blocked_and_run_on_without_a_gap(far):
     land = Terrain(11)
-    # Along a row of waypoints, every column of tiles has a path tile not far from the row.
+    # Of two rows of cells, at least one is joined over each border of cells: so every column of
+    # tiles has a path tile not far away.
     cell = far // 64
     for x in range(far, far + 256):
-        rows = range(cell * 64 - 60, cell * 64 + 60)
+        rows = range(cell * 64 - 100, cell * 64 + 100)
         assert any(land.kind(x, y) in (6, 7, 8) for y in rows), f"no path crosses column {x}"
     assert not BLOCKED & {6, 7, 8}
 

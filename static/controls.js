@@ -3,6 +3,7 @@
 
 import { isDeer } from './faces.js';
 import { Footsteps } from './footsteps.js';
+import { forBrowser } from './keep.js';
 import { Gatherer, pickUp } from './lying.js';
 import * as P from './protocol.js';
 import { UNIT } from './track.js';
@@ -13,6 +14,7 @@ import { UNIT } from './track.js';
 /** @typedef {import('./state.js').State} State */
 /** @typedef {import('./view/view.js').View} View */
 
+const FOUND_KEY = 'flatlands.found', FOUND_KEPT = 500;  // landmarks
 const SCORES_EVERY = 1000, STONE_EVERY = 2000;  // ms
 const EMOTES = 4, EMOTES_WITHIN = 5000;   // so many emotes within so many ms
 // The names by which only this machine itself reaches the server.
@@ -38,6 +40,8 @@ export class Controls {
     this.view = view;
     this.sound = sound;
     this.gatherer = new Gatherer();
+    /** @type {import('./landmarks.js').Landmark | null} The landmark whose name was told last. */
+    this.toldOf = null;
     /** @param {import('./replica.js').Thing} gem */
     this.take = ({ square: [col, row], id }) => this.net.send(P.TAKE, col, row, id);
     this.footsteps = new Footsteps((ground) => sound.step(ground));
@@ -60,6 +64,7 @@ export class Controls {
     if (!this.net.playing) return;
     this.gatherer.gather(this.state, this.take);
     this.footsteps.follow(this.state);
+    this.#tellLandmark();
     this.#showCairn();
   }
 
@@ -235,6 +240,21 @@ export class Controls {
   #tell(kind, text) {
     const sayable = text.replace(UNSAYABLE, '').trim();
     if (sayable !== '') this.net.act(kind, sayable);
+  }
+
+  /** Tell the name of a landmark that the player comes to, and which of those it found it is. */
+  #tellLandmark() {
+    const { found } = this.state;
+    if (found === this.toldOf) return;
+    this.toldOf = found;
+    if (found === null) return;
+    const tile = `${found.x}:${found.y}`, known = (forBrowser.get(FOUND_KEY) ?? '').split(' ');
+    const all = known.filter((each) => each !== '');
+    if (all.includes(tile)) return this.hud.toast(found.name);
+    all.push(tile);
+    forBrowser.set(FOUND_KEY, all.slice(-FOUND_KEPT).join(' '));
+    this.hud.toast(`You found ${found.name}. Landmarks found: ${all.length}.`);
+    this.sound.chime();
   }
 
   #showCairn() {

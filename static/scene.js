@@ -5,6 +5,7 @@ import { skyAt } from './day.js';
 import { isDeer } from './faces.js';
 import { advanceLying, readCairns } from './lying.js';
 import { tellApart } from './names.js';
+import { advancePlaces } from './places.js';
 import { drawnAt } from './track.js';
 
 /** @typedef {import('./replica.js').Player} Player */
@@ -73,6 +74,7 @@ export function advanceScene(state, at) {
   advanceLying(state);
   readCairns(state);
   moveCamera(state);
+  if (ownId !== null) advancePlaces(state);
   const { goal } = state;
   if (goal !== null && (walk.arrived || at - goal.at > GOAL_SHOWN)) state.goal = null;
   state.overlay = state.gridShown && ownId !== null ? overlayOf(state, now) : null;

@@ -4,6 +4,7 @@
 import { Atlas } from './atlas.js';
 import { Clock } from './clock.js';
 import { skyAt } from './day.js';
+import { Landmarks } from './landmarks.js';
 import { Replica } from './replica.js';
 import { Terrain } from './terrain.js';
 import { Walk } from './walk.js';
@@ -61,6 +62,11 @@ const TITLE_SEED = 2013;                  // the ground behind the title, before
  * @property {number | null} id    id of the player that it points to; null for any place
  * @property {number} look         the look of that player
  * @property {boolean} [aim]       true for the place that was chosen on the map of everybody
+ */
+
+/**
+ * A signpost that is read: its tile, and what it tells.
+ * @typedef {{ x: number, y: number, tells: import('./landmarks.js').Direction[] }} Sign
  */
 
 /**
@@ -136,6 +142,12 @@ export class State {
     this.here = { x: 0.5, y: 0.5 };
     /** @type {Place} The middle of the screen. */
     this.camera = { x: 0.5, y: 0.5 };
+    /** @type {import('./landmarks.js').Landmark[]} The landmarks around; made by places.js. */
+    this.marks = [];
+    /** @type {import('./landmarks.js').Landmark | null} The landmark that the own player is at. */
+    this.found = null;
+    /** @type {Sign | null} The signpost that the own player is at. */
+    this.sign = null;
     /** @type {Walker[]} All that are drawn, also those that fade out. */
     this.walkers = [];
     /** @type {Map<string, Lying>} All things that are drawn, also those that fade out; made by
@@ -168,6 +180,9 @@ export class State {
     this.lyingOf = -1;
     /** Performance time, ms, of the last frame's `lying`. */
     this.lyingAt = 0;
+    /** The landmarks of `terrain`, and the tile for which they were looked at; only for places.js. */
+    this.landmarks = new Landmarks(this.terrain);
+    this.placesAt = { x: NaN, y: NaN };
   }
 
   /** The own player as the server told it; undefined until it has. */

@@ -39,6 +39,8 @@ export class Ground {
     /** @type {{ at: Cover[], count: number }} The props that cover one
      * walker: the first `count` entries. */
     this.covers = { at: [], count: 0 };
+    /** @type {(Cover & { kind: string, footX: number })[]} The landmarks in view, or close to it. */
+    this.marks = [];
   }
 
   /** Return the picture of a prop by its number (index into PROPS plus 1). */
@@ -73,6 +75,19 @@ export class Ground {
         else ctx.drawImage(this.#preview(col, row), x, y, side, side);
       }
     }
+    this.#findMarks(screen);
+  }
+
+  #findMarks({ baseX, baseY, left, top, tile }) {
+    this.marks.length = 0;
+    for (const piece of this.grid) {
+      if (piece === NO_PIECE) continue;
+      for (const { kind, sprite, x, y } of piece.marks) {
+        const footX = (piece.x0 - baseX) * tile + left + x;
+        const footY = (piece.y0 - baseY) * tile + top + y;
+        this.marks.push({ kind, sprite, footX, footY, x: footX - sprite.ax, y: footY - sprite.ay });
+      }
+    }
   }
 
   /** Draw again, within a rectangle only, the props that stand in front of feet at y = `feet` (device
@@ -96,6 +111,11 @@ export class Ground {
         const x0 = footX - sprite.ax, y0 = footY - sprite.ay;
         if (x0 >= right || y0 >= bottom || x0 + sprite.w <= left || y0 + sprite.h <= top) continue;
         this.#keepCover(footY, sprite, x0, y0);
+      }
+    }
+    for (const { sprite, footY, x, y } of this.marks) {
+      if (footY > feet && x < right && y < bottom && x + sprite.w > left && y + sprite.h > top) {
+        this.#keepCover(footY, sprite, x, y);
       }
     }
     for (let i = 0; i < covers.count; i++) {

@@ -6,6 +6,9 @@ import { clipOutline, fillOutline, strokeOutline } from './outline.js';
 import { TONES } from './palette.js';
 import { paintBridges } from './planks.js';
 import { paintPlaza } from './plaza.js';
+import { canvasOf, contextOf } from './sprite.js';
+
+const beside = contextOf(canvasOf(1, 1));
 
 const SLOPE_WIDTH = 0.9;                  // tiles of the middle tone between deep and shallow
 const SHALLOW_WIDTH = 0.62;               // tiles of light water along the shore
@@ -19,24 +22,42 @@ export function paintGround(ctx, window, bridges) {
   const { tiles } = window, lines = window.outlines(), layers = window.layers();
   const inEach = (paint) => {
     for (const { region, outline } of layers) {
-      ctx.save();
-      clipOutline(ctx, outline);
-      paint(TONES[region]);
-      ctx.restore();
+      if (outline === 'all') paint(ctx, TONES[region]);
+      else inOutline(ctx, outline, (other) => paint(other, TONES[region]));
     }
   };
   ctx.lineJoin = 'round';
-  inEach((tones) => {
-    if (lines.land !== 'all') paintWater(ctx, lines, tiles, tones.water);
-    paintLand(ctx, lines, tiles, tones);
+  inEach((target, tones) => {
+    if (lines.land !== 'all') paintWater(target, lines, tiles, tones.water);
+    paintLand(target, lines, tiles, tones);
   });
   paintFlatDetails(ctx, window);
-  if (lines.path !== null) inEach((tones) => paintPath(ctx, lines, tiles, tones.path));
+  if (lines.path !== null) inEach((target, tones) => paintPath(target, lines, tiles, tones.path));
   if (lines.bridge !== null) paintBridges(ctx, window, bridges, lines.bridge);
   paintPlaza(ctx, window);
   paintRaisedDetails(ctx, window);
   const { rock, moss } = lines;
-  if (rock !== null) inEach((tones) => paintCliffs(ctx, window, rock, moss, tones.rock));
+  if (rock !== null) inEach((target, tones) => paintCliffs(target, window, rock, moss, tones.rock));
+}
+
+/** Paint within an outline. It is painted beside the canvas first, and then copied in one go: each layer
+ * that is clipped leaves a trace at the edge, where it covers pixels in part. */
+function inOutline(ctx, outline, paint) {
+  const { width, height } = ctx.canvas, { canvas } = beside;
+  if (canvas.width !== width || canvas.height !== height) {
+    canvas.width = width;
+    canvas.height = height;
+  }
+  beside.setTransform(1, 0, 0, 1, 0, 0);
+  beside.clearRect(0, 0, width, height);
+  beside.setTransform(ctx.getTransform());
+  beside.lineJoin = 'round';
+  paint(beside);
+  ctx.save();
+  ctx.clip(outline);
+  ctx.setTransform(1, 0, 0, 1, 0, 0);
+  ctx.drawImage(canvas, 0, 0);
+  ctx.restore();
 }
 
 function paintWater(ctx, lines, tiles, tones) {

@@ -8,14 +8,17 @@ import { paintGround } from './paint.js';
 import { SHADOW } from './palette.js';
 import { contextOf, oval } from './sprite.js';
 import { standingOn } from './standing.js';
-import { PROPS } from './props.js';
+import { NUMBERS, PROPS } from './props.js';
 
 const SIDE_REACH = 2, DOWN_REACH = 4;     // tiles by which props of other pieces reach in
 const SALT_GLINT = 0x9117;
+const OTHERS = -1, MARK = -2;             // in place of a tile's number: a prop of another piece,
+                                          // and a landmark
 
 /** Paint what `window` looks at, and return the piece: { canvas, x0, y0 (tiles), props (numbers by
  * tile), xs, ys (px of their feet), glints (x, y, phase of each, px and 0..255), butterflies,
- * fireflies, lights (x, y and number of each prop that gives light at night) }. */
+ * fireflies, lights (x, y and number of each prop that gives light at night), marks (the landmarks that
+ * stand in it) }. */
 export function paintPiece(canvas, ground, window, bridges) {
   const { tile } = ground, { tiles, x0, y0 } = window;
   const ctx = contextOf(canvas, { alpha: false });
@@ -23,10 +26,12 @@ export function paintPiece(canvas, ground, window, bridges) {
   paintGround(ctx, window, bridges);
   /** @type {number[]} */
   const lights = [];
+  /** @type {{ kind: string, sprite: import('./sprite.js').Sprite, x: number, y: number }[]} */
+  const marks = [];
   const piece = {
     canvas, x0, y0, props: new Uint8Array(tiles * tiles), xs: new Int16Array(tiles * tiles),
     ys: new Int16Array(tiles * tiles), glints: glintsOf(window, tile),
-    butterflies: butterfliesOf(window, tile), fireflies: firefliesOf(window, tile), lights,
+    butterflies: butterfliesOf(window, tile), fireflies: firefliesOf(window, tile), lights, marks,
   };
   const near = propsNear(window, tile);
   for (const { number, x, y } of near) {
@@ -37,17 +42,21 @@ export function paintPiece(canvas, ground, window, bridges) {
   for (const { number, x, y, at } of near) {
     const sprite = ground.sprite(number);
     ctx.drawImage(sprite.canvas, x - sprite.ax, y - sprite.ay);
-    if (at < 0) continue;
-    piece.props[at] = number;
-    piece.xs[at] = x;
-    piece.ys[at] = y;
-    if (PROPS[number - 1].light !== undefined) lights.push(x, y, number);
+    if (at === OTHERS) continue;
+    const { name, light } = PROPS[number - 1];
+    if (light !== undefined) lights.push(x, y, number);
+    if (at === MARK) marks.push({ kind: name, sprite, x, y });
+    else {
+      piece.props[at] = number;
+      piece.xs[at] = x;
+      piece.ys[at] = y;
+    }
   }
   return piece;
 }
 
-/** Return all props whose picture may touch the piece, sorted by the y of their feet. `at` is -1 for
- * those of neighbouring pieces. */
+/** Return all props whose picture may touch the piece, sorted by the y of their feet. `at` is the
+ * number of its tile, or one of the two above. */
 function propsNear(window, tile) {
   const { tiles } = window, props = [], place = { x: 0, y: 0 };
   for (let y = -1; y < tiles + DOWN_REACH - 1; y++) {
@@ -56,9 +65,15 @@ function propsNear(window, tile) {
       if (number === 0) continue;
       const own = x >= 0 && y >= 0 && x < tiles && y < tiles;
       // It is rounded within the tile, so that neighbouring pieces agree to the pixel.
-      props.push({ number, at: own ? y * tiles + x : -1,
+      props.push({ number, at: own ? y * tiles + x : OTHERS,
         x: x * tile + Math.round(place.x * tile), y: y * tile + Math.round(place.y * tile) });
     }
+  }
+  for (const { x, y, kind } of window.marks) {
+    const left = x - window.x0, top = y - window.y0, half = Math.round(tile / 2);
+    const own = left >= 0 && top >= 0 && left < tiles && top < tiles;
+    props.push({ number: NUMBERS[kind], at: own ? MARK : OTHERS, x: left * tile + half,
+      y: top * tile + half });
   }
   return props.sort((a, b) => a.y - b.y || a.x - b.x);
 }

@@ -5,6 +5,7 @@
 // A prop with a `light` shines at night: `glows` are its lamps and windows, in tiles from the feet, and
 // `pool` is how many tiles of the ground around its feet they light.
 
+import { LANDMARKS, signpost } from './landmarks.js';
 import { AUTUMN_LEAVES, BIRCH_LEAVES, BLOSSOM, CACTUS, DRY, GORSE, HEATHER, LEAVES, PALM, RED_ROCK,
   ROCK_TONES, SNOWY, SNOWY_PINES, SNOWY_ROCK, TRUNK, TRUNK_LIGHT, WILLOW_LEAVES } from './palette.js';
 import { oval } from './sprite.js';
@@ -515,4 +516,9 @@ export const PROPS = [
       [[-0.16, -0.14], [0.02, -0.25], [0.14, -0.14], [0, -0.06]], tones)]),
   cottage('cottage0', { dark: '#8c4a38', middle: '#b5634a', light: '#cc7d5f' }),
   cottage('cottage1', { dark: '#8a6a3a', middle: '#bd9653', light: '#d6b470' }),
+  signpost, ...LANDMARKS,
 ];
+
+/** The number of each prop by its name: its index into PROPS plus 1.
+ * @type {Record<string, number>} */
+export const NUMBERS = Object.fromEntries(PROPS.map(({ name }, i) => [name, i + 1]));

@@ -1,5 +1,5 @@
 // Decides which prop of props.js stands on which tile: trees, bushes, boulders, lanterns and cottages
-// beside paths, and the props on the plaza. They are only drawn: none of them blocks a walker.
+// and signposts beside paths, and the props on the plaza. They are only drawn: none of them blocks a walker.
 //
 // What grows in a region is on the lists of that region.
 //
@@ -11,7 +11,7 @@
 import { AUTUMN, DESERT, HEATH, MARSH, MEADOWS, SNOW } from '../regions.js';
 import { GRASS, PLAZA_WITHIN, ROCK, SAND, WATER, WOOD } from '../terrain.js';
 import { part, rollAt } from './dice.js';
-import { PROPS } from './props.js';
+import { NUMBERS } from './props.js';
 
 const SALT = 0x7ee5;
 const CLEAR_OF_PATH = 36;                 // 1/16 tile from a path's middle, where no tree stands
@@ -21,6 +21,7 @@ const CLEARING = PLAZA_WITHIN + 3;        // tiles from the origin without trees
 const LANTERN_BLOCK = 5, COTTAGE_BLOCK = 9;
 const LANTERN_FROM = 26, LANTERN_TO = 37, COTTAGE_FROM = 52, COTTAGE_TO = 92;
 
+const ROOM = 2;                           // tiles around a landmark in which nothing else stands
 const COTTAGES_FROM = 14;                 // tiles from the origin
 
 const PLAZA_PROPS = new Map([['0,0', 'waymark']]);
@@ -32,8 +33,6 @@ for (const [x, y] of [[1, 1], [1, -1], [-1, 1], [-1, -1]]) {
   PLAZA_PROPS.set(5 * x + ',' + 5 * y, 'planter');
 }
 
-/** The number of each prop by its name: its index into PROPS plus 1. */
-const NUMBERS = Object.fromEntries(PROPS.map(({ name }, i) => [name, i + 1]));
 const numbersOf = (...names) => names.map((name) => NUMBERS[name]);
 // The lists that a tile picks from. Read the beginning of this file before you make one longer or
 // shorter.
@@ -99,6 +98,12 @@ export function standingOn(window, x, y, place) {
     return prop === undefined ? 0 : NUMBERS[prop];
   }
   if (kind !== WOOD && kind !== GRASS && kind !== ROCK && kind !== WATER && kind !== SAND) return 0;
+  for (const mark of window.marks) {
+    if (Math.max(Math.abs(mark.x - wx), Math.abs(mark.y - wy)) <= ROOM) return 0;
+  }
+  for (const post of window.posts) {
+    if (post.x === wx && post.y === wy) return NUMBERS.signpost;
+  }
   const roll = rollAt(wx, wy, SALT), chance = part(roll, 0);
   place.x = 0.15 + 0.7 * part(roll, 8);
   place.y = 0.2 + 0.7 * part(roll, 16);
@@ -143,7 +148,8 @@ function isCottage(window, x, y) {
   if (away < COTTAGE_FROM || away > COTTAGE_TO || !isChosen(wx, wy, COTTAGE_BLOCK, SALT + 3)) {
     return false;
   }
-  return wx * wx + wy * wy > COTTAGES_FROM ** 2 && window.kind(x, y) === GRASS
+  const isClose = (mark) => Math.max(Math.abs(mark.x - wx), Math.abs(mark.y - wy)) <= 2 * ROOM;
+  return wx * wx + wy * wy > COTTAGES_FROM ** 2 && !window.marks.some(isClose) && window.kind(x, y) === GRASS
     && [-1, 0, 1].every((dx) => window.kind(x + dx, y - 1) === GRASS
       && window.kind(x + dx, y) === GRASS);
 }

@@ -3,12 +3,14 @@
 import { Butterflies } from './butterflies.js';
 import { drawFlag } from './flag.js';
 import { Ground } from './ground.js';
+import { MovingParts } from './landmarks.js';
 import { LyingThings } from './lying.js';
 import { drawArrows, drawGoal } from './marks.js';
 import { NameTags } from './nametags.js';
 import { Night } from './night.js';
 import { drawOverlay, drawOverlayLabels, overlayTile } from './overlay.js';
 import { Screen } from './screen.js';
+import { drawPlaces } from './signs.js';
 import { Speech } from './speech.js';
 import { contextOf } from './sprite.js';
 import { Walkers } from './walkers.js';
@@ -41,6 +43,7 @@ class Scale {
     this.water = new Water(tile);
     this.butterflies = new Butterflies(tile);
     this.night = new Night(tile);
+    this.parts = new MovingParts(tile);
     this.bodyTile = bodyTile;
   }
 }
@@ -62,7 +65,6 @@ export class View {
     this.wide = null;
     this.walkers = new Walkers(TILE);
     this.lying = new LyingThings(TILE);
-    this.gleam = (lit) => this.lying.drawGleam(this.ctx, lit);
     this.vignette = new Vignette(canvas.width, canvas.height);
   }
 
@@ -124,6 +126,7 @@ export class View {
     this.vignette.draw(ctx);
     if (this.zoom === 0 || this.zoom === 1) {
       this.speech.draw(ctx, state, screen, this.walkers.order, wordDpr);
+      drawPlaces(ctx, state, screen, wordDpr);
       if (state.arrows.length > 0) drawArrows(ctx, state, screen, wordDpr, dpr);
     }
     last.now = state.now;
@@ -152,9 +155,13 @@ export class View {
     walkers.follow(state, screen, elapsed);
     lying.follow(state, screen);
     walkers.draw(ctx, state, screen, scale.ground, lying);
+    scale.parts.draw(ctx, state, scale.ground.marks);
     scale.butterflies.draw(ctx, state, screen, scale.ground);
     // The overlay is read by its colours, so no night falls over it.
-    scale.night.draw(ctx, state, screen, scale.ground, 1 - this.zoom, this.gleam);
+    scale.night.draw(ctx, state, screen, scale.ground, 1 - this.zoom, (lit) => {
+      lying.drawGleam(ctx, lit);
+      scale.parts.drawBeams(ctx, state, scale.ground.marks);
+    });
     this.nameTags.draw(ctx, state, screen, walkers.order, wordDpr, elapsed);
   }
 

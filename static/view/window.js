@@ -1,10 +1,13 @@
 // A window of terrain: the tiles of one piece of ground, and some around it that the piece depends on.
 
+import { Landmarks } from '../landmarks.js';
 import { MEADOWS, REGIONS, Regions } from '../regions.js';
 import { BRIDGE, CHUNK, DEEP_BELOW, PATH, PATH_WITHIN, PLAZA, ROCK, ROCK_FROM, SAND_BELOW,
   WATER_BELOW, WOOD_FROM } from '../terrain.js';
 import { outline } from './contour.js';
 
+const SIDE_REACH = 3, UP_REACH = 5, DOWN_REACH = 5;      // tiles from a piece to landmarks that matter
+                                          // to it
 export const PAD = 4;                     // tiles around a piece on which its borders depend
 
 const PATH_WEIGHT = 60;                   // the height that 1/16 tile of path distance counts for
@@ -30,6 +33,11 @@ export class Window {
     this.values = new Float32Array(size);
     this.land = new Regions(terrain.seed);
     this.regions = new Uint8Array(size);
+    this.landmarks = new Landmarks(terrain);
+    /** @type {import('../landmarks.js').Landmark[]} Those that are in the piece, or near. */
+    this.marks = [];
+    /** @type {import('../landmarks.js').Post[]} The signposts around. */
+    this.posts = [];
     this.insides = REGIONS.map(() => new Float32Array(size));
   }
 
@@ -44,6 +52,10 @@ export class Window {
         this.#copy(cx, cy, left, top);
       }
     }
+    const right = x0 + this.tiles, bottom = y0 + this.tiles;
+    this.marks = this.landmarks.within(x0 - SIDE_REACH, y0 - UP_REACH, right + SIDE_REACH,
+      bottom + DOWN_REACH);
+    this.posts = this.landmarks.posts(left, top, right + PAD, bottom + PAD);
     this.land.measure(left, top, side, this.woods, this.insides, this.regions);
   }
 

@@ -54,3 +54,49 @@ def test_snow_lies_in_its_region_and_home_again_leads_back_there(play):
         page.keyboard.press("h")
         eventually(lambda: far(place(page), before) < 0.1, "she is back where she was")
         page.get_by_text("Back where you were.").wait_for()
+
+
+def click_at(page, x, y):
+    """Click at a place in tiles, or where the line to it leaves the middle of the screen."""
+    camera = page.evaluate("flatlands.state.camera")
+    dx, dy = (x - camera["x"]) * 32, (y - camera["y"]) * 32
+    share = min(1, 240 / max(abs(dx), abs(dy), 1))
+    page.mouse.click(640 + dx * share, 400 + dy * share)
+
+
+def test_who_comes_to_a_landmark_is_told_its_name_and_once_that_it_was_found(play):
+    # In this world an oak stands beside the square in which newcomers begin.
+    with serving("--seed", "16", "--spread", "1", "--spread-ring", "70") as server:
+        page = play("Hen", server.url, cut_off=True)
+        assert page.evaluate("flatlands.state.marks.map((mark) => mark.name)") == ["Kettle Oak"]
+
+        def at_the_oak():
+            click_at(page, 70.5, 17)
+            return page.evaluate("flatlands.state.found !== null")
+
+        if not page.evaluate("flatlands.state.found !== null"):
+            eventually(at_the_oak, "she comes to the oak")
+        page.get_by_text("You found Kettle Oak. Landmarks found: 1.").wait_for()
+        page.reload()
+        page.get_by_label("Your name").fill("Hen")
+        page.keyboard.press("Enter")
+        wait_for(page, "flatlands.state.own !== undefined && flatlands.state.found !== null")
+        page.get_by_text("Kettle Oak", exact=True).wait_for()
+
+
+def test_a_page_with_other_ground_than_its_server_offers_to_load_itself_again(open_page):
+    page = open_page()
+    old = page.request.get(page.url + "terrain.js").text().replace("GROUND = 2;", "GROUND = 1;")
+    page.route(
+        "**/terrain.js", lambda route: route.fulfill(body=old, content_type="text/javascript")
+    )
+    page.reload()
+    page.get_by_label("Your name").fill("Newt")
+    page.keyboard.press("Enter")
+    page.get_by_text("The land has changed since this page was loaded.").wait_for()
+    page.unroute("**/terrain.js")
+    page.get_by_role("button", name="Load it again").click()
+    page.get_by_label("Your name").wait_for()
+    page.keyboard.press("Enter")
+    wait_for(page, "flatlands.state.own !== undefined")
+    assert page.get_by_text("The land has changed").is_hidden()

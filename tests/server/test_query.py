@@ -88,7 +88,7 @@ def settled(tmp_path_factory):
 def test_every_player_of_every_node_is_a_row(world):
     one, two = world.nodes
     wren = one.residents.join("Wren", (UNIT // 2, -3 * UNIT))
-    tit = two.residents.join("Tit", (100 * UNIT, 7 * UNIT))
+    tit = two.residents.join("Tit", (200 * UNIT, 7 * UNIT))
     two.peers.load = lambda: Load(5_000_000, 3, 9)
     two.movement.act(tit, 1, two.loop.now(), Heading(1, 0))
     world.watcher.start()
@@ -97,7 +97,7 @@ def test_every_player_of_every_node_is_a_row(world):
     assert columns == "id name x y col row node walking dimmed since".split() and not cut
     [first, second] = rows
     assert first[:7] == (tit.id, "Tit", first[2], 7.0, tit.square[0], 0, two.id)
-    assert 100 < first[2] < 140 and first[7:9] == (1, 0)
+    assert 200 < first[2] < 240 and first[7:9] == (1, 0)
     assert second[:9] == (wren.id, "Wren", 0.5, -3.0, 0, -1, one.id, 0, 0)
     assert asker.ask("SELECT id, players, squares, state FROM node ORDER BY id").rows == sorted(
         (node.id, 1, 1, "alive") for node in world.nodes

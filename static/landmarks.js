@@ -1,0 +1,186 @@
+// Landmarks and signposts: functions of the ground. Most parts of the world, 160 tiles each way, have one
+// landmark on open ground not far from a path; it has a kind and a name. Where paths meet stands a
+// signpost, which tells what lies where. They are only drawn: nobody is stopped by them.
+
+import { AUTUMN, DESERT, HEATH, MARSH, MEADOWS, Regions, SNOW } from './regions.js';
+import { CHUNK, GRASS, hash32, PATH_FAR, SAND, WATER, WOOD } from './terrain.js';
+
+const PART = 160;                         // tiles each way that have one landmark
+const EDGE = 12;                          // tiles from there to the border of its part
+const TRIES = 24;                         // places that are looked at
+const FROM_PATH = 56;                     // 1/16 tile: no nearer to the middle of a path
+const FROM_PLAZA = 45;                    // tiles
+const SHORE = 7;                          // tiles around a landmark in which water is looked for
+const CELL = 64;                          // tiles between signposts, about
+const AROUND = 8;                         // tiles around a waypoint in which a signpost stands
+const POST_FROM = 26, POST_TO = 40;       // 1/16 tile from the middle of a path to a signpost
+const CACHED = 256;
+const SALT = 0x1a4d3a, SALT_NAME = 0x1a4d3b;
+
+/** @typedef {{ x: number, y: number, kind: string, name: string }} Landmark  The tile it stands on. */
+/** @typedef {{ x: number, y: number }} Post  The tile of a signpost. */
+/** @typedef {{ name: string, away: number, turn: number }} Direction  What lies how many tiles away, and
+ * where: eighths of a turn from the east, clockwise. */
+
+const KINDS = [];
+KINDS[MEADOWS] = ['windmill', 'stones', 'balloon', 'oak', 'tower'];
+KINDS[AUTUMN] = ['toadstool', 'oak', 'caravan', 'tower', 'windmill'];
+KINDS[HEATH] = ['stones', 'head', 'tower', 'stones', 'balloon'];
+KINDS[MARSH] = ['toadstool', 'oak', 'caravan', 'toadstool', 'tower'];
+KINDS[DESERT] = ['pyramid', 'head', 'balloon', 'caravan', 'pyramid'];
+KINDS[SNOW] = ['igloo', 'tower', 'stones', 'igloo', 'balloon'];
+const BY_THE_WATER = ['lighthouse', 'wreck', 'lighthouse'];
+
+/** The last word of the names of each kind of landmark. */
+export const NOUNS = { windmill: 'Mill', stones: 'Stones', balloon: 'Balloon', oak: 'Oak', tower: 'Tower',
+  toadstool: 'Toadstool', caravan: 'Caravan', head: 'Giant', pyramid: 'Pyramid', igloo: 'Igloo',
+  lighthouse: 'Light', wreck: 'Wreck' };
+const FIRST = ['Foxglove', 'Heron', 'Thistle', 'Bramble', 'Lantern', 'Marigold', 'Sparrow', 'Hollow',
+  'Juniper', 'Copper', 'Otter', 'Clover', 'Raven', 'Willow', 'Amber', 'Merry', 'Quiet', 'Crooked',
+  'Seven Winds', 'Moonrise', 'Hazel', 'Old Badger', 'Starling', 'Honey', 'Pepper', 'Lonely', 'Kettle',
+  'Swallow', 'Elder', 'Silver', 'Nettle', 'Gull', 'Tinker', 'Sunday', 'Wandering', 'Fern', 'Poppy',
+  'Barley', 'Whistling', 'Plum'];
+const PLAZA_NAME = 'Plaza';
+
+export class Landmarks {
+  /** @param {import('./terrain.js').Terrain} terrain */
+  constructor(terrain) {
+    this.terrain = terrain;
+    this.regions = new Regions(terrain.seed);
+    /** @type {Map<string, any>} What is known of a part of the world, or of a cell. */
+    this.known = new Map();
+  }
+
+  /** Return the landmarks whose tiles are in a rectangle of tiles.
+   * @returns {Landmark[]} */
+  within(left, top, right, bottom) {
+    const found = [];
+    for (let j = Math.floor(top / PART); j * PART <= bottom; j++) {
+      for (let i = Math.floor(left / PART); i * PART <= right; i++) {
+        const mark = this.of(i, j);
+        if (mark !== null && mark.x >= left && mark.x <= right && mark.y >= top
+          && mark.y <= bottom) found.push(mark);
+      }
+    }
+    return found;
+  }
+
+  /** Return the landmark of a part of the world, or null if it has none.
+   * @returns {Landmark | null} */
+  of(i, j) {
+    return this.#remembered('part ' + i + ',' + j, () => this.#find(i, j));
+  }
+
+  /** Return the signposts whose tiles are in a rectangle of tiles.
+   * @returns {Post[]} */
+  posts(left, top, right, bottom) {
+    const found = [], cellOf = (tile) => Math.floor((tile + CELL / 2) / CELL);
+    for (let j = cellOf(top - AROUND); j <= cellOf(bottom + AROUND); j++) {
+      for (let i = cellOf(left - AROUND); i <= cellOf(right + AROUND); i++) {
+        const post = this.#remembered('post ' + i + ',' + j, () => this.#post(i, j));
+        if (post !== null && post.x >= left && post.x <= right && post.y >= top
+          && post.y <= bottom) found.push(post);
+      }
+    }
+    return found;
+  }
+
+  /** Look for the landmark of one part of the world around a tile, if there is one for which that was
+   * not done: it takes some ms, and a signpost needs all of them. */
+  prepare(x, y) {
+    const column = Math.floor(x / PART), row = Math.floor(y / PART);
+    for (let j = row - 1; j <= row + 1; j++) {
+      for (let i = column - 1; i <= column + 1; i++) {
+        if (!this.known.has('part ' + i + ',' + j)) return this.of(i, j);
+      }
+    }
+    return null;
+  }
+
+  /** Return what a signpost at a tile tells: the two nearest landmarks and the plaza, the nearest first.
+   * @returns {Direction[]} */
+  directions(x, y) {
+    const found = x * x + y * y > FROM_PLAZA ** 2 ? [directionTo(PLAZA_NAME, -x, -y)] : [];
+    const marks = this.within(x - PART, y - PART, x + PART, y + PART)
+      .map((mark) => directionTo(mark.name, mark.x - x, mark.y - y));
+    marks.sort((a, b) => a.away - b.away);
+    return [...marks.slice(0, 2), ...found].sort((a, b) => a.away - b.away);
+  }
+
+  #remembered(key, find) {
+    let found = this.known.get(key);
+    if (found === undefined) {
+      found = find();
+      if (this.known.size >= CACHED) this.known.clear();
+      this.known.set(key, found);
+    }
+    return found;
+  }
+
+  #roll(i, j, salt) {
+    return hash32(hash32(Math.imul(i, 0x9e3779b1) + hash32(this.terrain.seed + salt))
+      + Math.imul(j, 0x85ebca77));
+  }
+
+  /** @returns {Landmark | null} */
+  #find(i, j) {
+    let roll = this.#roll(i, j, SALT);
+    for (let tries = 0; tries < TRIES; tries++) {
+      const span = PART - 2 * EDGE;
+      const x = i * PART + EDGE + (roll & 0xffff) % span;
+      const y = j * PART + EDGE + (roll >>> 16) % span;
+      if (this.#suits(x, y)) return this.#mark(x, y, this.#roll(i, j, SALT_NAME));
+      roll = hash32(roll + 1);
+    }
+    return null;
+  }
+
+  #suits(x, y) {
+    const path = this.#at(x, y, 'paths'), kind = this.terrain.kind(x, y);
+    return (kind === GRASS || kind === SAND) && path > FROM_PATH && path < PATH_FAR
+      && x * x + y * y > FROM_PLAZA ** 2
+      && [[-2, 0], [2, 0], [0, -2], [0, 2]].every(([dx, dy]) => {
+        const near = this.terrain.kind(x + dx, y + dy);
+        return near === GRASS || near === SAND || near === WOOD;
+      });
+  }
+
+  #mark(x, y, roll) {
+    const region = this.regions.at(x, y, this.#at(x, y, 'woods'));
+    const wet = [[-1, 0], [1, 0], [0, -1], [0, 1]].some(([dx, dy]) =>
+      this.terrain.kind(x + dx * SHORE, y + dy * SHORE) <= WATER);
+    const kinds = wet ? BY_THE_WATER : KINDS[region];
+    const kind = kinds[(roll >>> 16) % kinds.length];
+    return { x, y, kind, name: `${FIRST[(roll & 0xffff) % FIRST.length]} ${NOUNS[kind]}` };
+  }
+
+  /** Return the tile for the signpost of a cell: beside a path, near its waypoint.
+   * @returns {Post | null} */
+  #post(i, j) {
+    if (i === 0 && j === 0) return null;
+    const [wx, wy] = this.terrain.waypoint(i, j);
+    let best = null, least = Infinity;
+    for (let y = wy - AROUND; y <= wy + AROUND; y++) {
+      for (let x = wx - AROUND; x <= wx + AROUND; x++) {
+        const path = this.#at(x, y, 'paths'), away = (x - wx) ** 2 + (y - wy) ** 2;
+        if (path < POST_FROM || path > POST_TO || away >= least) continue;
+        const kind = this.terrain.kind(x, y);
+        if (kind !== GRASS && kind !== SAND && kind !== WOOD) continue;
+        best = { x, y };
+        least = away;
+      }
+    }
+    return best;
+  }
+
+  #at(x, y, field) {
+    const cx = Math.floor(x / CHUNK), cy = Math.floor(y / CHUNK);
+    return this.terrain.chunk(cx, cy)[field][(y - cy * CHUNK) * CHUNK + x - cx * CHUNK];
+  }
+}
+
+/** @returns {Direction} */
+function directionTo(name, dx, dy) {
+  const turn = Math.round(Math.atan2(dy, dx) / Math.PI * 4);
+  return { name, away: Math.round(Math.hypot(dx, dy)), turn: (turn + 8) % 8 };
+}

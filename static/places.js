@@ -1,0 +1,34 @@
+// Which landmark and which signpost the own player has come to. It never touches the page.
+
+import { Landmarks } from './landmarks.js';
+
+/** @typedef {import('./state.js').State} State */
+
+const REACHED = 6;                        // tiles to a landmark that one has found
+const READ_WITHIN = 3.5;                  // tiles to a signpost that one reads
+const SHOWN_AROUND = 40;                  // tiles in which landmarks have their names
+const WAYMARK = { x: 0, y: 0 };           // the signpost on the plaza
+
+/** Bring state.marks, state.found and state.sign up to where the own player is.
+ * @param {State} state */
+export function advancePlaces(state) {
+  const { terrain, here } = state, x = Math.floor(here.x), y = Math.floor(here.y);
+  if (state.landmarks.terrain !== terrain) {
+    state.landmarks = new Landmarks(terrain);
+    state.placesAt.x = NaN;
+    state.sign = null;
+  }
+  state.landmarks.prepare(x, y);
+  if (state.placesAt.x === x && state.placesAt.y === y) return;
+  state.placesAt = { x, y };
+  const { landmarks } = state, away = (place) => Math.hypot(place.x + 0.5 - here.x, place.y + 0.5 - here.y);
+  state.marks = landmarks.within(x - SHOWN_AROUND, y - SHOWN_AROUND, x + SHOWN_AROUND,
+    y + SHOWN_AROUND);
+  state.found = state.marks.find((mark) => away(mark) <= REACHED) ?? null;
+  const posts = [WAYMARK, ...landmarks.posts(x - 4, y - 4, x + 4, y + 4)];
+  const post = posts.find((each) => away(each) <= READ_WITHIN);
+  if (post === undefined) state.sign = null;
+  else if (state.sign === null || state.sign.x !== post.x || state.sign.y !== post.y) {
+    state.sign = { ...post, tells: landmarks.directions(post.x, post.y) };
+  }
+}

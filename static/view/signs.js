@@ -1,0 +1,80 @@
+// The names of landmarks, and what a signpost tells whoever stands at it. Both are words over the world.
+
+import { canvasOf, contextOf, Lru } from './sprite.js';
+import { FONT, textOf, widthOf } from './text.js';
+
+const NAME_SIZE = 15, SIZE = 13, LINE = 21;              // css px
+const PAD_X = 12, PAD_Y = 8, ROUND = 9, FAR_GAP = 14, ARROW = 20;     // css px
+const BELOW = 0.35, ABOVE = 1.95;         // tiles from a landmark to its name; from a post to its board
+const GOLD = '#ffe9b0', OUTLINE = 'rgba(20, 26, 36, 0.92)';
+const BOARD = '#f3e2bd', EDGE = '#8a6239', INK = '#3f2c1b';
+
+const boards = new Lru(8);
+
+/** Draw the names of the landmarks in view and the board of the signpost that is read. `dpr` is device
+ * px per css px. */
+export function drawPlaces(ctx, state, screen, dpr) {
+  for (const mark of state.marks) {
+    const name = textOf(mark.name, { size: NAME_SIZE, weight: 800, colour: GOLD, outline: OUTLINE, dpr });
+    const x = screen.x(mark.x + 0.5) - (name.w >> 1);
+    const y = screen.y(mark.y + 0.5) + Math.round(BELOW * screen.tile);
+    if (x < screen.width && y < screen.height && x + name.w > 0 && y + name.h > 0) {
+      ctx.drawImage(name.canvas, x, y);
+    }
+  }
+  const { sign } = state;
+  if (sign === null || sign.tells.length === 0) return;
+  const board = boardOf(sign.tells, dpr);
+  const high = sign.x === 0 && sign.y === 0 ? 2 * ABOVE - 0.8 : ABOVE;
+  ctx.drawImage(board, screen.x(sign.x + 0.5) - (board.width >> 1),
+    screen.y(sign.y + 0.5) - Math.round(high * screen.tile) - board.height);
+}
+
+/** Return the picture of a board with a line for each direction. */
+function boardOf(tells, dpr) {
+  const key = JSON.stringify([tells, dpr]), known = boards.get(key);
+  if (known !== undefined) return known;
+  const font = `700 ${SIZE}px ${FONT}`;
+  const rows = tells.map(({ name, away, turn }) => ({ name, away: String(away), turn }));
+  const names = Math.max(...rows.map(({ name }) => widthOf(name, font)));
+  const fars = Math.max(...rows.map(({ away }) => widthOf(away, font)));
+  const w = Math.ceil(2 * PAD_X + ARROW + names + FAR_GAP + fars), h = rows.length * LINE + 2 * PAD_Y;
+  const canvas = canvasOf((w + 4) * dpr, (h + 6) * dpr), ctx = contextOf(canvas);
+  ctx.scale(dpr, dpr);
+  for (const { x, y, style } of [{ x: 2, y: 5, style: 'rgba(20, 26, 36, 0.3)' },
+    { x: 2, y: 2, style: BOARD }]) {
+    ctx.fillStyle = style;
+    ctx.beginPath();
+    ctx.roundRect(x, y, w, h, ROUND);
+    ctx.fill();
+  }
+  ctx.strokeStyle = EDGE;
+  ctx.lineWidth = 2;
+  ctx.stroke();
+  ctx.font = font;
+  ctx.textBaseline = 'middle';
+  rows.forEach(({ name, away, turn }, i) => {
+    const y = 2 + PAD_Y + (i + 0.5) * LINE;
+    drawArrow(ctx, 2 + PAD_X + 6, y, turn);
+    ctx.fillStyle = INK;
+    ctx.textAlign = 'left';
+    ctx.fillText(name, 2 + PAD_X + ARROW, y + 0.5);
+    ctx.textAlign = 'right';
+    ctx.fillText(away, 2 + w - PAD_X, y + 0.5);
+  });
+  return boards.set(key, canvas);
+}
+
+/** Draw an arrow; `turn` is in eighths from the east, clockwise. */
+function drawArrow(ctx, x, y, turn) {
+  ctx.save();
+  ctx.translate(x, y);
+  ctx.rotate(turn * Math.PI / 4);
+  ctx.fillStyle = '#a2552c';
+  ctx.beginPath();
+  for (const [px, py] of [[7, 0], [0, -5.5], [0, -2], [-7, -2], [-7, 2], [0, 2], [0, 5.5]]) {
+    ctx.lineTo(px, py);
+  }
+  ctx.fill();
+  ctx.restore();
+}

@@ -6,7 +6,7 @@ import { Landmarks } from './landmarks.js';
 
 const REACHED = 6;                        // tiles to a landmark that one has found
 const READ_WITHIN = 3.5;                  // tiles to a signpost that one reads
-const SHOWN_AROUND = 40;                  // tiles in which landmarks have their names
+const SHOWN_AROUND = 80;                  // tiles along each axis in which landmarks are shown
 const WAYMARK = { x: 0, y: 0 };           // the signpost on the plaza
 
 /** Bring state.marks, state.found and state.sign up to where the own player is.

@@ -165,7 +165,7 @@ class Layer:
             shown = self.patches[place] = {}
             flat: list[int] = []
             for index, dot in some.items():
-                now = shown[index] = [index, *dot[:3]]
+                now = shown[index] = [index, dot[0], dot[1], dot[2]]
                 if dot[4] or old.get(index) != now:
                     flat += now
                     flat.append(dot[4])
@@ -549,25 +549,23 @@ class Watching:
             if sheet.level != level:
                 continue
             places = known.places(sheet, shift)
-            by_index: dict[int, Dot] = {}
+            # A square is told of by each node that has players there, but its batches count once.
+            batches = known.delivered.copy()
             for node, told in known.nodes.items():
                 number = numbers.get(node, 0)
                 for index, (people, computers) in told.dots.items():
-                    dot = by_index.get(index)
+                    place, at = places[index]
+                    patch = found.get(place)
+                    if patch is None:
+                        patch = found[place] = {}
+                    dot = patch.get(at)
                     if dot is None:
-                        place, at = places[index]
-                        patch = found.get(place)
-                        if patch is None:
-                            patch = found[place] = {}
-                        dot = patch.get(at)
-                        if dot is None:
-                            dot = patch[at] = [0, 0, 0, 0, 0]
-                        by_index[index] = dot
+                        all = people + computers
+                        patch[at] = [people, computers, number, all, batches.pop(index, 0)]
+                        continue
                     dot[0] += people
                     dot[1] += computers
+                    dot[4] += batches.pop(index, 0)
                     if people + computers > dot[3]:
                         dot[2], dot[3] = number, people + computers
-            for index, batches in known.delivered.items():
-                if index in by_index:
-                    by_index[index][4] += batches
         return found

@@ -38,7 +38,7 @@ LAGGING_BYTES = 256 * 1024
 STUCK_AFTER: Final = 30_000
 
 #: So many clients of this node may look at the map before others may that do not play.
-SPECTATORS_MOST: Final = 1000
+SPECTATORS_MOST = 1000
 
 #: ms after which the store has answered, or will not.
 ANSWERED_WITHIN: Final = 3000

@@ -313,11 +313,14 @@ def test_the_page_loads_all_else_of_its_own_version_and_for_ever(server):
     assert status == 200 and "immutable" in headers["Cache-Control"]
     assert headers["Content-Type"] == "text/javascript; charset=utf-8"
     assert get(server, "main.js")[2] == script
+    # The map for a wall is the same page, which looks at its own address.
+    status, headers, wall = get(server, "live")
+    assert (status, headers["Cache-Control"], wall) == (200, "no-cache", page)
     assert get(server, "v/0000000000000000/main.js")[0] == 404
 
 
 def test_every_answer_is_protected(server):
-    for path in ("", "main.js", "healthz", "nothing", "style.css", "favicon.ico"):
+    for path in ("", "live", "main.js", "healthz", "nothing", "style.css", "favicon.ico"):
         headers = get(server, path)[1]
         assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
         assert headers["X-Content-Type-Options"] == "nosniff"

@@ -283,9 +283,11 @@ export function nextWatch(atlas, gaze, asked) {
   const grain = Math.min(Math.max(Math.ceil(Math.log2(DRAWN / scale)), 0), 4 * LEVELS - 1);
   // Neighbours are asked for in whole dots of a coarse grain, so that many clients ask for the same.
   const step = 2 ** Math.max(Math.ceil(Math.log2(wide / 16)), 0), area = gaze.area();
-  const watch = { grain, c0: Math.floor(area.left / step) * step,
-    r0: Math.floor(area.top / step) * step, c1: Math.ceil(area.right / step) * step,
-    r1: Math.ceil(area.bottom / step) * step };
+  // Without + 0 some would be -0.
+  const before = (square) => Math.floor(square / step) * step + 0;
+  const after = (square) => Math.ceil(square / step) * step + 0;
+  const watch = { grain, c0: before(area.left), r0: before(area.top), c1: after(area.right),
+    r1: after(area.bottom) };
   return Object.entries(watch).every(([name, value]) => value === asked[name]) ? null : watch;
 }
 

@@ -9,9 +9,11 @@ export class AtlasPanel {
   /** `on` has { zoom(factor), whole(), close() }. With `joins` there is a link to walk in instead of a
    * button to close. */
   constructor(on, joins) {
-    this.line = element('p', { class: 'atlas-line panel', role: 'status', 'aria-live': 'off' }, '…');
+    this.line = element('p', { class: 'atlas-line panel', role: 'status', 'aria-live': 'off',
+      hidden: true });
     this.tip = element('p', { class: 'atlas-tip panel', hidden: true });
-    this.legend = element('aside', { class: 'atlas-legend panel', 'aria-label': 'Key to the map' });
+    this.legend = element('aside', { class: 'atlas-legend panel', 'aria-label': 'Key to the map',
+      hidden: true });
     const button = (sign, label, act) => {
       const made = element('button', { type: 'button', 'aria-label': label, title: label }, icon(sign));
       made.addEventListener('click', act);
@@ -39,6 +41,8 @@ export class AtlasPanel {
   /** Show how many there are, and the colours of so many servers; `clockwork`: some are computer
    * players. */
   count(line, servers, clockwork) {
+    show(true, this.line);
+    show(true, this.legend);
     if (this.line.textContent !== line) this.line.textContent = line;
     const signs = servers + ' ' + clockwork;
     if (signs === this.signs) return;

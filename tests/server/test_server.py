@@ -95,6 +95,24 @@ def test_who_never_says_hello_is_closed_after_five_seconds(server):
     client.close(None)
 
 
+def test_who_only_watches_needs_no_hello_and_is_told_who_plays(server):
+    watcher = SocketClient(server.port)
+    watcher.send(15, 0, -(2**31), -(2**31), 2**31, 2**31)
+    watcher.until(lambda: watcher.model.pictures)
+    people = watcher.model.totals[0]
+    player = SocketClient(server.port).hello("Wren")
+    together((watcher, player), lambda: watcher.model.totals[0] == people + 1)
+    square = player.model.players[player.model.id].square
+    together((watcher, player), lambda: square in watcher.model.dots)
+    # It is still there when a client that says nothing is closed.
+    end = time.monotonic() + 7
+    together((watcher, player), lambda: time.monotonic() > end)
+    assert watcher.closed is None and json.loads(server.get("stats"))["maps"] == 1
+    watcher.close()
+    together((player,), lambda: json.loads(server.get("stats"))["maps"] == 0)
+    player.close()
+
+
 def test_who_never_reads_costs_nothing_and_harms_nobody(server):
     # Everybody in one place and one who takes nothing: its share must not pile up.
     with serving() as crowded:

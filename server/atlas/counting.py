@@ -75,8 +75,9 @@ class Counting:
         """Publish everything about the sheets that were asked for."""
         asked, self._asked = self._asked, set()
         for sheet, crowds in self._crowds(asked, {}).items():
-            # A node that has nobody there says so only if it told of somebody before.
-            if crowds or self._told.get(sheet):
+            # A node that has nobody there says so if it told of somebody during this lease: the
+            # message that they have gone may have been lost.
+            if crowds or sheet in self._told:
                 self._publish(sheet, True, crowds)
 
     def _count(self) -> None:

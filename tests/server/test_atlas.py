@@ -475,6 +475,24 @@ def test_counts_become_right_after_losses_deaths_and_newcomers(seed):
     assert maps[0].model.totals[3] == len(harness.hosts)
 
 
+def test_that_somebody_has_left_is_told_again_if_it_was_lost():
+    harness = Harness(nodes=2)
+    harness.run(2000)
+    harness.place("A", (0, 0), host=harness.hosts[0])
+    teller = harness.hosts[1]
+    teller.node.residents.join("B", (5 * 16 * UNIT, UNIT))
+    watcher = look(harness, harness.hosts[0])
+    harness.run(3000)
+    assert len(watcher.model.dots) == 2
+    teller.broker.losing = 1
+    teller.node.residents.leave(next(iter(teller.node.residents.by_id.values())))
+    harness.run(1100)
+    teller.broker.losing = 0
+    assert len(watcher.model.dots) == 2
+    harness.run(watching.RENEW_EVERY + 2000)
+    assert set(watcher.model.dots) == {(0, 0)}
+
+
 def test_what_belongs_to_another_sheet_or_is_no_counts_is_refused():
     harness = crowded(players=5)
     watcher = look(harness)

@@ -60,9 +60,9 @@ TARGET_NODES = {1000: 0.02}
 #: The share of a core by which two measurements of one process differ anyway.
 NOISE = 0.005
 
-#: Seconds until others are known once they have come, and until walking players have fallen into
-#: step.
-KNOWN, IN_STEP = 5.0, 2.0
+#: Seconds until others are known once they have come: until each of a thousand has sent a second
+#: heartbeat; and until walking players have fallen into step.
+KNOWN, IN_STEP = 25.0, 2.0
 
 #: Players in one square, moves a second of each, and the seconds in which they join: everybody who
 #: comes is shown to all who are there.

@@ -48,7 +48,7 @@ with packages("swarm"):
     from server.players.spots import spread_square
     from server.squares.hub import CALM
     from server.squares.outbox import Outbox
-    from server.squares.peers import HEARTBEAT_EVERY, Load, Peers
+    from server.squares.peers import HEARTBEAT_EVERY, HEARTBEATS_HEARD, Load, Peers
     from world.events import Player
     from world.grid import Grid, Square
     from world.terrain import Terrain
@@ -231,8 +231,10 @@ class Others:
                 self._there.setdefault(square, []).append(other)
             self._walkers += other.enter()
         now = self.loop.now()
+        # Their heartbeats, of which the first ones are known soon, never come all in one second.
+        every = HEARTBEAT_EVERY * max(1, round(self.nodes / HEARTBEATS_HEARD))
         for other in self._others:
-            self._beats.put(other, now + random.randrange(HEARTBEAT_EVERY))
+            self._beats.put(other, now + random.randrange(every))
         near = sum(bool(other.near) for other in self._others)
         return {"near": near, "players": len(self._walkers)}
 

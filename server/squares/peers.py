@@ -6,6 +6,7 @@ alone this module judges which nodes are alive. It reports by callbacks, and nev
 """
 
 import logging
+import random
 from collections.abc import Callable
 from math import ceil
 from typing import NamedTuple
@@ -23,7 +24,7 @@ log = logging.getLogger("flatlands")
 #: ms between two heartbeats of a node, as long as there are no more than HEARTBEATS_HEARD nodes.
 #: The more there are, the longer it is: nobody hears more than so many heartbeats a second.
 HEARTBEAT_EVERY = 1000
-HEARTBEATS_HEARD: float = 100
+HEARTBEATS_HEARD: float = 50
 
 #: A node that has sent no heartbeat for DEAD_AFTER ms, or three times as long as it said that they
 #: are apart, is dead. Its players may be gone from squares before that (heard.py). One that said
@@ -292,8 +293,11 @@ class Peers:
         """Send a heartbeat with this state now, and keep the state for those that follow."""
         self.state = state
         now = self._loop.now()
-        every = HEARTBEAT_EVERY * ceil(self.count() / HEARTBEATS_HEARD)
+        every = min(HEARTBEAT_EVERY * ceil(self.count() / HEARTBEATS_HEARD), EVERY_MOST)
         self._next_beat = now + every
+        if every > HEARTBEAT_EVERY:
+            # Nodes that were started together drift apart.
+            self._next_beat -= int(random.random() * (every // 4))
         message = peer_protocol.heartbeat(
             self._id, now, self._broker.identity, self._channels.ground, state, every,
             *self.load(),

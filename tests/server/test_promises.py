@@ -19,7 +19,14 @@ from server.squares.heard import (
     LOST_AFTER,
     SILENT_AFTER,
 )
-from server.squares.peers import CLOCK_WINDOW, DEAD_AFTER, GONE_AFTER, HEARTBEAT_EVERY, Load
+from server.squares.peers import (
+    CLOCK_WINDOW,
+    DEAD_AFTER,
+    GONE_AFTER,
+    HEARTBEAT_EVERY,
+    HEARTBEATS_HEARD,
+    Load,
+)
 from server.squares.replicas import READY_AFTER
 from server.squares.signs import WAITS
 from tests.server.harness import Harness, node_batch
@@ -816,7 +823,7 @@ def test_the_more_nodes_there_are_the_rarer_are_their_heartbeats(watched):
     harness, _ = watched
     [host] = harness.hosts
     said = published(harness)
-    for nodes, every in ((99, 1000), (100, 2000), (250, 3000)):
+    for nodes, every in ((49, 1000), (50, 2000), (120, 3000)):
         while len(host.node.peers.peers) < nodes:
             # They are silent for a long time, and no fewer meanwhile.
             message = peer_protocol.heartbeat(
@@ -828,8 +835,8 @@ def test_the_more_nodes_there_are_the_rarer_are_their_heartbeats(watched):
         said.clear()
         harness.run(4 * every)
         beats = times(said, peer_protocol.HEARTBEAT)
-        pauses = {b - a for a, b in zip(beats, beats[1:], strict=False)}
-        assert pauses == {every}
+        pauses = [b - a for a, b in zip(beats, beats[1:], strict=False)]
+        assert all(every * 3 // 4 <= pause <= every for pause in pauses)
         assert {m[6] for _, m in said if m[0] == peer_protocol.HEARTBEAT} == {every}
         # It is known each second that the link is up.
         assert len(beats) + len(times(said, peer_protocol.ECHO)) == 4 * every // HEARTBEAT_EVERY
@@ -845,7 +852,7 @@ def test_the_more_nodes_there_are_the_rarer_are_their_heartbeats(watched):
 def test_nobody_is_dead_as_long_as_the_own_rare_heartbeat_does_not_come_back(watched):
     harness, _ = watched
     [host] = harness.hosts
-    host.node.peers.count = lambda: 500
+    host.node.peers.count = lambda: 5 * HEARTBEATS_HEARD
     for _ in range(8):
         heartbeat(harness, every=5000)
         harness.run(5000)

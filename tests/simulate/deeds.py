@@ -66,9 +66,10 @@ class World:
 
     def __init__(self, plan: Plan) -> None:
         random.seed(plan.seed)
-        # With five nodes there is one heartbeat of each in 40 s.
+        # With five nodes there is one heartbeat of each in half a minute.
         peers.HEARTBEATS_HEARD = RARE if plan.rare else HEARTBEATS_HEARD
         clock = Clock()
+        self.rare = plan.rare
         self.sizes = HERD if plan.herd else NOBODY
         self.harness = Harness(
             plan.free, 1, plan.skew, plan.seed, clock=clock, sizes=self.sizes,

@@ -23,7 +23,7 @@ import gevent
 from gevent import socket, subprocess
 from gevent.event import Event
 
-from server.districts import Districts, Load, pack_plan, slot_name
+from server.districts import Districts, Load, pack_plan, slot_name, slots
 from server.loop import clock_offset
 from server.port import listen
 from server.settings import Settings
@@ -386,7 +386,12 @@ class Supervisor:
             slot: child.load._replace(takes=child.takes) for slot, child in self._slots.items()
             if child.load is not None and child.alive
         }  # fmt: skip
+        before = districts.plan
         districts.follow(loads, time.monotonic())
+        if districts.plan != before:
+            workers = ", ".join(str(slot + 1) for slot in sorted(slots(districts.plan)))
+            log.info("the busiest worker is at %d %%: now workers %s share the players",
+                     100 * max(load.busy for load in loads.values()), workers)  # fmt: skip
         takes = [slot for slot, load in loads.items() if load.takes]
         plan = pack_plan(districts.plan, takes, len(self._workers))
         for slot in loads:

@@ -36,7 +36,10 @@ export class Spectator {
     this.timer = undefined;
     const { socket } = this;
     this.socket = null;
-    socket?.close(P.CLOSE_NORMAL);
+    if (socket === null) return;
+    // To close it while it connects would count as an error of the page.
+    if (socket.readyState === WebSocket.CONNECTING) socket.onopen = () => socket.close(P.CLOSE_NORMAL);
+    else socket.close(P.CLOSE_NORMAL);
   }
 
   #connect() {

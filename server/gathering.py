@@ -10,6 +10,7 @@ worker that has sent it forgets them at once. This module never decides who may 
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Protocol
 
 import gevent
@@ -27,6 +28,7 @@ from server.players.invitations import Met
 from server.players.resident import Resident, next_incarnation
 from server.players.spots import Place
 from server.websocket.connection import Connection
+from server.websocket.frames import close_frame
 from server.websocket.passing import Passage
 from world.grid import Square, Viewport
 from world.track import Goal, Heading, Intent, Track
@@ -46,6 +48,9 @@ SMOOTH = 0.4
 
 #: ms after which what was passed on is too old: the client has given up, and may be elsewhere.
 TOO_OLD = 1500
+
+#: What a client is told with the close code of a restart, when nobody takes it.
+NOT_TAKEN = "the server was late; come back"
 
 #: ms between two looks at whether the squares of a player that was taken in are known, and the most
 #: ms that it waits for them.
@@ -281,6 +286,8 @@ class Gathering:
         if guest is None:
             # The client comes back by itself, and its player goes on from its token.
             self._node.stats["not_taken"] += 1
+            with suppress(OSError):
+                sock.send(close_frame(protocol.RESTART, NOT_TAKEN))
             sock.close()
             return
         connection = Connection(sock, protocol.MESSAGE_LIMIT, b"", address, guest)

@@ -195,7 +195,8 @@ export class Session {
     const { own, walk } = this.state;
     if (code === 'flood' && own !== undefined) walk.refused(own);
     if (code === 'store') this.onStoreAway();
-    if (TOLD.has(code)) this.hud.toast(sentence);
+    // Before there is a player, the title tells it.
+    if (TOLD.has(code) && own !== undefined) this.hud.toast(sentence);
   }
 
   quiet(is) {

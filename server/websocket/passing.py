@@ -70,13 +70,16 @@ class Passage:
         self._watcher.start(self._readable)
 
     def close(self) -> None:
-        """Receive and send nothing more. Sockets in datagrams that were not read are closed."""
+        """Receive what was sent until now, and then receive and send nothing more."""
         self._sender.close()
         if self._receiver is not None:
             self._watcher.stop()
             self._watcher.close()
-            self._receiver.close()
+            receiver = self._receiver
+            while self._read():
+                pass
             self._receiver = None
+            receiver.close()
 
     def send(self, name: str, message: bytes, sock: Any = None) -> bool:
         """Send a message, and with it a socket, which the receiver then has too.
@@ -97,25 +100,31 @@ class Passage:
 
     def _readable(self) -> None:
         for _ in range(AT_ONCE):
-            if self._receiver is None:
+            if not self._read():
                 return
-            try:
-                message, rights, flags, _ = self._receiver.recvmsg(
-                    LONGEST, _socket.CMSG_SPACE(_SIZE), _CLOSED_ON_EXEC
-                )
-            except BlockingIOError:
-                return
-            sock = _received(rights)
-            if flags & MSG_CTRUNC:
-                # No descriptor was left for it: the kernel has closed it.
-                log.warning("a connection that another worker passed on found no descriptor")
-                continue
-            try:
-                self.on_arrival(message, sock)
-            except Exception:
-                log.exception("What another worker has sent could not be taken.")
-                if sock is not None:
-                    sock.close()
+
+    def _read(self) -> bool:
+        """Take one message; return False if there is none."""
+        if self._receiver is None:
+            return False
+        try:
+            message, rights, flags, _ = self._receiver.recvmsg(
+                LONGEST, _socket.CMSG_SPACE(_SIZE), _CLOSED_ON_EXEC
+            )
+        except BlockingIOError:
+            return False
+        sock = _received(rights)
+        if flags & MSG_CTRUNC:
+            # No descriptor was left for it: the kernel has closed it.
+            log.warning("a connection that another worker passed on found no descriptor")
+            return True
+        try:
+            self.on_arrival(message, sock)
+        except Exception:
+            log.exception("What another worker has sent could not be taken.")
+            if sock is not None:
+                sock.close()
+        return True
 
 
 def _received(rights: list[tuple[int, int, bytes]]) -> Any:

@@ -18,8 +18,9 @@ SQUARE = "[here.x, here.y].map((tiles) => Math.floor(tiles / 16))"
 OWN_SQUARE = f"(({{ here }}) => {SQUARE})(flatlands.state)"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def spread_server():
+    # It is a server for each test: whoever left another test may still be counted for a while.
     # Players begin on four squares around the plaza, where no obstacles are.
     with serving("--spread", "4", "--walkers", "0", "--deer", "0") as server:
         yield server

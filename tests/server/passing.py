@@ -10,6 +10,7 @@ from server import gathering
 from server.clients.session import Session
 from server.districts import Plan, pack_plan, slot_name
 from server.gathering import HEARD_WITHIN, Gathering
+from server.websocket.frames import parse_close
 from tests.server.harness import Client, FakeConnection, Harness, Host
 
 
@@ -43,10 +44,16 @@ class FakeSocket:
     def __init__(self, before: Any, to: Host) -> None:
         self.client: Client = before.client
         self.messages, self.to = before.messages, to
+        #: The code and the reason of the close frame that the client was sent.
+        self._said = 1006, ""
+
+    def send(self, data: bytes) -> None:
+        assert data[:1] == b"\x88"
+        self._said = parse_close(data[2:])
 
     def close(self) -> None:
         self.client.connection = FakeConnection(self.to.loop)
-        self.client.connection.closed = 1006, ""
+        self.client.connection.closed = self._said
 
 
 class FakeServer:

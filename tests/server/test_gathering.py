@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from server.districts import COLUMNS
-from server.gathering import TOO_OLD
+from server.gathering import NOT_TAKEN, TOO_OLD
 from server.players.takeovers import RELEASED_FOR
 from tests.server.harness import events
 from tests.server.passing import Machine
@@ -372,7 +372,8 @@ def test_what_arrives_late_is_not_taken(machine):
     machine.run(TOO_OLD + 1)
     machine.clients.remove(client)
     machine.arrive()
-    assert client.connection.closed and client.id not in east.node.residents.by_id
+    assert client.connection.closed == (1012, NOT_TAKEN)
+    assert client.id not in east.node.residents.by_id
     assert east.loop.stats["not_taken"] == 1
 
 

@@ -80,12 +80,14 @@ def test_too_much_that_waits_is_refused_and_not_waited_for(ends):
     assert sent
 
 
-def test_a_socket_under_way_to_who_ends_is_closed(ends, pair):
+def test_what_is_under_way_to_who_closes_is_still_taken(ends, pair):
     ours, peer = pair
     assert ends.here.send("there", b"message", ours)
     ours.close()
     ends.there.close()
-    assert peer.recv(100) == b""
+    [(message, taken)] = ends.arrived
+    peer.send(b"hello")
+    assert message == b"message" and taken.recv(100) == b"hello"
 
 
 def test_a_name_is_taken_over_from_who_had_it(ends, tmp_path):

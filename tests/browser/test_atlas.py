@@ -20,7 +20,8 @@ OWN_SQUARE = f"(({{ here }}) => {SQUARE})(flatlands.state)"
 
 @pytest.fixture
 def spread_server():
-    # It is a server for each test: whoever left another test may still be counted for a while.
+    # It is a server for each test, since whoever left another test is still counted for a while. A
+    # test must ask for it before the pages, which have to be closed first.
     # Players begin on four squares around the plaza, where no obstacles are.
     with serving("--spread", "4", "--walkers", "0", "--deer", "0") as server:
         yield server
@@ -36,7 +37,7 @@ def dots(page):
     return {tuple(dot["square"]): dot for dot in page.evaluate(DOTS)}
 
 
-def test_a_click_on_the_map_lets_an_arrow_lead_to_another_player(play, spread_server):
+def test_a_click_on_the_map_lets_an_arrow_lead_to_another_player(spread_server, play):
     pages = [play(name, spread_server.url) for name in ("Ada", "Ben", "Cid")]
     ada, squares = pages[0], [tuple(page.evaluate(OWN_SQUARE)) for page in pages]
     goal = next(square for square in squares if square != squares[0])
@@ -79,7 +80,7 @@ def test_a_click_on_the_map_lets_an_arrow_lead_to_another_player(play, spread_se
     assert tuple(ada.evaluate(OWN_SQUARE)) == goal
 
 
-def test_escape_closes_the_map_and_the_server_is_told(play, spread_server):
+def test_escape_closes_the_map_and_the_server_is_told(spread_server, play):
     page = play("Dot", spread_server.url)
     open_map(page)
     assert not page.locator(".tools").is_visible()
@@ -93,7 +94,7 @@ def test_escape_closes_the_map_and_the_server_is_told(play, spread_server):
     assert page.evaluate("flatlands.state.atlas.heard") == pictures
 
 
-def test_fingers_move_the_map_and_the_small_map_opens_it(play, spread_server):
+def test_fingers_move_the_map_and_the_small_map_opens_it(spread_server, play):
     page = play(
         "Eve", spread_server.url, viewport={"width": 390, "height": 844}, has_touch=True,
         is_mobile=True,
@@ -110,7 +111,7 @@ def test_fingers_move_the_map_and_the_small_map_opens_it(play, spread_server):
     wait_for(page, "!flatlands.lookout.isOpen && flatlands.state.aim === null")
 
 
-def test_live_shows_the_map_without_playing(open_page, play, spread_server):
+def test_live_shows_the_map_without_playing(spread_server, open_page, play):
     page = open_page(spread_server.url.rstrip("/") + "/live")
     wait_for(page, "globalThis.flatlands?.state.atlas.pictures > 0")
     assert not page.get_by_label("Your name").is_visible()
@@ -124,7 +125,7 @@ def test_live_shows_the_map_without_playing(open_page, play, spread_server):
     page.get_by_label("Your name").wait_for()
 
 
-def test_the_title_says_how_many_are_walking(open_page, play, spread_server):
+def test_the_title_says_how_many_are_walking(spread_server, open_page, play):
     play("Gus", spread_server.url)
     page = open_page(spread_server.url)
     page.get_by_text("walking now").wait_for()

@@ -19,6 +19,7 @@ import pytest
 
 from brokers import open_broker
 from server.loop import Loop
+from server.messages.peer_protocol import ALIVE
 from server.node import Node
 from server.query import prompt, show
 from server.query.ask import Answer, Asker, Wrong
@@ -55,6 +56,9 @@ class World:
             node.peers.start()
             node.garden.start()
             self.nodes.append(node)
+        with gevent.Timeout(PATIENCE):
+            while any(node.peers.state != ALIVE for node in self.nodes):
+                gevent.sleep(0.01)
         self.watcher = Watcher(open_broker(name), "flatlands", self.store.identity)
 
     def asker(self, seconds=5.0, most=1000, store=None):

@@ -132,9 +132,16 @@ def test_more_objects_of_a_node_take_more_bytes():
     assert few.size > 500 * 200 and many.size > 3 * few.size
 
 
+def least(number):
+    """Return the less of what `memory.each` finds twice, of each kind: on a busy machine something
+    else may be due in a node while it is measured."""
+    once, again = memory.each(number), memory.each(number)
+    return {name: min(size, again[name]) for name, size in once.items()}
+
+
 def test_each_thing_that_a_node_has_takes_bytes(monkeypatch):
     monkeypatch.setattr(memory, "FLUSHED", 0.1)
-    few, many = memory.each(60), memory.each(240)
+    few, many = least(60), least(240)
     assert list(few) == list(many) and len(few) == 4
     for name, size in many.items():
         assert 0.7 * size < few[name] < 1.4 * size, name

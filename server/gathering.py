@@ -46,8 +46,9 @@ CORE, PAIRS, SEATS = 0.6, 500_000, 0.9
 #: The share of the CPU time of the last second in what counts: shorter bursts move nobody.
 SMOOTH = 0.4
 
-#: ms after which what was passed on is too old: the client has given up, and may be elsewhere.
-TOO_OLD = 1500
+#: ms after which what was passed on is too old: its client gives up after 8 s of silence, and may
+#: be elsewhere. A worker that stands still for a while takes in whom it was sent meanwhile.
+TOO_OLD = 5000
 
 #: What a client is told with the close code of a restart, when nobody takes it.
 NOT_TAKEN = "the server was late; come back"

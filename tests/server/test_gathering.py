@@ -140,6 +140,7 @@ def test_a_worker_that_is_full_after_all_refuses(machine):
     assert client.model.errors == ["full"] and client.connection.closed[0] == 1013
 
 
+@pytest.mark.interpreted
 def test_the_address_of_a_newcomer_is_counted_where_it_came_in(machine):
     west, east = machine.hosts
     asked = []
@@ -360,6 +361,19 @@ def test_a_client_whose_new_worker_dies_at_once_comes_back_with_a_newer_incarnat
     again = machine.back(client, west)
     machine.run(1000)
     assert again.id == client.id and west.node.residents.by_id[client.id].seq > seq
+    machine.run(6000)
+    machine.check()
+
+
+def test_a_worker_that_stood_still_takes_in_whom_it_was_sent_meanwhile(machine):
+    west, east = machine.hosts
+    client = place(machine, "C", (-1, 0), west)
+    place(machine, "D", (-1, 0), west)
+    machine.run(4000)
+    machine.tell(1)
+    machine.run(TOO_OLD - 500)
+    machine.arrive()
+    assert client.connection.closed is None and client.id in east.node.residents.by_id
     machine.run(6000)
     machine.check()
 

@@ -23,6 +23,10 @@ from loadtest.swarm.wire import ENTER, GONE, LEAVE, Batch, Rules, Square
 #: tell differences below 128.
 BEHIND = 100
 
+#: A player who comes to another node begins there this far above, at least, with its seq
+#: (docs/nodes.md, incarnations). What it does at one node counts up by one.
+ELSEWHERE = 2**23
+
 _names = count()
 
 
@@ -136,8 +140,12 @@ class View:
                 if has is None:
                     lacking += 1
                     continue
-            known = has[0]
+            known, since = has
             seq, ack = known.seq, known.ack
+            if seq - since > ELSEWHERE:
+                # It comes late, of a node that had the player before: low bytes tell nothing.
+                lacking += 1
+                continue
             later = record[1] - seq & 255
             if later > 127:
                 # What the player did in the next square was read first.

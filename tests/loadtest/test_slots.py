@@ -176,6 +176,26 @@ def test_who_goes_on_in_the_next_square_is_followed_whichever_batch_is_read_firs
     assert bot.told == [(HERE, 1, 0), (THERE, 4, 1), (HERE, 2, 1), (THERE, 5, 2)]
 
 
+@pytest.mark.parametrize("how", ["enter", "snapshot", "join"])
+def test_what_comes_late_of_the_node_that_had_a_player_is_no_news(town, how):
+    bot, other = Bot(town, 50).hold(HERE), Bot(town).hold(HERE)
+    bot.read(1, batch(HERE, b"", [enter(50, 17, 3)], source=1))
+    begun = 2**24 + 1
+    if how == "enter":
+        bot.read(2, batch(HERE, b"", [enter(50, begun, 8)], source=2))
+    elif how == "snapshot":
+        bot.shown(HERE, enter(50, begun, 8), source=2, missed=True)
+    else:
+        other.shown(HERE, enter(50, begun, 8), source=2, missed=True)
+        bot.view.join(other.view)
+    # The other node had published it before it passed the player on.
+    bot.read(3, batch(HERE, record(3, 18), source=1))
+    assert town.reader.lacking == 1
+    bot.read(4, batch(HERE, record(8, begun + 1 & 255), source=2))
+    assert bot.told[-1] == (HERE, begun + 1, 0)
+    assert max(seq for _, seq, _ in bot.told) == begun + 1
+
+
 def test_nothing_is_kept_of_a_square_that_nobody_holds(town):
     bot = Bot(town).hold(HERE).shown(HERE, enter(50, 1, 3))
     town.sends(0, 50, 1, 100)

@@ -130,7 +130,7 @@ class Bench:
         messages = []
         for turn in range(count):
             connection, session = self.players[turn % len(self.players)]
-            number = session._intent + 1 + turn // len(self.players)
+            number = session.intents.last + 1 + turn // len(self.players)
             now = self.loop.now()
             resident = session.resident
             assert resident is not None
@@ -145,7 +145,7 @@ class Bench:
             messages.append((connection, msgpack.packb(message)))
         # The limits of rates would refuse some of the moves.
         for _, session in self.players:
-            session._rates.buckets.clear()
+            session.allowance.rates.buckets.clear()
         gevent.sleep(0.2)
         before = time.process_time()
         for start in range(0, count, TURN):
@@ -160,7 +160,7 @@ class Bench:
         before = time.process_time()
         for turn in range(count):
             connection, session = self.players[turn % len(self.players)]
-            session._rates.buckets.clear()
+            session.allowance.rates.buckets.clear()
             connection.on_message(BINARY, payload)
         return (time.process_time() - before) / count * 1e6
 
@@ -187,7 +187,7 @@ class Bench:
             messages.append((connection, msgpack.packb((protocol.TAKE, *square, id))))
         store.put(queue, items)
         for _, session in self.players:
-            session._rates.buckets.clear()
+            session.allowance.rates.buckets.clear()
             session.owner = "0" * 32
         gevent.sleep(0.2)
         taken, before = self.stats["gems_taken"], time.process_time()
@@ -217,7 +217,7 @@ class Bench:
             hub.flush()
             written += self.stats["writes"] - writes
             for _, session in self.players:
-                session._mark = session._marked_bytes = session._later_bytes = 0
+                session.lag.acknowledge(session.lag.sent)
         return (time.process_time() - before) / written * 1e6
 
     def snapshots(self, count: int) -> float:

@@ -342,7 +342,7 @@ class Server:
     def _look_after(self, session: Session, now: int, heard_now: float) -> None:
         connection = session.connection
         silent = heard_now - connection.last_heard
-        stuck = session.lagging_since is not None and now - session.lagging_since > STUCK_AFTER
+        stuck = session.lag.since is not None and now - session.lag.since > STUCK_AFTER
         # On a busy node a round takes longer: nobody is let go who was not asked.
         unanswered = session.pinged == connection.last_heard
         if (silent > DEAD_AFTER and unanswered) or stuck:

@@ -29,7 +29,6 @@ from server.players.resident import Resident, next_incarnation
 from server.players.spots import Place
 from server.websocket.connection import Connection
 from server.websocket.frames import close_frame
-from server.websocket.passing import Passage
 from world.grid import Square, Viewport
 from world.track import Goal, Heading, Intent, Track
 
@@ -70,6 +69,21 @@ HEARD_WITHIN = 60
 BESIDE = (0, 0), (-1, 0), (1, 0), (0, -1), (0, 1)
 
 
+class Workers(Protocol):
+    """The way to the other workers, as far as this module knows it: see websocket/passing.py."""
+
+    on_arrival: Callable[[bytes, Any], object]
+
+    def open(self, name: str) -> None:
+        """Receive what others send to a name. Raises OSError."""
+
+    def close(self) -> None:
+        """Receive nothing any more."""
+
+    def send(self, name: str, message: bytes, sock: Any) -> bool:
+        """Send a message and a socket to a name; return False if that is impossible now."""
+
+
 class Server(Protocol):
     """The server, as far as this module knows it."""
 
@@ -86,7 +100,7 @@ class Gathering:
     """See the module. `slot` is this worker's, from 0. It implements `Passing` for admission."""
 
     def __init__(
-        self, slot: int, passage: Passage, node: Node, admission: Admission, limits: Limits,
+        self, slot: int, passage: Workers, node: Node, admission: Admission, limits: Limits,
         server: Server,
     ) -> None:  # fmt: skip
         self._slot = slot

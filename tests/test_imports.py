@@ -36,7 +36,7 @@ ROOMS = {
     "atlas": {"messages", "squares", "websocket", "loop"},
     "things": {"messages", "squares", "agenda", "loop"},
     "players": {"messages", "squares", "things", "agenda", "logs", "loop"},
-    "clients": {"messages", "websocket", "things", "players", "node", "limits", "logs"},
+    "clients": {"messages", "websocket", "things", "players", "node", "limits", "logs", "loop"},
     "web": {"messages", "websocket", "players"},
     "query": {"messages", "squares", "things", "loop", "settings"},
 }

@@ -7,7 +7,7 @@ who looks, and nothing of other nodes' players.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Any, Final
 
 from brokers import Broker
 from server.atlas.sheets import Place, Sheet, around
@@ -125,9 +125,6 @@ class Counting:
         level 0 only.
         """
         found: dict[Sheet, dict[int, Crowd]] = {sheet: {} for sheet in sheets}
-        # A plain tuple finds a sheet as well, and is made faster.
-        by_numbers: dict[tuple[int, int, int], dict[int, Crowd]]
-        by_numbers = {sheet: crowds for sheet, crowds in found.items()}  # noqa: C416
         dots: dict[Place, list[int]] = {
             square: [len(players), 0, delivered.get(square, 0)]
             for square, players in self._outbox.present.items()
@@ -143,7 +140,9 @@ class Counting:
                 if not people and not computers:
                     continue
                 place, index = around(dot)
-                crowds = by_numbers.get((level, place[0], place[1]))
+                # A plain tuple finds a sheet as well, and is made faster.
+                numbers: Any = (level, place[0], place[1])
+                crowds = found.get(numbers)
                 if crowds is not None:
                     crowds[index] = people, computers, batches
                 joined = above.get(place)

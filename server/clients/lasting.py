@@ -6,43 +6,19 @@ the store: server/things/ does.
 """
 
 import re
-from typing import Final, Protocol
+from typing import Final
 
-from server.limits import BUILDS, Limits
+from server.clients.asker import Asker
+from server.limits import BUILDS
 from server.logs import log_line
 from server.messages import protocol
 from server.messages.protocol import Refused
-from server.node import Node
-from server.players.resident import Resident
 from server.things.board import Standing
 from server.things.cairns import Builder
 from world.grid import Square
 
 #: The characters of a key.
 _KEY: Final = re.compile("[A-Za-z0-9_-]*")
-
-
-class Asker(Protocol):
-    """A session that plays, as far as this module knows it.
-
-    `owner` is whom its gems are counted for, by the hash of the client's key; "" before it has sent
-    one.
-    """
-
-    node: Node
-    limits: Limits
-    resident: Resident | None
-    owner: str
-
-    @property
-    def address(self) -> str:
-        """The IP address of the client."""
-
-    def answer(self, message: bytes) -> None:
-        """Send a message, if the connection is still open."""
-
-    def refuse_later(self, refused: Refused) -> None:
-        """Refuse something that was asked a while ago, if the connection is still open."""
 
 
 def take(asker: Asker, column: int, row: int, id: str) -> None:

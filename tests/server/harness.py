@@ -154,6 +154,8 @@ class FakeConnection:
         self.closed_by_peer = False
         #: Whether a part of a message has come that is not whole yet.
         self.half = False
+        #: The client, if its connection may be passed on.
+        self.client: Any = None
 
     @property
     def at_rest(self) -> bool:
@@ -675,7 +677,7 @@ class Harness:
         compared = 0
         for client in self.clients:
             session = client.session
-            lags = session.lagging_since is not None or client.connection.backlogged
+            lags = session.lag.since is not None or client.connection.backlogged
             if session.resident is not None and not lags:
                 assert session.resident.held == client.model.held
                 assert self.belief(client) == self.truth(client)

@@ -115,7 +115,7 @@ class Machine(Harness):
         """Let a node be the worker of a slot."""
         server = self.servers[host] = FakeServer(host)
         worker = Gathering(
-            slot, FakePassage(self, host), host.node, host.admission, host.limits, server  # type: ignore[arg-type]
+            slot, FakePassage(self, host), host.node, host.admission, host.limits, server,
         )  # fmt: skip
         host.admission.passing = worker
         self.workers[host] = worker
@@ -157,7 +157,7 @@ class Machine(Harness):
 
     def client(self, host: Host | None = None) -> Client:
         client = super().client(host)
-        client.connection.client = client  # type: ignore[attr-defined]
+        client.connection.client = client
         client.connection.on_close = lambda code, _reason: client.session.closed(code)
         self.servers[client.host].sessions.add(client.session)
         return client

@@ -9,11 +9,12 @@ from server.app import Server
 class Heard:
     """A session as the round knows it, whose client was heard at a time in seconds."""
 
-    lagging_since = resident = None
+    resident = None
     pinged = 0.0
 
     def __init__(self, at):
         self.connection, self.last_heard, self.did = self, at, []
+        self.lag = SimpleNamespace(since=None)
 
     def ping(self):
         self.did.append("pinged")

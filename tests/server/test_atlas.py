@@ -6,7 +6,7 @@ from collections import Counter
 import msgpack
 import pytest
 
-from server.atlas import counting, watching
+from server.atlas import counting, hearing, watching
 from server.atlas.sheets import (
     COARSEST,
     ROOT,
@@ -342,8 +342,8 @@ def test_two_nodes_that_look_ask_only_once():
         host.broker.publish = count
     harness.run(30_000)
     each = Counter(asked)
-    assert max(each.values()) <= 30_000 / watching.RENEW_EVERY + 1
-    assert min(each.values()) >= 30_000 / (watching.RENEW_EVERY + 2000) - 1
+    assert max(each.values()) <= 30_000 / hearing.RENEW_EVERY + 1
+    assert min(each.values()) >= 30_000 / (hearing.RENEW_EVERY + 2000) - 1
     assert all(shown(watcher) == truth(harness, watcher.model.grain) for watcher in looks)
 
 
@@ -404,10 +404,10 @@ def test_who_watches_slowly_misses_messages_and_then_gets_the_whole_picture():
     for _ in range(10):
         node.residents.leave(next(iter(node.residents.by_id.values())))
         harness.run(1500)
-    assert watcher.session.lagging_since is not None
+    assert watcher.session.lag.since is not None
     assert len(connection._remainder) == 1
     connection.drain()
-    assert watcher.session.lagging_since is None
+    assert watcher.session.lag.since is None
     harness.run(2500)
     assert watcher.model.pictures == 2 and shown(watcher) == truth(harness, 0)
 
@@ -489,7 +489,7 @@ def test_that_somebody_has_left_is_told_again_if_it_was_lost():
     harness.run(1100)
     teller.broker.losing = 0
     assert len(watcher.model.dots) == 2
-    harness.run(watching.RENEW_EVERY + 2000)
+    harness.run(hearing.RENEW_EVERY + 2000)
     assert set(watcher.model.dots) == {(0, 0)}
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from loadtest.swarm import wire
 from server import app
-from server.clients import session, tokens
+from server.clients import allowance, lag, session, tokens
 from server.messages import peer_protocol, protocol
 from server.messages.protocol import MESSAGES
 from server.players import listening, movement, residents
@@ -176,11 +176,11 @@ NUMBERS = [
     ("protocol", f"from {events.NARROW} on, has {events.WIDE.size}."),
     ("protocol", f"each within ±{REACH:,} units"),
     ("protocol", f"legs of at most {REACH:,} units"),
-    ("protocol", f"is over {seconds(session.LAGGING_AFTER)} old when the next is due"),
-    ("protocol", f"leaves {session.LAGGING_BYTES // 1024} KiB unacknowledged"),
+    ("protocol", f"is over {seconds(lag.LAGGING_AFTER)} old when the next is due"),
+    ("protocol", f"leaves {lag.LAGGING_BYTES // 1024} KiB unacknowledged"),
     ("protocol", f"stays in the world for {seconds(residents.DIMMED_FOR)}"),
     ("protocol", f"Tokens are valid for {tokens.VALID_FOR // 86400} days"),
-    ("protocol", f"happens more than {session.PATIENCE} times ({session.PATIENCE_RATE:g} are"),
+    ("protocol", f"happens more than {allowance.PATIENCE} times ({allowance.PATIENCE_RATE:g} are"),
     ("protocol", f"within {garden.REACH / UNIT:g} tiles of the player"),
     ("protocol", f"a moment of the last {reach.AGO} ms"),
     ("protocol", f"within {cairns.REACH / UNIT:g} tiles, and a cairn has at most {cairns.STONES}."),

@@ -1,0 +1,77 @@
+"""The dots of the map of everybody as clients see them: what has changed, and packed patches.
+
+Each patch of dots is packed once for all clients that look at it. This module knows no clients, and
+not where the numbers come from.
+"""
+
+from typing import TypeVar
+
+from server.atlas.sheets import Place
+from server.messages import protocol
+from world.grid import Rect
+
+#: A dot as clients see it: people, computer players, the number of the node that has most of them,
+#: how many these are, and batches.
+Dot = list[int]
+
+
+class Layer:
+    """All dots of one grain that are known: patch -> index -> [index, people, computer players,
+    node].
+
+    `changes` are packed patches, with what has changed in the second that has just ended.
+    """
+
+    __slots__ = ("patches", "changes")
+
+    def __init__(self, dots: dict[Place, dict[int, Dot]]) -> None:
+        self.patches: dict[Place, dict[int, list[int]]] = {}
+        self.changes: dict[Place, bytes] = {}
+        self.update(dots)
+
+    def update(self, dots: dict[Place, dict[int, Dot]]) -> None:
+        """Take what is known now, and note what has changed."""
+        before, self.patches, self.changes = self.patches, {}, {}
+        for place, some in dots.items():
+            old = before.pop(place, {})
+            shown = self.patches[place] = {}
+            flat: list[int] = []
+            for index, dot in some.items():
+                now = shown[index] = [index, dot[0], dot[1], dot[2]]
+                if dot[4] or old.get(index) != now:
+                    flat += now
+                    flat.append(dot[4])
+            for index in old.keys() - shown.keys():
+                flat += (index, 0, 0, 0, 0)
+            if flat:
+                self.changes[place] = protocol.patch(*place, flat)
+        for place, old in before.items():
+            flat = [number for index in old for number in (index, 0, 0, 0, 0)]
+            self.changes[place] = protocol.patch(*place, flat)
+
+    def count(self, patches: Rect) -> int:
+        """Return the number of dots in some patches."""
+        return sum(map(len, _within(self.patches, patches)))
+
+    def changed(self, patches: Rect) -> list[bytes]:
+        """Return what has changed in some patches, packed."""
+        return _within(self.changes, patches)
+
+    def picture(self, patches: Rect) -> list[bytes]:
+        """Return those of some patches in which anybody is, packed."""
+        return [
+            protocol.patch(*place, [number for dot in dots.values() for number in (*dot, 0)])
+            for place, dots in self.patches.items()
+            if patches.holds(place)
+        ]
+
+
+_T = TypeVar("_T")
+
+
+def _within(some: dict[Place, _T], patches: Rect) -> list[_T]:
+    """Return the values of those places that are in a rectangle."""
+    c0, r0, c1, r1 = patches
+    if (c1 - c0 + 1) * (r1 - r0 + 1) < len(some):
+        return [some[place] for place in patches.squares() if place in some]
+    return [value for (c, r), value in some.items() if c0 <= c <= c1 and r0 <= r <= r1]

@@ -118,6 +118,9 @@ class Node:
             self.movement, self.replicas, self.peers, self.takeovers, sizes,
         )  # fmt: skip
 
+        if sizes.people:
+            self.replicas.report_events(self.herd.heard)
+
         # The map of everybody.
         self.counting = Counting(
             id, self.channels, broker, loop, self.outbox,

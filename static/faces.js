@@ -44,8 +44,14 @@ export function partsOf(look) {
 const EARS_BY_ROLL = [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 3, 3, 4];
 const HATS_BY_ROLL = [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 2, 3, 4, 4, 5];
 
-// Computer players have the lowest ids: people the first of them, and deer these.
+// Computer players have the lowest ids: clockwork walkers the first of them, and deer these.
 const DEER_FROM = 2 ** 15, DEER_TO = 2 ** 16;
+
+/** Say whether the walker `id` is clockwork: a computer player that is no deer. It has a key in its
+ * back. */
+export function isClockwork(id) {
+  return id < DEER_FROM;
+}
 
 /** Say whether the walker `id` is a deer. */
 export function isDeer(id) {

@@ -1,6 +1,6 @@
 // What the page measures about itself, for the panel of readings.
 
-import { isDeer } from './faces.js';
+import { isClockwork, isDeer } from './faces.js';
 import { isInView } from './scene.js';
 
 const RATES_OVER = 2000;                  // ms over which messages and bytes per second count
@@ -22,13 +22,15 @@ export class Measures {
     counts.push({ at, messages, bytes });
     while (at - counts[0].at > RATES_OVER) counts.shift();
     const passed = Math.max(at - counts[0].at, 1) / 1000, { held, side } = replica;
+    const seen = walkers.filter((walker) => !walker.own && !isDeer(walker.id)
+      && isInView(state, walker));
+    const clockwork = seen.filter(({ id }) => isClockwork(id)).length;
     return {
       name: (own && state.names.get(own.id)) ?? net.hello.name,
       position: { x: Math.floor(here.x), y: Math.floor(here.y) },
       square: { col: Math.floor(here.x / side), row: Math.floor(here.y / side) },
       ping: net.playing && !net.quiet ? state.clock.ping : null,
-      walkers: walkers.filter((walker) => !walker.own && !isDeer(walker.id)
-        && isInView(state, walker)).length,
+      people: seen.length - clockwork, clockwork,
       held: held === null ? 0 : (held.c1 - held.c0 + 1) * (held.r1 - held.r0 + 1),
       messages: (messages - counts[0].messages) / passed,
       bytes: (bytes - counts[0].bytes) / passed,

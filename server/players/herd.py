@@ -5,8 +5,8 @@ and renews its lease with where the player is. If the node dies, the lease ends,
 claims the item and goes on from there, in the player's next incarnation. What follows from two
 nodes that have a player at the same time is decided as for all players (takeovers.py): the higher
 incarnation keeps it. So no node ever takes a player away from its own screens: a player whose lease
-is lost walks on here until the other node is heard. This module never decides where they walk:
-people.py and deer.py do.
+is lost walks on here until the other node is heard. This module never decides what they do:
+people.py, company.py and deer.py do.
 """
 
 import random
@@ -20,9 +20,12 @@ from server.loop import Loop
 from server.messages.peer_protocol import ALIVE
 from server.messages.protocol import DEER_FROM, OTHERS_FROM
 from server.players import deer, people
+from server.players.company import Company
 from server.players.deer import Deer
+from server.players.errands import Errands
+from server.players.lake import Lake
 from server.players.movement import Movement
-from server.players.people import Person
+from server.players.people import Errand, Person
 from server.players.resident import Resident, next_incarnation
 from server.players.residents import Residents
 from server.players.spots import Place
@@ -32,7 +35,8 @@ from server.squares.replicas import Replicas
 from server.things.keeper import Keeper
 from stores import Claimed, Item, Store
 from stores.base import BATCH_LIMIT
-from world.grid import Grid
+from world.events import Event
+from world.grid import Grid, Square
 from world.terrain import Terrain
 from world.track import Track, stand
 
@@ -119,6 +123,14 @@ class Herd:
         self._asking = self._stopped = False
         self._acts = Agenda(loop, self._act)
         self._turns = Agenda(loop, lambda _key, _due: self._turn())
+        lake = Lake(terrain)
+        #: What has happened in squares, until it is taken.
+        self._news: list[tuple[Square, Sequence[Event]]] = []
+        #: What the people among them notice of others.
+        self._company = Company(
+            loop, grid, replicas, Errands(loop, residents, movement, replicas, lake), lake,
+            self._person, self._begin,
+        )  # fmt: skip
 
     def __len__(self) -> int:
         return sum(map(self._is_here, self._beasts.values()))
@@ -167,6 +179,26 @@ class Herd:
 
     def _is_here(self, beast: Beast) -> bool:
         return self._residents.by_id.get(beast.resident.id) is beast.resident
+
+    def _person(self, id: int) -> Person | None:
+        beast = self._beasts.get(id)
+        return beast if isinstance(beast, Person) and self._is_here(beast) else None
+
+    def _begin(self, person: Person, errand: Errand) -> None:
+        person.begin(errand)
+        self._acts.put(person.resident.id, self._loop.now())
+
+    def heard(self, square: Square, events: Sequence[Event]) -> None:
+        """Take what has happened in a square, at the end of this turn of the loop: what follows
+        from it may be published, and nothing may be while batches are being published."""
+        if not self._news:
+            self._loop.soon(self._hear)
+        self._news.append((square, events))
+
+    def _hear(self) -> None:
+        news, self._news = self._news, []
+        for square, events in news:
+            self._company.heard(square, events)
 
     def residents(self) -> Iterator[Resident]:
         """Yield the computer players that this node hosts."""

@@ -1,15 +1,16 @@
-"""The people of the herd: computer players who wander near the plaza, so that the world is never
-empty.
+"""The people of the herd: computer players who live near the plaza, so that nobody is alone.
 
-What they do is published like everything else. They never react to other players.
+A person wanders about, and breaks off when there is something to do for another player: an errand.
+It never decides which: company.py does.
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 from server.players.movement import Movement
 from server.players.resident import Resident
 from server.players.residents import Residents
+from server.players.talk import SAYINGS
 from world.track import UNIT, Goal
 
 NAMES = (
@@ -18,17 +19,9 @@ NAMES = (
     "Sage", "Sorrel", "Teal", "Thistle", "Willow", "Wren",
 )  # fmt: skip
 
-SAYINGS = (
-    "Lovely day for a walk.",
-    "The paths go on for ever.",
-    "Press G to see the grid!",
-    "Anyone seen the lake?",
-    "Hello there!",
-    "I like it here.",
-)
-
-#: How far from the origin they walk along each axis, in tiles.
-RANGE = 28
+#: How far from the origin they walk along each axis, in tiles: mostly no farther than the first,
+#: and in one of so many walks up to the second.
+NEAR, RANGE, FAR_ONE_IN = 12, 28, 4
 
 #: The least and the most ms for which they stand between two walks. With the most, and the time
 #: that it takes other nodes to notice that theirs is dead (herd.py), nobody stands for over 6 s.
@@ -40,6 +33,9 @@ TRIES = 8
 #: A computer player says something at the beginning of one in so many walks. If there are more of
 #: them than this number, each says less, so that all together say no more.
 SAYS_ONE_IN = 14
+
+#: What a person does for others, step by step: it yields the node time in ms of its next step.
+Errand = Generator[int, None, None]
 
 
 def name(number: int) -> str:
@@ -57,14 +53,29 @@ class Person:
         self._residents = residents
         self._movement = movement
         self._says_one_in = max(count, SAYS_ONE_IN)
+        #: What it does instead of wandering, or None.
+        self.errand: Errand | None = None
+
+    def begin(self, errand: Errand) -> None:
+        """Go on an errand from the next step on, instead of the one that it is on, if any."""
+        if self.errand is not None:
+            self.errand.close()
+        self.errand = errand
 
     def act(self, now: int) -> int:
-        """Walk to a random goal, and perhaps say something; return when the next walk is due."""
+        """Go on with the errand, or walk to a random goal and perhaps say something; return when
+        something is due next."""
+        if self.errand is not None:
+            due = next(self.errand, None)
+            if due is not None:
+                return due
+            self.errand = None
         self._movement.stroll(self.resident, self._goals())
         if random.randrange(self._says_one_in) == 0:
             self._residents.say(self.resident, random.choice(SAYINGS))
         return max(self.resident.track.end, now) + random.randint(*REST)
 
     def _goals(self) -> Iterator[Goal]:
+        far = RANGE if random.randrange(FAR_ONE_IN) == 0 else NEAR
         for _ in range(TRIES):
-            yield Goal(random.randint(-RANGE, RANGE) * UNIT, random.randint(-RANGE, RANGE) * UNIT)
+            yield Goal(random.randint(-far, far) * UNIT, random.randint(-far, far) * UNIT)

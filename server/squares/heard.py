@@ -95,10 +95,11 @@ class Surroundings:
 
     `span` is the length of a square's side in units, and `store` the identity of the node's store,
     or "" if it has none. `on_live` is called with each square that is received without a gap from
-    now on: when it was subscribed to, and whenever messages may have been lost. `show` is called at
-    the end of a turn of the event loop in which there was something to show. It shows the squares
-    in `changed`, and after them those in `again`; some squares are in both, and are then shown
-    twice.
+    now on: when it was subscribed to, and whenever messages may have been lost. `on_events` is
+    called with a square and the events, without tracks, of a batch that was applied there. `show`
+    is called at the end of a turn of the event loop in which there was something to show. It shows
+    the squares in `changed`, and after them those in `again`; some squares are in both, and are
+    then shown twice.
     """
 
     def __init__(
@@ -108,6 +109,7 @@ class Surroundings:
         self.node = node
         self.store = store
         self.on_live: Callable[[Square], None] = lambda _square: None
+        self.on_events: Callable[[Square, Sequence[Event]], None] = lambda _square, _events: None
         self.span = span
         self.broker = broker
         self.loop = loop
@@ -412,6 +414,8 @@ class HeardSquare:
             self.square, around.peers.source(node), sent,
             tail if said is content else protocol.tail(said),
         )  # fmt: skip
+        if said.others:
+            around.loop.guarded(around.on_events, self.square, said.others)
         if gone:
             self._go_without(gone, node)
         if complete:
@@ -560,6 +564,8 @@ class HeardSquare:
             self._snapshot = None
             source = around.peers.source(around.node)
             around.hub.deliver(self.square, source, batch.sent, batch.tail)
+            if batch.content.others:
+                around.loop.guarded(around.on_events, self.square, batch.content.others)
         if unheard:
             self._later(HeardSquare._echo_overdue, unheard[0].published + ECHO_WITHIN)
         else:

@@ -16,7 +16,7 @@ from server.squares.heard import HeardSquare, PlayerNews, Surroundings
 from server.squares.hub import Hub
 from server.squares.outbox import Outbox, OwnBatch
 from server.squares.peers import Peers
-from world.events import Player
+from world.events import Event, Player
 from world.grid import Grid, Rect, Square
 from world.things import Thing
 
@@ -52,6 +52,10 @@ class Replicas:
     def report_to(self, news: PlayerNews) -> None:
         """Report to `news` from now on what other nodes publish about players."""
         self._around.news = news
+
+    def report_events(self, on_events: Callable[[Square, Sequence[Event]], None]) -> None:
+        """Call `on_events` from now on as Surroundings says (heard.py)."""
+        self._around.on_events = on_events
 
     def report_live(self, on_live: Callable[[Square], None]) -> None:
         """Call `on_live` from now on as Surroundings says (heard.py)."""

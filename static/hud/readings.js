@@ -15,17 +15,18 @@ export class Readings {
       this.line);
   }
 
-  show({ name, position, square, ping, walkers, held, messages, bytes }) {
+  show({ name, position, square, ping, people, clockwork, held, messages, bytes }) {
     const { values } = this, { col, row } = square, at = `square ${signed(col)}, ${signed(row)}`;
     const delay = ping === null ? '–' : Math.round(ping) + ' ms';
     const rate = Math.round(messages) + ' msg/s';
+    const others = people === 1 ? '1 person' : people + ' people';
     write(values.You, name);
     const x = Math.floor(position.x), y = Math.floor(position.y);
     write(values.Place, `${signed(x)}, ${signed(y)} · ${at}`);
-    write(values['In view'], walkers === 1 ? '1 walker' : walkers + ' walkers');
+    write(values['In view'], clockwork > 0 ? `${others}, ${clockwork} clockwork` : others);
     write(values.Ping, delay);
     write(values.Channels, `${held} held · ${rate} · ${sizeOf(bytes)}/s`);
-    write(this.line, `${signed(col)}, ${signed(row)} · ${walkers} in view · ${delay}`);
+    write(this.line, `${signed(col)}, ${signed(row)} · ${people + clockwork} in view · ${delay}`);
   }
 }
 

@@ -1,10 +1,11 @@
 // Draws the walkers: sorts them by their feet, and puts them together from sprites. Their movements are
 // eased here, and only in the drawing.
 
-import { faceOf, isDeer } from '../faces.js';
+import { faceOf, isClockwork, isDeer } from '../faces.js';
 import { Bodies, STEPS, XRAY } from './body.js';
 import { Deer, DEER_HALF, DEER_TOP } from './deer.js';
 import { drawHand, drawSparks, motionOf } from './emotes.js';
+import { Keys } from './key.js';
 
 const TURN_MS = 90;                       // ms: the time constant with which eyes turn
 const STRIDE = 1.5;                       // length of a double step in tiles
@@ -22,6 +23,7 @@ const TAU = Math.PI * 2;
  * @property {ReturnType<typeof faceOf>} face
  * @property {number} look       what its player chose, from which the face was made
  * @property {boolean} deer      true if it is a deer: it has no name, and nothing can be said to it
+ * @property {boolean} clockwork true if it is clockwork: it has a key in its back
  * @property {number} x          position in the last frame, in tiles
  * @property {number} y
  * @property {number} stride     0 .. 1: the part of a double step that is done
@@ -45,7 +47,8 @@ const TAU = Math.PI * 2;
 /** @param {import('../state.js').Walker} walker @returns {Memory} */
 function newMemory(walker) {
   return {
-    walker, face: faceOf(walker.id, walker.look), look: walker.look, deer: isDeer(walker.id), x: walker.x, y: walker.y, stride: 0,
+    walker, face: faceOf(walker.id, walker.look), look: walker.look, deer: isDeer(walker.id),
+    clockwork: isClockwork(walker.id), x: walker.x, y: walker.y, stride: 0,
     lookX: walker.dx, lookY: walker.dy, pace: 0, seen: 0, px: 0, py: 0, rank: 0, named: false, nameAlpha: 0,
     name: null, nameText: '', nameDpr: 0, nameColour: '', bubble: null,
   };
@@ -62,12 +65,14 @@ export class Walkers {
     this.tile = tile;
     this.bodies = new Bodies(tile);
     this.deer = new Deer(tile);
+    this.keys = new Keys(tile);
   }
 
   resize(tile) {
     this.tile = tile;
     this.bodies = new Bodies(tile);
     this.deer = new Deer(tile);
+    this.keys = new Keys(tile);
   }
 
   /** Find out for this frame which walkers are in view and where on the screen, and sort them by
@@ -177,6 +182,7 @@ export class Walkers {
       ctx.scale(1, motion.stretch);
       ctx.translate(-px, -py);
     }
+    if (memory.clockwork && !asGhost) this.keys.draw(ctx, state, memory, px, y);
     ctx.drawImage(asGhost ? body.ghost : body.canvas, px - body.ax, y - body.ay);
     if (asGhost) ctx.globalAlpha = alpha * XRAY;
     const { lookX, lookY } = memory;

@@ -1,0 +1,314 @@
+"""The company that people of the herd keep: whom they greet, whom they answer, whose wave they
+return.
+
+It hears what happens in the squares that this node is subscribed to, and looks only at players
+near by. Of all people of the herd, at whichever nodes, the nearest one in the player's square
+reacts, or else the nearest one of the player's own node: so each node that hears of something finds
+out who that is for itself, from tracks that it knows. If two nodes should disagree, the one that
+reacts later hears the other one first, and keeps silent. A newcomer is greeted also if its nearest
+neighbour's node has not heard of it: then the next one does it. This module never moves anybody:
+errands.py does.
+"""
+
+import math
+import re
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Final, NamedTuple
+
+from server.agenda import Agenda
+from server.loop import Loop
+from server.messages.protocol import DEER_FROM, OTHERS_FROM
+from server.players.errands import WAVE, WONDER, Errands
+from server.players.lake import Lake
+from server.players.people import Errand, Person
+from server.players.resident import INCARNATION
+from server.players.spots import Place
+from server.players.talk import SAYINGS, Facts, answer
+from server.squares.replicas import Replicas
+from world.events import EmoteEvent, EnterEvent, Event, Player, SayEvent
+from world.grid import Grid, Rect, Square
+from world.things import GEM
+from world.track import UNIT
+
+#: How near somebody is greeted, and answered, and how near its wave is returned, in units.
+GREETS_WITHIN: Final = 24 * UNIT
+HEARS_WITHIN: Final = 8 * UNIT
+WAVES_WITHIN: Final = 10 * UNIT
+
+#: How far they look for a gem that they tell of, in units.
+SEES: Final = 24 * UNIT
+
+#: An enter with at most so many events before it in its incarnation is that of a player who has
+#: just come into the world.
+NEW: Final = 8
+
+#: ms until they react, and how many more for each that is nearer and might do it instead, but for
+#: two of them at most.
+REACTS_AFTER: Final = 400
+LATER: Final = 400
+
+#: With the other part of its id each waits so many ms more, 0 to 7 times.
+STAGGERED: Final = 40
+
+#: So many newcomers are remembered, and for so many ms: none of them is greeted again.
+REMEMBERED: Final = 2000
+REMEMBERED_FOR: Final = 30 * 60_000
+
+#: With more people than this around somebody they keep silent, and no more players are looked at
+#: than these.
+CROWD, LOOKS_AT = 40, 400
+
+#: How many greetings, and how many answers and emotes, the people of this node make in a minute.
+GREETINGS_A_MINUTE, ANSWERS_A_MINUTE = 30, 40
+MINUTE: Final = 60_000
+
+#: So many lead somebody to the lake at a time.
+LEADERS: Final = 4
+
+#: A wave within so many ms after a person has begun to greet somebody near by is the answer to the
+#: wave of the greeting.
+RETURNED_WITHIN: Final = 8000
+
+
+class _Budget:
+    """Says whether something may be done that is done at most so many times a minute."""
+
+    def __init__(self, most: int) -> None:
+        self._done: deque[int] = deque(maxlen=most)
+
+    def spend(self, now: int) -> bool:
+        """Return whether it may be done now, and count it then."""
+        done = self._done
+        if len(done) == done.maxlen and now - done[0] < MINUTE:
+            return False
+        done.append(now)
+        return True
+
+
+class _Plan(NamedTuple):
+    """What person `id` is about to do; `greets` and `waves` say what kind of errand it is."""
+
+    id: int
+    errand: Callable[[Person], Errand | None]
+    greets: bool = False
+    waves: bool = False
+
+
+class _Around(NamedTuple):
+    """The people of the herd around a player who may react to it: first those in its square, and
+    then those of its node, each time the nearest first. And how many others there are besides."""
+
+    clockwork: list[Player]
+    people: int
+
+
+class Company:
+    """See the module. `person` returns a person that this node hosts, by its id, or None; `begin`
+    lets it begin an errand now."""
+
+    def __init__(
+        self, loop: Loop, grid: Grid, replicas: Replicas, errands: Errands, lake: Lake,
+        person: Callable[[int], Person | None], begin: Callable[[Person, Errand], None],
+    ) -> None:  # fmt: skip
+        self._loop = loop
+        self._grid = grid
+        self._replicas = replicas
+        self._errands = errands
+        self._lake = lake
+        self._person = person
+        self._begin = begin
+        #: Who came into the world near somebody, and until when that is remembered.
+        self._met: dict[int, int] = {}
+        #: Player -> what somebody is about to do for it.
+        self._plans: dict[int, _Plan] = {}
+        self._due = Agenda(loop, lambda guest, _due: self._carry_out(guest))
+        self._greetings = _Budget(GREETINGS_A_MINUTE)
+        self._answers = _Budget(ANSWERS_A_MINUTE)
+        #: When people of this node have begun to greet somebody last, by their ids.
+        self._waved: dict[int, int] = {}
+
+    def heard(self, square: Square, events: Sequence[Event]) -> None:
+        """Take what has happened in a square, after it was applied to the replica."""
+        for event in events:
+            if isinstance(event, EnterEvent):
+                if event.id >= OTHERS_FROM and event.seq % INCARNATION <= NEW:
+                    self._came(event.id)
+            elif isinstance(event, SayEvent):
+                if event.id >= OTHERS_FROM:
+                    self._spoke(event.id, event.text)
+                elif event.text not in SAYINGS:
+                    self._another_reacted(event.id, event.text)
+            elif isinstance(event, EmoteEvent):
+                if event.id < OTHERS_FROM:
+                    self._another_reacted(event.id, None)
+                elif event.emote == WAVE:
+                    self._was_waved_to(event.id)
+
+    # What they react to.
+
+    def _came(self, guest: int) -> None:
+        now = self._loop.now()
+        while self._met and (
+            len(self._met) >= REMEMBERED or self._met[next(iter(self._met))] <= now
+        ):
+            del self._met[next(iter(self._met))]
+        if guest in self._met:
+            return
+        around = self._look_around(guest, GREETS_WITHIN)
+        if around is None:
+            return
+        self._met[guest] = now + REMEMBERED_FOR
+        if around.people > CROWD:
+            return
+        planned = {plan.id for plan in self._plans.values()}
+        # How many of other nodes are nearer than each of this node.
+        nearer, own = 0, list[tuple[bool, int, int]]()
+        for player in around.clockwork:
+            person = self._person(player.id)
+            if person is None:
+                nearer += 1
+            else:
+                is_busy = person.errand is not None or player.id in planned
+                own.append((is_busy, nearer, player.id))
+        if own:
+            # The nearest one, but rather one that has nothing else to do.
+            _, nearer, id = min(own, key=lambda one: one[:2])
+            plan = _Plan(id, lambda person: self._greeting(person, guest), greets=True)
+            self._put(guest, plan, nearer)
+
+    def _greeting(self, person: Person, guest: int) -> Errand | None:
+        now = self._loop.now()
+        if not self._greetings.spend(now):
+            return None
+        if person.errand is not None:
+            self._errands.greet_in_passing(person.resident, guest)
+            return None
+        self._waved[person.resident.id] = now
+        return self._errands.greet(person.resident, guest, self._errands.leading < LEADERS)
+
+    def _spoke(self, guest: int, text: str) -> None:
+        around = self._look_around(guest, HEARS_WITHIN)
+        if around is None or around.people > CROWD or not around.clockwork:
+            return
+        words = set(re.findall(r"\w+", text.lower()))
+        named = [player for player in around.clockwork if player.name.lower() in words]
+        if around.people and not named:
+            # The others may be meant.
+            return
+        nearest = (named or around.clockwork)[0]
+        plan = _Plan(nearest.id, lambda person: self._answer(person, guest, text, around))
+        self._put(guest, plan, 0)
+
+    def _answer(self, person: Person, guest: int, text: str, around: _Around) -> Errand | None:
+        now = self._loop.now()
+        if not self._answers.spend(now):
+            return None
+        resident = person.resident
+        here = resident.track.at(now)
+        facts = Facts(
+            resident.name, here, self._lake.place, self._nearest_gem(*here), around.people + 1,
+            len(around.clockwork),
+        )  # fmt: skip
+        said = answer(text, facts)
+        if person.errand is not None:
+            if said is not None:
+                self._errands.answer_in_passing(resident, said)
+            return None
+        if said is None:
+            return self._errands.gesture(resident, guest, WONDER)
+        return self._errands.answer(resident, guest, said)
+
+    def _was_waved_to(self, guest: int) -> None:
+        around = self._look_around(guest, WAVES_WITHIN)
+        if around is None or around.people > CROWD:
+            return
+        now = self._loop.now()
+        for player in around.clockwork:
+            if now - self._waved.get(player.id, 0) < RETURNED_WITHIN:
+                # It waved first, and this is the answer.
+                del self._waved[player.id]
+                return
+        if around.clockwork:
+            nearest = around.clockwork[0].id
+            self._put(guest, _Plan(nearest, lambda p: self._wave_back(p, guest), waves=True), 0)
+
+    def _wave_back(self, person: Person, guest: int) -> Errand | None:
+        if person.errand is not None or not self._answers.spend(self._loop.now()):
+            return None
+        return self._errands.gesture(person.resident, guest, WAVE)
+
+    # Who reacts, and when.
+
+    def _put(self, guest: int, plan: _Plan, nearer: int) -> None:
+        """Let a person of this node carry out a plan soon; those of other nodes are left alone.
+        `nearer` is how many of those are nearer."""
+        person = self._person(plan.id)
+        if person is not None:
+            self._plans[guest] = plan
+            if person.errand is None:
+                # It stays in the square in which others may react too, so that they hear it.
+                self._errands.notice(person.resident, guest)
+            later = REACTS_AFTER + LATER * min(nearer, 2) + STAGGERED * (plan.id % 8)
+            self._due.put(guest, self._loop.now() + later)
+
+    def _carry_out(self, guest: int) -> None:
+        plan = self._plans.pop(guest)
+        person = self._person(plan.id)
+        errand = None if person is None else plan.errand(person)
+        if person is not None and errand is not None:
+            self._begin(person, errand)
+
+    def _another_reacted(self, id: int, text: str | None) -> None:
+        """Give up what another node's person does already: it has said `text`, or waved."""
+        if not self._plans or self._person(id) is not None:
+            return
+        speaker, now = self._replicas.player(id), self._loop.now()
+        for guest, plan in list(self._plans.items()):
+            player = self._replicas.player(guest)
+            if speaker is None or player is None or plan.waves != (text is None):
+                continue
+            if plan.greets and player.name not in (text or ""):
+                continue
+            if math.dist(speaker.track.at(now), player.track.at(now)) <= GREETS_WITHIN:
+                del self._plans[guest]
+                self._due.drop(guest)
+
+    # What they see.
+
+    def _look_around(self, guest: int, reach: int) -> _Around | None:
+        """Return who is within `reach` units of a player, or None if that is not seen."""
+        player, now = self._replicas.player(guest), self._loop.now()
+        if player is None:
+            return None
+        here = player.track.at(now)
+        square = self._grid.square(*here)
+        found: list[tuple[bool, int, int, Player]] = []
+        people = 0
+        for other in islice(self._replicas.around(*here, reach), LOOKS_AT):
+            if other.id == guest or DEER_FROM <= other.id < OTHERS_FROM:
+                continue
+            x, y = other.track.at(now)
+            away = (x - here[0]) ** 2 + (y - here[1]) ** 2
+            if away <= reach * reach:
+                if other.id < DEER_FROM:
+                    is_beyond = self._grid.square(x, y) != square
+                    if not is_beyond or other.node == player.node:
+                        found.append((is_beyond, away, other.id, other))
+                else:
+                    people += 1
+        return _Around([one[-1] for one in sorted(found, key=lambda one: one[:3])], people)
+
+    def _nearest_gem(self, x: int, y: int) -> Place | None:
+        """Return where the nearest gem lies that is seen from (x, y), in units, or None."""
+        grid, gems = self._grid, []
+        box = Rect(*grid.square(x - SEES, y - SEES), *grid.square(x + SEES, y + SEES))
+        for column, row in box.squares():
+            heard = self._replicas.squares.get((column, row))
+            if heard is not None:
+                gems += [
+                    (column * grid.span + thing.x, row * grid.span + thing.y)
+                    for thing in heard.things.all() if thing.kind == GEM
+                ]  # fmt: skip
+        return min(gems, key=lambda place: math.dist(place, (x, y)), default=None)

@@ -1,0 +1,73 @@
+"""Clockwork walkers keep company: they greet by name, wave back, answer, and show what they are."""
+
+import pytest
+
+from tests.browser.conftest import eventually, wait_for
+from tests.processes import serving
+
+#: The lines of the chat that have a text in them.
+LINES = """(text) => [...document.querySelectorAll('.log li')]
+  .filter((li) => li.innerText.includes(text)).length"""
+
+#: The clockwork walker that is nearest, as a page draws it.
+NEAREST = """() => {
+  const { here, walkers } = flatlands.state;
+  const away = ({ x, y }) => Math.hypot(x - here.x, y - here.y);
+  const near = walkers.filter(({ id }) => id < 32768).sort((a, b) => away(a) - away(b))[0];
+  return near === undefined ? null : { id: near.id, name: near.name, away: away(near) };
+}"""
+
+
+@pytest.fixture
+def lively():
+    """A server with clockwork walkers, as many as make play has."""
+    with serving("--walkers", "20", "--deer", "8", "--store", "memory://") as server:
+        yield server
+
+
+def test_a_newcomer_is_greeted_by_name_and_a_wave_is_returned(lively, play):
+    page = play("Ada", url=lively.url)
+    wait_for(page, f"({LINES})('Ada') > 0")
+    greeting = page.evaluate(
+        "[...document.querySelectorAll('.log li')].map((li) => li.innerText)"
+        ".find((text) => text.includes('Ada'))"
+    )
+    assert "clockwork" in greeting
+    # The greeter has waved; whoever waves to it gets a spark, and so does the greeter.
+    sparks = """flatlands.state.walkers.filter(({ sparkAt }) => sparkAt > 0)
+      .map(({ own }) => own).sort()"""
+    for _ in range(10):
+        page.keyboard.press("1")
+        try:
+            eventually(lambda: page.evaluate(sparks) == [False, True], "a wave is returned", 6)
+        except AssertionError:
+            continue
+        break
+    assert page.evaluate(sparks) == [False, True]
+
+
+def test_a_clockwork_walker_says_what_it_is_when_it_is_asked(lively, play):
+    page = play("Ada", url=lively.url)
+    wait_for(page, f"({LINES})('Ada') > 0")
+    for _ in range(8):
+        eventually(lambda: (page.evaluate(NEAREST) or {"away": 99})["away"] < 6, "one is near")
+        name = page.evaluate(NEAREST)["name"]
+        page.keyboard.press("Enter")
+        page.keyboard.type(f"{name}, who are you?")
+        page.keyboard.press("Enter")
+        try:
+            eventually(
+                lambda: page.evaluate(f"({LINES})('a computer player')") > 0, "it answers", 5
+            )
+        except AssertionError:
+            continue
+        return
+    raise AssertionError("nobody ever answered")
+
+
+def test_the_readings_count_people_and_clockwork_apart(lively, play):
+    page = play("Ada", url=lively.url)
+    play("Bob", url=lively.url)
+    readings = page.get_by_label("Readings")
+    eventually(lambda: "1 person, " in readings.inner_text(), "Bob is counted")
+    assert " clockwork" in readings.inner_text()

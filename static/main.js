@@ -65,12 +65,19 @@ session.onMap = (message) => lookout.message(message);
 controls.openMap = () => lookout.open();
 const measures = new Measures(state, session.net);
 
-let sized = '';                           // window size and pixel ratio that the drawing fits
+let resized = true;                       // whether the window may have another size than the drawing,
+let drawn = '', ratio = 0;                // and the size and pixel ratio that the drawing has
+
+// On a phone, to ask for the window's size costs a layout: no frame does.
+addEventListener('resize', () => resized = true);
 
 function resize() {
-  const key = `${innerWidth}x${innerHeight}@${devicePixelRatio}`;
-  if (key === sized) return;
-  sized = key;
+  if (!resized && devicePixelRatio === ratio) return;
+  resized = false;
+  ratio = devicePixelRatio;
+  const size = `${innerWidth}x${innerHeight}@${devicePixelRatio}`;
+  if (size === drawn) return;
+  drawn = size;
   view.resize(innerWidth, innerHeight, devicePixelRatio);
   const narrow = innerWidth <= NARROW || innerHeight <= NARROW;
   minimap.resize(narrow ? MINIMAP_SMALL : MINIMAP, devicePixelRatio);
@@ -108,5 +115,7 @@ if (live) {
   lookout.open();
 }
 
+// For again.js.
+document.documentElement.dataset.begun = '';
 setInterval(showReadings, READINGS_EVERY);
 requestAnimationFrame(frame);

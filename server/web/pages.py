@@ -20,6 +20,13 @@ STATIC = Path(__file__).resolve().parent.parent.parent / "static"
 #: at its own address.
 PAGES = ("/", "/live")
 
+#: The place in the document where the server names the files that it consists of.
+FILES = b"<!-- files -->"
+
+#: The script that loads the page again where one of its files is missing: no module, and any server
+#: has it by its plain name.
+AGAIN = "/again.js"
+
 #: The page may load nothing from another host, and send nothing there.
 CONTENT_POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'self'; form-action 'none'"
 
@@ -30,8 +37,8 @@ PROTECTION = (
     ("Referrer-Policy", "no-referrer"),
 )
 
-#: The caching of files whose paths name their version, which never change.
-FOR_EVER = "public, max-age=31536000, immutable"
+#: The caching of files that may change, and of those whose paths name their version.
+ASK_AGAIN, FOR_EVER = "no-cache", "public, max-age=31536000, immutable"
 
 Start = Callable[..., Any]
 Application = Callable[[dict[str, Any], Start], Iterable[bytes]]
@@ -44,6 +51,9 @@ class Files:
     where browsers may keep them for ever, and the page says that its files are to be loaded from
     there. So a page never consists of two versions, whichever server answers. Each file is also
     served by its plain name, for which browsers ask again each time.
+
+    The page names all its modules, so that a browser asks for them together, and need not read one
+    to learn of the next.
     """
 
     def __init__(self, folder: Path, application: Application) -> None:
@@ -58,37 +68,36 @@ class Files:
             together.update(f"{name} {len(content)} ".encode() + content)
         self.version = together.hexdigest()[:16]
         base = f"v/{self.version}"
+        modules = [name for name in contents if name.endswith(".js") and name != AGAIN]
+        links = [f'<link rel="modulepreload" href="{name[1:]}">' for name in modules]
         # The base is relative, since the page may be served below a path of a larger site.
-        page = contents.pop("/index.html").replace(
-            b"<head>", f'<head>\n  <base href="{base}/">'.encode()
-        )
-        contents |= dict.fromkeys(PAGES, page)
-        self._files = {}
+        lines = "\n  ".join([f'<base href="{base}/">', *links]).encode()
+        page = _File("text/html", contents.pop("/index.html").replace(FILES, lines))
+        #: Path -> what is there, and the header Cache-Control.
+        self._files = dict.fromkeys(PAGES, (page, ASK_AGAIN))
         for name, content in contents.items():
-            kind = mimetypes.guess_type("x.html" if name in PAGES else name)[0]
-            self._files[name] = _File(kind, content, "no-cache")
-            if name not in PAGES:
-                self._files[f"/{base}{name}"] = _File(kind, content, FOR_EVER)
+            file = _File(mimetypes.guess_type(name)[0], content)
+            self._files[name] = file, ASK_AGAIN
+            self._files[f"/{base}{name}"] = file, FOR_EVER
         self._files["/favicon.ico"] = self._files["/icon.svg"]
 
     def __call__(self, environ: dict[str, Any], start: Start) -> Iterable[bytes]:
-        file = self._files.get(environ["PATH_INFO"])
+        file, caching = self._files.get(environ["PATH_INFO"], (None, ""))
         if file is None or environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             return self._application(environ, start)
-        return file.answer(environ, start)
+        return file.answer(environ, start, caching)
 
 
 class _File:
     """A file in memory, plain, and compressed if that is shorter."""
 
-    def __init__(self, kind: str | None, content: bytes, caching: str) -> None:
+    def __init__(self, kind: str | None, content: bytes) -> None:
         kind = kind or "application/octet-stream"
         if kind.startswith("text/"):
             kind += "; charset=utf-8"
         tag = hashlib.sha256(content).hexdigest()[:16]
         headers: tuple[tuple[str, str], ...] = (
-            ("Content-Type", kind), ("Cache-Control", caching), ("Vary", "Accept-Encoding"),
-            *PROTECTION,
+            ("Content-Type", kind), ("Vary", "Accept-Encoding"), *PROTECTION,
         )  # fmt: skip
         self._plain = content, f'"{tag}"', headers
         packed = gzip.compress(content, mtime=0)
@@ -96,15 +105,15 @@ class _File:
         zipped = packed, f'"{tag}-gzip"', (*headers, ("Content-Encoding", "gzip"))
         self._packed = zipped if smaller else self._plain
 
-    def answer(self, environ: dict[str, Any], start: Start) -> list[bytes]:
+    def answer(self, environ: dict[str, Any], start: Start, caching: str) -> list[bytes]:
         packed = _takes_gzip(environ.get("HTTP_ACCEPT_ENCODING", ""))
         content, tag, headers = self._packed if packed else self._plain
+        told = [*headers, ("Cache-Control", caching), ("ETag", tag)]
         known = environ.get("HTTP_IF_NONE_MATCH", "")
         if known == "*" or tag in known:
-            start("304 Not Modified", [*headers, ("ETag", tag)])
+            start("304 Not Modified", told)
             return []
-        length = ("Content-Length", str(len(content)))
-        start("200 OK", [*headers, ("ETag", tag), length])
+        start("200 OK", [*told, ("Content-Length", str(len(content)))])
         return [] if environ["REQUEST_METHOD"] == "HEAD" else [content]
 
 

@@ -18,10 +18,16 @@ const TAIL_EDGE = 22;                     // css px from the card's corner to th
  */
 
 export class CairnCard {
-  /** `on` has { stone(), hide(), closeCairn() }. */
-  constructor(on, giveFocusBack) {
+  /** `on` has { stone(), hide(), closeCairn() }. `onMoved()` is called when the card is elsewhere. */
+  constructor(on, giveFocusBack, onMoved) {
     this.giveFocusBack = giveFocusBack;
-    this.shown = '';                      // what the card says, to change the page only if need be
+    this.onMoved = onMoved;
+    this.shown = '';                      // what the card says, to change the page only if need be,
+    this.placed = '';                     // and where it is
+    /** @type {{ width: number, height: number, right: number, bottom: number } | null} Its size, and
+     * that of the window, css px, once they were measured. */
+    this.size = null;
+    addEventListener('resize', () => this.size = null);
     this.text = element('p', { class: 'line' });
     this.who = element('p', { class: 'who' });
     this.stone = element('button', { type: 'button' }, 'Add a stone');
@@ -57,6 +63,7 @@ export class CairnCard {
       show(true, this.root);
       if (focused && !this.root.contains(document.activeElement)) this.giveFocusBack();
       this.shown = shown;
+      this.size = null;
     }
     this.#place(place);
   }
@@ -78,14 +85,20 @@ export class CairnCard {
   }
 
   #place({ x, y, below }) {
-    const { offsetWidth: width, offsetHeight: height } = this.root;
+    this.size ??= { width: this.root.offsetWidth, height: this.root.offsetHeight, right: innerWidth,
+      bottom: innerHeight };
+    const { width, height, right, bottom } = this.size;
     const wanted = below ? y + TAIL : y - height - TAIL;
-    this.root.classList.toggle('below', below);
-    const left = Math.min(Math.max(x - width / 2, EDGE), innerWidth - width - EDGE);
-    const top = Math.min(Math.max(wanted, EDGE), innerHeight - height - EDGE);
+    const left = Math.min(Math.max(x - width / 2, EDGE), right - width - EDGE);
+    const top = Math.min(Math.max(wanted, EDGE), bottom - height - EDGE);
     const tail = Math.min(Math.max(x - left, TAIL_EDGE), width - TAIL_EDGE);
-    this.root.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
-    this.root.style.setProperty('--tail', Math.round(tail) + 'px');
+    const placed = [left, top, tail].map((px) => `${Math.round(px)}px`), key = [...placed, below].join();
+    if (key === this.placed) return;
+    this.placed = key;
+    this.root.classList.toggle('below', below);
+    this.root.style.transform = `translate(${placed[0]}, ${placed[1]})`;
+    this.root.style.setProperty('--tail', placed[2]);
+    this.onMoved();
   }
 }
 

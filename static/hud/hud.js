@@ -6,8 +6,10 @@ import { Board } from './board.js';
 import { CairnCard, CairnDialog } from './cairns.js';
 import { Chat } from './chat.js';
 import { element, icon, show } from './element.js';
+import { Sample } from './frames.js';
 import { Menu } from './menu.js';
 import { Notes } from './notes.js';
+import { Panels } from './panels.js';
 import { Readings } from './readings.js';
 import { Ring } from './ring.js';
 import { Stick } from './stick.js';
@@ -15,9 +17,7 @@ import { Title } from './title.js';
 import { Tools } from './tools.js';
 import { YouDialog } from './you.js';
 
-const SAMPLE_AFTER = 5000, PAUSE = 250;   // ms
-const SAMPLED = 150, SLOW = 18.5;         // frames; ms per frame
-const ROOM = 6;                           // css px kept free around a panel
+const SAMPLE_AFTER = 5000;                // ms
 
 export class Hud {
   /** `root` holds canvas#minimap; the panels are put around it. `on` has { start(name, look), say(text),
@@ -28,9 +28,6 @@ export class Hud {
   constructor(root, on, pictures, live) {
     const focusWorld = () => this.focusWorld();
     this.root = root;
-    /** @type {import('../state.js').Box[]} The panels, which marks on the canvas must not cover.
-     * They are measured a few times a second, so reading this costs nothing. */
-    this.panels = [];
     this.titleScreen = new Title(on.start, pictures.portraitOn);
     this.readingsPanel = new Readings();
     this.chat = new Chat(on, focusWorld);
@@ -42,7 +39,7 @@ export class Hud {
       this.hint(null);                    // it would cover the board
       on.scores();
     }, focusWorld);
-    this.cairnCard = new CairnCard(on, focusWorld);
+    this.cairnCard = new CairnCard(on, focusWorld, () => this.room.moved());
     this.cairnDialog = new CairnDialog(on.build);
     this.youDialog = new YouDialog(on, pictures.portraitOn);
     this.ring = new Ring(on.emote, pictures.signOf, focusWorld);
@@ -73,7 +70,15 @@ export class Hud {
     root.append(this.playing, this.atlas.root, this.titleScreen.root, this.notes.hintNote,
       this.notes.toastNote, this.notes.banner, this.tools.help, this.tools.link.root,
       this.cairnDialog.root, this.youDialog.root);
-    addEventListener('resize', () => this.#measure());
+    this.room = new Panels(root, [this.readingsPanel.root, this.map, this.tools.root, this.tools.keys,
+      this.tools.legend, this.chat.root, this.stick.root, this.board.root, this.board.counter,
+      this.cairnCard.root]);
+    /** @type {Sample | null} The frames that are measured now, or were last. */
+    this.sample = null;
+    // A page that nobody sees draws no frames.
+    document.addEventListener('visibilitychange', () => {
+      if (this.sample !== null) this.#sampleFrames();
+    });
     this.#keepAboveKeyboard();
   }
 
@@ -86,7 +91,6 @@ export class Hud {
     this.board.close();
     this.stick.release();
     this.titleScreen.open(suggestedName, look, invitedBy);
-    this.panels = [];
   }
 
   titleError(sentence) {
@@ -96,14 +100,12 @@ export class Hud {
   play() {
     this.titleScreen.close();
     this.playing.hidden = false;
-    this.#measure();
     clearTimeout(this.sampling);
     this.sampling = setTimeout(() => this.#sampleFrames(), SAMPLE_AFTER);
   }
 
   readings(values) {
     this.readingsPanel.show(values);
-    this.#measure();
   }
 
   /** Give the focus to the world, so that keys control the walk; or to the map while that is shown. */
@@ -122,7 +124,6 @@ export class Hud {
     }
     this.atlas.open(is);
     this.root.classList.toggle('mapped', is);
-    this.#measure();
   }
 
   /** Show the banner with a text that stays, of the kind 'info' or 'warn', and a button if the player
@@ -237,21 +238,11 @@ export class Hud {
   setGrid(on) {
     this.tools.setGrid(on);
     if (on) this.hint(null);              // it would cover the legend
-    this.#measure();
   }
 
-  #measure() {
-    if (this.playing.hidden) return;
-    this.panels = [];
-    for (const { root } of [this.readingsPanel, { root: this.map }, this.tools,
-      { root: this.tools.keys }, { root: this.tools.legend }, this.chat, this.stick, this.board,
-      { root: this.board.counter }, this.cairnCard]) {
-      const { left, top, right, bottom } = root.getBoundingClientRect();
-      if (right > left) {
-        this.panels.push({ left: left - ROOM, top: top - ROOM, right: right + ROOM,
-          bottom: bottom + ROOM });
-      }
-    }
+  /** The panels, which marks on the canvas must not cover. */
+  get panels() {
+    return this.room.boxes;
   }
 
   /** Whether this machine turned out to be slow. */
@@ -262,13 +253,12 @@ export class Hud {
   /** Measure how long frames take. On some machines it costs too much to blur what moves behind the
    * panels; there the panels are shown without blur. */
   #sampleFrames() {
-    let frames = 0, first = 0, last = 0;
+    const sample = this.sample = new Sample();
     const count = (at) => {
-      if (last !== 0 && at - last > PAUSE) first = frames = 0;      // the tab was asleep
-      if (first === 0) first = at;
-      last = at;
-      if (frames++ < SAMPLED) requestAnimationFrame(count);
-      else if ((at - first) / SAMPLED > SLOW) this.root.classList.add('plain');
+      if (this.sample !== sample) return;
+      const slow = sample.frame(at);
+      if (slow === null) requestAnimationFrame(count);
+      else if (slow) this.root.classList.add('plain');
       else this.sampling = setTimeout(() => this.#sampleFrames(), SAMPLE_AFTER);
     };
     requestAnimationFrame(count);
@@ -281,6 +271,7 @@ export class Hud {
     const lift = () => {
       const covered = innerHeight - visualViewport.height - visualViewport.offsetTop;
       this.root.style.setProperty('--keyboard', Math.max(0, Math.round(covered)) + 'px');
+      this.room.moved();
       if (covered > 0) scrollTo(0, 0);
     };
     visualViewport.addEventListener('resize', lift);

@@ -49,13 +49,18 @@ def wait_for(page, expression, argument=None, expected=True):
     )
 
 
-@pytest.fixture(scope="session")
-def browser():
+def chromium():
+    """Return the path of Chromium on this machine."""
     names = ("chromium", "chromium-browser", "google-chrome")
     program = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     assert program, "the browser tests need Chromium: run them with make test"
+    return program
+
+
+@pytest.fixture(scope="session")
+def browser():
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
         yield browser
         browser.close()
 

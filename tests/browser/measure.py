@@ -1,0 +1,219 @@
+"""python -m tests.browser.measure: what the page costs to load, and to draw among many walkers.
+
+Loading: a first and a second visit over a line on which each answer takes 100 ms, straight to the
+server (HTTP/1.1, six connections) and behind nginx with TLS (HTTP/2). Told are how many answers had
+to be waited for one after the other, how many bytes came, and when the first picture was there.
+
+Drawing: the page stands on the plaza among real clients that wander around it. Told is the CPU time
+of its scripts and of its main thread for each frame, and the frames a second. `--slow` throttles
+the CPU. There is no GPU here, so the canvas is drawn by the CPU too.
+"""
+
+import argparse
+import contextlib
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
+
+from tests.brokers.redis_servers import free_port
+from tests.browser.conftest import ARGUMENTS, chromium, wait_for
+from tests.browser.test_deployed import nginx_configuration
+from tests.processes import ROOT, serving
+
+LATENCY = 100  # ms
+BEGUN = "performance.getEntriesByName('first-contentful-paint').length === 1"
+
+
+@contextlib.contextmanager
+def behind_nginx(port: int) -> Iterator[str]:
+    """Run nginx in front of a server; yield its address."""
+    with TemporaryDirectory() as folder:
+        plain, secure = free_port(), free_port()
+        configuration = Path(folder) / "nginx.conf"
+        configuration.write_text(nginx_configuration(folder, port, plain, secure))
+        nginx = subprocess.Popen(["nginx", "-c", configuration, "-e", "stderr"])
+        time.sleep(1)
+        try:
+            yield f"https://localhost:{secure}/"
+        finally:
+            nginx.terminate()
+            nginx.wait()
+
+
+class Waterfall:
+    """The requests for what a page needs to begin, with the times of sending and of answering."""
+
+    def __init__(self, session: CDPSession) -> None:
+        self.asked: dict[str, dict[str, Any]] = {}
+        self.bytes = 0
+        session.on("Network.responseReceived", self._answered)
+        session.on("Network.loadingFinished", self._finished)
+
+    def _answered(self, event: dict[str, Any]) -> None:
+        response = event["response"]
+        needed = event["type"] in ("Document", "Script", "Stylesheet")
+        if needed and "timing" in response and not response.get("fromDiskCache"):
+            timing = response["timing"]
+            sent = timing["requestTime"] + timing["sendStart"] / 1000
+            self.asked[event["requestId"]] = {"sent": sent}
+
+    def _finished(self, event: dict[str, Any]) -> None:
+        if event["requestId"] in self.asked:
+            self.asked[event["requestId"]]["came"] = event["timestamp"]
+            self.bytes += event["encodedDataLength"]
+
+    def rounds(self) -> int:
+        """Return how many answers had to come one after the other."""
+        times = sorted((one["sent"], one["came"]) for one in self.asked.values() if "came" in one)
+        depths: list[tuple[float, int]] = []
+        for sent, came in times:
+            depth = 1 + max((d for end, d in depths if end <= sent), default=0)
+            depths.append((came, depth))
+        return max((depth for _, depth in depths), default=0)
+
+
+def load(browser: Browser, url: str) -> None:
+    """Show a first and a second visit."""
+    context = browser.new_context(ignore_https_errors=True)
+    for visit in ("first", "second"):
+        page = context.new_page()
+        session = context.new_cdp_session(page)
+        session.send("Network.enable")
+        session.send("Network.emulateNetworkConditions", {
+            "offline": False, "latency": LATENCY, "downloadThroughput": -1, "uploadThroughput": -1,
+        })  # fmt: skip
+        waterfall = Waterfall(session)
+        page.goto(url)
+        wait_for(page, BEGUN)
+        page.wait_for_timeout(1000)
+        painted = page.evaluate(
+            "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+        )
+        print(
+            f"  {visit} visit: {len(waterfall.asked)} requests, {waterfall.rounds()} answers one "
+            f"after the other, {waterfall.bytes / 1000:.0f} KB, first picture after "
+            f"{painted:.0f} ms",
+            flush=True,
+        )
+        page.close()
+    context.close()
+
+
+def metrics(session: CDPSession) -> dict[str, float]:
+    found = session.send("Performance.getMetrics")["metrics"]
+    return {one["name"]: one["value"] for one in found}
+
+
+def draw(page: Page, seconds: float, slow: float) -> None:
+    """Show what frames cost."""
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    if slow > 1:
+        session.send("Emulation.setCPUThrottlingRate", {"rate": slow})
+        page.wait_for_timeout(15_000)
+    page.evaluate("""() => {
+      globalThis.frames_ = [];
+      const count = (at) => { frames_.push(at); requestAnimationFrame(count); };
+      requestAnimationFrame(count);
+    }""")
+    found = []
+    for _ in range(3):
+        page.evaluate("frames_.length = 0")
+        before = metrics(session)
+        page.wait_for_timeout(seconds * 1000 / 3)
+        after = metrics(session)
+        at = page.evaluate("frames_")
+        spent = {name: (after[name] - before[name]) * 1000 / len(at) for name in (
+            "ScriptDuration", "TaskDuration", "LayoutDuration", "RecalcStyleDuration")}  # fmt: skip
+        found.append((spent, (len(at) - 1) * 1000 / (at[-1] - at[0])))
+    spent, rate = min(found, key=lambda one: one[0]["ScriptDuration"])
+    median = statistics.median(one[0]["ScriptDuration"] for one in found)
+    walkers = page.evaluate("flatlands.state.walkers.length")
+    plain = page.evaluate("flatlands.state.plain")
+    print(
+        f"  {walkers} walkers, CPU {slow:g}x slower: {spent['ScriptDuration']:.1f} ms of script a "
+        f"frame (median of 3: {median:.1f}), main thread {spent['TaskDuration']:.1f} ms, layout "
+        f"{spent['LayoutDuration']:.2f} ms, styles {spent['RecalcStyleDuration']:.2f} ms; "
+        f"{rate:.0f} frames a second{', plain' if plain else ''}",
+        flush=True,
+    )
+
+
+def profile(page: Page, seconds: float) -> None:
+    """Show the functions in which most of the time goes by itself."""
+    session = page.context.new_cdp_session(page)
+    session.send("Profiler.enable")
+    session.send("Profiler.setSamplingInterval", {"interval": 200})
+    session.send("Profiler.start")
+    page.wait_for_timeout(seconds * 1000)
+    found = session.send("Profiler.stop")["profile"]
+    frames = {node["id"]: node["callFrame"] for node in found["nodes"]}
+    spent: dict[str, float] = {}
+    for id, delta in zip(found["samples"], found["timeDeltas"], strict=True):
+        frame = frames[id]
+        name = f"{frame['functionName'] or '(anonymous)'} {frame['url'].split('/')[-1]}"
+        spent[name] = spent.get(name, 0) + delta / 1000
+    total = sum(spent.values())
+    for name, ms in sorted(spent.items(), key=lambda one: -one[1])[:25]:
+        print(f"    {ms / total:6.1%}  {name}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.browser.measure")
+    add = parser.add_argument
+    add("--loading", action="store_true", help="measure loading")
+    add("--walkers", type=int, nargs="*", default=[], help="draw among so many clients")
+    add("--slow", type=float, default=1, help="the CPU is so many times slower")
+    add("--phone", action="store_true", help="a screen of 390 x 844 with 2 px per css px")
+    add("--seconds", type=float, default=24, help="measure drawing for so long (24)")
+    add("--profile", action="store_true", help="show where the time of scripts goes")
+    options = parser.parse_args()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
+        if options.loading:
+            with serving() as server:
+                print("straight to the server, HTTP/1.1")
+                load(browser, server.url)
+            with (
+                serving("--trusted-proxies", "127.0.0.1") as server,
+                behind_nginx(server.port) as url,
+            ):
+                print("behind nginx, HTTP/2")
+                load(browser, url)
+        for walkers in options.walkers:
+            with serving() as server:
+                swarm = [
+                    sys.executable, "loadtest/bots.py", "--url", f"ws://localhost:{server.port}/ws",
+                    "--bots", str(walkers), "--seconds", str(options.seconds * 2 + 90),
+                ]  # fmt: skip
+                bots = subprocess.Popen(swarm, cwd=ROOT, stdout=subprocess.DEVNULL)
+                screen = {"width": 390, "height": 844} if options.phone else {
+                    "width": 1280, "height": 800}  # fmt: skip
+                scale = 2 if options.phone else 1
+                context = browser.new_context(
+                    viewport=screen, device_scale_factor=scale, has_touch=options.phone
+                )
+                page = context.new_page()
+                page.goto(server.url)
+                page.get_by_label("Your name").fill("Meter")
+                page.keyboard.press("Enter")
+                wait_for(page, f"flatlands.state.walkers.length >= {walkers}")
+                page.wait_for_timeout(8000)
+                draw(page, options.seconds, options.slow)
+                if options.profile:
+                    profile(page, options.seconds / 2)
+                context.close()
+                bots.terminate()
+                bots.wait()
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

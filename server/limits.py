@@ -40,6 +40,9 @@ JOINS: Final = Rate("joins", 2, 240)
 #: would be other players.
 BUILDS: Final = Rate("builds", 1 / 120, 20)
 
+#: How many landmarks they may find, for the same reason.
+FINDS: Final = Rate("finds", 1 / 10, 60)
+
 #: The least burst of an address, however few connections it may have.
 LEAST_BURST: Final = 10
 

@@ -35,6 +35,7 @@ from server.squares.replicas import Replicas
 from server.squares.survey import Survey
 from server.things.board import Board
 from server.things.cairns import Cairns
+from server.things.finders import Finders
 from server.things.garden import RULES, Garden, Rules
 from server.things.keeper import Keeper
 from server.things.reading import Reading
@@ -93,6 +94,7 @@ class Node:
         self.cairns = Cairns(
             grid, terrain, self.channels.ground, self.keeper, self.replicas, loop
         )
+        self.finders = Finders(terrain, self.channels.ground, self.keeper, loop)
         self.reading = Reading(
             self.keeper, self.replicas, loop, (self.garden.fetch, self.cairns.fetch)
         )

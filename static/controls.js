@@ -4,7 +4,9 @@
 import { isDeer } from './faces.js';
 import { Footsteps } from './footsteps.js';
 import { forBrowser } from './keep.js';
+import { PART } from './landmarks.js';
 import { Gatherer, pickUp } from './lying.js';
+import { ordinalOf } from './places.js';
 import * as P from './protocol.js';
 import { UNIT } from './track.js';
 
@@ -42,6 +44,8 @@ export class Controls {
     this.gatherer = new Gatherer();
     /** @type {import('./landmarks.js').Landmark | null} The landmark whose name was told last. */
     this.toldOf = null;
+    this.landmarks = 0;                   // number of landmarks that this browser's player has found
+    this.toAsk = false;                   // whether the last one is new, and nobody was asked about it
     /** @param {import('./replica.js').Thing} gem */
     this.take = ({ square: [col, row], id }) => this.net.send(P.TAKE, col, row, id);
     this.footsteps = new Footsteps((ground) => sound.step(ground));
@@ -55,6 +59,7 @@ export class Controls {
     session.onHeard = (player, emote) => this.#heard(player, emote);
     session.onSpark = () => sound.spark();
     session.onFound = (id, version, score) => this.#found(id, version, score);
+    session.onFinders = (part, place, of) => this.#tellFinders(part, place, of);
     session.onStoreAway = () => this.gatherer.pause(performance.now());
   }
 
@@ -65,6 +70,7 @@ export class Controls {
     this.gatherer.gather(this.state, this.take);
     this.footsteps.follow(this.state);
     this.#tellLandmark();
+    this.#askFinders();
     this.#showCairn();
   }
 
@@ -247,14 +253,38 @@ export class Controls {
     const { found } = this.state;
     if (found === this.toldOf) return;
     this.toldOf = found;
+    this.toAsk = false;
     if (found === null) return;
     const tile = `${found.x}:${found.y}`, known = (forBrowser.get(FOUND_KEY) ?? '').split(' ');
     const all = known.filter((each) => each !== '');
     if (all.includes(tile)) return this.hud.toast(found.name);
     all.push(tile);
     forBrowser.set(FOUND_KEY, all.slice(-FOUND_KEPT).join(' '));
-    this.hud.toast(`You found ${found.name}. Landmarks found: ${all.length}.`);
+    this.landmarks = all.length;
+    this.hud.toast(`You found ${found.name}. ${this.#landmarksFound()}`);
     this.sound.chime();
+    this.toAsk = true;
+  }
+
+  /** Ask as the how many-th the player has found a landmark, once the server is known to keep that. */
+  #askFinders() {
+    const { found } = this.state;
+    if (!this.toAsk || found === null || !this.session.lasts) return;
+    this.toAsk = false;
+    this.net.send(P.FIND, Math.floor(found.x / PART), Math.floor(found.y / PART));
+  }
+
+  /** Tell as the how many-th the player has found a landmark: 0 after all that are counted. */
+  #tellFinders([i, j], place, of) {
+    const mark = this.state.landmarks.of(i, j);
+    if (mark === null) return;
+    const how = place === 0 ? `More than ${of} have found ${mark.name} before you.`
+      : `You are the ${ordinalOf(place)} to find ${mark.name}.`;
+    this.hud.toast(`${how} ${this.#landmarksFound()}`);
+  }
+
+  #landmarksFound() {
+    return `Landmarks found: ${this.landmarks}.`;
   }
 
   #showCairn() {

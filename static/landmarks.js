@@ -1,11 +1,12 @@
-// Landmarks and signposts: functions of the ground. Most parts of the world, 160 tiles each way, have one
+// Landmarks and signposts: functions of the ground. world/landmarks.py knows where landmarks stand too. Most parts of the world, 160 tiles each way, have one
 // landmark on open ground not far from a path; it has a kind and a name. Where paths meet stands a
 // signpost, which tells what lies where. They are only drawn: nobody is stopped by them.
 
 import { AUTUMN, DESERT, HEATH, MARSH, MEADOWS, Regions, SNOW } from './regions.js';
 import { CHUNK, GRASS, hash32, PATH_FAR, SAND, WATER, WOOD } from './terrain.js';
 
-const PART = 160;                         // tiles each way that have one landmark
+/** Tiles each way that have one landmark. */
+export const PART = 160;
 const EDGE = 12;                          // tiles from there to the border of its part
 const TRIES = 24;                         // places that are looked at
 const FROM_PATH = 56;                     // 1/16 tile: no nearer to the middle of a path

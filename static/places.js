@@ -9,6 +9,16 @@ const READ_WITHIN = 3.5;                  // tiles to a signpost that one reads
 const SHOWN_AROUND = 80;                  // tiles along each axis in which landmarks are shown
 const WAYMARK = { x: 0, y: 0 };           // the signpost on the plaza
 
+const ORDINALS = ['first', 'second', 'third', 'fourth', 'fifth', 'sixth', 'seventh', 'eighth', 'ninth',
+  'tenth'];
+
+/** Return a number from 1 on as an ordinal number. */
+export function ordinalOf(number) {
+  if (number <= ORDINALS.length) return ORDINALS[number - 1];
+  const teen = number % 100 >= 11 && number % 100 <= 13;
+  return number + (teen ? 'th' : ['th', 'st', 'nd', 'rd'][number % 10] ?? 'th');
+}
+
 /** Bring state.marks, state.found and state.sign up to where the own player is.
  * @param {State} state */
 export function advancePlaces(state) {

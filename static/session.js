@@ -33,6 +33,7 @@ export class Session {
     /** @type {string | number | null} The invitation in the page's address. */
     this.near = invitationHere();
     this.keyed = true;                    // false at a server that knows no keys
+    this.lasts = false;                   // true if the server keeps what lasts
     this.otherGround = false;             // true at a server whose ground is not this page's
     this.ownSeq = -1;                     // of the last own event that the walk was compared to
     /** @type {number | undefined} */
@@ -42,6 +43,9 @@ export class Session {
     /** @type {(id: string, version: number, score: import('./hud/board.js').Score) => void} Called
      * when a gem is the own player's. */
     this.onFound = () => {};
+    /** @type {(part: [number, number], place: number, of: number) => void} Called when the own player
+     * is the `place`th of the finders of a part's landmark. */
+    this.onFinders = () => {};
     /** @type {(message: any[]) => boolean} Called with each message; returns whether it was about the
      * map of everybody. */
     this.onMap = () => false;
@@ -183,6 +187,7 @@ export class Session {
     else if (message[0] === P.FOUND) this.#found(message);
     else if (message[0] === P.HOST) this.#hosted(message);
     else if (message[0] === P.BOARD) this.#board(message);
+    else if (message[0] === P.FINDERS) this.#finders(message);
     else if (message[0] === P.THINGS) this.#toldOfThings();
     else if (message[0] === P.LINK) {
       state.linked = message[1];
@@ -248,7 +253,7 @@ export class Session {
   }
 
   #toldOfThings() {
-    this.hud.showLasting();
+    this.#showLasting();
     if (this.keyed) return;
     this.keyed = true;                    // this server knows keys
     this.net.send(P.KEY, this.identity.secret);
@@ -264,8 +269,17 @@ export class Session {
   }
 
   #board([, gems, place, of, top]) {
-    this.hud.showLasting();
+    this.#showLasting();
     this.hud.showBoard({ gems, place, of }, top);
+  }
+
+  #finders([, column, row, place, of]) {
+    this.onFinders([column, row], place, of);
+  }
+
+  #showLasting() {
+    this.lasts = true;
+    this.hud.showLasting();
   }
 
   /** Correct the predicted walk by what the server says of the own player, if that is new. */

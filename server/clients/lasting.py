@@ -1,4 +1,4 @@
-"""What a client asks of what lasts: gems, the board, and cairns.
+"""What a client asks of what lasts: gems, the board, cairns, and who found landmarks.
 
 Each function obeys one kind of message; its fields are those of docs/protocol.md. The store answers
 some time later, when the connection may have ended. This module never waits, and never looks into
@@ -9,7 +9,7 @@ import re
 from typing import Final
 
 from server.clients.asker import Asker
-from server.limits import BUILDS
+from server.limits import BUILDS, FINDS
 from server.logs import log_line
 from server.messages import protocol
 from server.messages.protocol import Refused
@@ -59,6 +59,20 @@ def build(asker: Asker, text: str) -> None:
 def stone(asker: Asker, column: int, row: int, id: str) -> None:
     """Add a stone to a cairn."""
     asker.node.cairns.add(_builder(asker), (column, row), id, asker.refuse_later)
+
+
+def find(asker: Asker, column: int, row: int) -> None:
+    """Count the player as a finder of the landmark of a part of the world, and tell it its place
+    among them. Raises Refused."""
+    resident = asker.resident
+    assert resident is not None
+    if not asker.limits.allow_address(FINDS, asker.address):
+        raise Refused("crowded", "too much is found from your address: wait a while", None)
+
+    def found(place: int, of: int) -> None:
+        asker.answer(protocol.finders(column, row, place, of))
+
+    asker.node.finders.find((column, row), resident.track, asker.owner, found)
 
 
 def _builder(asker: Asker) -> Builder:

@@ -528,6 +528,7 @@ _OBEY: dict[int, Callable[..., None]] = {
     protocol.WATCH: Session._watch,
     protocol.EMOTE: speaking.emote,
     protocol.APPEAR: speaking.appear,
+    protocol.FIND: lasting.find,
 }
 
 assert _OBEY.keys() == MESSAGES.keys()

@@ -43,12 +43,12 @@ BOARD_LENGTH: Final = 10
 # The kinds of messages from a client.
 HELLO, WALK, GO, HOME, VIEWPORT, SAY, PING, INVITE, TAKE, KEY, SCORES, BUILD, STONE = range(1, 14)
 ACK, WATCH = 14, 15
-EMOTE, APPEAR = 32, 33
+EMOTE, APPEAR, FIND = 32, 33, 34
 # The kinds of messages to a client. 20 and 25 were used by earlier versions.
 WELCOME, TOKEN, HELD, SNAPSHOT = range(16, 20)
 FLUSH, RESYNC, PONG, ERROR = range(21, 25)
 LINK, INVITATION, THINGS, FOUND, BOARD, TOTALS = range(26, 32)
-DOTS, HOST = 40, 44
+DOTS, FINDERS, HOST = 40, 41, 44
 
 # Close codes: those of RFC 6455, section 7.4.1, and its registry, and one of this project.
 GOING_AWAY, UNSUPPORTED, MALFORMED, POLICY, INTERNAL = 1001, 1003, 1007, 1008, 1011
@@ -139,6 +139,7 @@ MESSAGES: Final = {
     ),
     EMOTE: Row("emote", (EMOTED,), rate=1, burst=5),
     APPEAR: Row("appear", (Field("name", str, 0, MESSAGE_LIMIT), LOOK), rate=0.5, burst=6),
+    FIND: Row("find", (number("column"), number("row")), rate=0.5, burst=5),
 }
 
 
@@ -369,6 +370,14 @@ def board(gems: int, place: int, of: int, top: Sequence[tuple[str, int, bool]]) 
     `top` has (name, gems, whether it is the client's player) of those with the most gems.
     """
     return _pack([BOARD, gems, place, of, top])
+
+
+def finders(column: int, row: int, place: int, of: int) -> bytes:
+    """Pack that a player is the `place`th, from 1, of the finders of a part's landmark.
+
+    `of` is their number. The place is 0 for a player who is not counted any more.
+    """
+    return _pack([FINDERS, column, row, place, of])
 
 
 def totals(

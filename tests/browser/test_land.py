@@ -64,24 +64,40 @@ def click_at(page, x, y):
     page.mouse.click(640 + dx * share, 400 + dy * share)
 
 
+#: In this world an oak stands beside the square in which newcomers begin.
+BY_THE_OAK = ("--seed", "16", "--spread", "1", "--spread-ring", "70")
+
+
+def come_to_the_oak(page, x=70.5):
+    def at_the_oak():
+        click_at(page, x, 17)
+        return page.evaluate("flatlands.state.found !== null")
+
+    wait_for(page, "flatlands.state.marks.map((mark) => mark.name).join() === 'Kettle Oak'")
+    if not page.evaluate("flatlands.state.found !== null"):
+        eventually(at_the_oak, "she comes to the oak")
+
+
 def test_who_comes_to_a_landmark_is_told_its_name_and_once_that_it_was_found(play):
-    # In this world an oak stands beside the square in which newcomers begin.
-    with serving("--seed", "16", "--spread", "1", "--spread-ring", "70") as server:
+    with serving(*BY_THE_OAK) as server:
         page = play("Hen", server.url, cut_off=True)
-        assert page.evaluate("flatlands.state.marks.map((mark) => mark.name)") == ["Kettle Oak"]
-
-        def at_the_oak():
-            click_at(page, 70.5, 17)
-            return page.evaluate("flatlands.state.found !== null")
-
-        if not page.evaluate("flatlands.state.found !== null"):
-            eventually(at_the_oak, "she comes to the oak")
+        come_to_the_oak(page)
         page.get_by_text("You found Kettle Oak. Landmarks found: 1.").wait_for()
         page.reload()
         page.get_by_label("Your name").fill("Hen")
         page.keyboard.press("Enter")
         wait_for(page, "flatlands.state.own !== undefined && flatlands.state.found !== null")
         page.get_by_text("Kettle Oak", exact=True).wait_for()
+
+
+def test_who_finds_a_landmark_is_told_as_the_how_many_th(play):
+    with serving(*BY_THE_OAK, "--store", "memory://") as server:
+        # A click on a walker would not lead there.
+        for name, place, x in (("Hen", "first", 72.5), ("Jay", "second", 68.5)):
+            page = play(name, server.url, cut_off=True)
+            come_to_the_oak(page, x)
+            told = f"You are the {place} to find Kettle Oak. Landmarks found: 1."
+            page.get_by_text(told).wait_for()
 
 
 def test_a_page_with_other_ground_than_its_server_offers_to_load_itself_again(open_page):

@@ -1,6 +1,7 @@
 // What the golden vectors hold the page's modules to, in node and in Chromium alike. Each check takes
 // the vectors of its name and returns those that are wrong.
 
+import { Landmarks } from '../../static/landmarks.js';
 import { decode, encode } from '../../static/msgpack.js';
 import { Replica } from '../../static/replica.js';
 import { Terrain } from '../../static/terrain.js';
@@ -21,6 +22,13 @@ export function terrain(vectors) {
     const got = layers.map((layer) => layer.reduce((sum, value, i) => sum + value * (i + 1), 0));
     return !same(got, sums)
       || first.some((tile, i) => !same(layers.map((layer) => layer[i]), tile));
+  });
+}
+
+export function landmarks(vectors) {
+  return vectors.filter(({ seed, part, tile }) => {
+    const mark = new Landmarks(new Terrain(seed)).of(...part);
+    return !same(mark && [mark.x, mark.y], tile);
   });
 }
 

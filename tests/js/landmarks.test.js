@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { Landmarks, NOUNS } from '../../static/landmarks.js';
-import { advancePlaces } from '../../static/places.js';
+import { advancePlaces, ordinalOf } from '../../static/places.js';
 import { State } from '../../static/state.js';
 import { BRIDGE, DEEP, PATH, Terrain, WATER } from '../../static/terrain.js';
 import { NUMBERS } from '../../static/view/props.js';
@@ -86,4 +86,10 @@ test('who comes to a landmark or a signpost is told, and nobody else', () => {
   at(1, 1);
   assert.deepEqual(state.sign?.tells.map(({ name }) => name),
     new Landmarks(new Terrain(7)).directions(0, 0).map(({ name }) => name));
+});
+
+test('a place among the finders is told as an ordinal number', () => {
+  assert.deepEqual([1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23, 101, 111, 112, 113, 122, 1000].map(ordinalOf),
+    ['first', 'second', 'third', 'tenth', '11th', '12th', '13th', '20th', '21st', '22nd', '23rd', '101st',
+      '111th', '112th', '113th', '122nd', '1000th']);
 });

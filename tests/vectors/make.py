@@ -16,6 +16,7 @@ from typing import Any
 import msgpack
 
 from tests.model import RECORD, WIDE, Model
+from world.landmarks import PART, Landmarks
 from world.terrain import CHUNK, LIMIT, Terrain
 from world.track import UNIT, Goal, Heading, leg
 
@@ -45,6 +46,18 @@ def terrain() -> list[dict[str, Any]]:
             first = [list(tile) for tile in tiles[:8]]
             vectors.append({"seed": seed, "chunk": [cx, cy], "sums": sums, "first": first})
     return vectors
+
+
+def landmarks() -> list[dict[str, Any]]:
+    """Return the tile of the landmark, or None, of some parts of the world."""
+    far = LIMIT // PART
+    parts = [(i, j) for i in range(-2, 3) for j in range(-2, 3)]
+    parts += [(4000, -7000), (far - 1, -far), (far, far), (far + 1, 0)]
+    return [
+        {"seed": seed, "part": part, "tile": Landmarks(Terrain(seed)).of(*part)}
+        for seed in SEEDS
+        for part in parts
+    ]
 
 
 def walks() -> list[dict[str, Any]]:
@@ -205,6 +218,7 @@ def standing() -> Any:
 #: Name of a file -> the function that makes its content.
 VECTORS: dict[str, Callable[[], Any]] = {
     "terrain": terrain,
+    "landmarks": landmarks,
     "track": walks,
     "msgpack": codec,
     "replica": replica,

@@ -1,0 +1,89 @@
+"""The finders of landmarks: who has come to which one, and as the how many-th.
+
+Of each landmark the store keeps one item: the marks of the players who have found it, in the order
+in which they did. Of MOST it keeps no more, however many come. A mark is the beginning of the hash
+of a player's key (board.py), so whoever comes again, at whichever node, is no other finder. Nothing
+of it is published: whoever finds a landmark is told, and nobody else. This module never knows
+connections.
+"""
+
+from collections.abc import Callable
+
+from server.loop import Loop
+from server.messages.protocol import Refused
+from server.things.keeper import Keeper
+from server.things.reach import reaches
+from stores import Item, Store
+from stores.base import NEVER
+from world.landmarks import PART, Landmarks
+from world.terrain import Terrain
+from world.track import UNIT, Track
+
+#: The name of the queue in the store begins with it, and that of the ground follows.
+QUEUE = "finders"
+
+#: The bytes of a mark, and the most marks of a landmark.
+MARK, MOST = 8, 1000
+
+#: A landmark is found from within so many units of the middle of its tile. A page asks from within
+#: six tiles.
+REACH = 7 * UNIT
+
+
+class Finders:
+    """See the module. `ground` is the seed and the side, as in the names of channels."""
+
+    def __init__(self, terrain: Terrain, ground: str, keeper: Keeper, loop: Loop) -> None:
+        self._landmarks = Landmarks(terrain)
+        self._queue = f"{QUEUE} {ground}"
+        self._keeper = keeper
+        self._loop = loop
+
+    def find(
+        self, part: tuple[int, int], track: Track, owner: str,
+        found: Callable[[int, int], None],
+    ) -> None:  # fmt: skip
+        """Count a player, whose owner is as in board.py, as a finder of a part's landmark.
+
+        Calls `found` later with its place among the finders, from 1, and their number. The place is
+        0 for a player who came after MOST others. If the store fails, `found` is not called. Raises
+        Refused if there is no landmark, if the player is not close to it, or has sent no key.
+        """
+        if not owner:
+            raise Refused("landmark", "send a key first, by which you are known", None)
+        now, (i, j) = self._loop.now(), part
+        # A landmark is not near its part's border. To look for one takes a moment.
+        x, y = track.at(now)
+        if (x // (PART * UNIT), y // (PART * UNIT)) != part:
+            raise Refused("far", "you are not in that part of the world", None)
+        tile = self._landmarks.of(i, j)
+        if tile is None:
+            raise Refused("landmark", "there is no landmark", None)
+        middle = [UNIT * each + UNIT // 2 for each in tile]
+        if not reaches(track, now, middle[0], middle[1], REACH):
+            raise Refused("far", "you do not stand close to it", None)
+        name, mark = f"{i}:{j}", bytes.fromhex(owner)[:MARK]
+        self._keeper.ask(
+            lambda store: self._count(store, name, mark),
+            lambda counted: found(*counted),
+        )
+
+    def _count(self, store: Store, name: str, mark: bytes) -> tuple[int, int]:
+        """Return the place of a mark, which is added if it is new, and the number of marks. It
+        waits for the store."""
+        while True:
+            items = store.group(self._queue, name)
+            if not items:
+                if store.put(self._queue, [Item(name, NEVER, name, mark)]):
+                    return 1, 1
+                continue
+            body = items[0].body
+            marks = [body[at : at + MARK] for at in range(0, len(body), MARK)]
+            if mark in marks:
+                return marks.index(mark) + 1, len(marks)
+            if len(marks) >= MOST:
+                return 0, len(marks)
+            # If another player was faster, that one is counted first: MOST times at the most.
+            then = [(self._queue, Item(name, NEVER, name, body + mark))]
+            if store.take(self._queue, name, then, only=body) is not None:
+                return len(marks) + 1, len(marks) + 1

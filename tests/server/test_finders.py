@@ -1,0 +1,176 @@
+"""Finders: who comes to a landmark is told as the how many-th, and nobody counts twice."""
+
+import pytest
+
+from server.limits import FINDS
+from server.things import finders
+from server.things.finders import MARK, QUEUE
+from stores.base import NEVER, Item
+from tests.server.harness import Harness
+from tests.server.things import KEY, Broken, worlds
+from world.landmarks import PART, Landmarks
+from world.terrain import Terrain
+from world.track import UNIT
+
+QUEUE_HERE = f"{QUEUE} 2013-16"
+
+#: The landmark of a part of the world.
+PLACE = (0, 0)
+TILE = Landmarks(Terrain(2013)).of(*PLACE)
+
+
+@pytest.fixture
+def world(tmp_path):
+    with worlds(f"sqlite:///{tmp_path / 'store.db'}") as start:
+        yield start
+
+
+def come(harness, name, away=(0, 0), host=None, key=None):
+    """Return a client with a key, whose player stands some tiles from the landmark."""
+    middle = [(tile + more) * UNIT + UNIT // 2 for tile, more in zip(TILE, away, strict=True)]
+    client = harness.stand(name, tuple(middle), (40, 25), host)
+    client.send(10, key or KEY + name)
+    return client
+
+
+def told(client):
+    """Return the (place, of) of all that a client was told of the landmark."""
+    return [
+        tuple(message[3:])
+        for message in client.connection.messages
+        if message[:3] == [41, *PLACE]
+    ]
+
+
+def find(client):
+    """Let a player find the landmark; return what it is told, and nobody else."""
+    before = len(told(client))
+    client.send(34, *PLACE)
+    client.harness.run(100)
+    [found] = told(client)[before:]
+    return found
+
+
+def test_each_player_is_told_as_the_how_many_th_it_came_at_whichever_node(world):
+    harness = world(nodes=2)
+    a, b = come(harness, "A"), come(harness, "B", (5, 3), harness.hosts[1])
+    assert find(a) == (1, 1)
+    assert find(b) == (2, 2)
+    assert told(a) == [(1, 1)]
+    # Again, also from another node and as a player with another id, it is no other finder.
+    harness.run(10_000)
+    assert find(a) == (1, 2)
+    again = come(harness, "Z", host=harness.hosts[1], key=KEY + "A")
+    assert again.id != a.id and find(again) == (1, 2)
+    assert a.model.errors == b.model.errors == again.model.errors == []
+
+
+def test_who_is_not_there_finds_nothing(world):
+    harness = world()
+    for number, away in enumerate(((7, 3), (0, 9), (400, 0))):
+        client = come(harness, f"far{number}", away)
+        client.send(34, *PLACE)
+        assert client.model.errors == ["far"] and client.connection.closed is None
+    near = come(harness, "near", (6, 3))
+    near.send(34, PLACE[0] + 1, PLACE[1])
+    assert near.model.errors == ["far"]
+    assert find(near) == (1, 1)
+
+
+def test_a_part_without_a_landmark_has_no_finders(world, monkeypatch):
+    monkeypatch.setattr(Landmarks, "of", lambda *_: None)
+    client = come(world(), "A")
+    client.send(34, *PLACE)
+    assert client.model.errors == ["landmark"] and client.connection.closed is None
+
+
+def test_without_a_key_nobody_is_counted(world):
+    harness = world()
+    client = harness.stand("A", tuple(tile * UNIT for tile in TILE), (40, 25))
+    client.send(34, *PLACE)
+    assert client.model.errors == ["landmark"] and told(client) == []
+
+
+def test_of_two_who_find_it_at_once_both_count(world):
+    harness = world(nodes=2)
+    assert find(come(harness, "first")) == (1, 1)
+    b, c = come(harness, "B", host=harness.hosts[1]), come(harness, "C")
+    store = harness.hosts[1].node.keeper.store
+    take = store.take
+
+    def late(*arguments, **more):
+        store.take = take
+        assert find(c) == (2, 2)
+        return take(*arguments, **more)
+
+    store.take = late
+    assert find(b) == (3, 3)
+    [item] = harness.node.keeper.store.group(QUEUE_HERE, "0:0")
+    assert len(item.body) == 3 * MARK
+
+
+def test_of_two_who_are_the_first_at_once_one_is(world):
+    harness = world(nodes=2)
+    b, c = come(harness, "B", host=harness.hosts[1]), come(harness, "C")
+    store = harness.hosts[1].node.keeper.store
+    put = store.put
+
+    def late(*arguments, **more):
+        store.put = put
+        assert find(c) == (1, 1)
+        return put(*arguments, **more)
+
+    store.put = late
+    assert find(b) == (2, 2)
+
+
+def test_so_many_are_counted_and_no_more_are_kept(world, monkeypatch):
+    monkeypatch.setattr(finders, "MOST", 3)
+    harness = world()
+    marks = b"".join(bytes([n] * MARK) for n in range(2))
+    harness.node.keeper.store.put(QUEUE_HERE, [Item("0:0", NEVER, "0:0", marks)])
+    a, b = come(harness, "A"), come(harness, "B")
+    assert [find(a), find(b), find(a)] == [(3, 3), (0, 3), (3, 3)]
+    [item] = harness.node.keeper.store.group(QUEUE_HERE, "0:0")
+    assert len(item.body) == 3 * MARK
+
+
+def test_a_mark_is_found_only_where_a_mark_begins(world):
+    harness = world()
+    a = come(harness, "A")
+    mark = bytes.fromhex(harness.node.board.owner(KEY + "A"))[:MARK]
+    shifted = b"1234" + mark + b"5678"
+    harness.node.keeper.store.put(QUEUE_HERE, [Item("0:0", NEVER, "0:0", shifted)])
+    assert find(a) == (3, 3)
+
+
+def test_an_address_finds_only_so_many_whatever_keys_it_has(world):
+    harness = world()
+    for n in range(FINDS.burst + 1):
+        client = come(harness, f"A{n}")
+        client.connection.address = "192.0.2.1"
+        client.send(34, *PLACE)
+        assert client.model.errors == ([] if n < FINDS.burst else ["crowded"])
+    [item] = harness.node.keeper.store.group(QUEUE_HERE, "0:0")
+    assert len(item.body) == FINDS.burst * MARK
+    other = come(harness, "B")
+    other.connection.address = "192.0.2.2"
+    assert find(other) == (FINDS.burst + 1, FINDS.burst + 1)
+
+
+def test_a_store_that_fails_or_is_not_there_tells_nothing_and_nothing_else_stops(world):
+    harness = world()
+    client = come(harness, "A")
+    harness.node.keeper.store = Broken()
+    client.send(34, *PLACE)
+    harness.run(100)
+    bare = Harness()
+    other = come(bare, "A")
+    other.send(34, *PLACE)
+    bare.run(100)
+    for one in (client, other):
+        assert told(one) == [] and one.model.errors == [] and one.connection.closed is None
+
+
+def test_a_landmark_is_within_its_part():
+    assert (TILE[0] // PART, TILE[1] // PART) == PLACE

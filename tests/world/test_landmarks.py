@@ -1,0 +1,32 @@
+import pytest
+
+from tests.vectors import load
+from world.landmarks import EDGE, FROM_PLAZA, PART, Landmarks
+from world.terrain import LIMIT, Terrain
+
+
+@pytest.mark.parametrize("vector", load("landmarks"), ids=lambda v: f"{v['seed']}@{v['part']}")
+def test_a_landmark_is_where_the_vectors_say(vector):
+    found = Landmarks(Terrain(vector["seed"])).of(*vector["part"])
+    assert (found and list(found)) == vector["tile"]
+
+
+def test_most_parts_have_a_landmark_that_is_free_away_from_borders_and_the_plaza():
+    land = Terrain(7)
+    landmarks, count = Landmarks(land), 0
+    for i in range(-4, 4):
+        for j in range(-4, 4):
+            tile = landmarks.of(i, j)
+            if tile is None:
+                continue
+            x, y = tile
+            count += 1
+            assert EDGE <= x - i * PART < PART - EDGE and EDGE <= y - j * PART < PART - EDGE
+            assert not land.blocked(x, y) and x * x + y * y > FROM_PLAZA**2
+    assert count > 40
+
+
+def test_beyond_the_ground_there_is_none():
+    part = LIMIT // PART + 1
+    assert Landmarks(Terrain(7)).of(part, part) is None
+    assert Landmarks(Terrain(7)).of(-part - 1, 0) is None

@@ -16,6 +16,7 @@ from server.messages.protocol import (
     APPEAR,
     BUILD,
     EMOTE,
+    FIND,
     GO,
     HELLO,
     HOME,
@@ -62,7 +63,7 @@ _CODES = (1000, 1001, 1005, 1006, 1008, 1012, 4001)
 #: What a client sends after hello: what is in it more often is sent more often.
 _SENT = (
     *(WALK, WALK, WALK, GO, GO, HOME, VIEWPORT, SAY, PING, ACK, INVITE) * 3,
-    *(TAKE, TAKE, KEY, SCORES, BUILD, STONE, EMOTE, EMOTE, APPEAR, WATCH, WATCH),
+    *(TAKE, TAKE, KEY, SCORES, BUILD, STONE, EMOTE, EMOTE, APPEAR, FIND, WATCH, WATCH),
 )
 
 
@@ -261,6 +262,9 @@ class Offender:
             message[1:] = [*square, things[0][1] if things else "0:0:0"]
         if kind == KEY and chance.random() < 0.8:
             message[1] = chance.choice(("k" * 16, "K" * 64, "0123456789-_abcde", " " * 20))
+        if kind == FIND and chance.random() < 0.8:
+            # Most players are around the origin.
+            message[1:] = [chance.randint(-1, 0) for _ in range(2)]
         if kind == APPEAR and chance.random() < 0.9:
             message[1] = chance.choice(("Eve", "E" * 20, text(chance)))
         if kind == PING and chance.random() < 0.97:

@@ -39,10 +39,15 @@ with packages("swarm"):
 
 PLAYERS, SQUARES_WIDE, VIEWERS, SECONDS = 10_000, 45, 100, 20
 
+#: The same players in a field of so many squares, and as many clients that half of them look at as
+#: many parts as a node lets differ.
+FAR_APART, MANY = 2000, 512
+
 #: Name -> the most that it should be.
 TARGETS = {
     "all see the whole world: CPU of a core, %": 1.0,
     "half of them see a part: CPU of a core, %": 1.0,
+    "players far apart, 256 parts: CPU of a core, %": 20.0,
     "KB/s to a client that sees the whole world": 1.0,
     "KB/s to a client that sees a part": 1.0,
     "nobody looks: subscriptions and messages": 0.0,
@@ -52,15 +57,15 @@ TARGETS = {
 class Viewers:
     """A node whose players stand in a large field, and clients that look at the map."""
 
-    def __init__(self, parts: bool) -> None:
+    def __init__(self, parts: bool, wide: int = SQUARES_WIDE, viewers: int = VIEWERS) -> None:
         self.loop = Loop(Counter())
         self.broker = open_broker("memory://bench")
         self.node = Node(grid=Grid(), terrain=Terrain(2013), broker=self.broker, loop=self.loop)
         self.broker.subscribe(self.node.channels.nodes)
         self.chance = random.Random(1)
-        span, low = self.node.grid.span, SQUARES_WIDE // 2
+        span, low = self.node.grid.span, wide // 2
         for number in range(PLAYERS):
-            place = [(self.chance.randrange(SQUARES_WIDE) - low) * span + span // 2 for _ in "xy"]
+            place = [(self.chance.randrange(wide) - low) * span + span // 2 for _ in "xy"]
             self.node.residents.join(f"p{number}", (place[0], place[1]))
         self.node.outbox.publish_all()
         self.receive()
@@ -68,7 +73,7 @@ class Viewers:
         tokens, limits = Tokens(None), Limits(self.loop.stats, per_address=0)
         admission = Admission(self.node, tokens, limits, capacity=20_000)
         self.connections: list[NoSocket] = []
-        for number in range(VIEWERS):
+        for number in range(viewers):
             connection: Any = NoSocket()
             Session(connection, self.node, admission, tokens, limits)
             self.connections.append(connection)
@@ -137,9 +142,14 @@ def measure() -> dict[str, float]:
     ]
     grains = {view.grain for view in viewers.node.watching._views.values()}
     viewers.close()
+    viewers = Viewers(True, FAR_APART, MANY)
+    viewers.second()
+    far_apart = statistics.median(viewers.second() for _ in range(SECONDS)) * 100
+    viewers.close()
     return {
         "all see the whole world: CPU of a core, %": whole,
         "half of them see a part: CPU of a core, %": statistics.median(spent) * 100,
+        "players far apart, 256 parts: CPU of a core, %": far_apart,
         "KB/s to a client that sees the whole world": max(sent[::2]),
         "KB/s to a client that sees a part": max(sent[1::2]),
         "nobody looks: subscriptions and messages": viewers.idle,

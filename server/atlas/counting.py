@@ -7,7 +7,7 @@ who looks, and nothing of other nodes' players.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Final
 
 from brokers import Broker
 from server.atlas.sheets import Place, Sheet, around
@@ -56,6 +56,10 @@ class Counting:
         self._counting = loop.alarm(self._count)
         #: Square -> batches published there since the last count.
         self._delivered: dict[Square, int] = {}
+        #: Where this node's players were when it looked last: for each level, sheet -> index of a
+        #: dot -> crowd. And the node time in ms of that.
+        self._levels: list[dict[Place, dict[int, Crowd]]] = []
+        self._looked = 0
 
     def asked(self, _node: int, flat: list[int]) -> None:
         """Answer a node that asks for sheets: `flat` is level, column, row, level, column ..."""
@@ -74,7 +78,11 @@ class Counting:
     def _answer(self) -> None:
         """Publish everything about the sheets that were asked for."""
         asked, self._asked = self._asked, set()
-        for sheet, crowds in self._crowds(asked, {}).items():
+        # Whoever asks for one sheet after the other makes this node look no more often.
+        if not self._levels or self._loop.now() - self._looked >= COUNT_EVERY:
+            self._look({})
+        for sheet in asked:
+            crowds = {i: (*crowd[:2], 0) for i, crowd in self._crowds(sheet).items()}
             # A node that has nobody there says so if it told of somebody during this lease: the
             # message that they have gone may have been lost.
             if crowds or sheet in self._told:
@@ -88,11 +96,14 @@ class Counting:
             self._told.pop(sheet, None)
         if not self._leases:
             self._outbox.delivered = None
+            self._levels.clear()
             return
         self._counting.set(now + COUNT_EVERY)
         delivered, self._delivered = self._delivered, {}
         self._outbox.delivered = self._delivered
-        for sheet, crowds in self._crowds(self._leases.keys(), delivered).items():
+        self._look(delivered)
+        for sheet in self._leases:
+            crowds = self._crowds(sheet)
             told = self._told.get(sheet, {})
             changed = {
                 index: crowd
@@ -116,40 +127,36 @@ class Counting:
         now_there = crowds if all is None else all
         self._told[sheet] = {index: crowd[:2] for index, crowd in now_there.items()}
 
-    def _crowds(
-        self, sheets: Iterable[Sheet], delivered: dict[Square, int]
-    ) -> dict[Sheet, dict[int, Crowd]]:
-        """Return the crowds of this node's players in each of some sheets, by the index of the dot.
+    def _look(self, delivered: dict[Square, int]) -> None:
+        """Find out where this node's players are.
 
         `delivered` is how many batches were published in each square; they are told of in sheets of
         level 0 only.
         """
-        found: dict[Sheet, dict[int, Crowd]] = {sheet: {} for sheet in sheets}
-        dots: dict[Place, list[int]] = {
-            square: [len(players), 0, delivered.get(square, 0)]
-            for square, players in self._outbox.present.items()
-        }
+        self._looked = self._loop.now()
+        found: dict[Square, tuple[int, int]] = {}
         for id, square in self._computers():
-            if square in dots:
-                dots[square][0] -= 1
-                # Deer are no people, and are not counted.
-                dots[square][1] += id < DEER_FROM
-        for level in range(max((sheet.level for sheet in found), default=-1) + 1):
-            above: dict[Place, list[int]] = {}
-            for dot, (people, computers, batches) in dots.items():
-                if not people and not computers:
-                    continue
+            people, computers = found.get(square, (0, 0))
+            # Deer are no people, and are not counted.
+            found[square] = people - 1, computers + (id < DEER_FROM)
+        sheets: dict[Place, dict[int, Crowd]] = {}
+        for square, players in self._outbox.present.items():
+            others, computers = found.get(square, (0, 0))
+            people = len(players) + others
+            if people or computers:
+                place, index = around(square)
+                crowd = people, computers, delivered.get(square, 0)
+                sheets.setdefault(place, {})[index] = crowd
+        self._levels = [sheets]
+
+    def _crowds(self, sheet: Sheet) -> dict[int, Crowd]:
+        """Return the crowds in a sheet when this node looked last, by the index of the dot."""
+        while len(self._levels) <= sheet.level:
+            above: dict[Place, dict[int, Crowd]] = {}
+            for dot, below in self._levels[-1].items():
                 place, index = around(dot)
-                # A plain tuple finds a sheet as well, and is made faster.
-                numbers: Any = (level, place[0], place[1])
-                crowds = found.get(numbers)
-                if crowds is not None:
-                    crowds[index] = people, computers, batches
-                joined = above.get(place)
-                if joined is None:
-                    above[place] = [people, computers, 0]
-                else:
-                    joined[0] += people
-                    joined[1] += computers
-            dots = above
-        return found
+                people = sum(crowd[0] for crowd in below.values())
+                computers = sum(crowd[1] for crowd in below.values())
+                above.setdefault(place, {})[index] = people, computers, 0
+            self._levels.append(above)
+        return self._levels[sheet.level].get(sheet[1:], {})

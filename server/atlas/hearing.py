@@ -16,9 +16,8 @@ from server.atlas.sheets import (
     Place,
     Sheet,
     dot_of,
-    meet,
+    dots_within,
     patch_of,
-    squares_of,
 )
 from server.loop import Loop
 from server.messages import peer_protocol
@@ -66,7 +65,9 @@ class Known:
     """A sheet that this node is subscribed to. `tries` is how often it was asked for without an
     answer."""
 
-    __slots__ = ("channel", "nodes", "delivered", "asked", "tries", "heard", "_places")
+    __slots__ = (
+        "channel", "nodes", "delivered", "asked", "tries", "heard", "_places", "_inhabited"
+    )  # fmt: skip
 
     def __init__(self, channel: str) -> None:
         self.channel = channel
@@ -77,6 +78,7 @@ class Known:
         self.tries = 0
         self.heard = False
         self._places: dict[int, list[tuple[Place, int]]] = {}
+        self._inhabited: set[int] | None = None
 
     def places(self, sheet: Sheet, shift: int) -> list[tuple[Place, int]]:
         """Return for each dot of this sheet in which patch of dots it is that are 2^shift as wide,
@@ -91,7 +93,13 @@ class Known:
 
     def inhabited(self) -> set[int]:
         """Return the indexes of the dots in which anybody is."""
-        return {index for told in self.nodes.values() for index in told.dots}
+        if self._inhabited is None:
+            self._inhabited = {index for told in self.nodes.values() for index in told.dots}
+        return self._inhabited
+
+    def changed(self) -> None:
+        """Note that nodes have told something else, or that what they told is forgotten."""
+        self._inhabited = None
 
 
 class Hearing:
@@ -150,6 +158,7 @@ class Hearing:
             if batches:
                 known.delivered[index] = known.delivered.get(index, 0) + batches
         known.heard = True
+        known.changed()
         return new and sheet.level > 0
 
     def reset(self, lost: Reset) -> None:
@@ -193,14 +202,13 @@ class Hearing:
         level `floor`, or as far as there are not too many. Returns the level that was reached."""
         some = [ROOT]
         for level in range(TOP, floor, -1):
-            below = [
-                Sheet(level - 1, *dot)
-                for sheet in some
-                for dot in self._inhabited(sheet)
-                if meet(squares_of(dot, 4 * level), squares)
-            ]
-            if len(below) > SHEETS_MOST:
-                return level
+            dots = dots_within(squares, 4 * level)
+            below: list[Sheet] = []
+            for sheet in some:
+                below += (Sheet(level - 1, *dot) for dot in self._inhabited(sheet, dots))
+                # Many clients may look at as many parts of the world, so not all are counted.
+                if len(below) > SHEETS_MOST:
+                    return level
             wanted.update(dict.fromkeys(below))
             some = below
         return floor
@@ -217,12 +225,20 @@ class Hearing:
         missing = [sheet.level + 1 for sheet in wanted if sheet not in self._known]
         return min(self.level, max(level, *missing) if missing else level)
 
-    def _inhabited(self, sheet: Sheet) -> list[Place]:
-        """Return the dots of a sheet in which anybody is, as far as that is known."""
+    def _inhabited(self, sheet: Sheet, dots: Rect) -> list[Place]:
+        """Return those of some dots that are on a sheet and in which anybody is, as far as that is
+        known."""
         known = self._known.get(sheet)
         if known is None:
             return []
-        return [dot_of(sheet[1:], index) for index in known.inhabited()]
+        inhabited = known.inhabited()
+        c0, r0 = dot_of(sheet[1:], 0)
+        columns = range(max(dots.c0, c0), min(dots.c1, c0 + 15) + 1)
+        rows = range(max(dots.r0, r0), min(dots.r1, r0 + 15) + 1)
+        if len(columns) * len(rows) < len(inhabited):
+            return [(c, r) for r in rows for c in columns if (r - r0) << 4 | (c - c0) in inhabited]
+        found = (dot_of(sheet[1:], index) for index in inhabited)
+        return [(c, r) for c, r in found if c in columns and r in rows]
 
     def _ask(self, now: int) -> None:
         """Ask for the sheets for which nobody has asked for a while."""
@@ -249,6 +265,7 @@ class Hearing:
                 for node, told in known.nodes.items()
                 if node in alive and now - told.at < FORGET_AFTER
             }
+            known.changed()
 
     def forget_batches(self) -> None:
         """Begin to count batches anew, since clients were told of those until now."""

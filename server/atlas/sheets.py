@@ -59,19 +59,12 @@ def patch_of(dot: Place) -> tuple[Place, int]:
     return (column >> 2, row >> 2), (row & 3) << 2 | column & 3
 
 
-def squares_of(dot: Place, grain: int) -> Rect:
-    """Return the squares of a dot."""
-    shift, width = SHIFTS[grain >> 2], 1 << grain
-    column, row = (dot[0] << grain) - shift, (dot[1] << grain) - shift
-    return Rect(column, row, column + width - 1, row + width - 1)
+def dots_within(squares: Rect, grain: int) -> Rect:
+    """Return the dots of a grain that have any of some squares, as a rectangle."""
+    return Rect(*dot_at(squares[:2], grain), *dot_at(squares[2:], grain))
 
 
 def patches_within(squares: Rect, grain: int) -> Rect:
     """Return the patches of dots of a grain that have any of some squares, as a rectangle."""
-    first, last = (dot_at(corner, grain) for corner in (squares[:2], squares[2:]))
-    return Rect(*patch_of(first)[0], *patch_of(last)[0])
-
-
-def meet(a: Rect, b: Rect) -> bool:
-    """Say whether two rectangles have anything in common."""
-    return a.c0 <= b.c1 and b.c0 <= a.c1 and a.r0 <= b.r1 and b.r0 <= a.r1
+    dots = dots_within(squares, grain)
+    return Rect(*patch_of(dots[:2])[0], *patch_of(dots[2:])[0])

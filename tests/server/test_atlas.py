@@ -14,8 +14,8 @@ from server.atlas.sheets import (
     around,
     dot_at,
     dot_of,
+    dots_within,
     patches_within,
-    squares_of,
 )
 from server.clients import session
 from server.messages import peer_protocol
@@ -88,7 +88,7 @@ def test_dots_and_sheets_fit_into_each_other(seed):
         for grain in range(COARSEST + 1):
             dot = dot_at(square, grain)
             assert dot == tuple((n + shift(grain)) >> grain for n in square)
-            assert squares_of(dot, grain).holds(square)
+            assert dots_within(Rect(*square, *square), grain) == Rect(*dot, *dot)
             sheet, index = around(dot)
             assert 0 <= index < 256 and dot_of(sheet, index) == dot
             patch = [n >> 2 for n in dot]
@@ -410,6 +410,25 @@ def test_who_watches_slowly_misses_messages_and_then_gets_the_whole_picture():
     assert watcher.session.lag.since is None
     harness.run(2500)
     assert watcher.model.pictures == 2 and shown(watcher) == truth(harness, 0)
+
+
+def test_who_asks_for_one_sheet_after_the_other_makes_a_node_look_once_a_second():
+    harness = crowded(players=30)
+    counting = harness.hosts[0].node.counting
+    looks, computers = [], counting._computers
+
+    def counted():
+        looks.append(harness.hosts[0].loop.now())
+        return computers()
+
+    counting._computers = counted
+    answers = harness.hosts[0].node.stats["counts"]
+    for turn in range(60):
+        counting.asked(7, [ROOT.level - turn % 7, 0, 0])
+        harness.run(100)
+    assert harness.hosts[0].node.stats["counts"] - answers >= 7
+    # Once to count, and at most once more for those who ask.
+    assert len(looks) <= 2 * 7
 
 
 # Whatever is lost.

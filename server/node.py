@@ -122,6 +122,7 @@ class Node:
 
         if sizes.people:
             self.replicas.report_events(self.herd.heard)
+            self.replicas.report_moves(self.herd.ember.moved)
 
         # The map of everybody.
         self.counting = Counting(

@@ -15,7 +15,7 @@ export const WELCOME = 16, TOKEN = 17, HELD = 18, SNAPSHOT = 19, FLUSH = 21,
   DOTS = 40, FINDERS = 41, HOST = 44;
 
 export const EVENT_ENTER = 0, EVENT_LEAVE = 2, EVENT_GONE = 3, EVENT_SAY = 4,
-  EVENT_EMOTE = 5;
+  EVENT_EMOTE = 5, EVENT_EMBER = 6;
 
 export const THING_GEM = 0, THING_CAIRN = 1;
 

@@ -69,6 +69,8 @@ export class Replica {
     this.onSay = () => {};
     /** Called with the emote that a player makes. @type {(player: Player, emote: number) => void} */
     this.onEmote = () => {};
+    /** Called with what is told of the ember: see Ember. @type {(told: any[]) => void} */
+    this.onEmber = () => {};
     /** Grows whenever a name is added or removed. */
     this.nameChanges = 0;
     /** How late the last flush was: the most ms that passed since one of its events happened. Events
@@ -185,6 +187,8 @@ export class Replica {
         if (known !== undefined) this.onSay(known, event[2]);
       } else if (kind === P.EVENT_EMOTE) {
         if (known !== undefined) this.onEmote(known, event[2]);
+      } else if (kind === P.EVENT_EMBER) {
+        this.onEmber(event.slice(1));
       } else if (kind === P.EVENT_LEAVE || kind === P.EVENT_GONE) {
         if (known === undefined || seq > known.seq) this.#leave(known, event, now);
       }

@@ -2,7 +2,9 @@
 // the connection is lost. What the player does is in controls.js.
 
 import { EMOTES, isEmote, showEmote } from './emotes.js';
+import { lineOf } from './ember.js';
 import { isDeer } from './faces.js';
+import { forBrowser } from './keep.js';
 import { Net } from './net.js';
 import * as P from './protocol.js';
 import { clearScene, cutCamera, noteLateness, showSaying } from './scene.js';
@@ -18,6 +20,7 @@ const VIEWPORT_AFTER = 250;               // ms without a resize before the serv
 // Errors that the player is told of. That a gem is gone or too far away the player sees.
 const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'cairn', 'name']);
 const INVITATION_LIMIT = 512;             // characters
+const EMBER_KEY = 'flatlands.ember';      // kept once the player has passed it on
 
 export class Session {
   /** Show the title. `walkOn()` is called when a direction that is still held shall be sent again.
@@ -58,6 +61,7 @@ export class Session {
     this.onSpark = () => {};
     state.replica.onSay = (player, text) => this.#said(player, text);
     state.replica.onEmote = (player, emote) => this.#emoted(player, emote);
+    state.replica.onEmber = (told) => this.#embers(told);
     this.#showTitle();
     identity.onOther = () => this.#showTitle();
   }
@@ -146,6 +150,18 @@ export class Session {
     else this.hud.tell(`${name(id)} ${EMOTES[emote].others}.`);
   }
 
+  /** Take what is told of the ember, and tell the player if it is about it. */
+  #embers(told) {
+    const { state, hud } = this, [id, , , before] = told;
+    if (!state.ember.take(told, performance.now())) return;
+    const line = lineOf(told, state.ownId, (who) => state.names.get(who) ?? '');
+    if (before === state.ownId && id !== before) forBrowser.set(EMBER_KEY, 'passed');
+    if (id === state.ownId && forBrowser.get(EMBER_KEY) === null) {
+      hud.toast('You have the ember: touch somebody, and it is theirs.');
+    } else if (line !== null) hud.toast(line);
+    else if (id === state.ownId) hud.toast('You have the ember!');
+  }
+
   // Called by Net, for the connection.
 
   welcome([, , id, now, seed, x, y, side, speed, diagonal, lead, drop, , , ground]) {
@@ -157,6 +173,7 @@ export class Session {
     state.margins = { lead: lead / UNIT, drop: drop / UNIT };
     Object.assign(state.replica, { side, speed, diagonal });
     state.replica.clear();
+    state.ember.clear();
     this.ownSeq = -1;
     this.near = null;
     state.wayBack = false;                // another server does not know it

@@ -4,6 +4,7 @@
 import { Atlas } from './atlas.js';
 import { Clock } from './clock.js';
 import { skyAt } from './day.js';
+import { Ember } from './ember.js';
 import { Landmarks } from './landmarks.js';
 import { Replica } from './replica.js';
 import { Terrain } from './terrain.js';
@@ -104,6 +105,8 @@ export class State {
     this.margins = { lead: 4, drop: 8 };
     /** False while the server may miss what other nodes publish. */
     this.linked = true;
+    /** Who carries the ember. */
+    this.ember = new Ember();
 
     // The page, and what its player chose.
     /** Tiles that the screen shows. */

@@ -19,6 +19,7 @@ LEAVE: Final = 2
 GONE: Final = 3
 SAY: Final = 4
 EMOTE: Final = 5
+EMBER: Final = 6
 
 #: The record of a track: slot, low byte of seq, low byte of ack, x, y, dx, dy, age. The second form
 #: is for slots that do not fit one byte.
@@ -96,9 +97,21 @@ class EmoteEvent(NamedTuple):
     emote: int
 
 
+class EmberEvent(NamedTuple):
+    """A player carries the ember since `age` ms, after so many `passes`. Player `before` had it
+    before, or nobody (0), and kept it for `kept` ms."""
+
+    kind: int
+    id: int
+    passes: int
+    age: int
+    before: int
+    kept: int
+
+
 #: The events, other than tracks, that change something about a player, and therefore have a seq.
 Change = EnterEvent | LeaveEvent | GoneEvent
-Event = Change | SayEvent | EmoteEvent
+Event = Change | SayEvent | EmoteEvent | EmberEvent
 
 #: The fields of an EnterEvent as a plain tuple. It costs a third of a named tuple, and is enough
 #: where it is only sent.
@@ -107,6 +120,7 @@ Entry = tuple[int, int, int, int, str, bool, int, int, int, int, int, int, int]
 #: The class of each kind of event.
 EVENTS: dict[int, type[Event]] = {
     ENTER: EnterEvent, LEAVE: LeaveEvent, GONE: GoneEvent, SAY: SayEvent, EMOTE: EmoteEvent,
+    EMBER: EmberEvent,
 }  # fmt: skip
 
 
@@ -268,6 +282,10 @@ class Batch:
         """Add an emote."""
         self._said.append(EmoteEvent(EMOTE, p.id, emote))
 
+    def ember(self, event: EmberEvent) -> None:
+        """Add who carries the ember."""
+        self._said.append(event)
+
     def _put(self, id: int, event: Change | bytes) -> None:
         if id in self._states:
             self._replaced[id] = self._replaced.get(id, 0) + 1
@@ -377,7 +395,7 @@ class Replica:
             self._move(node, corner, WIDE.iter_unpack(content.wide))
         gone: list[int] = []
         for event in content.others:
-            if isinstance(event, SayEvent | EmoteEvent):
+            if isinstance(event, SayEvent | EmoteEvent | EmberEvent):
                 continue
             known = self.players.get(event.id)
             if known is not None and event.seq <= known.seq:

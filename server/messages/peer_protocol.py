@@ -95,6 +95,7 @@ _FIELDS = {
         number("seconds", 0, ORDER_MOST),
         Field("name", str, 1, NAME_LIMIT), Field("dimmed", bool), Field("text", str, 1, TEXT_LIMIT),
         LOOK, EMOTED, Field("inhabited", bool),
+        number("passes", 0), number("before", 0), number("kept", 0, _TIME),
         Field("ring", str), Field("ground", str), Field("who", str, 0, ORDER_TEXT),
         Field("store", str), Field("things", list), Field("gone", list), number("stones", 1, 1000),
         Field("tracks", bytes), Field("others", list), Field("wide", bytes), Field("entries", list),

@@ -22,6 +22,7 @@ from server.messages.protocol import DEER_FROM, OTHERS_FROM
 from server.players import deer, people
 from server.players.company import Company
 from server.players.deer import Deer
+from server.players.ember import Ember
 from server.players.errands import Errands
 from server.players.lake import Lake
 from server.players.movement import Movement
@@ -29,6 +30,7 @@ from server.players.people import Errand, Person
 from server.players.resident import Resident, next_incarnation
 from server.players.residents import Residents
 from server.players.spots import Place
+from server.players.tag import Tag
 from server.players.takeovers import Takeovers
 from server.squares.peers import Peers
 from server.squares.replicas import Replicas
@@ -131,6 +133,11 @@ class Herd:
             loop, grid, replicas, Errands(loop, residents, movement, replicas, lake), lake,
             self._person, self._begin,
         )  # fmt: skip
+        self.ember = Ember(
+            node, grid, ground, keeper, loop, residents, replicas, peers, self._clockwork,
+            self._wake,
+        )  # fmt: skip
+        self._tag = Tag(loop, movement, replicas, self.ember.seen)
 
     def __len__(self) -> int:
         return sum(map(self._is_here, self._beasts.values()))
@@ -140,6 +147,8 @@ class Herd:
         if self._keeper.store is not None:
             if any(self._sizes):
                 self._turns.put("turn", self._loop.now())
+            if self._sizes.people:
+                self.ember.start()
             return
         # The ids are others than those of an earlier process, whose herd may still be on screens of
         # other nodes. The steps keep names and meadows the same.
@@ -158,6 +167,7 @@ class Herd:
         """
         self._stopped = True
         self._turns.drop("turn")
+        self.ember.stop()
         if self._keeper.store is None:
             for beast in self._beasts.values():
                 self._residents.leave(beast.resident)
@@ -188,6 +198,14 @@ class Herd:
         person.begin(errand)
         self._acts.put(person.resident.id, self._loop.now())
 
+    def _clockwork(self) -> list[Resident]:
+        """Return the people among the computer players that this node hosts."""
+        return [resident for resident in self.residents() if resident.id < DEER_FROM]
+
+    def _wake(self, id: int) -> None:
+        if self._person(id) is not None:
+            self._acts.put(id, self._loop.now())
+
     def heard(self, square: Square, events: Sequence[Event]) -> None:
         """Take what has happened in a square, at the end of this turn of the loop: what follows
         from it may be published, and nothing may be while batches are being published."""
@@ -199,6 +217,7 @@ class Herd:
         news, self._news = self._news, []
         for square, events in news:
             self._company.heard(square, events)
+            self.ember.heard(events)
 
     def residents(self) -> Iterator[Resident]:
         """Yield the computer players that this node hosts."""
@@ -214,7 +233,8 @@ class Herd:
             home = self._meadow(id)
             beast = Deer(resident, self._movement, self._replicas, self._grid, home)
         else:
-            beast = Person(resident, self._residents, self._movement, self._sizes.people)
+            count = self._sizes.people
+            beast = Person(resident, self._residents, self._movement, self._tag, count)
         self._beasts[id] = beast
         self._given.pop(id, None)
         self._takeovers.watch(id)

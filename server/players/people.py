@@ -10,6 +10,7 @@ from collections.abc import Generator, Iterator
 from server.players.movement import Movement
 from server.players.resident import Resident
 from server.players.residents import Residents
+from server.players.tag import Tag
 from server.players.talk import SAYINGS
 from world.track import UNIT, Goal
 
@@ -47,14 +48,17 @@ class Person:
     """A computer player who wanders about; `count` is how many there are in the world."""
 
     def __init__(
-        self, resident: Resident, residents: Residents, movement: Movement, count: int
+        self, resident: Resident, residents: Residents, movement: Movement, tag: Tag, count: int
     ) -> None:
         self.resident = resident
         self._residents = residents
         self._movement = movement
+        self._tag = tag
         self._says_one_in = max(count, SAYS_ONE_IN)
         #: What it does instead of wandering, or None.
         self.errand: Errand | None = None
+        #: Until when it walks to its goal and stands there, in node time.
+        self._until = 0
 
     def begin(self, errand: Errand) -> None:
         """Go on an errand from the next step on, instead of the one that it is on, if any."""
@@ -63,17 +67,27 @@ class Person:
         self.errand = errand
 
     def act(self, now: int) -> int:
-        """Go on with the errand, or walk to a random goal and perhaps say something; return when
-        something is due next."""
+        """Go on with the errand, or play tag, or walk to a random goal and perhaps say something;
+        return when something is due next."""
         if self.errand is not None:
             due = next(self.errand, None)
             if due is not None:
                 return due
             self.errand = None
+        due = self._tag.play(self.resident)
+        if due is not None:
+            self._until = now
+            return due
+        if now >= self._until:
+            self._wander()
+            self._until = max(self.resident.track.end, now) + random.randint(*REST)
+        due = self._tag.looks_round(self.resident)
+        return self._until if due is None else min(due, self._until)
+
+    def _wander(self) -> None:
         self._movement.stroll(self.resident, self._goals())
         if random.randrange(self._says_one_in) == 0:
             self._residents.say(self.resident, random.choice(SAYINGS))
-        return max(self.resident.track.end, now) + random.randint(*REST)
 
     def _goals(self) -> Iterator[Goal]:
         far = RANGE if random.randrange(FAR_ONE_IN) == 0 else NEAR

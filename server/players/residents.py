@@ -14,7 +14,8 @@ from server.players.resident import Resident
 from server.players.spots import Place, Spots
 from server.squares.hub import Screen
 from server.squares.outbox import Outbox
-from world.grid import Grid, Viewport
+from world.events import EmberEvent
+from world.grid import Grid, Square, Viewport
 from world.track import stand
 
 #: Ids of players are below it, so that JavaScript can represent them.
@@ -181,6 +182,10 @@ class Residents:
     def emote(self, resident: Resident, emote: int) -> None:
         """Publish an emote of a resident in its square."""
         self._outbox.emote(resident, resident.square, emote)
+
+    def ember(self, square: Square, event: EmberEvent) -> None:
+        """Publish in a square who carries the ember."""
+        self._outbox.ember(square, event)
 
     def appear(self, resident: Resident, name: str, look: int) -> None:
         """Publish a resident under a name and with a look from now on, if it has others."""

@@ -110,6 +110,9 @@ class Surroundings:
         self.store = store
         self.on_live: Callable[[Square], None] = lambda _square: None
         self.on_events: Callable[[Square, Sequence[Event]], None] = lambda _square, _events: None
+        #: The squares in which `on_moves` is called after each batch.
+        self.followed: frozenset[Square] = frozenset()
+        self.on_moves: Callable[[Square], None] = lambda _square: None
         self.span = span
         self.broker = broker
         self.loop = loop
@@ -416,6 +419,8 @@ class HeardSquare:
         )  # fmt: skip
         if said.others:
             around.loop.guarded(around.on_events, self.square, said.others)
+        if self.square in around.followed:
+            around.loop.guarded(around.on_moves, self.square)
         if gone:
             self._go_without(gone, node)
         if complete:
@@ -566,6 +571,8 @@ class HeardSquare:
             around.hub.deliver(self.square, source, batch.sent, batch.tail)
             if batch.content.others:
                 around.loop.guarded(around.on_events, self.square, batch.content.others)
+            if self.square in around.followed:
+                around.loop.guarded(around.on_moves, self.square)
         if unheard:
             self._later(HeardSquare._echo_overdue, unheard[0].published + ECHO_WITHIN)
         else:

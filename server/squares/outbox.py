@@ -17,7 +17,7 @@ from server.messages.protocol import Tail
 from server.squares.hub import Hub
 from server.squares.signs import Signs
 from server.squares.slots import Slots
-from world.events import Batch, Content, Corner, Entry, Player
+from world.events import Batch, Content, Corner, EmberEvent, Entry, Player
 from world.grid import Square
 
 #: The most events in one batch. The longest chat messages, 494 bytes each, still fit a broker's
@@ -138,6 +138,10 @@ class Outbox:
     def emote(self, player: Player, square: Square, emote: int) -> None:
         """Publish an emote of a player."""
         self._batch(square).emote(player, emote)
+
+    def ember(self, square: Square, event: EmberEvent) -> None:
+        """Publish in a square who carries the ember."""
+        self._batch(square).ember(event)
 
     def hand_over(self, player: Player, square: Square) -> None:
         """Take a player out of a square without an event: another node publishes about it now."""

@@ -57,6 +57,15 @@ class Replicas:
         """Call `on_events` from now on as Surroundings says (heard.py)."""
         self._around.on_events = on_events
 
+    def report_moves(self, on_moves: Callable[[Square], None]) -> None:
+        """Call `on_moves` from now on with each square of those to `follow` in which a batch was
+        applied."""
+        self._around.on_moves = on_moves
+
+    def follow(self, squares: Iterable[Square]) -> None:
+        """Report the moves in these squares from now on, and in no others."""
+        self._around.followed = frozenset(squares)
+
     def report_live(self, on_live: Callable[[Square], None]) -> None:
         """Call `on_live` from now on as Surroundings says (heard.py)."""
         self._around.on_live = on_live

@@ -160,6 +160,7 @@ export class View {
     // The overlay is read by its colours, so no night falls over it.
     scale.night.draw(ctx, state, screen, scale.ground, 1 - this.zoom, (lit) => {
       lying.drawGleam(ctx, lit);
+      walkers.drawLight(ctx, state);
       scale.parts.drawBeams(ctx, state, scale.ground.marks);
     });
     this.nameTags.draw(ctx, state, screen, walkers.order, wordDpr, elapsed);

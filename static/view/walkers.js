@@ -5,6 +5,7 @@ import { faceOf, isClockwork, isDeer } from '../faces.js';
 import { Bodies, STEPS, XRAY } from './body.js';
 import { Deer, DEER_HALF, DEER_TOP } from './deer.js';
 import { drawHand, drawSparks, motionOf } from './emotes.js';
+import { EmberPicture } from './ember.js';
 import { Keys } from './key.js';
 
 const TURN_MS = 90;                       // ms: the time constant with which eyes turn
@@ -66,6 +67,7 @@ export class Walkers {
     this.bodies = new Bodies(tile);
     this.deer = new Deer(tile);
     this.keys = new Keys(tile);
+    this.ember = new EmberPicture(tile);
   }
 
   resize(tile) {
@@ -73,6 +75,7 @@ export class Walkers {
     this.bodies = new Bodies(tile);
     this.deer = new Deer(tile);
     this.keys = new Keys(tile);
+    this.ember = new EmberPicture(tile);
   }
 
   /** Find out for this frame which walkers are in view and where on the screen, and sort them by
@@ -148,9 +151,18 @@ export class Walkers {
       py - body.height, px + body.halfWidth, py + Math.ceil(0.16 * this.tile), py)) {
       this.#drawWalker(ctx, state, memory, body, alpha, true);
     }
+    if (walker.id === state.ember.carrier(state.now)) this.ember.draw(ctx, state, px, py);
     ctx.globalAlpha = 1;
     if (walker.dimmed) drawSleep(ctx, state, memory, this.tile);
     drawSparks(ctx, state, memory, this.tile);
+  }
+
+  /** Let the ember light what is around its carrier; the canvas adds what is drawn. */
+  drawLight(ctx, state) {
+    const carrier = state.ember.carrier(state.now);
+    if (carrier === null) return;
+    const memory = this.order.find(({ walker }) => walker.id === carrier);
+    if (memory !== undefined) this.ember.drawLight(ctx, state, memory.px, memory.py);
   }
 
   #drawDeer(ctx, state, memory, screen, ground) {

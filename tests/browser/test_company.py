@@ -1,5 +1,7 @@
 """Clockwork walkers keep company: they greet by name, wave back, answer, and show what they are."""
 
+import time
+
 import pytest
 
 from tests.browser.conftest import eventually, wait_for
@@ -71,3 +73,41 @@ def test_the_readings_count_people_and_clockwork_apart(lively, play):
     readings = page.get_by_label("Readings")
     eventually(lambda: "1 person, " in readings.inner_text(), "Bob is counted")
     assert " clockwork" in readings.inner_text()
+
+
+def steer(page, x, y):
+    """Hold the keys that lead from the own walker towards a place that is (x, y) tiles away."""
+    for key, on in (("d", x > 0.3), ("a", x < -0.3), ("s", y > 0.3), ("w", y < -0.3)):
+        (page.keyboard.down if on else page.keyboard.up)(key)
+
+
+#: Whether the own player carries the ember, whether anybody in view does, and the way to the
+#: nearest clockwork walker in tiles.
+TAG = """() => {
+  const { ember, ownId, here, walkers } = flatlands.state;
+  const carrier = ember.carrier(performance.now());
+  const ways = walkers.filter(({ id }) => id < 32768).map(({ x, y }) => [x - here.x, y - here.y]);
+  ways.sort((a, b) => Math.hypot(...a) - Math.hypot(...b));
+  return { own: carrier === ownId, seen: carrier !== null, way: ways[0] ?? [0, 0] };
+}"""
+
+
+def test_who_is_alone_with_clockwork_walkers_gets_the_ember_and_passes_it_on(lively, play):
+    page = play("Ada", url=lively.url)
+    wait_for(page, f"({TAG})().seen")
+    deadline = time.monotonic() + 120
+    # Who stands still for long is not at the game.
+    steps = 0
+    while not page.evaluate(TAG)["own"]:
+        assert time.monotonic() < deadline, "she never had the ember"
+        steps += 1
+        steer(page, *((1, 0) if steps % 8 < 2 else (-1, 0) if 4 <= steps % 8 < 6 else (0, 0)))
+        time.sleep(0.3)
+    page.get_by_text("You have the ember: touch somebody, and it is theirs.").wait_for()
+    while (tag := page.evaluate(TAG))["own"]:
+        assert time.monotonic() < deadline, "she never got rid of it"
+        steer(page, *tag["way"])
+        time.sleep(0.1)
+    steer(page, 0, 0)
+    told = page.locator(".toast").inner_text()
+    assert told.startswith("You kept the ember ") and told.endswith(" has it.")

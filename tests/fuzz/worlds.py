@@ -38,8 +38,8 @@ from tests.fuzz.draw import anything, corrupted, mutated, number, packed, text
 from tests.fuzz.inputs import Broken, Inputs
 from tests.fuzz.readers import drawn
 from tests.server.harness import Client, Harness, Link
+from world.events import EMBER, ENTER, GONE, LEAVE, RECORD, WIDE
 from world.events import EMOTE as EMOTED
-from world.events import ENTER, GONE, LEAVE, RECORD, WIDE
 from world.events import SAY as SAID
 from world.track import REACH, SPEED, UNIT
 
@@ -461,12 +461,14 @@ class Stranger:
     def _event(self, kind: int | None = None) -> list[Any]:
         chance = self.crowd.chance
         if kind is None:
-            kind = chance.choice((ENTER, ENTER, LEAVE, GONE, SAID, EMOTED))
+            kind = chance.choice((ENTER, ENTER, LEAVE, GONE, SAID, EMOTED, EMBER))
         id, seq = chance.choice(self.ids), self._some(0, 9)
         if kind == SAID:
             return [SAID, id, chance.choice(("hi", "x" * 120, "x" * 121, text(chance)))]
         if kind == EMOTED:
             return [EMOTED, id, self._some(1, 255)]
+        if kind == EMBER:
+            return [EMBER, id, *(self._some(0, 9) for _ in range(4))]
         if kind == GONE:
             return [GONE, id, seq]
         if kind == LEAVE:

@@ -1,0 +1,355 @@
+"""The ember: exactly one player of the world carries it, and whom the carrier touches has it next.
+
+It is one item in the store, whose body says who carries it and at which node. That node keeps it:
+it renews a lease, tells of the ember in the carrier's square, computes from the tracks around when
+the carrier touches somebody, and passes it on by changing the item, which only one node can do at a
+time. Whoever is shown the ember is therefore one whom the store has confirmed, and a node that
+cannot reach the store tells nothing any more once its lease has ended. Another node whose player
+has it now takes it over when it hears so; if it does not, the lease ends, and any node with a
+clockwork walker claims it. Without a store there is no ember, since nothing could say that there is
+only one. This module never moves anybody: tag.py does.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+import msgpack
+
+from server.agenda import Agenda
+from server.loop import Loop
+from server.messages.peer_protocol import ALIVE
+from server.messages.protocol import DEER_FROM, OTHERS_FROM
+from server.players.resident import Resident
+from server.players.residents import Residents
+from server.squares.peers import Peers
+from server.squares.replicas import Replicas
+from server.things.keeper import Keeper
+from stores import Item, Store
+from world.contact import first_contact
+from world.events import EMBER, EmberEvent, EnterEvent, Event, Player
+from world.grid import Grid, Rect, Square
+from world.track import UNIT
+
+#: The name of the ember's queue begins with it, and that of the ground follows. Its only item:
+QUEUE, ITEM = "ember", "ember"
+
+#: How often its keeper renews the lease and tells of it, and for how long a lease is, in ms.
+EVERY, LEASE = 1000, 3000
+
+#: Who carries it touches whoever comes within so many units.
+REACH: Final = UNIT * 4 // 5
+
+#: ms for which it stays with its carrier at least, and for which the carrier cannot give it back to
+#: the one from whom it came.
+KEPT_LEAST: Final = 1500
+NOT_BACK: Final = 3000
+
+#: It falls to a clockwork walker when its carrier has not walked for so many ms.
+IDLE: Final = 30_000
+
+#: How far ahead a touch is computed, in ms: a little more than until the next time.
+AHEAD: Final = EVERY + 500
+
+#: It is forgotten so many ms after somebody has told of it.
+SEEN_FOR: Final = 3000
+
+
+class Carried(NamedTuple):
+    """Who carries the ember: player `id`, after so many `passes`, `since` a node time in ms.
+    `before` had it before, or nobody (0), and kept it for so many ms."""
+
+    id: int
+    passes: int
+    since: int
+    before: int
+    kept: int
+
+
+class Seen(NamedTuple):
+    """What this node has heard of the ember last, until when it counts, in node time."""
+
+    carried: Carried
+    until: int
+
+
+class Ember:
+    """See the module. `clockwork` returns the clockwork walkers of this node, and `wake` is called
+    with the id of a player that has got the ember. Times are node time in ms."""
+
+    def __init__(
+        self, node: int, grid: Grid, ground: str, keeper: Keeper, loop: Loop, residents: Residents,
+        replicas: Replicas, peers: Peers,
+        clockwork: Callable[[], Sequence[Resident]], wake: Callable[[int], None],
+    ) -> None:  # fmt: skip
+        self._node = node
+        self._grid = grid
+        self._queue = f"{QUEUE} {ground}"
+        self._keeper = keeper
+        self._loop = loop
+        self._residents = residents
+        self._replicas = replicas
+        self._peers = peers
+        self._clockwork = clockwork
+        self._wake = wake
+        #: What this node keeps, and until when its lease is sure; None if another node keeps it.
+        self.kept: Carried | None = None
+        self._sure = 0
+        #: What was heard of it last.
+        self._seen: Seen | None = None
+        #: Whether the store is being asked, and whether this node gives it up for good.
+        self._asking = self._stopped = False
+        #: Whether tracks have changed around the carrier since touches were computed.
+        self._moved = False
+        self._turns = Agenda(loop, lambda _key, _due: self._turn())
+        #: Who is touched next, if anybody is soon.
+        self._next = 0
+        self._touches = Agenda(loop, lambda _key, _due: self._touch(self._next))
+
+    def start(self) -> None:
+        """Begin to look after the ember."""
+        if self._keeper.store is not None:
+            self._turns.put("turn", self._loop.now())
+
+    def stop(self) -> None:
+        """Give it up, because the server stops: another node claims it at once."""
+        self._stopped = True
+        self._turns.drop("turn")
+        kept = self.kept
+        self._let_go()
+        if kept is not None:
+            body = self._pack(kept, self._node)
+            due = Item(ITEM, 0, "", body)
+            self._keeper.ask(
+                lambda store: store.take(self._queue, ITEM, [(self._queue, due)], only=body),
+                lambda _body: None,
+            )
+
+    def seen(self) -> Carried | None:
+        """Return who carries the ember, as far as this node has heard of it lately."""
+        seen = self._seen
+        return None if seen is None or seen.until <= self._loop.now() else seen.carried
+
+    # What happens in the squares.
+
+    def heard(self, events: Sequence[Event]) -> None:
+        """Take what has happened in a square."""
+        for event in events:
+            if isinstance(event, EmberEvent):
+                self._told(event)
+            elif isinstance(event, EnterEvent) and self.kept and event.id == self.kept.id:
+                # Who holds this square only must see it too.
+                self._tell()
+                self._follow()
+
+    def _told(self, event: EmberEvent) -> None:
+        now = self._loop.now()
+        carried = Carried(event.id, event.passes, now - event.age, event.before, event.kept)
+        seen = self.seen()
+        if seen is not None and seen.passes > carried.passes:
+            return
+        self._seen = Seen(carried, now + SEEN_FOR)
+        if self.kept is None and event.id in self._residents.by_id and not self._stopped:
+            # The node that told this has changed the item, if this is so: the store knows.
+            self._renew(carried)
+
+    def moved(self, _square: Square) -> None:
+        """Compute touches anew at the end of this turn of the loop: tracks around have changed."""
+        if not self._moved:
+            self._moved = True
+            self._loop.soon(self._compute_touch)
+
+    # The lease.
+
+    def _turn(self) -> None:
+        self._turns.put("turn", self._loop.now() + EVERY)
+        if self._peers.state != ALIVE or not self._peers.linked or self._asking:
+            return
+        if self.kept is None:
+            if self._clockwork():
+                self._ask(self._claim, lambda carried: self._keep(carried))
+            return
+        carrier = self._residents.by_id.get(self.kept.id)
+        if carrier is None or carrier.dimmed or self._is_idle(carrier):
+            self._fall(self.kept, carrier)
+        else:
+            self._renew(self.kept)
+
+    def _is_idle(self, carrier: Resident) -> bool:
+        now = self._loop.now()
+        still = max(carrier.track.end, self.kept.since if self.kept else 0)
+        return not carrier.walks(now) and now - still > IDLE
+
+    def _ask(
+        self, question: Callable[[Store], Carried | None],
+        answered: Callable[[Carried | None], None],
+    ) -> None:  # fmt: skip
+        """Ask the store, one question at a time."""
+        if self._asking:
+            return
+        self._asking = True
+
+        def done(carried: Carried | None) -> None:
+            self._asking = False
+            answered(carried)
+            # Meanwhile somebody may have been touched.
+            self._follow()
+
+        self._keeper.ask(question, done, self._failed)
+
+    def _failed(self) -> None:
+        self._asking = False
+
+    def _claim(self, store: Store) -> Carried | None:
+        """Claim the ember if nobody keeps it; return who has it then, or None."""
+        store.put(self._queue, [Item(ITEM, 0, "", msgpack.packb((0, 0, 0)))])
+        for one in store.claim(self._queue, 1, LEASE):
+            passes, id, _node = msgpack.unpackb(one.body)
+            if id in self._residents.by_id:
+                carried = Carried(id, passes, self._loop.now(), 0, 0)
+            else:
+                carrier = min(self._clockwork(), key=self._from_origin, default=None)
+                if carrier is None:
+                    return None
+                carried = Carried(carrier.id, passes + 1, self._loop.now(), 0, 0)
+            then = [(self._queue, Item(ITEM, LEASE, "", self._pack(carried, self._node)))]
+            if store.done(self._queue, [ITEM], then):
+                return carried
+        return None
+
+    def _from_origin(self, resident: Resident) -> float:
+        return math.hypot(*resident.track.at(self._loop.now()))
+
+    def _renew(self, carried: Carried) -> None:
+        """Renew the lease of the ember that player `carried.id` of this node has; tell of it."""
+        body, asked = self._pack(carried, self._node), self._loop.now()
+        item = (self._queue, Item(ITEM, LEASE, "", body))
+
+        def question(store: Store) -> Carried | None:
+            is_ours = store.take(self._queue, ITEM, [item], only=body) is not None
+            return carried if is_ours else None
+
+        self._ask(question, lambda still: self._keep(still, asked))
+
+    def _keep(self, carried: Carried | None, asked: int | None = None) -> None:
+        """Keep what the store has confirmed, `asked` when; None: another node keeps it."""
+        if carried is None or self._stopped:
+            self._let_go()
+            return
+        is_new = self.kept is None or self.kept.id != carried.id
+        self.kept = carried
+        self._sure = (self._loop.now() if asked is None else asked) + LEASE
+        self._tell()
+        if is_new:
+            self._wake(carried.id)
+
+    def _let_go(self) -> None:
+        self.kept = None
+        self._replicas.follow(())
+        self._touches.drop("touch")
+
+    def _pack(self, carried: Carried, node: int) -> bytes:
+        packed: bytes = msgpack.packb((carried.passes, carried.id, node))
+        return packed
+
+    # From one to the next.
+
+    def _fall(self, kept: Carried, carrier: Resident | None) -> None:
+        """Let the ember fall to the nearest clockwork walker, because its carrier plays no more; or
+        to its carrier's node, if that is another one by now."""
+        known = self._replicas.player(kept.id)
+        if carrier is None and known is not None and known.node != self._node and not known.dimmed:
+            self._pass(kept, kept, known)
+            return
+        now = self._loop.now()
+        x, y = (0, 0) if known is None else known.track.at(now)
+        near: list[Player] = [one for one in self._clockwork() if one.id != kept.id]
+        near += [
+            player for player in self._replicas.around(x, y, self._grid.span)
+            if player.id < DEER_FROM and player.id != kept.id
+        ]  # fmt: skip
+        to = min(near, key=lambda player: math.dist(player.track.at(now), (x, y)), default=None)
+        if to is not None:
+            self._pass(kept, Carried(to.id, kept.passes + 1, now, kept.id, now - kept.since), to)
+
+    def _pass(self, kept: Carried, carried: Carried, to: Player) -> None:
+        """Change the item in the store: `to`, a player here or at another node, has it next."""
+        node = self._node if to.id in self._residents.by_id else to.node
+        item = (self._queue, Item(ITEM, LEASE, "", self._pack(carried, node)))
+        before = self._pack(kept, self._node)
+
+        def question(store: Store) -> Carried | None:
+            is_ours = store.take(self._queue, ITEM, [item], only=before) is not None
+            return carried if is_ours else None
+
+        def answered(passed: Carried | None) -> None:
+            if passed is not None and node != self._node:
+                # That node hears it, and keeps it from now on.
+                self._tell_of(passed)
+                passed = None
+            self._keep(passed)
+
+        self._ask(question, answered)
+
+    def _compute_touch(self) -> None:
+        """Put the next touch on the agenda, if there is one soon."""
+        self._moved = False
+        self._touches.drop("touch")
+        kept, now = self.kept, self._loop.now()
+        carrier = None if kept is None else self._residents.by_id.get(kept.id)
+        if kept is None or carrier is None:
+            return
+        soonest, self._next = now + AHEAD, 0
+        x, y = carrier.track.at(now)
+        for player in self._replicas.around(x, y, self._grid.span):
+            if player.id == kept.id or player.dimmed or DEER_FROM <= player.id < OTHERS_FROM:
+                continue
+            since = kept.since + (NOT_BACK if player.id == kept.before else KEPT_LEAST)
+            if (start := max(now, since)) >= soonest:
+                continue
+            touch = first_contact(carrier.track, player.track, REACH, start, soonest)
+            if touch is not None:
+                soonest, self._next = touch, player.id
+        if self._next:
+            self._touches.put("touch", soonest)
+
+    def _touch(self, id: int) -> None:
+        """Pass the ember to a player whom its carrier touches now."""
+        kept, now = self.kept, self._loop.now()
+        player = self._replicas.player(id)
+        if kept is None or player is None or now >= self._sure:
+            return
+        self._pass(kept, Carried(id, kept.passes + 1, now, kept.id, now - kept.since), player)
+
+    # What is told.
+
+    def _tell(self) -> None:
+        if self.kept is not None and self._loop.now() < self._sure:
+            self._tell_of(self.kept)
+
+    def _tell_of(self, carried: Carried) -> None:
+        """Tell of the ember in its carrier's square."""
+        resident, now = self._residents.by_id.get(carried.id), self._loop.now()
+        if resident is not None:
+            square = resident.square
+        else:
+            player = self._replicas.player(carried.id)
+            if player is None:
+                return
+            square = self._grid.square(*player.track.at(now))
+        self._residents.ember(
+            square,
+            EmberEvent(
+                EMBER, carried.id, carried.passes, now - carried.since, carried.before, carried.kept
+            ),
+        )
+
+    def _follow(self) -> None:
+        """Hear when tracks change in the squares around the carrier, and compute touches anew."""
+        kept = self.kept
+        carrier = None if kept is None else self._residents.by_id.get(kept.id)
+        if carrier is not None:
+            column, row = carrier.square
+            around = Rect(column - 1, row - 1, column + 1, row + 1)
+            self._replicas.follow(around.squares())
+            self.moved(carrier.square)

@@ -1,0 +1,314 @@
+"""The ember: one player carries it, whom it touches has it next, and never are there two."""
+
+import math
+import random
+
+import msgpack
+import pytest
+
+from server.messages.protocol import DEER_FROM, OTHERS_FROM
+from server.players.ember import EVERY, IDLE, ITEM, LEASE, NOT_BACK, QUEUE, REACH
+from server.players.herd import Sizes
+from server.players.tag import LOOKS_ABOUT, STANDS
+from stores.base import StoreError
+from tests.server.harness import Harness
+from tests.server.test_herd import herding
+from world.track import UNIT
+
+SCREEN = (96, 64)
+EMBER = 6
+
+
+def told(client):
+    """Return what a client was told of the ember, as (id, passes, age, before, kept)."""
+    found = []
+    for message in client.connection.messages:
+        if message[0] == 21:
+            for batch in message[3]:
+                others = batch[5] if len(batch) > 5 else []
+                found += [tuple(event[1:]) for event in others if event[0] == EMBER]
+    return found
+
+
+def keepers(harness):
+    """Return the nodes that keep the ember and are sure of it."""
+    return [
+        host for host in harness.hosts
+        if host.node.herd.ember.kept is not None and host.loop.now() < host.node.herd.ember._sure
+    ]  # fmt: skip
+
+
+def kept(harness):
+    """Return what the only node that keeps the ember knows of it."""
+    [host] = keepers(harness)
+    return host.node.herd.ember.kept
+
+
+def give(harness, client):
+    """Let a client's player carry the ember. All nodes see it."""
+    for at, host in enumerate(harness.hosts):
+        harness.stand(f"Seer {at}", (at * UNIT, 11 * UNIT), SCREEN, host)
+    harness.run(500)
+    for _ in range(300):
+        if keepers(harness):
+            break
+        harness.run(100)
+    [host] = keepers(harness)
+    ember = host.node.herd.ember
+    player = host.node.replicas.player(client.id)
+    now = host.loop.now()
+    before = ember.kept
+    ember._pass(before, before._replace(id=client.id, passes=before.passes + 1, since=now), player)
+    harness.run(200)
+    assert kept(harness).id == client.id
+
+
+def quiet(nodes=1, people=1, **more):
+    """Return a harness whose clockwork walkers are far away from everybody, and stay there."""
+    harness = herding(nodes=nodes, sizes=Sizes(people=people), **more)
+    harness.run(20_000)
+    for host in harness.hosts:
+        for id, resident in host.node.residents.by_id.items():
+            if id < DEER_FROM:
+                host.node.movement.put(resident, (-300 * UNIT, id * 50 * UNIT))
+                host.node.herd._beasts[id].act = lambda now: now + 60_000
+    harness.run(2000)
+    return harness
+
+
+def test_there_is_one_as_soon_as_there_is_a_clockwork_walker_and_all_see_it():
+    harness = herding(sizes=Sizes(people=5))
+    ada = harness.stand("Ada", (0, 0), SCREEN)
+    harness.run(10_000)
+    carried = kept(harness)
+    assert told(ada)[-1][:2] == (carried.id, carried.passes)
+    harness.run(EVERY)
+    before = len(told(ada))
+    harness.run(5 * EVERY)
+    assert len(told(ada)) >= before + 4
+    store = harness.node.keeper.store
+    [item] = store.scan(f"{QUEUE} 2013-16", 10)
+    assert item.id == ITEM and msgpack.unpackb(item.body)[2] == harness.node.id
+    harness.check()
+
+
+@pytest.mark.parametrize("sizes", [Sizes(people=3), Sizes(deer=3)])
+def test_without_a_store_or_without_clockwork_walkers_there_is_none(sizes):
+    harness = Harness(sizes=sizes) if sizes.people else herding(sizes=sizes)
+    ada = harness.stand("Ada", (0, 0), SCREEN)
+    harness.run(10_000)
+    assert told(ada) == [] and not keepers(harness)
+
+
+@pytest.mark.parametrize(("nodes", "skew"), [(1, 0), (2, 0), (2, 4000)])
+def test_whom_the_carrier_touches_has_it_next_and_cannot_give_it_back_at_once(nodes, skew):
+    harness = quiet(nodes, skew=skew)
+    ada = harness.stand("Ada", (0, 0), SCREEN, harness.hosts[0])
+    bob = harness.stand("Bob", (5 * UNIT, 0), SCREEN, harness.hosts[-1])
+    harness.run(1000)
+    give(harness, ada)
+    harness.run(2500)
+    ada.walk(1, 0)
+    begun = harness.clock.time
+    while kept(harness).id != bob.id:
+        harness.run(5)
+        assert harness.clock.time < begun + 2000 and len(keepers(harness)) <= 1
+    # That is when they came near each other, and not at some later look.
+    touched = (5 * UNIT - REACH) * 1000 / 5120
+    assert abs(harness.clock.time - begun - touched) <= 60
+    [host] = keepers(harness)
+    assert host is harness.hosts[-1]
+    ada.walk(0, 0)
+    harness.run(100)
+    for client in (ada, bob):
+        id, _passes, _age, before, ms = told(client)[-1]
+        assert (id, before) == (bob.id, ada.id) and 2500 <= ms <= 4000
+    # They stand together: after three seconds it goes back.
+    harness.run(NOT_BACK - 500)
+    assert kept(harness).id == bob.id
+    harness.run(1000)
+    assert kept(harness).id == ada.id
+    harness.check()
+
+
+def test_touching_is_computed_when_tracks_change_and_nobody_looks_in_between():
+    harness = quiet()
+    ada = harness.stand("Ada", (0, 0), SCREEN)
+    harness.stand("Bob", (0, 8 * UNIT), SCREEN)
+    give(harness, ada)
+    ember = harness.node.herd.ember
+    computed = []
+    compute = ember._compute_touch
+    ember._compute_touch = lambda: (computed.append(harness.clock.time), compute())
+    harness.run(10_000)
+    assert len(computed) <= 2 * 10_000 / EVERY + 2
+
+
+def test_it_falls_to_a_clockwork_walker_when_its_carrier_leaves_sleeps_or_idles():
+    harness = quiet(people=2)
+    for how in ("leave", "sleep", "idle"):
+        ada = harness.stand(f"Ada {how}", (0, 0), SCREEN)
+        watcher = harness.stand("Watcher", (-295 * UNIT, 75 * UNIT), SCREEN)
+        harness.run(500)
+        give(harness, ada)
+        if how == "idle":
+            harness.run(IDLE - 2000)
+            assert kept(harness).id == ada.id
+            harness.run(4000)
+        else:
+            ada.walk(1, 0)
+            harness.run(300)
+            ada.connection.lose(1000 if how == "leave" else 1006)
+            harness.run(2 * EVERY)
+        assert kept(harness).id < DEER_FROM
+        harness.run(EVERY)
+        assert told(watcher)[-1][0] == kept(harness).id
+        watcher.connection.lose(1000)
+        ada.connection.lose(1000)
+        harness.run(500)
+
+
+def test_a_node_that_dies_takes_it_along_for_no_longer_than_a_lease():
+    harness = quiet(nodes=2, people=4)
+    ada = harness.stand("Ada", (0, 0), SCREEN, harness.hosts[0])
+    give(harness, ada)
+    harness.kill(harness.hosts[0])
+    assert not keepers(harness)
+    harness.run(LEASE + 2 * EVERY)
+    assert kept(harness).id < DEER_FROM
+
+
+def test_a_node_that_stops_gives_it_back_at_once():
+    harness = herding(nodes=2, sizes=Sizes(people=6))
+    harness.run(25_000)
+    [host] = keepers(harness)
+    host.node.herd.ember.stop()
+    assert not keepers(harness)
+    harness.run(EVERY + 200)
+    [other] = keepers(harness)
+    assert other is not host
+
+
+def test_without_the_store_it_is_told_until_the_lease_ends_and_goes_to_nobody(monkeypatch):
+    harness = quiet()
+    ada = harness.stand("Ada", (0, 0), SCREEN)
+    harness.stand("Bob", (5 * UNIT, 0), SCREEN)
+    give(harness, ada)
+    store = harness.node.keeper.store
+
+    def away(*_arguments):
+        raise StoreError("the store is away")
+
+    monkeypatch.setattr(store, "_wait", away)
+    ada.walk(1, 0)
+    harness.run(1500)
+    assert kept(harness).id == ada.id
+    harness.run(LEASE)
+    assert not keepers(harness)
+    before = len(told(ada))
+    harness.run(3000)
+    assert len(told(ada)) == before
+    monkeypatch.undo()
+    harness.run(2 * EVERY)
+    assert len(keepers(harness)) == 1
+
+
+def test_who_is_passed_on_to_another_node_takes_it_along():
+    harness = quiet(nodes=2)
+    ada = harness.stand("Ada", (0, 0), SCREEN, harness.hosts[0])
+    # The other node sees her too.
+    harness.stand("Bob", (6 * UNIT, 0), SCREEN, harness.hosts[1])
+    harness.run(500)
+    give(harness, ada)
+    token = next(message[1] for message in ada.connection.messages[::-1] if message[0] == 17)
+    ada.connection.lose()
+    again = harness.client(harness.hosts[1]).hello("Ada", SCREEN, token)
+    harness.run(2 * EVERY + 500)
+    assert again.id == ada.id and kept(harness).id == ada.id
+    [host] = keepers(harness)
+    assert host is harness.hosts[1]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_happens_two_nodes_are_never_sure_of_it_and_it_comes_back(seed):
+    chance = random.Random(seed)
+    harness = herding(nodes=3, sizes=Sizes(people=6), skew=chance.choice((0, 3000)), seed=seed)
+    harness.run(25_000)
+    clients = []
+    passes = {0}
+    for step in range(400):
+        deed = chance.random()
+        alive = [c for c in clients if c.connection.closed is None and c.host in harness.hosts]
+        if deed < 0.05 and len(alive) < 6:
+            at = chance.randint(-4, 4) * UNIT, chance.randint(-4, 4) * UNIT
+            clients.append(harness.stand(f"P{step}", at, SCREEN, chance.choice(harness.hosts)))
+        elif deed < 0.5 and alive:
+            chance.choice(alive).walk(chance.randint(-1, 1), chance.randint(-1, 1))
+        elif deed < 0.53 and alive:
+            chance.choice(alive).connection.lose(chance.choice((1000, 1006)))
+        elif deed < 0.54 and len(harness.hosts) > 2:
+            harness.kill(chance.choice(harness.hosts))
+            harness.host()
+        elif deed < 0.55:
+            chance.choice(harness.hosts).broker.losing = chance.choice((0.0, 0.3))
+        harness.run(chance.randint(10, 300))
+        assert len(keepers(harness)) <= 1
+        passes |= {host.node.herd.ember.kept.passes for host in keepers(harness)}
+    for host in harness.hosts:
+        host.broker.losing = 0.0
+    harness.run(LEASE + 3 * EVERY)
+    assert kept(harness).id > 0
+    assert len(passes) > 3
+
+
+def test_clockwork_walkers_play_tag_with_whoever_is_there():
+    harness = herding(sizes=Sizes(people=8))
+    harness.run(5000)
+    ada = harness.stand("Ada", (0, 0), SCREEN)
+    had = set()
+    for step in range(1200):
+        harness.run(100)
+        if step % 50 == 0:
+            # Who stands still for long is not at the game.
+            ada.go(UNIT if step % 100 else 0, 0)
+        if keepers(harness):
+            had.add(kept(harness).id)
+            if kept(harness).id == ada.id:
+                near = min(
+                    (p for p in ada.model.players.values() if p.id < DEER_FROM),
+                    key=lambda p: math.dist(p.at(ada.now()), ada.at()),
+                )
+                ada.go(*near.at(ada.now()))
+    # She had it, and got rid of it; so did some of them.
+    assert ada.id in had and len(had) >= 3
+    assert all(id >= OTHERS_FROM or id < DEER_FROM for id in had)
+    passes = [event for event in told(ada) if event[3] == ada.id]
+    assert passes
+    harness.check()
+
+
+def test_nobody_runs_after_who_has_just_come_or_stands_for_long():
+    harness = quiet(people=1)
+    [walker] = [r for id, r in harness.node.residents.by_id.items() if id < DEER_FROM]
+    harness.node.movement.put(walker, (10 * UNIT, 0))
+    ada = harness.stand("Ada", (0, 0), SCREEN)
+    harness.run(3000)
+    tag, carried = harness.node.herd._tag, kept(harness)
+    assert carried.id == walker.id
+
+    def is_chased():
+        player, now = harness.node.replicas.player(ada.id), harness.loop.now()
+        return tag._may_be_chased(player, walker, carried, now)
+
+    assert not is_chased()
+    harness.run(LOOKS_ABOUT)
+    assert is_chased()
+    harness.run(STANDS)
+    assert not is_chased()
+    ada.walk(0, 1)
+    harness.run(500)
+    for _ in range(6):
+        ada.walk(1, 0)
+        ada.walk(0, 0)
+        harness.run(200)
+    assert is_chased()

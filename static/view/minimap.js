@@ -4,6 +4,7 @@ import { faceOf, isDeer } from '../faces.js';
 import { THING_GEM } from '../protocol.js';
 import { Regions } from '../regions.js';
 import { CHUNK } from '../terrain.js';
+import { drawFlag, LANDMARK_FLAG } from './flag.js';
 import { gemOf } from './gems.js';
 import { CAIRN_TONES, COATS, GEMS, MAP_COLOURS } from './palette.js';
 import { canvasOf, contextOf } from './sprite.js';
@@ -54,7 +55,9 @@ export class Minimap {
     const toX = (tile) => size / 2 + (tile - x) * scale;
     const toY = (tile) => size / 2 + (tile - y) * scale;
     this.#drawPlaza(toX(HOME), toY(HOME), scale, now);
-    for (const mark of marks) this.#drawFlag(toX(mark.x + HOME), toY(mark.y + HOME));
+    for (const mark of marks) {
+      drawFlag(ctx, toX(mark.x + HOME), toY(mark.y + HOME), 0.4 * this.dpr, LANDMARK_FLAG);
+    }
     for (const { thing, x: atX, y: atY, alpha } of lying.values()) {
       if (alpha > 0) this.#drawThing(thing, toX(atX), toY(atY));
     }
@@ -167,34 +170,6 @@ export class Minimap {
     ctx.stroke();
     ctx.fillStyle = '#ffd166';
     ctx.fill();
-    ctx.restore();
-  }
-
-  /** Draw a landmark as a flag. */
-  #drawFlag(px, py) {
-    const { ctx, dpr } = this;
-    ctx.save();
-    ctx.translate(px, py);
-    ctx.scale(dpr, dpr);
-    ctx.lineWidth = 3.4;
-    ctx.lineJoin = ctx.lineCap = 'round';
-    for (const { pole, cloth, edge } of [{ pole: '#2b2118', cloth: '#2b2118', edge: true },
-      { pole: '#f3e2bd', cloth: '#ffd166', edge: false }]) {
-      ctx.strokeStyle = pole;
-      ctx.fillStyle = cloth;
-      ctx.beginPath();
-      ctx.moveTo(0, 1);
-      ctx.lineTo(0, -8);
-      ctx.stroke();
-      ctx.beginPath();
-      ctx.moveTo(0, -8.4);
-      ctx.lineTo(6.4, -6);
-      ctx.lineTo(0, -3.4);
-      ctx.closePath();
-      ctx.fill();
-      if (edge) ctx.stroke();
-      ctx.lineWidth = 1.4;
-    }
     ctx.restore();
   }
 

@@ -5,21 +5,12 @@
 // A prop with a `light` shines at night: `glows` are its lamps and windows, in tiles from the feet, and
 // `pool` is how many tiles of the ground around its feet they light.
 
-import { LANDMARKS, signpost } from './landmarks.js';
+import { cottage, lamp, lantern, planter, signpost, waymark } from './furniture.js';
+import { LANDMARKS } from './landmarks.js';
 import { AUTUMN_LEAVES, BIRCH_LEAVES, BLOSSOM, CACTUS, DRY, GORSE, HEATHER, LEAVES, PALM, RED_ROCK,
   ROCK_TONES, SNOWY, SNOWY_PINES, SNOWY_ROCK, TRUNK, TRUNK_LIGHT, WILLOW_LEAVES } from './palette.js';
+import { box, crown } from './shapes.js';
 import { oval } from './sprite.js';
-
-/** Draw overlapping discs [x, y, r] as one shape, moved by (dx, dy) and scaled about its middle. */
-function discs(ctx, list, style, dx = 0, dy = 0, grow = 0) {
-  ctx.fillStyle = style;
-  ctx.beginPath();
-  for (const [x, y, r] of list) {
-    ctx.moveTo(x + dx + r + grow, y + dy);
-    ctx.arc(x + dx, y + dy, Math.max(0.02, r + grow), 0, Math.PI * 2);
-  }
-  ctx.fill();
-}
 
 const WOODEN = { dark: TRUNK, light: TRUNK_LIGHT }, BIRCH = { dark: '#b9b3a6', light: '#eeeae0' };
 
@@ -31,23 +22,7 @@ function trunk(ctx, width, height, { dark, light } = WOODEN) {
   ctx.quadraticCurveTo(0, 0.08, width * 0.8, 0);
   ctx.quadraticCurveTo(width / 2, -0.1, width / 2, -height);
   ctx.fill();
-  ctx.fillStyle = light;
-  ctx.fillRect(-width / 2, -height, width * 0.35, height - 0.06);
-}
-
-/** Draw a crown of discs in three shades, with the light from the upper left. */
-function crown(ctx, list, { dark, middle, light }) {
-  discs(ctx, list, dark);
-  ctx.save();
-  ctx.beginPath();
-  for (const [x, y, r] of list) {
-    ctx.moveTo(x + r, y);
-    ctx.arc(x, y, r, 0, Math.PI * 2);
-  }
-  ctx.clip();
-  discs(ctx, list, middle, -0.07, -0.13, -0.03);
-  discs(ctx, list, light, -0.17, -0.26, -0.17);
-  ctx.restore();
+  box(ctx, light, -width / 2, -height, width * 0.35, height - 0.06);
 }
 
 const ROUND = [[0, -1.5, 0.5], [-0.44, -1.12, 0.42], [0.44, -1.12, 0.42], [0, -0.98, 0.52],
@@ -149,8 +124,7 @@ const mushrooms = {
   name: 'mushrooms', shadow: 0.2, box: { left: -0.4, top: -0.5, right: 0.4, bottom: 0.1 },
   paint(ctx) {
     for (const [x, y, s] of [[0.12, 0, 0.8], [-0.12, 0.02, 1.1]]) {
-      ctx.fillStyle = '#f3ead8';
-      ctx.fillRect(x - 0.04 * s, y - 0.2 * s, 0.08 * s, 0.2 * s);
+      box(ctx, '#f3ead8', x - 0.04 * s, y - 0.2 * s, 0.08 * s, 0.2 * s);
       ctx.fillStyle = '#d9534f';
       ctx.beginPath();
       ctx.ellipse(x, y - 0.18 * s, 0.15 * s, 0.14 * s, 0, Math.PI, 0);
@@ -278,8 +252,7 @@ const palm = {
 const stump = {
   name: 'stump', shadow: 0.32, box: { left: -0.4, top: -0.5, right: 0.4, bottom: 0.15 },
   paint(ctx) {
-    ctx.fillStyle = TRUNK;
-    ctx.fillRect(-0.22, -0.26, 0.44, 0.26);
+    box(ctx, TRUNK, -0.22, -0.26, 0.44, 0.26);
     oval(ctx, 0, 0, 0.25, 0.09, TRUNK);
     oval(ctx, 0, -0.26, 0.22, 0.12, '#d9b383');
     oval(ctx, 0, -0.26, 0.12, 0.06, '#c39a68');
@@ -315,161 +288,6 @@ const cattails = {
       ctx.stroke();
       if (i % 2) oval(ctx, x, y + 0.04, 0.06, 0.15, '#7d5836');
     });
-  },
-};
-
-const lamp = {
-  name: 'lamp', shadow: 0.2, light: { glows: [{ x: 0, y: -1.42, size: 0.75 }], pool: 3.2 }, box: { left: -0.4, top: -1.75, right: 0.4, bottom: 0.12 },
-  paint(ctx) {
-    oval(ctx, 0, 0, 0.17, 0.08, '#3c4654');
-    ctx.fillStyle = '#4d5a6b';
-    ctx.fillRect(-0.05, -1.25, 0.1, 1.25);
-    oval(ctx, 0, -1.42, 0.21, 0.24, '#fff1c1');
-    oval(ctx, -0.04, -1.44, 0.13, 0.16, '#ffe08a');
-    ctx.fillStyle = '#3c4654';
-    ctx.fillRect(-0.15, -1.24, 0.3, 0.07);
-    ctx.beginPath();
-    ctx.moveTo(-0.26, -1.56);
-    ctx.quadraticCurveTo(0, -1.6, 0, -1.74);
-    ctx.quadraticCurveTo(0, -1.6, 0.26, -1.56);
-    ctx.fill();
-  },
-};
-
-/** A lantern on a post, beside a path. */
-const lantern = {
-  name: 'lantern', shadow: 0.2, light: { glows: [{ x: 0.3, y: -0.92, size: 0.6 }], pool: 2.8 },
-  box: { left: -0.25, top: -1.4, right: 0.55, bottom: 0.12 },
-  paint(ctx) {
-    ctx.fillStyle = TRUNK;
-    ctx.fillRect(-0.07, -1.3, 0.14, 1.32);
-    ctx.fillStyle = TRUNK_LIGHT;
-    ctx.fillRect(-0.07, -1.3, 0.05, 1.3);
-    ctx.fillStyle = TRUNK;
-    ctx.fillRect(-0.16, -1.24, 0.56, 0.09);
-    ctx.fillStyle = '#3c4654';
-    ctx.fillRect(0.285, -1.16, 0.03, 0.1);
-    ctx.beginPath();
-    ctx.moveTo(0.14, -1.04);
-    ctx.lineTo(0.3, -1.14);
-    ctx.lineTo(0.46, -1.04);
-    ctx.fill();
-    ctx.fillRect(0.18, -0.78, 0.24, 0.06);
-    ctx.fillStyle = '#ffe9ac';
-    ctx.beginPath();
-    ctx.roundRect(0.18, -1.04, 0.24, 0.27, 0.05);
-    ctx.fill();
-  },
-};
-
-/** Draw a window with a cross, its middle at (x, y). */
-function pane(ctx, x, y, half) {
-  ctx.fillStyle = '#7a5438';
-  ctx.fillRect(x - half - 0.05, y - half - 0.05, 2 * half + 0.1, 2 * half + 0.1);
-  ctx.fillStyle = '#9cc3d8';
-  ctx.fillRect(x - half, y - half, 2 * half, 2 * half);
-  ctx.fillStyle = '#c9e2ec';
-  ctx.fillRect(x - half, y - half, half * 0.9, half * 0.9);
-  ctx.fillStyle = '#f4ead2';
-  ctx.fillRect(x - 0.02, y - half, 0.04, 2 * half);
-  ctx.fillRect(x - half, y - 0.02, 2 * half, 0.04);
-}
-
-/** A cottage with two windows and a chimney. */
-function cottage(name, roof) {
-  return {
-    name, shadow: 1.3,
-    light: { glows: [{ x: -0.68, y: -0.6, size: 0.5 }, { x: 0.68, y: -0.6, size: 0.5 }], pool: 2.2 },
-    box: { left: -1.5, top: -2.75, right: 1.5, bottom: 0.15 },
-    paint(ctx) {
-      ctx.fillStyle = '#8f7a63';
-      ctx.fillRect(0.52, -2.62, 0.36, 0.9);
-      ctx.fillStyle = '#a8917a';
-      ctx.fillRect(0.47, -2.68, 0.46, 0.14);
-      ctx.fillStyle = '#d9c7a2';
-      ctx.fillRect(-1.12, -1.2, 2.24, 1.22);
-      ctx.fillStyle = '#f1e5c8';
-      ctx.fillRect(-1.12, -1.2, 2.24, 1.06);
-      ctx.fillStyle = 'rgba(90, 66, 40, 0.22)';
-      ctx.fillRect(-1.12, -1.2, 2.24, 0.22);
-      pane(ctx, -0.68, -0.6, 0.2);
-      pane(ctx, 0.68, -0.6, 0.2);
-      ctx.fillStyle = '#7a5438';
-      ctx.beginPath();
-      ctx.roundRect(-0.26, -0.86, 0.52, 0.88, [0.26, 0.26, 0, 0]);
-      ctx.fill();
-      ctx.fillStyle = '#a06f45';
-      ctx.beginPath();
-      ctx.roundRect(-0.2, -0.8, 0.4, 0.82, [0.2, 0.2, 0, 0]);
-      ctx.fill();
-      oval(ctx, 0.11, -0.38, 0.035, 0.035, '#f4d27a');
-      slope(ctx, roof.dark, 1.42, -1, 0.86, -2.3);
-      slope(ctx, roof.middle, 1.42, -1.1, 0.84, -2.34);
-      slope(ctx, roof.light, 1.08, -1.72, 0.84, -2.34);
-    },
-  };
-}
-
-/** Draw a roof, `low` tiles wide to each side at the eaves and `high` at its ridge. */
-function slope(ctx, style, low, eaves, high, ridge) {
-  ctx.fillStyle = style;
-  ctx.beginPath();
-  ctx.moveTo(-low, eaves);
-  ctx.quadraticCurveTo(-low * 0.86, (eaves + ridge) / 2, -high, ridge);
-  ctx.quadraticCurveTo(0, ridge - 0.1, high, ridge);
-  ctx.quadraticCurveTo(low * 0.86, (eaves + ridge) / 2, low, eaves);
-  ctx.quadraticCurveTo(0, eaves + 0.12, -low, eaves);
-  ctx.fill();
-}
-
-const planter = {
-  name: 'planter', shadow: 0.55, box: { left: -0.75, top: -1, right: 0.75, bottom: 0.2 },
-  paint(ctx) {
-    crown(ctx, [[-0.28, -0.5, 0.26], [0.28, -0.5, 0.26], [0, -0.6, 0.3]], LEAVES[1]);
-    for (const [x, y, style] of [[-0.3, -0.6, '#f7b5cd'], [0.05, -0.78, '#ffe38a'],
-      [0.3, -0.58, '#ffffff'], [-0.08, -0.52, '#ef476f'], [0.16, -0.46, '#f7b5cd']]) {
-      oval(ctx, x, y, 0.08, 0.08, style);
-    }
-    ctx.fillStyle = '#a9714b';
-    ctx.beginPath();
-    ctx.moveTo(-0.5, -0.38);
-    ctx.lineTo(0.5, -0.38);
-    ctx.lineTo(0.4, 0.02);
-    ctx.quadraticCurveTo(0, 0.12, -0.4, 0.02);
-    ctx.fill();
-    ctx.fillStyle = '#c08a60';
-    ctx.fillRect(-0.54, -0.44, 1.08, 0.13);
-  },
-};
-
-/** Draw the signpost in the middle of the world: arms along the four paths, and a pennant. */
-const waymark = {
-  name: 'waymark', shadow: 0.3, box: { left: -1.1, top: -3.1, right: 1.1, bottom: 0.15 },
-  paint(ctx) {
-    oval(ctx, 0, 0, 0.24, 0.11, '#5d4128');
-    ctx.fillStyle = TRUNK;
-    ctx.fillRect(-0.09, -2.7, 0.18, 2.7);
-    ctx.fillStyle = TRUNK_LIGHT;
-    ctx.fillRect(-0.09, -2.7, 0.07, 2.66);
-    const arm = (y, side, style) => {
-      ctx.fillStyle = style;
-      ctx.beginPath();
-      ctx.moveTo(-0.16 * side, y - 0.14);
-      ctx.lineTo(0.72 * side, y - 0.14);
-      ctx.lineTo(0.9 * side, y);
-      ctx.lineTo(0.72 * side, y + 0.14);
-      ctx.lineTo(-0.16 * side, y + 0.14);
-      ctx.fill();
-    };
-    arm(-1.32, -1, '#118ab2');
-    arm(-1.66, 1, '#06b98b');
-    ctx.fillStyle = '#ef476f';
-    ctx.beginPath();
-    ctx.moveTo(0.05, -2.66);
-    ctx.quadraticCurveTo(0.45, -2.75, 0.95, -2.42);
-    ctx.quadraticCurveTo(0.5, -2.4, 0.05, -2.14);
-    ctx.fill();
-    oval(ctx, 0, -2.76, 0.13, 0.13, '#ffd166');
   },
 };
 

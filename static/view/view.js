@@ -3,9 +3,9 @@
 import { Butterflies } from './butterflies.js';
 import { drawFlag } from './flag.js';
 import { Ground } from './ground.js';
-import { MovingParts } from './landmarks.js';
 import { LyingThings } from './lying.js';
 import { drawArrows, drawGoal } from './marks.js';
+import { MovingParts } from './moving.js';
 import { NameTags } from './nametags.js';
 import { Night } from './night.js';
 import { drawOverlay, drawOverlayLabels, overlayTile } from './overlay.js';

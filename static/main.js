@@ -72,13 +72,14 @@ let drawn = '', ratio = 0;                // and the size and pixel ratio that t
 addEventListener('resize', () => resized = true);
 
 function resize() {
-  if (!resized && devicePixelRatio === ratio) return;
+  const dpr = hud.coarse ? Math.max(1, devicePixelRatio / 2) : devicePixelRatio;
+  if (!resized && dpr === ratio) return;
   resized = false;
-  ratio = devicePixelRatio;
-  const size = `${innerWidth}x${innerHeight}@${devicePixelRatio}`;
+  ratio = dpr;
+  const size = `${innerWidth}x${innerHeight}@${dpr}`;
   if (size === drawn) return;
   drawn = size;
-  view.resize(innerWidth, innerHeight, devicePixelRatio);
+  view.resize(innerWidth, innerHeight, dpr);
   const narrow = innerWidth <= NARROW || innerHeight <= NARROW;
   minimap.resize(narrow ? MINIMAP_SMALL : MINIMAP, devicePixelRatio);
   const tile = tileSize(innerWidth, innerHeight);

@@ -1,12 +1,10 @@
-// Finds out by how long frames take whether a machine is too slow for what only looks nice. It never
-// touches the page.
+// Measures how long frames take. It never touches the page.
 
 const FRAMES = 150, FOR = 5000;           // so many frames are a sample, or those of so many ms
 const LONGEST = 250;                      // ms that one frame counts for at most
-const SLOW = 18.5;                        // ms per frame
 
 /** A sample of frames in a row. A page that slept for once has one frame that took long, which alone
- * makes no sample slow. */
+ * changes little. */
 export class Sample {
   constructor() {
     this.frames = 0;
@@ -14,9 +12,9 @@ export class Sample {
     this.last = NaN;
   }
 
-  /** Note a frame at a performance time, ms. Return whether frames are slow, or null as long as that is
-   * not known.
-   * @returns {boolean | null} */
+  /** Note a frame at a performance time, ms. Return how many ms a frame takes, or null as long as
+   * that is not known.
+   * @returns {number | null} */
   frame(at) {
     const took = at - this.last;
     this.last = at;
@@ -24,6 +22,6 @@ export class Sample {
     this.frames++;
     this.passed += Math.min(took, LONGEST);
     if (this.frames < FRAMES && this.passed < FOR) return null;
-    return this.passed / this.frames > SLOW;
+    return this.passed / this.frames;
   }
 }

@@ -18,6 +18,7 @@ import { Tools } from './tools.js';
 import { YouDialog } from './you.js';
 
 const SAMPLE_AFTER = 5000;                // ms
+const SLOW = 18.5, CRAWLS = 30;           // ms per frame
 
 export class Hud {
   /** `root` holds canvas#minimap; the panels are put around it. `on` has { start(name, look), say(text),
@@ -73,6 +74,8 @@ export class Hud {
     this.room = new Panels(root, [this.readingsPanel.root, this.map, this.tools.root, this.tools.keys,
       this.tools.legend, this.chat.root, this.stick.root, this.board.root, this.board.counter,
       this.cairnCard.root]);
+    /** Whether frames take long even so: then they have to have fewer pixels. */
+    this.coarse = false;
     /** @type {Sample | null} The frames that are measured now, or were last. */
     this.sample = null;
     // A page that nobody sees draws no frames.
@@ -251,15 +254,16 @@ export class Hud {
   }
 
   /** Measure how long frames take. On some machines it costs too much to blur what moves behind the
-   * panels; there the panels are shown without blur. */
+   * panels; there the panels are shown without blur, and if that does not help, frames get coarser. */
   #sampleFrames() {
     const sample = this.sample = new Sample();
     const count = (at) => {
       if (this.sample !== sample) return;
-      const slow = sample.frame(at);
-      if (slow === null) requestAnimationFrame(count);
-      else if (slow) this.root.classList.add('plain');
-      else this.sampling = setTimeout(() => this.#sampleFrames(), SAMPLE_AFTER);
+      const took = sample.frame(at);
+      if (took === null) return requestAnimationFrame(count);
+      if (this.plain && took > CRAWLS) this.coarse = true;
+      else if (took > SLOW) this.root.classList.add('plain');
+      if (!this.coarse) this.sampling = setTimeout(() => this.#sampleFrames(), SAMPLE_AFTER);
     };
     requestAnimationFrame(count);
   }

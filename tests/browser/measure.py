@@ -117,7 +117,7 @@ def draw(page: Page, seconds: float, slow: float) -> None:
     session.send("Performance.enable", {"timeDomain": "threadTicks"})
     if slow > 1:
         session.send("Emulation.setCPUThrottlingRate", {"rate": slow})
-        page.wait_for_timeout(15_000)
+        page.wait_for_timeout(30_000)
     page.evaluate("""() => {
       globalThis.frames_ = [];
       const count = (at) => { frames_.push(at); requestAnimationFrame(count); };
@@ -188,7 +188,7 @@ def main() -> None:
                 print("behind nginx, HTTP/2")
                 load(browser, url)
         for walkers in options.walkers:
-            with serving() as server:
+            with serving("--max-per-address", "0") as server:
                 swarm = [
                     sys.executable, "loadtest/bots.py", "--url", f"ws://localhost:{server.port}/ws",
                     "--bots", str(walkers), "--seconds", str(options.seconds * 2 + 90),

@@ -141,7 +141,7 @@ COUNTING = """{
   for (const name of ['innerWidth', 'innerHeight']) count(globalThis, name, 'get');
 }"""
 
-#: The middle of the widest of the boxes that marks leave free, and how many there are.
+#: How many boxes marks leave free.
 BOXES = "flatlands.state.panels.length"
 
 
@@ -168,3 +168,18 @@ def test_no_frame_asks_for_sizes_and_marks_know_the_panels_all_the_same(play):
     wait_for(page, f"{BOXES} === 0")
     page.keyboard.press("Escape")
     wait_for(page, f"{BOXES} > 3")
+
+
+def test_a_slow_machine_loses_the_blur_first_and_then_half_of_its_pixels(play):
+    """The pages of these tests draw ten frames a second."""
+    page = play("Snail", viewport={"width": 640, "height": 480}, device_scale_factor=2)
+    wide = "document.getElementById('world').width"
+    wait_for(page, f"{wide} === 1280 && !flatlands.state.plain")
+    eventually(lambda: page.evaluate("flatlands.state.plain"), "the blur is gone", 60)
+    assert page.evaluate(wide) == 1280
+    eventually(lambda: page.evaluate(wide) == 640, "frames have fewer pixels", 60)
+    before = page.evaluate("flatlands.state.here.x")
+    # A click still leads where it points.
+    page.mouse.click(400, 240)
+    wait_for(page, "flatlands.state.goal === null && flatlands.state.walk.arrived")
+    assert abs(page.evaluate("flatlands.state.here.x") - before - 80 / 32) < 0.6

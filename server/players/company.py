@@ -29,6 +29,7 @@ from server.players.talk import SAYINGS, Facts, answer
 from server.squares.replicas import Replicas
 from world.events import EmoteEvent, EnterEvent, Event, Player, SayEvent
 from world.grid import Grid, Rect, Square
+from world.landmarks import Landmarks
 from world.things import GEM
 from world.track import UNIT
 
@@ -110,13 +111,15 @@ class Company:
 
     def __init__(
         self, loop: Loop, grid: Grid, replicas: Replicas, errands: Errands, lake: Lake,
-        person: Callable[[int], Person | None], begin: Callable[[Person, Errand], None],
+        landmarks: Landmarks, person: Callable[[int], Person | None],
+        begin: Callable[[Person, Errand], None],
     ) -> None:  # fmt: skip
         self._loop = loop
         self._grid = grid
         self._replicas = replicas
         self._errands = errands
         self._lake = lake
+        self._landmarks = landmarks
         self._person = person
         self._begin = begin
         #: Who came into the world near somebody, and until when that is remembered.
@@ -208,8 +211,8 @@ class Company:
         resident = person.resident
         here = resident.track.at(now)
         facts = Facts(
-            resident.name, here, self._lake.place, self._nearest_gem(*here), around.people + 1,
-            len(around.clockwork),
+            resident.name, here, self._lake.place, self._nearest_gem(*here),
+            self._nearest_landmark(here), around.people + 1, len(around.clockwork),
         )  # fmt: skip
         said = answer(text, facts)
         if person.errand is not None:
@@ -299,6 +302,13 @@ class Company:
                 else:
                     people += 1
         return _Around([one[-1] for one in sorted(found, key=lambda one: one[:3])], people)
+
+    def _nearest_landmark(self, here: Place) -> Place | None:
+        """Return where the nearest landmark stands of those in the parts of the world around the
+        plaza, in units, or None if they have none."""
+        tiles = [self._landmarks.of(i, j) for i in (-1, 0) for j in (-1, 0)]
+        places = [(x * UNIT, y * UNIT) for x, y in filter(None, tiles)]
+        return min(places, key=lambda place: math.dist(place, here), default=None)
 
     def _nearest_gem(self, x: int, y: int) -> Place | None:
         """Return where the nearest gem lies that is seen from (x, y), in units, or None."""

@@ -39,6 +39,7 @@ from stores import Claimed, Item, Store
 from stores.base import BATCH_LIMIT
 from world.events import Event
 from world.grid import Grid, Square
+from world.landmarks import Landmarks
 from world.terrain import Terrain
 from world.track import Track, stand
 
@@ -131,11 +132,11 @@ class Herd:
         #: What the people among them notice of others.
         self._company = Company(
             loop, grid, replicas, Errands(loop, residents, movement, replicas, lake), lake,
-            self._person, self._begin,
+            Landmarks(terrain), self._person, self._begin,
         )  # fmt: skip
         self.ember = Ember(
-            node, grid, ground, keeper, loop, residents, replicas, peers, self._clockwork,
-            self._wake,
+            node, grid, ground, keeper, loop, residents, replicas, peers,
+            lambda: [one for one in self.residents() if one.id < DEER_FROM], self._wake,
         )  # fmt: skip
         self._tag = Tag(loop, movement, replicas, self.ember.seen)
 
@@ -198,17 +199,13 @@ class Herd:
         person.begin(errand)
         self._acts.put(person.resident.id, self._loop.now())
 
-    def _clockwork(self) -> list[Resident]:
-        """Return the people among the computer players that this node hosts."""
-        return [resident for resident in self.residents() if resident.id < DEER_FROM]
-
     def _wake(self, id: int) -> None:
         if self._person(id) is not None:
             self._acts.put(id, self._loop.now())
 
     def heard(self, square: Square, events: Sequence[Event]) -> None:
-        """Take what has happened in a square, at the end of this turn of the loop: what follows
-        from it may be published, and nothing may be while batches are being published."""
+        """Take what has happened in a square, at the end of this turn of the loop: nothing may be
+        added to batches while they are being published."""
         if not self._news:
             self._loop.soon(self._hear)
         self._news.append((square, events))

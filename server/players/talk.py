@@ -43,14 +43,15 @@ _COMPASS: Final = (
 
 
 class Facts(NamedTuple):
-    """What a speaker knows: its name, and where it, the lake and the nearest gem are, in units.
-    The lake is None if it knows of none, and the gem if it sees none. It sees so many people and so
-    many who are clockwork like itself."""
+    """What a speaker knows: its name, and where it is, the lake, the nearest gem that it sees and
+    the nearest landmark that it knows, in units, or None. It sees so many people and so many who
+    are clockwork like itself."""
 
     own: str
     here: Place
     lake: Place | None
     gem: Place | None
+    landmark: Place | None
     people: int
     clockwork: int
 
@@ -77,8 +78,15 @@ def _gem(facts: Facts) -> str:
 
 def _plaza(facts: Facts) -> str:
     if math.hypot(*facts.here) < 7 * UNIT:
-        return "This is the plaza, the middle of the world. H brings you here from anywhere."
-    return f"The plaza is {way(facts.here, (0, 0))} of here. H brings you there at once."
+        return "This is the plaza, the middle of the world. H, or the house, brings you here."
+    return f"The plaza is {way(facts.here, (0, 0))} of here. H, or the house, brings you there."
+
+
+def _landmark(facts: Facts) -> str:
+    if facts.landmark is None:
+        return "Follow a path to a signpost: it tells what lies where."
+    there = way(facts.here, facts.landmark)
+    return f"A landmark stands {there} of here. Signposts tell their names."
 
 
 def _who(facts: Facts) -> str:
@@ -87,7 +95,7 @@ def _who(facts: Facts) -> str:
 
 def _many(facts: Facts) -> str:
     people = "1 person" if facts.people == 1 else f"{facts.people} people"
-    return f"I see {people} and {facts.clockwork} clockwork. O shows everybody in the world."
+    return f"I see {people} and {facts.clockwork} clockwork. The map, or O, shows everybody."
 
 
 def _always(sentence: str) -> Callable[[Facts], str]:
@@ -98,26 +106,26 @@ def _always(sentence: str) -> Callable[[Facts], str]:
 _ANSWERS: Final = tuple(
     (re.compile(rf"\b(?:{words})\b", re.IGNORECASE), answer)
     for words, answer in (
+        (r"ember|coal|tag|catch", _always("Whom the ember's carrier touches has it next. Run!")),
         (r"lakes?|water|sea|shore|swim", _lake),
         (r"gems?|diamonds?|jewels?|points?|score", _gem),
-        (r"cairns?|stones?", _always("Press C to leave a cairn with one line, for who comes by.")),
+        (r"cairns?|stones?", _always("C, or its button, leaves a cairn with a line for others.")),
         (r"plaza|home|cent(?:er|re)|spawn|middle", _plaza),
         (r"how many|anybody|anyone|everybody|everyone|others", _many),
         (r"(?:who|what) (?:are|r) (?:you|u)|your name|bots?|robots?|clockwork|computer|npcs?|ai|"
          r"(?:real|human) ?(?:person|player)?|are you (?:real|human|alive|a person)", _who),
         (r"key in your back|wind|key", _always("It winds me up. Nobody has to turn it.")),
-        (r"grid|channels?|squares?", _always("Press G: every square of the grid is a channel.")),
-        (r"map", _always("Press O for the map of everybody.")),
+        (r"grid|channels?|squares?", _always("G, or the grid button, shows it.")),
+        (r"map", _always("O, or a touch on the small map, opens the map of everybody.")),
         (r"deer", _always("The deer are shy. Walk slowly past them, or not at all.")),
-        (r"signposts?|landmarks?|mill|lighthouse|tower",
-         _always("Follow a path to a signpost: it tells what lies where.")),
-        (r"night|dark|dusk|day|morning|time", _always("A day takes sixteen minutes here.")),
-        (r"friends?|invite|alone", _always("Press I for a link: a friend starts beside you.")),
-        (r"colou?r|hats?|ears|my name|look like", _always("Press N to change your name or look.")),
-        (r"wave|dance|emotes?|laugh", _always("Press 1 to wave, or E for all gestures.")),
-        (r"sounds?|music|mute", _always("Press Q to hear the world, or not.")),
+        (r"signposts?|landmarks?|mill|lighthouse|tower|wreck|windmill", _landmark),
+        (r"night|dark|dusk|what time", _always("A day takes sixteen minutes here.")),
+        (r"friends?|invite|alone", _always("I, or the chain, makes a link for a friend.")),
+        (r"colou?r|hats?|ears|my name|look like", _always("N, or the face, changes all that.")),
+        (r"wave|dance|emotes?|laugh", _always("1 waves, and the hand button has all gestures.")),
+        (r"sounds?|music|mute", _always("Q, or the speaker, turns the sounds on and off.")),
         (r"help|how (?:do|can)|what (?:can|do) (?:i|we|you) do|controls?|keys",
-         _always("Walk with the arrow keys, or click. Ask me about the lake, gems or the map.")),
+         _always("Walk by keys, stick or click. Ask me about the lake, gems or the map.")),
         (r"where", _plaza),
         (r"how are you|how do you do|how is it going", _always("Well wound, thank you!")),
         (r"thanks?|thank you|thx", _always("You are welcome.")),

@@ -368,7 +368,9 @@ def test_where_there_is_no_lake_nobody_is_led_anywhere():
 
 # What is said.
 
-FACTS = Facts("Fern", (3 * UNIT, 0), (3 * UNIT, 9 * UNIT), (-UNIT, -4 * UNIT), 1, 5)
+FACTS = Facts(
+    "Fern", (3 * UNIT, 0), (3 * UNIT, 9 * UNIT), (-UNIT, -4 * UNIT), (43 * UNIT, 0), 1, 5
+)
 
 
 @pytest.mark.parametrize(
@@ -379,7 +381,10 @@ FACTS = Facts("Fern", (3 * UNIT, 0), (3 * UNIT, 9 * UNIT), (-UNIT, -4 * UNIT), 1
         ("are you a bot?", "I am Fern. I am clockwork: a computer player."),
         ("where's the lake", "The nearest lake that I know is 9 tiles south of here."),
         ("any gems?", "I see a gem 6 tiles north-west of here. Walk over it, and it is yours."),
-        ("how many are there", "I see 1 person and 5 clockwork. O shows everybody in the world."),
+        ("how many are there", "I see 1 person and 5 clockwork. The map, or O, shows everybody."),
+        ("landmark", "A landmark stands 40 tiles east of here. Signposts tell their names."),
+        ("Good day!", "Hello! I am clockwork, but I know my way. Ask me where something is."),
+        ("what is the ember", "Whom the ember's carrier touches has it next. Run!"),
         ("bye", "Goodbye! Come back soon."),
         ("fliegen", None),
         ("shiny", None),
@@ -390,9 +395,10 @@ def test_an_answer_is_by_keyword_and_true(question, expected):
 
 
 def test_who_knows_nothing_says_so():
-    facts = FACTS._replace(lake=None, gem=None, here=(0, 0))
+    facts = FACTS._replace(lake=None, gem=None, landmark=None, here=(0, 0))
     assert "know of no lake" in answer("lake?", facts)
     assert "no gem" in answer("gem?", facts)
+    assert "signpost" in answer("landmark", facts)
     assert "This is the plaza" in answer("where am I", facts)
     assert way((0, 0), (UNIT, 0)) == "1 tile east"
 
@@ -400,8 +406,9 @@ def test_who_knows_nothing_says_so():
 def test_everything_that_is_said_fits_a_message_with_the_longest_names():
     for text in GREETINGS:
         assert len(text.format(guest="W" * 20, own=max(map(name, range(26)), key=len))) <= 120
-    questions = ["lake", "gem", "cairn", "plaza", "how many", "who are you", "key", "grid", "map",
-                 "deer", "signpost", "night", "friend", "hat", "wave", "sound", "help", "where",
+    questions = ["lake", "landmark", "ember", "gem", "cairn", "plaza", "how many", "who are you",
+                 "key", "grid", "map", "deer", "signpost", "night", "friend", "hat", "wave",
+                 "sound", "help", "where",
                  "how are you", "thanks", "sorry", "nice", "bye", "hello"]  # fmt: skip
     far = 10**9 * UNIT
     facts = FACTS._replace(here=(far, far), people=10**6)

@@ -276,7 +276,7 @@ class Field:
 
     def _take(self, player: Player, message: bytes, now: float) -> None:
         if wire.is_flush(message):
-            player.flush, written, batches = wire.flush(message)
+            player.flush, written, batches, _ = wire.flush(message)
             for fields in batches:
                 self._note_answers(player, wire.Batch(fields, written), now)
         elif message[0] < 0x90:

@@ -27,6 +27,8 @@ ENTER, LEAVE, GONE, SAID, EMOTED = 0, 2, 3, 4, 5
 UNIT, PING_EVERY, PATIENCE, TURN = 1024, 1.0, 15.0, 0.25
 
 RECORDS = struct.Struct("<BBBhhhhh"), struct.Struct("<HBBhhhhh")
+#: A sketch after its slot.
+SKETCH = struct.Struct("<BBBbb")
 
 
 class Player:
@@ -44,6 +46,12 @@ class Player:
         x, y, dx, dy, start, lasts = self.track
         part = min(max((now - start) / lasts, 0.0), 1.0) if lasts else 1.0
         return (x + dx * part) / UNIT, (y + dy * part) / UNIT
+
+
+def _way(steps: int) -> int:
+    """Return how far so many steps of a sketch lead, in units."""
+    far = abs(steps) if abs(steps) <= 64 else 64 + (abs(steps) - 64) * 8
+    return far * 64 if steps >= 0 else -far * 64
 
 
 class World:
@@ -146,8 +154,11 @@ class World:
             for entry in entries:
                 self._enter((column, row), entry[13], sent, entry)
         elif kind == FLUSH:
-            _, now, batches = fields[:3]
-            return [news for batch in batches for news in self._batch(now, *batch)]
+            _, now, batches, *crowds = fields
+            news = [one for batch in batches for one in self._batch(now, *batch)]
+            for crowd in crowds[0] if crowds else ():
+                self._crowd(now, *crowd)
+            return news
         return []
 
     def _batch(
@@ -170,6 +181,24 @@ class World:
                 yield "said" if kind == SAID else "emoted", player, event[2]
             elif kind in (LEAVE, GONE) and player is not None and event[2] > player.seq:
                 self._forget(player)
+
+    def _crowd(self, now: float, column: int, row: int, _replaced: int, *rest: Any) -> None:
+        """Take the moves of a crowd, which come as sketches."""
+        span = self.side * UNIT
+        for source, data in zip(rest[::2], rest[1::2], strict=True):
+            slot, at = -1, 0
+            while at < len(data):
+                slot, at = slot + (data[at] or 255), at + 1
+                if not data[at - 1]:
+                    continue
+                marks, px, py, sx, sy = SKETCH.unpack_from(data, at)
+                at += SKETCH.size
+                player = self._called.get(((column, row), source, slot))
+                if player is not None and 0 < (marks - player.seq) & 15 < 8:
+                    player.seq += (marks - player.seq) & 15
+                    x, y = (n * span + (2 * p + 1) * span // 512
+                            for n, p in ((column, px), (row, py)))
+                    self._follow(player, x, y, _way(sx), _way(sy), now)
 
     def _enter(self, square: tuple[int, int], source: int, sent: float, event: Any) -> None:
         _, id, seq, _, name, _, slot, x, y, dx, dy, age = event[:12]

@@ -28,6 +28,7 @@ from server.players.orders import Orders
 from server.players.residents import Residents
 from server.players.spots import Spots
 from server.players.takeovers import Takeovers
+from server.squares.crowds import CROWD_FROM
 from server.squares.hub import Hub, Screen
 from server.squares.outbox import Outbox
 from server.squares.peers import Peers
@@ -108,6 +109,7 @@ class Node:
             grid, terrain, spots, loop, self.hub, self.outbox, self.replicas
         )
         self.residents = Residents(id, grid, spots, loop, self.outbox, self.movement)
+        self.replicas.begin_crowds(CROWD_FROM, self.screen)
         self.listening = Listening(self.channels, broker, loop, self.residents)
         among = AmongNodes(
             id, loop, self.residents, self.peers, self._to_all, self._to_node, self._to_player
@@ -219,6 +221,11 @@ class Node:
 
     def _to_player(self, id: int, message: bytes) -> None:
         self.broker.publish(self.channels.player(id), message)
+
+    def screen(self, id: int) -> Screen | None:
+        """Return the screen of one of its players, if it has one."""
+        resident = self.residents.by_id.get(id)
+        return resident.screen if resident is not None else None
 
     def _tell_link(self) -> None:
         if self.peers.linked:

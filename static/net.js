@@ -154,7 +154,7 @@ export class Net {
         this.identity.token = message[1];
         break;
       case P.FLUSH:
-        this.received.messages += message[3].length;
+        this.received.messages += message[3].length + (message[4]?.length ?? 0);
         this.on.message(message);
         this.flush = message[1];
         this.flushedAt = now;

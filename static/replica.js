@@ -22,6 +22,8 @@ import { DIAGONAL, durationOf, SPEED, stand, UNIT } from './track.js';
  * @property {number} slot      by which tracks mean it in this square
  * @property {Slots | null} slots  where its slot leads to it; null while it goes from one held
  *                              square to another
+ * @property {number} sketches  how often its track was told by a sketch, or exactly after one
+ * @property {boolean} rough    whether its track is from a sketch
  * @property {number | null} transitUntil  node time, ms, until which the player is drawn on while
  *                              it goes from one held square to another; null otherwise
  */
@@ -57,6 +59,9 @@ const RATE_OVER = 3000;                   // ms over which messages of a square 
 const TRACK_NEWS = 250;                   // ms: the age of older tracks does not tell how late
                                           // an event came
 const TRACK_BYTES = 12;                   // of a record of a track, after its slot
+const SKETCH_BYTES = 5;                   // of a sketch, after its slot
+const STEP = 64, NEAR = 64, COARSE = 8;   // units of a step of a sketch; from the step NEAR on, each
+                                          // counts COARSE times
 
 export class Replica {
   constructor() {
@@ -163,9 +168,10 @@ export class Replica {
     }
   }
 
-  #flush([, , written, batches], now) {
+  #flush([, , written, batches, crowds = []], now) {
     this.late = -Infinity;
     for (const batch of batches) this.#batch(batch, written, now);
+    for (const crowd of crowds) this.#crowd(crowd, written, now);
   }
 
   /** Take a batch of a flush that was written at node time `written`, ms. Its last items may be
@@ -210,6 +216,7 @@ export class Replica {
       const rest = at + slotBytes;
       const newer = (view.getUint8(rest) - known.seq) & 255;
       if (newer === 0 || newer > 127) continue;
+      if (known.rough) this.#tellExactly(known);
       known.seq += newer;
       known.ack += (view.getUint8(rest + 1) - known.ack) & 255;
       const age = view.getInt16(rest + 10, true);
@@ -218,6 +225,49 @@ export class Replica {
         view.getInt16(rest + 6, true), view.getInt16(rest + 8, true), sent - age);
       if (age < TRACK_NEWS) this.late = Math.max(this.late, now - sent + age);
     }
+  }
+
+  /** Take the moves in a crowd, as they were at node time `written`, ms. */
+  #crowd([col, row, , ...bySource], written, now) {
+    if (!this.holds(col, row)) return;
+    const key = `${col}:${row}`;
+    this.#count(key, now);
+    for (let i = 0; i + 1 < bySource.length; i += 2) {
+      const slots = this.slots.get(key)?.get(bySource[i]);
+      if (slots !== undefined) this.#sketches(col, row, slots, bySource[i + 1], written);
+    }
+    this.late = Math.max(this.late, now - written);
+  }
+
+  /** Take sketches of players of one source.
+   * @param {Slots} slots @param {Uint8Array} bytes */
+  #sketches(col, row, slots, bytes, written) {
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const span = this.side * UNIT;
+    let slot = -1, at = -1;
+    while (++at < view.byteLength - SKETCH_BYTES) {
+      const higher = view.getUint8(at);
+      slot += higher === 0 ? 255 : higher;
+      if (higher === 0) continue;
+      const first = at + 1, known = slots.get(slot);
+      at += SKETCH_BYTES;
+      if (known === undefined) continue;
+      const marks = view.getUint8(first), newer = (marks - known.seq) & 15;
+      if (newer === 0 || newer > 7) continue;
+      known.seq += newer;
+      known.ack += ((marks >> 4) - known.ack) & 15;
+      known.rough = true;
+      known.sketches++;
+      this.#move(known, col * span + middleOf(view.getUint8(first + 1), span),
+        row * span + middleOf(view.getUint8(first + 2), span),
+        wayOf(view.getInt8(first + 3)), wayOf(view.getInt8(first + 4)), written);
+    }
+  }
+
+  /** Note that a player's track is told exactly again. */
+  #tellExactly(known) {
+    known.rough = false;
+    known.sketches++;
   }
 
   /** Take everything that lies in a square now. Things of unknown kinds are left out. */
@@ -260,13 +310,14 @@ export class Replica {
     if (player?.name !== name) this.nameChanges++;
     if (player === undefined) {
       player = { id, seq, ack, name, dimmed, look, track: stand(0, 0, 0), square: [col, row], slot,
-        slots: null, transitUntil: null };
+        slots: null, sketches: 0, rough: false, transitUntil: null };
       this.players.set(id, player);
     } else {
       this.#freeSlot(player);
       Object.assign(player, { seq, ack, name, dimmed, look, square: [col, row], slot,
         transitUntil: null });
     }
+    if (player.rough) this.#tellExactly(player);
     player.slots = this.#slotsOf(col, row, source);
     player.slots.set(slot, player);
     const span = this.side * UNIT;
@@ -355,4 +406,15 @@ export class Replica {
     }
     return census;
   }
+}
+
+/** The middle of one of the parts into which a side of a square, `span` units long, is divided. */
+function middleOf(part, span) {
+  return Math.floor((2 * part + 1) * span / 512);
+}
+
+/** The units that so many steps of a sketch stand for. */
+function wayOf(steps) {
+  const size = Math.abs(steps);
+  return Math.sign(steps) * (size <= NEAR ? size : NEAR + (size - NEAR) * COARSE) * STEP;
 }

@@ -17,6 +17,8 @@ const SAID_FOR = [4000, 6000];            // ms that a bubble is shown: short an
 const DELAY = [50, 400];                  // least and most ms of State.delay
 const DELAY_SLEW = 0.05;                  // ms by which the delay changes per ms
 const LATE_FADES = 0.9995;                // share of a lateness that is left after 1 ms
+const BLENDS = 300;                       // ms in which two thirds of what a sketch corrects are made good
+const LEADS_IN = 400;                     // ms for which a walk is drawn back from where a sketch found it
 const CAMERA_LAG = 90;                    // ms in which the camera goes two thirds of its way
 const CAMERA_JUMP = 12;                   // tiles: over a longer way it jumps
 const ARROWS = 3;                         // number of nearest players that get an arrow
@@ -87,22 +89,32 @@ function moveWalker(state, player, now) {
   const walker = walkerOf(state, player.id);
   const track = own ? walk.track : player.track;
   const time = own ? walk.time(now) : now - state.delay;
+  const before = player.rough && !own ? LEADS_IN : 0, begun = time >= track.start - before;
   if (own) {
     walker.x = state.here.x;
     walker.y = state.here.y;
   } else {
-    const [x, y] = drawnAt(track, time);
+    const [x, y] = drawnAt(track, time, before);
     // A walker that is suddenly elsewhere fades in there, and does not fly through the air.
-    if (Math.hypot(walker.x - x, walker.y - y) > CAMERA_JUMP) walker.alpha = 0;
-    walker.x = x;
-    walker.y = y;
+    if (Math.hypot(walker.x - x, walker.y - y) > CAMERA_JUMP) {
+      walker.alpha = 0;
+      walker.awayX = walker.awayY = 0;
+    } else if (walker.sketches !== player.sketches) {
+      // It was drawn elsewhere until now, and goes on from there to where it is.
+      walker.awayX = walker.x - x || 0;
+      walker.awayY = walker.y - y || 0;
+    }
+    const left = Math.exp((walker.seenAt - state.now) / BLENDS);
+    walker.x = x + (walker.awayX *= left);
+    walker.y = y + (walker.awayY *= left);
   }
-  walker.walking = time >= track.start && time < track.start + track.duration;
-  if (track.duration > 0 && time >= track.start) {
+  walker.walking = begun && time < track.start + track.duration;
+  if (track.duration > 0 && begun) {
     const ax = Math.abs(track.dx), ay = Math.abs(track.dy);
     walker.dx = ax * 2 > ay ? Math.sign(track.dx) : 0;
     walker.dy = ay * 2 > ax ? Math.sign(track.dy) : 0;
   }
+  walker.sketches = player.sketches;
   walker.name = state.names.get(player.id) ?? player.name;
   walker.dimmed = player.dimmed;
   walker.look = player.look;
@@ -119,7 +131,7 @@ function walkerOf(state, id) {
   const walker = {
     id, x: NaN, y: NaN, dx: 0, dy: 1, walking: false, alpha: 0, name: '', own: false,
     dimmed: false, muted: false, look: 0, saying: null, wavedAt: -Infinity, sparkAt: -Infinity,
-    seenAt: state.now, fadedAt: state.now,
+    seenAt: state.now, fadedAt: state.now, sketches: 0, awayX: 0, awayY: 0,
   };
   state.drawn.set(id, walker);
   return walker;

@@ -39,6 +39,9 @@ const TITLE_SEED = 2013;                  // the ground behind the title, before
  * @property {number} sparkAt      performance time, ms, when a wave was last returned, by it or to it
  * @property {number} seenAt       performance time, ms, when it was last in the replica
  * @property {number} fadedAt      performance time, ms, when `alpha` was last changed
+ * @property {number} sketches     the `sketches` of its player when it was last drawn
+ * @property {number} awayX        how far, in tiles, it is drawn from where it is: sketches find a walker
+ * @property {number} awayY        a little beside its way, and it goes there smoothly
  */
 
 /**

@@ -41,11 +41,12 @@ export function positionAt(track, t) {
     track.y + Math.floor(track.dy * passed / track.duration)];
 }
 
-/** Return the position [x, y] in tiles at any time, not rounded: for drawing only.
+/** Return the position [x, y] in tiles at any time, not rounded: for drawing only. So many ms `before` its
+ * start the track led there in the same way.
  * @param {Track} track @returns {Pair} */
-export function drawnAt(track, t) {
+export function drawnAt(track, t, before = 0) {
   const done = track.duration === 0 ? 1
-    : Math.min(Math.max((t - track.start) / track.duration, 0), 1);
+    : Math.min(Math.max(t - track.start, -before) / track.duration, 1);
   return [(track.x + track.dx * done) / UNIT, (track.y + track.dy * done) / UNIT];
 }
 

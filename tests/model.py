@@ -4,7 +4,7 @@ Tests compare them with what the node holds. It never imports anything of the se
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import isqrt
 from struct import Struct
@@ -12,7 +12,8 @@ from typing import Any
 
 REMEMBERED, IN_TRANSIT = 10_000, 2000
 
-#: The records of a batch's tracks, with slots of one byte and of two.
+#: The records of a batch's tracks, with slots of one byte and of two; a sketch after its slot.
+SKETCH = Struct("<BBBbb")
 RECORD, WIDE = Struct("<BBBhhhhh"), Struct("<HBBhhhhh")
 
 
@@ -23,13 +24,31 @@ def duration(dx: int, dy: int, speed: int, diagonal: int) -> int:
     return -(-isqrt(dx * dx + dy * dy) * 1000 // speed)
 
 
+def sketches(data: bytes) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Yield (slot, fields of its sketch) for each of some joined sketches."""
+    slot, at = -1, 0
+    while at < len(data):
+        slot += data[at] or 255
+        if data[at]:
+            yield slot, SKETCH.unpack_from(data, at + 1)
+            at += SKETCH.size
+        at += 1
+
+
+def units(steps: int) -> int:
+    """Return the way that so many steps of a sketch are, in units."""
+    far = abs(steps) if abs(steps) <= 64 else 64 + (abs(steps) - 64) * 8
+    return far * 64 if steps >= 0 else -far * 64
+
+
 @dataclass
 class Known:
     """A player as the client knows it.
 
     `source` and `slot` are those of its last enter or entry, which name it in `square`. `track` is
-    (x, y, dx, dy, start, duration), in units and ms. `transit` is the node time at which a player
-    that left for a held square is removed if its enter has not come, or None.
+    (x, y, dx, dy, start, duration), in units and ms, and `rough` says that it is from a sketch.
+    `transit` is the node time at which a player that left for a held square is removed if its enter
+    has not come, or None.
     """
 
     id: int
@@ -43,6 +62,7 @@ class Known:
     slot: int
     look: int = 0
     transit: int | None = None
+    rough: bool = False
 
     def at(self, t: int) -> tuple[int, int]:
         x, y, dx, dy, start, duration = self.track
@@ -120,11 +140,13 @@ class Model:
         elif kind == 19:
             self._snapshot(*fields[:4], now=now)
         elif kind == 21:
-            number, written, batches = fields[:3]
+            number, written, batches, crowds = (*fields[:4], [])[:4]
             assert number > self.flush
             self.flush = number
             for batch in batches:
                 self._batch(written, *batch, now=now)
+            for crowd in crowds:
+                self._crowd(written, *crowd)
         elif kind == 22:
             self.players.clear()
             self.removed.clear()
@@ -219,6 +241,31 @@ class Model:
                 known.ack += (ack - known.ack) % 256
                 middle = self.side * 512
                 known.track = self._track(square, sent, (x + middle, y + middle, dx, dy, age))
+                known.rough = False
+
+    def _crowd(self, written: int, column: int, row: int, replaced: int, *rest: Any) -> None:
+        assert replaced >= 0 and rest
+        square = (column, row)
+        if not self.holds(square):
+            self.foreign += 1
+            return
+        for source, data in zip(rest[::2], rest[1::2], strict=True):
+            for slot, sketch in sketches(data):
+                self._sketch(square, source, slot, written, sketch)
+
+    def _sketch(
+        self, square: tuple[int, int], source: int, slot: int, now: int, sketch: tuple[int, ...]
+    ) -> None:
+        marks, px, py, sx, sy = sketch
+        for known in self.players.values():
+            named = (known.square, known.source, known.slot) == (square, source, slot)
+            if named and known.transit is None and 0 < (marks - known.seq) % 16 < 8:
+                known.seq += (marks - known.seq) % 16
+                known.ack += (marks // 16 - known.ack) % 16
+                part = self.side * 1024
+                x, y = ((2 * p + 1) * part // 512 for p in (px, py))
+                known.track = self._track(square, now, (x, y, units(sx), units(sy), 0))
+                known.rough = True
 
     def _leave(self, known: Known | None, event: list[Any], now: int) -> None:
         id, seq = event[1:3]

@@ -366,10 +366,25 @@ class Whereabouts:
         return self._replicas.get(id, ())
 
 
+class Moved:
+    """The players of a replica that have moved, until screens are told of it.
+
+    `before` is player -> its seq and ack before the first of these moves. `jumped` and `passed`
+    count events of which the batch that was applied last tells nothing: those that its records have
+    replaced, and moves in `before` that something newer in it has replaced.
+    """
+
+    __slots__ = ("before", "jumped", "passed")
+
+    def __init__(self) -> None:
+        self.before: dict[int, tuple[int, int]] = {}
+        self.jumped = self.passed = 0
+
+
 class Replica:
     """The players of one square, as the batches and full states on its channel make them.
 
-    Times are in ms of this node's clock.
+    Times are in ms of this node's clock. `moved` is None unless somebody wants to know who moves.
     """
 
     def __init__(
@@ -382,6 +397,7 @@ class Replica:
         self.players: dict[int, Player] = {}
         #: Node -> slot -> the player that it names. Each player is in it once.
         self._named: dict[int, dict[int, Player]] = {}
+        self.moved: Moved | None = None
 
     def apply(self, node: int, sent: int, content: Content, now: int) -> list[int]:
         """Apply a batch of a node. Events that are older than what is known change nothing.
@@ -389,6 +405,8 @@ class Replica:
         Returns the ids of players that were removed because another one has their slot now.
         """
         corner = Corner(self.square, self._span, sent)
+        if self.moved is not None:
+            self.moved.jumped = self.moved.passed = 0
         if content.tracks:
             self._move(node, corner, RECORD.iter_unpack(content.tracks))
         if content.wide:
@@ -414,7 +432,7 @@ class Replica:
         named = self._named.get(node)
         if named is None:
             return
-        x, y, sent = corner.middle_x, corner.middle_y, corner.sent
+        x, y, sent, moved = corner.middle_x, corner.middle_y, corner.sent, self.moved
         for slot, seq, ack, from_x, from_y, dx, dy, age in records:
             known = named.get(slot)
             if known is None:
@@ -422,6 +440,9 @@ class Replica:
             newer = (seq - known.seq) & 255
             if newer == 0 or newer > FOLLOWED:
                 continue
+            if moved is not None:
+                moved.before.setdefault(known.id, (known.seq, known.ack))
+                moved.jumped += newer - 1
             known.seq += newer
             known.ack = (known.ack + ((ack - known.ack) & 255)) & _NUMBER
             known.track = Track(
@@ -506,6 +527,8 @@ class Replica:
         self._departed.note(id, seq, now)
 
     def _take_out(self, player: Player) -> None:
+        if self.moved is not None and (before := self.moved.before.pop(player.id, None)):
+            self.moved.passed += player.seq - before[0]
         del self.players[player.id]
         self._whereabouts.remove(player.id, self)
         named = self._named[player.node]

@@ -230,7 +230,11 @@ class Bot(Connection):
         self._tally.events += flush.events
         if self.observer is not None:
             for batch in flush.batches:
-                self.observer.batch(batch, now)
+                if isinstance(batch, wire.Batch):
+                    self.observer.batch(batch, now)
+            for crowd in flush.batches:
+                if isinstance(crowd, wire.Crowd):
+                    self.observer.crowd(crowd, now)
         self._unread += flush.size
         if self.state == PLAYING:
             if not self.ack_due:

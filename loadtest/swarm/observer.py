@@ -20,6 +20,7 @@ from loadtest.swarm.wire import (
     SNAPSHOT,
     TRACK,
     Batch,
+    Crowd,
     Rules,
     Square,
 )
@@ -44,10 +45,11 @@ class Belief:
     `ack` is the number of the last intent that its node had obeyed. `track` is (x, y, dx, dy,
     start, duration): absolute positions in 1/1024 tile, times in ms of the clock of the bot's node.
     `until` is the time at which the player is removed because its enter has not come, or None.
-    `over` is the time at which it was told in full anew, or removed, or None.
+    `over` is the time at which it was told in full anew, or removed, or None. `rough`: the track is
+    from a sketch.
     """
 
-    __slots__ = ("id", "seq", "ack", "square", "track", "until", "over")
+    __slots__ = ("id", "seq", "ack", "square", "track", "until", "over", "rough")
 
     def __init__(
         self, id: int, seq: int, ack: int, square: Square, track: tuple[int, ...]
@@ -59,6 +61,7 @@ class Belief:
         self.track = track
         self.until: int | None = None
         self.over: int | None = None
+        self.rough = False
 
 
 #: A square, and the source and slot of a player in it.
@@ -136,6 +139,7 @@ class Observer:
                 if there and known.square == square and seq > known.seq:
                     known.seq, known.ack = seq, ack
                     known.track = self.rules.tracked(square, batch.sent, record)
+                    known.rough = False
         for event in batch.others:
             kind = event[0]
             if kind in (SAID, EMOTED):
@@ -147,6 +151,29 @@ class Observer:
                     self._enter(square, source, batch.sent, event, now)
                 else:
                     self._leave(kind, event, now)
+
+    def crowd(self, crowd: Crowd, now: int) -> None:
+        """Apply the moves of a crowd that came at the time `now`."""
+        self.last = now
+        square = crowd.square
+        row = len(self._rows)
+        self._rows.append((now, *square, crowd.events, crowd.replaced))
+        if not self._holds(square):
+            return
+        for source, sketch in crowd.sketches:
+            known = self._places.get((square, source, sketch[0]))
+            if known is None or (known.over is not None and known.over + REMEMBERED < now):
+                self.lacking += 1
+                continue
+            risen = sketch[1] - known.seq & 15
+            # Its own moves, and those that a snapshot has shown, it knows already.
+            if 0 < risen < 8:
+                seq, ack = known.seq + risen, known.ack + ((sketch[1] >> 4) - known.ack & 15)
+                self._heard(square, known.id, seq, late=False)
+                self._note(known.id, ack, TRACK, now, row, seq)
+                if known.until is None and known.over is None and known.square == square:
+                    known.seq, known.ack, known.rough = seq, ack, True
+                    known.track = self.rules.sketched(square, crowd.sent, sketch)
 
     def _heard(self, square: Square, id: int, seq: int, *, late: bool) -> bool:
         """Count an event of a batch; say whether it is another than the last of its player."""
@@ -230,11 +257,11 @@ class Observer:
             "rows": np.array(self._rows, dtype=np.int64).reshape(-1, 5),
             "beliefs": np.array(
                 [
-                    (id, p.seq, self._dues.get(id, p.ack), *p.square, *p.track)
+                    (id, p.seq, self._dues.get(id, p.ack), *p.square, *p.track, p.rough)
                     for id, p in self.players.items()
                 ],
                 dtype=np.int64,
-            ).reshape(-1, 11),
+            ).reshape(-1, 12),
             "behind": self.behind,
             "holds": np.array(self._held_log, dtype=np.int64).reshape(-1, 5),
             "links": self._links,

@@ -42,6 +42,9 @@ GONE_WITHIN = 2 * SECOND
 #: us for which a player that was cut off may still be there, dimmed.
 DIMMED = 10 * SECOND
 
+#: Units by which a sketch may miss the place of a player, in squares of up to 64 tiles.
+ROUGH = 129
+
 #: us: a client that lagged has missed events of at most so long before the resync.
 BEHIND = 5 * SECOND
 
@@ -342,6 +345,19 @@ def _judge_end(
             verdict.ghosts += int(covered)
         elif here:
             truth = timeline[-1].tolist()
-            same = known[1:9] == truth[:8] and known[10] == truth[9]
+            if known[11]:
+                same = known[1:5] == truth[:4] and _is_sketch(known[5:9], truth[4:8])
+            else:
+                same = known[1:9] == truth[:8] and known[10] == truth[9]
             # The starts of tracks are left out, for the clocks of two nodes differ by some ms.
             verdict.wrong += int(not same)
+
+
+def _is_sketch(sketch: list[int], track: list[int]) -> bool:
+    """Say whether a track (x, y, dx, dy) that a sketch told begins on a true one, to ROUGH units,
+    and ends where that does, to half a tile."""
+    return all(
+        min(at, at + way) - ROUGH <= begin <= max(at, at + way) + ROUGH
+        and abs(begin + on - at - way) <= TILE // 2
+        for begin, on, at, way in zip(sketch[:2], sketch[2:], track[:2], track[2:], strict=True)
+    )

@@ -11,7 +11,7 @@ from typing import Any
 
 from loadtest.swarm import wire
 from loadtest.swarm.views import View
-from loadtest.swarm.wire import Batch
+from loadtest.swarm.wire import Batch, Crowd
 
 #: Turns for which a batch is remembered after it was read. A flush is for two.
 REMEMBERED = 20
@@ -21,17 +21,21 @@ FORGOTTEN = 500
 
 
 class Read:
-    """A batch, the view that has read it, and what it found; see View.read.
+    """A batch or a crowd, the view that has read it, and what it found; see View.read.
 
     `own`: it is of the bots' own node, and surely none of another's.
     """
 
     __slots__ = ("batch", "view", "dues", "lacking", "own")
 
-    def __init__(self, batch: Batch, view: View, now: int) -> None:
+    def __init__(self, batch: Batch | Crowd, view: View, now: int) -> None:
         self.batch, self.view = batch, view
-        self.dues, self.lacking = view.read(batch, now)
-        self.own = batch.source == 0 and bool(batch.records)
+        if isinstance(batch, Crowd):
+            self.dues, self.lacking = view.follow(batch)
+            self.own = any(source == 0 for source, _ in batch.sketches)
+        else:
+            self.dues, self.lacking = view.read(batch, now)
+            self.own = batch.source == 0 and bool(batch.records)
 
 
 class Flush:
@@ -49,7 +53,7 @@ class Flush:
         self.number = number
         self.size = size
         self.view = view
-        self.batches: list[Batch] = []
+        self.batches: list[Batch | Crowd] = []
         self.dues: list[int] = []
         self.events, self.own = 0, False
         for read in reads:
@@ -125,19 +129,26 @@ class Reader:
                 return known
             # Each view reads everything that its bots are told, since it follows all players.
             self._twins.append(known)
-        number, sent, batches = wire.flush(content)
+        number, sent, batches, crowds = wire.flush(content)
+        some: list[tuple[type[Batch | Crowd], tuple[Any, ...]]] = [(Batch, b) for b in batches]
+        if crowds:
+            # What tells only a few bots of their own moves is read last: so that a move is counted
+            # with the crowd, which all are told.
+            some.sort(key=lambda one: not any(one[1][5:6]))
+            at = sum(any(fields[5:6]) for fields in batches)
+            some[at:at] = [(Crowd, crowd) for crowd in crowds]
         while True:
             view = view.now()
-            reads = [self._batch((number, sent, fields), view, now) for fields in batches]
+            reads = [self._batch((number, sent, fields, kind), view, now) for kind, fields in some]
             if view.now() is view:
                 break
         flush = self.flushes[frame] = Flush(number, reads, len(frame), view)
         return flush
 
     def _batch(self, key: tuple[Any, ...], view: View, now: int) -> Read:
-        """Return what a view has read in the batch with this number and time of its flush, and
-        these fields."""
-        _, sent, fields = key
+        """Return what a view has read in the batch or crowd with this number and time of its flush,
+        these fields, and this class."""
+        _, sent, fields, kind = key
         read = self._batches.get(key)
         if read is not None and read.view is view:
             return read
@@ -150,7 +161,7 @@ class Reader:
             read = self._batches.get(key)
         if read is None:
             self._new.append(key)
-            read = self._batches[key] = Read(Batch(fields, sent), view, now)
+            read = self._batches[key] = Read(kind(fields, sent), view, now)
             self.lacking += read.lacking
         elif read.view is not view:
             before, read = read, Read(read.batch, view, now)

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import msgpack
 
 from loadtest.swarm.dues import Dues
-from loadtest.swarm.wire import ENTER, GONE, LEAVE, Batch, Rules, Square
+from loadtest.swarm.wire import ENTER, GONE, LEAVE, Batch, Crowd, Rules, Square
 
 #: A player whose seq is so much higher than a view knows is taken as a snapshot shows it. Low bytes
 #: tell differences below 128.
@@ -175,6 +175,32 @@ class View:
                 self._leave(slots, id, event[2])
         if not self._held[square]:
             # It was under way when its last bot let go of the square.
+            del self._slots[square], self._held[square]
+        return dues, lacking
+
+    def follow(self, crowd: Crowd) -> tuple[list[int], int]:
+        """Read the moves of a crowd; return what `read` returns."""
+        dues: list[int] = []
+        lacking = 0
+        square = crowd.square
+        slots = self._slots.setdefault(square, {})
+        for source, (slot, marks, *_) in crowd.sketches:
+            has = slots.get((source, slot))
+            if has is None:
+                self._read(square, self._unread.pop(square, b""))
+                has = slots.get((source, slot))
+                if has is None:
+                    lacking += 1
+                    continue
+            known = has[0]
+            risen = marks - known.seq & 15
+            if 0 < risen < 8:
+                known.seq += risen
+                if acked := (marks >> 4) - known.ack & 15:
+                    known.ack += acked
+                    if due := self._dues.get(known.id, known.ack):
+                        dues.append(due)
+        if not self._held[square]:
             del self._slots[square], self._held[square]
         return dues, lacking
 

@@ -32,6 +32,12 @@ TEXT, BINARY, CLOSE, WS_PING, WS_PONG = 1, 2, 8, 9, 10
 #: A record of `tracks`, and one of `wide`: slot, the low bytes of seq and ack, x, y, dx, dy, age.
 _RECORD, _WIDE = struct.Struct("<BBBhhhhh"), struct.Struct("<HBBhhhhh")
 
+#: A sketch of a crowd after its slot: seq and ack, part of the square, steps.
+_SKETCH = struct.Struct("<BBBbb")
+
+#: Steps of a sketch from which on each counts COARSE times, and the units of a step.
+_NEAR, _COARSE, _STEP = 64, 8, 64
+
 #: What a batch's items after `ago` are if they are left out: tracks, others, replaced, wide.
 _LEFT_OUT: tuple[Any, ...] = (b"", (), 0, b"")
 
@@ -143,6 +149,13 @@ class Rules:
         column, row = square
         return self._track(column * span + half + x, row * span + half + y, dx, dy, sent - age)
 
+    def sketched(self, square: Square, sent: int, sketch: "Record") -> tuple[int, ...]:
+        """Return the track in a sketch, which holds from the time `sent` on."""
+        _, _, px, py, sx, sy = sketch
+        span, (column, row) = self.span, square
+        x, y = (at * span + (2 * p + 1) * span // 512 for at, p in ((column, px), (row, py)))
+        return self._track(x, y, _units(sx), _units(sy), sent)
+
     def _track(self, x: int, y: int, dx: int, dy: int, start: int) -> tuple[int, ...]:
         """Return x, y, dx, dy, start, duration: a place in the world, and ms of node time."""
         return x, y, dx, dy, start, self.duration(dx, dy)
@@ -172,6 +185,45 @@ class Batch:
         self.events = len(self.records) + len(self.others)
 
 
+class Crowd:
+    """The decoded moves of a crowd, which hold for the time `sent` of their flush, in ms of the
+    clock of the client's node.
+
+    `sketches` has (source, (slot, seq and ack, px, py, sx, sy)); they are so many `events`. Raises
+    BrokenFrame.
+    """
+
+    __slots__ = ("square", "sent", "sketches", "replaced", "events")
+
+    def __init__(self, fields: tuple[Any, ...], now: int) -> None:
+        self.sketches: list[tuple[int, Record]] = []
+        try:
+            column, row, self.replaced, *rest = fields
+            for source, data in zip(rest[::2], rest[1::2], strict=True):
+                self._read(source, data)
+        except (TypeError, ValueError, struct.error) as error:
+            raise BrokenFrame(f"the server sent a crowd that cannot be read: {error}") from error
+        self.square = column, row
+        self.sent = now
+        self.events = len(self.sketches)
+
+    def _read(self, source: int, data: bytes) -> None:
+        slot, at = -1, 0
+        while at < len(data):
+            slot += data[at] or 255
+            at += 1
+            if data[at - 1]:
+                self.sketches.append((source, (slot, *_SKETCH.unpack_from(data, at))))
+                at += _SKETCH.size
+
+
+def _units(steps: int) -> int:
+    """Return the units that so many steps of a sketch stand for."""
+    far = abs(steps)
+    far = far if far <= _NEAR else _NEAR + (far - _NEAR) * _COARSE
+    return far * _STEP if steps >= 0 else -far * _STEP
+
+
 class BrokenFrame(ValueError):
     """The server sent bytes that are no frame of a server, or no message."""
 
@@ -189,13 +241,18 @@ def is_flush(payload: bytes) -> bool:
     return payload[1:2] == b"\x15" and payload[0] & 0xF0 == 0x90
 
 
-def flush(payload: bytes) -> tuple[int, int, tuple[tuple[Any, ...], ...]]:
-    """Return a flush's number, its time and the fields of its batches. Raises BrokenFrame."""
+def flush(
+    payload: bytes,
+) -> tuple[int, int, tuple[tuple[Any, ...], ...], tuple[tuple[Any, ...], ...]]:
+    """Return a flush's number, its time and the fields of its batches and crowds.
+
+    Raises BrokenFrame.
+    """
     try:
-        _, number, now, batches = msgpack.unpackb(payload, use_list=False)[:4]
+        _, number, now, batches, *more = msgpack.unpackb(payload, use_list=False)
     except ValueError as error:
         raise BrokenFrame(f"the server sent a flush that cannot be read: {error}") from error
-    return number, now, batches
+    return number, now, batches, more[0] if more else ()
 
 
 def frames(data: bytes) -> Iterator[tuple[int, int, int]]:

@@ -313,13 +313,28 @@ def batch(square: Square, source: int, ago: int, tail: Tail) -> bytes:
     return with_tail([*square, source, ago], tail)
 
 
-def flush(number: int, now: int, batches: Sequence[bytes]) -> bytes:
+def flush(
+    number: int, now: int, batches: Sequence[bytes], crowds: Sequence[bytes] = ()
+) -> bytes:
     """Pack flush `number`, which the client acknowledges, at the node time `now`.
 
-    `batches` are as `batch` has packed them.
+    `batches` are as `batch` has packed them, and `crowds` as `crowd` has.
     """
-    head = _pack([FLUSH, number, now, None])[:-1]
-    return b"".join([head, _pack_header(len(batches)), *batches])
+    if not crowds:
+        head = _pack([FLUSH, number, now, None])[:-1]
+        return b"".join([head, _pack_header(len(batches)), *batches])
+    head = _pack([FLUSH, number, now, None, None])[:-2]
+    return b"".join([
+        head, _pack_header(len(batches)), *batches, _pack_header(len(crowds)), *crowds
+    ])  # fmt: skip
+
+
+def crowd(square: Square, replaced: int, sketches: Sequence[tuple[int, bytes]]) -> bytes:
+    """Pack the moves of a crowd, as they stand in a flush: of each source the joined sketches.
+
+    So many events were `replaced` by those that the sketches tell of.
+    """
+    return _pack([*square, replaced, *(item for some in sketches for item in some)])
 
 
 #: Packs the header of an array of so many items.

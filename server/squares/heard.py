@@ -18,7 +18,8 @@ from server.loop import Loop
 from server.messages import peer_protocol, protocol
 from server.messages.peer_protocol import Malformed
 from server.messages.protocol import OTHERS_FROM, Tail
-from server.squares.hub import Hub
+from server.squares.crowds import CROWD_UNTIL, Crowd
+from server.squares.hub import Hub, Screen
 from server.squares.outbox import Outbox, OwnBatch
 from server.squares.peers import GONE_AFTER, Peers
 from server.squares.voices import Voice
@@ -72,6 +73,9 @@ STOOD_STILL: Final = 500
 #: asked: their own links may come back later.
 FORGIVEN: Final = 3000
 
+#: More players than any square has.
+NO_CROWDS: Final = 2**31
+
 
 class PlayerNews(Protocol):
     """The part of the node that must know what other nodes publish about players."""
@@ -119,6 +123,10 @@ class Surroundings:
         self.hub = hub
         self.outbox = outbox
         self.peers = peers
+        #: The number of players from which on a square is a crowd, and what finds the screen of a
+        #: player of this node. A node without screens has no crowds.
+        self.crowd_from = NO_CROWDS
+        self.screen: Callable[[int], Screen | None] = lambda _id: None
         self.news: PlayerNews
         self.changed: set[Square] = set()
         self.again: set[Square] = set()
@@ -167,7 +175,7 @@ class HeardSquare:
     __slots__ = (
         "square", "channel", "needs", "replica", "things", "voices", "gaps", "live", "ready",
         "_around", "_snapshot", "_nonce", "_requested", "_answered", "_wait", "_published",
-        "_unheard", "_unsure", "_returned",
+        "_unheard", "_unsure", "_returned", "_crowd",
     )  # fmt: skip
 
     def __init__(self, square: Square, channel: str, around: Surroundings) -> None:
@@ -204,6 +212,7 @@ class HeardSquare:
         self._unheard: deque[OwnBatch] = deque()
         #: The number of the last own message that came back.
         self._returned = 0
+        self._crowd: Crowd | None = None
         self._enter_own()
 
     def end(self) -> None:
@@ -267,6 +276,27 @@ class HeardSquare:
         if not self.ready:
             self.ready = True
             self._show()
+
+    def _tell(self, node: int, sent: int, content: Content, tail: Tail) -> None:
+        """Tell the screens of a batch, which the replica has just applied."""
+        around, crowd, source = self._around, self._crowd, self._around.peers.source(node)
+        if crowd is None:
+            around.hub.deliver(self.square, source, sent, tail)
+            if len(self.replica.players) >= around.crowd_from:
+                self._crowd = Crowd(
+                    self.square, around.span, around.node, self.replica,
+                    int(around.crowd_from * CROWD_UNTIL), around.peers.source, around.screen,
+                    self._end_crowd,
+                )  # fmt: skip
+            return
+        besides = crowd.besides(content)
+        if besides is not None:
+            around.hub.deliver(self.square, source, sent, besides)
+        if not around.hub.stir(self.square, crowd):
+            crowd.forget()
+
+    def _end_crowd(self) -> None:
+        self._crowd = None
 
     # Sync requests and full states.
 
@@ -413,10 +443,7 @@ class HeardSquare:
             gone = self.replica.drop(node, {event.id for event in content.others})
         gone += self.replica.apply(node, sent, said, now)
         self._snapshot = None
-        around.hub.deliver(
-            self.square, around.peers.source(node), sent,
-            tail if said is content else protocol.tail(said),
-        )  # fmt: skip
+        self._tell(node, sent, said, tail if said is content else protocol.tail(said))
         if said.others:
             around.loop.guarded(around.on_events, self.square, said.others)
         if self.square in around.followed:
@@ -567,8 +594,7 @@ class HeardSquare:
             batch = unheard.popleft()
             self.replica.apply(around.node, batch.sent, batch.content, now)
             self._snapshot = None
-            source = around.peers.source(around.node)
-            around.hub.deliver(self.square, source, batch.sent, batch.tail)
+            self._tell(around.node, batch.sent, batch.content, batch.tail)
             if batch.content.others:
                 around.loop.guarded(around.on_events, self.square, batch.content.others)
             if self.square in around.followed:

@@ -2,8 +2,9 @@
 them.
 
 The hub keeps the batches that arrive for a square until the next flush, which is one message. It is
-joined once for all screens that hold the same squares, and written to each of them with one call.
-No screen has a queue of its own. The hub never looks inside a batch.
+joined once for all screens that hold the same squares, and written to each of them with one call;
+but in a crowd (crowds.py) a player whose own moves are in the flush gets one of its own. No screen
+has a queue of its own. The hub never looks inside a batch.
 """
 
 from collections.abc import Callable, Iterable
@@ -64,20 +65,44 @@ class Screen(Protocol):
         """Tell the client why it is not obeyed, and close its connection if the refusal says so."""
 
 
+class Told:
+    """What a crowd tells in one flush: batches for all screens that hold its square, the packed
+    moves of its players (b"" if there are none), and batches for one screen each."""
+
+    __slots__ = ("batches", "crowd", "own")
+
+    def __init__(self) -> None:
+        self.batches: list[bytes] = []
+        self.crowd = b""
+        self.own: list[tuple[Screen, bytes]] = []
+
+
+class Crowded(Protocol):
+    """A crowd, as the hub knows it: see crowds.py."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether there is anything to tell."""
+
+    def tell(self, now: int) -> Told:
+        """Return what to tell in a flush that is written at the time `now`."""
+
+
 class Group:
     """The screens that hold exactly the squares of `rect`.
 
-    `frames` and `batches` are empty except during a flush: then they collect what is written to all
-    of them, whole frames and the batches of the flush.
+    `frames`, `batches` and `crowds` are empty except during a flush: then they collect what is
+    written to all of them, whole frames and the items of the flush.
     """
 
-    __slots__ = ("rect", "screens", "frames", "batches")
+    __slots__ = ("rect", "screens", "frames", "batches", "crowds")
 
     def __init__(self, rect: Rect) -> None:
         self.rect = rect
         self.screens: set[Screen] = set()
         self.frames: list[bytes] = []
         self.batches: list[bytes] = []
+        self.crowds: list[bytes] = []
 
 
 class Hub:
@@ -98,6 +123,8 @@ class Hub:
         self._arrived: dict[Square, list[tuple[int, int, Tail]]] = {}
         #: Square -> the frame of the last other message about it since the last flush.
         self._told: dict[Square, bytes] = {}
+        #: Square -> the crowd there, if it has anything to tell in the next flush.
+        self._crowds: dict[Square, Crowded] = {}
         self._alarm = loop.alarm(self.flush)
         #: Whether a flush is planned.
         self._waiting = False
@@ -144,6 +171,7 @@ class Hub:
                         del self._holding[square]
                         self._arrived.pop(square, None)
                         self._told.pop(square, None)
+                        self._crowds.pop(square, None)
                         last.append(square)
         return first, last
 
@@ -184,6 +212,15 @@ class Hub:
             self._told[square] = frame(message)
             self._wait()
 
+    def stir(self, square: Square, crowd: Crowded) -> bool:
+        """Let a crowd tell in the next flush what it has to; return False if no screen holds its
+        square."""
+        if square not in self._holding:
+            return False
+        self._crowds[square] = crowd
+        self._wait()
+        return True
+
     def _wait(self) -> None:
         """Plan a flush, unless one is planned."""
         if not self._waiting:
@@ -203,31 +240,39 @@ class Hub:
         self.number = number = self.number + 1
         now = self._loop.now()
         writes = 0
-        for group in self._collect(now):
-            data = frame(protocol.flush(number, now, group.batches))
-            if group.frames:
-                data = b"".join((*group.frames, data))
-            group.frames, group.batches = [], []
+        own: dict[Screen, list[bytes]] = {}
+        for group in self._collect(now, own):
+            frames, batches, crowds = group.frames, group.batches, group.crowds
+            group.frames, group.batches, group.crowds = [], [], []
+            data = _joined(frames, number, now, batches, crowds)
             writes += len(group.screens)
             # This is a copy, since a write may find a connection dead: its screen leaves the group.
             for screen in tuple(group.screens):
+                mine = own.get(screen) if crowds else None
                 try:
-                    screen.flush(data, number, now)
+                    if mine is None:
+                        screen.flush(data, number, now)
+                    else:
+                        one = _joined(frames, number, now, batches + mine, crowds)
+                        screen.flush(one, number, now)
                 except Exception:
                     self._loop.failed()
         cost = (self._loop.seconds() - started) * 1000
         self.interval = max(min(PAUSE * cost * cost, CALM), min(BUSY * cost, LONGEST))
         self.not_before = now + round(self.interval)
+        if self._crowds:
+            self._wait()
         self.stats["flushes"] += 1
         self.stats["writes"] += writes
 
-    def _collect(self, now: int) -> list[Group]:
+    def _collect(self, now: int, own: dict[Screen, list[bytes]]) -> list[Group]:
         """Give everything that has arrived to the groups that hold its squares; return these.
 
-        Times in batches are told as ms before `now`.
+        Times in batches are told as ms before `now`. What is for one screen is added to `own`.
         """
         arrived, self._arrived = self._arrived, {}
         told, self._told = self._told, {}
+        crowds, self._crowds = self._crowds, {}
         groups: list[Group] = []
         for square, message in told.items():
             for group in self._holding.get(square, ()):
@@ -245,4 +290,26 @@ class Hub:
                 if not group.frames and not group.batches:
                     groups.append(group)
                 group.batches += packed
+        for square, crowd in crowds.items():
+            said = crowd.tell(now)
+            if crowd.waits:
+                self._crowds[square] = crowd
+            if not said.batches and not said.crowd:
+                continue
+            for group in self._holding.get(square, ()):
+                if not group.frames and not group.batches and not group.crowds:
+                    groups.append(group)
+                group.batches += said.batches
+                if said.crowd:
+                    group.crowds.append(said.crowd)
+            for screen, batch in said.own:
+                own.setdefault(screen, []).append(batch)
         return groups
+
+
+def _joined(
+    frames: list[bytes], number: int, now: int, batches: list[bytes], crowds: list[bytes]
+) -> bytes:
+    """Return the frames of a flush, after others that go with it."""
+    data = frame(protocol.flush(number, now, batches, crowds))
+    return b"".join((*frames, data)) if frames else data

@@ -13,7 +13,7 @@ from server.loop import Loop
 from server.messages import peer_protocol
 from server.messages.channels import Channels
 from server.squares.heard import HeardSquare, PlayerNews, Surroundings
-from server.squares.hub import Hub
+from server.squares.hub import Hub, Screen
 from server.squares.outbox import Outbox, OwnBatch
 from server.squares.peers import Peers
 from world.events import Event, Player
@@ -69,6 +69,13 @@ class Replicas:
     def report_live(self, on_live: Callable[[Square], None]) -> None:
         """Call `on_live` from now on as Surroundings says (heard.py)."""
         self._around.on_live = on_live
+
+    def begin_crowds(self, crowd_from: int, screen: Callable[[int], Screen | None]) -> None:
+        """Tell of squares with so many players as of crowds (crowds.py) from now on.
+
+        `screen` returns the screen of a player of this node, by its id, if it has one.
+        """
+        self._around.crowd_from, self._around.screen = crowd_from, screen
 
     # Which squares this node is subscribed to.
 

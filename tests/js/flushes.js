@@ -26,3 +26,15 @@ export function records(tracks, slotBytes = 1) {
 
 /** A flush of batches that was written at node time `now`, ms. */
 export const flush = (now, ...batches) => [P.FLUSH, 1, now, batches];
+
+/** The joined sketches of one source, each { slot, seq, ack, px, py, sx, sy }, in the order of slots. */
+export function sketches(some) {
+  const bytes = [];
+  let before = -1;
+  for (const { slot, seq, ack = 0, px = 0, py = 0, sx = 0, sy = 0 } of some) {
+    for (; slot - before > 255; before += 255) bytes.push(0);
+    bytes.push(slot - before, seq & 15 | (ack & 15) << 4, px, py, sx & 255, sy & 255);
+    before = slot;
+  }
+  return new Uint8Array(bytes);
+}

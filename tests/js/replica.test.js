@@ -6,7 +6,7 @@ import { test } from 'node:test';
 
 import * as P from '../../static/protocol.js';
 import { Replica } from '../../static/replica.js';
-import { enter, flush, records } from './flushes.js';
+import { enter, flush, records, sketches } from './flushes.js';
 
 const SPAN = 16 * 1024, NONE = new Uint8Array();
 
@@ -309,4 +309,52 @@ test('a census counts the batches of each square', () => {
   for (let i = 0; i < 6; i++) replica.apply(flush(i, [1, 0, 0, 0, NONE], [2, 0, 0, 0, NONE]), i);
   const { rate, flash } = replica.census(10).get('1:0');
   assert.deepEqual([rate, flash], [2, 5]);
+});
+
+/** Tell a replica of sketches of source 0 in the square 0, 0, at node time `now`. */
+const draw = (replica, some, now = 0) =>
+  replica.apply([P.FLUSH, 1, now, [], [[0, 0, 0, 0, sketches(some)]]], now + 20);
+
+test('a sketch says where a player is at the time of its flush, and where it goes', () => {
+  const replica = knowing(enter(7, 1, 3), enter(8, 30, 600));
+  draw(replica, [{ slot: 3, seq: 4, ack: 2, px: 0, py: 255, sx: 64, sy: -65 },
+    { slot: 600, seq: 31, px: 128, py: 1 }], 900);
+  const { track, ...player } = replica.players.get(7);
+  assert.deepEqual(track, { x: 32, y: SPAN - 32, dx: 4096, dy: -4608, start: 900, duration: 1205 });
+  assert.deepEqual([player.seq, player.ack, player.rough, player.sketches], [4, 2, true, 1]);
+  assert.deepEqual(replica.players.get(8).track,
+    { x: 8224, y: 96, dx: 0, dy: 0, start: 900, duration: 0 });
+  assert.equal(replica.late, 20);
+});
+
+test('a sketch of what is known, of long ago, or of nobody changes nothing', () => {
+  const replica = knowing(enter(7, 20, 3));
+  for (const seq of [20, 12, 19, 28]) {
+    draw(replica, [{ slot: 3, seq, px: 9 }, { slot: 5, seq: 1, px: 9 }], 100);
+    assert.deepEqual([seqOf(replica, 7), replica.players.get(7).rough], [20, false]);
+  }
+  draw(replica, [{ slot: 3, seq: 27, px: 9 }], 100);
+  assert.equal(seqOf(replica, 7), 27);
+  assert.equal(replica.players.size, 1);
+});
+
+test('what is told exactly takes the place of a sketch', () => {
+  const replica = knowing(enter(7, 1, 3));
+  draw(replica, [{ slot: 3, seq: 2 }]);
+  move(replica, { slot: 3, seq: 3, x: 5 });
+  assert.deepEqual([replica.players.get(7).rough, replica.players.get(7).sketches], [false, 2]);
+  draw(replica, [{ slot: 3, seq: 4 }]);
+  replica.apply([P.SNAPSHOT, 0, 0, 50, [[...enter(7, 4, 3, { x: 77 }), 0]]], 50);
+  const { rough, track } = replica.players.get(7);
+  assert.deepEqual([rough, track.x], [false, 77]);
+});
+
+test('sketches that end too soon, and crowds that are not held, are ignored', () => {
+  const replica = knowing(enter(7, 1, 3));
+  const some = sketches([{ slot: 3, seq: 2 }]);
+  for (let length = 0; length < some.length; length++) {
+    replica.apply([P.FLUSH, 1, 0, [], [[0, 0, 0, 0, some.subarray(0, length)]]], 0);
+    replica.apply([P.FLUSH, 1, 0, [], [[0, 5, 0, 0, some]]], 0);
+  }
+  assert.equal(seqOf(replica, 7), 1);
 });

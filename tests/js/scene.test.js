@@ -14,7 +14,7 @@ function among(others) {
   state.walk.begin(0, 0, 1000);
   for (const [id, away] of [[state.ownId, 0], ...others]) {
     state.replica.players.set(id, { id, seq: 1, ack: 0, name: `N${id}`, dimmed: false,
-      track: stand(away * UNIT, 0, 0), square: [0, 0], transitUntil: null });
+      track: stand(away * UNIT, 0, 0), square: [0, 0], transitUntil: null, sketches: 0, rough: false });
   }
   state.replica.nameChanges++;
   advanceScene(state, 10);
@@ -30,4 +30,38 @@ test('arrows point to the nearest players out of sight, and never to a deer', ()
   const state = among([[7, 60], [40_000, 50], [2 ** 50, 55], [40_001, 51], [8, 20], [9, 5]]);
   assert.deepEqual(state.arrows.map(({ id }) => id), [2 ** 50, 7]);
   assert.equal(state.walkers.length, 7);
+});
+
+test('a walker whom a sketch finds elsewhere goes there smoothly', () => {
+  const state = among([[7, 2]]);
+  const player = state.replica.players.get(7), [, walker] = state.walkers;
+  assert.equal(walker.x, 2);
+  // It has walked on to the east meanwhile, three tiles to the south of where it was thought to be.
+  Object.assign(player, { rough: true, sketches: 1 });
+  Object.assign(player.track, { x: 3 * UNIT, y: 3 * UNIT, dx: 5 * 5 * UNIT, start: 1010, duration: 5000 });
+  const drawn = [[2, 0]];
+  for (let at = 20; at <= 2020; at += 20) {
+    advanceScene(state, at);
+    drawn.push([walker.x, walker.y]);
+  }
+  for (let i = 1; i < drawn.length; i++) {
+    const [x, y] = drawn[i], [fromX, fromY] = drawn[i - 1];
+    assert.ok(Math.hypot(x - fromX, y - fromY) < 0.4, `a jump from ${fromX}, ${fromY} to ${x}, ${y}`);
+  }
+  const [x, y] = drawn[drawn.length - 1], passed = 2020 - state.delay - 10;
+  assert.ok(Math.abs(x - 3 - passed / 200) < 0.03 && Math.abs(y - 3) < 0.03, `${x}, ${y}`);
+});
+
+test('a walk is drawn back from where a sketch has found it, but not for long', () => {
+  const state = among([[7, 2]]);
+  const player = state.replica.players.get(7), [, walker] = state.walkers;
+  Object.assign(player, { rough: true, sketches: 0 });
+  const seen = (start) => {
+    Object.assign(player.track, { x: 2 * UNIT, dx: 10 * UNIT, start, duration: 2000 });
+    advanceScene(state, 10);
+    return walker.x;
+  };
+  const time = 1010 - state.delay;
+  assert.ok(Math.abs(seen(time + 200) - 1) < 1e-6);
+  assert.ok(Math.abs(seen(time + 5000) - 0) < 1e-6);
 });

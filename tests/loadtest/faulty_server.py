@@ -21,6 +21,8 @@ from server.messages import protocol  # isort: skip
 from server.websocket.frames import frame  # isort: skip
 from server.clients.session import Session  # isort: skip
 from world.events import RECORD  # isort: skip
+from world.sketches import join  # isort: skip
+from tests.model import SKETCH, sketches  # isort: skip
 
 #: Seconds from the first flush to the first fault, and from each fault to the next.
 AFTER, PAUSE = 4.0, 0.05
@@ -54,12 +56,14 @@ class Faults:
             if fields[0] != protocol.FLUSH:
                 out.append(whole)
                 continue
-            kind, flush, at, batches = fields
+            kind, flush, at, batches, *crowds = fields
             told = [one for batch in batches for one in self._told(session, batch, at)]
             late = self.delayed.get(session, [])
             told += [_ago(batch, at - sent) for when, batch, sent in late if when <= at]
             self.delayed[session] = [one for one in late if one[0] > at]
-            out.append(frame(msgpack.packb([kind, flush, at, told])))
+            if crowds:
+                crowds = [[self._hide(session, crowd) for crowd in crowds[0]]]
+            out.append(frame(msgpack.packb([kind, flush, at, told, *crowds])))
         self.flush(session, b"".join(out), number, now)
 
     def _told(self, session: Session, batch: Batch, at: int) -> list[Batch]:
@@ -74,7 +78,7 @@ class Faults:
         if late is not None:
             return [batch, _ago(late[0], at - late[1])]
         fault = next((name for name, left in self.left.items() if left), None)
-        if fault is None or time < self.next or not _simple(session, batch):
+        if fault in (None, "hide") or time < self.next or not _simple(session, batch):
             return [batch]
         self.left[fault] -= 1
         self.next = time + PAUSE
@@ -89,6 +93,22 @@ class Faults:
         else:
             assert fault == "drop", fault
         return []
+
+
+    def _hide(self, session: Session, crowd: list[Any]) -> list[Any]:
+        """Return what a client is told of a crowd, perhaps without the last of its moves."""
+        time, player = gevent.get_hub().loop.now(), session.resident
+        if not self.next:
+            self.next = time + AFTER
+        if not self.left.get("hide") or time < self.next or player is None:
+            return crowd
+        last = list(sketches(crowd[4]))[-1][0]
+        if crowd[3] == 0 and last == player.slot:
+            return crowd
+        self.left["hide"] -= 1
+        self.next = time + PAUSE
+        left = [(slot, SKETCH.pack(*fields)) for slot, fields in sketches(crowd[4]) if slot < last]
+        return [*crowd[:4], join(left), *crowd[5:]]
 
 
 def _ago(batch: Batch, ago: int) -> Batch:

@@ -35,14 +35,14 @@ def observed(news=(), rows=((0, 0, 0, 1, 0),), beliefs=(), behind=(), holds=()):
         "holds": np.array(holds, dtype=np.int64).reshape(-1, 5), "links": [],
         "looks": np.empty((0, 2), dtype=np.int64), "screens": np.empty((0, 2), dtype=np.int64),
         "rows": np.array(rows, dtype=np.int64).reshape(-1, 5),
-        "beliefs": np.array(beliefs, dtype=np.int64).reshape(-1, 11),
+        "beliefs": np.array(beliefs, dtype=np.int64).reshape(-1, 12),
         "behind": list(behind), "duplicate": 0, "reordered": 0, "lacking": 0,
     }  # fmt: skip
 
 
 def belief(player):
     """What there is to believe of a player in the end."""
-    return (player["id"], *player["timeline"][-1].tolist())
+    return (player["id"], *player["timeline"][-1].tolist(), 0)
 
 
 def verdict(*lives, losses=(), slow=()):
@@ -63,7 +63,7 @@ def watch(news, square=(0, 0), **what):
     watcher = life(1, (0, 0), seen=observed(news, beliefs=believed, **what))
     watcher["observed"]["beliefs"] = np.array(
         [*believed, belief(watcher)], dtype=np.int64
-    ).reshape(-1, 11)
+    ).reshape(-1, 12)
     return verdict(watcher, mover, losses=losses, slow=slow)
 
 

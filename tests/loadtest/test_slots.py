@@ -325,7 +325,7 @@ def test_an_observer_believes_what_a_record_says_of_who_has_its_slot(town):
     assert found.players[50].seq == 256 and found.players[50].ack == 7
     assert (found.duplicate, found.reordered, found.lacking) == (0, 0, 0)
     [belief] = found.report()["beliefs"].tolist()
-    assert belief == [50, 256, 700, 0, 0, 8192, 8192, 0, 0, 1000, 0]
+    assert belief == [50, 256, 700, 0, 0, 8192, 8192, 0, 0, 1000, 0, 0]
 
 
 def test_an_observer_counts_records_that_name_nobody(town):

@@ -133,6 +133,30 @@ def test_in_a_crowd_newer_moves_take_the_place_of_older_ones_and_none_is_unaccou
     assert verdict["replaced"] > 500 and verdict["delivered"] > verdict["replaced"]
 
 
+def test_what_is_told_by_sketches_is_accounted_for_move_by_move(tmp_path):
+    code, result = judged(
+        tmp_path, "--bots", "330", "--seconds", "4", "--scenario", "crowd", "--rate", "1",
+        "--sample", "33",
+    )  # fmt: skip
+    verdict = result["verdict"]
+    assert (code, result["faults"], result["adds_up"]) == (0, [], True), verdict
+    assert verdict["observers"] == 33 and verdict["delivered"] > 30_000
+    # Records of so many moves would take twice as many bytes.
+    assert result["totals"]["bytes"] < 11 * result["totals"]["deliveries"]
+
+
+def test_a_move_that_is_left_out_of_a_crowd_is_found(tmp_path):
+    code, result = judged(
+        tmp_path, "--bots", "330", "--seconds", "6", "--scenario", "crowd", "--rate", "1",
+        "--sample", "110", server=lambda: faulty({"hide": 60}, "--spread", "1"),
+    )  # fmt: skip
+    verdict = result["verdict"]
+    assert code == 1 and not result["adds_up"]
+    # One observer in three players is told of them.
+    assert 5 < verdict["missing"] <= 60
+    assert verdict["expected"] == verdict["delivered"] + verdict["replaced"] + verdict["missing"]
+
+
 def test_each_broken_word_is_found_and_counted(tmp_path):
     counts = {"drop": 3, "duplicate": 4, "reorder": 5, "delay": 6, "leak": 7}
     code, result = judged(

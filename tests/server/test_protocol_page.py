@@ -14,11 +14,11 @@ from server.clients import allowance, lag, session, tokens
 from server.messages import peer_protocol, protocol
 from server.messages.protocol import MESSAGES
 from server.players import listening, movement, residents
-from server.squares import heard, peers, replicas, signs
+from server.squares import crowds, heard, peers, replicas, signs
 from server.things import cairns, garden, reach
 from server.websocket import frames
 from tests import model
-from world import events, things
+from world import events, sketches, things
 from world.events import Content, Corner, Player
 from world.grid import HEIGHTS, WIDTHS
 from world.track import REACH, UNIT, Track
@@ -76,9 +76,19 @@ def test_the_table_of_events():
 
 
 def test_the_items_of_a_batch():
-    [items] = re.findall(r"^    (column, .*)$", section(4), re.M)
+    items, crowd = re.findall(r"^    (column, .*)$", section(4), re.M)
     assert items.split(", ") == fields_of(protocol.batch)
     assert items.split(", ")[4:] == list(events.Content._fields)
+    assert crowd.split(", ")[:3] == fields_of(protocol.crowd)[:3]
+
+
+def test_when_a_square_is_a_crowd_and_what_it_may_take():
+    text = section(4)
+    assert f"some {crowds.CROWD_FROM} players" in text
+    assert f"at most {crowds.SKETCH_RATE // 1000} KB of them a second" in text
+    assert f"adds more than {sketches.RISES}," in text
+    lines = f"{sketches.NEAR} + (|sx| - {sketches.NEAR}) × {sketches.COARSE}) × {sketches.STEP}"
+    assert lines in text
 
 
 def example(which):

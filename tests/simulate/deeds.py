@@ -12,6 +12,7 @@ from server.messages.protocol import OTHERS_FROM
 from server.players.herd import NOBODY, Sizes
 from server.players.resident import Resident
 from server.squares import peers
+from server.squares.crowds import CROWD_FROM
 from server.squares.peers import GONE_AFTER, HEARTBEAT_EVERY, HEARTBEATS_HEARD
 from server.things.garden import Rules
 from tests.server.harness import Client, Clock, Harness, Host, clock_stores
@@ -49,8 +50,9 @@ class Deed(NamedTuple):
 
 class Plan(NamedTuple):
     """A world: its seed, the nodes at its start, the ms by which their clocks differ (`skew`),
-    whether all its ground is free, its deeds, whether its nodes share a herd, and whether their
-    heartbeats are as rare as in a world of hundreds of nodes (`rare`)."""
+    whether all its ground is free, its deeds, whether its nodes share a herd, whether their
+    heartbeats are as rare as in a world of hundreds of nodes (`rare`), and whether three players
+    are a crowd (`crowds`)."""
 
     seed: int
     nodes: int
@@ -59,6 +61,7 @@ class Plan(NamedTuple):
     deeds: tuple[Deed, ...]
     herd: bool = False
     rare: bool = False
+    crowds: bool = False
 
 
 class World:
@@ -74,6 +77,7 @@ class World:
         self.harness = Harness(
             plan.free, 1, plan.skew, plan.seed, clock=clock, sizes=self.sizes,
             stores=clock_stores(clock) if plan.herd else lambda: None, rules=Rules(per_cell=0),
+            crowd_from=3 if plan.crowds else CROWD_FROM,
         )  # fmt: skip
         for _ in range(plan.nodes - 1):
             # The nodes' heartbeats are out of phase, as they are between machines.
@@ -363,4 +367,5 @@ def plan(seed: int) -> Plan:
     return Plan(
         seed, chance.randint(1, 4), chance.choice([0, 0, 7000, 3_600_000]), chance.random() < 0.7,
         tuple(deeds), chance.randrange(HERD_ONE_IN) == 0, chance.randrange(4) == 0,
+        chance.randrange(3) == 0,
     )  # fmt: skip

@@ -15,8 +15,9 @@ from typing import Any
 
 import msgpack
 
-from tests.model import RECORD, WIDE, Model
+from tests.model import RECORD, SKETCH, WIDE, Model
 from world.landmarks import PART, Landmarks
+from world.sketches import join
 from world.terrain import CHUNK, LIMIT, Terrain
 from world.track import UNIT, Goal, Heading, leg
 
@@ -161,6 +162,16 @@ def sequences(count: int) -> Iterator[list[tuple[int, list[Any]]]]:
             del tail[-1]
         return [*square, source(), written - now + chance.randint(-2, 200), *tail]
 
+    def crowd(number: int) -> list[Any]:
+        made = []
+        for id in chance.sample(range(1, 5), chance.randint(1, 3)):
+            seq = newer(number)
+            steps = [chance.choice((0, 5, -64, 65, -120)) for _ in range(2)]
+            marks = seq % 16 + seq // 2 % 16 * 16
+            made.append((slot(id), SKETCH.pack(marks, chance.randrange(256), 200, *steps)))
+        square = [chance.choice((0, 0, 0, 1, 2)), chance.choice((0, 0, 1))]
+        return [*square, chance.choice((0, 2)), source(), join(made)]
+
     for _ in range(count):
         messages: list[tuple[int, list[Any]]] = [(10_000, [18, 0, 0, 1, 1])]
         now = 10_000
@@ -171,9 +182,10 @@ def sequences(count: int) -> Iterator[list[tuple[int, list[Any]]]]:
             entries = [[*enter(id, number), source()] for id in some]
             written = now - chance.randint(0, 20)
             batches = [batch(number, now, written) for _ in range(chance.choice((1, 1, 2)))]
+            crowds = [[crowd(number)]] if chance.random() < 0.3 else []
             message = chance.choices(
                 [
-                    [21, number, written, batches],
+                    [21, number, written, batches, *crowds],
                     [19, *square, now - 9, entries],
                     [18, chance.choice((0, 0, 1)), 0, chance.randint(1, 2), chance.randint(0, 1)],
                     [22],

@@ -1,0 +1,130 @@
+"""A crowd: a square with so many players that screens are told of moves roughly.
+
+In such a square screens hear of enters, leaves, chat and emotes as in any other. But once a flush
+they are told all moves in one message of six bytes each (world/sketches.py), which is made once for
+everybody. Only the player's own client is told its move exactly. So what a screen gets in a second
+has a bound, however many move. This module changes nothing between nodes, and no replica.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from server.messages import protocol
+from server.messages.protocol import Tail
+from server.squares.hub import Screen, Told
+from world.events import FOLLOWED, RECORD, Content, Corner, Event, Moved, Player, Replica
+from world.grid import Square
+from world.sketches import MARK, RISES, join, sketch
+
+#: A square is a crowd once it has CROWD_FROM players, until it has fewer than CROWD_UNTIL x as
+#: many.
+CROWD_FROM: Final = 300
+CROWD_UNTIL: Final = 0.8
+
+#: A screen gets so many bytes a second of sketches from one crowd, at most. Moves that do not fit
+#: wait, the oldest first, and newer ones of the same players replace them.
+SKETCH_RATE: Final = 31_000
+SKETCH_BYTES: Final = 6
+
+#: A crowd that has told nothing for a while may tell of as many moves at once as in so many ms.
+SAVED: Final = 1000
+
+
+class Crowd:
+    """See the module. Times are node time in ms.
+
+    `source` returns what clients know a node by, and `screen` the screen of one of this node's
+    players, if it has one. `until` is the number of players below which the square is no crowd any
+    more. Then `on_end` is called, after everything was told.
+    """
+
+    def __init__(
+        self, square: Square, span: int, node: int, replica: Replica, until: int,
+        source: Callable[[int], int], screen: Callable[[int], Screen | None],
+        on_end: Callable[[], None],
+    ) -> None:  # fmt: skip
+        self._square = square
+        self._span = span
+        self._node = node
+        self._replica = replica
+        self._until = until
+        self._source = source
+        self._screen = screen
+        self._on_end = on_end
+        self._moved = replica.moved = Moved()
+        self._told = 0
+
+    @property
+    def waits(self) -> bool:
+        """Whether there are moves that screens were not told of."""
+        return bool(self._moved.before)
+
+    def besides(self, content: Content) -> Tail | None:
+        """Return what screens are told at once of a batch, which the replica has just applied: all
+        but its moves."""
+        moved = self._moved
+        if not content.others:
+            return None
+        # Each event that a screen is not told of is counted once, where newer ones replace it.
+        replaced = max(content.replaced - moved.jumped, 0) + moved.passed
+        return protocol.tail(Content(b"", content.others, replaced))
+
+    def forget(self) -> None:
+        """Tell nobody of the moves until now, because no screen holds the square."""
+        self._moved.before.clear()
+        self._end_if_small()
+
+    def tell(self, now: int) -> Told:
+        """Return what screens are told in a flush that is written at the time `now`."""
+        replica, before = self._replica, self._moved.before
+        corner = Corner(self._square, self._span, now)
+        most = max(min(now - self._told, SAVED) * SKETCH_RATE // (1000 * SKETCH_BYTES), 1)
+        self._told = now
+        told = Told()
+        sketches: dict[int, list[tuple[int, bytes]]] = {}
+        replaced = 0
+        exact: dict[int, list[tuple[Player, int]]] = {}
+        for id in list(before)[:most]:
+            seq, ack = before.pop(id)
+            player = replica.players[id]
+            rough = None
+            if player.seq - seq <= RISES and 0 <= player.ack - ack <= MARK:
+                rough = sketch(player, self._square, self._span, now)
+            if rough is None:
+                exact.setdefault(player.node, []).append((player, seq))
+                continue
+            sketches.setdefault(player.node, []).append((player.slot, rough))
+            replaced += player.seq - seq - 1
+            if player.node == self._node and (screen := self._screen(id)) is not None:
+                told.own.append((screen, self._exactly(corner, self._node, [(player, seq)])))
+        told.batches = [self._exactly(corner, node, some) for node, some in exact.items()]
+        if sketches:
+            by_source = [(self._source(node), join(some)) for node, some in sketches.items()]
+            told.crowd = protocol.crowd(self._square, replaced, by_source)
+        if not before:
+            self._end_if_small()
+        return told
+
+    def _exactly(self, corner: Corner, node: int, some: list[tuple[Player, int]]) -> bytes:
+        """Return a batch with the tracks of players of a node, each with the seq that screens know.
+        """
+        tracks: list[bytes] = []
+        wide: list[bytes] = []
+        others: list[Event] = []
+        replaced = 0
+        for player, seq in some:
+            record = corner.record(player) if player.seq - seq <= FOLLOWED else None
+            replaced += player.seq - seq - 1
+            if record is None:
+                others.append(corner.enter(player))
+            elif len(record) == RECORD.size:
+                tracks.append(record)
+            else:
+                wide.append(record)
+        content = Content(b"".join(tracks), others, replaced, b"".join(wide))
+        return protocol.batch(self._square, self._source(node), 0, protocol.tail(content))
+
+    def _end_if_small(self) -> None:
+        if len(self._replica.players) < self._until:
+            self._replica.moved = None
+            self._on_end()

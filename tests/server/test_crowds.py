@@ -1,0 +1,270 @@
+"""Crowds: what is told roughly, what exactly, and that all clients still believe the truth."""
+
+import importlib
+import random
+from pathlib import Path
+
+import msgpack
+
+from server.squares.crowds import CROWD_FROM, SKETCH_RATE
+from tests.model import SKETCH, sketches
+from tests.server.harness import Harness, batches, events
+
+SQUARE = (0, 0)
+
+
+def crowd(number=4, nodes=1, crowd_from=3, **options):
+    """Return a harness with so many players in one square, which is a crowd from `crowd_from` on,
+    and their clients."""
+    harness = Harness(nodes=nodes, crowd_from=crowd_from, **options)
+    harness.run(1500)
+    clients = [
+        harness.place(f"P{n}", SQUARE, host=harness.hosts[n % nodes]) for n in range(number)
+    ]
+    harness.run(500)
+    for client in clients:
+        client.connection.messages.clear()
+    return harness, clients
+
+
+def told(client):
+    """Return the sketches that a client was told, as (replaced, source, slot, fields)."""
+    return [
+        (replaced, source, slot, fields)
+        for message in client.connection.messages if message[0] == 21
+        for _column, _row, replaced, *rest in (message[4] if len(message) > 4 else [])
+        for source, data in zip(rest[::2], rest[1::2], strict=True)
+        for slot, fields in sketches(data)
+    ]  # fmt: skip
+
+
+def records(client):
+    return [event for event in events(client.connection.messages) if event[0] == 1]
+
+
+def test_in_a_crowd_others_are_told_of_a_move_by_a_sketch_and_its_player_exactly():
+    harness, (a, b, *_) = crowd()
+    a.walk(1, 1)
+    harness.run(700)
+    harness.check()
+    assert [len(told(client)) for client in (a, b)] == [1, 1] and not records(b)
+    assert len(records(a)) == 1 and not a.model.players[a.id].rough
+    assert b.model.players[a.id].rough and b.model.players[a.id].ack == 1
+    assert abs(b.at(a)[0] - a.at()[0]) <= 33 and b.at(a) != (8192, 8192)
+    # The walk goes on to another square, and there it is told exactly.
+    harness.run(3000)
+    assert b.model.players[a.id].square != SQUARE
+    a.walk(0, 0)
+    harness.run(500)
+    harness.check()
+    assert not b.model.players[a.id].rough
+
+
+def test_whatever_is_no_move_is_told_as_everywhere():
+    harness, (a, b, *_) = crowd()
+    a.walk(1, 0)
+    a.send(6, "hello")
+    a.send(32, 2)
+    a.send(33, "Other", 7)
+    harness.run(500)
+    assert b.model.chat == [("P0", "hello")] and b.model.emotes == [("P0", 2)]
+    assert (b.model.players[a.id].name, b.model.players[a.id].look) == ("Other", 7)
+    harness.check()
+    a.connection.lose()
+    harness.run(200)
+    assert b.model.players[a.id].dimmed
+    harness.run(20_000)
+    assert not b.sees(a)
+    harness.check()
+
+
+def test_a_square_with_fewer_players_is_told_of_as_ever():
+    def story(crowd_from):
+        random.seed(5)
+        harness = Harness(crowd_from=crowd_from)
+        clients = [harness.place(f"P{n}", SQUARE) for n in range(6)]
+        written = {}
+        for n, client in enumerate(clients):
+            send = client.connection.send
+            mine = written[n] = []
+
+            def note(data, send=send, mine=mine):
+                mine.append(data)
+                return send(data)
+
+            client.connection.send = note
+        for n, client in enumerate(clients * 3):
+            client.walk(n % 3 - 1, 1)
+            client.send(6, f"{n}")
+            harness.run(150)
+        harness.check()
+        # Tokens have a random part.
+        return {n: [one for one in mine if b"\x92\x11" not in one] for n, mine in written.items()}
+
+    few = story(7)
+    assert few == story(CROWD_FROM) and few != story(6)
+    assert len(few) == 6 and all(len(mine) > 10 for mine in few.values())
+
+
+def test_a_square_is_a_crowd_until_clearly_fewer_are_there():
+    harness, clients = crowd(12, crowd_from=10)
+
+    def is_crowd():
+        mover = next(client for client in clients if client.connection.open)
+        for client in clients:
+            client.connection.messages.clear()
+        mover.walk(random.choice((1, -1)), 0)
+        mover.walk(0, 0)
+        harness.run(500)
+        harness.check()
+        return bool(told(mover))
+
+    assert is_crowd()
+    expected = {11: True, 9: True, 8: True, 7: False}
+    for n in range(12)[::-1]:
+        clients[n].connection.lose(1000)
+        harness.run(300)
+        if n in expected:
+            # What is due at the end of a crowd is told first.
+            is_crowd()
+            assert is_crowd() == expected[n], n
+        if n == 7:
+            break
+    back = [harness.place(f"B{n}", SQUARE) for n in range(2)]
+    assert not is_crowd()
+    back += [harness.place(f"C{n}", SQUARE)]
+    harness.run(500)
+    is_crowd()
+    assert is_crowd() and len(back) == 3
+
+
+def test_a_move_that_fits_no_sketch_is_told_to_everybody_exactly():
+    harness, (a, b, *_) = crowd()
+    for n in range(9):
+        # So many moves before one flush are more than a sketch's seq can tell.
+        a.number += 1
+        a.host.deliver(a, msgpack.packb([2, a.number, a.now(), n % 2, 1]), 2)
+    harness.run(300)
+    assert len(records(b)) == 1 and records(b)[0][3] == 9
+    assert not b.model.players[a.id].rough
+    harness.check()
+
+
+def test_what_is_replaced_is_counted_once():
+    """By these counts a client can tell what it has missed: docs/swarm.md."""
+    harness, clients = crowd(5)
+    watcher = clients[0]
+    seqs = {c.id: watcher.model.players[c.id].seq for c in clients}
+    counted = 0
+    for turn in range(60):
+        for client in clients[1:]:
+            if harness.chance.random() < 0.7:
+                    client.go(*(harness.chance.randint(500, 15_000) for _ in range(2)))
+            if harness.chance.random() < 0.1:
+                client.send(33, f"N{turn}", turn)
+        harness.run(harness.chance.choice((0, 0, 30, 400)))
+    harness.run(1000)
+    for message in watcher.connection.messages:
+        if message[0] == 21:
+            counted += sum(crowd[2] for crowd in (message[4] if len(message) > 4 else []))
+    said = batches(watcher.connection.messages)
+    counted += sum(batch[6] for batch in said)
+    came = len(told(watcher)) + len(records(watcher))
+    came += sum(event[0] in (0, 2, 3) for batch in said for event in batch[5])
+    held = [c for c in clients if watcher.model.players[c.id].square == SQUARE]
+    assert len(held) == 5
+    assert sum(watcher.model.players[c.id].seq - seqs[c.id] for c in clients) == came + counted
+    harness.check()
+
+
+def test_a_crowd_of_two_nodes_whose_clocks_differ():
+    harness, clients = crowd(6, nodes=2, skew=5000)
+    for turn in range(20):
+        for client in clients:
+            client.walk(harness.chance.choice((-1, 0, 1)), harness.chance.choice((-1, 0, 1)))
+        harness.run(harness.chance.randint(0, 300))
+        if turn % 5 == 4:
+            for client in clients:
+                client.walk(0, 0)
+            harness.run(1000)
+            harness.check()
+    assert {source for _, source, *_ in told(clients[0])} == {0, 1}
+
+
+def test_who_comes_and_who_has_lagged_knows_all_exactly_and_then_hears_sketches():
+    harness, (a, b, *_) = crowd()
+    a.walk(1, 0)
+    harness.run(200)
+    late = harness.place("Late", SQUARE)
+    assert not late.model.players[a.id].rough
+    harness.run(300)
+    assert not late.model.players[a.id].rough
+    b.connection.stuck = True
+    a.walk(0, 1)
+    harness.run(300)
+    a.walk(0, 0)
+    harness.run(300)
+    assert late.model.players[a.id].rough
+    b.connection.drain()
+    b.ack()
+    harness.run(500)
+    harness.check()
+    assert b.model.resyncs == 1 and not b.model.players[a.id].rough
+
+
+def test_sketches_take_no_more_than_their_share_however_many_move():
+    harness, clients = crowd(60, crowd_from=50)
+    watcher = clients[0]
+    began = harness.clock.time
+    for turn in range(300):
+        for client in clients[1:]:
+            client.walk(turn % 2 * 2 - 1, 0)
+        harness.run(10)
+    sent = [
+        len(data) for message in watcher.connection.messages if message[0] == 21
+        for _c, _r, _replaced, *rest in (message[4] if len(message) > 4 else [])
+        for data in rest[1::2]
+    ]  # fmt: skip
+    size = sum(sent)
+    assert size > 0 and size <= (harness.clock.time - began + 1000) * SKETCH_RATE / 1000
+    # Whoever waited is told in the end.
+    for client in clients:
+        client.walk(0, 0)
+    harness.run(2000)
+    harness.check()
+
+
+def test_slots_are_told_by_their_differences_up_to_any_number():
+    harness, _ = crowd(3)
+    for n in range(600):
+        harness.node.residents.join(f"R{n}", (100, 100))
+    late = harness.place("Late", SQUARE)
+    harness.run(200)
+    other = harness.place("Other", SQUARE)
+    other.connection.messages.clear()
+    late.walk(1, 0)
+    harness.run(300)
+    [(_, _, slot, fields)] = told(other)
+    assert slot == late.session.resident.slot > 510 and len(fields) == len(SKETCH.format[1:])
+    harness.check()
+
+
+def test_the_library_of_the_examples_follows_a_crowd(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "examples"))
+    flatlands = importlib.import_module("flatlands")
+    harness, clients = crowd(5)
+    watcher = harness.place("Watcher", SQUARE)
+    world = flatlands.World.__new__(flatlands.World)
+    world.players, world._called, world.id = {}, {}, watcher.id
+    world.side, world.speed, world.diagonal = 16, 5120, 3620
+    for client in clients:
+        client.go(*(harness.chance.randint(500, 15_000) for _ in range(2)))
+        harness.run(100)
+    assert told(watcher)
+    for message in watcher.connection.messages:
+        list(world._apply(message))
+    harness.run(300)
+    for client in clients:
+        x, y = watcher.at(client)
+        drawn = world.players[client.id].at(watcher.now())
+        assert abs(drawn[0] - x / 1024) < 0.01 and abs(drawn[1] - y / 1024) < 0.01

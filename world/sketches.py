@@ -1,0 +1,69 @@
+"""Sketches: tracks as clients are told them in a crowd, in six bytes and roughly.
+
+A sketch says where a player is at one moment, and where its track ends. docs/protocol.md explains
+the fields. This module never decides which tracks are told in this way.
+"""
+
+import struct
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from world.events import Player
+from world.grid import Square
+from world.track import UNIT
+
+#: A square is this many parts wide and high; a sketch says in which of them its player is.
+PARTS: Final = 256
+
+#: How far a track leads is told in steps of STEP units. From NEAR steps on, COARSE of them count as
+#: one more: so a byte suffices for the longest leg.
+STEP: Final = UNIT // 16
+NEAR: Final = 64
+COARSE: Final = 8
+
+#: The part of seq and of ack that a sketch has, and by how much a seq may have risen that it tells
+#: of: what seems to be more is old.
+MARK: Final = 15
+RISES: Final = 7
+
+_SKETCH: Final = struct.Struct("<BBBbb")
+_pack: Callable[..., bytes] = _SKETCH.pack
+
+
+def sketch(player: Player, square: Square, span: int, now: int) -> bytes | None:
+    """Return the sketch of a player at the time `now`, in ms, without its first byte: or None if
+    the player is outside the square, which is `span` units wide."""
+    track = player.track
+    x, y = track.at(now)
+    part_x = (x - square[0] * span) * PARTS // span
+    part_y = (y - square[1] * span) * PARTS // span
+    if not (0 <= part_x < PARTS and 0 <= part_y < PARTS):
+        return None
+    return _pack(
+        player.seq & MARK | (player.ack & MARK) << 4, part_x, part_y,
+        _steps(track.x + track.dx - x), _steps(track.y + track.dy - y),
+    )  # fmt: skip
+
+
+def _steps(way: int) -> int:
+    """Return how a sketch tells of a way along one axis, in units."""
+    steps = (abs(way) + STEP // 2) // STEP
+    if steps > NEAR:
+        steps = NEAR + (steps - NEAR + COARSE // 2) // COARSE
+    return steps if way >= 0 else -steps
+
+
+def join(sketches: Iterable[tuple[int, bytes]]) -> bytes:
+    """Join sketches of one source to the bytes of a message.
+
+    They are (slot, sketch), and no two have one slot. Before each stands by how much its slot is
+    higher than the one before it, the first one counted from -1: a byte, after a 0 for every 255
+    that do not fit it.
+    """
+    parts: list[bytes] = []
+    before = -1
+    for slot, rest in sorted(sketches):
+        gap = slot - before - 1
+        parts.append(b"\x00" * (gap // 255) + bytes((gap % 255 + 1,)) + rest)
+        before = slot
+    return b"".join(parts)

@@ -8,6 +8,7 @@ worker that has sent it forgets them at once. This module never decides who may 
 """
 
 import logging
+import random
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -34,9 +35,9 @@ from world.track import Goal, Heading, Intent, Track
 
 log = logging.getLogger("flatlands")
 
-#: The kinds of the messages between workers, besides PLAN: a client that has said hello, and a
-#: player with its client.
-GREETING, PLAYER = 1, 2
+#: The kinds of the messages between workers, besides PLAN: a client that has said hello, a player
+#: with its client, and a client that has said hello for which its district's worker has no room.
+GREETING, PLAYER, OVERFLOW = 1, 2, 3
 
 #: A worker bears this share of a core, or this many pairs of a player and somebody that it sees, in
 #: case they all begin to walk, or this share of the players that it accepts.
@@ -140,8 +141,17 @@ class Gathering:
     # Who belongs where.
 
     def elsewhere(self, place: Place, id: int) -> int | None:
-        """Return which other worker serves a player at a place and takes it; None if none does."""
-        return self._elsewhere(self._node.grid.square(*place), id)
+        """Return which other worker serves a player at a place and takes it; None if none does.
+
+        While this worker is full, any other one may serve who begins in its district.
+        """
+        slot = self._elsewhere(self._node.grid.square(*place), id)
+        return self._another() if slot is None and self._admission.full else slot
+
+    def _another(self) -> int | None:
+        """Return any other worker that takes players, or None."""
+        others = sorted(self._takes - {self._slot})
+        return random.choice(others) if others else None
 
     def _elsewhere(self, square: Square, id: int) -> int | None:
         slot = owner(self._plan, square, id)
@@ -290,8 +300,20 @@ class Gathering:
             if (plan, frozenset(takes)) != (self._plan, self._takes):
                 self._plan, self._takes = plan, frozenset(takes)
                 self._unfollowed.set()
-        elif sock is not None:
+        elif sock is not None and not self._pass_over(kind, sock, fields):
             self._take(kind, sock, *fields)
+
+    def _pass_over(self, kind: int, sock: Any, fields: list[Any]) -> bool:
+        """Pass a newcomer to some other worker, because this one has become full since the plan was
+        made; return False if there is room, or if that is impossible."""
+        slot = self._another()
+        if kind != GREETING or not self._admission.full or slot is None:
+            return False
+        if not self._passage.send(slot_name(slot), msgpack.packb([OVERFLOW, *fields]), sock):
+            return False
+        sock.close()
+        self._node.stats["passed_over"] += 1
+        return True
 
     def _take(self, kind: int, sock: Any, sent: int, address: str, *fields: Any) -> None:
         """Take in a client that another worker has sent at the node time `sent`."""
@@ -308,7 +330,7 @@ class Gathering:
         connection = Connection(sock, protocol.MESSAGE_LIMIT, b"", address, guest)
         try:
             session = self._server.begin(connection)
-            (self._greet if kind == GREETING else self._go_on)(session, *fields)
+            (self._go_on if kind == PLAYER else self._greet)(session, *fields)
         except Exception:
             # Whatever this process does not understand, the client does not suffer for long.
             connection.abort()

@@ -133,11 +133,37 @@ def test_who_comes_back_is_passed_to_where_its_player_was(machine):
     machine.check()
 
 
-def test_a_worker_that_is_full_after_all_refuses(machine):
+def test_who_finds_the_worker_of_its_district_full_plays_at_another_one(machine):
     west, east = machine.hosts
-    east.admission.capacity = 0
-    client = place(machine, "Late", (2, 0), west)
+    east.admission.capacity = 1
+    first = place(machine, "First", (2, 0), west)
+    late = place(machine, "Late", (2, 0), west)
+    machine.arrive()
+    machine.run(500)
+    assert whose(machine, first) is east and whose(machine, late) is west
+    assert late.model.errors == [] and late.connection.closed is None
+    assert first.sees(late) and late.sees(first)
+    assert east.loop.stats["passed_over"] == 1 and west.loop.stats["taken_in"] == 1
+    # The same goes for whom that worker itself has accepted.
+    other = place(machine, "Other", (2, 0), east)
+    assert whose(machine, other) is west and other.model.errors == []
+    machine.check()
+
+
+def test_who_finds_all_workers_full_is_refused(machine):
+    west, east = machine.hosts
+    client = machine.client(west)
+    span = east.node.grid.span
+    for host in machine.hosts:
+        host.node.residents.spot = lambda near=None: (2 * span + 500, 500)
+    client.send(1, 2, "Late", 40, 25, None, None)
+    east.admission.capacity = west.admission.capacity = 0
+    for _ in range(3):
+        machine.settle()
+        machine.arrive()
+        machine.run(500)
     assert client.model.errors == ["full"] and client.connection.closed[0] == 1013
+    assert not machine.under_way
 
 
 @pytest.mark.interpreted

@@ -138,8 +138,9 @@ def test_nobody_is_missed_who_goes_from_one_square_into_another(world):
     assert one.stats["crossings"] + two.stats["crossings"] > 10
     for id in list(one.residents.by_id)[:5]:
         one.residents.leave(one.residents.by_id[id])
-    gevent.sleep(0.1)
-    assert asker.ask("SELECT count(*) FROM player").rows == [(25,)]
+    with gevent.Timeout(PATIENCE):
+        while asker.ask("SELECT count(*) FROM player").rows != [(25,)]:
+            gevent.sleep(0.05)
 
 
 def test_what_the_store_keeps_can_be_joined_with_who_plays(world):

@@ -86,6 +86,7 @@ in-process: .venv/testable
 
 test: .venv/testable
 	@sh tests/need.sh
+	@$(MAKE) --no-print-directory $(JS)/node_modules/.package-lock.json
 	@$(BIN)/python -m pytest -n $(AT_ONCE) --dist worksteal -m "not alone"
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m alone
 

@@ -4,7 +4,8 @@
 
 addEventListener('load', () => {
   const MOST = 5, FIRST = 400;            // times; ms to the first one, and twice as many to each next
-  const begun = 'begun' in document.documentElement.dataset, styled = document.styleSheets.length > 0;
+  const begun = 'begun' in document.documentElement.dataset, styled = document.styleSheets.length
+    === document.querySelectorAll('link[rel=stylesheet]').length;
   if (begun && styled) return;
   const times = history.state?.again ?? 0;
   if (times === MOST) {

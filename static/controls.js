@@ -1,11 +1,12 @@
 // What the player does by keys, clicks, the stick or the panels: it changes the state at once, and is
 // sent to the server. The server's answers are in session.js.
 
-import { isDeer } from './faces.js';
 import { Footsteps } from './footsteps.js';
 import { forBrowser } from './keep.js';
 import { PART } from './landmarks.js';
+import { Leading } from './leading.js';
 import { Gatherer, pickUp } from './lying.js';
+import { Guide, placesNear, walkersNear } from './near.js';
 import { ordinalOf } from './places.js';
 import * as P from './protocol.js';
 import { UNIT } from './track.js';
@@ -24,6 +25,7 @@ const LOCAL = new Set(['localhost', '127.0.0.1', '[::1]']);
 const EARSHOT = 16;                       // tiles: from farther away nothing is heard
 // Tiles from the foot of a cairn to the tip of its card.
 const CARD_ABOVE = 1.1, CARD_BELOW = 0.3;
+const BESIDE = 1.2;                       // tiles before somebody at which one stops who walks there
 const DIGIT = /^(Digit|Numpad)[1-6]$/;
 const HOME_WALKS = 39;                    // tiles along each axis: nearer than this one walks home,
                                           // or goes back; from farther away one is put there
@@ -42,6 +44,11 @@ export class Controls {
     this.view = view;
     this.sound = sound;
     this.gatherer = new Gatherer();
+    this.guide = new Guide();
+    this.leading = new Leading();
+    /** @type {{ x: number, y: number } | null} Where the mouse or a finger is held on the world, in css
+     * px. */
+    this.led = null;
     /** @type {import('./landmarks.js').Landmark | null} The landmark whose name was told last. */
     this.toldOf = null;
     this.landmarks = 0;                   // number of landmarks that this browser's player has found
@@ -69,6 +76,9 @@ export class Controls {
     if (!this.net.playing) return;
     this.gatherer.gather(this.state, this.take);
     this.footsteps.follow(this.state);
+    this.#followLead();
+    const told = this.guide.look(this.state);
+    if (told !== null) this.hud.tell(told);
     this.#tellLandmark();
     this.#askFinders();
     this.#showCairn();
@@ -83,18 +93,39 @@ export class Controls {
     this.#walk(dx === 0 && dy === 0 ? null : { heading: [dx, dy] }, P.WALK, dx, dy);
   }
 
+  /** The mouse or a finger is held at a css px of the world: walk towards it. null: no longer.
+   * @param {{ x: number, y: number } | null} place */
+  lead(place) {
+    const was = this.led;
+    this.led = this.net.playing ? place : null;
+    if (this.led === null) {
+      if (was !== null) this.rest();
+    } else if (was === null) {
+      this.hud.focusWorld();
+      this.leading = new Leading();
+    }
+  }
+
+  /** The mouse is over a css px of the world: return whether a click does more there than walk. */
+  canClick(cssX, cssY) {
+    const { view } = this;
+    return this.net.playing && (view.arrowAt(cssX, cssY) ?? view.walkerAt(cssX, cssY)
+      ?? view.cairnAt(cssX, cssY)) !== null;
+  }
+
   tap(cssX, cssY) {
     const { state, hud, view } = this;
     if (!this.net.playing) return;
     hud.focusWorld();
+    const arrow = view.arrowAt(cssX, cssY);
+    if (arrow !== null) return this.goTo(arrow.x, arrow.y, arrow.id === null ? 0 : BESIDE);
     const id = view.walkerAt(cssX, cssY);
     if (id !== null && id === state.ownId) return this.openYou();
     if (id !== null) return this.#showMenu(id, cssX, cssY);
     state.cairnMeant = view.cairnAt(cssX, cssY);
     if (state.cairnMeant !== null) return;
-    hud.hint(null);
     const { x, y } = view.tileAt(state, cssX, cssY);
-    this.#goTo(x, y);
+    this.goTo(x, y);
   }
 
   key(code, target) {
@@ -108,7 +139,7 @@ export class Controls {
     else if (code === 'KeyC') this.hud.openCairn();
     else if (code === 'Escape') return this.hud.closeBoard() || this.closeCairn() || this.#endAim();
     else if (code === 'KeyO') this.openMap();
-    else if (code === 'KeyM') this.#showMenuOfNearest();
+    else if (code === 'KeyM') this.openNear();
     else if (code === 'KeyE') this.hud.toggleRing();
     else if (code === 'KeyN') this.openYou();
     else if (code === 'KeyQ') this.toggleSound();
@@ -117,6 +148,7 @@ export class Controls {
     return true;
   }
 
+  /** End the walk. */
   rest() {
     if (this.net.playing && !this.state.walk.arrived) this.#walk(null, P.WALK, 0, 0);
   }
@@ -191,7 +223,7 @@ export class Controls {
     if (!this.net.playing) return;
     const { state } = this, { walk, clock } = state, now = clock.now();
     const [x, y] = walk.drawn(now), near = Math.max(Math.abs(x), Math.abs(y)) <= HOME_WALKS;
-    if (near && !state.wayBack) return this.#goTo(0.5, 0.5);
+    if (near && !state.wayBack) return this.goTo(0.5, 0.5);
     state.goal = null;
     state.wayBack = !near;
     walk.follow(null, Math.floor(now));
@@ -235,6 +267,12 @@ export class Controls {
     if (!this.net.playing || now - this.scoresAt < SCORES_EVERY) return;
     this.scoresAt = now;
     this.net.send(P.SCORES);
+  }
+
+  /** Walk to the walker `id`. */
+  goToWalker(id) {
+    const walker = this.state.drawn.get(id);
+    if (walker !== undefined) this.goTo(walker.x, walker.y, BESIDE);
   }
 
   mute(id, muted) {
@@ -308,9 +346,18 @@ export class Controls {
       ? { ...view.gemPicture(id), ...view.pointOf(state, gem.x, gem.y) } : null);
   }
 
-  #goTo(x, y) {
+  /** Walk to a place in tiles, or to so many tiles before it. */
+  goTo(x, y, before = 0) {
+    if (!this.net.playing) return;
+    const { here } = this.state, far = Math.hypot(x - here.x, y - here.y);
+    if (before > 0 && far > 0) {
+      const part = Math.max(far - before, 0) / far;
+      x = here.x + (x - here.x) * part;
+      y = here.y + (y - here.y) * part;
+    }
     /** @type {import('./track.js').Pair} */
     const goal = [Math.floor(x * UNIT), Math.floor(y * UNIT)];
+    this.hud.hint(null);
     this.#walk({ goal }, P.GO, ...goal);
     this.state.goal = { x, y, at: performance.now() };
   }
@@ -339,12 +386,25 @@ export class Controls {
     else this.sound.emote(emote, near);
   }
 
-  #showMenuOfNearest() {
-    const { state } = this, { x, y } = state.here;
-    const others = state.walkers.filter(({ own, id }) => !own && !isDeer(id));
-    others.sort((a, b) => Math.hypot(a.x - x, a.y - y) - Math.hypot(b.x - x, b.y - y));
-    if (others.length === 0) return this.hud.toast('Nobody is in sight.');
-    const at = this.view.pointOf(state, others[0].x, others[0].y);
-    this.#showMenu(others[0].id, at.x, at.y);
+  /** List who and what is near. */
+  openNear() {
+    const { state, hud, view } = this;
+    if (!this.net.playing) return;
+    hud.openNear(walkersNear(state), placesNear(state), ({ walker, x, y }) => {
+      if (walker === null) return this.goTo(x, y);
+      const at = view.pointOf(state, walker.x, walker.y);
+      this.#showMenu(walker.id, at.x, at.y);
+    });
+  }
+
+  /** Walk as the mouse or a finger leads that is held on the world. */
+  #followLead() {
+    const { state, led, view } = this;
+    if (led === null) return;
+    const goal = this.leading.next(state.here, view.tileAt(state, led.x, led.y), state.walk.arrived,
+      performance.now());
+    if (goal === null) return;
+    this.goTo(goal.x, goal.y);
+    state.goal = null;                    // no mark is drawn there
   }
 }

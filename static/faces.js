@@ -1,4 +1,4 @@
-// The colour and the face of a walker, and whether it is a deer. A player chooses its look, one number;
+// The colour and the face of a walker, and which walkers are computer players. A player chooses its look, one number;
 // of all others they follow from the id.
 
 import { hash32 } from './terrain.js';
@@ -51,6 +51,11 @@ const DEER_FROM = 2 ** 15, DEER_TO = 2 ** 16;
  * back. */
 export function isClockwork(id) {
   return id < DEER_FROM;
+}
+
+/** Say whether the walker `id` is a computer player: clockwork, or a deer. */
+export function isComputer(id) {
+  return id < DEER_TO;
 }
 
 /** Say whether the walker `id` is a deer. */

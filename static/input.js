@@ -7,17 +7,22 @@ const KEYS = {
 };
 const TAP_MOVES = 12;                     // css px that a finger may move in a tap
 const TAP_LASTS = 600;                    // ms that a tap may last
+const HOLD_AFTER = 280;                   // ms after which a finger that does not move begins to lead
 
 export class Input {
-  /** `on` has { heading(dx, dy), tap(cssX, cssY), key(code, target), rest() }. They are called for a
-   * new direction that is held (0, 0: none), for a click or touch, for any other key, and for
-   * whatever must end a walk. */
+  /** `on` has { heading(dx, dy), tap(cssX, cssY), lead(place), canClick(cssX, cssY), key(code, target),
+   * rest() }. They are called for a new direction that is held (0, 0: none), for a click or touch, for
+   * the place { x, y } at which the mouse or a finger is held (null: no longer), to find out whether a
+   * click does something else there than walk, for any other key, and for whatever must end a walk. */
   constructor(canvas, on) {
     this.on = on;
     this.held = new Map();                // key code -> [dx, dy]
     this.stickAt = [0, 0];
     this.heading = [0, 0];
     this.tap = null;
+    this.leads = false;                   // true while the mouse or a finger is held and leads
+    /** @type {number | undefined} */
+    this.holding = undefined;
     addEventListener('keydown', (event) => this.#keyDown(event));
     addEventListener('keyup', (event) => {
       if (this.held.delete(event.code)) this.#turn();
@@ -28,19 +33,27 @@ export class Input {
     });
     canvas.addEventListener('pointerdown', (event) => {
       if (!event.isPrimary || event.button !== 0) return;
+      // Whoever lets go over a panel lets go as well.
+      canvas.setPointerCapture(event.pointerId);
       this.tap = { x: event.clientX, y: event.clientY, at: event.timeStamp };
+      this.holding = setTimeout(() => this.#lead(this.tap), HOLD_AFTER);
+    });
+    canvas.addEventListener('pointermove', (event) => {
+      if (!event.isPrimary) return;
+      const { clientX: x, clientY: y } = event, { tap } = this;
+      if (tap === null) {
+        if (event.pointerType === 'mouse') canvas.style.cursor = on.canClick(x, y) ? 'pointer' : '';
+      } else if (this.leads || Math.hypot(x - tap.x, y - tap.y) > TAP_MOVES) this.#lead({ x, y });
     });
     canvas.addEventListener('pointerup', (event) => {
-      const tap = this.tap;
-      this.tap = null;
-      if (tap === null || !event.isPrimary || event.timeStamp - tap.at > TAP_LASTS) return;
+      const { tap } = this;
+      if (tap === null || !event.isPrimary) return;
+      this.#letGo();
+      if (event.timeStamp - tap.at > TAP_LASTS) return;
       if (Math.hypot(event.clientX - tap.x, event.clientY - tap.y) > TAP_MOVES) return;
       on.tap(event.clientX, event.clientY);
     });
-    canvas.addEventListener('pointercancel', () => {
-      this.tap = null;
-      this.rest();
-    });
+    canvas.addEventListener('pointercancel', () => this.rest());
     canvas.addEventListener('contextmenu', (event) => event.preventDefault());
   }
 
@@ -51,12 +64,27 @@ export class Input {
     this.#turn();
   }
 
-  /** Forget all keys that are held, and end any walk. */
+  /** Forget all that is held, and end any walk. */
   rest() {
+    this.#letGo();
     this.held.clear();
     this.stickAt = [0, 0];
     this.heading = [0, 0];
     this.on.rest();
+  }
+
+  /** The mouse or a finger leads to a place. */
+  #lead(place) {
+    this.leads = true;
+    this.on.lead(place);
+  }
+
+  #letGo() {
+    clearTimeout(this.holding);
+    this.tap = null;
+    if (!this.leads) return;
+    this.leads = false;
+    this.on.lead(null);
   }
 
   /** Report the direction that is held once more, if there is one. */
@@ -86,6 +114,7 @@ export class Input {
     dx = Math.sign(dx);
     dy = Math.sign(dy);
     if (dx === this.heading[0] && dy === this.heading[1]) return;
+    if (dx !== 0 || dy !== 0) this.#letGo();    // keys win
     this.heading = [dx, dy];
     this.on.heading(dx, dy);
   }

@@ -2,7 +2,7 @@
 // the arrows to players out of sight. It never touches the page.
 
 import { skyAt } from './day.js';
-import { isDeer } from './faces.js';
+import { isComputer, isDeer } from './faces.js';
 import { advanceLying, readCairns } from './lying.js';
 import { tellApart } from './names.js';
 import { advancePlaces } from './places.js';
@@ -21,7 +21,9 @@ const BLENDS = 300;                       // ms in which two thirds of what a sk
 const LEADS_IN = 400;                     // ms for which a walk is drawn back from where a sketch found it
 const CAMERA_LAG = 90;                    // ms in which the camera goes two thirds of its way
 const CAMERA_JUMP = 12;                   // tiles: over a longer way it jumps
-const ARROWS = 3;                         // number of nearest players that get an arrow
+const ARROWS = 3, ARROWS_SMALL = 2;       // number of players that get an arrow, and on a small screen
+const SMALL = 20;                         // tiles: a screen less wide or high is small
+const BODY = 0.4, HEIGHT = 1.1;           // tiles: half as wide, and as high, is a walker
 const GOAL_SHOWN = 4000;                  // ms
 const PLAZA = { x: 0.5, y: 0.5 };         // tiles
 
@@ -192,20 +194,29 @@ function overlayOf({ replica, here }, now) {
 
 /** @param {State} state @returns {import('./state.js').Arrow[]} */
 function arrowsOf(state) {
-  const { here, walkers } = state;
+  const { here, walkers, viewport } = state;
   const hidden = (place) => !isInView(state, place);
   const others = walkers.filter((walker) => !walker.own && !walker.muted && !isDeer(walker.id)
-    && hidden(walker));
-  others.sort((a, b) => Math.hypot(a.x - here.x, a.y - here.y)
-    - Math.hypot(b.x - here.x, b.y - here.y));
+    && !isPartlyInView(state, walker));
+  const away = ({ x, y }) => Math.hypot(x - here.x, y - here.y);
+  // People are looked for before computer players.
+  others.sort((a, b) => Number(isComputer(a.id)) - Number(isComputer(b.id)) || away(a) - away(b));
+  const most = Math.min(viewport.w, viewport.h) < SMALL ? ARROWS_SMALL : ARROWS;
   /** @type {import('./state.js').Arrow[]} */
-  const arrows = others.slice(0, ARROWS).map(({ x, y, name, id, look }) =>
+  const arrows = others.slice(0, most).map(({ x, y, name, id, look }) =>
     ({ x, y, label: name, id, look }));
   const { aim } = state;
   if (aim !== null && hidden(aim)) {
     arrows.unshift({ x: aim.x, y: aim.y, label: aim.label, id: null, look: 0, aim: true });
   }
   return hidden(PLAZA) ? [{ ...PLAZA, label: 'plaza', id: null, look: 0 }, ...arrows] : arrows;
+}
+
+/** Say whether anything of a walker is on the screen; `place` is where its feet are.
+ * @param {State} state @param {import('./state.js').Place} place */
+function isPartlyInView({ camera, viewport }, { x, y }) {
+  const up = y - camera.y + viewport.h / 2;
+  return Math.abs(x - camera.x) <= viewport.w / 2 + BODY && up >= 0 && up <= viewport.h + HEIGHT;
 }
 
 /** Say whether a place is on the screen.

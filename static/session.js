@@ -3,7 +3,7 @@
 
 import { EMOTES, isEmote, showEmote } from './emotes.js';
 import { lineOf } from './ember.js';
-import { isDeer } from './faces.js';
+import { isComputer, isDeer } from './faces.js';
 import { forBrowser } from './keep.js';
 import { Net } from './net.js';
 import * as P from './protocol.js';
@@ -132,7 +132,7 @@ export class Session {
     const { state } = this, { id, name, look } = player;
     if (state.muted.has(id)) return;
     showSaying(state, id, text, performance.now());
-    this.hud.log(state.names.get(id) ?? name, id, look, text);
+    this.hud.log(state.names.get(id) ?? name, id, look, text, !isComputer(id));
     this.onHeard(player, 0);
   }
 
@@ -147,7 +147,7 @@ export class Session {
       this.onSpark();
       this.hud.tell(`You and ${name(id === state.ownId ? other : id)} wave to each other: a spark!`);
     } else if (id === state.ownId) this.hud.tell(`You ${EMOTES[emote].you}.`);
-    else this.hud.tell(`${name(id)} ${EMOTES[emote].others}.`);
+    else if (!isComputer(id)) this.hud.tell(`${name(id)} ${EMOTES[emote].others}.`);
   }
 
   /** Take what is told of the ember, and tell the player if it is about it. */
@@ -187,9 +187,8 @@ export class Session {
     this.#tellLine();
     hud.play();
     if (first) {
-      hud.hint(matchMedia('(pointer: coarse)').matches
-        ? 'Walk with the stick, or touch the place where you want to go.'
-        : 'Walk with the arrow keys or WASD, or click where you want to go.');
+      hud.hint('Walk with the arrow keys or WASD, or click where you want to go.',
+        'Walk with the stick, or touch the place where you want to go.');
       hud.focusWorld();
     }
     this.walkOn();
@@ -277,8 +276,12 @@ export class Session {
   }
 
   #hosted([, name, here]) {
-    this.hud.hint(here ? `Here you are, beside ${name}. Press 1, or touch the hand, to wave.`
-      : `${name} is not here any more. You are where you were invited.`);
+    const gone = `${name} is not here any more. You are where you were invited.`;
+    if (!here) this.hud.hint(gone);
+    else {
+      this.hud.hint(`Here you are, beside ${name}. Press 1 to wave.`,
+        `Here you are, beside ${name}. Touch the hand to wave.`);
+    }
   }
 
   #found([, id, version, gems, place, of]) {

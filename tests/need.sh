@@ -17,6 +17,7 @@ has_mosquitto() { command -v mosquitto && command -v mosquitto_passwd && command
 has_nats() { nats-server --version | grep -E ' v([2-9]|[1-9][0-9])'; }
 has_go() { go version | grep -E ' go1\.(19|[2-9][0-9])'; }
 has_node() { node --version | grep -E '^v(18\.(19|2[0-9])|2[0-9]|[3-9][0-9])\.'; }
+has_npm() { command -v npm; }
 has_nginx() { command -v nginx; }
 has_openssl() { command -v openssl; }
 
@@ -30,6 +31,7 @@ look() {
   need go "golang-go ca-certificates" "Go, version 1.19 or newer"
   need nginx nginx "nginx"
   need node nodejs "Node.js, version 18.19 or newer"
+  need npm npm "npm, which installs what looks at the page"
   need openssl openssl "openssl"
 }
 need() {

@@ -1,12 +1,15 @@
-// The chat: the last few lines that players said, and the field to say something.
+// The chat: what players said, and the field to say something. Closed, it shows the last few lines for
+// a while; open, it scrolls back.
 
 import { faceOf } from '../faces.js';
 import { TEXT_LIMIT } from '../protocol.js';
-import { element } from './element.js';
+import { byTouch, element } from './element.js';
 
-const LINES = 5;
+const LINES = 100;                        // that are kept
 const COUNTS_FROM = 90;                   // letters from which the rest is counted
 const FADES_AFTER = 14000;                // ms
+const STEP = 44;                          // css px that an arrow key scrolls
+const NEAR_END = 8;                       // css px: this near to the last line it stays there
 
 export class Chat {
   /** `on` has { say(text), typing() }; `giveFocusBack` gives the focus to the world. */
@@ -14,11 +17,11 @@ export class Chat {
     this.on = on;
     this.isOpen = false;
     this.giveFocusBack = giveFocusBack;
-    this.log = element('ol', { class: 'log', role: 'log', 'aria-live': 'polite',
+    this.log = element('ol', { class: 'log', tabindex: '0', 'aria-live': 'polite',
       'aria-label': 'What was said' });
     this.field = element('input', { type: 'text', maxlength: TEXT_LIMIT, autocomplete: 'off',
       enterkeyhint: 'send', 'aria-label': 'Say something',
-      placeholder: 'Say something…  (Enter)' });
+      placeholder: byTouch() ? 'Say something…' : 'Say something…  (Enter)' });
     this.counter = element('span', { class: 'counter', 'aria-live': 'polite' });
     const form = element('form', {}, this.field, this.counter);
     this.root = element('section', { class: 'chat panel', 'aria-label': 'Chat' }, this.log, form);
@@ -30,13 +33,12 @@ export class Chat {
       if (text !== '') this.on.say(text);
     });
     this.field.addEventListener('input', () => this.#count());
-    this.field.addEventListener('focus', () => this.#turn(true));
-    this.field.addEventListener('blur', () => this.#turn(false));
-    this.field.addEventListener('keydown', (event) => {
-      event.stopPropagation();
-      if (event.key === 'Escape') this.close();
+    this.root.addEventListener('focusin', () => this.#turn(true));
+    this.root.addEventListener('focusout', (event) => {
+      if (!this.root.contains(event.relatedTarget)) this.#turn(false);
     });
-    this.field.addEventListener('keyup', (event) => event.stopPropagation());
+    this.root.addEventListener('keydown', (event) => this.#key(event));
+    this.root.addEventListener('keyup', (event) => event.stopPropagation());
   }
 
   open() {
@@ -46,8 +48,20 @@ export class Chat {
 
   close() {
     if (!this.isOpen) return;
-    this.field.blur();
     this.giveFocusBack();
+  }
+
+  /** Scroll by keys. In the world the same keys walk. */
+  #key(event) {
+    event.stopPropagation();
+    const { log } = this, page = log.clientHeight - STEP;
+    const by = { ArrowUp: -STEP, ArrowDown: STEP, PageUp: -page, PageDown: page }[event.key];
+    if (event.key === 'Escape') this.close();
+    else if (event.key === 'Enter' && event.target === log) this.field.focus();
+    else if (by !== undefined) {
+      event.preventDefault();
+      log.scrollTop += by;
+    }
   }
 
   #turn(open) {
@@ -55,6 +69,7 @@ export class Chat {
     if (open === this.isOpen) return;
     this.isOpen = open;
     this.#count();
+    this.log.scrollTop = this.log.scrollHeight;
     if (open) this.on.typing();
   }
 
@@ -63,14 +78,19 @@ export class Chat {
     this.counter.textContent = length >= COUNTS_FROM ? String(TEXT_LIMIT - length) : '';
   }
 
-  add(name, colourId, look, text) {
+  /** Add a line; screen readers read it if `aloud`. */
+  add(name, colourId, look, text, aloud) {
+    const { log } = this;
     // Each in an element of its own, so that a name and a text written in different directions do
     // not mix.
     const who = element('b', {}, element('bdi', {}, name));
     who.style.color = faceOf(colourId, look).ink;
-    const line = element('li', { dir: 'auto' }, who, ' ', element('bdi', {}, text));
-    this.log.append(line);
-    while (this.log.children.length > LINES) this.log.firstChild.remove();
+    const line = element('li', { dir: 'auto', ...(aloud ? {} : { 'aria-live': 'off' }) }, who, ' ',
+      element('bdi', {}, text));
+    const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < NEAR_END;
+    log.append(line);
+    while (log.children.length > LINES) log.firstChild.remove();
+    if (atEnd) log.scrollTop = log.scrollHeight;
     setTimeout(() => line.classList.add('old'), FADES_AFTER);
   }
 }

@@ -31,6 +31,8 @@ const ICONS = {
     + 'c0 4-2.5 6.5-6 6.5-3 0-4.5-1.5-6-4.5l-1.5-3c-.6-1.4 1.3-2.4 2.2-1.2L8 13.5',
   back: 'M14.5 6l-6 6 6 6',
   on: 'M9.5 6l6 6-6 6',
+  people: 'M9 11a3.2 3.2 0 1 0 0-6.4a3.2 3.2 0 1 0 0 6.4M3.5 19.5c0-3.6 2.4-5.5 5.5-5.5s5.5 1.9 5.5 5.5'
+    + 'M15.5 5a3 3 0 0 1 0 5.7M17 14.4c2.2.6 3.5 2.4 3.5 5.1',
   share: 'M12 15V4M8 7.5L12 3.5l4 4M6 11v8h12v-8',
   globe: 'M12 3a9 9 0 1 0 0 18a9 9 0 1 0 0-18M3 12h18M12 3c2.8 2.6 4 5.6 4 9s-1.2 6.4-4 9'
     + 'c-2.8-2.6-4-5.6-4-9s1.2-6.4 4-9',
@@ -58,4 +60,9 @@ export function signed(number) {
 /** Show an element, or hide it, also from screen readers. */
 export function show(shown, made) {
   made.hidden = !shown;
+}
+
+/** Say whether this device is used with fingers. */
+export function byTouch() {
+  return matchMedia('(pointer: coarse)').matches;
 }

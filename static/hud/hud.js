@@ -5,9 +5,10 @@ import { AtlasPanel } from './atlas.js';
 import { Board } from './board.js';
 import { CairnCard, CairnDialog } from './cairns.js';
 import { Chat } from './chat.js';
-import { element, icon, show } from './element.js';
+import { byTouch, element, icon, show } from './element.js';
 import { Sample } from './frames.js';
 import { Menu } from './menu.js';
+import { NearDialog } from './near.js';
 import { Notes } from './notes.js';
 import { Panels } from './panels.js';
 import { Readings } from './readings.js';
@@ -23,7 +24,7 @@ const SLOW = 18.5, CRAWLS = 30;           // ms per frame
 export class Hud {
   /** `root` holds canvas#minimap; the panels are put around it. `on` has { start(name, look), say(text),
    * home(), grid(), invite(), sound(), scores(), build(text), stone(), hide(), closeCairn(),
-   * mute(id, muted), stick(dx, dy), typing(), emote(emote), you(), appear(name, look), anew(), map(),
+   * mute(id, muted), goToWalker(id), near(), stick(dx, dy), typing(), emote(emote), you(), appear(name, look), anew(), map(),
    * zoom(factor), whole(), closeMap() }, and `pictures` what Looks and Ring need: { portraitOn(canvas),
    * signOf(emote, side) }. With `live` there is only the map of everybody. */
   constructor(root, on, pictures, live) {
@@ -34,7 +35,8 @@ export class Hud {
     this.chat = new Chat(on, focusWorld);
     this.stick = new Stick(on.stick);
     this.notes = new Notes();
-    this.menu = new Menu(on.mute, focusWorld);
+    this.menu = new Menu(on, focusWorld);
+    this.nearDialog = new NearDialog();
     this.typing = on.typing;
     this.board = new Board(() => {
       this.hint(null);                    // it would cover the board
@@ -55,25 +57,33 @@ export class Hud {
       cairn: () => this.openCairn(), sound: then(on.sound), board: () => this.board.toggle(),
       chat: () => this.openChat(), you: on.you, emote: () => this.ring.toggle(),
       help: () => this.#showDialog(this.tools.help) });
+    this.readingsPanel.root.append(this.tools.legend);
     this.map = element('section', { class: 'map panel', 'aria-label': 'Map' });
     const minimap = root.querySelector('#minimap');
     if (minimap !== null) this.map.append(minimap);
-    const world = element('button', { type: 'button', 'aria-label': 'Map of everybody',
-      title: 'Map of everybody (O)' }, icon('globe'));
-    this.map.append(world);
+    const corner = (sort, sign, label) => element('button', { type: 'button', class: sort,
+      'aria-label': label.replace(/ \(.*/, ''), title: label }, icon(sign));
+    const world = corner('world', 'globe', 'Map of everybody (O)');
+    const near = corner('near', 'people', 'Who is near (M)');
+    this.map.append(near, world);
     this.map.addEventListener('click', on.map);
+    near.addEventListener('click', (event) => {
+      event.stopPropagation();            // the map below opens that of everybody
+      on.near();
+    });
     this.atlas = new AtlasPanel({ zoom: then((factor) => on.zoom(factor)), whole: then(on.whole),
       close: on.closeMap }, live);
     this.playing = element('div', { class: 'playing', hidden: true },
       this.readingsPanel.root, this.map, this.tools.root, this.board.counter, this.board.root,
-      this.board.told, this.told, this.cairnCard.root, this.cairnCard.told, this.tools.legend,
+      this.board.told, this.told, this.cairnCard.root, this.cairnCard.told,
       this.tools.keys, this.chat.root, this.stick.root, this.menu.root, this.ring.root);
-    root.append(this.playing, this.atlas.root, this.titleScreen.root, this.notes.hintNote,
-      this.notes.toastNote, this.notes.banner, this.tools.help, this.tools.link.root,
+    root.append(this.playing, this.atlas.root, this.titleScreen.root, this.notes.root,
+      this.notes.banner, this.tools.help, this.tools.link.root, this.nearDialog.root,
       this.cairnDialog.root, this.youDialog.root);
-    this.room = new Panels(root, [this.readingsPanel.root, this.map, this.tools.root, this.tools.keys,
+    const { count, list } = this.readingsPanel, { hintNote, toastNote, banner } = this.notes;
+    this.room = new Panels(root, [count, list, this.map, this.tools.root, this.tools.keys,
       this.tools.legend, this.chat.root, this.stick.root, this.board.root, this.board.counter,
-      this.cairnCard.root]);
+      this.cairnCard.root, hintNote, toastNote, banner]);
     /** Whether frames take long even so: then they have to have fewer pixels. */
     this.coarse = false;
     /** @type {Sample | null} The frames that are measured now, or were last. */
@@ -142,8 +152,9 @@ export class Hud {
     this.notes.countdown(text);
   }
 
-  log(name, colourId, look, text) {
-    this.chat.add(name, colourId, look, text);
+  /** Add a line to the chat; screen readers read it if `aloud`. */
+  log(name, colourId, look, text, aloud) {
+    this.chat.add(name, colourId, look, text, aloud);
   }
 
   /** Let screen readers read what happened, if it can be seen on the canvas only. */
@@ -189,8 +200,19 @@ export class Hud {
     this.notes.toast(text);
   }
 
-  hint(text) {
-    this.notes.hint(text);
+  /** Show a hint for a while; null hides it. With fingers it is `touched`.
+   * @param {string | null} text */
+  hint(text, touched = text) {
+    this.notes.hint(byTouch() ? touched : text);
+  }
+
+  /** List who and what is near: see NearDialog.
+   * @param {import('../near.js').Near[]} walkers @param {import('../near.js').Near[]} places
+   * @param {(near: import('../near.js').Near) => void} onChoose */
+  openNear(walkers, places, onChoose) {
+    this.typing();
+    this.nearDialog.fill(walkers, places, onChoose);
+    this.#showDialog(this.nearDialog.root);
   }
 
   /** Ask for the line of a new cairn. */
@@ -240,6 +262,7 @@ export class Hud {
 
   setGrid(on) {
     this.tools.setGrid(on);
+    this.readingsPanel.open(on);
     if (on) this.hint(null);              // it would cover the legend
   }
 

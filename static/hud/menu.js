@@ -1,4 +1,4 @@
-// The small menu of one walker, with a button to mute it.
+// The small menu of one walker: walk there, or mute it.
 
 import { faceOf } from '../faces.js';
 import { element } from './element.js';
@@ -6,9 +6,10 @@ import { element } from './element.js';
 const EDGE = 8;                           // css px between the menu and the screen's edge
 
 export class Menu {
-  constructor(onMute, giveFocusBack) {
+  /** `on` has { mute(id, muted), goToWalker(id) }; `giveFocusBack` gives the focus to the world. */
+  constructor(on, giveFocusBack) {
     this.root = element('div', { class: 'popover panel', role: 'dialog', hidden: true });
-    this.onMute = onMute;
+    this.on = on;
     this.giveFocusBack = giveFocusBack;
     this.outside = (event) => {
       if (!this.root.contains(event.target)) this.close(false);
@@ -23,13 +24,18 @@ export class Menu {
   open(id, look, name, muted, cssX, cssY) {
     const who = element('b', {}, element('bdi', {}, name));
     who.style.color = faceOf(id, look).ink;
-    const button = element('button', { type: 'button' }, muted ? 'Unmute' : 'Mute');
-    button.addEventListener('click', () => {
-      this.onMute(id, !muted);
-      this.close(true);
-    });
+    const button = (label, act) => {
+      const made = element('button', { type: 'button' }, label);
+      made.addEventListener('click', () => {
+        act();
+        this.close(true);
+      });
+      return made;
+    };
+    const walk = button('Walk there', () => this.on.goToWalker(id));
+    const mute = button(muted ? 'Unmute' : 'Mute', () => this.on.mute(id, !muted));
     this.root.setAttribute('aria-label', 'About ' + name);
-    this.root.replaceChildren(who, button);
+    this.root.replaceChildren(who, walk, mute);
     this.root.hidden = false;
     const { offsetWidth: width, offsetHeight: height } = this.root;
     const left = Math.min(Math.max(cssX - width / 2, EDGE), innerWidth - width - EDGE);
@@ -37,7 +43,7 @@ export class Menu {
     this.root.style.left = left + 'px';
     this.root.style.top = (above < EDGE ? Math.min(cssY + 24, innerHeight - height - EDGE) : above)
       + 'px';
-    button.focus({ preventScroll: true });
+    walk.focus({ preventScroll: true });
     document.addEventListener('pointerdown', this.outside, true);
   }
 

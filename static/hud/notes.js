@@ -2,7 +2,7 @@
 
 import { element, show } from './element.js';
 
-const TOAST_MS = 3200, HINT_MS = 12000;
+const TOAST_MS = 3200, HINT_MS = 12000, FADE_MS = 400;
 
 export class Notes {
   constructor() {
@@ -16,6 +16,8 @@ export class Notes {
       'aria-live': 'polite' });
     this.toastNote = note('toast');
     this.hintNote = note('hint');
+    // One above the other: they never cover each other.
+    this.root = element('div', { class: 'notes' }, this.hintNote, this.toastNote);
     this.button.addEventListener('click', () => this.onClick?.());
   }
 
@@ -47,9 +49,14 @@ export class Notes {
 
   #flash(note, text, time) {
     clearTimeout(note.timer);
-    note.classList.toggle('shown', text !== null);
-    if (text === null) return;
+    const hide = () => {
+      note.classList.remove('shown');
+      // Once it has faded, nobody shall come across it any more.
+      note.timer = setTimeout(() => note.replaceChildren(), FADE_MS);
+    };
+    if (text === null) return hide();
     note.textContent = text;
-    note.timer = setTimeout(() => note.classList.remove('shown'), time);
+    note.classList.add('shown');
+    note.timer = setTimeout(hide, time);
   }
 }

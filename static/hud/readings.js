@@ -1,32 +1,36 @@
-// The panel of readings: what the page measures about itself, four times a second.
+// How many are in view, and the readings: what the page measures about itself, four times a second.
+// Readings are shown while the grid is.
 
-import { element, signed } from './element.js';
+import { element, show, signed } from './element.js';
 
 export class Readings {
   constructor() {
     this.values = {};
     const list = element('dl', {});
-    for (const label of ['You', 'Place', 'In view', 'Ping', 'Channels']) {
+    for (const label of ['You', 'Place', 'Ping', 'Channels']) {
       this.values[label] = element('dd');
       list.append(element('dt', {}, label), this.values[label]);
     }
-    this.line = element('p', { class: 'line' });
-    this.root = element('section', { class: 'readings panel', 'aria-label': 'Readings' }, list,
-      this.line);
+    this.count = element('p', { class: 'tally panel' });
+    this.list = element('div', { class: 'list panel', hidden: true }, list);
+    this.root = element('section', { class: 'readings', 'aria-label': 'Readings' }, this.count,
+      this.list);
+  }
+
+  /** Show the readings, or only how many are in view. */
+  open(is) {
+    show(is, this.list);
   }
 
   show({ name, position, square, ping, people, clockwork, held, messages, bytes }) {
-    const { values } = this, { col, row } = square, at = `square ${signed(col)}, ${signed(row)}`;
-    const delay = ping === null ? '–' : Math.round(ping) + ' ms';
-    const rate = Math.round(messages) + ' msg/s';
+    const { values } = this, { col, row } = square;
     const others = people === 1 ? '1 person' : people + ' people';
+    write(this.count, clockwork > 0 ? `${others}, ${clockwork} clockwork` : others);
     write(values.You, name);
     const x = Math.floor(position.x), y = Math.floor(position.y);
-    write(values.Place, `${signed(x)}, ${signed(y)} · ${at}`);
-    write(values['In view'], clockwork > 0 ? `${others}, ${clockwork} clockwork` : others);
-    write(values.Ping, delay);
-    write(values.Channels, `${held} held · ${rate} · ${sizeOf(bytes)}/s`);
-    write(this.line, `${signed(col)}, ${signed(row)} · ${people + clockwork} in view · ${delay}`);
+    write(values.Place, `${signed(x)}, ${signed(y)} · square ${signed(col)}, ${signed(row)}`);
+    write(values.Ping, ping === null ? '–' : Math.round(ping) + ' ms');
+    write(values.Channels, `${held} held · ${Math.round(messages)} msg/s · ${sizeOf(bytes)}/s`);
   }
 }
 

@@ -1,7 +1,7 @@
 // The title screen, on which a player chooses a name and a look.
 
 import { NAME_LIMIT } from '../protocol.js';
-import { element, show } from './element.js';
+import { byTouch, element, show } from './element.js';
 import { Looks } from './looks.js';
 
 export class Title {
@@ -21,9 +21,9 @@ export class Title {
     const ways = [['Walk', 'arrow keys, WASD or a click', 'use the stick, or tap a spot'],
       ['Talk', 'Enter', 'the speech button'],
       ['Wave', '1', 'the hand'], ['See the channels', 'G', 'the grid button']];
-    this.root = element('main', { class: 'title', hidden: true },
+    this.root = element('section', { class: 'title', 'aria-label': 'Flatlands', hidden: true },
       element('div', { class: 'card panel' },
-        element('h1', {}, element('img', { src: 'icon.svg', alt: '' }), 'Flatlands'),
+        element('p', { class: 'brand' }, element('img', { src: 'icon.svg', alt: '' }), 'Flatlands'),
         element('p', { class: 'pitch' },
           'An endless flat world, shared by everyone who walks in it.'),
         this.live, this.invited, form,
@@ -50,7 +50,7 @@ export class Title {
     show(true, this.root);
     this.looks.turn();
     // On a touch screen the focus would open the keyboard before the player has read anything.
-    if (!matchMedia('(pointer: coarse)').matches) {
+    if (!byTouch()) {
       this.field.focus();
       this.field.select();
     }

@@ -1,24 +1,14 @@
-// The buttons and the dialogs that they open, the key hints, and the legend of the grid overlay.
+// The buttons, the dialog with the invite link, and the key hints.
 
 import { element, icon, show } from './element.js';
-
-const KEYS = [['Arrows or W A S D', 'walk'], ['Click or tap', 'walk there'], ['Enter', 'chat'],
-  ['G', 'grid: squares, channels, margins'], ['H', 'home to the plaza, and back again'],
-  ['O', 'map of everybody: + − and arrows, Enter leads to a square'],
-  ['1 to 6', 'wave, heart, laugh, dance, hey!, huh?'], ['E', 'ring of emotes'],
-  ['I', 'invite a friend'], ['N', 'your name and your face'], ['Q', 'sounds on or off'],
-  ['B', 'board: who found the most gems'],
-  ['C', 'leave a cairn: a heap of stones with one line'],
-  ['M', 'menu of the nearest walker'], ['Escape', 'close what is open']];
-const LEGEND = [['held', 'held square: you receive its channel'], ['flash', 'a message has just arrived'],
-  ['dropped', 'square that was just let go'], ['viewport', 'your screen'],
-  ['lead', 'lead margin: held before you see it'], ['drop', 'drop margin: let go outside of it']];
+import { makeHelp } from './help.js';
+import { makeLegend } from './legend.js';
 
 export class Tools {
   /** `on` has { grid(), home(), invite(), chat(), emote(), you(), cairn(), board(), sound(),
    * help() }. */
   constructor(on) {
-    this.help = helpDialog();
+    this.help = makeHelp();
     this.link = new LinkDialog();
     this.grid = button('grid', 'Grid', 'Show squares and channels (G)', on.grid);
     this.grid.setAttribute('aria-pressed', 'false');
@@ -38,9 +28,7 @@ export class Tools {
     const key = (name) => element('kbd', {}, name);
     this.keys = element('aside', { class: 'keys panel', 'aria-label': 'Keys' },
       ...'WASD'.split('').map(key), 'walk', key('Enter'), 'chat', key('G'), 'grid', key('O'), 'map');
-    this.legend = element('aside', { class: 'legend panel', 'aria-label': 'Legend', hidden: true },
-      element('ul', {}, ...LEGEND.map(([sign, text]) =>
-        element('li', {}, element('i', { class: 'sign ' + sign }), text))));
+    this.legend = makeLegend();
   }
 
   /** Show the buttons that are about what lasts. */
@@ -118,17 +106,4 @@ class LinkDialog {
       this.field.select();
     }
   }
-}
-
-function helpDialog() {
-  const close = element('button', { type: 'submit', class: 'play' }, 'Back to the world');
-  return element('dialog', { class: 'help panel', 'aria-label': 'Help' },
-    element('h2', {}, 'How to play'),
-    element('dl', {}, ...KEYS.flatMap(([key, text]) =>
-      [element('dt', {}, key), element('dd', {}, text)])),
-    element('p', {}, 'Gems lie in the world, most of them near paths. Walk over one and it is yours; '
-      + 'another then appears somewhere else.'),
-    element('p', {}, 'The world is divided into squares, and each square is a channel. You receive '
-      + 'only the squares around your screen, so the world can be endless.'),
-    element('form', { method: 'dialog' }, close));
 }

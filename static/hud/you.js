@@ -1,7 +1,7 @@
 // The dialog in which a player changes its name and its look, or begins as somebody else.
 
 import { NAME_LIMIT } from '../protocol.js';
-import { element, show } from './element.js';
+import { byTouch, element, show } from './element.js';
 import { Looks } from './looks.js';
 
 export class YouDialog {
@@ -45,7 +45,7 @@ export class YouDialog {
   opened() {
     this.looks.turn();
     // On a touch screen the focus would open the keyboard over the face.
-    if (matchMedia('(pointer: coarse)').matches) return;
+    if (byTouch()) return;
     this.field.focus();
     this.field.select();
   }

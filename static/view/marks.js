@@ -1,20 +1,23 @@
 // Marks that are not part of the world: the goal of a click, and arrows at the screen's edge that point
-// to what is out of sight.
+// to what is out of sight. Whoever clicks an arrow walks there.
 
 import { faceOf } from '../faces.js';
 import { drawFlag } from './flag.js';
 import { textOf } from './text.js';
 
 const GOAL_MS = 900;                      // ms of one pulse
-const PILL = 30, ARROW = 9, EDGE = 12;    // css px
-const LABEL = 110;                        // css px: the most that a name in a pill is wide
+const PILL = 24, ARROW = 8, EDGE = 10;    // css px
+const SIZE = 12, SIGN = 13, PAD = 7, GAP = 4;   // css px of words, of the sign before them, and around
+const LABEL = 52;                         // css px: the most that a name in a pill is wide
 const HOME_COLOUR = '#ffd166', AIM_COLOUR = '#ff7d9c';
 const SLIDES = 180, SLIDE = 4;            // number of steps to give way along the edge; css px
                                           // of a step
 const TAU = Math.PI * 2;
 
-/** @type {{ at: { x: number, y: number, halfW: number, halfH: number }[], count: number }} The arrows
- * of this frame, in device px: the first `count` entries. */
+/** @typedef {import('../state.js').Arrow} Arrow */
+
+/** @type {{ at: { x: number, y: number, halfW: number, halfH: number, arrow: Arrow | null }[],
+ * count: number }} The arrows of this frame, in device px: the first `count` entries. */
 const taken = { at: [], count: 0 };
 
 /** Draw rings that close in on the goal of the walk. */
@@ -38,6 +41,21 @@ export function drawGoal(ctx, state, screen) {
   }
 }
 
+/** Return the arrow at most `reach` device px from a device px, or null.
+ * @returns {Arrow | null} */
+export function arrowAt(px, py, reach) {
+  for (let i = 0; i < taken.count; i++) {
+    const { x, y, halfW, halfH, arrow } = taken.at[i];
+    if (Math.abs(px - x) <= halfW + reach && Math.abs(py - y) <= halfH + reach) return arrow;
+  }
+  return null;
+}
+
+/** No arrow is drawn in this frame. */
+export function forgetArrows() {
+  taken.count = 0;
+}
+
 /** Draw arrows for all of state.arrows that are out of sight and find room. `dpr` is device px per css
  * px for words, and `pageDpr` for the page's panels.
  * @param {import('../state.js').State} state */
@@ -45,7 +63,7 @@ export function drawArrows(ctx, state, screen, dpr, pageDpr) {
   const edge = EDGE * dpr;
   const area = { left: edge, top: edge, right: screen.width - edge, bottom: screen.height - edge,
     panels: state.panels, pageDpr };
-  taken.count = 0;
+  forgetArrows();
   for (const arrow of state.arrows) drawArrow(ctx, state, screen, arrow, area, dpr);
 }
 
@@ -110,10 +128,10 @@ function onArrow(x, y, halfW, halfH) {
   return false;
 }
 
-function keepClear(x, y, halfW, halfH) {
+function keepClear(x, y, halfW, halfH, arrow) {
   const { at } = taken;
-  if (at.length === taken.count) at.push({ x: 0, y: 0, halfW: 0, halfH: 0 });
-  Object.assign(at[taken.count++], { x, y, halfW, halfH });
+  if (at.length === taken.count) at.push({ x: 0, y: 0, halfW: 0, halfH: 0, arrow: null });
+  Object.assign(at[taken.count++], { x, y, halfW, halfH, arrow });
 }
 
 function drawArrow(ctx, state, screen, arrow, area, dpr) {
@@ -123,15 +141,16 @@ function drawArrow(ctx, state, screen, arrow, area, dpr) {
   const distance = Math.hypot(dx, dy), home = arrow.id === null;
   const colour = arrow.aim === true ? AIM_COLOUR
     : home ? HOME_COLOUR : faceOf(arrow.id, arrow.look).colour;
-  const label = textOf(arrow.label, { size: 13, dpr, colour: '#ffffff', widest: LABEL });
-  const far = textOf(' · ' + distanceOf(distance), { size: 13, dpr, colour: '#ffffff' });
-  const pill = PILL * dpr, tip = ARROW * dpr, sign = 18 * dpr;
-  const width = label.w + far.w + sign + 18 * dpr;
+  // A face says whose name it is, and house and flag say what is so far away.
+  const label = textOf(home ? distanceOf(distance) : arrow.label,
+    { size: SIZE, dpr, colour: '#ffffff', widest: LABEL });
+  const pill = PILL * dpr, tip = ARROW * dpr, before = (PAD + SIGN + GAP) * dpr;
+  const width = before + label.w + PAD * dpr;
   const halfW = width / 2 + tip, halfH = pill / 2 + tip;
   const place = edgePlace(dx, dy, area, halfW, halfH);
   if (place === null) return;
   const { x, y } = place;
-  keepClear(x, y, halfW, halfH);
+  keepClear(x, y, halfW, halfH, arrow);
   drawTip(ctx, x, y, dx, dy, width / 2, pill / 2, tip, colour);
   ctx.fillStyle = 'rgba(20, 26, 36, 0.86)';
   ctx.beginPath();
@@ -140,13 +159,11 @@ function drawArrow(ctx, state, screen, arrow, area, dpr) {
   ctx.strokeStyle = colour;
   ctx.lineWidth = 2 * dpr;
   ctx.stroke();
-  const signX = x - width / 2 + 16 * dpr;
-  if (arrow.aim === true) drawFlag(ctx, signX - 4 * dpr, y + 9 * dpr, 0.8 * dpr);
-  else if (home) drawHouse(ctx, signX, y, 7 * dpr, colour);
-  else drawHead(ctx, signX, y, 6.5 * dpr, colour);
-  const left = Math.round(x - width / 2 + sign + 8 * dpr), top = Math.round(y - label.h / 2);
-  ctx.drawImage(label.canvas, left, top);
-  ctx.drawImage(far.canvas, left + label.w, top);
+  const signX = x - width / 2 + (PAD + SIGN / 2) * dpr;
+  if (arrow.aim === true) drawFlag(ctx, signX - 4 * dpr, y + 8 * dpr, 0.7 * dpr);
+  else if (home) drawHouse(ctx, signX, y, 6 * dpr, colour);
+  else drawHead(ctx, signX, y, 6 * dpr, colour);
+  ctx.drawImage(label.canvas, Math.round(x - width / 2 + before), Math.round(y - label.h / 2));
 }
 
 /** Draw a triangle on the pill's edge that points to the target. */

@@ -43,7 +43,7 @@ export class Minimap {
   }
 
   /** @param {import('../state.js').State} state */
-  render({ terrain, here: { x, y }, viewport, walkers, lying, marks, now }) {
+  render({ terrain, here: { x, y }, viewport, walkers, lying, marks, now, still }) {
     const { ctx, size } = this, scale = size / SHOWN;
     if (terrain !== this.terrain) {
       this.terrain = terrain;
@@ -54,7 +54,7 @@ export class Minimap {
     this.#drawGround(terrain, x, y, scale);
     const toX = (tile) => size / 2 + (tile - x) * scale;
     const toY = (tile) => size / 2 + (tile - y) * scale;
-    this.#drawPlaza(toX(HOME), toY(HOME), scale, now);
+    this.#drawPlaza(toX(HOME), toY(HOME), still ? 0 : now);
     for (const mark of marks) {
       drawFlag(ctx, toX(mark.x + HOME), toY(mark.y + HOME), 0.4 * this.dpr, LANDMARK_FLAG);
     }
@@ -145,7 +145,7 @@ export class Minimap {
   }
 
   /** Draw the plaza as a star, or at the edge an arrow that points to it. */
-  #drawPlaza(px, py, scale, now) {
+  #drawPlaza(px, py, now) {
     const { ctx, size, dpr } = this, edge = 9 * dpr;
     if (px > edge && py > edge && px < size - edge && py < size - edge) {
       this.#dot(px, py, 5 * dpr, '#ffd166', '#5d4128');

@@ -1,6 +1,7 @@
 // The grid overlay. Squares are channels, and the overlay shows which of them are held and why. It is
 // drawn over the ground and under the walkers and their names.
 
+import { BORDERS } from '../borders.js';
 import { AMBER } from './palette.js';
 import { textOf } from './text.js';
 
@@ -8,12 +9,12 @@ import { textOf } from './text.js';
 /** @typedef {import('../state.js').State} State */
 
 const FLASH_MS = 600, DROPPED_MS = 2000;
-const VIEWPORT_COLOUR = '#ffffff', LEAD_COLOUR = '#3ff0c0', DROP_COLOUR = '#ff7d9c',
-  HELD_COLOUR = '#ffd166';
+const DROPPED_COLOUR = '#ff7d9c', HELD_COLOUR = '#ffd166';
 const UNDER = 'rgba(16, 22, 32, 0.55)';   // under every line, so that it is visible on any
                                           // ground
 const UNHELD = 'rgba(16, 22, 32, 0.42)';
 const SURROUND = 3;                       // tiles shown beyond the drop margin
+const BEHIND = '#141a24', BEHIND_WORDS = 0.86;  // under words, and how much of it
 
 /** Return the device px per tile at which the whole drop margin is in view; at most `tile`.
  * @param {State} state */
@@ -107,7 +108,7 @@ function drawDropped(ctx, screen, side, col, row, left, dpr) {
   ctx.globalAlpha = left;
   ctx.fillStyle = 'rgba(255, 125, 156, 0.28)';
   ctx.fillRect(x, y, size, size);
-  outlineBox(ctx, x, y, size, size, DROP_COLOUR, 2 * dpr);
+  outlineBox(ctx, x, y, size, size, DROPPED_COLOUR, 2 * dpr);
   ctx.globalAlpha = 1;
 }
 
@@ -120,24 +121,60 @@ function outlineBox(ctx, x, y, w, h, style, width) {
   ctx.strokeRect(x, y, w, h);
 }
 
+/** Return the viewport grown by a margin, in device px.
+ * @param {State} state @param {'drop' | 'lead' | null} margin */
+function borderBox({ viewport, margins, here }, screen, margin) {
+  const grown = margin === null ? 0 : margins[margin];
+  return { x: screen.x(here.x - viewport.w / 2 - grown),
+    y: screen.y(here.y - viewport.h / 2 - grown),
+    w: Math.round((viewport.w + 2 * grown) * screen.tile),
+    h: Math.round((viewport.h + 2 * grown) * screen.tile) };
+}
+
 /** Draw the viewport, and the viewport grown by the lead margin and by the drop margin. */
-function drawMargins(ctx, { viewport, margins, here }, screen, dpr) {
-  for (const [grown, colour] of [[margins.drop, DROP_COLOUR], [margins.lead, LEAD_COLOUR],
-    [0, VIEWPORT_COLOUR]]) {
-    const x = screen.x(here.x - viewport.w / 2 - grown);
-    const y = screen.y(here.y - viewport.h / 2 - grown);
-    const w = Math.round((viewport.w + 2 * grown) * screen.tile);
-    const h = Math.round((viewport.h + 2 * grown) * screen.tile);
+function drawMargins(ctx, state, screen, dpr) {
+  for (const { margin, colour, dash } of BORDERS) {
+    const { x, y, w, h } = borderBox(state, screen, margin);
     ctx.setLineDash([]);
     ctx.strokeStyle = UNDER;
     ctx.lineWidth = 5 * dpr;
     ctx.strokeRect(x, y, w, h);
-    ctx.setLineDash([14 * dpr, 8 * dpr]);
+    ctx.setLineDash(dash.map((length) => length * dpr));
     ctx.strokeStyle = colour;
     ctx.lineWidth = 3 * dpr;
     ctx.strokeRect(x, y, w, h);
   }
   ctx.setLineDash([]);
+}
+
+/** Write on each of these lines what it is: at the middle of the first of its sides where no panel
+ * would cover the word. `dpr` is device px per css px for words, and `pageDpr` for panels.
+ * @param {State} state */
+export function drawBorderWords(ctx, state, screen, dpr, pageDpr) {
+  for (const { margin, word, colour } of BORDERS) {
+    const { x, y, w, h } = borderBox(state, screen, margin);
+    const text = textOf(word, { size: 12, weight: 800, colour, dpr });
+    const halfW = text.w / 2 + 5 * dpr, halfH = text.h / 2;
+    const places = [[x + w / 2, y + h], [x + w / 2, y], [x, y + h / 2], [x + w, y + h / 2]];
+    const place = places.find(([atX, atY]) => isFree(state.panels, screen, pageDpr,
+      atX - halfW, atY - halfH, atX + halfW, atY + halfH));
+    if (place === undefined) continue;
+    const left = Math.round(place[0] - halfW), top = Math.round(place[1] - halfH);
+    ctx.globalAlpha = BEHIND_WORDS;
+    ctx.fillStyle = BEHIND;
+    ctx.beginPath();
+    ctx.roundRect(left, top, 2 * halfW, 2 * halfH, halfH);
+    ctx.fill();
+    ctx.globalAlpha = 1;
+    ctx.drawImage(text.canvas, left + Math.round(5 * dpr), top);
+  }
+}
+
+/** Say whether a box, in device px, is on the screen and under no panel. */
+function isFree(panels, screen, dpr, left, top, right, bottom) {
+  return left >= 0 && top >= 0 && right <= screen.width && bottom <= screen.height
+    && !panels.some((panel) => right > panel.left * dpr && left < panel.right * dpr
+      && bottom > panel.top * dpr && top < panel.bottom * dpr);
 }
 
 /** Write the channel name, number of players and messages per second into each held square; `side` is
@@ -163,7 +200,7 @@ function drawLabel(ctx, screen, side, col, row, square, own, alpha, dpr) {
   if (x + size < 0 || y + size < 0 || x > screen.width || y > screen.height) return;
   const small = size < 120 * dpr;
   const name = textOf('sq ' + col + ':' + row, { size: small ? 11 : 13, dpr,
-    colour: square === null ? DROP_COLOUR : own ? HELD_COLOUR : '#ffffff' });
+    colour: square === null ? DROPPED_COLOUR : own ? HELD_COLOUR : '#ffffff' });
   const says = square === null ? 'dropped' : square === undefined ? '…'
     : square.people + ' here · ' + rateOf(square.rate) + '/s';
   const line = textOf(says, { size: small ? 10 : 12, weight: 500, colour: '#e4e9f0', dpr });
@@ -171,8 +208,8 @@ function drawLabel(ctx, screen, side, col, row, square, own, alpha, dpr) {
   // Keep the label inside the screen as far as the square allows, so that it is visible with it.
   const left = Math.min(Math.max(x + pad, pad), x + size - width - pad);
   const top = Math.min(Math.max(y + pad, pad), y + size - height - pad);
-  ctx.globalAlpha = alpha * 0.72;
-  ctx.fillStyle = '#141a24';
+  ctx.globalAlpha = alpha * BEHIND_WORDS;
+  ctx.fillStyle = BEHIND;
   ctx.beginPath();
   ctx.roundRect(left, top, width, height, 6 * dpr);
   ctx.fill();

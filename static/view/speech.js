@@ -1,4 +1,5 @@
-// What walkers say, and the signs of their emotes, in white bubbles with a tail, above everything else and inside the screen.
+// What walkers say, and the signs of their emotes, in white bubbles with a tail: above everything else on
+// the canvas, inside the screen, and beside the panels.
 
 import { drawEmote } from './emotes.js';
 import { canvasOf, contextOf } from './sprite.js';
@@ -9,7 +10,9 @@ const WIDEST = 230;                       // css px of text
 const PAD_X = 12, PAD_Y = 7, TAIL = 8, ROUND = 12, SHADE = 3;        // css px
 const FADE_MS = 450, POP_MS = 140;
 const ABOVE = 1.2;                        // tiles from the feet to the tail's tip
-const GAP = 4;                            // css px between bubbles, and to the screen's edge
+const GAP = 4;                            // css px to the edge of the screen
+const LONGEST_TAIL = 18;                  // css px
+const LOWER = 2;                          // tiles: a place below the wanted one counts as so much farther
 const SIGN = 26;                          // css px of the sign of an emote
 const INK = '#1d2430', PAPER = '#ffffff';
 
@@ -49,12 +52,19 @@ function bubbleOf({ text, emote }, dpr) {
 
 export class Speech {
   constructor() {
-    this.drawn = [];
-    this.count = 0;
+    /** @type {{ left: number, top: number, width: number, height: number }[]} What the bubbles of this
+     * frame must not cover, in device px: first the panels, then bubbles. `count` are in use. */
+    this.taken = [];
+    this.count = this.panels = 0;         // the latter: so many of them are panels
   }
 
-  draw(ctx, state, screen, order, dpr) {
+  /** `dpr` is device px per css px for words, and `pageDpr` for the page's panels. */
+  draw(ctx, state, screen, order, dpr, pageDpr) {
     this.count = 0;
+    for (const { left, top, right, bottom } of state.panels) {
+      this.#keep(left * pageDpr, top * pageDpr, (right - left) * pageDpr, (bottom - top) * pageDpr);
+    }
+    this.panels = this.count;
     // From the front to the back, so that the bubbles of the nearest walkers keep their places.
     for (let i = order.length - 1; i >= 0; i--) {
       const memory = order[i], { walker } = memory, { saying } = walker;
@@ -77,42 +87,75 @@ export class Speech {
 
   #drawBubble(ctx, screen, memory, dpr, rise) {
     const { canvas } = memory.bubble, gap = GAP * dpr, tail = TAIL * dpr, shade = SHADE * dpr;
+    const { width, height } = canvas, headY = memory.py - ABOVE * screen.tile;
     const tipX = Math.min(Math.max(memory.px, gap + 24 * dpr), screen.width - gap - 24 * dpr);
-    const tipY = Math.max(memory.py - ABOVE * screen.tile, canvas.height + tail);
-    const left = Math.min(Math.max(Math.round(tipX - canvas.width / 2), gap),
-      screen.width - canvas.width - gap);
-    let top = Math.round(tipY - tail - canvas.height + shade);
-    for (let tries = 0; tries < 3; tries++) {
-      const other = this.#overlapping(left, top, canvas.width, canvas.height);
-      if (other === null) break;
-      top = Math.max(gap, other.top - canvas.height - 1);
-    }
-    this.#keep(left, top, canvas.width, canvas.height);
-    const bottom = top + canvas.height - shade;
-    ctx.fillStyle = PAPER;
-    ctx.beginPath();
-    ctx.moveTo(tipX - 6 * dpr, bottom - dpr + rise);
-    ctx.lineTo(tipX + 6 * dpr, bottom - dpr + rise);
-    ctx.lineTo(tipX, Math.max(tipY, bottom + tail - 2 * dpr) + rise);
-    ctx.fill();
-    ctx.drawImage(canvas, left, top + rise);
+    const tipY = Math.max(headY, height + tail);
+    const box = this.#placeOf(screen, gap,
+      Math.min(Math.max(Math.round(tipX - width / 2), gap), screen.width - width - gap),
+      Math.round(tipY - tail - height + shade), width, height);
+    const inner = { left: box.left + shade, top: box.top + shade + rise,
+      right: box.left + width - shade, bottom: box.top + height - shade + rise };
+    drawTail(ctx, inner, tipX, tipY + rise, dpr);
+    ctx.drawImage(canvas, box.left, box.top + rise);
   }
 
-  #overlapping(left, top, width, height) {
-    for (let i = 0; i < this.count; i++) {
-      const box = this.drawn[i];
-      if (left < box.left + box.width && box.left < left + width
-        && top < box.top + box.height && box.top < top + height) return box;
+  /** Keep a place of that size that is clear of panels and of other bubbles, as near to the wanted one
+   * as there is one, and return it. In a crowd it may cover bubbles, but no panel. */
+  #placeOf(screen, gap, left, top, width, height) {
+    const { count, panels } = this;
+    const { x, y } = this.#freePlace(screen, gap, left, top, width, height, count)
+      ?? this.#freePlace(screen, gap, left, top, width, height, panels) ?? { x: left, y: top };
+    return this.#keep(Math.round(x), Math.round(y), width, height);
+  }
+
+  /** Return the nearest place that is clear of the first `count` of those that are taken, or null. */
+  #freePlace(screen, gap, left, top, width, height, count) {
+    if (!this.#isTaken(left, top, width, height, count)) return { x: left, y: top };
+    let place = null, least = Infinity;
+    for (let i = 0; i < 4 * count; i++) {
+      const other = this.taken[i >> 2], side = i & 3;
+      const x = side === 0 ? other.left - width : side === 1 ? other.left + other.width : left;
+      const y = side === 2 ? other.top - height : side === 3 ? other.top + other.height : top;
+      if (x < gap || y < 0 || x + width > screen.width - gap || y + height > screen.height) continue;
+      // Below its place a bubble would cover who speaks.
+      const cost = Math.abs(x - left) + Math.abs(y - top) + (y > top ? LOWER * screen.tile : 0);
+      if (cost >= least || this.#isTaken(x, y, width, height, count)) continue;
+      least = cost;
+      place = { x, y };
     }
-    return null;
+    return place;
+  }
+
+  #isTaken(left, top, width, height, count) {
+    for (let i = 0; i < count; i++) {
+      const box = this.taken[i];
+      if (left < box.left + box.width && box.left < left + width
+        && top < box.top + box.height && box.top < top + height) return true;
+    }
+    return false;
   }
 
   #keep(left, top, width, height) {
-    if (this.drawn.length === this.count) this.drawn.push({ left: 0, top: 0, width: 0, height: 0 });
-    const box = this.drawn[this.count++];
-    box.left = left;
-    box.top = top;
-    box.width = width;
-    box.height = height;
+    if (this.taken.length === this.count) this.taken.push({ left: 0, top: 0, width: 0, height: 0 });
+    return Object.assign(this.taken[this.count++], { left, top, width, height });
   }
+}
+
+/** Draw the tail of a bubble from the side of its box that looks to (tipX, tipY). Where the bubble had
+ * to give way it only points there. */
+function drawTail(ctx, { left, top, right, bottom }, tipX, tipY, dpr) {
+  const round = ROUND * dpr, half = 6 * dpr, inset = 2 * dpr;
+  const upright = tipY >= bottom || tipY <= top;
+  if (!upright && tipX >= left && tipX <= right) return;
+  const x = upright ? Math.min(Math.max(tipX, left + round), right - round)
+    : tipX < left ? left + inset : right - inset;
+  const y = upright ? (tipY >= bottom ? bottom - inset : top + inset)
+    : Math.min(Math.max(tipY, top + round), bottom - round);
+  const far = Math.hypot(tipX - x, tipY - y) || 1, part = Math.min(1, LONGEST_TAIL * dpr / far);
+  ctx.fillStyle = PAPER;
+  ctx.beginPath();
+  ctx.moveTo(x - (upright ? half : 0), y - (upright ? 0 : half));
+  ctx.lineTo(x + (upright ? half : 0), y + (upright ? 0 : half));
+  ctx.lineTo(x + (tipX - x) * part, y + (tipY - y) * part);
+  ctx.fill();
 }

@@ -4,11 +4,11 @@ import { Butterflies } from './butterflies.js';
 import { drawFlag } from './flag.js';
 import { Ground } from './ground.js';
 import { LyingThings } from './lying.js';
-import { drawArrows, drawGoal } from './marks.js';
+import { arrowAt, drawArrows, drawGoal, forgetArrows } from './marks.js';
 import { MovingParts } from './moving.js';
 import { NameTags } from './nametags.js';
 import { Night } from './night.js';
-import { drawOverlay, drawOverlayLabels, overlayTile } from './overlay.js';
+import { drawBorderWords, drawOverlay, drawOverlayLabels, overlayTile } from './overlay.js';
 import { Screen } from './screen.js';
 import { drawPlaces } from './signs.js';
 import { Speech } from './speech.js';
@@ -25,6 +25,7 @@ const BUILD_MS = 3;                       // ms that a frame may spend on painti
 const FIRST_BUILD_MS = 40;                // ms, in the frame after a jump
 const ZOOM_MS = 260;
 const TOUCH_REACH = 14;                   // css px by which a finger may miss a walker
+const ARROW_REACH = 8;                    // css px by which it may miss an arrow
 const WORDS_GROW = 0.6;                   // if tiles are larger, words grow by this share of it
 const LEAP = 8;                           // tiles: a camera that moves farther in a frame jumps
 const OVERLAY_BODIES = 1.5;               // factor by which walkers are larger in the overlay
@@ -120,15 +121,16 @@ export class View {
     if (this.zoom > 0 && state.overlay !== null) {
       drawOverlay(ctx, state, state.overlay, screen, dpr);
       drawOverlayLabels(ctx, state.overlay, state.replica.side, screen, wordDpr);
+      drawBorderWords(ctx, state, screen, wordDpr, dpr);
     }
     this.#drawStanding(state, scale, elapsed);
     ctx.setTransform(1, 0, 0, 1, 0, 0);
     this.vignette.draw(ctx);
     if (this.zoom === 0 || this.zoom === 1) {
-      this.speech.draw(ctx, state, screen, this.walkers.order, wordDpr);
       drawPlaces(ctx, state, screen, wordDpr);
-      if (state.arrows.length > 0) drawArrows(ctx, state, screen, wordDpr, dpr);
-    }
+      drawArrows(ctx, state, screen, wordDpr, dpr);
+      this.speech.draw(ctx, state, screen, this.walkers.order, wordDpr, dpr);
+    } else forgetArrows();
     last.now = state.now;
     last.x = state.camera.x;
     last.y = state.camera.y;
@@ -189,6 +191,11 @@ export class View {
   gemPicture(id) {
     const canvas = this.lying.gems.picture(id);
     return { canvas, side: canvas.width / this.dpr };
+  }
+
+  /** Return the arrow at the screen's edge under a css px, or null. */
+  arrowAt(cssX, cssY) {
+    return arrowAt(cssX * this.dpr, cssY * this.dpr, ARROW_REACH * this.dpr);
   }
 
   /** Return the cairn under a css px, or null. */

@@ -12,6 +12,7 @@ const TURN_MS = 90;                       // ms: the time constant with which ey
 const STRIDE = 1.5;                       // length of a double step in tiles
 const BOB = 0.07;                         // tiles
 const BLINK_EVERY = 4600, BLINK_MS = 130;
+const OWN_COVERED = 0.2;                  // opacity of what stands before the own walker
 const JUMP = 2;                           // tiles: a longer way in one frame is a jump
 const MARGIN = 2;                         // tiles beyond the screen in which walkers are drawn
 const FORGET_AFTER = 1000;                // ms without being seen
@@ -147,8 +148,10 @@ export class Walkers {
     const alpha = walker.alpha * (walker.muted ? 0.6 : 1);
     if (alpha < 1) ctx.globalAlpha = alpha;
     this.#drawWalker(ctx, state, memory, body, alpha, false);
+    // Leaves give way to the own walker; others show through them faintly.
+    if (walker.own) ctx.globalAlpha = OWN_COVERED;
     if (ground.cover(ctx, screen, px - body.halfWidth,
-      py - body.height, px + body.halfWidth, py + Math.ceil(0.16 * this.tile), py)) {
+      py - body.height, px + body.halfWidth, py + Math.ceil(0.16 * this.tile), py) && !walker.own) {
       this.#drawWalker(ctx, state, memory, body, alpha, true);
     }
     if (walker.id === state.ember.carrier(state.now)) this.ember.draw(ctx, state, px, py);

@@ -12,7 +12,10 @@ from playwright.sync_api import Error
 from server.web.pages import STATIC, Files
 from tests.browser.conftest import eventually, wait_for
 
-BEGUN = "'begun' in document.documentElement.dataset && document.styleSheets.length > 0"
+BEGUN = (
+    "'begun' in document.documentElement.dataset && document.styleSheets.length"
+    " === document.querySelectorAll('link[rel=stylesheet]').length"
+)
 
 #: The address of every file that the page has loaded, without again.js.
 LOADED = """performance.getEntriesByType('resource').map(({ name }) => new URL(name).pathname)

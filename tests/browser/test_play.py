@@ -303,7 +303,7 @@ def test_the_grid_can_be_seen_and_tells_what_is_held(alone, play):
     wait_for_colour(page, HELD, 0, before + 500)
 
 
-#: Notes the boxes of the pills, 30 css px high, that the last frame drew at the edge of the world,
+#: Notes the boxes of the pills, 24 css px high, that the last frame drew at the edge of the world,
 #: and how many frames have drawn any.
 NOTE_PILLS = """
   globalThis.pills = [];
@@ -318,7 +318,7 @@ NOTE_PILLS = """
     pillFrames++;
   });
   CanvasRenderingContext2D.prototype.roundRect = function (x, y, w, h, ...rest) {
-    if (this.canvas.id === 'world' && h === 30) {
+    if (this.canvas.id === 'world' && h === 24) {
       drawn.push({ left: x, top: y, right: x + w, bottom: y + h });
     }
     return roundRect.call(this, x, y, w, h, ...rest);
@@ -371,10 +371,13 @@ def test_deer_are_no_people_they_have_no_name_and_no_menu(alone, play, id, perso
     time.sleep(0.5)
     assert page.evaluate("words.has('Computer')") == person
     page.keyboard.press("m")
+    near = page.get_by_role("dialog", name="Who is near")
     if person:
+        near.get_by_role("button", name="Computer 3 tiles east").click()
         page.get_by_role("dialog", name="About Computer").wait_for()
     else:
-        page.get_by_text("Nobody is in sight.").wait_for()
+        near.get_by_text("Nobody is in sight.").wait_for()
+        assert near.get_by_text("Computer").count() == 0
 
 
 #: Whether the own walker looks towards a place.
@@ -448,6 +451,7 @@ def test_same_names_are_told_apart_and_anybody_can_be_muted(play):
         names = twin.evaluate("[...flatlands.state.names.values()]")
         assert len(set(names)) == 2
         twin.keyboard.press("m")
+        twin.get_by_role("dialog", name="Who is near").get_by_role("button").first.click()
         twin.get_by_role("button", name="Mute", exact=True).click()
         other.keyboard.press("Enter")
         other.keyboard.type("can you hear me?")
@@ -626,7 +630,10 @@ def test_everything_can_be_done_with_the_keyboard_and_focus_is_seen(alone, open_
     assert other.get_by_text("never said").count() == 0
     for muted in ("true", "false"):
         page.keyboard.press("m")
+        page.get_by_role("dialog", name="Who is near").wait_for()
+        page.keyboard.press("Enter")
         page.get_by_role("dialog", name="About Other").wait_for()
+        page.keyboard.press("Tab")
         page.keyboard.press("Enter")
         wait_for(page, f"(flatlands.state.muted.size === 1) === {muted}")
     walk(page, "w", 1)

@@ -1,0 +1,14 @@
+// The dashed lines of the grid overlay around the own player: how far out each lies, and its word,
+// colour and dashes. Not everybody can tell the colours apart, but the dashes and the words.
+
+/** From the outermost to the innermost. `margin` is a field of State.margins, or null for the screen
+ * itself; `word` is written on the line, and `means` explains it; `dash` is in css px.
+ * @type {{ margin: 'drop' | 'lead' | null, word: string, means: string, colour: string,
+ *   dash: number[] }[]} */
+export const BORDERS = [
+  { margin: 'drop', word: 'drop margin', means: 'let go outside of it', colour: '#ff7d9c',
+    dash: [20, 6, 4, 6] },
+  { margin: 'lead', word: 'lead margin', means: 'held before you see it', colour: '#3ff0c0',
+    dash: [4, 5] },
+  { margin: null, word: 'your screen', means: '', colour: '#ffffff', dash: [14, 9] },
+];

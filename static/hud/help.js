@@ -1,0 +1,42 @@
+// The help: how to play with keys and mouse, or with fingers, whichever this device has.
+
+import { element, icon } from './element.js';
+
+const BY_KEYS = [['Arrows or W A S D', 'walk'],
+  ['Click', 'walk there; hold the button to keep walking'],
+  ['Click on a walker', 'walk to them, or mute them'], ['Enter', 'chat; ↑ scrolls back'],
+  ['G', 'grid: squares, channels, margins'], ['H', 'home to the plaza, and back again'],
+  ['O', 'map of everybody: + − and arrows, Enter leads to a square'],
+  ['1 to 6', 'wave, heart, laugh, dance, hey!, huh?'], ['E', 'ring of emotes'],
+  ['I', 'invite a friend'], ['N', 'your name and your face'], ['Q', 'sounds on or off'],
+  ['B', 'board: who found the most gems'],
+  ['C', 'leave a cairn: a heap of stones with one line'],
+  ['M', 'who and what is near'], ['Escape', 'close what is open']];
+// The first of each is the name of an icon, if it is one of a button.
+const BY_TOUCH = [['', 'Stick', 'walk'], ['', 'Touch', 'walk there; hold to keep walking'],
+  ['', 'Touch a walker', 'walk to them, or mute them'],
+  ['', 'Touch an arrow', 'walk to whom or what it shows'],
+  ['chat', 'Chat', 'say something, or read what was said'],
+  ['emote', 'Emotes', 'wave, laugh, dance …'],
+  ['home', 'Home', 'to the plaza, and back again'], ['globe', 'Map', 'who is where in the world'],
+  ['people', 'Near', 'who and what is near'], ['invite', 'Invite', 'a link for a friend'],
+  ['you', 'You', 'your name and your face'], ['cairn', 'Cairn', 'a heap of stones with one line'],
+  ['board', 'Board', 'who found the most gems'], ['sound', 'Sounds', 'on or off'],
+  ['grid', 'Grid', 'squares, channels, margins']];
+
+/** Return the dialog that explains how to play. */
+export function makeHelp() {
+  const close = element('button', { type: 'submit', class: 'play' }, 'Back to the world');
+  return element('dialog', { class: 'help panel', 'aria-label': 'Help' },
+    element('h2', {}, 'How to play'),
+    element('dl', { class: 'fine' }, ...BY_KEYS.flatMap(([key, text]) =>
+      [element('dt', {}, key), element('dd', {}, text)])),
+    element('dl', { class: 'coarse' }, ...BY_TOUCH.flatMap(([sign, word, text]) =>
+      [element('dt', {}, ...(sign === '' ? [] : [icon(sign), ' ']), word),
+        element('dd', {}, text)])),
+    element('p', {}, 'Gems lie in the world, most of them near paths. Walk over one and it is yours; '
+      + 'another then appears somewhere else.'),
+    element('p', {}, 'The world is divided into squares, and each square is a channel. You receive '
+      + 'only the squares around your screen, so the world can be endless.'),
+    element('form', { method: 'dialog' }, close));
+}

@@ -1,0 +1,97 @@
+// Who and what is near, in words: for the list that M opens, and for screen readers. It never touches
+// the page.
+
+import { isComputer, isDeer } from './faces.js';
+import { isInView } from './scene.js';
+import { UNIT } from './track.js';
+
+/** @typedef {import('./state.js').State} State */
+
+const LISTED = 12;                        // walkers
+const LOOK_EVERY = 2000;                  // ms between two looks at who comes
+const REACHED = 1;                        // tiles that may be left of the way to a goal
+const WAYS = ['east', 'south-east', 'south', 'south-west', 'west', 'north-west', 'north',
+  'north-east'];
+const PLAZA = { x: 0.5, y: 0.5 };         // tiles
+
+/** Somebody or something to walk to; `walker` is null for a place.
+ * @typedef {{ x: number, y: number, name: string, way: string, walker: import('./state.js').Walker | null }}
+ *   Near */
+
+/** Return in words how far away something is that lies so many tiles east and south. */
+export function wayTo(dx, dy) {
+  const tiles = Math.round(Math.hypot(dx, dy));
+  if (tiles === 0) return 'here';
+  const way = WAYS[(Math.round(Math.atan2(dy, dx) / (Math.PI / 4)) + WAYS.length) % WAYS.length];
+  return `${tiles} ${tiles === 1 ? 'tile' : 'tiles'} ${way}`;
+}
+
+/** Return the walkers around, the nearest first, and deer left out.
+ * @param {State} state @returns {Near[]} */
+export function walkersNear({ walkers, here }) {
+  const away = ({ x, y }) => Math.hypot(x - here.x, y - here.y);
+  return walkers.filter(({ own, id }) => !own && !isDeer(id)).sort((a, b) => away(a) - away(b))
+    .slice(0, LISTED).map((walker) => {
+      const { x, y, name } = walker;
+      return { x, y, name, way: wayTo(x - here.x, y - here.y), walker };
+    });
+}
+
+/** Return the places around that have a name, and the one that an arrow leads to.
+ * @param {State} state @returns {Near[]} */
+export function placesNear({ marks, here, aim }) {
+  const places = [{ ...PLAZA, name: 'The plaza' },
+    ...marks.map(({ x, y, name }) => ({ x: x + 0.5, y: y + 0.5, name })),
+    ...(aim === null ? [] : [{ x: aim.x, y: aim.y, name: aim.label }])];
+  return places.map(({ x, y, name }) =>
+    ({ x, y, name, way: wayTo(x - here.x, y - here.y), walker: null }));
+}
+
+/** Puts into words, for screen readers, what others see happen: who comes into view, and why a walk
+ * ended. Computer players come and go too often. */
+export class Guide {
+  constructor() {
+    /** @type {Set<number>} The people in view at the last look. */
+    this.inView = new Set();
+    this.lookedAt = -Infinity;            // performance time, ms
+    this.number = 0;                      // of the last intent
+    /** @type {import('./track.js').Intent} */
+    this.intent = null;                   // what the walk is for, while it lasts
+  }
+
+  /** Return a sentence about what has happened since the last call, or null.
+   * @param {State} state @returns {string | null} */
+  look(state) {
+    return this.#walkEnded(state) ?? this.#whoComes(state);
+  }
+
+  /** @param {State} state */
+  #walkEnded({ walk, here }) {
+    const { number, intent, arrived } = walk, begun = number !== this.number;
+    this.number = number;
+    if (!arrived) {
+      this.intent = intent;
+      return null;
+    }
+    const ended = begun ? intent : this.intent;
+    this.intent = null;
+    if (ended === null) return null;
+    if ('heading' in ended) return 'Something is in the way.';
+    const [x, y] = ended.goal, left = Math.hypot(x / UNIT - here.x, y / UNIT - here.y);
+    return left < REACHED ? 'You are there.' : 'You get no nearer.';
+  }
+
+  /** @param {State} state */
+  #whoComes(state) {
+    if (state.now - this.lookedAt < LOOK_EVERY) return null;
+    this.lookedAt = state.now;
+    const people = state.walkers.filter((walker) => !walker.own && !walker.muted && walker.alpha > 0
+      && !isComputer(walker.id) && isInView(state, walker));
+    const come = people.filter(({ id }) => !this.inView.has(id));
+    this.inView = new Set(people.map(({ id }) => id));
+    if (come.length === 0) return null;
+    const [{ name, x, y }] = come, others = come.length - 1, { here } = state;
+    return others === 0 ? `${name} is ${wayTo(x - here.x, y - here.y)}.`
+      : `${name} and ${others} ${others === 1 ? 'other' : 'others'} come into view.`;
+  }
+}

@@ -1,0 +1,206 @@
+"""Everybody can play: what axe-core finds on every screen, and the contrast of all words."""
+
+import time
+
+import pytest
+
+from tests.browser.conftest import wait_for
+from tests.browser.test_play import COMPUTER
+from tests.processes import ROOT, serving
+
+DESKTOP = {"viewport": {"width": 1280, "height": 800}}
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+
+#: The only rule that is left out needs the colours behind a word, which it cannot read from a
+#: canvas; test_all_words_have_enough_contrast computes them.
+OPTIONS = {"rules": {"color-contrast": {"enabled": False}}, "resultTypes": ["violations"]}
+
+RUN = """async (options) => {
+  const { violations, passes } = await axe.run(document, options);
+  const found = violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ html }) => [id, html.slice(0, 160)]));
+  return [found, passes.length];
+}"""
+
+
+@pytest.fixture(scope="module")
+def axe():
+    """The program that looks for what keeps people out."""
+    file = ROOT / "tests/js/node_modules/axe-core/axe.min.js"
+    assert file.exists(), "axe-core is not installed: make test does it, with npm"
+    return file.read_text()
+
+
+@pytest.fixture
+def alone():
+    with serving("--gems", "0", STORE_URL="memory://") as server:
+        yield server
+
+
+def finds_nothing(page, where):
+    # Nothing may fade while it is looked at.
+    time.sleep(0.5)
+    found, passed = page.evaluate(RUN, OPTIONS)
+    assert found == [], where
+    assert passed > 15, where
+
+
+@pytest.mark.parametrize("device", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_axe_finds_nothing_on_any_screen(alone, axe, open_page, device):
+    page = open_page(alone.url, script=axe, **device)
+    page.get_by_label("Your name").wait_for()
+    finds_nothing(page, "title")
+    page.get_by_label("Your name").fill("Ada")
+    page.get_by_role("button", name="Play").click()
+    wait_for(page, "flatlands.state.own !== undefined")
+    page.evaluate(COMPUTER, 7)
+    finds_nothing(page, "game")
+    for name in ("Help", "You", "Leave a cairn", "Invite"):
+        page.get_by_role("button", name=name, exact=True).click()
+        page.locator("dialog[open]").wait_for()
+        finds_nothing(page, name)
+        page.keyboard.press("Escape")
+        page.locator("dialog[open]").wait_for(state="hidden")
+    page.get_by_role("button", name="Who is near").click()
+    finds_nothing(page, "who is near")
+    page.get_by_role("button", name="Computer").click()
+    page.get_by_role("dialog", name="About Computer").wait_for()
+    finds_nothing(page, "menu of a walker")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Emotes").click()
+    finds_nothing(page, "ring")
+    page.keyboard.press("Escape")
+    page.locator(".gems").click()
+    page.get_by_role("dialog", name="Board").wait_for()
+    finds_nothing(page, "board")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Grid").click()
+    finds_nothing(page, "grid")
+    page.get_by_role("button", name="Grid").click()
+    page.get_by_role("button", name="Chat").click()
+    for number in range(12):
+        page.evaluate(
+            """(text) => {
+              const { own, replica } = flatlands.state;
+              replica.onSay(own, text);
+            }""",
+            f"A long line so that there is something to scroll back to, number {number}",
+        )
+    finds_nothing(page, "chat")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Map of everybody").click()
+    page.get_by_role("button", name="Close the map").wait_for()
+    finds_nothing(page, "map of everybody")
+
+
+def test_axe_finds_nothing_on_the_map_for_a_wall(alone, axe, open_page):
+    page = open_page(f"{alone.url}live", script=axe)
+    page.get_by_role("link", name="Walk in").wait_for()
+    finds_nothing(page, "live")
+
+
+#: Computes the contrast of all words that are shown, over white, which is as bright as the ground
+#: gets: [contrast, text] where it is below 4.5. A panel's blur is left out.
+CONTRASTS = """() => {
+  const parse = (css) => {
+    const [red, green, blue, alpha = 1] = css.match(/[0-9.]+/g).map(Number);
+    return { red, green, blue, alpha };
+  };
+  const over = (top, below) => Object.fromEntries(['red', 'green', 'blue'].map((channel) =>
+    [channel, top[channel] * top.alpha + below[channel] * (1 - top.alpha)]));
+  const light = ({ red, green, blue }) => {
+    const [r, g, b] = [red, green, blue].map((value) => value / 255).map((value) =>
+      value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = (element) => {
+    const layers = [];
+    for (let at = element; at !== null && at.id !== 'hud'; at = at.parentElement) {
+      const layer = parse(getComputedStyle(at).backgroundColor);
+      if (layer.alpha > 0) layers.push(layer);
+      // Dialogs lie in front of everything, whatever contains them.
+      if (layer.alpha === 1 || at.matches('dialog')) break;
+    }
+    return layers.reverse().reduce((below, layer) => over(layer, below),
+      { red: 255, green: 255, blue: 255 });
+  };
+  const found = [];
+  const judge = (element, css, text) => {
+    const back = behind(element), front = over(parse(css), back);
+    const [a, b] = [light(front), light(back)].sort((one, other) => other - one);
+    found.push([(a + 0.05) / (b + 0.05), text.trim().slice(0, 40)]);
+  };
+  for (const element of document.querySelectorAll('#hud *')) {
+    const shown = element.checkVisibility({ opacityProperty: true });
+    if (!shown || element.matches(':disabled, .unseen')) continue;
+    const style = getComputedStyle(element);
+    for (const node of element.childNodes) {
+      if (node.nodeType === Node.TEXT_NODE && node.data.trim() !== '') {
+        judge(element, style.color, node.data);
+      }
+    }
+    if (element instanceof HTMLInputElement) {
+      judge(element, style.color, element.value);
+      if (element.placeholder !== '') {
+        judge(element, getComputedStyle(element, '::placeholder').color, element.placeholder);
+      }
+    }
+  }
+  return found;
+}"""
+
+#: Lets ten players say something, who have all colours in turn, and the own one as well.
+ALL_COLOURS = """async () => {
+  const { lookOf, COLOURS } = await import('/faces.js');
+  const { own, replica } = flatlands.state;
+  COLOURS.forEach(({ name }, i) => {
+    const player = { ...own, id: 90_000 + i, name, look: lookOf(i, 0, 0) };
+    replica.players.set(player.id, player);
+    replica.nameChanges++;
+    replica.onSay(player, 'I am ' + name);
+  });
+  return COLOURS.length;
+}"""
+
+
+@pytest.mark.parametrize("device", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_all_words_have_enough_contrast(alone, open_page, device):
+    page = open_page(alone.url, **device)
+    page.get_by_label("Your name").wait_for()
+    read = set()
+
+    def enough(where):
+        time.sleep(0.6)
+        found = page.evaluate(CONTRASTS)
+        assert found
+        read.update(text for _, text in found)
+        low = [(round(contrast, 2), text) for contrast, text in found if contrast < 4.5]
+        assert low == [], where
+
+    enough("title")
+    page.get_by_role("button", name="Play").click()
+    wait_for(page, "flatlands.state.own !== undefined")
+    assert page.evaluate(ALL_COLOURS) == 10
+    enough("game")
+    page.get_by_role("button", name="Chat").click()
+    enough("chat")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Grid").click()
+    enough("grid")
+    page.get_by_role("button", name="Grid").click()
+    for name in ("Help", "You", "Leave a cairn", "Invite", "Who is near"):
+        page.get_by_role("button", name=name, exact=True).click()
+        page.locator("dialog[open]").wait_for()
+        enough(name)
+        page.keyboard.press("Escape")
+        page.locator("dialog[open]").wait_for(state="hidden")
+    page.locator(".gems").click()
+    page.get_by_role("dialog", name="Board").wait_for()
+    enough("board")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Map of everybody").click()
+    page.get_by_role("button", name="Close the map").wait_for()
+    enough("map of everybody")
+    # It has looked at what was too faint once.
+    assert {"raspberry", "I am raspberry", "Channels", "Most gems", "How to play"} <= read
+    assert any(text.startswith("Say something") for text in read)

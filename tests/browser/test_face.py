@@ -1,0 +1,387 @@
+"""The interface gives way to the picture: bubbles, arrows, hints, readings, help, chat."""
+
+import io
+import time
+
+import pytest
+from PIL import Image, ImageChops
+
+from tests.browser.conftest import PATIENCE, eventually, wait_for
+from tests.browser.test_play import (
+    ARRIVED,
+    COMPUTER,
+    NOTE_WORDS,
+    STANDS,
+    far,
+    place,
+    seen,
+    set_out,
+    stands,
+    walk,
+)  # fmt: skip
+from tests.processes import serving
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+
+#: Desktops, phones both ways, small phones, and a desktop at 200 %.
+SIZES = [(1280, 800), (390, 844), (844, 390), (320, 568), (568, 320), (1000, 700), (640, 400),
+         (2560, 1440)]  # fmt: skip
+
+
+@pytest.fixture
+def alone():
+    """A server of its own, on which nobody else walks."""
+    with serving() as server:
+        yield server
+
+
+def sized(width, height):
+    fingers = {"has_touch": True, "is_mobile": True} if width < 900 and width != 640 else {}
+    return {"viewport": {"width": width, "height": height}, **fingers}
+
+
+#: The boxes of what is shown of a list of selectors: [selector, left, top, right, bottom].
+BOXES = """(selectors) => selectors.flatMap((selector) =>
+  [...document.querySelectorAll(selector)].flatMap((found) => {
+    const { left, top, right, bottom } = found.getBoundingClientRect();
+    const { opacity } = getComputedStyle(found);
+    return right > left && opacity > 0.5 ? [[selector, left, top, right, bottom]] : [];
+  }))"""
+
+
+def boxes(page, *selectors):
+    return page.evaluate(BOXES, [*selectors])
+
+
+def apart(one, other):
+    _, left, top, right, bottom = one
+    return right <= other[1] or other[3] <= left or bottom <= other[2] or other[4] <= top
+
+
+def apart_all(found, size):
+    """Assert that none of the boxes covers another or leaves the page."""
+    for i, one in enumerate(found):
+        _, left, top, right, bottom = one
+        assert left >= 0 and top >= 0 and right <= size[0] and bottom <= size[1], one
+        for other in found[:i]:
+            assert apart(one, other), (one, other)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_hints_legend_and_tools_never_cover_each_other_nor_the_own_walker(alone, play, size):
+    page = play("Fitter", url=alone.url, **sized(*size))
+    wait_for(page, "document.querySelector('.hint.shown') !== null")
+    time.sleep(0.5)
+    walker = ["walker", size[0] / 2 - 14, size[1] / 2 - 38, size[0] / 2 + 14, size[1] / 2 + 22]
+    fixed = (".map", ".tools", ".gems", ".tally")
+    shown = boxes(page, ".hint", *fixed, ".stick", ".keys", ".chat input")
+    assert {".hint", ".map", ".tools", ".tally"} <= {name for name, *_ in shown}
+    apart_all([walker, *shown], size)
+    # No word stands alone in a line.
+    lines = page.evaluate(
+        """() => {
+          const range = document.createRange();
+          range.selectNodeContents(document.querySelector('.hint'));
+          return [...range.getClientRects()].map(({ width }) => width);
+        }"""
+    )
+    assert min(lines) > 0.4 * max(lines)
+    page.get_by_role("button", name="Grid").click()
+    page.get_by_label("Legend").wait_for()
+    time.sleep(0.5)
+    shown = boxes(page, ".legend", ".readings .list", *fixed, ".stick", ".keys")
+    assert {".legend", ".readings .list"} <= {name for name, *_ in shown}
+    apart_all([walker, *shown], size)
+
+
+def test_readings_are_shown_with_the_grid_only(alone, play):
+    page = play("Reader", url=alone.url)
+    readings = page.get_by_label("Readings")
+    readings.get_by_text("0 people").wait_for()
+    assert readings.get_by_text("Ping").is_hidden()
+    page.keyboard.press("g")
+    readings.get_by_text("Ping").wait_for()
+    readings.get_by_text("msg/s").wait_for()
+    page.keyboard.press("g")
+    readings.get_by_text("Ping").wait_for(state="hidden")
+
+
+#: Notes where the last frame drew bubbles: pictures whose paper is white.
+NOTE_BUBBLES = """
+  globalThis.bubbles = [];
+  let frame = [];
+  const paper = new WeakSet(), request = requestAnimationFrame;
+  globalThis.requestAnimationFrame = (draw) => request((at) => {
+    frame = [];
+    draw(at);
+    if (frame.length > 0) bubbles = frame;
+  });
+  const { drawImage, roundRect } = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.roundRect = function (...given) {
+    if (this.fillStyle === '#ffffff' && this.canvas.id !== 'world') paper.add(this.canvas);
+    return roundRect.apply(this, given);
+  };
+  CanvasRenderingContext2D.prototype.drawImage = function (picture, ...given) {
+    if (this.canvas.id === 'world' && given.length === 2 && paper.has(picture)) {
+      const [x, y] = given;
+      frame.push(['bubble', x, y, x + picture.width, y + picture.height]);
+    }
+    return drawImage.call(this, picture, ...given);
+  };
+"""
+
+#: Lets a player stand so many tiles from the own one, and say something.
+SPEAKER = """([id, dx, dy, text]) => {
+  const { own, replica } = flatlands.state;
+  const track = { ...own.track, x: own.track.x + 1024 * dx, y: own.track.y + 1024 * dy };
+  const player = { ...own, id, name: 'Speaker ' + id, track };
+  replica.players.set(id, player);
+  replica.nameChanges++;
+  setTimeout(() => replica.onSay(player, text), 500);
+}"""
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844), (844, 390)], ids=str)
+def test_what_is_said_is_never_under_panels_or_other_words(alone, play, size):
+    page = play("Hearer", url=alone.url, script=NOTE_BUBBLES, **sized(*size))
+    tile = 27 if min(size) < 500 else 32
+    x, y = size[0] / 2 / tile - 1, size[1] / 2 / tile - 0.4
+    corners = [(-x, -y), (x, -y), (-x, y), (x, y), (x - 2, -y + 5), (-x + 4, -y + 2)]
+    # There is no room for more on a low screen.
+    corners = corners[: 4 if size[1] < 500 else 6]
+    for i, (dx, dy) in enumerate(corners):
+        page.evaluate(SPEAKER, [90_000 + i, int(dx), int(dy), "Press G to see the grid!"])
+    # Names on top of each other give way; what was said does not.
+    wait_for(page, "(n) => bubbles.length === n", len(corners))
+    time.sleep(0.6)
+    assert len(found := page.evaluate("bubbles")) == len(corners)
+    panels = boxes(page, ".map", ".tools", ".gems", ".tally", ".keys", ".stick", ".chat", ".hint")
+    for i, bubble in enumerate(found):
+        for panel in panels:
+            assert apart(bubble, panel), (bubble, panel)
+        for other in found[:i]:
+            # Their pictures have a rim for the shadow.
+            assert apart([None, *(v + 3 for v in bubble[1:3]), *(v - 3 for v in bubble[3:])], other)
+
+
+#: Puts a player that is no computer player so many tiles from one's own.
+SOMEBODY = """([id, dx, dy]) => {
+  const { own, replica } = flatlands.state;
+  const track = { ...own.track, x: own.track.x + 1024 * dx, y: own.track.y + 1024 * dy };
+  replica.players.set(id, { ...own, id, name: 'Somebody', track });
+  replica.nameChanges++;
+}"""
+
+#: Notes the pills of the last frame.
+NOTE_PILLS = """
+  globalThis.pills = [];
+  let drawn = [];
+  const { roundRect } = CanvasRenderingContext2D.prototype, request = requestAnimationFrame;
+  globalThis.requestAnimationFrame = (draw) => request((at) => {
+    drawn = [];
+    draw(at);
+    pills = drawn;
+  });
+  CanvasRenderingContext2D.prototype.roundRect = function (x, y, w, h, ...rest) {
+    if (this.canvas.id === 'world' && h === 24) drawn.push([x, y, w, h]);
+    return roundRect.call(this, x, y, w, h, ...rest);
+  };
+"""
+
+
+def test_an_arrow_is_small_and_a_click_on_it_walks_to_whom_it_shows(alone, play):
+    page = play("Seeker", url=alone.url, script=NOTE_PILLS)
+    # Half on the screen: that is no reason for an arrow.
+    page.evaluate(SOMEBODY, [90_001, 20, 0])
+    wait_for(page, "flatlands.state.walkers.length === 2")
+    time.sleep(0.5)
+    assert page.evaluate("pills.length") == 0
+    x, y = place(page)
+    page.evaluate(SOMEBODY, [90_001, 24, 0])
+    wait_for(page, "pills.length === 1")
+    [(left, top, width, height)] = page.evaluate("pills")
+    assert width <= 88
+    page.mouse.move(left + width / 2, top + height / 2)
+    assert page.evaluate("document.getElementById('world').style.cursor") == "pointer"
+    page.mouse.click(left + width / 2, top + height / 2)
+    eventually(lambda: place(page)[0] > x + 4, "it walks there")
+    goal = page.evaluate("flatlands.state.goal")
+    assert abs(goal["x"] - (x + 22.8)) < 0.1 and abs(goal["y"] - y) < 0.1
+
+
+def test_whoever_holds_the_mouse_keeps_walking_and_stops_when_letting_go(alone, play):
+    page = play("Holder", url=alone.url)
+    x, y = place(page)
+    page.mouse.move(640 + 60, 400)
+    page.mouse.down()
+    # Two tiles away was the pointer; it leads as long as it is held.
+    eventually(lambda: place(page)[0] > x + 6, "it leads east")
+    x, y = place(page)
+    page.mouse.move(640, 400 + 150, steps=4)
+    eventually(lambda: place(page)[1] > y + 5, "it leads south")
+    page.mouse.up()
+    wait_for(page, f"{ARRIVED} && {STANDS}")
+    stands(page)
+    x, y = place(page)
+    # A key wins over the mouse that is still held.
+    page.mouse.move(640 + 200, 400)
+    page.mouse.down()
+    eventually(lambda: place(page)[0] > x + 2, "it leads east again")
+    page.keyboard.down("ArrowLeft")
+    turned = place(page)[0]
+    eventually(lambda: place(page)[0] < turned - 2, "the key leads west")
+    page.keyboard.up("ArrowLeft")
+    wait_for(page, f"{ARRIVED} && {STANDS}")
+    page.mouse.up()
+    stands(page)
+
+
+def test_a_finger_that_is_held_keeps_walking(alone, play):
+    page = play("Finger", url=alone.url, **PHONE)
+    touch = page.context.new_cdp_session(page)
+    x, y = place(page)
+    at = {"x": 195, "y": 422 - 90, "id": 1}
+    touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [at]})
+    eventually(lambda: place(page)[1] < y - 6, "it leads north")
+    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    wait_for(page, f"{ARRIVED} && {STANDS}")
+    stands(page)
+
+
+def test_help_and_words_are_for_the_device_at_hand(alone, play):
+    for options, keys in (({}, True), (PHONE, False)):
+        page = play("Helped", url=alone.url, **options)
+        field = page.get_by_label("Say something")
+        assert ("(Enter)" in field.get_attribute("placeholder")) == keys
+        page.get_by_role("button", name="Help").click()
+        page.get_by_role("dialog", name="Help").wait_for()
+        assert page.get_by_text("Arrows or W A S D").is_visible() == keys
+        assert page.get_by_text("Touch an arrow").is_hidden() == keys
+        assert page.get_by_text("Escape", exact=True).is_visible() == keys
+
+
+def test_the_chat_scrolls_back_and_the_keys_then_scroll(alone, play):
+    page, other = play("Reader", url=alone.url), play("Talker", url=alone.url)
+    seen(page, "Talker")
+    for number in range(24):
+        other.keyboard.press("Enter")
+        other.keyboard.type(f"line {number:02}")
+        other.keyboard.press("Enter")
+        # As fast as people type: more at once would be refused.
+        page.get_by_text(f"line {number:02}").wait_for()
+        time.sleep(0.8)
+    shown = "[...document.querySelectorAll('.log li')].filter((each) => each.offsetHeight).length"
+    assert page.evaluate(shown) <= 5
+    x, y = place(page)
+    page.keyboard.press("Enter")
+    assert page.evaluate(shown) == 24
+    log = page.locator(".log")
+    bottom = log.evaluate("(log) => log.scrollTop")
+    assert bottom > 0 and log.evaluate("(log) => log.clientHeight") <= 0.4 * 800 + 1
+    for _ in range(12):
+        page.keyboard.press("PageUp")
+    wait_for(page, "() => document.querySelector('.log').scrollTop === 0")
+    first = page.get_by_text("line 00").bounding_box()
+    box = log.bounding_box()
+    assert box["y"] - 1 <= first["y"] < box["y"] + 30
+    # What is said meanwhile does not throw the reader to the end.
+    other.keyboard.press("Enter")
+    other.keyboard.type("line 24")
+    other.keyboard.press("Enter")
+    page.get_by_text("line 24").wait_for()
+    assert log.evaluate("(log) => log.scrollTop") == 0
+    page.mouse.move(box["x"] + 20, box["y"] + 20)
+    page.mouse.wheel(0, 80)
+    wait_for(page, "() => document.querySelector('.log').scrollTop > 40")
+    assert far(place(page), [x, y]) < 0.1
+    page.keyboard.press("Escape")
+    assert page.evaluate(shown) <= 5
+    walk(page, "d", 1)
+
+
+def test_the_margins_are_told_apart_by_words_and_dashes_not_by_colour_alone(alone, play):
+    note = NOTE_WORDS + """
+      globalThis.dashes = {};
+      const { strokeRect } = CanvasRenderingContext2D.prototype;
+      CanvasRenderingContext2D.prototype.strokeRect = function (...given) {
+        const dash = this.getLineDash();
+        if (dash.length > 0) dashes[this.strokeStyle] = dash.join();
+        return strokeRect.apply(this, given);
+      };
+    """
+    page = play("Looker", url=alone.url, script=note)
+    page.keyboard.press("g")
+    for word in ("drop margin", "lead margin", "your screen"):
+        wait_for(page, "(word) => words.has(word)", word)
+    dashes = page.evaluate("dashes")
+    assert len(dashes) == 3 and len(set(dashes.values())) == 3
+    signs = page.evaluate(
+        """() => [...document.querySelectorAll('.legend line')].map((line) =>
+          line.getAttribute('stroke-dasharray'))"""
+    )
+    assert len(signs) == len(set(signs)) == 3
+
+
+def test_screen_readers_are_told_what_people_say_and_not_what_computers_do(alone, play):
+    page = play("Listener", url=alone.url)
+    page.evaluate(SPEAKER, [90_001, 2, 0, "I am somebody"])
+    page.evaluate(SPEAKER, [7, 4, 0, "I am a computer"])
+    log = page.locator(".log")
+    assert log.get_attribute("aria-live") == "polite"
+    line = "li:has-text('{}')"
+    log.locator(line.format("I am somebody")).wait_for()
+    log.locator(line.format("I am a computer")).wait_for()
+    assert log.locator(line.format("I am somebody")).get_attribute("aria-live") is None
+    assert log.locator(line.format("I am a computer")).get_attribute("aria-live") == "off"
+    # Who comes into view is told too, if it is somebody.
+    told = "[...document.querySelectorAll('.unseen')].map((each) => each.textContent).join('|')"
+    wait_for(page, f"{told}.includes('Speaker 90001 is 2 tiles east.')")
+    assert "Speaker 7" not in page.evaluate(told)
+
+
+def test_who_and_what_is_near_is_listed_and_one_can_walk_there(alone, play):
+    page = play("Asker", url=alone.url)
+    page.evaluate(SOMEBODY, [90_001, 6, -6])
+    page.evaluate(COMPUTER, 7)
+    wait_for(page, "flatlands.state.walkers.length === 3")
+    page.keyboard.press("m")
+    near = page.get_by_role("dialog", name="Who is near")
+    rows = near.get_by_role("listitem").all_inner_texts()
+    assert [" ".join(row.split()) for row in rows[:2]] == [
+        "Computer 3 tiles east", "Somebody 8 tiles north-east",
+    ]  # fmt: skip
+    assert rows[2].startswith("The plaza")
+    x, y = place(page)
+    near.get_by_role("button", name="Somebody").click()
+    page.get_by_role("dialog", name="About Somebody").wait_for()
+    page.get_by_role("button", name="Walk there").click()
+    eventually(lambda: far(place(page), [x + 6, y - 6]) < 3, "it walks there")
+    set_out(page, "ArrowDown", 1)
+    page.keyboard.up("ArrowDown")
+    # The same by a button on the map.
+    page.get_by_role("button", name="Who is near").click()
+    near.wait_for()
+    near.get_by_role("button", name="The plaza").click()
+    eventually(lambda: far(place(page), [0.5, 0.5]) < 1.5, "it walks to the plaza")
+
+
+@pytest.mark.parametrize("minutes", [0, 8], ids=["one half of the day", "the other"])
+def test_reduced_motion_leaves_nothing_that_moves_by_itself(alone, play, minutes):
+    page = play("Calm", url=alone.url, reduced_motion="reduce")
+    page.evaluate("(minutes) => { flatlands.state.dayShift = minutes * 60_000; }", minutes)
+
+    def picture():
+        return Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+
+    def still():
+        before = picture()
+        for _ in range(4):
+            time.sleep(0.4)
+            # What the day does to the light is no motion.
+            change = ImageChops.difference(before, picture()).point(lambda by: by > 16)
+            if change.getbbox() is not None:
+                return False
+        return True
+
+    # First the land is painted, and the hint goes.
+    eventually(still, "nothing moves", 2 * PATIENCE / 1000)

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { Guide, walkersNear, wayTo } from '../../static/near.js';
+import { State } from '../../static/state.js';
+import { stand } from '../../static/track.js';
+
+const ADA = 90_001, COMPUTER = 7, DEER = 40_000;
+
+function walker(id, x, y, name) {
+  return { id, x, y, name, dx: 0, dy: 1, walking: false, alpha: 1, own: false, dimmed: false,
+    muted: false, look: 0, saying: null, wavedAt: -Infinity, sparkAt: -Infinity, seenAt: 0,
+    fadedAt: 0 };
+}
+
+function stateWith(...walkers) {
+  const state = new State();
+  state.here = { x: 0, y: 0 };
+  state.camera = { x: 0, y: 0 };
+  state.walkers = walkers;
+  return state;
+}
+
+test('a way is told in tiles and one of eight directions', () => {
+  assert.equal(wayTo(3, 0), '3 tiles east');
+  assert.equal(wayTo(0, 1), '1 tile south');
+  assert.equal(wayTo(-6, -6), '8 tiles north-west');
+  assert.equal(wayTo(-2, 0), '2 tiles west');
+  assert.equal(wayTo(0, -2.4), '2 tiles north');
+  assert.equal(wayTo(0.2, 0.1), 'here');
+});
+
+test('walkers are listed from the nearest on, without deer and oneself', () => {
+  const own = { ...walker(1e6, 0, 0, 'Me'), own: true };
+  const state = stateWith(walker(ADA, 9, 0, 'Ada'), own, walker(DEER, 1, 0, ''),
+    walker(COMPUTER, 0, 4, 'Wren'));
+  assert.deepEqual(walkersNear(state).map(({ name, way }) => [name, way]),
+    [['Wren', '4 tiles south'], ['Ada', '9 tiles east']]);
+});
+
+test('people who come into view are told once, and computer players never', () => {
+  const guide = new Guide(), state = stateWith(walker(COMPUTER, 1, 0, 'Wren'));
+  state.now = 10_000;
+  assert.equal(guide.look(state), null);
+  state.walkers.push(walker(ADA, 2, 0, 'Ada'));
+  assert.equal(guide.look(state), null);        // it looks every two seconds
+  state.now = 12_500;
+  assert.equal(guide.look(state), 'Ada is 2 tiles east.');
+  state.now = 15_000;
+  assert.equal(guide.look(state), null);
+  state.walkers.push(walker(ADA + 1, 3, 0, 'Bob'), walker(ADA + 2, 4, 0, 'Eve'));
+  state.now = 17_500;
+  assert.equal(guide.look(state), 'Bob and 1 other come into view.');
+});
+
+test('a walk that something bars is told, and one that is ended by the player is not', () => {
+  const guide = new Guide(), state = stateWith();
+  const { walk } = state;
+  walk.blocked = (col) => col >= 3;
+  walk.track = stand(512, 512, 0);
+  walk.follow({ heading: [1, 0] }, 1000);
+  assert.equal(guide.look(state), null);
+  walk.follow(null, 1200);
+  assert.equal(guide.look(state), null);
+  walk.follow({ heading: [1, 0] }, 1300);
+  assert.equal(guide.look(state), null);
+  walk.advance(9000);
+  assert.equal(guide.look(state), 'Something is in the way.');
+  assert.equal(guide.look(state), null);
+  // Whoever pushes on hears it again.
+  walk.follow({ heading: [1, 0] }, 9500);
+  assert.equal(guide.look(state), 'Something is in the way.');
+  state.here = { x: 1, y: 0.5 };
+  walk.follow({ goal: [1024, 512] }, 10_000);
+  guide.look(state);
+  walk.advance(20_000);
+  assert.equal(guide.look(state), 'You are there.');
+});

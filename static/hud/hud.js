@@ -20,6 +20,7 @@ import { YouDialog } from './you.js';
 
 const SAMPLE_AFTER = 5000;                // ms
 const SLOW = 18.5, CRAWLS = 30;           // ms per frame
+const TOLD_MS = 10000;                    // for which a screen reader may still come to a sentence
 
 export class Hud {
   /** `root` holds canvas#minimap; the panels are put around it. `on` has { start(name, look), say(text),
@@ -47,7 +48,7 @@ export class Hud {
     this.youDialog = new YouDialog(on, pictures.portraitOn);
     this.ring = new Ring(on.emote, pictures.signOf, focusWorld);
     // What happens on the canvas, for screen readers.
-    this.told = element('span', { class: 'unseen', role: 'status' });
+    this.told = element('div', { class: 'unseen', role: 'log', 'aria-label': 'What happens' });
     // After a click on a button the keys must control the walk again, and not press the button.
     const then = (act) => (...given) => {
       act(...given);
@@ -159,7 +160,9 @@ export class Hud {
 
   /** Let screen readers read what happened, if it can be seen on the canvas only. */
   tell(text) {
-    this.told.textContent = text;
+    const line = element('p', {}, text);
+    this.told.append(line);
+    setTimeout(() => line.remove(), TOLD_MS);
   }
 
   /** Let the player change its name and its look. */

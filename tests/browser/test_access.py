@@ -132,7 +132,7 @@ CONTRASTS = """() => {
   };
   for (const element of document.querySelectorAll('#hud *')) {
     const shown = element.checkVisibility({ opacityProperty: true });
-    if (!shown || element.matches(':disabled, .unseen')) continue;
+    if (!shown || element.matches(':disabled, .unseen, .unseen *')) continue;
     const style = getComputedStyle(element);
     for (const node of element.childNodes) {
       if (node.nodeType === Node.TEXT_NODE && node.data.trim() !== '') {

@@ -334,7 +334,10 @@ def crowd(square: Square, replaced: int, sketches: Sequence[tuple[int, bytes]]) 
 
     So many events were `replaced` by those that the sketches tell of.
     """
-    return _pack([*square, replaced, *(item for some in sketches for item in some)])
+    flat: list[Any] = [*square, replaced]
+    for some in sketches:
+        flat += some
+    return _pack(flat)
 
 
 #: Packs the header of an array of so many items.

@@ -47,6 +47,9 @@ class Faults:
         self.held: dict[tuple[Session, tuple[int, int]], tuple[Batch, int]] = {}
         #: Session -> batches that are written late: (when, batch, time at which it was begun).
         self.delayed: dict[Session, list[tuple[int, Batch, int]]] = {}
+        #: The sessions of which a move was hidden. The first in a flush is nearly always the same
+        #: one, and perhaps no observer's.
+        self.hidden_from: set[Session] = set()
 
     def write(self, session: Session, data: bytes, number: int, now: int) -> None:
         """Write a flush as Session.flush does, but with a fault in it."""
@@ -102,10 +105,13 @@ class Faults:
             self.next = time + AFTER
         if not self.left.get("hide") or time < self.next or player is None:
             return crowd
+        if session in self.hidden_from:
+            return crowd
         last = list(sketches(crowd[4]))[-1][0]
         if crowd[3] == 0 and last == player.slot:
             return crowd
         self.left["hide"] -= 1
+        self.hidden_from.add(session)
         self.next = time + PAUSE
         left = [(slot, SKETCH.pack(*fields)) for slot, fields in sketches(crowd[4]) if slot < last]
         return [*crowd[:4], join(left), *crowd[5:]]

@@ -174,7 +174,10 @@ class Server:
             self.open()
 
     def open(self) -> None:
-        """Let newcomers in, unless the server was shut: a worker may get that order first."""
+        """Let newcomers in, unless the server was shut: a worker may get that order first.
+
+        To call it again changes nothing: a worker that replaces another one gets the order twice.
+        """
         if not self._draining:
             if self.gathering is not None:
                 self.gathering.open()

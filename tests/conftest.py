@@ -1,6 +1,7 @@
 """Hooks, fixtures and settings for all tests."""
 
 import os
+import random
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -79,6 +80,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         return (yield)
     finally:
         _Watched.name = None
+
+
+@pytest.fixture(autouse=True)
+def same_chances(request: pytest.FixtureRequest) -> None:
+    """Let chance fall alike in each run, so that what fails is the change's doing. Another value
+    of SEED in the environment plays other games."""
+    random.seed(f"{os.environ.get('SEED', '')} {request.node.nodeid}")
 
 
 @pytest.fixture(autouse=True)

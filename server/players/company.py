@@ -50,8 +50,9 @@ NEW: Final = 8
 REACTS_AFTER: Final = 400
 LATER: Final = 400
 
-#: With the other part of its id each waits so many ms more, 0 to 7 times.
-STAGGERED: Final = 40
+#: So many ms more for each node with people around whose number is lower, for two of them at most:
+#: no two nodes react at the same time, also if they disagree about who is nearest.
+STAGGERED: Final = 130
 
 #: So many newcomers are remembered, and for so many ms: none of them is greeted again.
 REMEMBERED: Final = 2000
@@ -179,7 +180,7 @@ class Company:
             # The nearest one, but rather one that has nothing else to do.
             _, nearer, id = min(own, key=lambda one: one[:2])
             plan = _Plan(id, lambda person: self._greeting(person, guest), greets=True)
-            self._put(guest, plan, nearer)
+            self._put(guest, plan, around, nearer)
 
     def _greeting(self, person: Person, guest: int) -> Errand | None:
         now = self._loop.now()
@@ -202,7 +203,7 @@ class Company:
             return
         nearest = (named or around.clockwork)[0]
         plan = _Plan(nearest.id, lambda person: self._answer(person, guest, text, around))
-        self._put(guest, plan, 0)
+        self._put(guest, plan, around)
 
     def _answer(self, person: Person, guest: int, text: str, around: _Around) -> Errand | None:
         now = self._loop.now()
@@ -235,7 +236,8 @@ class Company:
                 return
         if around.clockwork:
             nearest = around.clockwork[0].id
-            self._put(guest, _Plan(nearest, lambda p: self._wave_back(p, guest), waves=True), 0)
+            plan = _Plan(nearest, lambda person: self._wave_back(person, guest), waves=True)
+            self._put(guest, plan, around)
 
     def _wave_back(self, person: Person, guest: int) -> Errand | None:
         if person.errand is not None or not self._answers.spend(self._loop.now()):
@@ -244,7 +246,7 @@ class Company:
 
     # Who reacts, and when.
 
-    def _put(self, guest: int, plan: _Plan, nearer: int) -> None:
+    def _put(self, guest: int, plan: _Plan, around: _Around, nearer: int = 0) -> None:
         """Let a person of this node carry out a plan soon; those of other nodes are left alone.
         `nearer` is how many of those are nearer."""
         person = self._person(plan.id)
@@ -253,7 +255,9 @@ class Company:
             if person.errand is None:
                 # It stays in the square in which others may react too, so that they hear it.
                 self._errands.notice(person.resident, guest)
-            later = REACTS_AFTER + LATER * min(nearer, 2) + STAGGERED * (plan.id % 8)
+            own = person.resident.node
+            lower = len({player.node for player in around.clockwork if player.node < own})
+            later = REACTS_AFTER + LATER * min(nearer, 2) + STAGGERED * min(lower, 2)
             self._due.put(guest, self._loop.now() + later)
 
     def _carry_out(self, guest: int) -> None:

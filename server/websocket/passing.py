@@ -52,8 +52,11 @@ class Passage:
     def open(self, name: str) -> None:
         """Receive what is sent to a name from now on, instead of whoever has received it until now.
 
-        Raises OSError, most likely because the folder's path is too long for a Unix socket.
+        To call it again changes nothing. Raises OSError, most likely because the folder's path is
+        too long for a Unix socket.
         """
+        if self._receiver is not None:
+            return
         receiver = _socket.socket(AF_UNIX, SOCK_DGRAM)
         try:
             receiver.setblocking(False)

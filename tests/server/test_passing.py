@@ -103,6 +103,18 @@ def test_a_name_is_taken_over_from_who_had_it(ends, tmp_path):
     later.close()
 
 
+def test_to_open_it_again_changes_nothing(ends, pair):
+    assert ends.here.send("there", b"message", pair[0])
+    descriptors = os.listdir("/proc/self/fd")
+    ends.there.open("there")
+    # A receiver that is thrown away while the loop watches it costs the process its life as soon as
+    # its descriptor's number is another socket's.
+    assert os.listdir("/proc/self/fd") == descriptors
+    turn()
+    [(message, _)] = ends.arrived
+    assert message == b"message"
+
+
 def test_a_failure_of_the_receiver_ends_neither_it_nor_hangs_the_client(ends, pair):
     ours, peer = pair
 

@@ -46,7 +46,8 @@ SEES: Final = 24 * UNIT
 NEW: Final = 8
 
 #: ms until they react, and how many more for each that is nearer and might do it instead, but for
-#: two of them at most.
+#: two of them at most. Who is not in the player's square waits so many more as well: its node may
+#: just have begun to hear that square, and not know yet who is there.
 REACTS_AFTER: Final = 400
 LATER: Final = 400
 
@@ -102,6 +103,7 @@ class _Around(NamedTuple):
     """The people of the herd around a player who may react to it: first those in its square, and
     then those of its node, each time the nearest first. And how many others there are besides."""
 
+    square: Square
     clockwork: list[Player]
     people: int
 
@@ -252,13 +254,16 @@ class Company:
         person = self._person(plan.id)
         if person is not None:
             self._plans[guest] = plan
+            own = person.resident.node
+            lower = len({player.node for player in around.clockwork if player.node < own})
+            before = min(nearer, 2) + (person.resident.square != around.square)
+            later = REACTS_AFTER + LATER * before + STAGGERED * min(lower, 2)
+            due = self._loop.now() + later
             if person.errand is None:
                 # It stays in the square in which others may react too, so that they hear it.
                 self._errands.notice(person.resident, guest)
-            own = person.resident.node
-            lower = len({player.node for player in around.clockwork if player.node < own})
-            later = REACTS_AFTER + LATER * min(nearer, 2) + STAGGERED * min(lower, 2)
-            self._due.put(guest, self._loop.now() + later)
+                person.stand(due)
+            self._due.put(guest, due)
 
     def _carry_out(self, guest: int) -> None:
         plan = self._plans.pop(guest)
@@ -305,7 +310,8 @@ class Company:
                         found.append((is_beyond, away, other.id, other))
                 else:
                     people += 1
-        return _Around([one[-1] for one in sorted(found, key=lambda one: one[:3])], people)
+        clockwork = [one[-1] for one in sorted(found, key=lambda one: one[:3])]
+        return _Around(square, clockwork, people)
 
     def _nearest_landmark(self, here: Place) -> Place | None:
         """Return where the nearest landmark stands of those in the parts of the world around the

@@ -59,12 +59,18 @@ class Person:
         self.errand: Errand | None = None
         #: Until when it walks to its goal and stands there, in node time.
         self._until = 0
+        #: Until when it stands still, whatever it was about to do besides an errand.
+        self._stands = 0
 
     def begin(self, errand: Errand) -> None:
         """Go on an errand from the next step on, instead of the one that it is on, if any."""
         if self.errand is not None:
             self.errand.close()
         self.errand = errand
+
+    def stand(self, until: int) -> None:
+        """Begin nothing of its own before a node time: it is about to begin an errand."""
+        self._stands = until
 
     def act(self, now: int) -> int:
         """Go on with the errand, or play tag, or walk to a random goal and perhaps say something;
@@ -74,6 +80,8 @@ class Person:
             if due is not None:
                 return due
             self.errand = None
+        if now < self._stands:
+            return self._stands
         due = self._tag.play(self.resident)
         if due is not None:
             self._until = now

@@ -128,7 +128,7 @@ class _Growth:
         heard = self._node.replicas.squares
         return self._took(
             lambda: self._node.replicas.need(wanted),
-            lambda: all(square.ready for square in heard.values()), len(wanted),
+            lambda: all(square.shown.ready for square in heard.values()), len(wanted),
         )  # fmt: skip
 
     def others(self) -> int:

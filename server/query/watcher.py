@@ -90,7 +90,7 @@ class Watcher:
 
     `store` is the identity of the store that the world should have, or "".
 
-    It is what its replicas report to (PlayerNews in server/squares/heard.py).
+    It is what its replicas report to (PlayerNews in server/squares/surroundings.py).
     """
 
     def __init__(self, broker: Broker, world: str, store: str = "") -> None:
@@ -135,7 +135,8 @@ class Watcher:
                 "--broker, --world and SECRET_KEY with those of the servers"
             )  # fmt: skip
         gevent.sleep(SETTLES_AFTER)
-        self._wait(lambda: all(h.ready for h in self.replicas.squares.values()), SETTLES_WITHIN)
+        heard = self.replicas.squares
+        self._wait(lambda: all(each.shown.ready for each in heard.values()), SETTLES_WITHIN)
 
     def _wait(self, done: Callable[[], bool], seconds: float) -> None:
         until = self.loop.now() + seconds * 1000

@@ -12,10 +12,11 @@ from server.agenda import Agenda
 from server.loop import Loop
 from server.messages import peer_protocol
 from server.messages.channels import Channels
-from server.squares.heard import HeardSquare, PlayerNews, Surroundings
+from server.squares.heard import HeardSquare
 from server.squares.hub import Hub, Screen
 from server.squares.outbox import Outbox, OwnBatch
 from server.squares.peers import Peers
+from server.squares.surroundings import PlayerNews, Surroundings
 from world.events import Event, Player
 from world.grid import Grid, Rect, Square
 from world.things import Thing
@@ -44,7 +45,7 @@ class Replicas:
         self._around = Surroundings(
             node, grid.span, broker, loop, hub, outbox, peers, store, self.show_changed
         )
-        self.squares = self._around.squares
+        self.squares: dict[Square, HeardSquare] = {}
         self._by_channel: dict[str, HeardSquare] = {}
         self._lingering = Agenda(loop, self._forget)
         self._getting_ready = Agenda(loop, self._get_ready)
@@ -54,7 +55,7 @@ class Replicas:
         self._around.news = news
 
     def report_events(self, on_events: Callable[[Square, Sequence[Event]], None]) -> None:
-        """Call `on_events` from now on as Surroundings says (heard.py)."""
+        """Call `on_events` from now on as Surroundings says."""
         self._around.on_events = on_events
 
     def report_moves(self, on_moves: Callable[[Square], None]) -> None:
@@ -67,7 +68,7 @@ class Replicas:
         self._around.followed = frozenset(squares)
 
     def report_live(self, on_live: Callable[[Square], None]) -> None:
-        """Call `on_live` from now on as Surroundings says (heard.py)."""
+        """Call `on_live` from now on as Surroundings says."""
         self._around.on_live = on_live
 
     def begin_crowds(self, crowd_from: int, screen: Callable[[int], Screen | None]) -> None:
@@ -105,12 +106,12 @@ class Replicas:
             self.squares[heard.square] = self._by_channel[heard.channel] = heard
         self._broker.subscribe(*channels)
         for heard in some:
-            heard.request_sync()
+            heard.sync.request()
         self._getting_ready.put(some, self._loop.now() + READY_AFTER)
 
     def _get_ready(self, some: tuple[HeardSquare, ...], _due: int) -> None:
         for heard in some:
-            heard.get_ready()
+            heard.shown.get_ready()
 
     def let_go(self, squares: Iterable[Square]) -> None:
         """Count one need less for each of these squares. Those without any linger for a while."""
@@ -156,8 +157,8 @@ class Replicas:
 
         Squares that are not ready yet are left out: they are shown once they are.
         """
-        some = map(self.squares.__getitem__, squares)
-        return b"".join([heard.snapshot() for heard in some if heard.ready])
+        some = [self.squares[square].shown for square in squares]
+        return b"".join([shown.snapshot() for shown in some if shown.ready])
 
     def show_changed(self) -> None:
         """Show the changed squares: one call for each screen, with all of those that it holds."""
@@ -228,4 +229,4 @@ class Replicas:
 
     def _heard_in(self, node: int) -> list[HeardSquare]:
         """Return the squares in which a node is heard, or has players."""
-        return list(self._around.heard_in.get(node, ()))
+        return [self.squares[square] for square in self._around.heard_in.get(node, ())]

@@ -167,9 +167,9 @@ def test_a_real_node_believes_all_that_the_other_nodes_publish(monkeypatch):
             for player in heard.replica.players.values():
                 assert grid.square(*player.track.at(loop.now())) == square
         # What a node that comes later asks for is a full state.
-        node.replicas.squares[0, 0].request_sync()
+        node.replicas.squares[0, 0].sync.request()
         gevent.sleep(0.3)
-        assert node.replicas.squares[0, 0].live
+        assert node.replicas.squares[0, 0].sync.live
         for name in ("malformed", "gaps", "repairs", "nodes_lost", "nodes_refused", "errors"):
             assert not stats[name], name
         counts = others.counts()

@@ -34,7 +34,9 @@ TARGETS = {
             )),
             WORLDS,
         ]
-        for name in ("heard", "hub", "outbox", "peers", "replicas")
+        for name in (
+            "heard", "hub", "outbox", "peers", "replicas", "shown", "surroundings", "sync",
+        )
     },
     "server/players/takeovers.py": [
         *(f"tests/server/test_{name}.py" for name in ("nodes", "promises", "ghosts")),

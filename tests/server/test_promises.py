@@ -10,11 +10,8 @@ from brokers import Message, Reset
 from server.messages import peer_protocol
 from server.node import TELL_PAUSE
 from server.squares.heard import (
-    AGAIN,
-    AGAIN_MOST,
     ANSWERED_WITHIN,
     ECHO_WITHIN,
-    FULL_STATE_EVERY,
     LOOK_AGAIN,
     LOST_AFTER,
     SILENT_AFTER,
@@ -29,6 +26,7 @@ from server.squares.peers import (
 )
 from server.squares.replicas import READY_AFTER
 from server.squares.signs import WAITS
+from server.squares.sync import AGAIN, AGAIN_MOST, FULL_STATE_EVERY
 from tests.server.harness import Harness, node_batch
 from world.track import SPEED, UNIT
 
@@ -708,9 +706,9 @@ def test_what_one_node_answers_is_not_all_while_the_own_question_is_not_back(wat
     heard(harness, message, harness.node.channels.square((9, 9)))
     # Others may have residents there, and have not been asked.
     square = harness.node.replicas.squares[9, 9]
-    assert not square.ready
+    assert not square.shown.ready
     harness.run(READY_AFTER)
-    assert square.ready
+    assert square.shown.ready
 
 
 def test_a_handover_to_another_node_answers_no_question_of_this_one():

@@ -14,7 +14,7 @@ from server.clients import allowance, lag, session, tokens
 from server.messages import peer_protocol, protocol
 from server.messages.protocol import MESSAGES
 from server.players import listening, movement, residents
-from server.squares import crowds, heard, peers, replicas, signs
+from server.squares import crowds, heard, peers, replicas, signs, sync
 from server.things import cairns, garden, reach
 from server.websocket import frames
 from tests import model
@@ -197,7 +197,7 @@ NUMBERS = [
     ("nodes", f"Every {seconds(cairns.CRUMBLE_EVERY)} each node claims cairns"),
     ("nodes", f"lease ends after {seconds(garden.LEASE)}"),
     ("nodes", f"lets go {seconds(replicas.LINGER)} after the last"),
-    ("nodes", f"at most once in {heard.FULL_STATE_EVERY} ms"),
+    ("nodes", f"at most once in {sync.FULL_STATE_EVERY} ms"),
     ("nodes", f"see the square {heard.ANSWERED_WITHIN} ms after the first request"),
     ("nodes", f"not within {heard.ANSWERED_WITHIN // 2} ms after it has come back"),
     ("nodes", f"if no other node lives; or after {replicas.READY_AFTER} ms"),

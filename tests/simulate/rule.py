@@ -88,7 +88,7 @@ def _check_client(world: "World", client: Client) -> None:
         raise Broken(f"a ghost: player {_short(id)} is on {where}, as {belief[id]}")
     # A square that the screen has begun to hold a moment ago is shown READY_AFTER ms later at most.
     squares = client.host.node.replicas.squares
-    truth = {id: real for id, real in truth.items() if squares[real[5]].ready or id in belief}
+    truth = {id: real for id, real in truth.items() if squares[real[5]].shown.ready or id in belief}
     for id in truth.keys() - belief.keys():
         where = f"a screen of node {harness.hosts.index(client.host)} that covers it"
         raise Broken(f"player {_short(id)} is in play as {truth[id]}, and not on {where}")

@@ -1,0 +1,141 @@
+"""What all squares that this node is subscribed to share: the parts of the node that they need, and
+what they know together.
+
+It finds where else a player is known, and collects which squares are to be shown anew. It never
+changes a replica: heard.py does.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol
+
+from brokers import Broker
+from server.agenda import Agenda
+from server.loop import Loop
+from server.squares.hub import Hub, Screen
+from server.squares.outbox import Outbox
+from server.squares.peers import Peers
+from world.events import Departed, EnterEvent, Event, GoneEvent, LeaveEvent, Replica, Whereabouts
+from world.grid import Square
+
+#: More players than any square has.
+NO_CROWDS: Final = 2**31
+
+
+class PlayerNews(Protocol):
+    """The part of the node that must know what other nodes publish about players."""
+
+    def entered(self, node: int, square: Square, id: int, seq: int) -> None:
+        """`node`, another node, has published that a player has come into a square or is in it."""
+
+    def parted(self, id: int, seq: int) -> None:
+        """Another node has published that a player left a square."""
+
+    def ignored(self, id: int, seq: int) -> None:
+        """Another node has published an enter of a player whose seq is too low to be believed.
+
+        `seq` is at least as high. It is known from when the player was removed, or from a node that
+        is dead or stops.
+        """
+
+
+class Surroundings:
+    """What all HeardSquares of one node share.
+
+    `span` is the length of a square's side in units, and `store` the identity of the node's store,
+    or "" if it has none. `on_live` is called with each square that is received without a gap from
+    now on: when it was subscribed to, and whenever messages may have been lost. `on_events` is
+    called with a square and the events, without tracks, of a batch that was applied there. `show`
+    is called at the end of a turn of the event loop in which there was something to show. It shows
+    the squares in `changed`, and after them those in `again`; some squares are in both, and are
+    then shown twice.
+    """
+
+    def __init__(
+        self, node: int, span: int, broker: Broker, loop: Loop, hub: Hub | Any, outbox: Outbox,
+        peers: Peers, store: str, show: Callable[[], None],
+    ) -> None:  # fmt: skip
+        self.node = node
+        self.store = store
+        self.on_live: Callable[[Square], None] = lambda _square: None
+        self.on_events: Callable[[Square, Sequence[Event]], None] = lambda _square, _events: None
+        #: The squares in which `on_moves` is called after each batch.
+        self.followed: frozenset[Square] = frozenset()
+        self.on_moves: Callable[[Square], None] = lambda _square: None
+        self.span = span
+        self.broker = broker
+        self.loop = loop
+        self.hub = hub
+        self.outbox = outbox
+        self.peers = peers
+        #: The number of players from which on a square is a crowd, and what finds the screen of a
+        #: player of this node. A node without screens has no crowds.
+        self.crowd_from = NO_CROWDS
+        self.screen: Callable[[int], Screen | None] = lambda _id: None
+        self.news: PlayerNews
+        self.changed: set[Square] = set()
+        self.again: set[Square] = set()
+        self._show = show
+        #: The seqs of players that were removed not long ago, in whichever square.
+        self.departed = Departed()
+        self.whereabouts = Whereabouts()
+        #: Node -> the squares in which it is heard, or has players.
+        self.heard_in: dict[int, set[Square]] = {}
+        #: What squares have to do later: the keys are (object, method), the method gets `due`.
+        self.due = Agenda(loop, lambda key, due: key[1](key[0], due))
+
+    def heard(self, node: int, square: Square) -> None:
+        """Note that a node is heard in a square from now on."""
+        self.heard_in.setdefault(node, set()).add(square)
+
+    def unheard(self, node: int, square: Square) -> None:
+        """Note that a node, which was heard in a square, is not heard there any more."""
+        squares = self.heard_in[node]
+        squares.discard(square)
+        if not squares:
+            del self.heard_in[node]
+
+    def report(self, node: int, replica: Replica, events: Sequence[Event], now: int) -> list[Event]:
+        """Report to `news` which players entered, left or are gone by what a node has published,
+        before that is applied to the replica.
+
+        Returns the enters whose seqs are not higher than that with which their player was removed.
+        """
+        old: list[Event] = []
+        for event in events:
+            if isinstance(event, EnterEvent):
+                id, seq = event.id, event.seq
+                self.news.entered(node, replica.square, id, seq)
+                known = replica.players.get(id)
+                departed = self.departed.seq(id, now)
+                if seq <= departed:
+                    old.append(event)
+                if known is None:
+                    last_seq = departed
+                elif known.node not in (node, self.node) and not self.peers.lives(known.node):
+                    last_seq = known.seq
+                else:
+                    continue
+                if seq <= last_seq:
+                    self.news.ignored(id, last_seq)
+            elif isinstance(event, LeaveEvent | GoneEvent):
+                self.news.parted(event.id, event.seq)
+        return old
+
+    def show_anew(self, square: Square) -> None:
+        """Send a square's snapshot to its screens at the end of this turn, together with others."""
+        if not (self.changed or self.again):
+            self.loop.soon(self._show)
+        self.changed.add(square)
+
+    def show_again(self, ids: list[int], besides: Square) -> None:
+        """Show all squares but `besides` that have any of these players, after the squares of
+        `changed`.
+
+        A client believes an entry with a lower seq only once it knows the player in no square. So
+        the squares that lost the player must be shown first, and these after them.
+        """
+        for id in ids:
+            for replica in self.whereabouts.of(id):
+                if replica.square != besides:
+                    self.show_anew(replica.square)
+                    self.again.add(replica.square)

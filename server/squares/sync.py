@@ -1,0 +1,149 @@
+"""The sync requests of one square: when this node asks what the others have there, and its answers.
+
+A request is repeated until it has come back from the broker: only then is it certain that messages
+are received. An answer is the full state of what this node has in the square. This module never
+decides that something is missing, and never reads what the others answer: heard.py does.
+"""
+
+import random
+from collections.abc import Callable
+from typing import Final
+
+from server.messages import peer_protocol
+from server.squares.surroundings import Surroundings
+from world.grid import Square
+
+#: A sync request that has not come back from the broker is repeated after AGAIN ms. The pause
+#: doubles each time, up to AGAIN_MOST ms.
+AGAIN, AGAIN_MOST = 100, 2000
+
+#: A node publishes its full state of a square at most once in so many ms. For the same time after a
+#: sync request it does not ask again for what was lost in the square.
+FULL_STATE_EVERY: Final = 200
+
+
+class Sync:
+    """See the module. Times are node time in ms."""
+
+    __slots__ = (
+        "live", "requested", "answered", "_square", "_channel", "_around", "_gaps", "_unsure",
+        "_nonce", "_wait", "_published",
+    )  # fmt: skip
+
+    def __init__(self, square: Square, channel: str, around: Surroundings) -> None:
+        #: Whether the last sync request has come back, so that what is published from now on is
+        #: received.
+        self.live = False
+        #: When the last sync request was begun, and when the last one has come back.
+        self.requested = self.answered = 0
+        self._square = square
+        self._channel = channel
+        self._around = around
+        #: The nodes of which something may be missing that was not asked for yet, and whether
+        #: something of any node may be.
+        self._gaps: set[int] = set()
+        self._unsure = False
+        #: The nonce of the last sync request, by which it is known when it comes back.
+        self._nonce = 0
+        #: The ms until the last sync request is repeated.
+        self._wait = AGAIN
+        #: When the own full state was published last.
+        self._published = 0
+
+    def end(self) -> None:
+        """Cancel everything that is due, because the node is not subscribed any more."""
+        for act in _ACTS:
+            self._around.due.drop((self, act))
+
+    def _later(self, act: "Callable[[Sync, int], None]", due: int) -> None:
+        self._around.due.put((self, act), due)
+
+    # What is asked.
+
+    def request(self) -> None:
+        """Ask the other nodes for their full states here, again and again until the request has
+        come back from the broker."""
+        self._gaps.clear()
+        self._unsure = self.live = False
+        self.requested = self._around.loop.now()
+        self._nonce = random.getrandbits(32)
+        self._send()
+
+    def _send(self, _due: int = 0) -> None:
+        around = self._around
+        message = peer_protocol.sync_request(self._square, around.node, self._nonce)
+        around.broker.publish(self._channel, message)
+        self._later(Sync._send, around.loop.now() + self._wait)
+        self._wait = min(self._wait * 2, AGAIN_MOST)
+
+    def ask(self, node: int) -> None:
+        """Note that something of a node is missing, and publish a sync request for it: now, or
+        FULL_STATE_EVERY ms after the last one."""
+        self._gaps.add(node)
+        self._ask_soon()
+
+    def ask_all(self) -> None:
+        """Note that something of any node may be missing, and publish a sync request: see `ask`."""
+        self._unsure = True
+        self._ask_soon()
+
+    def _ask_soon(self) -> None:
+        self._later(Sync._ask_now, self.requested + FULL_STATE_EVERY)
+
+    def _ask_now(self, _due: int) -> None:
+        if (self._gaps or self._unsure) and self.live:
+            self.request()
+
+    def complete(self, node: int) -> None:
+        """Note that nothing of a node is missing any more."""
+        self._gaps.discard(node)
+
+    # What is answered.
+
+    def came(self, node: int, nonce: int) -> bool:
+        """Answer the sync request of a node, if it is another one; return whether it is the last
+        one of this node, which has come back for the first time."""
+        around = self._around
+        if node != around.node:
+            self._publish_full_state()
+            return False
+        if nonce != self._nonce or self.live:
+            return False
+        self.live = True
+        self.answered = around.loop.now()
+        self._wait = AGAIN
+        around.due.drop((self, Sync._send))
+        # Another node may have asked while this node was not subscribed yet.
+        self._publish_full_state()
+        return True
+
+    def _publish_full_state(self) -> None:
+        """Publish the own full state, if this node has players here, or a sign, if it had some a
+        moment ago: now, or FULL_STATE_EVERY ms after the last time."""
+        outbox = self._around.outbox
+        if self._square in outbox.present or self._square in outbox.signs:
+            due = self._published + FULL_STATE_EVERY
+            if due <= self._around.loop.now():
+                self._publish_now(due)
+            else:
+                self._later(Sync._publish_now, due)
+
+    def _publish_now(self, _due: int) -> None:
+        around, now = self._around, self._around.loop.now()
+        entries = around.outbox.entries(self._square, now)
+        self._published = now
+        if not entries:
+            around.outbox.signs.repeat(self._square)
+            return
+        number, size = around.outbox.next_number(self._square), peer_protocol.ENTRIES
+        pages = [entries[at : at + size] for at in range(0, len(entries), size)]
+        for page, some in enumerate(pages):
+            message = peer_protocol.full_state(
+                self._square, around.node, number, now, page, len(pages), some
+            )
+            around.broker.publish(self._channel, message)
+        around.loop.stats["full_states"] += 1
+
+
+#: All methods that may be due.
+_ACTS: Final = (Sync._send, Sync._ask_now, Sync._publish_now)

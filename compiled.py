@@ -33,10 +33,12 @@ LIBRARY = "flatlands"
 #: What is compiled: all of the path that a move takes through a node, as one unit, since calls
 #: from one compiled module into another are cheap only within a unit.
 MODULES = (
+    "world.batches",
     "world.events",
     "world.grid",
     "world.lanes",
     "world.recent",
+    "world.replica",
     "world.sketches",
     "world.terrain",
     "world.things",

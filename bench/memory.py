@@ -29,7 +29,8 @@ from server.node import Node
 from server.players.spots import spread_square
 from server.websocket.connection import Connection
 from server.websocket.frames import BINARY
-from world.events import ENTER, Content, EnterEvent
+from world.batches import Content
+from world.events import ENTER, EnterEvent
 from world.grid import Grid, Square
 from world.terrain import Terrain
 

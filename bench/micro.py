@@ -31,7 +31,7 @@ from server.things.garden import QUEUE
 from server.websocket.frames import BINARY
 from stores import Item, open_store
 from stores.base import NEVER
-from world.events import RECORD, Content
+from world.batches import RECORD, Content
 from world.grid import Grid
 from world.terrain import Terrain
 from world.things import GEM, GemThing

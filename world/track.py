@@ -20,7 +20,7 @@ UNIT: Final = 1024
 SPEED: Final = 5120
 DIAGONAL: Final = 3620
 
-#: The longest leg, in units along one axis: 16 bits hold it (world/events.py). A longer walk is a
+#: The longest leg, in units along one axis: 16 bits hold it (world/batches.py). A longer walk is a
 #: chain of legs.
 REACH: Final = 32 * UNIT - 1
 

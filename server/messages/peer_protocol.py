@@ -23,7 +23,8 @@ from server.messages.protocol import (
     with_tail,
 )
 from server.messages.table import NUMBER, Field, Row, number
-from world.events import ENTER, EVENTS, RECORD, WIDE, Content, EnterEvent, Entry, named
+from world.batches import RECORD, WIDE, Content
+from world.events import ENTER, EVENTS, EnterEvent, Entry, named
 from world.grid import Square
 from world.things import THINGS, Thing
 from world.track import REACH

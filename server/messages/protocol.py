@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgpack
 
 from server.messages.table import NUMBER, Field, Row, number
-from world.events import Content
+from world.batches import Content
 from world.grid import Rect, Square
 from world.things import Thing
 

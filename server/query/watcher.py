@@ -23,7 +23,8 @@ from server.squares.hub import Screen
 from server.squares.outbox import Outbox
 from server.squares.peers import BROKEN_AFTER, HEARTBEAT_EVERY, STALLED, Peers
 from server.squares.replicas import Replicas
-from world.events import GONE, LEAVE, Content, Player
+from world.batches import Content
+from world.events import GONE, LEAVE, Player
 from world.grid import Grid, Square
 
 #: Seconds that a watcher waits for the first heartbeat; and then, for those of all other nodes and

@@ -12,8 +12,10 @@ from typing import Final
 from server.messages import protocol
 from server.messages.protocol import Tail
 from server.squares.hub import Screen, Told
-from world.events import FOLLOWED, RECORD, Content, Corner, Event, Moved, Player, Replica
+from world.batches import FOLLOWED, RECORD, Content, Corner
+from world.events import Event, Player
 from world.grid import Square
+from world.replica import Moved, Replica
 from world.sketches import MARK, RISES, join, sketch
 
 #: A square is a crowd once it has CROWD_FROM players, until it has fewer than CROWD_UNTIL x as

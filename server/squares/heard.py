@@ -20,8 +20,10 @@ from server.squares.shown import Shown
 from server.squares.surroundings import Surroundings
 from server.squares.sync import FULL_STATE_EVERY, Sync
 from server.squares.voices import Voice
-from world.events import SLOT_RESTS, Content, EnterEvent, Replica
+from world.batches import SLOT_RESTS, Content
+from world.events import EnterEvent
 from world.grid import Square
+from world.replica import Replica
 from world.things import Thing, Things
 
 #: An own batch that has not come back from the broker after so many ms is applied all the same.

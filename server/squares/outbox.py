@@ -17,7 +17,8 @@ from server.messages.protocol import Tail
 from server.squares.hub import Hub
 from server.squares.signs import Signs
 from server.squares.slots import Slots
-from world.events import Batch, Content, Corner, EmberEvent, Entry, Player
+from world.batches import Batch, Content, Corner
+from world.events import EmberEvent, Entry, Player
 from world.grid import Square
 
 #: The most events in one batch. The longest chat messages, 494 bytes each, still fit a broker's

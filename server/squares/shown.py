@@ -9,8 +9,9 @@ from server.messages.protocol import Tail
 from server.squares.crowds import CROWD_UNTIL, Crowd
 from server.squares.surroundings import Surroundings
 from server.websocket.frames import frame
-from world.events import Content, Replica
+from world.batches import Content
 from world.grid import Square
+from world.replica import Replica
 from world.things import Things
 
 

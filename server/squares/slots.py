@@ -1,12 +1,12 @@
 """The slots of this node's players: small numbers that name them in the batches of a square.
 
-A slot rests after its player has left the square (SLOT_RESTS in world/events.py): batches that are
+A slot rests after its player has left the square (SLOT_RESTS in world/batches.py): batches that are
 lost or late must not make it another player's. This module knows squares and numbers, no players.
 """
 
 from collections import deque
 
-from world.events import NARROW, SLOT_RESTS
+from world.batches import NARROW, SLOT_RESTS
 from world.grid import Square
 
 

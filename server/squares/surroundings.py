@@ -14,8 +14,9 @@ from server.loop import Loop
 from server.squares.hub import Hub, Screen
 from server.squares.outbox import Outbox
 from server.squares.peers import Peers
-from world.events import Departed, EnterEvent, Event, GoneEvent, LeaveEvent, Replica, Whereabouts
+from world.events import EnterEvent, Event, GoneEvent, LeaveEvent
 from world.grid import Square
+from world.replica import Departed, Replica, Whereabouts
 
 #: More players than any square has.
 NO_CROWDS: Final = 2**31

@@ -38,7 +38,8 @@ from tests.fuzz.draw import anything, corrupted, mutated, number, packed, text
 from tests.fuzz.inputs import Broken, Inputs
 from tests.fuzz.readers import drawn
 from tests.server.harness import Client, Harness, Link
-from world.events import EMBER, ENTER, GONE, LEAVE, RECORD, WIDE
+from world.batches import RECORD, WIDE
+from world.events import EMBER, ENTER, GONE, LEAVE
 from world.events import EMOTE as EMOTED
 from world.events import SAY as SAID
 from world.track import REACH, SPEED, UNIT

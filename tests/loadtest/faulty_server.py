@@ -20,7 +20,7 @@ import msgpack  # isort: skip
 from server.messages import protocol  # isort: skip
 from server.websocket.frames import frame  # isort: skip
 from server.clients.session import Session  # isort: skip
-from world.events import RECORD  # isort: skip
+from world.batches import RECORD  # isort: skip
 from world.sketches import join  # isort: skip
 from tests.model import SKETCH, sketches  # isort: skip
 

@@ -24,9 +24,9 @@ WORLDS = "tests/simulate/test_simulate.py::test_the_world_of_a_seed_is_right"
 #: File whose code is changed -> the tests that are run.
 TARGETS = {
     **{
-        f"world/{name}.py": [f"tests/world/test_{name}.py"]
-        for name in ("events", "grid", "terrain", "track")
+        f"world/{name}.py": [f"tests/world/test_{name}.py"] for name in ("grid", "terrain", "track")
     },
+    **{f"world/{name}.py": ["tests/world/test_events.py"] for name in ("batches", "replica")},
     **{
         f"server/squares/{name}.py": [
             *(f"tests/server/test_{tested}.py" for tested in (

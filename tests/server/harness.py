@@ -31,7 +31,7 @@ from stores import Store
 from stores.sqlite import SqliteStore
 from tests.ground import Ground
 from tests.model import RECORD, WIDE, Model
-from world.events import Content
+from world.batches import Content
 from world.grid import SIDE, Grid, Rect
 from world.terrain import Terrain
 from world.track import Track

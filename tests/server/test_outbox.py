@@ -6,7 +6,8 @@ from server.messages import peer_protocol
 from server.messages.channels import WORLD, Channels
 from server.squares.outbox import BATCH_LIMIT, LEAD, REST_MOST, Outbox
 from tests.server.harness import Clock, ManualLoop
-from world.events import ENTER, LEAVE, RECORD, WIDE, Player
+from world.batches import RECORD, WIDE
+from world.events import ENTER, LEAVE, Player
 from world.track import stand
 
 CHANNELS = Channels(WORLD, 2013, 16)

@@ -18,8 +18,9 @@ from server.squares import crowds, heard, peers, replicas, signs, sync
 from server.things import cairns, garden, reach
 from server.websocket import frames
 from tests import model
-from world import events, sketches, things
-from world.events import Content, Corner, Player
+from world import batches, events, sketches, things
+from world.batches import Content, Corner
+from world.events import Player
 from world.grid import HEIGHTS, WIDTHS
 from world.track import REACH, UNIT, Track
 
@@ -78,7 +79,7 @@ def test_the_table_of_events():
 def test_the_items_of_a_batch():
     items, crowd = re.findall(r"^    (column, .*)$", section(4), re.M)
     assert items.split(", ") == fields_of(protocol.batch)
-    assert items.split(", ")[4:] == list(events.Content._fields)
+    assert items.split(", ")[4:] == list(Content._fields)
     assert crowd.split(", ")[:3] == fields_of(protocol.crowd)[:3]
 
 
@@ -180,10 +181,10 @@ NUMBERS = [
     ("protocol", f"to {WIDTHS[0]}–{WIDTHS[1]} and {HEIGHTS[0]}–{HEIGHTS[1]}"),
     ("protocol", f"not more than {movement.INTENT_AGE} ms ago"),
     ("protocol", f"(id, the highest seq) for {seconds(model.REMEMBERED)}"),
-    ("protocol", f"names nobody else until {seconds(events.SLOT_RESTS)} after"),
-    ("protocol", f"adds 0 or more than {events.FOLLOWED} the record"),
-    ("protocol", f"`tracks` has {events.RECORD.size} bytes"),
-    ("protocol", f"from {events.NARROW} on, has {events.WIDE.size}."),
+    ("protocol", f"names nobody else until {seconds(batches.SLOT_RESTS)} after"),
+    ("protocol", f"adds 0 or more than {batches.FOLLOWED} the record"),
+    ("protocol", f"`tracks` has {batches.RECORD.size} bytes"),
+    ("protocol", f"from {batches.NARROW} on, has {batches.WIDE.size}."),
     ("protocol", f"each within ±{REACH:,} units"),
     ("protocol", f"legs of at most {REACH:,} units"),
     ("protocol", f"is over {seconds(lag.LAGGING_AFTER)} old when the next is due"),
@@ -214,8 +215,8 @@ NUMBERS = [
     ("nodes", f"Where there are more than {peers.HEARTBEATS_HEARD} nodes"),
     ("nodes", f"its residents are kept for {seconds(peers.GONE_AFTER)}"),
     ("nodes", f"over {seconds(peers.CLOCK_WINDOW)} of a node's heartbeats"),
-    ("nodes", f"rests for {seconds(events.SLOT_RESTS)} before"),
-    ("nodes", f"less than {seconds(events.SLOT_RESTS)} after the last"),
+    ("nodes", f"rests for {seconds(batches.SLOT_RESTS)} before"),
+    ("nodes", f"less than {seconds(batches.SLOT_RESTS)} after the last"),
 ]
 
 

@@ -15,7 +15,8 @@ from server.squares.outbox import Outbox
 from server.squares.peers import HEARTBEAT_EVERY, Load
 from server.squares.slots import Slots
 from tests.server.harness import Harness, ManualLoop, node_batch
-from world.events import NARROW, SLOT_RESTS, Player
+from world.batches import NARROW, SLOT_RESTS
+from world.events import Player
 from world.track import Track, duration
 
 SQUARE = (0, 0)

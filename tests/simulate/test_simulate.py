@@ -11,7 +11,7 @@ from server.squares import heard
 from server.squares.heard import HeardSquare
 from tests.simulate.__main__ import SHORT, fails, play, shrink
 from tests.simulate.deeds import WHAT, Deed, Plan, World, plan
-from world import events
+from world import batches
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -80,8 +80,8 @@ def never_miss_anybody(monkeypatch):
 def name_another_slot(monkeypatch):
     """Now and then a record names the slot below that of its player."""
     monkeypatch.setattr(
-        events, "_pack_narrow",
-        lambda slot, seq, *rest: events.RECORD.pack(max(slot - (seq % 5 == 0), 0), seq, *rest),
+        batches, "_pack_narrow",
+        lambda slot, seq, *rest: batches.RECORD.pack(max(slot - (seq % 5 == 0), 0), seq, *rest),
     )  # fmt: skip
 
 

@@ -2,27 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from world.events import (
-    ENTER,
-    GONE,
-    LEAVE,
-    RECORD,
-    REMEMBERED,
-    SAY,
-    WIDE,
-    Batch,
-    Content,
-    Corner,
-    Departed,
-    EnterEvent,
-    GoneEvent,
-    Player,
-    Replica,
-    SayEvent,
-    Whereabouts,
-    named,
-)
+from world.batches import RECORD, WIDE, Batch, Content, Corner
+from world.events import ENTER, GONE, LEAVE, SAY, EnterEvent, GoneEvent, Player, SayEvent, named
 from world.grid import Grid
+from world.replica import REMEMBERED, Departed, Replica, Whereabouts
 from world.track import REACH, Track, duration, stand
 
 SPAN = Grid().span

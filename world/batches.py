@@ -1,0 +1,202 @@
+"""Batches: the events of a square that are published together, and the records of tracks in them.
+
+A record has 13 or 14 bytes, and names the player by its slot; docs/protocol.md explains its fields.
+Positions are in units from the square's corner in tuples and from its centre in records; an age is
+in ms before the time at which the batch was begun. This module never packs or sends messages.
+"""
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from world.events import (
+    EMOTE,
+    ENTER,
+    GONE,
+    LEAVE,
+    SAY,
+    Change,
+    EmberEvent,
+    EmoteEvent,
+    EnterEvent,
+    Entry,
+    Event,
+    GoneEvent,
+    LeaveEvent,
+    Player,
+    SayEvent,
+)
+from world.grid import Square
+from world.track import Track, duration
+
+#: The record of a track: slot, low byte of seq, low byte of ack, x, y, dx, dy, age. The second form
+#: is for slots that do not fit one byte.
+RECORD: Final = struct.Struct("<BBBhhhhh")
+WIDE: Final = struct.Struct("<HBBhhhhh")
+
+#: Slots below it fit one byte.
+NARROW: Final = 256
+
+#: A record can tell of a seq that has risen by so much, and of an ack.
+FOLLOWED: Final = 127
+
+#: A slot names nobody else in its square until so many ms after its player has left. Who may have
+#: missed that long ago who has which slot must not read records.
+SLOT_RESTS: Final = 12_000
+
+
+class Content(NamedTuple):
+    """What a batch says: records of tracks, all other events, and records with slots of two bytes.
+
+    `replaced` is the number of older events that these have replaced.
+    """
+
+    tracks: bytes
+    others: Sequence[Event] = ()
+    replaced: int = 0
+    wide: bytes = b""
+
+    @property
+    def events(self) -> int:
+        """The number of events in it."""
+        records = len(self.tracks) // RECORD.size + len(self.wide) // WIDE.size
+        return records + len(self.others)
+
+
+class Corner:
+    """Converts positions and times to those in the messages of one square, and back.
+
+    `span` is the length of a square's side in units, and `sent` the time in ms before which ages
+    are counted.
+    """
+
+    __slots__ = ("x", "y", "middle_x", "middle_y", "sent")
+
+    def __init__(self, square: Square, span: int, sent: int) -> None:
+        self.x, self.y = square[0] * span, square[1] * span
+        self.middle_x, self.middle_y = self.x + span // 2, self.y + span // 2
+        self.sent = sent
+
+    def entry(self, p: Player) -> Entry:
+        """Return everything about a player as a plain tuple, to be sent."""
+        track = p.track
+        return (
+            ENTER, p.id, p.seq, p.ack, p.name, p.dimmed, p.slot,
+            track.x - self.x, track.y - self.y, track.dx, track.dy, self.sent - track.start,
+            p.look,
+        )  # fmt: skip
+
+    def enter(self, p: Player) -> EnterEvent:
+        """Return the enter event of a player."""
+        return EnterEvent._make(self.entry(p))
+
+    def record(self, p: Player) -> bytes | None:
+        """Return the record of a player's track, or None if something about it does not fit: the
+        slot, a place far outside the square, or an old start."""
+        track, slot = p.track, p.slot
+        pack = _pack_narrow if slot < NARROW else _pack_wide
+        try:
+            return pack(
+                slot, p.seq & 255, p.ack & 255,
+                track.x - self.middle_x, track.y - self.middle_y, track.dx, track.dy,
+                self.sent - track.start,
+            )  # fmt: skip
+        except struct.error:
+            return None
+
+    def read(self, event: EnterEvent) -> Track:
+        """Return the track in an event, with its position in the world and its start in ms."""
+        dx, dy = event.dx, event.dy
+        return Track(
+            event.x + self.x, event.y + self.y, dx, dy, self.sent - event.age, duration(dx, dy)
+        )
+
+
+_pack_narrow: Callable[..., bytes] = RECORD.pack
+_pack_wide: Callable[..., bytes] = WIDE.pack
+
+
+class Batch:
+    """The events of one square that are published together.
+
+    It has at most one event of each player, since a newer one replaces an older one, and all chat
+    messages and emotes.
+    """
+
+    __slots__ = ("corner", "enters", "_replaced", "_states", "_said")
+
+    def __init__(self, corner: Corner) -> None:
+        self.corner = corner
+        #: Whether an enter was added.
+        self.enters = False
+        #: Player -> its event; bytes are the record of a track.
+        self._states: dict[int, Change | bytes] = {}
+        #: Player -> how many events its event has replaced. Players without any are left out.
+        self._replaced: dict[int, int] = {}
+        self._said: list[Event] = []
+
+    def enter(self, p: Player) -> None:
+        """Add that a player came into the square, or has changed in more than its track."""
+        self.enters = True
+        self._put(p.id, self.corner.enter(p))
+
+    def track(self, p: Player, replaces: int = 0, leaps: bool = False) -> None:
+        """Add a player's new track, which replaces so many that were never added.
+
+        It becomes an enter if an enter is already in the batch, if something about it does not fit
+        a record, and if its seq or ack may have risen by more than a record can tell: `leaps` says
+        that numbers of intents were left out.
+        """
+        replaced = self._replaced.get(p.id, 0) + replaces
+        if replaces:
+            self._replaced[p.id] = replaced
+        record = None
+        if not (leaps or replaced > FOLLOWED - 2 or isinstance(self._states.get(p.id), EnterEvent)):
+            record = self.corner.record(p)
+        self._put(p.id, self.corner.enter(p) if record is None else record)
+
+    def leave(self, p: Player, to: Square) -> None:
+        """Add that a player went to the square `to`."""
+        self._put(p.id, LeaveEvent(LEAVE, p.id, p.seq, *to))
+
+    def gone(self, id: int, seq: int) -> None:
+        """Add that a player left the game, or that its node has it no longer."""
+        self._put(id, GoneEvent(GONE, id, seq))
+
+    def say(self, p: Player, text: str) -> None:
+        """Add a chat message."""
+        self._said.append(SayEvent(SAY, p.id, text))
+
+    def emote(self, p: Player, emote: int) -> None:
+        """Add an emote."""
+        self._said.append(EmoteEvent(EMOTE, p.id, emote))
+
+    def ember(self, event: EmberEvent) -> None:
+        """Add who carries the ember."""
+        self._said.append(event)
+
+    def _put(self, id: int, event: Change | bytes) -> None:
+        if id in self._states:
+            self._replaced[id] = self._replaced.get(id, 0) + 1
+        self._states[id] = event
+
+    def parts(self, most: int) -> Iterator[Content]:
+        """Yield what it says in parts of at most `most` events."""
+        states, said = list(self._states.items()), self._said
+        for start in range(0, len(states) + len(said), most):
+            tracks: list[bytes] = []
+            wide: list[bytes] = []
+            others: list[Event] = []
+            replaced = 0
+            for id, event in states[start : start + most]:
+                if not isinstance(event, bytes):
+                    others.append(event)
+                elif len(event) == RECORD.size:
+                    tracks.append(event)
+                else:
+                    wide.append(event)
+                if self._replaced:
+                    replaced += self._replaced.get(id, 0)
+            first = max(start - len(states), 0)
+            others += said[first : max(start + most - len(states), 0)]
+            yield Content(b"".join(tracks), others, replaced, b"".join(wide))

@@ -1,0 +1,244 @@
+"""The replica of a square: its players, as the batches and full states on its channel make them.
+
+It also keeps what all replicas of a node know together: where a player is, and who was removed not
+long ago.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, Final
+
+from world.batches import FOLLOWED, RECORD, WIDE, Content, Corner
+from world.events import EmberEvent, EmoteEvent, EnterEvent, Player, SayEvent
+from world.grid import Square
+from world.track import Track, duration
+
+#: The seq of a removed player is remembered for so many ms. This is two seconds longer than clients
+#: remember it: so a node knows of every event that a client may still ignore as too old.
+REMEMBERED: Final = 12_000
+
+#: The highest whole number that JavaScript holds exactly.
+_NUMBER: Final = 2**53 - 1
+
+
+class Departed:
+    """The players that events have removed from replicas not long ago, and these events' seqs.
+
+    An older event that comes late must not bring a player back. All replicas of a node share one
+    Departed, since clients remember removed players in the same way, over all squares.
+    """
+
+    def __init__(self) -> None:
+        self._removed: dict[int, tuple[int, int]] = {}
+
+    def note(self, id: int, seq: int, now: int) -> None:
+        """Remember that a player was removed by an event with this seq, at the node time `now`."""
+        removed = self._removed
+        # The dict is in the order of time, so this loop ends at the first that is still remembered.
+        while removed:
+            oldest = next(iter(removed))
+            if removed[oldest][1] > now:
+                break
+            del removed[oldest]
+        before = removed.pop(id, (0, 0))[0]
+        removed[id] = max(seq, before), now + REMEMBERED
+
+    def seq(self, id: int, now: int) -> int:
+        """Return the seq with which a player was removed, or -1 if that is not remembered."""
+        seq, until = self._removed.get(id, (-1, 0))
+        return seq if now < until else -1
+
+
+class Whereabouts:
+    """Which replicas of a node know a player. All of them share one, so that a player is found
+    without a look at every square."""
+
+    def __init__(self) -> None:
+        #: Player -> the replicas that know it: nearly always one. Unknown players are left out.
+        self._replicas: dict[int, tuple[Replica, ...]] = {}
+
+    def add(self, id: int, replica: "Replica") -> None:
+        """Note that a replica knows a player, which it did not know before."""
+        self._replicas[id] = (*self._replicas.get(id, ()), replica)
+
+    def remove(self, id: int, replica: "Replica") -> None:
+        """Note that a replica, which knew a player, does not know it any more."""
+        others = tuple([other for other in self._replicas[id] if other is not replica])
+        if others:
+            self._replicas[id] = others
+        else:
+            del self._replicas[id]
+
+    def of(self, id: int) -> "tuple[Replica, ...]":
+        """Return the replicas that know a player."""
+        return self._replicas.get(id, ())
+
+
+class Moved:
+    """The players of a replica that have moved, until screens are told of it.
+
+    `before` is player -> its seq and ack before the first of these moves. `jumped` and `passed`
+    count events of which the batch that was applied last tells nothing: those that its records have
+    replaced, and moves in `before` that something newer in it has replaced.
+    """
+
+    __slots__ = ("before", "jumped", "passed")
+
+    def __init__(self) -> None:
+        self.before: dict[int, tuple[int, int]] = {}
+        self.jumped = self.passed = 0
+
+
+class Replica:
+    """The players of one square, as the batches and full states on its channel make them.
+
+    Times are in ms of this node's clock. `moved` is None unless somebody wants to know who moves.
+    """
+
+    def __init__(
+        self, square: Square, span: int, departed: Departed, whereabouts: Whereabouts
+    ) -> None:
+        self.square = square
+        self._span = span
+        self._departed = departed
+        self._whereabouts = whereabouts
+        self.players: dict[int, Player] = {}
+        #: Node -> slot -> the player that it names. Each player is in it once.
+        self._named: dict[int, dict[int, Player]] = {}
+        self.moved: Moved | None = None
+
+    def apply(self, node: int, sent: int, content: Content, now: int) -> list[int]:
+        """Apply a batch of a node. Events that are older than what is known change nothing.
+
+        Returns the ids of players that were removed because another one has their slot now.
+        """
+        corner = Corner(self.square, self._span, sent)
+        if self.moved is not None:
+            self.moved.jumped = self.moved.passed = 0
+        if content.tracks:
+            self._move(node, corner, RECORD.iter_unpack(content.tracks))
+        if content.wide:
+            self._move(node, corner, WIDE.iter_unpack(content.wide))
+        gone: list[int] = []
+        for event in content.others:
+            if isinstance(event, SayEvent | EmoteEvent | EmberEvent):
+                continue
+            known = self.players.get(event.id)
+            if known is not None and event.seq <= known.seq:
+                continue
+            if isinstance(event, EnterEvent):
+                self._enter(node, corner, event, now, gone)
+            else:
+                self.remove(event.id, event.seq, now)
+        return gone
+
+    def _move(self, node: int, corner: Corner, records: Iterable[tuple[Any, ...]]) -> None:
+        """Let the players whom a node's records name follow their new tracks.
+
+        A record that names nobody changes nothing: the enter was lost, and will be asked for.
+        """
+        named = self._named.get(node)
+        if named is None:
+            return
+        x, y, sent, moved = corner.middle_x, corner.middle_y, corner.sent, self.moved
+        for slot, seq, ack, from_x, from_y, dx, dy, age in records:
+            known = named.get(slot)
+            if known is None:
+                continue
+            newer = (seq - known.seq) & 255
+            if newer == 0 or newer > FOLLOWED:
+                continue
+            if moved is not None:
+                moved.before.setdefault(known.id, (known.seq, known.ack))
+                moved.jumped += newer - 1
+            known.seq += newer
+            known.ack = (known.ack + ((ack - known.ack) & 255)) & _NUMBER
+            known.track = Track(
+                x + from_x, y + from_y, dx, dy, sent - age, duration(dx, dy)
+            )
+
+    def replace(
+        self, node: int, sent: int, entries: Sequence[EnterEvent], now: int
+    ) -> tuple[bool, list[int]]:
+        """Apply the full state of a node.
+
+        Returns whether that changed anything, and the ids of players that were removed because they
+        were not in it.
+        """
+        corner = Corner(self.square, self._span, sent)
+        changed = False
+        present = set()
+        gone: list[int] = []
+        for entry in entries:
+            present.add(entry.id)
+            known = self.players.get(entry.id)
+            if known is None or entry.seq > known.seq:
+                changed |= self._enter(node, corner, entry, now, gone)
+        gone += self.drop(node, present)
+        return changed or bool(gone), gone
+
+    def drop(self, node: int, but: Collection[int] = ()) -> list[int]:
+        """Remove the players that a node hosts, except `but`, and return the ids of those removed.
+
+        No event said that they left, so an event with the same seq may bring them back.
+        """
+        gone = [p for p in self._named.get(node, {}).values() if p.id not in but]
+        for player in gone:
+            self._take_out(player)
+        return [player.id for player in gone]
+
+    def hosts(self, node: int) -> bool:
+        """Say whether a node hosts any of the players."""
+        return node in self._named
+
+    def end(self) -> None:
+        """Let nobody find a player here any more, because the node does not follow the square."""
+        for id in self.players:
+            self._whereabouts.remove(id, self)
+
+    def snapshot(self, sent: int, source: Callable[[int], int]) -> list[tuple[Any, ...]]:
+        """Return an entry for each player, with ages in ms before `sent`, each followed by what
+        `source` returns for the player's node."""
+        corner = Corner(self.square, self._span, sent)
+        return [(*corner.entry(p), source(p.node)) for p in self.players.values()]
+
+    def _enter(
+        self, node: int, corner: Corner, entry: EnterEvent, now: int, gone: list[int]
+    ) -> bool:
+        """Enter a player, unless it was removed by a newer event, and say whether it was done.
+
+        The id of the player that had the slot is appended to `gone`: it has left, or its node would
+        not have given the slot to another one, and the event that said so was lost.
+        """
+        id, seq, slot = entry.id, entry.seq, entry.slot
+        if seq <= self._departed.seq(id, now):
+            return False
+        before = self.players.get(id)
+        if before is not None:
+            self._take_out(before)
+        named = self._named.get(node)
+        if named is not None and slot in named:
+            gone.append(named[slot].id)
+            self._take_out(named[slot])
+        player = Player(
+            node, id, seq, entry.ack, entry.name, entry.dimmed, corner.read(entry), slot, entry.look
+        )
+        self.players[id] = self._named.setdefault(node, {})[slot] = player
+        self._whereabouts.add(id, self)
+        return True
+
+    def remove(self, id: int, seq: int, now: int) -> None:
+        """Remove a player because of its event with this seq, and remember the seq."""
+        player = self.players.get(id)
+        if player is not None:
+            self._take_out(player)
+        self._departed.note(id, seq, now)
+
+    def _take_out(self, player: Player) -> None:
+        if self.moved is not None and (before := self.moved.before.pop(player.id, None)):
+            self.moved.passed += player.seq - before[0]
+        del self.players[player.id]
+        self._whereabouts.remove(player.id, self)
+        named = self._named[player.node]
+        del named[player.slot]
+        if not named:
+            del self._named[player.node]

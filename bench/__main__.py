@@ -14,7 +14,9 @@ from needs import packages
 compiled.use()
 
 with packages("swarm"):
-    from bench import both, command, floods, growth, micro, overload, whole
+    from bench import both, command, floods, micro, overload, whole
+    from bench.growth import charts
+    from bench.growth import run as growth
     from loadtest.kit.options import file, folder
     from loadtest.kit.page import write_json
     from loadtest.kit.terminal import Terminal
@@ -122,7 +124,7 @@ def _growth(given: argparse.Namespace, say: Callable[[str], None]) -> int:
     found, code = growth.measure(say)
     _keep(given, found)
     if given.charts is not None:
-        growth.draw(found, given.charts)
+        charts.draw(found, given.charts)
     return code
 
 

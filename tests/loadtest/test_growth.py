@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bench.__main__ as command
-from bench import growth
+from bench.growth import charts, laws, nodes, rows, run, sizes
 from bench.others import Others
 from bench.walkers import SCREEN, Walker
 from brokers import open_broker
@@ -34,7 +34,7 @@ from world.track import UNIT
 
 # The law.
 
-sizes = st.lists(st.integers(1, 10_000), min_size=2, max_size=8, unique=True)
+some_sizes = st.lists(st.integers(1, 10_000), min_size=2, max_size=8, unique=True)
 above_0 = st.floats(1e-3, 1e3)
 powers = st.floats(-3, 3)
 clouds = st.lists(st.tuples(st.floats(1, 1e4), st.floats(1e-2, 1e4)), min_size=2, max_size=9)
@@ -48,15 +48,15 @@ def close(one, other):
     return math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-6)
 
 
-@given(sizes, above_0, powers)
+@given(some_sizes, above_0, powers)
 def test_the_exponent_of_a_power_is_the_power(xs, factor, power):
-    assert close(growth.exponent([(x, factor * x**power) for x in xs]), power)
+    assert close(laws.exponent([(x, factor * x**power) for x in xs]), power)
 
 
 @given(clouds, above_0, above_0)
 def test_units_do_not_change_an_exponent(points, wide, high):
-    found = growth.exponent(points)
-    scaled = growth.exponent([(x * wide, y * high) for x, y in points])
+    found = laws.exponent(points)
+    scaled = laws.exponent([(x * wide, y * high) for x, y in points])
     # Sizes that hardly differ leave only the errors of floats.
     if apart(points):
         assert close(found, scaled)
@@ -68,17 +68,17 @@ def test_a_power_more_is_an_exponent_more_in_whatever_order(points, power, chanc
         return
     more = [(x, y * x**power) for x, y in points]
     chance.shuffle(more)
-    assert close(growth.exponent(more), growth.exponent(points) + power)
+    assert close(laws.exponent(more), laws.exponent(points) + power)
 
 
 @given(clouds, st.lists(st.tuples(st.floats(-9, 1e4), st.floats(-9, 0)), max_size=3))
 def test_what_has_no_logarithm_is_left_out(points, besides):
-    assert growth.exponent([*besides, *points]) == growth.exponent(points)
+    assert laws.exponent([*besides, *points]) == laws.exponent(points)
 
 
 @given(st.floats(1, 1e4), st.lists(above_0, max_size=4))
 def test_one_size_has_no_exponent(x, ys):
-    assert growth.exponent([(x, y) for y in ys]) is None
+    assert laws.exponent([(x, y) for y in ys]) is None
 
 
 def crowd(size, cpu, **what):
@@ -97,7 +97,7 @@ def node(size, cpu, heartbeats, **what):
 
 
 def test_a_law_is_made_of_what_is_valid_and_below_a_whole_core():
-    found = growth.laws([
+    found = laws.laws([
         crowd(100, 0.1), crowd(200, 0.2), crowd(400, 0.97), crowd(800, 0.5, invalid=["busy"]),
         crowd(1600, 0.5, faults=["1 missing"]), node(1, 0.1, None), node(10, 0.2, 0.1),
         node(100, 1.1, 1.0), node(2, 0.1, 0.001),
@@ -112,18 +112,18 @@ def test_a_law_is_made_of_what_is_valid_and_below_a_whole_core():
 
 
 def test_figures_are_beside_their_targets_and_what_was_wrong_is_below():
-    shown = growth.line(node(1000, 0.5, 0.25, invalid=["it was late"]))
+    shown = rows.line(node(1000, 0.5, 0.25, invalid=["it was late"]))
     assert shown.split()[:5] == ["1,000", "50.0", "25.0", "25.0", "2"]
     assert shown.endswith("\n    not valid: it was late")
-    shown = growth.line(crowd(5000, 0.99, faults=["1 missing"]))
+    shown = rows.line(crowd(5000, 0.99, faults=["1 missing"]))
     assert "99%" in shown and shown.endswith("\n    failed: 1 missing")
-    told = "\n".join(growth.told(growth.laws([crowd(100, 0.1), crowd(200, 0.4)])))
+    told = "\n".join(rows.told(laws.laws([crowd(100, 0.1), crowd(200, 0.4)])))
     assert "2.00  100: 0.1, 200: 0.4" in told and "at most 1.3" in told
 
 
 def test_a_chart_is_drawn_of_whatever_was_measured(tmp_path):
     points = [node(1, 0.1, None), node(1000, 0.3, 0.2), crowd(100, 0.1), crowd(200, 0.99)]
-    growth.draw({"points": points, "laws": growth.laws(points)}, tmp_path)
+    charts.draw({"points": points, "laws": laws.laws(points)}, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {
         "growth-nodes.png", "growth-nodes.svg", "growth-crowd.png", "growth-crowd.svg",
     }  # fmt: skip
@@ -220,10 +220,10 @@ def test_a_series_without_its_programs_ends_with_a_sentence(monkeypatch, capsys)
         raise Trouble("redis-server is not installed (Debian: apt-get install redis-server)")
         yield
 
-    monkeypatch.setattr(growth, "machine", dict)
-    monkeypatch.setattr(growth, "SERIES", {"nodes": nothing, "crowd": lambda _: iter(())})
-    run, code = growth.measure(print)
-    assert code == 1 and run["laws"] == {} and run["points"] == []
+    monkeypatch.setattr(run, "machine", dict)
+    monkeypatch.setattr(run, "SERIES", {"nodes": nothing, "crowd": lambda _: iter(())})
+    found, code = run.measure(print)
+    assert code == 1 and found["laws"] == {} and found["points"] == []
     assert "nodes: redis-server is not installed" in capsys.readouterr().err
 
 
@@ -232,17 +232,19 @@ def test_all_series_can_be_measured(monkeypatch, tmp_path):
     for name, value in {
         "SECONDS": 1.0, "BOTS": 20, "SQUARES": 2, "WORKERS": (1, 2), "SCENARIOS": ("mill",),
         "NODES": (1, 5), "REAL": (3,), "PLAYERS": 6, "TOGETHER": 2, "CROWDS": (40,),
-        "CROWD_JOINS": 1.0, "KNOWN": 2.0, "IN_STEP": 1.0, "LATE": 5000.0, "SLOW": 5000.0,
+        "CROWD_JOINS": 1.0,
     }.items():  # fmt: skip
-        monkeypatch.setattr(growth, name, value)
+        monkeypatch.setattr(sizes, name, value)
+    for name, value in ("KNOWN", 2.0), ("IN_STEP", 1.0), ("LATE", 5000.0), ("SLOW", 5000.0):
+        monkeypatch.setattr(nodes, name, value)
     monkeypatch.setattr("loadtest.swarm.run.WARM_UP", 0.5)
     monkeypatch.setattr("loadtest.swarm.run.SETTLE", 1.0)
     said = []
     with signals.remembered():
-        run, code = growth.measure(said.append)
+        found, code = run.measure(said.append)
     # A busy machine may make the swarm late: that is told, and no failure.
-    assert code in (0, 3) and not run["troubles"]
-    by = {(point["series"], point["size"]): point for point in run["points"]}
+    assert code in (0, 3) and not found["troubles"]
+    by = {(point["series"], point["size"]): point for point in found["points"]}
     assert list(by) == [
         ("workers", 1), ("workers", 2), ("nodes", 1), ("nodes", 5), ("real", 3), ("crowd", 40),
     ]  # fmt: skip
@@ -252,7 +254,7 @@ def test_all_series_can_be_measured(monkeypatch, tmp_path):
     assert by["nodes", 1]["received"] < by["nodes", 5]["received"] < 60
     assert 6 < by["real", 3]["received"] < 40 and 6 < by["real", 3]["made_received"] < 40
     assert by["crowd", 40]["told"] > 10 and by["crowd", 40]["bytes_each"] > 100
-    growth.draw(run, tmp_path)
+    charts.draw(found, tmp_path)
     assert not [
         child for child in children(psutil.Process(os.getpid())).values()
         if "bench.others" in child or "redis-server" in " ".join(child)

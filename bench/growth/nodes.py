@@ -1,0 +1,246 @@
+"""The series of nodes: one node of more and more, most of which one process publishes, or all real.
+
+The other nodes are those of bench/others.py, and the players of a server those of
+bench/walkers.py. Each function yields the points of a series, and calls `note` with what goes on.
+"""
+
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from bench.growth import sizes
+from bench.growth.laws import FULL, Point
+from loadtest.idle.measure import figures
+from loadtest.kit.children import Children
+from loadtest.kit.machine import shared_out
+from loadtest.kit.processes import START, Trouble, cost
+from loadtest.swarm import target as targets
+from loadtest.swarm.target import Target
+
+SECOND = 1_000_000
+
+#: How many times its share of the players one of several workers may get.
+UNEVEN = 1.2
+
+#: Seconds until others are known once they have come: until each of a thousand has sent a second
+#: heartbeat; and until walking players have fallen into step.
+KNOWN, IN_STEP = 25.0, 2.0
+
+#: ms: a run is not valid if one request in a hundred is sent later, and the share of a core from
+#: which on the process of the other nodes, or that of the players, is what is measured.
+LATE, BUSY = 50.0, 0.9
+
+#: ms: a node that answers pings later is overloaded, or has too small a part of a core.
+SLOW = 250.0
+
+#: Seconds within which a process answers an order, and all players have joined.
+ANSWER, JOINED = 60.0, 120.0
+
+
+class Players:
+    """The process with the players of one server, and what they and the server make of it."""
+
+    def __init__(self, family: Children, target: Target, cpus: Sequence[int]) -> None:
+        self._family, self._target = family, target
+        self._epoch = time.monotonic_ns() // 1000
+        config = {
+            "host": f"{target.name}:{target.address[1]}", "path": target.path,
+            "address": target.address, "sources": [], "number": 0, "processes": 1,
+            "epoch": self._epoch,
+        }  # fmt: skip
+        command = [sys.executable, "-m", "bench.walkers", json.dumps(config)]
+        self._process = family.worker("the process of the players", command, cpus)
+        self._number = 0
+
+    def join(self, number: int) -> None:
+        """Let so many players join."""
+        self._number = number
+        self._process.send({"join": number})
+        joined = False
+
+        def all_there() -> bool:
+            nonlocal joined
+            while not joined and (line := self._process.line()):
+                said = json.loads(line)
+                self._family.check(self._process, said)
+                joined = "joined" in said
+            self._check()
+            return joined
+
+        self._family.wait(all_there, JOINED, f"not all players have joined in {JOINED:.0f} s")
+
+    def walk(self) -> dict[str, Any]:
+        """Let all walk for some seconds; return what was measured.
+
+        "cpu" is the share of a core that each process of the server used, on average, "received"
+        the messages a second that each received, "p99" the ms until a ping was answered, and
+        "invalid" why the figures are not to be believed.
+        """
+        start = self._now() + SECOND // 2
+        begin = start + round(IN_STEP * SECOND)
+        end = begin + round(sizes.SECONDS * SECOND)
+        self._process.send({
+            "loop": "open", "request": "walk", "begin": begin, "end": end,
+            "every": SECOND / (self._number * sizes.MOVES), "first": float(start),
+        })  # fmt: skip
+        then, now = self._look(begin), self._look(end)
+        [report] = self._family.answers([self._process], sizes.SECONDS + ANSWER)
+        seconds, number = now["at"] - then["at"], len(self._servers())
+        share, received = (
+            (now[name] - then[name]) / max(seconds, 1e-9) / number for name in ("cpu", "received")
+        )
+        found = figures("open", "walk", [report], sizes.SECONDS, share, LATE)
+        invalid = list(found["invalid"])
+        if found["lost"]:
+            invalid.append(f"players lost their connection: {next(iter(found['lost']))}")
+        if found["latency"]["p99"] > SLOW:
+            invalid.append("the machine was too busy: pings were answered late")
+        if found["unanswered"]:
+            invalid.append(f"{found['unanswered']} pings were not answered")
+        return {
+            "cpu": share, "received": received, "p99": found["latency"]["p99"], "invalid": invalid,
+        }  # fmt: skip
+
+    def _now(self) -> int:
+        return time.monotonic_ns() // 1000 - self._epoch
+
+    def _servers(self) -> list[Any]:
+        assert self._target.program is not None
+        return self._target.workers() or [self._target.program.process]
+
+    def _look(self, when: int) -> dict[str, float]:
+        """Wait until a time of the run's clock; return what the server has used until then."""
+        while (left := (when - self._now()) / SECOND) > 0:
+            self._family.sleep(min(left, 0.5))
+            self._check()
+        cpu, _ = cost(self._servers())
+        at = time.monotonic()
+        counted = self._target.counted(ANSWER)
+        if counted is None:
+            raise Trouble("the server does not say what it has counted")
+        return {"at": at, "cpu": cpu, "received": counted["broker_received"]}
+
+    def _check(self) -> None:
+        if died := self._target.died:
+            raise Trouble(died)
+
+
+def _spread(nodes: int) -> int:
+    """Return the squares of a world of so many nodes."""
+    return math.ceil(nodes * sizes.PLAYERS / sizes.TOGETHER)
+
+
+def nodes(note: Callable[[str], None]) -> Iterator[Point]:
+    """Yield a point for each number of nodes, of which one is real. Raises Trouble and Interrupted.
+
+    `cpu` is the share of a core that the real node uses. `heartbeats` is what it uses more when the
+    others have come and their players stand than when it is alone, and `rest` is all but that; of
+    one node alone all is `rest`. `received` are the messages a second that it receives, `beats` the
+    heartbeats among them and `beats_bytes` their bytes. `near` nodes have players that it hears.
+    """
+    for number in sizes.NODES:
+        yield _one_of(number, note)
+
+
+def _one_of(number: int, note: Callable[[str], None]) -> Point:
+    server_cpus, other_cpus = shared_out()
+    with Children() as family:
+        note(f"one node of {number:,}: starting")
+        url, brokers = family.broker(sizes.BROKER)
+        if other_cpus:
+            for broker in brokers:
+                os.sched_setaffinity(broker.process.pid, other_cpus)
+        with targets.started(url, 1, _spread(number), server_cpus) as target:
+            return _among(number, family, target, other_cpus, url, note)
+
+
+def _among(
+    number: int, family: Children, target: Target, cpus: Sequence[int], url: str,
+    note: Callable[[str], None],
+) -> Point:  # fmt: skip
+    others = None
+    if number > 1:
+        config = {
+            "broker": url, "nodes": number - 1, "players": sizes.PLAYERS,
+            "squares": _spread(number), "moves": sizes.MOVES,
+        }  # fmt: skip
+        command = [sys.executable, "-m", "bench.others", json.dumps(config)]
+        others = family.worker("the process of the other nodes", command, cpus)
+        family.answers([others], START)
+    players = Players(family, target, cpus)
+    note(f"one node of {number:,}: players join")
+    players.join(sizes.PLAYERS)
+    family.sleep(IN_STEP)
+    note(f"one node of {number:,}: alone")
+    found = players.walk()
+    point = {
+        "series": "nodes", "size": number, "heartbeats": None, "rest": found["cpu"],
+        "near": 0, "beats": 0.0, "beats_bytes": 0.0, "faults": [], **found,
+    }  # fmt: skip
+    if others is None:
+        return point
+    others.send({"begin": True})
+    [near] = family.answers([others], ANSWER)
+    family.sleep(KNOWN)
+    note(f"one node of {number:,}: among others who stand")
+    standing = players.walk()
+    others.send({"walk": True})
+    family.sleep(IN_STEP)
+    note(f"one node of {number:,}: among others who walk")
+    others.send({"count": True})
+    [before] = family.answers([others], ANSWER)
+    began = time.monotonic()
+    walking = players.walk()
+    others.send({"count": True})
+    [after] = family.answers([others], ANSWER)
+    seconds = time.monotonic() - began
+    grown = {name: (after[name] - before[name]) / seconds for name in before}
+    invalid = [*found["invalid"], *standing["invalid"], *walking["invalid"]]
+    if grown["cpu"] > BUSY:
+        invalid.append(f"the process of the other nodes used {grown['cpu']:.0%} of a core")
+    if after["late_ms"] > LATE:
+        invalid.append(f"one player of the other nodes in a hundred was {after['late_ms']:.0f} ms "
+                       "late")  # fmt: skip
+    if after["lost"] or after["failed"]:
+        invalid.append("messages of the other nodes were lost")
+    heartbeats = standing["cpu"] - found["cpu"]
+    return {
+        **point, **walking, "heartbeats": heartbeats, "rest": walking["cpu"] - heartbeats,
+        "near": near["near"], "beats": grown["heartbeats"], "beats_bytes": grown["heartbeat_bytes"],
+        "others_cpu": grown["cpu"], "invalid": invalid,
+    }  # fmt: skip
+
+
+def real(note: Callable[[str], None]) -> Iterator[Point]:
+    """Yield a point for each number of nodes that are all real. Raises Trouble and Interrupted.
+
+    `cpu`, `received` and `p99` are as those of `nodes`, the mean of all nodes; `made_cpu` and
+    `made_received` are those of one real node among as many of which one process publishes.
+    """
+    for number in sizes.REAL:
+        made = _one_of(number, note)
+        name = f"{number} real nodes"
+        with Children() as family:
+            note(f"{name}: starting")
+            url, _ = family.broker(sizes.BROKER)
+            # Without a limit, some workers would get many more players than others. With one that
+            # leaves no choice, the last would be refused again and again.
+            most = ("--max-players", str(math.ceil(sizes.PLAYERS * UNEVEN)), "--gather", "0")
+            with targets.started(url, number, _spread(number), options=most) as target:
+                players = Players(family, target, ())
+                note(f"{name}: players join")
+                players.join(number * sizes.PLAYERS)
+                family.sleep(KNOWN)
+                note(f"{name}: players walk")
+                found = players.walk()
+                if found["cpu"] * number > FULL * (os.cpu_count() or 1):
+                    found["invalid"].append("the nodes together used all cores")
+                found["invalid"] += made["invalid"]
+                yield {
+                    "series": "real", "size": number, "faults": [], **found,
+                    "made_cpu": made["cpu"], "made_received": made["received"],
+                }  # fmt: skip

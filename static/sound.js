@@ -3,7 +3,7 @@
 
 import { ASK, DANCE, EXCLAIM, HEART, LAUGH, WAVE } from './emotes.js';
 import { forBrowser } from './keep.js';
-import { BRIDGE, GRASS, PATH, PLAZA, SAND, WOOD } from './terrain.js';
+import { BRIDGE, GRASS, PATH, PLATEAU, PLAZA, RAMP, SAND, WOOD } from './terrain.js';
 
 const SOUND_KEY = 'flatlands.sound';
 const LOUDNESS = 0.07;
@@ -40,6 +40,8 @@ const STEPS = {
   [PATH]: ['lowpass', 1500, 0.07, 0.06],
   [PLAZA]: ['bandpass', 1900, 0.08, 0.04],
   [BRIDGE]: ['lowpass', 420, 0.16, 0.08],
+  [RAMP]: ['bandpass', 1400, 0.07, 0.05],
+  [PLATEAU]: ['bandpass', 1100, 0.05, 0.08],
 };
 
 export class Sound {

@@ -4,10 +4,10 @@
 // a fraction, and never | >> % on a position. It never touches the page.
 
 export const DEEP = 0, WATER = 1, SAND = 2, GRASS = 3, WOOD = 4, ROCK = 5, PATH = 6, BRIDGE = 7,
-  PLAZA = 8;
+  PLAZA = 8, RAMP = 9, PLATEAU = 10;
 
 /** It grows whenever the same seed makes other ground. */
-export const GROUND = 2;
+export const GROUND = 3;
 
 export const CHUNK = 16;                  // tiles at each side of the pieces in which terrain
                                           // is computed
@@ -16,12 +16,14 @@ const CACHED_CHUNKS = 4096;
 
 // Heights and woods are 0..65535. The view draws a shore where a height crosses one of these.
 export const DEEP_BELOW = 19500, WATER_BELOW = 23500, SAND_BELOW = 25500, ROCK_FROM = 43500;
+export const PLATEAU_FROM = 46140;
 export const WOOD_FROM = 35000;
 const MEADOW = 33000;
 
 export const PATH_WITHIN = 24, PATH_FAR = 160;   // 1/16 tile
 
 const CELL = 64, STRAY = 24, WARP = 96;
+const RAMP_WIDTH = 3, RAMP_LONGEST = 9;
 export const PLAZA_WITHIN = 7;
 const CLEARING = 12, CLEARING_ENDS = 44;
 
@@ -46,27 +48,43 @@ function wildness(x, y) {
     / (CLEARING_ENDS ** 2 - CLEARING ** 2)), 0), 1024);
 }
 
-/** Return the kind of a tile on which no path is. */
+/** Return the kind of a tile on which no path is, and no ramp. */
 function kindOf(height, wood) {
   if (height < DEEP_BELOW) return DEEP;
   if (height < WATER_BELOW) return WATER;
   if (height < SAND_BELOW) return SAND;
+  if (height >= PLATEAU_FROM) return PLATEAU;
   if (height >= ROCK_FROM) return ROCK;
   return wood >= WOOD_FROM ? WOOD : GRASS;
+}
+
+/** Call `mark` with each place of a strip of a chunk that is on a ramp. `levelAt` tells of a place whether
+ * its whole width is low (-1), on a plateau (1), or neither (0). */
+function findClimbs(levelAt, mark) {
+  let last = CHUNK, before = 0;
+  for (let i = 0; i < CHUNK; i++) {
+    const level = levelAt(i);
+    if (level === 0) continue;
+    if (level === -before && i - last - 1 <= RAMP_LONGEST) {
+      for (let k = last + 1; k < i; k++) mark(k);
+    }
+    last = i;
+    before = level;
+  }
 }
 
 /** The ground of one world. `seed` is any whole number; only its low 32 bits count. */
 export class Terrain {
   constructor(seed) {
     this.seed = Math.imul(seed, 1) >>> 0;
-    this.salts = [1, 2, 3, 4, 5, 6, 7, 8, 9].map((layer) => hash32(this.seed + hash32(layer)));
+    this.salts = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map((layer) => hash32(this.seed + hash32(layer)));
     // When the newer half is full it becomes the older one, whose chunks are forgotten unless they
     // are used again meanwhile.
     this.chunks = new Map();
     this.older = new Map();
   }
 
-  /** Return the kind (DEEP .. PLAZA) of the tile in column x, row y. */
+  /** Return the kind (DEEP .. PLATEAU) of the tile in column x, row y. */
   kind(x, y) {
     const cx = Math.floor(x / CHUNK), cy = Math.floor(y / CHUNK);
     return this.chunk(cx, cy).kinds[(y - cy * CHUNK) * CHUNK + x - cx * CHUNK];
@@ -94,7 +112,7 @@ export class Terrain {
     return chunk;
   }
 
-  /** Return the kind of a tile without its paths, as it looks from afar. No chunk is made for it, so a
+  /** Return the kind of a tile without paths and ramps, as it looks from afar. No chunk is made for it, so a
    * map may ask for many tiles that lie far apart. */
   sketch(x, y) {
     if (!(x >= -LIMIT && x < LIMIT && y >= -LIMIT && y < LIMIT)) return DEEP;
@@ -134,7 +152,30 @@ export class Terrain {
       else if (paths[i] <= PATH_WITHIN) kinds[i] = height < WATER_BELOW ? BRIDGE : PATH;
       else kinds[i] = kindOf(height, wood);
     }
+    if (kinds.includes(ROCK)) this.#makeRamps(cx, cy, kinds, heights);
     return chunk;
+  }
+
+  /** Turn the rock of a chunk's ramps into ramps. */
+  #makeRamps(cx, cy, kinds, heights) {
+    const h = this.#hash(9, cx, cy), places = CHUNK - RAMP_WIDTH + 1;
+    const row = (h & 0xffff) % places, column = (h >>> 16) % places;
+    for (const [start, along, across] of [[row * CHUNK, 1, CHUNK], [column, CHUNK, 1]]) {
+      findClimbs((i) => {
+        let least = 65535, most = 0;
+        for (let k = 0; k < RAMP_WIDTH; k++) {
+          const height = heights[start + i * along + k * across];
+          least = Math.min(least, height);
+          most = Math.max(most, height);
+        }
+        return most < ROCK_FROM ? -1 : least >= PLATEAU_FROM ? 1 : 0;
+      }, (i) => {
+        for (let k = 0; k < RAMP_WIDTH; k++) {
+          const tile = start + i * along + k * across;
+          if (kinds[tile] === ROCK) kinds[tile] = RAMP;
+        }
+      });
+    }
   }
 
   #hash(layer, x, y) {

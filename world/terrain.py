@@ -5,10 +5,15 @@ Only + - *, floor division and 32-bit multiplication are used, so that both lang
 never uses a float, and keeps nothing except bounded caches.
 
 The ground has three layers. Value noise over lattices of 64, 32 and 16 tiles makes the height: low
-ground is water, high ground is rock. A second noise turns some of the grass between into woods. A
-waypoint in each cell of 64 tiles makes the paths: each is joined to some of its neighbours, so that
-all are connected, and a third noise bends the paths. They lead over everything, so a player that
-follows them can walk on for ever.
+ground is water, high ground is plateaus, and the slope below each of them is a rim of rock. A second
+noise turns some of the grass between into woods. A waypoint in each cell of 64 tiles makes the
+paths: each is joined to some of its neighbours, so that all are connected, and a third noise bends
+the paths. They lead over everything, so a player that follows them can walk on for ever.
+
+One climbs a plateau on a path, or by a ramp. Each chunk of 16 by 16 tiles has two strips, one along
+its rows and one along its columns. Wherever a strip leads over a rim, from ground that is low in
+its whole width to a plateau, the rock in it is a ramp. So a ramp is never a dead end, and a chunk
+knows its ramps from its own heights.
 
 `Terrain.tile` says all this for one tile, and takes its time. Walks ask only which tiles are
 blocked, often on ground that nobody has seen yet, so this is computed for the 256 tiles of a chunk
@@ -25,14 +30,18 @@ from typing import Final
 from world import lanes
 from world.recent import Recent
 
-DEEP, WATER, SAND, GRASS, WOOD, ROCK, PATH, BRIDGE, PLAZA = range(9)
+DEEP, WATER, SAND, GRASS, WOOD, ROCK, PATH, BRIDGE, PLAZA, RAMP, PLATEAU = range(11)
 
 #: It grows whenever the same seed makes other ground: a page then knows that it has to be loaded
 #: again, and so must the version of the messages between nodes.
-GROUND: Final = 2
+GROUND: Final = 3
 
 #: The kinds of tiles that nobody can stand on.
 BLOCKED: Final = frozenset((DEEP, WATER, ROCK))
+
+#: The kinds of free tiles that are high. A small plateau may have no way up, so nothing that must be
+#: reached is put on them.
+HIGH: Final = frozenset((RAMP, PLATEAU))
 
 #: The side, in tiles, of the pieces in which blocked tiles are computed. (They are no squares.)
 CHUNK: Final = 16
@@ -53,6 +62,9 @@ _ALL_BLOCKED: Final = _BOX[-1][-1]
 
 # Heights and woods are 0..65535.
 DEEP_BELOW, WATER_BELOW, SAND_BELOW, ROCK_FROM = 19500, 23500, 25500, 43500
+#: The height from which on a plateau is. Outside the clearing, heights of tiles side by side differ by
+#: less than a rim is high (2634 at most), so no rim has a gap.
+PLATEAU_FROM: Final = 46140
 WOOD_FROM: Final = 35000
 MEADOW: Final = 33000
 
@@ -63,6 +75,10 @@ PATH_FAR: Final = 160
 CELL: Final = 64  # tiles between waypoints
 STRAY: Final = 24  # tiles: how far a waypoint may be from the middle of its cell, along each axis
 WARP: Final = 96  # 1/16 tile: how far the bending noise moves a path at most
+
+#: The width of a ramp, and the most tiles from low ground to the plateau.
+RAMP_WIDTH: Final = 3
+RAMP_LONGEST: Final = 9
 
 PLAZA_WITHIN: Final = 7  # tiles
 CLEARING: Final = 12  # tiles from the origin within which all is meadow ...
@@ -75,6 +91,7 @@ _WOODS: Final = (3, 32), (4, 16)
 _WAYPOINTS: Final = 5
 _BEND: Final = (6, 32), (7, 32)
 _BLOCKS: Final = 8
+_RAMPS: Final = 9
 
 _MASK: Final = 0xFFFFFFFF
 _ACROSS: Final = 0x9E3779B1
@@ -159,7 +176,7 @@ class Terrain:
 
     def __init__(self, seed: int) -> None:
         self.seed = seed & _MASK
-        self._salts = [hash32(self.seed + hash32(layer)) for layer in range(1, 10)]
+        self._salts = [hash32(self.seed + hash32(layer)) for layer in range(1, 11)]
         #: Chunk -> its blocked tiles; cell -> its paths.
         self._chunks = Recent(self._blocked_tiles, CACHED_CHUNKS)
         self._cells = Recent(self._joined, CACHED_CELLS)
@@ -169,7 +186,7 @@ class Terrain:
         self._octets = _Chunk(_ALL_BLOCKED).octets
 
     def kind(self, x: int, y: int) -> int:
-        """Return the kind (DEEP .. PLAZA) of the tile in column `x`, row `y`."""
+        """Return the kind (DEEP .. PLATEAU) of the tile in column `x`, row `y`."""
         return self.tile(x, y)[0]
 
     def blocked(self, x: int, y: int) -> bool:
@@ -225,8 +242,10 @@ class Terrain:
             kind = WATER
         elif height < SAND_BELOW:
             kind = SAND
+        elif height >= PLATEAU_FROM:
+            kind = PLATEAU
         elif height >= ROCK_FROM:
-            kind = ROCK
+            kind = RAMP if self._is_ramp(x, y) else ROCK
         elif wood >= WOOD_FROM:
             kind = WOOD
         else:
@@ -238,6 +257,36 @@ class Terrain:
         coarse, middle, fine = [self._noise(layer, length, x, y) for layer, length in _HEIGHT]
         height = (4 * coarse + 2 * middle + fine) // 7
         return MEADOW + (height - MEADOW) * _wild(x, y) // 1024
+
+    def _is_ramp(self, x: int, y: int) -> bool:
+        """Say whether a tile on a rim is part of a ramp."""
+        cx, cy = x // CHUNK, y // CHUNK
+        left, top = cx * CHUNK, cy * CHUNK
+        row, column = self._strips(cx, cy)
+        if top + row <= y < top + row + RAMP_WIDTH:
+            tiles = [
+                [(left + i, top + row + k) for k in range(RAMP_WIDTH)] for i in range(CHUNK)
+            ]
+            if x - left in self._slopes(tiles):
+                return True
+        if left + column <= x < left + column + RAMP_WIDTH:
+            tiles = [
+                [(left + column + k, top + i) for k in range(RAMP_WIDTH)] for i in range(CHUNK)
+            ]
+            return y - top in self._slopes(tiles)
+        return False
+
+    def _slopes(self, strip: list[list[tuple[int, int]]]) -> list[int]:
+        """Return which places of a strip are on a ramp; it has RAMP_WIDTH tiles at each place."""
+        heights = [[self._height(x, y) for x, y in tiles] for tiles in strip]
+        lows = sum((max(place) < ROCK_FROM) << i for i, place in enumerate(heights))
+        highs = sum((min(place) >= PLATEAU_FROM) << i for i, place in enumerate(heights))
+        return list(_climbs(lows, highs))
+
+    def _strips(self, cx: int, cy: int) -> tuple[int, int]:
+        """Return the first row and the first column of the two strips of a chunk, 0 to 13."""
+        h = self._hash(_RAMPS, cx, cy)
+        return (h & 0xFFFF) % (CHUNK - RAMP_WIDTH + 1), (h >> 16) % (CHUNK - RAMP_WIDTH + 1)
 
     def _noise(self, layer: int, length: int, x: int, y: int) -> int:
         """Return value noise (0..65535) at a tile, over a lattice of `length` tiles."""
@@ -335,24 +384,30 @@ class Terrain:
             return _Chunk(_ALL_BLOCKED)
         coarse, middle, fine = self._noises(_HEIGHT, left, top)
         heights = 4 * coarse + 2 * middle + fine
-        free = lanes.between(heights, 7 * WATER_BELOW, 7 * ROCK_FROM)
-        blocked = (free ^ lanes.FLAGS) & lanes.FLAGS
-        if blocked:
-            blocked = self._without_paths(blocked, left, top)
-        bits = lanes.flag_bits(blocked)
-        if bits and max(abs(left), abs(top)) < CLEARING_ENDS + CHUNK:
-            bits = self._without_clearing(bits, left, top)
-        return _Chunk(bits)
+        if max(abs(left), abs(top)) < CLEARING_ENDS + CHUNK:
+            heights = _cleared(heights, left, top)
+        low = lanes.between(heights, 7 * WATER_BELOW, 7 * ROCK_FROM)
+        high = lanes.at_least(heights, 7 * PLATEAU_FROM)
+        blocked = ~(low | high) & lanes.FLAGS
+        if not blocked:
+            return _Chunk(0)
+        low_bits, high_bits = lanes.flag_bits(low), lanes.flag_bits(high)
+        ramps = self._ramps(low_bits, high_bits, *chunk) if low_bits and high_bits else 0
+        return _Chunk(lanes.flag_bits(self._without_paths(blocked, left, top)) & ~ramps)
 
-    def _without_clearing(self, bits: int, left: int, top: int) -> int:
-        """Return the blocked tiles of a chunk without those that the clearing makes free.
+    def _ramps(self, low: int, high: int, cx: int, cy: int) -> int:
+        """Return the tiles of a chunk's ramps, and others that are not blocked.
 
-        The clearing moves heights towards that of the meadow, so it blocks no other tile.
+        `low` and `high` are its free tiles below rims, and its plateaus, as in a _Chunk. Water is
+        never beside a rim.
         """
-        for i in lanes.numbers_of(bits):
-            if WATER_BELOW <= self._height(left + i % CHUNK, top + i // CHUNK) < ROCK_FROM:
-                bits ^= 1 << i
-        return bits
+        row, column = self._strips(cx, cy)
+        ramps = 0
+        for i in _climbs(_rows(low, row), _rows(high, row)):
+            ramps |= _BOX[RAMP_WIDTH - 1][0] << row * CHUNK + i
+        for i in _climbs(_columns(low, column), _columns(high, column)):
+            ramps |= _BOX[0][RAMP_WIDTH - 1] << i * CHUNK + column
+        return ramps
 
     def _noises(self, noises: _Noises, left: int, top: int) -> Iterator[int]:
         """Yield for each noise (layer, length) its lanes for the tiles of a chunk, as in _noise.
@@ -418,6 +473,46 @@ def _wild(x: int, y: int) -> int:
         return 1024
     wild = (x * x + y * y - CLEARING**2) * 1024 // (CLEARING_ENDS**2 - CLEARING**2)
     return min(max(wild, 0), 1024)
+
+
+def _cleared(heights: int, left: int, top: int) -> int:
+    """Return the heights of a chunk, in 1/7, after the clearing has moved them."""
+    moved = []
+    for i in range(CHUNK * CHUNK):
+        height, wild = lanes.value(heights, i) // 7, _wild(left + i % CHUNK, top + i // CHUNK)
+        moved.append(7 * (MEADOW + (height - MEADOW) * wild // 1024))
+    return lanes.pack(moved)
+
+
+def _rows(bits: int, row: int) -> int:
+    """Return in which columns all tiles of a strip are set that begins at a row of a chunk."""
+    bits >>= row * CHUNK
+    for _ in range(RAMP_WIDTH - 1):
+        bits &= bits >> CHUNK
+    return bits & _BOX[0][-1]
+
+
+def _columns(bits: int, column: int) -> int:
+    """Return in which rows all tiles of a strip are set that begins at a column of a chunk."""
+    bits >>= column
+    for _ in range(RAMP_WIDTH - 1):
+        bits &= bits >> 1
+    return sum((bits >> i * CHUNK & 1) << i for i in range(CHUNK))
+
+
+def _climbs(lows: int, highs: int) -> Iterator[int]:
+    """Yield the places of a strip, 0 to CHUNK - 1, that are on a ramp.
+
+    `lows` and `highs` have a bit for each place that is low, or on a plateau, in its whole width.
+    What lies between a low and a high place is a ramp, if it is not too long.
+    """
+    last, was_high = CHUNK, False
+    for i in range(CHUNK):
+        is_high = highs >> i & 1 == 1
+        if is_high or lows >> i & 1:
+            if is_high != was_high and 0 < i - last - 1 <= RAMP_LONGEST:
+                yield from range(last + 1, i)
+            last, was_high = i, is_high
 
 
 def _is_near(ax: int, ay: int, dx: int, dy: int) -> bool:

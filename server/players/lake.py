@@ -8,9 +8,9 @@ from collections import deque
 from collections.abc import Generator, Iterator
 from typing import Final
 
-from server.players.spots import Place
+from server.players.spots import Place, is_straight
 from world.terrain import DEEP, WATER, Terrain
-from world.track import UNIT, Goal, leg
+from world.track import UNIT
 
 #: Tiles that are looked at before the search is given up, and those that are looked at in a row.
 MOST_TILES: Final = 40_000
@@ -95,13 +95,9 @@ class Lake:
             # One can always go to the next tile.
             at = next(
                 to for to in range(min(at + STRIDE, len(places) - 1), at, -1)
-                if to == at + 1 or self._is_straight(places[at], places[to])
+                if to == at + 1 or is_straight(self._terrain, places[at], places[to])
             )  # fmt: skip
             self.way.append(places[at])
-
-    def _is_straight(self, start: Place, end: Place) -> bool:
-        track = leg(self._terrain, *start, Goal(*end), 0)
-        return track is not None and (track.x + track.dx, track.y + track.dy) == end
 
 
 def _back(came: dict[_Tile, _Tile], tile: _Tile) -> Iterator[_Tile]:

@@ -8,8 +8,8 @@ import random
 from collections.abc import Collection
 
 from world.grid import Grid, Square
-from world.terrain import PLAZA_WITHIN, Terrain
-from world.track import UNIT
+from world.terrain import HIGH, PLAZA_WITHIN, Terrain
+from world.track import UNIT, Goal, leg
 
 #: The distances in tiles from a friend at which a guest begins: the two do not overlap, and see
 #: each other.
@@ -27,7 +27,7 @@ Place = tuple[int, int]
 
 
 class Spots:
-    """Chooses places on ground that is not blocked.
+    """Chooses places on ground that is not blocked, and from where one can go on.
 
     If `spread` is 0, newcomers begin on the plaza. Otherwise it is a number of squares around the
     origin, in rows of ceil(sqrt(spread)), and each newcomer begins in the next one of them. With a
@@ -69,7 +69,7 @@ class Spots:
     def beside(self, x: int, y: int, others: Collection[Place] = ()) -> Place:
         """Return a place beside a player that is, or was, at (x, y), and not within `others`.
 
-        In a crowd it is the place that is farthest from all of them. If no place that is not
+        The player could go straight there. In a crowd it is the place that is farthest from all of them. If no place that is not
         blocked is found around (x, y) it is (x, y) itself, or a place on the plaza if that is
         blocked too.
         """
@@ -78,7 +78,7 @@ class Spots:
             angle, away = random.uniform(0, math.tau), random.uniform(NEAREST, NEAR) * UNIT
             place = x + round(away * math.cos(angle)), y + round(away * math.sin(angle))
             room = min((math.dist(place, other) for other in others), default=math.inf)
-            if room > most and self._is_free(place):
+            if room > most and self._is_free(place) and is_straight(self._terrain, (x, y), place):
                 if room >= APART * UNIT:
                     return place
                 best, most = place, room
@@ -87,15 +87,25 @@ class Spots:
         return (x, y) if self._is_free((x, y)) else self.plaza()
 
     def _free(self, x: int, y: int, width: int, height: int) -> Place | None:
-        """Return a free place from (x, y) to (x + width, y + height), or None if none is found."""
+        """Return a free place from (x, y) to (x + width, y + height), or None if none is found.
+
+        It is not on high ground, from which there may be no way down.
+        """
         for _ in range(TRIES):
             place = x + random.randint(0, width), y + random.randint(0, height)
-            if self._is_free(place):
+            kind = self._terrain.kind(place[0] // UNIT, place[1] // UNIT)
+            if self._is_free(place) and kind not in HIGH:
                 return place
         return None
 
     def _is_free(self, place: Place) -> bool:
         return not self._terrain.blocked(place[0] // UNIT, place[1] // UNIT)
+
+
+def is_straight(terrain: Terrain, start: Place, end: Place) -> bool:
+    """Say whether a player can go straight from one place to another; both are in units."""
+    track = leg(terrain, *start, Goal(*end), 0)
+    return track is not None and (track.x + track.dx, track.y + track.dy) == end
 
 
 def spread_square(turn: int, spread: int) -> Square:

@@ -25,7 +25,7 @@ from server.things.reach import reaches
 from stores import Claimed, Item, Store
 from world.events import Player
 from world.grid import Grid, Square
-from world.terrain import CELL, PLAZA_WITHIN, Terrain
+from world.terrain import BLOCKED, CELL, HIGH, PLAZA_WITHIN, Terrain
 from world.things import GEM, GemThing, Thing
 from world.track import UNIT
 
@@ -232,7 +232,8 @@ class Garden:
             inside = abs(column - i * CELL) < CELL // 2 and abs(row - j * CELL) < CELL // 2
             # Newcomers would have it at once on the plaza, whose border is decorated.
             far = column * column + row * row > (PLAZA_WITHIN + 2) ** 2
-            if inside and far and not self._terrain.blocked(column, row):
+            # On a path that leads over a plateau it can be reached; elsewhere up there perhaps not.
+            if inside and far and self._terrain.kind(column, row) not in BLOCKED | HIGH:
                 return column * UNIT + UNIT // 2, row * UNIT + UNIT // 2
         return None
 

@@ -1,5 +1,6 @@
-// Cliffs. Rock is a plateau that nobody can enter. Its foot is drawn where its tiles end. Its top is
-// the same shape, moved up the screen, so that a face is visible wherever rock faces south.
+// Cliffs, and what lies on them. The foot of a rim is drawn where its tiles end. Its top is the same
+// shape, moved up the screen, so that a face is visible wherever rock faces south. The plateau on it is
+// drawn where its tiles are, since one walks there.
 
 import { ROCK } from '../terrain.js';
 import { part, rollAt } from './dice.js';
@@ -10,8 +11,8 @@ const CLIFF = 0.72;                       // height of a face in tiles
 const LEDGE = 0.4;                        // tiles below the top where the face darkens
 const SALT_FACE = 0xc11f, SALT_TOP = 0xc120;
 
-/** Paint the plateau over everything flat, in the tones of a region. `moss` is the outline of where its
- * top is bare. */
+/** Paint rims over everything flat, in the tones of a region. `moss` is the outline of where their top is
+ * bare. */
 export function paintCliffs(ctx, window, rock, moss, tones) {
   const { tiles } = window;
   ctx.save();
@@ -41,7 +42,23 @@ export function paintCliffs(ctx, window, rock, moss, tones) {
   if (rock !== 'all') paintNorthEdge(ctx, rock);
 }
 
-/** Paint a thin dark line where the plateau ends in the north. */
+/** Paint the plateaus over the rims around them. */
+export function paintPlateau(ctx, window, { rock, plateau, moss }, tones) {
+  const { tiles } = window;
+  ctx.save();
+  clipOutline(ctx, rock);
+  ctx.translate(0.1, 0.16);
+  fillOutline(ctx, plateau, SHADOW, tiles);
+  ctx.restore();
+  fillOutline(ctx, plateau, tones.plateau.top, tiles);
+  ctx.save();
+  clipOutline(ctx, plateau);
+  paintTop(ctx, window, moss, tones.plateau);
+  strokeOutline(ctx, plateau, tones.rock.rim, 0.2);
+  ctx.restore();
+}
+
+/** Paint a thin dark line where the rim ends in the north. */
 function paintNorthEdge(ctx, rock) {
   strokeOutline(ctx, rock, 'rgba(58, 62, 56, 0.35)', 0.07);
 }

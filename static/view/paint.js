@@ -1,11 +1,12 @@
 // Paints one piece of ground, one layer over the other, in tiles from the piece's corner.
 
-import { paintCliffs } from './cliffs.js';
+import { paintCliffs, paintPlateau } from './cliffs.js';
 import { paintFlatDetails, paintRaisedDetails } from './details.js';
 import { clipOutline, fillOutline, strokeOutline } from './outline.js';
 import { TONES } from './palette.js';
 import { paintBridges } from './planks.js';
 import { paintPlaza } from './plaza.js';
+import { paintRamps, paintSteps } from './ramps.js';
 import { canvasOf, contextOf } from './sprite.js';
 
 const beside = contextOf(canvasOf(1, 1));
@@ -32,12 +33,28 @@ export function paintGround(ctx, window, bridges) {
     paintLand(target, lines, tiles, tones);
   });
   paintFlatDetails(ctx, window);
+  if (lines.ramp !== null) inEach((target, tones) => paintRamps(target, lines.ramp, tones.path, tiles));
   if (lines.path !== null) inEach((target, tones) => paintPath(target, lines, tiles, tones.path));
   if (lines.bridge !== null) paintBridges(ctx, window, bridges, lines.bridge);
   paintPlaza(ctx, window);
   paintRaisedDetails(ctx, window);
-  const { rock, moss } = lines;
-  if (rock !== null) inEach((target, tones) => paintCliffs(target, window, rock, moss, tones.rock));
+  if (lines.rock !== null) paintHigh(ctx, window, lines, inEach);
+}
+
+/** Paint rims and plateaus, steps on the ways up, and the paths on plateaus. */
+function paintHigh(ctx, window, lines, inEach) {
+  const { tiles } = window, { rock, plateau, ramp, moss } = lines;
+  if (ramp !== null) paintSteps(ctx, ramp, window.steps());
+  inEach((target, tones) => {
+    paintCliffs(target, window, rock, moss, tones.rock);
+    if (plateau === null) return;
+    paintPlateau(target, window, lines, tones);
+    if (lines.path === null) return;
+    target.save();
+    clipOutline(target, plateau);
+    paintPath(target, lines, tiles, tones.path);
+    target.restore();
+  });
 }
 
 /** Paint within an outline. It is painted beside the canvas first, and then copied in one go: each layer

@@ -8,20 +8,22 @@ const GRASS = { lip: '#6fa253', meadow: '#8fbf6a', sunny: '#9bc976', lush: '#85b
 const PATH = { edge: '#b3976c', earth: '#cdb48a', worn: '#d9c39c', pebble: '#b59b72' };
 const ROCK = { top: '#9a9a94', light: '#adada6', rim: '#c3c3bb', face: '#74746f', faceDark: '#5f5f5c',
   crack: '#84847e', moss: '#8a9c74' };
+const PLATEAU = { top: '#b9c09f', light: '#c6ccae', crack: '#a3aa8a', moss: '#93a877' };
 const PETALS = ['#ffffff', '#ffe38a', '#f7b5cd', '#b9a7ee'];
 const BUTTERFLIES = ['#ffffff', '#ffe08a', '#f7a8c4', '#a9c8ff'];
 
 /** The tones of each region, by its number: see regions.js. `petals` are the flowers' colours; `grass` has
  * those of all land that is not sand or rock. */
 export const TONES = [
-  { water: WATER, sand: SAND, grass: GRASS, path: PATH, rock: ROCK, petals: PETALS,
-    butterflies: BUTTERFLIES },
+  { water: WATER, sand: SAND, grass: GRASS, path: PATH, rock: ROCK, plateau: PLATEAU,
+    petals: PETALS, butterflies: BUTTERFLIES },
   { // autumn
     water: { ...WATER, pad: '#c9a94f' }, sand: SAND,
     grass: { lip: '#a08a45', meadow: '#bdb362', sunny: '#c8bd70', lush: '#b3a658', tuft: '#94853f',
       tuftLight: '#d6cd88', floor: '#b99a50', leaf: '#c96a35' },
     path: { edge: '#a3855c', earth: '#c4a679', worn: '#d0b58c', pebble: '#a98c63' },
-    rock: { ...ROCK, moss: '#a8925a' }, petals: ['#fff1d0', '#f0a860', '#d98bb0', '#f4d27a'],
+    rock: { ...ROCK, moss: '#a8925a' },
+    plateau: { top: '#c6b98a', light: '#d2c69a', crack: '#aea275', moss: '#a8925a' }, petals: ['#fff1d0', '#f0a860', '#d98bb0', '#f4d27a'],
     butterflies: ['#f08a3c', '#ffcf6b', '#d9573f', '#ffe9b0'],
   },
   { // heath
@@ -30,7 +32,8 @@ export const TONES = [
     grass: { lip: '#837a52', meadow: '#a5a568', sunny: '#b1b074', lush: '#98925f', tuft: '#7f7a4a',
       tuftLight: '#c2c088', floor: '#939659', leaf: '#a56fa0' },
     path: { edge: '#a9936f', earth: '#cbb691', worn: '#d8c5a3', pebble: '#ad9872' },
-    rock: { ...ROCK, moss: '#9a7f96' }, petals: ['#b565a7', '#c884bb', '#9a5a9d', '#d9a0cf'],
+    rock: { ...ROCK, moss: '#9a7f96' },
+    plateau: { top: '#b9b592', light: '#c5c2a1', crack: '#a19e7c', moss: '#9a7f96' }, petals: ['#b565a7', '#c884bb', '#9a5a9d', '#d9a0cf'],
     butterflies: ['#9db4ff', '#c6a4ff', '#e6eaff', '#7f9cf0'],
   },
   { // marsh
@@ -41,6 +44,7 @@ export const TONES = [
       tuftLight: '#9bbb80', floor: '#638a58', leaf: '#4c7245' },
     path: { edge: '#8a7350', earth: '#a58c66', worn: '#b29a75', pebble: '#8f7853' },
     rock: { ...ROCK, top: '#8e948a', light: '#a0a69a', moss: '#6f9160' },
+    plateau: { top: '#a0ab8b', light: '#aeb89a', crack: '#8b9678', moss: '#6f9160' },
     petals: ['#f4f1ff', '#f7e08a', '#dff0ff', '#f7b5cd'],
     butterflies: ['#57d3c8', '#8ae6b0', '#5fb8ff', '#c8f5e6'],
   },
@@ -52,6 +56,7 @@ export const TONES = [
     path: { edge: '#b78a55', earth: '#d3a871', worn: '#ddb782', pebble: '#b98d5a' },
     rock: { top: '#c98d66', light: '#d79f79', rim: '#e8b994', face: '#9c6146', faceDark: '#834e39',
       crack: '#a86f50', moss: '#c9a46c' },
+    plateau: { top: '#dfb083', light: '#e8bf95', crack: '#c99a6c', moss: '#c9a46c' },
     petals: ['#fff6dc', '#ff9aa8', '#ffd166', '#ffffff'],
     butterflies: ['#fff3c4', '#ffb703', '#ffffff', '#f78c6b'],
   },
@@ -64,6 +69,7 @@ export const TONES = [
     path: { edge: '#a9b6bd', earth: '#cbd4d8', worn: '#bfc9ce', pebble: '#9eabb3' },
     rock: { top: '#e4ebef', light: '#f1f5f7', rim: '#ffffff', face: '#8792a0', faceDark: '#6d7886',
       crack: '#c5d0d8', moss: '#ffffff' },
+    plateau: { top: '#f0f5f8', light: '#fafcfd', crack: '#d5dfe6', moss: '#ffffff' },
     petals: ['#ffffff', '#d9ecff', '#ffffff', '#cfe3f4'],
     butterflies: ['#ffffff', '#cfe6ff', '#e6f3ff', '#bcd9ff'],
   },
@@ -120,9 +126,9 @@ export const GEMS = [
 export const SHADOW = 'rgba(32, 46, 38, 0.26)';
 export const AMBER = '#ffb703';
 
-/** The colours of the map by region and kind of ground, DEEP .. PLAZA, as [red, green, blue]. */
-export const MAP_COLOURS = TONES.map(({ water, sand, grass, path, rock }) =>
+/** The colours of the map by region and kind of ground, DEEP .. PLATEAU, as [red, green, blue]. */
+export const MAP_COLOURS = TONES.map(({ water, sand, grass, path, rock, plateau }) =>
   [water.deep, water.water, sand.dry, grass.meadow, grass.floor, rock.top, path.earth, '#b98a58',
-    '#efe0be'].map((colour, kind) => [1, 3, 5].map((at) =>
+    '#efe0be', path.worn, plateau.top].map((colour, kind) => [1, 3, 5].map((at) =>
     // Crowns make a wood darker than its floor.
     Math.round(parseInt(colour.slice(at, at + 2), 16) * (kind === 4 ? 0.84 : 1)))));

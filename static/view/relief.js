@@ -1,7 +1,7 @@
 // The land as the map of everybody shows it: from far above and at night, so that lights stand out.
 // It is painted in pieces, a few in each frame, and kept.
 
-import { DEEP, GRASS, PATH, ROCK, SAND, WATER, WOOD } from '../terrain.js';
+import { DEEP, GRASS, PATH, PLATEAU, ROCK, SAND, WATER, WOOD } from '../terrain.js';
 import { canvasOf, contextOf, Lru } from './sprite.js';
 
 const PIECE = 64;                         // samples at each side of a piece
@@ -10,7 +10,8 @@ const KEPT = 700;                         // pieces
 const FAINT = 40, GONE = 160;             // tiles per sample: from the first on land is fainter, and
                                           // from the second on it would only be noise
 const NIGHT = { [DEEP]: [13, 27, 43], [WATER]: [18, 37, 56], [SAND]: [62, 60, 50],
-  [GRASS]: [34, 50, 44], [WOOD]: [27, 43, 37], [ROCK]: [48, 53, 60], [PATH]: [60, 60, 52] };
+  [GRASS]: [34, 50, 44], [WOOD]: [27, 43, 37], [ROCK]: [48, 53, 60], [PATH]: [60, 60, 52],
+  [PLATEAU]: [57, 63, 66] };
 
 export const BACKDROP = '#0e1826';
 

@@ -9,7 +9,7 @@
 // it again.
 
 import { AUTUMN, DESERT, HEATH, MARSH, MEADOWS, SNOW } from '../regions.js';
-import { GRASS, PLAZA_WITHIN, ROCK, SAND, WATER, WOOD } from '../terrain.js';
+import { GRASS, PLATEAU, PLAZA_WITHIN, ROCK, SAND, WATER, WOOD } from '../terrain.js';
 import { part, rollAt } from './dice.js';
 import { NUMBERS } from './props.js';
 
@@ -97,7 +97,7 @@ export function standingOn(window, x, y, place) {
     const prop = PLAZA_PROPS.get(wx + ',' + wy);
     return prop === undefined ? 0 : NUMBERS[prop];
   }
-  if (kind !== WOOD && kind !== GRASS && kind !== ROCK && kind !== WATER && kind !== SAND) return 0;
+  if (![WOOD, GRASS, ROCK, PLATEAU, WATER, SAND].includes(kind)) return 0;
   for (const mark of window.marks) {
     if (Math.max(Math.abs(mark.x - wx), Math.abs(mark.y - wy)) <= ROOM) return 0;
   }
@@ -109,7 +109,9 @@ export function standingOn(window, x, y, place) {
   place.y = 0.2 + 0.7 * part(roll, 16);
   const pick = (numbers) => numbers[(roll >>> 24) % numbers.length];
   const region = window.region(x, y), growing = GROWING[region];
-  if (kind === ROCK) return isBoulder(window, x, y, chance) ? pick(growing.rocks) : 0;
+  if (kind === ROCK || kind === PLATEAU) {
+    return isBoulder(window, x, y, kind, chance) ? pick(growing.rocks) : 0;
+  }
   if (kind === WATER) return region === SNOW ? 0 : reeds(window, x, y, chance, place);
   if (isCottage(window, x, y)) {
     place.x = place.y = 0.5;
@@ -167,13 +169,13 @@ function piny(x, y) {
   return (rollAt(Math.floor(x / 24), Math.floor(y / 24), SALT + 1) & 3) === 0;
 }
 
-/** Say whether a boulder lies on a tile: they lie well inside a plateau, on its top. */
-function isBoulder(window, x, y, chance) {
+/** Say whether a boulder lies on a tile: they lie well inside a plateau, or on the top of a wide rim. */
+function isBoulder(window, x, y, kind, chance) {
   if (chance > 0.1) return false;
   for (let dy = -1; dy <= 2; dy++) {
-    if (window.kind(x, y + dy) !== ROCK) return false;
+    if (window.kind(x, y + dy) !== kind) return false;
   }
-  return window.kind(x - 1, y) === ROCK && window.kind(x + 1, y) === ROCK;
+  return window.kind(x - 1, y) === kind && window.kind(x + 1, y) === kind;
 }
 
 /** Return the reeds on a tile, or 0. They grow in water, south of sand or grass. */

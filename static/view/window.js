@@ -2,8 +2,8 @@
 
 import { Landmarks } from '../landmarks.js';
 import { MEADOWS, REGIONS, Regions } from '../regions.js';
-import { BRIDGE, CHUNK, DEEP_BELOW, PATH, PATH_WITHIN, PLAZA, ROCK, ROCK_FROM, SAND_BELOW,
-  WATER_BELOW, WOOD_FROM } from '../terrain.js';
+import { BRIDGE, CHUNK, DEEP_BELOW, PATH, PATH_WITHIN, PLATEAU_FROM, PLAZA, RAMP, ROCK, ROCK_FROM,
+  SAND_BELOW, WATER_BELOW, WOOD_FROM } from '../terrain.js';
 import { outline } from './contour.js';
 
 const SIDE_REACH = 3, UP_REACH = 5, DOWN_REACH = 5;      // tiles from a piece to landmarks that matter
@@ -15,6 +15,7 @@ const WORN_WITHIN = 13;                   // 1/16 tile from the middle, where a 
 const DRY_FROM = WATER_BELOW + 0.16 * (SAND_BELOW - WATER_BELOW);
 const SUNNY_BELOW = 24500, LUSH_FROM = 31000;        // woods, on meadows
 const MOSS_BELOW = 26000;                            // woods, on rock
+const STEPS = 6;                                     // on a ramp
 
 /** The tiles x0 - PAD .. x0 + tiles + PAD - 1, and the same downwards. It is used again for the next
  * piece: read it before the next look(). */
@@ -122,6 +123,11 @@ export class Window {
       wood: this.#where((i) => Math.min(this.woods[i] - WOOD_FROM + 1,
         3 * (this.heights[i] - SAND_BELOW + 1)), 0.2, 0.8),
       rock: this.#where((i) => this.#rock(i), 0.3, 0.52),
+      // A plateau reaches a little over its rim, and hides the face that the rim's shape has where a ramp
+      // ends.
+      plateau: this.#above(this.heights, PLATEAU_FROM, 0.52, 0.62),
+      // A way up, ramp or path, reaches below the rock at its sides.
+      ramp: this.#where((i) => this.#isWayUp(i) ? 1 : -1, 0.6, 0.72),
       path: this.#where((i) => this.kinds[i] === PATH || this.kinds[i] === PLAZA
         ? Math.max(1, PATH_WITHIN + 1 - this.paths[i])
         : Math.min(-1, PATH_WITHIN - this.paths[i]), 0.3, 0.7),
@@ -133,7 +139,20 @@ export class Window {
     };
   }
 
+  #isWayUp(i) {
+    return this.kinds[i] === RAMP || (this.kinds[i] === PATH && this.heights[i] >= ROCK_FROM
+      && this.heights[i] < PLATEAU_FROM);
+  }
+
+  /** Return the outlines of what is higher than each step of a ramp, the lowest first. */
+  steps() {
+    return Array.from({ length: STEPS }, (_, step) => this.#above(this.heights,
+      ROCK_FROM + (PLATEAU_FROM - ROCK_FROM) * (step + 0.5) / STEPS, 0.05, 0.95));
+  }
+
+  /** Return a positive number where rims and plateaus are, without the ways up. */
   #rock(i) {
+    if (this.heights[i] >= PLATEAU_FROM) return this.heights[i] - ROCK_FROM;
     if (this.kinds[i] === ROCK) {
       return Math.max(1, Math.min(this.heights[i] - ROCK_FROM,
         (this.paths[i] - PATH_WITHIN) * PATH_WEIGHT));

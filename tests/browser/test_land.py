@@ -1,12 +1,14 @@
 """The land as one sees it: the light of the day, the regions, and the way home and back."""
 
 import io
+import time
 
 from PIL import Image, ImageStat
 
 from tests.browser.conftest import eventually, wait_for
-from tests.browser.test_play import far, place
+from tests.browser.test_play import far, place, set_out, stands, walk
 from tests.processes import serving
+from world.terrain import PLATEAU, RAMP, ROCK
 
 #: Lets it be another minute of a page's day.
 TURN_TO = """(minute) => {
@@ -100,9 +102,64 @@ def test_who_finds_a_landmark_is_told_as_the_how_many_th(play):
             page.get_by_text(told).wait_for()
 
 
+#: In this world a ramp leads north onto a plateau, beside the square in which newcomers begin. Its
+#: columns are 75 to 77; below it all is wood, and the rim of rock goes on on both sides.
+BY_THE_RAMP = ("--seed", "593", "--spread", "1", "--spread-ring", "70")
+KIND = "flatlands.state.terrain.kind(...[flatlands.state.here.x, flatlands.state.here.y].map(Math.floor))"
+
+
+def come_to(page, x, y):
+    """Walk to a place in tiles, first along x and then along y."""
+    for axis, to in enumerate((x, y)):
+        away = to - place(page)[axis]
+        if abs(away) > 0.5:
+            walk(page, ("a" if away < 0 else "d", "w" if away < 0 else "s")[axis], abs(away) - 0.3)
+
+
+def pushes(page, key):
+    """Hold a key for a while; return how many tiles the page's own walker has gone."""
+    before = place(page)
+    page.keyboard.down(key)
+    time.sleep(1.5)
+    page.keyboard.up(key)
+    stands(page)
+    return far(place(page), before)
+
+
+def test_she_climbs_a_plateau_by_a_ramp_and_the_rim_bars_her_elsewhere(play):
+    with serving(*BY_THE_RAMP) as server:
+        page = play("Goat", server.url, cut_off=True)
+        come_to(page, place(page)[0], 12.5)
+        come_to(page, 70.5, 9.5)
+        pushes(page, "w")
+        # She stands at the foot of the rock, and nothing leads on.
+        assert 7 < place(page)[1] < 9.1 and pushes(page, "w") < 0.05
+        come_to(page, 76.5, 10.5)
+        set_out(page, "w", 4)
+        wait_for(page, f"{KIND} === {RAMP}")
+        page.keyboard.up("w")
+        come_to(page, 76.5, 2.5)
+        assert page.evaluate(KIND) == PLATEAU
+        # Up there one walks as below, and the rim bars her too.
+        come_to(page, 70.5, 2.5)
+        assert page.evaluate(KIND) == PLATEAU
+        pushes(page, "s")
+        assert place(page)[1] < 6 and pushes(page, "s") < 0.05
+        # The server has her there as well: who comes back is where she was.
+        before = place(page)
+        page.reload()
+        page.get_by_label("Your name").fill("Goat")
+        page.keyboard.press("Enter")
+        wait_for(page, "flatlands.state.own !== undefined")
+        assert far(place(page), before) < 0.1 and page.evaluate(KIND) == PLATEAU
+        come_to(page, 76.5, place(page)[1])
+        walk(page, "s", 8)
+        assert page.evaluate(KIND) not in (ROCK, RAMP, PLATEAU)
+
+
 def test_a_page_with_other_ground_than_its_server_offers_to_load_itself_again(open_page):
     page = open_page()
-    old = page.request.get(page.url + "terrain.js").text().replace("GROUND = 2;", "GROUND = 1;")
+    old = page.request.get(page.url + "terrain.js").text().replace("GROUND = 3;", "GROUND = 2;")
     page.route(
         "**/terrain.js", lambda route: route.fulfill(body=old, content_type="text/javascript")
     )

@@ -13,7 +13,7 @@ from server.things.reading import AFTER_FAILURE, AGAIN
 from stores import Item, open_store
 from tests.server.harness import Harness
 from tests.server.things import KEY, QUICK, SLOW, Broken, worlds
-from world.terrain import CELL, PLAZA_WITHIN
+from world.terrain import BLOCKED, CELL, HIGH, PLAZA_WITHIN
 from world.track import UNIT
 
 
@@ -67,6 +67,16 @@ def test_gems_lie_near_paths_on_ground_that_can_be_walked_on_and_not_on_the_plaz
             assert kinds & {6, 7, 8}
     # Nine cells are near, and each of them has three, whether they lie in a square that is held.
     assert store.count(f"{QUEUE} 2013-16") == 27
+
+
+def test_no_gem_lies_on_high_ground_beside_the_path(world):
+    harness = world(free=False)
+    terrain, garden = harness.node.terrain, harness.node.garden
+    # A path of this cell leads over a plateau, and so does the straight line.
+    assert (67, -7, 41, 83) in terrain.edges(1, 1) and terrain.kind(47, 64) in HIGH
+    places = [place for _ in range(100) if (place := garden._choose(1, 1)) is not None]
+    assert len(places) > 50
+    assert not {terrain.kind(x // UNIT, y // UNIT) for x, y in places} & (BLOCKED | HIGH)
 
 
 def test_a_gem_is_taken_by_who_stands_on_it_and_gone_for_everybody(world):

@@ -8,10 +8,15 @@ import pytest
 from server.players.spots import NEAR, NEAREST, Spots, spread_square
 from tests.ground import Ground
 from world.grid import Grid
-from world.terrain import PLAZA_WITHIN, Terrain
+from world.terrain import BLOCKED, HIGH, PLAZA_WITHIN, Terrain
 from world.track import UNIT
 
 GRID, TERRAIN = Grid(16), Terrain(2013)
+
+
+def kinds(places):
+    """Return the kinds of the ground at places in units."""
+    return {TERRAIN.kind(x // UNIT, y // UNIT) for x, y in places}
 
 
 def test_newcomers_begin_on_the_plaza():
@@ -25,7 +30,7 @@ def test_newcomers_begin_on_the_plaza():
 def test_newcomers_are_spread_evenly_over_squares_on_free_ground(spread):
     spots = Spots(GRID, TERRAIN, spread)
     places = [spots.newcomer() for _ in range(5 * spread)]
-    assert not any(TERRAIN.blocked(x // UNIT, y // UNIT) for x, y in places)
+    assert not kinds(places) & BLOCKED
     squares = Counter(GRID.square(*place) for place in places)
     assert set(squares) <= {spread_square(turn, spread) for turn in range(spread)}
     # A square that is nearly all water may pass its turns on.
@@ -42,7 +47,7 @@ def test_the_squares_of_a_spread_are_one_block_around_the_origin():
 def test_newcomers_may_begin_on_a_circle_far_from_each_other(ring):
     spots = Spots(GRID, TERRAIN, 100, ring)
     places = [spots.newcomer() for _ in range(100)]
-    assert not any(TERRAIN.blocked(x // UNIT, y // UNIT) for x, y in places)
+    assert not kinds(places) & BLOCKED
     # They begin somewhere in a square, and a square that is nearly all water is passed over.
     assert all(abs(math.hypot(x, y) / UNIT - ring) < 2 * GRID.side for x, y in places)
     assert len({GRID.square(*place) for place in places}) > 60
@@ -55,6 +60,21 @@ def test_a_guest_begins_beside_a_friend():
     for _ in range(50):
         x, y = spots.beside(1000, -5000)
         assert NEAREST * UNIT - 1 <= math.hypot(x - 1000, y + 5000) <= NEAR * UNIT + 1
+
+
+def test_newcomers_do_not_begin_on_high_ground():
+    # A part of this square is on a plateau.
+    x, y = 64, 48
+    assert {TERRAIN.kind(x + i % 16, y + i // 16) for i in range(256)} & HIGH
+    spots = Spots(GRID, TERRAIN, 0)
+    places = [spots._free(x * UNIT, y * UNIT, 16 * UNIT - 1, 16 * UNIT - 1) for _ in range(100)]
+    assert not kinds(places) & (BLOCKED | HIGH)
+
+
+def test_a_guest_begins_where_the_friend_can_go():
+    spots = Spots(GRID, Ground(lambda x, _y: x == 51), 0)
+    there = 50 * UNIT + 500, 50 * UNIT + 500
+    assert all(spots.beside(*there)[0] < 51 * UNIT for _ in range(100))
 
 
 def test_a_guest_begins_where_the_friend_is_if_all_around_is_blocked_or_else_on_the_plaza():

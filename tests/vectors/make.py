@@ -27,6 +27,10 @@ SEEDS = (2013, 0, 7, 4294967295)
 CHUNKS = ((0, 0), (-1, -1), (3, -2), (-40, 17), (1000, -1000), (LIMIT // 16 - 1, -LIMIT // 16),
           (LIMIT // 16, 0))  # fmt: skip
 
+#: Seeds, and chunks of theirs that have ramps.
+RAMPS = ((2013, 3, 3), (2013, -12, -10), (2013, LIMIT // 16 - 12, -LIMIT // 16 + 9), (0, -12, 10),
+         (7, -5, -10), (4294967295, -9, -7))  # fmt: skip
+
 
 def tiles_of(land: Terrain, cx: int, cy: int) -> list[tuple[int, int, int, int]]:
     """Return (kind, height, wood, distance to a path) of the tiles of a chunk, row after row."""
@@ -37,15 +41,14 @@ def tiles_of(land: Terrain, cx: int, cy: int) -> list[tuple[int, int, int, int]]
 def terrain() -> list[dict[str, Any]]:
     """Return an entry for each chunk: sums show any difference, the first tiles where to look."""
     vectors = []
-    for seed in SEEDS:
-        land = Terrain(seed)
-        for cx, cy in CHUNKS:
-            tiles = tiles_of(land, cx, cy)
-            sums = [0, 0, 0, 0]
-            for place, tile in enumerate(tiles, 1):
-                sums = [total + place * value for total, value in zip(sums, tile, strict=True)]
-            first = [list(tile) for tile in tiles[:8]]
-            vectors.append({"seed": seed, "chunk": [cx, cy], "sums": sums, "first": first})
+    chunks = [(seed, *chunk) for seed in SEEDS for chunk in CHUNKS]
+    for seed, cx, cy in [*chunks, *RAMPS]:
+        tiles = tiles_of(Terrain(seed), cx, cy)
+        sums = [0, 0, 0, 0]
+        for place, tile in enumerate(tiles, 1):
+            sums = [total + place * value for total, value in zip(sums, tile, strict=True)]
+        first = [list(tile) for tile in tiles[:8]]
+        vectors.append({"seed": seed, "chunk": [cx, cy], "sums": sums, "first": first})
     return vectors
 
 

@@ -7,17 +7,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.vectors import load
-from tests.vectors.make import tiles_of
+from tests.vectors.make import RAMPS, tiles_of
 from world import terrain
 from world.terrain import (
     BLOCKED,
     CELL,
     CHUNK,
     DEEP,
+    GRASS,
     GROUND,
     LIMIT,
     PLAZA,
+    PLATEAU,
     PLAZA_WITHIN,
+    RAMP,
+    ROCK,
+    SAND,
+    WATER,
+    WOOD,
     Terrain,
     hash32,
 )
@@ -39,11 +46,11 @@ def test_the_page_has_the_same_version_of_the_ground():
 
 def test_every_kind_of_ground_is_found_near_the_origin():
     land = Terrain(2013)
-    near = sorted(product(range(-150, 150, 3), repeat=2), key=lambda at: max(map(abs, at)))
+    near = sorted(product(range(-200, 200, 2), repeat=2), key=lambda at: max(map(abs, at)))
     kinds = set()
     for x, y in near:
         kinds.add(land.kind(x, y))
-        if len(kinds) == 9:
+        if len(kinds) == 11:
             return
     raise AssertionError(f"only {kinds} are found")
 
@@ -99,6 +106,55 @@ def test_where_paths_meet_a_tile_is_blocked_as_its_kind_says(seed, cell):
         assert land.blocked(*tile) == (land.kind(*tile) in BLOCKED)
 
 
+def _near(chunk):
+    """Return the kinds of the tiles of a chunk and of those that touch it."""
+    seed, cx, cy = chunk
+    land = Terrain(seed)
+    columns, rows = [range(c * CHUNK - 1, (c + 1) * CHUNK + 1) for c in (cx, cy)]
+    return {(x, y): land.kind(x, y) for x in columns for y in rows}
+
+
+def _beside(x, y):
+    return (x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1)
+
+
+@pytest.mark.parametrize("chunk", RAMPS)
+def test_a_ramp_leads_from_low_ground_to_a_plateau(chunk):
+    kinds = _near(chunk)
+    ramps = {tile for tile, kind in kinds.items() if kind == RAMP}
+    inside = {(x, y) for x, y in ramps if x // CHUNK == chunk[1] and y // CHUNK == chunk[2]}
+    assert inside
+    while inside:
+        seen = {inside.pop()}
+        todo, ends = list(seen), set()
+        while todo:
+            for tile in _beside(*todo.pop()):
+                if tile in ramps and tile not in seen:
+                    seen.add(tile)
+                    todo.append(tile)
+                elif tile in kinds:
+                    ends.add(kinds[tile])
+        inside -= seen
+        # What is high and no plateau, no rim and no ramp is a path.
+        assert PLATEAU in ends and ends - {PLATEAU, ROCK, RAMP}
+
+
+@pytest.mark.parametrize("chunk", [*RAMPS, (2013, 2, 2), (2013, 2, 3)])
+def test_a_chunk_with_ramps_or_beside_the_clearing_is_blocked_as_its_kinds_say(chunk):
+    land = Terrain(chunk[0])
+    for tile, kind in _near(chunk).items():
+        assert land.blocked(*tile) == (kind in BLOCKED)
+
+
+@pytest.mark.parametrize("chunk", RAMPS)
+def test_a_rim_has_no_gap(chunk):
+    kinds = _near(chunk)
+    for tile, kind in kinds.items():
+        if kind == PLATEAU:
+            low = {DEEP, WATER, SAND, GRASS, WOOD}
+            assert not low & {kinds[beside] for beside in _beside(*tile) if beside in kinds}
+
+
 @given(*[st.integers(-150, 150)] * 2, *[st.integers(-40, 40)] * 2)
 def test_a_box_is_free_if_none_of_its_tiles_is_blocked(x, y, right, down):
     land = Terrain(2013)
@@ -118,7 +174,7 @@ def test_a_box_is_looked_at_from_its_first_corner_and_no_farther_than_a_blocked_
 
 
 @pytest.mark.parametrize("seed", [2013, 3, 4])
-def test_one_can_walk_from_the_plaza_to_the_paths_waypoints_all_around(seed):
+def test_one_can_walk_from_the_plaza_to_the_waypoints_all_around_and_onto_plateaus(seed):
     land, reach = Terrain(seed), 200
     seen, todo = {(0, 0)}, deque([(0, 0)])
     while todo:
@@ -133,6 +189,10 @@ def test_one_can_walk_from_the_plaza_to_the_paths_waypoints_all_around(seed):
             wx, wy = land.waypoint(i, j)
             near = {(wx + a, wy + b) for a in range(-7, 8) for b in range(-7, 8)}
             assert near & seen, f"waypoint {i}, {j} cannot be reached"
+    # Most of what is high can be climbed, without leaving the area.
+    high = [at for at in product(range(-reach, reach, 8), repeat=2) if land.kind(*at) == PLATEAU]
+    climbed = [at for at in high if at in seen]
+    assert len(climbed) > 20 and len(climbed) > 0.9 * len(high)
 
 
 @pytest.mark.parametrize("far", [0, 5_000_000, -LIMIT + 400])

@@ -5,10 +5,10 @@ Only + - *, floor division and 32-bit multiplication are used, so that both lang
 never uses a float, and keeps nothing except bounded caches.
 
 The ground has three layers. Value noise over lattices of 64, 32 and 16 tiles makes the height: low
-ground is water, high ground is plateaus, and the slope below each of them is a rim of rock. A second
-noise turns some of the grass between into woods. A waypoint in each cell of 64 tiles makes the
-paths: each is joined to some of its neighbours, so that all are connected, and a third noise bends
-the paths. They lead over everything, so a player that follows them can walk on for ever.
+ground is water, high ground is plateaus, and the slope below each of them is a rim of rock. A
+second noise turns some of the grass between into woods. A waypoint in each cell of 64 tiles makes
+the paths: each is joined to some of its neighbours, so that all are connected, and a third noise
+bends the paths. They lead over everything, so a player that follows them can walk on for ever.
 
 One climbs a plateau on a path, or by a ramp. Each chunk of 16 by 16 tiles has two strips, one along
 its rows and one along its columns. Wherever a strip leads over a rim, from ground that is low in
@@ -39,8 +39,8 @@ GROUND: Final = 3
 #: The kinds of tiles that nobody can stand on.
 BLOCKED: Final = frozenset((DEEP, WATER, ROCK))
 
-#: The kinds of free tiles that are high. A small plateau may have no way up, so nothing that must be
-#: reached is put on them.
+#: The kinds of free tiles that are high. A small plateau may have no way up, so nothing that must
+#: be reached is put on them.
 HIGH: Final = frozenset((RAMP, PLATEAU))
 
 #: The side, in tiles, of the pieces in which blocked tiles are computed. (They are no squares.)
@@ -62,8 +62,8 @@ _ALL_BLOCKED: Final = _BOX[-1][-1]
 
 # Heights and woods are 0..65535.
 DEEP_BELOW, WATER_BELOW, SAND_BELOW, ROCK_FROM = 19500, 23500, 25500, 43500
-#: The height from which on a plateau is. Outside the clearing, heights of tiles side by side differ by
-#: less than a rim is high (2634 at most), so no rim has a gap.
+#: The height from which on a plateau is. Outside the clearing, heights of tiles side by side differ
+#: by less than a rim is high (2634 at most), so no rim has a gap.
 PLATEAU_FROM: Final = 46140
 WOOD_FROM: Final = 35000
 MEADOW: Final = 33000
@@ -386,17 +386,19 @@ class Terrain:
         heights = 4 * coarse + 2 * middle + fine
         if max(abs(left), abs(top)) < CLEARING_ENDS + CHUNK:
             heights = _cleared(heights, left, top)
-        low = lanes.between(heights, 7 * WATER_BELOW, 7 * ROCK_FROM)
-        high = lanes.at_least(heights, 7 * PLATEAU_FROM)
-        blocked = ~(low | high) & lanes.FLAGS
+        low = lanes.between(heights, 7 * WATER_BELOW, 7 * ROCK_FROM) & lanes.FLAGS
+        blocked = low ^ lanes.FLAGS
+        high = blocked and lanes.at_least(heights, 7 * PLATEAU_FROM) & lanes.FLAGS
+        blocked ^= high
         if not blocked:
             return _Chunk(0)
-        low_bits, high_bits = lanes.flag_bits(low), lanes.flag_bits(high)
-        ramps = self._ramps(low_bits, high_bits, *chunk) if low_bits and high_bits else 0
-        return _Chunk(lanes.flag_bits(self._without_paths(blocked, left, top)) & ~ramps)
+        bits = lanes.flag_bits(self._without_paths(blocked, left, top))
+        if low and high:
+            bits &= ~self._ramps(lanes.flag_bits(low), lanes.flag_bits(high), *chunk)
+        return _Chunk(bits)
 
     def _ramps(self, low: int, high: int, cx: int, cy: int) -> int:
-        """Return the tiles of a chunk's ramps, and others that are not blocked.
+        """Return the tiles of a chunk's ramps, and of others that are not blocked.
 
         `low` and `high` are its free tiles below rims, and its plateaus, as in a _Chunk. Water is
         never beside a rim.

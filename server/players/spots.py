@@ -69,9 +69,9 @@ class Spots:
     def beside(self, x: int, y: int, others: Collection[Place] = ()) -> Place:
         """Return a place beside a player that is, or was, at (x, y), and not within `others`.
 
-        The player could go straight there. In a crowd it is the place that is farthest from all of them. If no place that is not
-        blocked is found around (x, y) it is (x, y) itself, or a place on the plaza if that is
-        blocked too.
+        The player could go straight there. In a crowd it is the place that is farthest from all of
+        them. If no such place is found around (x, y) it is (x, y) itself, or a place on the plaza
+        if that is blocked.
         """
         best, most = None, -1.0
         for _ in range(TRIES):

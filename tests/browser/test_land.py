@@ -105,7 +105,8 @@ def test_who_finds_a_landmark_is_told_as_the_how_many_th(play):
 #: In this world a ramp leads north onto a plateau, beside the square in which newcomers begin. Its
 #: columns are 75 to 77; below it all is wood, and the rim of rock goes on on both sides.
 BY_THE_RAMP = ("--seed", "593", "--spread", "1", "--spread-ring", "70")
-KIND = "flatlands.state.terrain.kind(...[flatlands.state.here.x, flatlands.state.here.y].map(Math.floor))"
+KIND = """(({ terrain, here }) => terrain.kind(Math.floor(here.x), Math.floor(here.y)))
+  (flatlands.state)"""
 
 
 def come_to(page, x, y):

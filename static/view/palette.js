@@ -67,7 +67,7 @@ export const TONES = [
     grass: { lip: '#bccdd8', meadow: '#e9f0f4', sunny: '#f3f7f9', lush: '#dfe9ef', tuft: '#b9cad6',
       tuftLight: '#ffffff', floor: '#d5e2ea', leaf: '#b4c7d3' },
     path: { edge: '#a9b6bd', earth: '#cbd4d8', worn: '#bfc9ce', pebble: '#9eabb3' },
-    rock: { top: '#e4ebef', light: '#f1f5f7', rim: '#ffffff', face: '#8792a0', faceDark: '#6d7886',
+    rock: { top: '#ccd7de', light: '#d8e1e7', rim: '#ffffff', face: '#8792a0', faceDark: '#6d7886',
       crack: '#c5d0d8', moss: '#ffffff' },
     plateau: { top: '#f0f5f8', light: '#fafcfd', crack: '#d5dfe6', moss: '#ffffff' },
     petals: ['#ffffff', '#d9ecff', '#ffffff', '#cfe3f4'],

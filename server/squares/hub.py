@@ -28,6 +28,9 @@ CALM: Final = 32
 BUSY: Final = 4
 LONGEST: Final = 150
 
+#: ms after which there is a flush for the moves of a crowd that had no room in the one before.
+MORE_AFTER: Final = 50
+
 
 class Screen(Protocol):
     """A client, as the hub and the residents know it: it holds squares and is shown what happens in
@@ -126,6 +129,7 @@ class Hub:
         #: Square -> the crowd there, if it has anything to tell in the next flush.
         self._crowds: dict[Square, Crowded] = {}
         self._alarm = loop.alarm(self.flush)
+        self._more = loop.alarm(self._wait)
         #: Whether a flush is planned.
         self._waiting = False
         #: How many screens hold squares: those of all players with a connection.
@@ -261,7 +265,8 @@ class Hub:
         self.interval = max(min(PAUSE * cost * cost, CALM), min(BUSY * cost, LONGEST))
         self.not_before = now + round(self.interval)
         if self._crowds:
-            self._wait()
+            # Each flush has room for more of them as time goes by. One at once would be for one.
+            self._more.set(now + MORE_AFTER)
         self.stats["flushes"] += 1
         self.stats["writes"] += writes
 

@@ -119,7 +119,10 @@ def test_children_that_have_ended_have_no_command_line_and_are_left_out():
     with python(
         "import os, subprocess, time; one = subprocess.Popen(['true'])\n"
         "os.waitid(os.P_PID, one.pid, os.WEXITED | os.WNOWAIT)\n"
-        "two = subprocess.Popen(['sleep', '99']); print('ready', flush=True); time.sleep(99)"
+        "two = subprocess.Popen(['sleep', '99'])\n"
+        # It has begun before it has a command line.
+        "while not open(f'/proc/{two.pid}/cmdline').read(): time.sleep(0.01)\n"
+        "print('ready', flush=True); time.sleep(99)"
     ) as program:
         program.ready("ready")
         assert list(children(program.process).values()) == [["sleep", "99"]]

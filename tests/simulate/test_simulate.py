@@ -92,7 +92,7 @@ FAULTS = [
     *(
         pytest.param(fault, first, marks=pytest.mark.interpreted)
         for fault, first in (
-            (name_another_slot, 1), (never_say_it_again, 7), (never_miss_anybody, 120),
+            (name_another_slot, 1), (never_say_it_again, 171), (never_miss_anybody, 120),
         )
     ),
 ]  # fmt: skip

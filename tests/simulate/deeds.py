@@ -86,8 +86,10 @@ class World:
         for host in self.harness.hosts:
             host.loop.chance = self.harness.chance
         self.harness.run(1100)
-        #: The tokens that players got, in order.
+        #: The tokens that players got, in order, without those that say the same as an earlier one
+        #: and were only made in another second of real time.
         self.tokens: list[str] = []
+        self._said: set[str] = set()
         #: Player of a node that was stopped, and computer player of one that was killed -> the time
         #: of the harness until which it may still be seen.
         self.stopped: dict[int, int] = {}
@@ -128,8 +130,10 @@ class World:
         self.harness.run(ms)
         check_ways(self)
         for client in self.harness.clients:
-            if client.model.token and client.model.token not in self.tokens:
-                self.tokens.append(client.model.token)
+            token = client.model.token
+            if token and (said := token.partition(".")[0]) not in self._said:
+                self._said.add(said)
+                self.tokens.append(token)
 
     def heal(self) -> None:
         """End everything that has gone wrong."""

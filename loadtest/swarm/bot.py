@@ -4,16 +4,14 @@ It is called when bytes have come for it, and when a deed of it is due. It never
 loadtest/swarm/scenarios.py does.
 """
 
-from array import array
-from bisect import bisect_left
 from itertools import product
-from operator import itemgetter
 from typing import Any, Protocol
 
 import msgpack
 
 from loadtest.swarm import wire
 from loadtest.swarm.connection import CLOSED, GREETING, PLAYING, SHAKING, Connection, Door, Sockets
+from loadtest.swarm.course import Course
 from loadtest.swarm.dues import Dues
 from loadtest.swarm.hunter import Hunter
 from loadtest.swarm.observer import Observer
@@ -34,9 +32,6 @@ SLOW = 1_000_000
 
 #: us without a pong after which a connection is dead, and within which a connection must be made.
 DEAD_AFTER, MADE_WITHIN = 8_000_000, 30_000_000
-
-#: us: a move that is sent later after it was due is not judged, for the bot was elsewhere by then.
-TOO_LATE = 500_000
 
 #: Bytes of the receive buffer of a bot that does not read. Over loopback it would have megabytes,
 #: which a machine far away has not.
@@ -120,7 +115,7 @@ class Bot(Connection):
         self._token: str | None = None
         self.former = self._former_seq = 0
         self.tries = 0
-        self._timeline: list[tuple[int, ...]] = []
+        self.course = Course()
 
     @property
     def name(self) -> str:
@@ -133,7 +128,7 @@ class Bot(Connection):
         """Begin to connect: as the same player if it was cut off, otherwise as a new one."""
         self._rest = b""
         self.asked = now
-        self._former_seq = self._timeline[-1][0] if self.former and self._timeline else 0
+        self._former_seq = self.course.seq if self.former else 0
         self.id = 0
         self.offset = 0.0
         self._quickest = 10_000_000
@@ -146,14 +141,7 @@ class Bot(Connection):
         self.pinged = now
         #: The time at which the oldest ping without a pong was sent, or 0.
         self.awaited = 0
-        #: x, y, dx, dy (1/1024 tile), start, duration (ms).
-        self.position: tuple[int, ...] = (0, 0, 0, 0, 0, 0)
-        self._intents = array("q")
-        #: The intents that were sent too late.
-        self._late = array("q")
-        #: Its own events: seq, due, column, row and position; and the times at which they came.
-        self._timeline = []
-        self._told_at = array("q")
+        self.course = Course()
         self.ready_at = 0
         self.held = None
         self.held_changes = 0
@@ -313,10 +301,10 @@ class Bot(Connection):
             "honest": not self.deaf and not self.rude,
             "node": self.view.now().name,
             "held_changes": self.held_changes,
-            "intents": self._intents,
-            "late": self._late,
-            "timeline": self._timeline,
-            "told_at": self._told_at,
+            "intents": self.course.intents,
+            "late": self.course.late,
+            "timeline": self.course.timeline,
+            "told_at": self.course.told_at,
             "observed": self.observer.report() if self.observer is not None else None,
         }
 
@@ -331,12 +319,9 @@ class Bot(Connection):
 
         An acknowledgement that is due soon goes with it, as in the browser's page.
         """
-        self._intents.append(due)
-        number = len(self._intents)
+        number = self.course.intend(due, now)
         self.world.dues.put(self.index, number, due)
-        if now - due > TOO_LATE:
-            self._late.append(due)
-        data = wire.message(kind, number, round(due / 1000 + self.offset), *fields)
+        data = wire.message(kind, number, self._node_time(due), *fields)
         if self.ack_due and self.ack_by - now < ACK_WITH:
             data += self._acknowledge(now)
         self.write(data)
@@ -373,46 +358,26 @@ class Bot(Connection):
         """Whether no event of its own has answered its last move yet, or nothing its last take."""
         if self.hunter is not None and self.hunter.awaited is not None:
             return True
-        last = self._intents[-1] if self._intents else 0
-        return bool(self.ready_at and self._timeline and last > self._timeline[-1][1])
+        return bool(self.ready_at) and not self.course.answered
+
+    def _node_time(self, now: int) -> int:
+        return round(now / 1000 + self.offset)
 
     def at(self, now: int) -> tuple[int, int]:
         """Return its position (x, y) in 1/1024 tile, by what it was told."""
-        x, y, dx, dy, start, duration = self.position
-        gone = round(now / 1000 + self.offset) - start
-        if gone >= duration or duration == 0:
-            # The start of standing may lie in the future of the bot's clock.
-            return x + dx, y + dy
-        gone = max(gone, 0)
-        return x + dx * gone // duration, y + dy * gone // duration
+        return self.course.at(self._node_time(now))
 
     def stands(self, now: int) -> bool:
         """Say whether its last move is answered, and over."""
-        _, _, _, _, start, duration = self.position
-        return not self.unanswered and round(now / 1000 + self.offset) >= start + duration
+        return not self.unanswered and self.course.over(self._node_time(now))
 
     # What it receives.
 
     def moved(
         self, square: Square, seq: int, ack: int, track: tuple[int, ...], now: int
     ) -> None:
-        """Note an event of its own, which says where it really is.
-
-        `ack` is a number of an intent, and `track` is as `position` has it.
-        """
-        # What came of its last life has numbers that this one has not reached yet.
-        due = self._intents[ack - 1] if 0 < ack <= len(self._intents) else 0
-        row = seq, due, *square, *track
-        timeline = self._timeline
-        if not timeline or seq > timeline[-1][0]:
-            self.position = track
-            timeline.append(row)
-            self._told_at.append(now)
-        elif seq > timeline[0][0]:
-            at = bisect_left(timeline, seq, key=itemgetter(0))
-            if timeline[at][0] != seq:
-                timeline.insert(at, row)
-                self._told_at.insert(at, self._told_at[at])
+        """Note an event of its own; see Course."""
+        self.course.moved(square, seq, ack, track, now)
 
     def _other(self, payload: bytes, now: int) -> None:
         first = payload[0]
@@ -471,14 +436,12 @@ class Bot(Connection):
         self.offset = node_now - now / 1000
         rules = self.world.rules(side, speed, diagonal, drop)
         self.world.dues.name(self.index, self.id)
-        self.position = x, y, 0, 0, node_now, 0
+        self.course.position = x, y, 0, 0, node_now, 0
         self._welcomed = now
-        if self.former == self.id and not self._timeline:
+        if self.former == self.id and not self.course.timeline:
             # A player that comes back before it is removed stands where it stood, without an event.
             span = self.world.span
-            row = self._former_seq, 0, x // span, y // span, *self.position
-            self._timeline.append(row)
-            self._told_at.append(now)
+            self.course.go_on((x // span, y // span), self._former_seq, now)
         if self.former != self.id:
             self.home = x, y
         if self.observer is not None:

@@ -121,9 +121,8 @@ class Observer:
         if not self._holds(square):
             return
         for record in batch.records:
-            known = self._places.get((square, source, record[0]))
-            if known is None or (known.over is not None and known.over + REMEMBERED < now):
-                self.lacking += 1
+            known = self._named((square, source, record[0]), now)
+            if known is None:
                 continue
             later = record[1] - known.seq & 255
             if 0 < later < 128:
@@ -161,9 +160,8 @@ class Observer:
         if not self._holds(square):
             return
         for source, sketch in crowd.sketches:
-            known = self._places.get((square, source, sketch[0]))
-            if known is None or (known.over is not None and known.over + REMEMBERED < now):
-                self.lacking += 1
+            known = self._named((square, source, sketch[0]), now)
+            if known is None:
                 continue
             risen = sketch[1] - known.seq & 15
             # Its own moves, and those that a snapshot has shown, it knows already.
@@ -174,6 +172,14 @@ class Observer:
                 if known.until is None and known.over is None and known.square == square:
                     known.seq, known.ack, known.rough = seq, ack, True
                     known.track = self.rules.sketched(square, crowd.sent, sketch)
+
+    def _named(self, place: Place, now: int) -> Belief | None:
+        """Return who a record or a sketch names by a place; if that is nobody, count it."""
+        known = self._places.get(place)
+        if known is None or (known.over is not None and known.over + REMEMBERED < now):
+            self.lacking += 1
+            return None
+        return known
 
     def _heard(self, square: Square, id: int, seq: int, *, late: bool) -> bool:
         """Count an event of a batch; say whether it is another than the last of its player."""

@@ -61,7 +61,7 @@ def march(bot: Bot, now: int) -> Move:
         # It goes along the axis on which home is farther.
         far_in_x = abs(x - bot.home[0]) >= abs(y - bot.home[1])
         bot.heading = (back[0], 0) if far_in_x else (0, back[1])
-    elif bot.position[2] == bot.position[3] == 0:
+    elif bot.course.position[2] == bot.course.position[3] == 0:
         bot.heading = random.choice(AROUND[::2])
     dx, dy = bot.heading
     # Every other move is diagonal, since a walk in the same direction would be no new move.
@@ -76,7 +76,7 @@ def explore(bot: Bot, now: int) -> Move:
     x, y = bot.at(now)
     outwards = round(math.atan2(y, x) / math.tau * len(AROUND))
     bot.turn += 1
-    if bot.position[2] == bot.position[3] == 0:
+    if bot.course.position[2] == bot.course.position[3] == 0:
         return wire.WALK, *random.choice(AROUND)
     # A walk in the same direction would be no new move.
     return wire.WALK, *AROUND[(outwards + bot.turn % 2) % len(AROUND)]

@@ -3,9 +3,9 @@
 import multiprocessing
 import select
 import socket
-from array import array
 
 from loadtest.swarm.connection import CLOSED, PLAYING
+from loadtest.swarm.course import Course
 from loadtest.swarm.dues import room
 from loadtest.swarm.generator import Generator
 from loadtest.swarm.plan import Plan
@@ -21,23 +21,21 @@ def test_who_stands_from_a_moment_that_is_yet_to_come_is_where_it_stands():
     ours, theirs = multiprocessing.Pipe()
     with ours, theirs:
         bot = Generator(theirs, PLAN).play.bots[0]
-        bot.offset, bot.position = 0.0, (7, 8, 0, 0, 5000, 0)
+        bot.offset, bot.course.position = 0.0, (7, 8, 0, 0, 5000, 0)
         assert bot.at(4_999_000) == bot.at(5_001_000) == (7, 8)
-        bot.position = 7, 8, 100, 0, 5000, 10
+        bot.course.position = 7, 8, 100, 0, 5000, 10
         assert bot.at(4_999_000) == (7, 8) and bot.at(5_005_000) == (57, 8)
 
 
 def test_what_a_bot_did_before_a_border_is_noted_in_its_place_if_it_is_read_afterwards():
-    ours, theirs = multiprocessing.Pipe()
-    with ours, theirs:
-        bot = Generator(theirs, PLAN).play.bots[0]
-        bot._timeline, bot._told_at = [], array("q")
-        bot._intents = array("q", [100, 200])
-        tracks = [(place, 0, 0, 0, 0, 0) for place in range(5)]
-        for at, (seq, ack) in enumerate([(1, 0), (4, 2), (2, 1), (5, 2), (2, 1), (0, 0)]):
-            bot.moved((0, 0), seq, ack, tracks[at % 5], at)
-        assert [row[:2] for row in bot._timeline] == [(1, 0), (2, 100), (4, 200), (5, 200)]
-        assert bot._told_at.tolist() == [0, 1, 1, 3] and bot.position == tracks[3]
+    course = Course()
+    for due in (100, 200):
+        course.intend(due, due)
+    tracks = [(place, 0, 0, 0, 0, 0) for place in range(5)]
+    for at, (seq, ack) in enumerate([(1, 0), (4, 2), (2, 1), (5, 2), (2, 1), (0, 0)]):
+        course.moved((0, 0), seq, ack, tracks[at % 5], at)
+    assert [row[:2] for row in course.timeline] == [(1, 0), (2, 100), (4, 200), (5, 200)]
+    assert course.told_at.tolist() == [0, 1, 1, 3] and course.position == tracks[3]
 
 
 def test_a_bot_that_never_reads_and_is_hung_up_on_keeps_nobody_awake():
@@ -50,7 +48,7 @@ def test_a_bot_that_never_reads_and_is_hung_up_on_keeps_nobody_awake():
         bot.deaf, bot.reads = True, False
         bot.observer = None
         bot.offset = bot.held_changes = bot.ready_at = bot._welcomed = 0
-        bot._intents, bot._late, bot._told_at, bot._unsent = [], [], [], b""
+        bot._unsent = b""
         generator.sockets.register(bot, 0)
         far.close()
         # It would be told at once, again and again, for as long as it is registered.
@@ -71,7 +69,6 @@ def test_a_bot_that_gets_no_pong_and_is_hung_up_on_is_lost_once():
         bot.socket, bot.fd, bot.state, bot.id = near, near.fileno(), PLAYING, 7
         bot.reads, bot.observer, bot.held, bot._unsent = True, None, None, b""
         bot.offset = bot.held_changes = bot.ready_at = bot._welcomed = bot.pinged = 0
-        bot._intents, bot._late, bot._told_at, bot._timeline = [], [], array("q"), []
         bot.awaited, bot.flush = 1, 0
         generator.sockets.register(bot, select.EPOLLIN)
         # A ping cannot be written any more, and no pong has come for years.

@@ -13,7 +13,8 @@ from loadtest.swarm.scenarios import AROUND, RING, SCENARIOS, TILE
 def test_an_explorer_walks_away_from_the_plaza_and_each_move_is_a_new_one(angle):
     x = round(RING * TILE * math.cos(math.radians(angle)))
     y = round(RING * TILE * math.sin(math.radians(angle)))
-    bot = SimpleNamespace(turn=0, position=(x, y, TILE, 0, 0, 200), at=lambda _now: (x, y))
+    course = SimpleNamespace(position=(x, y, TILE, 0, 0, 200))
+    bot = SimpleNamespace(turn=0, course=course, at=lambda _now: (x, y))
     before = None
     for now in range(5):
         kind, dx, dy = SCENARIOS["explore"].move(bot, now)
@@ -23,6 +24,7 @@ def test_an_explorer_walks_away_from_the_plaza_and_each_move_is_a_new_one(angle)
 
 
 def test_an_explorer_whose_way_is_blocked_tries_other_ways():
-    bot = SimpleNamespace(turn=0, position=(0, 0, 0, 0, 0, 0), at=lambda _now: (RING * TILE, 0))
+    course = SimpleNamespace(position=(0, 0, 0, 0, 0, 0))
+    bot = SimpleNamespace(turn=0, course=course, at=lambda _now: (RING * TILE, 0))
     tried = {SCENARIOS["explore"].move(bot, now)[1:] for now in range(300)}
     assert tried == set(AROUND)

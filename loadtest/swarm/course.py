@@ -1,0 +1,86 @@
+"""The course of one life of a bot: what it intended, and where it was told that it is.
+
+It never decides where to go, and never sends anything: loadtest/swarm/bot.py does.
+"""
+
+from array import array
+from bisect import bisect_left
+from operator import itemgetter
+
+from loadtest.swarm.wire import Square
+
+#: us: a move that is sent later after it was due is not judged, for the bot was elsewhere by then.
+TOO_LATE = 500_000
+
+
+class Course:
+    """See the module. Times are in us of the run's clock, but those of the bot's node in ms of the
+    node's clock, as the starts of tracks are.
+    """
+
+    def __init__(self) -> None:
+        #: When each of its intents was due, and those of them that were sent too late.
+        self.intents, self.late = array("q"), array("q")
+        #: x, y, dx, dy (1/1024 tile), start, duration (ms).
+        self.position: tuple[int, ...] = (0, 0, 0, 0, 0, 0)
+        #: Its own events: seq, due, column, row and position; and the times at which they came.
+        self.timeline: list[tuple[int, ...]] = []
+        self.told_at = array("q")
+
+    @property
+    def seq(self) -> int:
+        """The last seq of the player, or 0."""
+        return self.timeline[-1][0] if self.timeline else 0
+
+    def intend(self, due: int, now: int) -> int:
+        """Note an intent that was due at the time `due` and is sent now; return its number."""
+        self.intents.append(due)
+        if now - due > TOO_LATE:
+            self.late.append(due)
+        return len(self.intents)
+
+    def go_on(self, square: Square, seq: int, now: int) -> None:
+        """Note that a player that has come back stands in a square, with the last seq it had."""
+        self.timeline.append((seq, 0, *square, *self.position))
+        self.told_at.append(now)
+
+    def moved(
+        self, square: Square, seq: int, ack: int, track: tuple[int, ...], now: int
+    ) -> None:
+        """Note an event of its own, which says where it really is.
+
+        `ack` is a number of an intent, and `track` is as `position` has it.
+        """
+        # What came of its last life has numbers that this one has not reached yet.
+        due = self.intents[ack - 1] if 0 < ack <= len(self.intents) else 0
+        row = seq, due, *square, *track
+        timeline = self.timeline
+        if not timeline or seq > timeline[-1][0]:
+            self.position = track
+            timeline.append(row)
+            self.told_at.append(now)
+        elif seq > timeline[0][0]:
+            at = bisect_left(timeline, seq, key=itemgetter(0))
+            if timeline[at][0] != seq:
+                timeline.insert(at, row)
+                self.told_at.insert(at, self.told_at[at])
+
+    @property
+    def answered(self) -> bool:
+        """Whether an event of its own has answered its last intent, if it was told of any event."""
+        last = self.intents[-1] if self.intents else 0
+        return not self.timeline or last <= self.timeline[-1][1]
+
+    def at(self, node_now: int) -> tuple[int, int]:
+        """Return its position (x, y) in 1/1024 tile, by what it was told."""
+        x, y, dx, dy, start, duration = self.position
+        gone = node_now - start
+        if gone >= duration or duration == 0:
+            # The start of standing may lie in the future of the bot's clock.
+            return x + dx, y + dy
+        gone = max(gone, 0)
+        return x + dx * gone // duration, y + dy * gone // duration
+
+    def over(self, node_now: int) -> bool:
+        """Say whether its last track is over."""
+        return node_now >= self.position[4] + self.position[5]

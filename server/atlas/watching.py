@@ -67,8 +67,6 @@ class Watching:
         self, node: int, channels: Channels, broker: Broker, loop: Loop,
         others: Callable[[], Iterable[int]], seed: int, side: int,
     ) -> None:  # fmt: skip
-        self._node = node
-        self._channels = channels
         self._broker = broker
         self._loop = loop
         self._others = others

@@ -173,10 +173,10 @@ def alone():
 
 def test_a_click_walks_to_the_spot(alone, play):
     page = play("Clicker", url=alone.url)
-    x, y = place(page)
     # Where a click leads depends on where the camera is.
     centred = "Math.hypot(state.camera.x - state.here.x, state.camera.y - state.here.y) < 0.02"
     wait_for(page, f"() => {{ const {{ state }} = flatlands; return {centred}; }}")
+    x, y = place(page)
     page.mouse.click(640 + 96, 400 + 64)
     wait_for(page, ARRIVED)
     assert far(place(page), [x + 3, y + 2]) < 0.7

@@ -339,7 +339,13 @@ class HeardSquare:
             self._around.loop.stats["repairs"] += 1
 
     def _herd(self) -> list[int]:
-        return [id for id in self.replica.players if id < OTHERS_FROM]
+        """Return the computer players here, without those that have since been heard elsewhere."""
+        whereabouts = self._around.whereabouts
+        return [
+            id for id, player in self.replica.players.items()
+            if id < OTHERS_FROM
+            and all(other.players[id].seq <= player.seq for other in whereabouts.of(id))
+        ]  # fmt: skip
 
     def _remove_all(self, node: int, but: Collection[int] = ()) -> bool:
         """Remove a node's players, except `but`, and forget what it said; say whether there were

@@ -29,6 +29,16 @@ def test_a_world_is_the_same_when_it_is_played_again():
     assert states[0] == states[1]
 
 
+def test_a_computer_player_that_went_on_while_a_link_was_down_is_no_ghost():
+    deeds = (
+        Deed(0, "join", 1, 1, 0), Deed(0, "join", 3, 3, 0), Deed(0, "join", 4, 4, 0),
+        Deed(3591, "go", 601, 3638, 8140), Deed(0, "quiet", 0, 0, 0), Deed(0, "all_down", 0, 0, 0),
+        Deed(0, "walk", 4580, 1701, 9492), Deed(1291, "remember", 6539, 6300, 6449),
+        Deed(3286, "walk", 9895, 1991, 7252), Deed(4673, "go", 7439, 6409, 8636),
+    )  # fmt: skip
+    assert fails(Plan(286, 3, 3_600_000, False, deeds, herd=True, rare=True)) == ""
+
+
 def test_every_deed_can_be_done_in_an_empty_world():
     deeds = tuple(Deed(1, what, 1, 2, 3) for what in WHAT)
     assert fails(Plan(1, 1, 0, True, deeds)) == ""

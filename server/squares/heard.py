@@ -391,8 +391,11 @@ class HeardSquare:
                 # live again.
                 soonest = min(soonest, now + LOOK_AGAIN)
             elif self.sync.live and silent <= self.sync.answered <= now - LOST_AFTER:
-                # If it is dead, another node will have its computer players soon.
-                self._lose(node, self._herd() if voice.heard > now - GONE_AFTER else ())
+                # If it is dead, another node will have its computer players soon. If it has said
+                # anything elsewhere since it was asked, it lives, and has nobody here.
+                lives = around.peers.has_said(node, self.sync.answered)
+                keeps = not lives and voice.heard > now - GONE_AFTER
+                self._lose(node, self._herd() if keeps else ())
                 soonest = min(soonest, now + LOOK_AGAIN)
             else:
                 if self.sync.requested < silent:

@@ -99,7 +99,7 @@ class Peer:
     """What is known of another node. Times are this node's, in ms, but `sent` is the other's."""
 
     __slots__ = (
-        "source", "last_heard", "state", "every", "load", "offset", "greeted", "_samples",
+        "source", "last_heard", "said", "state", "every", "load", "offset", "greeted", "_samples",
         "_recent",
     )  # fmt: skip
 
@@ -109,6 +109,8 @@ class Peer:
         #: When its last heartbeat came, or when it was first received from. It is moved on when
         #: heartbeats could not be received.
         self.last_heard = now
+        #: When anything came from it last, a heartbeat or a message in a square.
+        self.said = now
         #: ALIVE, DRAINING or STARTING, as its last heartbeat said. Before the first one it may be a
         #: node that was never ready.
         self.state = STARTING
@@ -236,7 +238,8 @@ class Peers:
         return node in self.peers or node not in self.incompatible
 
     def offset(self, node: int, sent: int) -> int:
-        """Return the ms to add to a node's times to make them this node's.
+        """Return the ms to add to a node's times to make them this node's. It must be called once
+        for each message of a node in a square, because it also notes that the node lives.
 
         For a node whose clock is not known yet, `sent` is used to measure its clock: it is the
         node's time in the message that has just come. Raises Malformed if the node is unknown, and
@@ -247,8 +250,9 @@ class Peers:
         peer = self._peer(node)
         if peer is None:
             raise Malformed("a message of one more node than there can be")
+        peer.said = now = self._loop.now()
         if peer.offset is None:
-            return peer.sample(self._loop.now(), sent)
+            return peer.sample(now, sent)
         return peer.offset
 
     def clock(self, node: int) -> int:
@@ -288,6 +292,11 @@ class Peers:
         """Say whether another node is alive and is not stopping."""
         peer = self.peers.get(node)
         return peer is not None and peer.state != DRAINING
+
+    def has_said(self, node: int, since: int) -> bool:
+        """Say whether anything has come from another node since the time `since`."""
+        peer = self.peers.get(node)
+        return peer is not None and peer.said >= since
 
     def publish(self, state: int) -> None:
         """Send a heartbeat with this state now, and keep the state for those that follow."""
@@ -335,6 +344,7 @@ class Peers:
         peer = self._peer(node)
         if peer is not None:
             peer.last_heard, peer.state, peer.every = now, state, every
+            peer.said = now
             peer.load = Load(memory, connections, heard)
             peer.sample(now, sent)
 

@@ -6,6 +6,7 @@
 export const UNIT = 1024;                 // a position is a whole number of 1/UNIT tile
 const REACH = 32 * UNIT - 1;              // the longest leg along one axis: it fits 16 bits
 const GOAL_REACH = 256 * UNIT;            // a farther goal counts as this far, along each axis
+const ASIDE = 2;                          // tiles that one goes aside to get past what bars the way
 export const SPEED = 5120, DIAGONAL = 3620;   // units per second: straight, and along each axis
                                           // of a diagonal
 
@@ -78,6 +79,9 @@ export function leg(blocked, x, y, intent, start) {
   let [dx, dy, barred] = straight(blocked, x, y, ...shorten(farX, farY));
   if (dx === 0 && dy === 0 && barred !== null) {
     [dx, dy] = slide(blocked, x, y, farX, farY, barred);
+    if (dx === 0 && dy === 0 && 'heading' in intent) {
+      [dx, dy] = aside(blocked, x, y, intent.heading);
+    }
   }
   if (dx === 0 && dy === 0) return null;
   return { x, y, dx, dy, start, duration: durationOf(dx, dy) };
@@ -163,6 +167,31 @@ function slide(blocked, x, y, farX, farY, barred) {
   }
   const side = row + (farY > 0 ? 1 : -1);
   return [along(x, farX, (c) => blocked(c, row), (c) => blocked(c, side)), 0];
+}
+
+/** Return the displacement aside from which a barred heading is free: see _aside() in world/track.py.
+ * @param {Pair} heading @returns {Pair} */
+function aside(blocked, x, y, heading) {
+  const [headX, headY] = heading;
+  const col = Math.floor(x / UNIT), row = Math.floor(y / UNIT);
+  if (headY === 0) return [0, toGap(y, (r) => blocked(col, r), (r) => blocked(col + headX, r))];
+  if (headX === 0) return [toGap(x, (c) => blocked(c, row), (c) => blocked(c, row + headY)), 0];
+  return [0, 0];
+}
+
+function toGap(p, ahead, beside) {
+  const tile = Math.floor(p / UNIT);
+  let nearest = 0;
+  for (const step of [-1, 1]) {
+    for (let away = 1; away <= ASIDE; away++) {
+      if (ahead(tile + step * away)) break;
+      if (beside(tile + step * away)) continue;
+      const far = step > 0 ? (tile + away) * UNIT - p : (tile - away + 1) * UNIT - 1 - p;
+      if (nearest === 0 || Math.abs(far) < Math.abs(nearest)) nearest = far;
+      break;
+    }
+  }
+  return nearest;
 }
 
 function along(p, far, ahead, beside) {

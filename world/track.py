@@ -27,6 +27,9 @@ REACH: Final = 32 * UNIT - 1
 #: A goal counts as no farther than this, in units along each axis.
 GOAL_REACH: Final = 256 * UNIT
 
+#: Whoever is barred straight ahead goes aside by at most so many tiles to get past.
+ASIDE: Final = 2
+
 #: A leg is checked in pieces of about so many columns or rows, since many are free as a whole.
 PIECE: Final = 8
 
@@ -154,8 +157,8 @@ def leg(ground: Land, x: int, y: int, intent: Intent, start: int) -> Track | Non
     """Return the next track of a player at (x, y) with an intent, from the time `start`.
 
     It goes straight on as far as possible; if the way straight on is barred at once, it goes along
-    the obstacle until that ends. Returns None if there is nowhere to go: the goal is reached, or
-    all ways are barred.
+    the obstacle until that ends. Whoever walks along one axis also goes aside a little to get past
+    it. Returns None if there is nowhere to go: the goal is reached, or all ways are barred.
     """
     if intent is None:
         return None
@@ -170,6 +173,8 @@ def leg(ground: Land, x: int, y: int, intent: Intent, start: int) -> Track | Non
     dx, dy, barred = _straight(ground, x, y, dx, dy)
     if not dx and not dy and barred is not None:
         dx, dy = _slide(ground, x, y, far_x, far_y, barred)
+        if not dx and not dy and isinstance(intent, Heading):
+            dx, dy = _aside(ground, x, y, intent)
     if not dx and not dy:
         return None
     return Track(x, y, dx, dy, start, duration(dx, dy))
@@ -322,6 +327,45 @@ def _slide(
         return 0, _along(y, far_y, lambda r: blocked(col, r), lambda r: blocked(side, r))
     side = row + (1 if far_y > 0 else -1)
     return _along(x, far_x, lambda c: blocked(c, row), lambda c: blocked(c, side)), 0
+
+
+def _aside(ground: Land, x: int, y: int, heading: Heading) -> tuple[int, int]:
+    """Return the displacement aside from which a barred heading along one axis is free, or (0, 0).
+
+    So one slides along what is slanted, such as the railing of a bridge. From there at least one
+    tile ahead is free: nobody goes to and fro.
+    """
+    blocked = ground.blocked
+    col, row = x // UNIT, y // UNIT
+    if not heading.y:
+        side = col + heading.x
+        return 0, _to_gap(y, lambda r: blocked(col, r), lambda r: blocked(side, r))
+    if not heading.x:
+        side = row + heading.y
+        return _to_gap(x, lambda c: blocked(c, row), lambda c: blocked(c, side)), 0
+    return 0, 0
+
+
+def _to_gap(p: int, ahead: Callable[[int], bool], beside: Callable[[int], bool]) -> int:
+    """Return how far it is from `p` along one axis to the nearest tile beside which there is a gap.
+
+    That tile is at most ASIDE tiles away, and all tiles up to it are free; otherwise the result is
+    0. `ahead` and `beside` are as for _along. Of two tiles as near the one with the lower number is
+    taken.
+    """
+    tile = p // UNIT
+    nearest = 0
+    for step in (-1, 1):
+        for away in range(1, ASIDE + 1):
+            if ahead(tile + step * away):
+                break
+            if beside(tile + step * away):
+                continue
+            far = (tile + away) * UNIT - p if step > 0 else (tile - away + 1) * UNIT - 1 - p
+            if not nearest or abs(far) < abs(nearest):
+                nearest = far
+            break
+    return nearest
 
 
 def _along(

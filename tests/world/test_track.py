@@ -121,7 +121,39 @@ def test_a_blocked_walker_ends_on_the_last_unit_of_the_free_tile():
 
 
 def test_against_a_wall_straight_on_there_is_nowhere_to_go():
-    assert leg(walls((1, 0)), UNIT - 1, 500, Heading(1, 0), 0) is None
+    wide = walls(*((1, row) for row in range(-3, 4)))
+    assert leg(wide, UNIT - 1, 500, Heading(1, 0), 0) is None
+
+
+@pytest.mark.parametrize("turn", range(4))
+def test_whoever_walks_straight_slides_along_a_slanted_railing(turn):
+    # Two railings that rise to the right, two tiles apart, turned by quarters.
+    def turned(x, y):
+        for _ in range(turn):
+            x, y = -1 - y, x
+        return x, y
+
+    rails = walls(*(turned(i, -i + gap) for i in range(-20, 20) for gap in (-2, 1)))
+    heading = Heading(*[(1, 0), (0, 1), (-1, 0), (0, -1)][turn])
+    x, y = (place * UNIT + 500 for place in turned(0, 0))
+    tracks = walk(rails, x, y, heading, 24)
+    assert len(tracks) == 24
+    end_x, end_y = tracks[-1].at(tracks[-1].end)
+    ahead = (end_x - x) * heading.x + (end_y - y) * heading.y
+    assert ahead > 8 * UNIT and abs(end_x - x) + abs(end_y - y) - ahead > 8 * UNIT
+
+
+def test_whoever_is_barred_goes_to_the_nearer_gap_and_not_far():
+    one = walls((1, 0))
+    assert walk(one, UNIT - 1, 100, Heading(1, 0), 1)[0].dy == -101
+    assert walk(one, UNIT - 1, 900, Heading(1, 0), 1)[0].dy == UNIT - 900
+    wide = walls((1, -1), (1, 0), (1, 1), (1, 2))
+    assert walk(wide, UNIT - 1, 900, Heading(1, 0), 1)[0].dy == -UNIT - 901
+    assert leg(walls(*((1, row) for row in range(-2, 3))), UNIT - 1, 500, Heading(1, 0), 0) is None
+    # Not through what bars the way aside, and a diagonal or a goal stays where it is.
+    assert leg(walls((1, 0), (0, -1), (0, 1)), UNIT - 1, 500, Heading(1, 0), 0) is None
+    assert leg(walls((1, 0), (0, 1)), UNIT - 1, UNIT - 1, Heading(1, 1), 0) is None
+    assert leg(one, UNIT - 1, 500, Goal(5 * UNIT, 500), 0) is None
 
 
 def test_a_diagonal_walker_slides_along_a_wall_until_it_ends():

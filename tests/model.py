@@ -93,7 +93,9 @@ class Model:
     errors: list[str] = field(default_factory=list)
     token: str | None = None
     welcome: list[Any] = field(default_factory=list)
+    #: The number of the last flush, and of the last one that was acknowledged.
     flush: int = 0
+    acknowledged: int = 0
     resyncs: int = 0
     foreign: int = 0
     linked: bool = True
@@ -152,7 +154,8 @@ class Model:
             self.removed.clear()
             self.things.clear()
             self.held = None
-            self.flush = 0
+            # Flushes may be numbered anew: the player may have been passed to another worker.
+            self.flush = self.acknowledged = 0
             self.resyncs += 1
         elif kind == 24:
             self.errors.append(fields[0])

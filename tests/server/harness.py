@@ -434,7 +434,7 @@ class Client:
         )  # fmt: skip
         self.connection.on_close = lambda code, _reason: self.session.closed(code)
         self.model = self.connection.model
-        self.number = self.acknowledged = 0
+        self.number = 0
         #: Whether it acknowledges nothing.
         self.silent = False
 
@@ -474,11 +474,11 @@ class Client:
         self.send(4, self.number)
 
     def ack(self) -> None:
-        self.acknowledged = self.model.flush
+        self.model.acknowledged = self.model.flush
         self.send(14, self.model.flush)
 
     def ping(self) -> None:
-        self.acknowledged = self.model.flush
+        self.model.acknowledged = self.model.flush
         self.send(7, 1, self.model.flush)
 
     def now(self) -> int:
@@ -641,7 +641,7 @@ class Harness:
             if self.clock.time >= self._acknowledge:
                 self._acknowledge = self.clock.time + 900
                 for client in self.clients:
-                    owes = client.model.flush > client.acknowledged and not client.silent
+                    owes = client.model.flush > client.model.acknowledged and not client.silent
                     if owes and not client.connection.closed:
                         # Real clients use both.
                         (client.ack if client.model.flush % 2 else client.ping)()

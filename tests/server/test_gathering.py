@@ -3,7 +3,7 @@ neighbours see nothing of it."""
 
 import msgpack
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from server.districts import COLUMNS
@@ -466,6 +466,12 @@ DEEDS = st.lists(
 
 @settings(max_examples=60)
 @given(DEEDS, st.integers(0, 2**16))
+# All are passed on, some of them twice, and must acknowledge what the next worker sends.
+@example(
+    [("plan", 0, 207), ("plan", 0, 0), *[("walk", 0, 0)] * 4, ("walk", 0, 406), ("plan", 0, 0),
+     ("kill", 2, 0), ("walk", 0, 0), ("plan", 0, 842), ("look", 0, 0)],
+    17505,
+)  # fmt: skip
 def test_whatever_happens_everybody_plays_at_one_worker_and_sees_everybody(deeds, seed):
     with pytest.MonkeyPatch.context() as monkeypatch:
         machine = Machine(monkeypatch, workers=3, seed=seed)

@@ -13,9 +13,13 @@ from hypothesis import HealthCheck, settings
 import compiled
 from tests.socket_client import SocketClient
 
+#: Chance falls alike in each run, so that what fails is the change's doing. Another value of SEED in
+#: the environment plays other games, and with any value hypothesis tries new examples.
+SEED = os.environ.get("SEED", "")
+
 # An example may take long on a busy machine, and no test asserts a speed.
 settings.register_profile(
-    "flatlands", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "flatlands", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=not SEED
 )
 settings.load_profile("flatlands")
 # In tests/mutants each mutant gets the same examples.
@@ -84,9 +88,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def same_chances(request: pytest.FixtureRequest) -> None:
-    """Let chance fall alike in each run, so that what fails is the change's doing. Another value
-    of SEED in the environment plays other games."""
-    random.seed(f"{os.environ.get('SEED', '')} {request.node.nodeid}")
+    """Seed the chance that a test and the server in its process share; see SEED."""
+    random.seed(f"{SEED} {request.node.nodeid}")
 
 
 @pytest.fixture(autouse=True)

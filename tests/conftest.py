@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, settings
 import compiled
 from tests.socket_client import SocketClient
 
-#: Chance falls alike in each run, so that what fails is the change's doing. Another value of SEED in
-#: the environment plays other games, and with any value hypothesis tries new examples.
+#: Chance falls alike in each run, so that what fails is the change's doing. Another value of SEED
+#: in the environment plays other games, and with any value hypothesis tries new examples.
 SEED = os.environ.get("SEED", "")
 
 # An example may take long on a busy machine, and no test asserts a speed.

@@ -20,7 +20,7 @@ WALKERS ?= 20
 DEER ?= 8
 SECONDS ?= 60
 # Tests mostly wait, so more of them run at a time than there are cores.
-AT_ONCE ?= 8
+AT_ONCE ?= 6
 BIN = .venv/bin
 # The tests start hundreds of Python programs, which need not compile the same modules each time.
 unexport PYTHONDONTWRITEBYTECODE

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -68,11 +69,14 @@ sys.addaudithook(_start_no_program)
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark all tests in tests/browser, before -m selects."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark all tests in tests/browser, before -m selects; and where several tests run at a time mix
+    the files, since those of one folder all start many programs, or none."""
     for item in items:
         if BROWSER in item.path.parents:
             item.add_marker("browser")
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: crc32(item.nodeid.partition("::")[0].encode()))
 
 
 @pytest.hookimpl(wrapper=True)

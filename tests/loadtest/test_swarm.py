@@ -145,6 +145,7 @@ def test_what_is_told_by_sketches_is_accounted_for_move_by_move(tmp_path):
     assert result["totals"]["bytes"] < 11 * result["totals"]["deliveries"]
 
 
+@pytest.mark.alone
 def test_a_move_that_is_left_out_of_a_crowd_is_found(tmp_path):
     code, result = judged(
         tmp_path, "--bots", "330", "--seconds", "6", "--scenario", "crowd", "--rate", "1",

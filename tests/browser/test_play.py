@@ -47,6 +47,14 @@ def place(page):
     return page.evaluate(PLACE)
 
 
+def await_camera(page):
+    """Return once the camera looks at the own walker: that decides where a click leads."""
+    wait_for(page, f"""() => {{
+      const {{ x, y }} = flatlands.state.camera, [px, py] = ({PLACE})();
+      return Math.hypot(x - px, y - py) < 0.02;
+    }}""")
+
+
 def far(a, b):
     return max(abs(p - q) for p, q in zip(a, b, strict=True))
 
@@ -173,11 +181,10 @@ def alone():
 
 def test_a_click_walks_to_the_spot(alone, play):
     page = play("Clicker", url=alone.url)
-    # Where a click leads depends on where the camera is.
-    centred = "Math.hypot(state.camera.x - state.here.x, state.camera.y - state.here.y) < 0.02"
-    wait_for(page, f"() => {{ const {{ state }} = flatlands; return {centred}; }}")
+    await_camera(page)
     x, y = place(page)
     page.mouse.click(640 + 96, 400 + 64)
+    eventually(lambda: place(page) != [x, y], "she sets out")
     wait_for(page, ARRIVED)
     assert far(place(page), [x + 3, y + 2]) < 0.7
 
@@ -185,6 +192,7 @@ def test_a_click_walks_to_the_spot(alone, play):
 def test_a_touch_walks_to_the_spot_and_the_stick_steers(alone, play):
     phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
     page = play("Toucher", url=alone.url, **phone)
+    await_camera(page)
     x, y = place(page)
     page.touchscreen.tap(195, 422 - 110)
     eventually(lambda: place(page)[1] < y - 2, "it walks where it was touched")

@@ -34,6 +34,10 @@ QUEUE_BYTES = 16 * 1024 * 1024
 #: after which a link is given up.
 BATCH_LIMIT = 2048
 
+#: What gevent raises, besides OSError, from a TLS socket that another greenlet closed in the moment
+#: in which bytes came.
+CLOSED_MEANWHILE = (AttributeError, ValueError)
+
 _T = TypeVar("_T")
 
 
@@ -129,6 +133,7 @@ class Connection:
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
         self._socket: socket.socket | None = None
+        self._closed = False
 
     def open(self, prepare: Callable[[], _T]) -> _T:
         """Connect, and return what `prepare` returns, which secures the connection and logs in.
@@ -174,19 +179,27 @@ class Connection:
                 f"{error}; if the server signed its certificate itself, set BROKER_TLS to "
                 "'unverified', or to the path of a file with that certificate"
             ) from None
+        except CLOSED_MEANWHILE as error:
+            raise self._reason(error) from error
 
     def send(self, data: bytes) -> None:
         """Send bytes; wait for as long as the server does not read them."""
         assert self._socket is not None
         if data:
-            self._socket.sendall(data)
+            try:
+                self._socket.sendall(data)
+            except CLOSED_MEANWHILE as error:
+                raise self._reason(error) from error
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the bytes that the server sends, as they come. Raises OSError when it closes."""
         received = 0
         while True:
             assert self._socket is not None
-            data = self._socket.recv(RECEIVE_BYTES)
+            try:
+                data = self._socket.recv(RECEIVE_BYTES)
+            except CLOSED_MEANWHILE as error:
+                raise self._reason(error) from error
             if not data:
                 raise ConnectionResetError("the server closed the connection")
             yield data
@@ -199,8 +212,13 @@ class Connection:
 
     def close(self) -> None:
         """Close it at once. To close it again is no error."""
+        self._closed = True
         if self._socket is not None:
             self._socket.close()
+
+    def _reason(self, error: Exception) -> Exception:
+        """Return an OSError in place of one of CLOSED_MEANWHILE, if close() is its reason."""
+        return ConnectionError("the connection was closed") if self._closed else error
 
 
 class StreamLink(Link):

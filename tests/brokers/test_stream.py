@@ -1,0 +1,92 @@
+"""Connections to brokers' servers, which other greenlets may close at any moment."""
+
+import ssl
+import time
+
+import gevent
+import pytest
+from gevent import socket
+from gevent import ssl as green_ssl
+
+from brokers.stream import Connection, endpoints
+from tests.brokers.servers import certify
+
+pytestmark = pytest.mark.process
+
+
+@pytest.fixture
+def meeting():
+    """A connection that is not open yet, and a function that returns its end at the server."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        at = f"127.0.0.1:{server.getsockname()[1]}"
+        [endpoint] = endpoints(f"rediss://{at}", "redis", 0, "unverified")
+        connection, accepted = Connection(endpoint), []
+
+        def accept():
+            accepted.append(server.accept()[0])
+            accepted[0].settimeout(5)
+            return accepted[0]
+
+        yield connection, accept
+        connection.close()
+        for end in accepted:
+            end.close()
+
+
+def closed_as_bytes_come(connection, send):
+    """Let bytes come and the connection be closed in one turn of the loop, the latter first."""
+    gevent.spawn_later(0.01, connection.close)
+    gevent.sleep(0)
+    send()
+    time.sleep(0.05)
+
+
+def test_a_connection_closed_in_its_handshake_ends_with_an_error_of_the_connection(meeting):
+    connection, accept = meeting
+    opening = gevent.spawn(connection.open, connection.secure)
+    end = accept()
+    assert end.recv(100), "no handshake begins"
+    closed_as_bytes_come(connection, lambda: end.send(b"\x16"))
+    with pytest.raises(ConnectionError, match="was closed"):
+        opening.get(timeout=5)
+
+
+def secured(end):
+    """Return the end after its part of the handshake."""
+    key, certificate = certify()
+    context = green_ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    return context.wrap_socket(end, server_side=True)
+
+
+def test_a_connection_closed_as_it_reads_ends_with_an_error_of_the_connection(meeting):
+    connection, accept = meeting
+    opening = gevent.spawn(connection.open, connection.secure)
+    with secured(accept()) as end:
+        opening.get(timeout=5)
+        reading = gevent.spawn(list, connection.chunks())
+        gevent.sleep(0.05)
+        closed_as_bytes_come(connection, lambda: end.send(b"hello"))
+        with pytest.raises(ConnectionError, match="was closed"):
+            reading.get(timeout=5)
+
+
+def test_a_connection_closed_as_it_sends_ends_with_an_error_of_the_connection(meeting):
+    connection, accept = meeting
+    opening = gevent.spawn(connection.open, connection.secure)
+    with secured(accept()) as end:
+        opening.get(timeout=5)
+        sending = gevent.spawn(connection.send, bytes(50_000_000))
+        gevent.sleep(0.2)
+
+        def read():
+            while end.recv(1_000_000) and not sending.dead and time.monotonic() < until:
+                pass
+
+        assert not sending.dead, "all was sent at once"
+        until = time.monotonic() + 0.05
+        closed_as_bytes_come(connection, read)
+        with pytest.raises(OSError, match="closed"):
+            sending.get(timeout=5)

@@ -77,12 +77,17 @@ fast: .venv/testable
 # The same tests of rules and server over the compiled modules: this needs a compiler.
 .PHONY: in-process-compiled
 in-process-compiled: fast
-	@$(BIN)/python -m pytest --compiled -n 2 --dist worksteal \
+	@$(BIN)/python -m pytest --compiled -n 4 --dist worksteal \
 	  -m "not (process or browser or load or interpreted)" tests/world tests/server tests/simulate
 
 .PHONY: in-process
 in-process: .venv/testable
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not (process or browser or load)"
+
+# Python compiles the tests' files once, and not six times at the same time.
+.PHONY: collect
+collect: .venv/testable
+	@$(BIN)/python -m pytest --collect-only --quiet | tail -n 2
 
 test: .venv/testable
 	@sh tests/need.sh

@@ -1,6 +1,8 @@
 // The emotes that players make: their numbers and names, and when a wave is returned. It never touches
 // the page.
 
+import { walkerInSight } from './scene.js';
+
 /** @typedef {import('./state.js').State} State */
 /** @typedef {import('./state.js').Walker} Walker */
 
@@ -29,7 +31,7 @@ const NEAR = 10;                          // tiles between two who wave to each 
  * another one's, both get a spark. Returns the id of that other one, or null.
  * @param {State} state */
 export function showEmote(state, id, emote, at) {
-  const walker = state.drawn.get(id);
+  const walker = walkerInSight(state, id);
   if (walker === undefined || !isEmote(emote)) return null;
   walker.saying = { text: '', emote, at, until: at + EMOTE_SHOWN };
   if (emote !== WAVE) return null;

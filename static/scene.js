@@ -46,7 +46,7 @@ export function noteLateness(state, late) {
 /** Show what a player said in a bubble; `at` is performance time, ms.
  * @param {State} state */
 export function showSaying(state, id, text, at) {
-  const walker = state.drawn.get(id);
+  const walker = walkerInSight(state, id);
   if (walker === undefined) return;
   const length = Math.min(text.length / 60, 1);
   walker.saying = { text, emote: 0, at, until: at + SAID_FOR[0] + (SAID_FOR[1] - SAID_FOR[0]) * length };
@@ -123,6 +123,14 @@ function moveWalker(state, player, now) {
   walker.muted = state.muted.has(player.id);
   walker.own = own;
   walker.seenAt = state.now;
+}
+
+/** The walker of a player id, also of one who has come since the last frame: many greet as they come.
+ * @param {State} state @returns {Walker | undefined} */
+export function walkerInSight(state, id) {
+  const player = state.replica.players.get(id);
+  if (player !== undefined && !state.drawn.has(id)) moveWalker(state, player, state.clock.now());
+  return state.drawn.get(id);
 }
 
 /** The walker of a player id. A new one has no position yet and is invisible.

@@ -29,14 +29,6 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def blank(browser, server):
-    page = browser.new_page()
-    page.goto(server.url)
-    yield page
-    page.close()
-
-
 @pytest.mark.parametrize(("hello", "data", "text", "code", "reason"), [c[1:] for c in CASES],
                          ids=[c[0] for c in CASES])  # fmt: skip
 def test_a_browser_reads_why_it_was_closed(blank, server, hello, data, text, code, reason):

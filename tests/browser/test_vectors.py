@@ -10,22 +10,19 @@ from tests.vectors import make
 
 
 @pytest.fixture(scope="module")
-def blank(browser, server):
+def modules(blank, server):
     """A page that also finds the files that are not served: tests/js, and the modules beside it."""
-    page = browser.new_page()
     for folder in ("static", "tests"):
-        page.route(
+        blank.route(
             f"{server.url}{folder}/**",
             lambda route: route.fulfill(path=ROOT / route.request.url.removeprefix(server.url)),
         )
-    page.goto(server.url)
-    yield page
-    page.close()
+    return blank
 
 
 @pytest.mark.parametrize("name", make.VECTORS)
-def test_vectors(blank, name):
-    wrong = blank.evaluate(
+def test_vectors(modules, name):
+    wrong = modules.evaluate(
         """async (name) => {
           const checks = await import('/tests/js/checks.js');
           return checks[name](await (await fetch(`/tests/vectors/${name}.json`)).json());
@@ -35,8 +32,8 @@ def test_vectors(blank, name):
     assert wrong == []
 
 
-def test_what_the_browser_knows_to_show_nothing_is_refused_in_names(blank):
-    hidden = blank.evaluate(
+def test_what_the_browser_knows_to_show_nothing_is_refused_in_names(modules):
+    hidden = modules.evaluate(
         """() => {
           const found = [];
           for (let code = 0; code < 0x110000; code++) {

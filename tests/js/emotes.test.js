@@ -6,14 +6,16 @@ import { advanceScene, showSaying } from '../../static/scene.js';
 import { State } from '../../static/state.js';
 import { stand, UNIT } from '../../static/track.js';
 
+function comes(state, id, away) {
+  state.replica.players.set(id, { id, seq: 1, ack: 0, name: `N${id}`, dimmed: false, look: 0,
+    track: stand(away * UNIT, 0, 0), square: [0, 0], transitUntil: null });
+}
+
 /** A state with players so many tiles to the east of the plaza, by their ids. */
 function among(others) {
   const state = new State();
   state.clock.sample(0, 1000, 0);
-  for (const [id, away] of others) {
-    state.replica.players.set(id, { id, seq: 1, ack: 0, name: `N${id}`, dimmed: false, look: 0,
-      track: stand(away * UNIT, 0, 0), square: [0, 0], transitUntil: null });
-  }
+  for (const [id, away] of others) comes(state, id, away);
   state.replica.nameChanges++;
   advanceScene(state, 10);
   return state;
@@ -56,6 +58,17 @@ test('no spark comes from afar, too late, from oneself, or from who is muted', (
   near.drawn.get(2).muted = true;
   assert.equal(showEmote(near, 1, WAVE, 4100), null);
   assert.deepEqual([sparks(state), sparks(near)], [[], []]);
+});
+
+test('who came since the last frame is heard and seen to wave, but not from afar', () => {
+  const state = among([[1, 0]]);
+  showEmote(state, 1, WAVE, 1000);
+  for (const [id, away] of [[2, 3], [3, 30]]) comes(state, id, away);
+  showSaying(state, 2, 'hello', 1000);
+  assert.equal(state.drawn.get(2).saying.text, 'hello');
+  assert.equal(showEmote(state, 3, WAVE, 1000), null);
+  comes(state, 4, 2);
+  assert.equal(showEmote(state, 4, WAVE, 1000), 1);
 });
 
 test('an emote of nobody in sight, or one that is not known, is none', () => {

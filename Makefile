@@ -87,7 +87,7 @@ in-process: .venv/testable
 # Python compiles the tests' files once, and not six times at the same time.
 .PHONY: collect
 collect: .venv/testable
-	@$(BIN)/python -m pytest --collect-only --quiet | tail -n 2
+	@$(BIN)/python -m pytest --collect-only | tail -n 1
 
 test: .venv/testable
 	@sh tests/need.sh

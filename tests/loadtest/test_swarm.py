@@ -133,6 +133,7 @@ def test_in_a_crowd_newer_moves_take_the_place_of_older_ones_and_none_is_unaccou
     assert verdict["replaced"] > 500 and verdict["delivered"] > verdict["replaced"]
 
 
+@pytest.mark.alone
 def test_what_is_told_by_sketches_is_accounted_for_move_by_move(tmp_path):
     code, result = judged(
         tmp_path, "--bots", "330", "--seconds", "4", "--scenario", "crowd", "--rate", "1",

@@ -521,6 +521,7 @@ def fill(server):
     return clients
 
 
+@pytest.mark.alone
 def test_half_of_the_players_of_a_full_worker_go_to_another_one_and_notice_a_resync_at_most():
     with serving("--workers", "2", "--max-players", "20") as server:
         clients = fill(server)

@@ -39,6 +39,7 @@ from server.things.cairns import Cairns
 from server.things.finders import Finders
 from server.things.garden import RULES, Garden, Rules
 from server.things.keeper import Keeper
+from server.things.longest import Longest
 from server.things.reading import Reading
 from stores import Store
 from world.grid import Grid
@@ -75,7 +76,8 @@ class Node:
 
         # What lasts.
         self.keeper = Keeper(store, loop, spawn)
-        self.board = Board(self.keeper, loop)
+        self.longest = Longest(self.channels.ground, self.keeper)
+        self.board = Board(self.keeper, self.longest, loop)
 
         # Screens, squares and other nodes.
         self.hub = Hub(loop)
@@ -119,7 +121,7 @@ class Node:
         self.orders = Orders(among)
         self.herd = Herd(
             id, grid, terrain, self.channels.ground, self.keeper, loop, self.residents,
-            self.movement, self.replicas, self.peers, self.takeovers, sizes,
+            self.movement, self.replicas, self.peers, self.takeovers, self.longest, sizes,
         )  # fmt: skip
 
         if sizes.people:

@@ -65,6 +65,7 @@ export class Controls {
     hud.setSound(sound.on);
     session.onHeard = (player, emote) => this.#heard(player, emote);
     session.onSpark = () => sound.spark();
+    session.onEmber = (has) => sound.ember(has);
     session.onFound = (id, version, score) => this.#found(id, version, score);
     session.onFinders = (part, place, of) => this.#tellFinders(part, place, of);
     session.onStoreAway = () => this.gatherer.pause(performance.now());

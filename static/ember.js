@@ -39,14 +39,23 @@ export class Ember {
   }
 }
 
+/** Return a time in words: 41 s, or 2 min 3 s. */
+export function timeOf(ms) {
+  const seconds = Math.round(ms / 1000), minutes = Math.floor(seconds / 60);
+  return minutes === 0 ? `${seconds} s` : `${minutes} min ${seconds % 60} s`;
+}
+
 /** Return the sentence about who had the ember and who has it now, or null if it is not worth one: it is if
  * the player `own` is one of them, or if it was kept for long. `name` returns the name of a player, or ''
- * if it is not known.
- * @param {Told} told @param {(id: number) => string} name */
-export function lineOf([id, , age, before, kept], own, name) {
-  const seconds = Math.round(kept / 1000), hadIt = before === own ? 'You' : name(before);
+ * if it is not known. `best` is the longest of today so far in ms, or null if that is not known or if the time
+ * does not count.
+ * @param {Told} told @param {(id: number) => string} name @param {number | null} best */
+export function lineOf([id, , age, before, kept], own, name, best) {
+  const hadIt = before === own ? 'You' : name(before);
   const hasIt = id === own ? 'you have' : `${name(id)} has`;
   if (age > 2000 || before === 0 || before === id || hadIt === '' || hasIt === ' has') return null;
   if (id !== own && before !== own && kept < WORTH) return null;
-  return `${hadIt} kept the ember ${seconds} s. Now ${hasIt} it.`;
+  if (kept < 500) return `${hadIt} had the ember. Now ${hasIt} it.`;
+  const longest = best !== null && kept > best ? ', the longest today' : '';
+  return `${hadIt} kept the ember ${timeOf(kept)}${longest}. Now ${hasIt} it.`;
 }

@@ -59,6 +59,11 @@ export class Session {
     this.onHeard = () => {};
     /** Called when a wave of the own player was returned, or returned another one. */
     this.onSpark = () => {};
+    /** @type {(has: boolean) => void} Called when the own player gets the ember, or is rid of it. */
+    this.onEmber = () => {};
+    /** @type {number | null} The longest that somebody has kept the ember today, in ms, as far as this
+     * page was told; null before it was. */
+    this.dayBest = null;
     state.replica.onSay = (player, text) => this.#said(player, text);
     state.replica.onEmote = (player, emote) => this.#emoted(player, emote);
     state.replica.onEmber = (told) => this.#embers(told);
@@ -152,9 +157,13 @@ export class Session {
 
   /** Take what is told of the ember, and tell the player if it is about it. */
   #embers(told) {
-    const { state, hud } = this, [id, , , before] = told;
-    if (!state.ember.take(told, performance.now())) return;
-    const line = lineOf(told, state.ownId, (who) => state.names.get(who) ?? '');
+    const { state, hud } = this, [id, , , before, kept] = told, now = performance.now();
+    const hadIt = state.ember.carrier(now) === state.ownId;
+    if (!state.ember.take(told, now)) return;
+    const best = isComputer(before) ? null : this.dayBest;
+    const line = lineOf(told, state.ownId, (who) => state.names.get(who) ?? '', best);
+    if (best !== null) this.dayBest = Math.max(best, kept);
+    if (hadIt || id === state.ownId) this.onEmber(id === state.ownId);
     if (before === state.ownId && id !== before) forBrowser.set(EMBER_KEY, 'passed');
     if (id === state.ownId && forBrowser.get(EMBER_KEY) === null) {
       hud.toast('You have the ember: touch somebody, and it is theirs.');
@@ -288,9 +297,10 @@ export class Session {
     this.onFound(id, version, { gems, place, of });
   }
 
-  #board([, gems, place, of, top]) {
+  #board([, gems, place, of, top, longest = [null, null]]) {
     this.#showLasting();
-    this.hud.showBoard({ gems, place, of }, top);
+    this.dayBest = longest[0]?.[1] ?? 0;
+    this.hud.showBoard({ gems, place, of }, top, longest);
   }
 
   #finders([, column, row, place, of]) {

@@ -113,7 +113,11 @@ def scores(asker: Asker) -> None:
 
 def _show_board(asker: Asker, standing: Standing) -> None:
     top = [(name, gems, id == asker.owner) for id, name, gems in standing.top]
-    asker.answer(protocol.board(standing.gems, standing.place, standing.of, top))
+    own = None if asker.resident is None else asker.resident.id
+    longest = [
+        None if kept is None else (kept.name, kept.ms, kept.id == own) for kept in standing.longest
+    ]
+    asker.answer(protocol.board(standing.gems, standing.place, standing.of, top, longest))
 
 
 def _no_store(asker: Asker) -> None:

@@ -382,12 +382,16 @@ def found(id: str, version: int, gems: int, place: int, of: int) -> bytes:
     return _pack([FOUND, id, version, gems, place, of])
 
 
-def board(gems: int, place: int, of: int, top: Sequence[tuple[str, int, bool]]) -> bytes:
+def board(
+    gems: int, place: int, of: int, top: Sequence[tuple[str, int, bool]],
+    longest: Sequence[tuple[str, int, bool] | None],
+) -> bytes:  # fmt: skip
     """Pack how many gems a player has, and its place, from 1, among `of` players.
 
-    `top` has (name, gems, whether it is the client's player) of those with the most gems.
+    `top` has (name, gems, whether it is the client's player) of those with the most gems. `longest`
+    has the same, with ms for gems, of who kept the ember for longest within a day, and ever.
     """
-    return _pack([BOARD, gems, place, of, top])
+    return _pack([BOARD, gems, place, of, top, longest])
 
 
 def finders(column: int, row: int, place: int, of: int) -> bytes:

@@ -8,6 +8,10 @@ cannot reach the store tells nothing any more once its lease has ended. Another 
 has it now takes it over when it hears so; if it does not, the lease ends, and any node with a
 clockwork walker claims it. Without a store there is no ember, since nothing could say that there is
 only one. This module never moves anybody: tag.py does.
+
+The ember is kept from when a player gets it until that player last walked with somebody near who
+plays too, and a player with whom nobody has been for IDLE loses it: so nobody's time grows by
+standing still, or where there is nobody to touch.
 """
 
 import math
@@ -25,6 +29,7 @@ from server.players.residents import Residents
 from server.squares.peers import Peers
 from server.squares.replicas import Replicas
 from server.things.keeper import Keeper
+from server.things.longest import Kept, Longest
 from stores import Item, Store
 from world.contact import first_contact
 from world.events import EMBER, EmberEvent, EnterEvent, Event, Player
@@ -45,7 +50,8 @@ REACH: Final = UNIT * 4 // 5
 KEPT_LEAST: Final = 1500
 NOT_BACK: Final = 3000
 
-#: It falls to a clockwork walker when its carrier has not walked for so many ms.
+#: It falls to a clockwork walker when its carrier has not walked, or was alone, for so many ms.
+#: Others who have not walked for so long are no company.
 IDLE: Final = 30_000
 
 #: How far ahead a touch is computed, in ms: a little more than until the next time.
@@ -57,7 +63,7 @@ SEEN_FOR: Final = 3000
 
 class Carried(NamedTuple):
     """Who carries the ember: player `id`, after so many `passes`, `since` a node time in ms.
-    `before` had it before, or nobody (0), and kept it for so many ms."""
+    `before` had it before, or nobody (0), and kept it for so many ms, as the module says."""
 
     id: int
     passes: int
@@ -79,7 +85,7 @@ class Ember:
 
     def __init__(
         self, node: int, grid: Grid, ground: str, keeper: Keeper, loop: Loop, residents: Residents,
-        replicas: Replicas, peers: Peers,
+        replicas: Replicas, peers: Peers, longest: Longest,
         clockwork: Callable[[], Sequence[Resident]], wake: Callable[[int], None],
     ) -> None:  # fmt: skip
         self._node = node
@@ -90,11 +96,14 @@ class Ember:
         self._residents = residents
         self._replicas = replicas
         self._peers = peers
+        self._longest = longest
         self._clockwork = clockwork
         self._wake = wake
         #: What this node keeps, and until when its lease is sure; None if another node keeps it.
         self.kept: Carried | None = None
         self._sure = 0
+        #: When somebody was last near its carrier who plays too, or since when that player has it.
+        self._met = 0
         #: What was heard of it last.
         self._seen: Seen | None = None
         #: Whether the store is being asked, and whether this node gives it up for good.
@@ -170,7 +179,7 @@ class Ember:
                 self._ask(self._claim, lambda carried: self._keep(carried))
             return
         carrier = self._residents.by_id.get(self.kept.id)
-        if carrier is None or carrier.dimmed or self._is_idle(carrier):
+        if carrier is None or carrier.dimmed or self._is_idle(carrier) or self._is_alone(carrier):
             self._fall(self.kept, carrier)
         else:
             self._renew(self.kept)
@@ -179,6 +188,24 @@ class Ember:
         now = self._loop.now()
         still = max(carrier.track.end, self.kept.since if self.kept else 0)
         return not carrier.walks(now) and now - still > IDLE
+
+    def _is_alone(self, carrier: Resident) -> bool:
+        """Say whether a carrier has been alone for too long. Clockwork walkers never are."""
+        self._meet(carrier)
+        return carrier.id >= OTHERS_FROM and self._loop.now() - self._met > IDLE
+
+    def _meet(self, carrier: Resident) -> None:
+        """Note whether somebody is near the carrier who plays too."""
+        now = self._loop.now()
+        x, y = carrier.track.at(now)
+        for player in self._replicas.around(x, y, self._grid.span):
+            if self._may_have(player, carrier.id) and now - player.track.end <= IDLE:
+                self._met = now
+                return
+
+    def _may_have(self, player: Player, carrier: int) -> bool:
+        is_deer = DEER_FROM <= player.id < OTHERS_FROM
+        return not is_deer and not player.dimmed and player.id != carrier
 
     def _ask(
         self, question: Callable[[Store], Carried | None],
@@ -237,6 +264,8 @@ class Ember:
             self._let_go()
             return
         is_new = self.kept is None or self.kept.id != carried.id
+        if is_new:
+            self._met = carried.since
         self.kept = carried
         self._sure = (self._loop.now() if asked is None else asked) + LEASE
         self._tell()
@@ -270,19 +299,23 @@ class Ember:
         ]  # fmt: skip
         to = min(near, key=lambda player: math.dist(player.track.at(now), (x, y)), default=None)
         if to is not None:
-            self._pass(kept, Carried(to.id, kept.passes + 1, now, kept.id, now - kept.since), to)
+            self._pass(kept, self._next_carried(kept, to.id), to)
 
     def _pass(self, kept: Carried, carried: Carried, to: Player) -> None:
         """Change the item in the store: `to`, a player here or at another node, has it next."""
         node = self._node if to.id in self._residents.by_id else to.node
         item = (self._queue, Item(ITEM, LEASE, "", self._pack(carried, node)))
         before = self._pack(kept, self._node)
+        carrier = self._residents.by_id.get(kept.id)
 
         def question(store: Store) -> Carried | None:
             is_ours = store.take(self._queue, ITEM, [item], only=before) is not None
             return carried if is_ours else None
 
         def answered(passed: Carried | None) -> None:
+            is_over = passed is not None and passed.id != kept.id
+            if is_over and carrier is not None and carrier.id >= OTHERS_FROM and carried.kept:
+                self._longest.count(Kept(carried.kept, carrier.id, carrier.name))
             if passed is not None and node != self._node:
                 # That node hears it, and keeps it from now on.
                 self._tell_of(passed)
@@ -290,6 +323,16 @@ class Ember:
             self._keep(passed)
 
         self._ask(question, answered)
+
+    def _next_carried(self, kept: Carried, id: int) -> Carried:
+        """Return that player `id` has the ember from now on, and how long it was kept before: until
+        its carrier last walked with somebody near."""
+        now, carrier = self._loop.now(), self._residents.by_id.get(kept.id)
+        until = min(now, self._met)
+        if carrier is not None:
+            self._meet(carrier)
+            until = min(now, self._met, carrier.track.end)
+        return Carried(id, kept.passes + 1, now, kept.id, max(until - kept.since, 0))
 
     def _compute_touch(self) -> None:
         """Put the next touch on the agenda, if there is one soon."""
@@ -302,7 +345,7 @@ class Ember:
         soonest, self._next = now + AHEAD, 0
         x, y = carrier.track.at(now)
         for player in self._replicas.around(x, y, self._grid.span):
-            if player.id == kept.id or player.dimmed or DEER_FROM <= player.id < OTHERS_FROM:
+            if not self._may_have(player, kept.id):
                 continue
             since = kept.since + (NOT_BACK if player.id == kept.before else KEPT_LEAST)
             if (start := max(now, since)) >= soonest:
@@ -319,7 +362,7 @@ class Ember:
         player = self._replicas.player(id)
         if kept is None or player is None or now >= self._sure:
             return
-        self._pass(kept, Carried(id, kept.passes + 1, now, kept.id, now - kept.since), player)
+        self._pass(kept, self._next_carried(kept, id), player)
 
     # What is told.
 

@@ -35,6 +35,7 @@ from server.players.takeovers import Takeovers
 from server.squares.peers import Peers
 from server.squares.replicas import Replicas
 from server.things.keeper import Keeper
+from server.things.longest import Longest
 from stores import Claimed, Item, Store
 from stores.base import BATCH_LIMIT
 from world.events import Event
@@ -92,7 +93,7 @@ class Herd:
     def __init__(
         self, node: int, grid: Grid, terrain: Terrain, ground: str, keeper: Keeper, loop: Loop,
         residents: Residents, movement: Movement, replicas: Replicas, peers: Peers,
-        takeovers: Takeovers, sizes: Sizes,
+        takeovers: Takeovers, longest: Longest, sizes: Sizes,
     ) -> None:  # fmt: skip
         self._node = node
         self._grid = grid
@@ -135,7 +136,7 @@ class Herd:
             Landmarks(terrain), self._person, self._begin,
         )  # fmt: skip
         self.ember = Ember(
-            node, grid, ground, keeper, loop, residents, replicas, peers,
+            node, grid, ground, keeper, loop, residents, replicas, peers, longest,
             lambda: [one for one in self.residents() if one.id < DEER_FROM], self._wake,
         )  # fmt: skip
         self._tag = Tag(loop, movement, replicas, self.ember.seen)
@@ -163,9 +164,7 @@ class Herd:
 
     def stop(self) -> None:
         """Give all back, because the server stops. They stay until other nodes have them.
-
-        Once that is done, `leased` is empty.
-        """
+        Once that is done, `leased` is empty."""
         self._stopped = True
         self._turns.drop("turn")
         self.ember.stop()

@@ -1,4 +1,4 @@
-"""The board: who has how many gems.
+"""The board: who has how many gems, and who has kept the ember for longest (longest.py).
 
 A player is known by a key that its client keeps, a secret. Only a hash of it is stored, and no
 account is needed. This module never gives points: taking a gem does (garden.py).
@@ -13,6 +13,7 @@ import msgpack
 from server.loop import Loop
 from server.messages.protocol import BOARD_LENGTH
 from server.things.keeper import Keeper
+from server.things.longest import Best, Longest
 from stores import Item, Rank, Score, Store
 from stores.base import NEVER
 
@@ -23,18 +24,19 @@ BOARD, NAMES = "gems", "name"
 #: may wait; more are not answered, as if the store did not answer.
 AT_ONCE, WAITING = 50, 5000
 
-#: ms for which the top of the board is kept, so that many who look at it are one question.
+#: ms for which what all see of the board is kept, so that many who look at it are one question.
 FRESH = 2000
 
 
 class Standing(NamedTuple):
-    """A player's gems, its place from 1 among `of` players, and the top of the board as (owner,
-    name, gems). The first three are 0 for a player who has never had a gem."""
+    """A player's gems, its place from 1 among `of` players, the top of the board as (owner, name,
+    gems), and the longest. The first three are 0 for a player who has never had a gem."""
 
     gems: int
     place: int
     of: int
     top: list[tuple[str, str, int]]
+    longest: Best
 
 
 class Asker(NamedTuple):
@@ -57,11 +59,13 @@ class Board:
     crowd that comes at once must not keep the store from those who take something.
     """
 
-    def __init__(self, keeper: Keeper, loop: Loop) -> None:
+    def __init__(self, keeper: Keeper, longest: Longest, loop: Loop) -> None:
         self._keeper = keeper
+        self._longest = longest
         self._loop = loop
         self._top: list[tuple[str, str, int]] = []
-        #: The node time, in ms, until which `_top` is fresh.
+        self._best = Best(None, None)
+        #: The node time, in ms, until which `_top` and `_best` are fresh.
         self._until = 0
         self._askers: list[Asker] = []
         #: Whether a question is under way, or about to be.
@@ -129,10 +133,11 @@ class Board:
             names = {one.id: read_entry(one.body)[1] for one in store.group(NAMES, *owners)}
             # A player whose name is not known is put there by another program.
             self._top = [(id, names.get(id, "?"), gems) for id, gems in top]
+            self._best = self._longest.read(store)
             self._until = self._loop.now() + FRESH
         rank = store.rank(BOARD, owner) if owner else None
         place, of, gems = rank or Rank(0, 0, 0)
-        return Standing(gems, place, of, self._top)
+        return Standing(gems, place, of, self._top, self._best)
 
 
 def read_entry(body: bytes) -> tuple[int, str]:

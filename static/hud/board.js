@@ -1,6 +1,7 @@
 // How many gems the player has found, in a counter that is always in view, and the board of those who
-// have found the most. Touching the counter opens the board.
+// have found the most, and who kept the ember for longest. Touching the counter opens the board.
 
+import { timeOf } from '../ember.js';
 import { element, icon, show } from './element.js';
 
 const REFRESH_EVERY = 10000;              // ms between questions while the board is open
@@ -46,10 +47,14 @@ export class Board {
     this.told = element('span', { class: 'unseen', role: 'status' });
     this.list = element('ol', {});
     this.below = element('p', { class: 'below' });
+    this.times = element('ul', {});
+    this.longest = element('div', { class: 'longest', hidden: true },
+      element('h3', {}, 'Longest with the ember'), this.times);
     const close = element('button', { type: 'button', class: 'close', 'aria-label': 'Close' },
       icon('close'));
     this.root = element('section', { class: 'board panel', role: 'dialog', 'aria-label': 'Board',
-      tabindex: '-1', hidden: true }, element('h2', {}, 'Most gems'), close, this.list, this.below);
+      tabindex: '-1', hidden: true }, element('h2', {}, 'Most gems'), close, this.list, this.below,
+    this.longest);
     this.counter.addEventListener('click', () => this.toggle());
     this.counter.addEventListener('animationend', () => this.counter.classList.remove('won'));
     close.addEventListener('click', () => this.close());
@@ -132,10 +137,15 @@ export class Board {
     };
   }
 
-  /** Show the board: of each of the best the name, the number of gems, and whether it is the own player.
-   * @param {Score} score @param {[string, number, boolean][]} top */
-  show(score, top) {
+  /** Show the board: of each of the best the name, the number of gems, and whether it is the own player;
+   * of who kept the ember for longest, today and ever, the same with ms, or null.
+   * @param {Score} score @param {[string, number, boolean][]} top
+   * @param {([string, number, boolean] | null)[]} longest */
+  show(score, top, longest) {
     this.count(score);
+    this.times.replaceChildren(...longest.flatMap((kept, i) => kept === null ? [] :
+      [rowOf('li', i === 0 ? 'today' : 'ever', kept[0], timeOf(kept[1]), kept[2])]));
+    show(longest.some((kept) => kept !== null), this.longest);
     const places = placesOf(top.map(([, gems]) => gems));
     this.list.replaceChildren(...top.map(([name, gems, own], i) =>
       rowOf('li', places[i], name, gems, own)));

@@ -237,9 +237,10 @@ export class Hud {
   }
 
   /** Show the own score and the best; see Board.
-   * @param {import('./board.js').Score} score @param {[string, number, boolean][]} top */
-  showBoard(score, top) {
-    this.board.show(score, top);
+   * @param {import('./board.js').Score} score @param {[string, number, boolean][]} top
+   * @param {([string, number, boolean] | null)[]} longest */
+  showBoard(score, top, longest) {
+    this.board.show(score, top, longest);
   }
 
   toggleBoard() {

@@ -111,3 +111,9 @@ def test_who_is_alone_with_clockwork_walkers_gets_the_ember_and_passes_it_on(liv
     steer(page, 0, 0)
     told = page.locator(".toast").inner_text()
     assert told.startswith("You kept the ember ") and told.endswith(" has it.")
+    # All see on the board that nobody has kept it for longer.
+    page.keyboard.press("b")
+    rows = page.get_by_role("dialog", name="Board").locator(".longest li")
+    eventually(lambda: rows.count() == 2, "the longest is on the board", 25)
+    for at, when in enumerate(("today", "ever")):
+        assert rows.nth(at).inner_text().split()[:2] == [when, "Ada"]

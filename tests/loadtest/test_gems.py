@@ -263,7 +263,7 @@ def test_a_bot_counts_what_comes_of_its_takes():
 
 def put_name(store, owner, name):
     """Put an owner's name as the game does."""
-    [(queue, item)] = Board(None, None).entry(owner, 70_000, name)
+    [(queue, item)] = Board(None, None, None).entry(owner, 70_000, name)
     assert store.put(queue, [item]) == 1
 
 

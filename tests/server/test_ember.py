@@ -10,9 +10,12 @@ from server.messages.protocol import DEER_FROM, OTHERS_FROM
 from server.players.ember import EVERY, IDLE, ITEM, LEASE, NOT_BACK, QUEUE, REACH
 from server.players.herd import Sizes
 from server.players.tag import LOOKS_ABOUT, STANDS
+from server.things.keeper import Keeper
+from server.things.longest import Best, Kept
 from stores.base import StoreError
 from tests.server.harness import Harness
 from tests.server.test_herd import herding
+from tests.server.things import Broken
 from world.track import UNIT
 
 SCREEN = (96, 64)
@@ -166,6 +169,100 @@ def test_it_falls_to_a_clockwork_walker_when_its_carrier_leaves_sleeps_or_idles(
         watcher.connection.lose(1000)
         ada.connection.lose(1000)
         harness.run(500)
+
+
+def pace(harness, ms, *clients):
+    """Let clients walk to and fro together, for so many ms."""
+    for step in range(ms // 1000):
+        for client in clients:
+            client.walk(1 if step % 2 else -1, 0)
+        harness.run(1000)
+    for client in clients:
+        client.walk(0, 0)
+
+
+def longest(harness):
+    """Return the longest that the store has."""
+    node = harness.hosts[0].node
+    return node.longest.read(node.keeper.store)
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_who_keeps_it_for_longest_is_on_the_board(nodes):
+    harness = quiet(nodes)
+    ada = harness.stand("Ada", (0, 0), SCREEN, harness.hosts[0])
+    bob = harness.stand("Bob", (8 * UNIT, 0), SCREEN, harness.hosts[-1])
+    harness.run(500)
+    give(harness, ada)
+    pace(harness, 6000, ada, bob)
+    # A clockwork walker had it before her, which counts nothing, and nor does what is not over.
+    assert longest(harness) == Best(None, None)
+    ada.walk(1, 0)
+    while kept(harness).id != bob.id:
+        harness.run(50)
+    ada.walk(0, 0)
+    harness.run(200)
+    ms = told(ada)[-1][4]
+    assert told(ada)[-1][3] == ada.id and 6000 < ms < 9500
+    assert longest(harness) == Best(*2 * [Kept(ms, ada.id, "Ada")])
+    harness.run(2500)
+    for client in (ada, bob):
+        client.send(11)
+        assert client.model.board[4] == 2 * [["Ada", ms, client is ada]]
+    harness.check()
+
+
+def test_to_stand_still_is_not_to_keep_it():
+    harness = quiet()
+    ada = harness.stand("Ada", (0, 0), SCREEN)
+    give(harness, ada)
+    pace(harness, 4000, ada)
+    harness.run(IDLE + 3 * EVERY)
+    assert kept(harness).id < DEER_FROM
+    best = longest(harness).ever
+    assert best is not None and best.id == ada.id and 3500 <= best.ms <= 5000
+
+
+def test_who_is_alone_loses_it_and_has_not_kept_it():
+    harness = quiet()
+    ada = harness.stand("Ada", (100 * UNIT, 100 * UNIT), SCREEN)
+    give(harness, ada)
+    pace(harness, IDLE - 2000, ada)
+    assert kept(harness).id == ada.id
+    pace(harness, 5000, ada)
+    assert kept(harness).id < DEER_FROM
+    assert longest(harness) == Best(None, None)
+
+
+def test_who_has_company_keeps_it():
+    harness = quiet()
+    ada = harness.stand("Ada", (100 * UNIT, 100 * UNIT), SCREEN)
+    bob = harness.stand("Bob", (110 * UNIT, 100 * UNIT), SCREEN)
+    give(harness, ada)
+    pace(harness, IDLE + 10_000, ada, bob)
+    assert kept(harness).id == ada.id
+    # Who stands there for long is no company.
+    pace(harness, 2 * IDLE + 5000, ada)
+    assert kept(harness).id < DEER_FROM
+    best = longest(harness).ever
+    assert best is not None and IDLE + 10_000 <= best.ms <= 2 * IDLE + 12_000
+
+
+def test_a_store_that_fails_loses_a_time_and_nothing_else():
+    harness = quiet()
+    ada = harness.stand("Ada", (0, 0), SCREEN)
+    bob = harness.stand("Bob", (5 * UNIT, 0), SCREEN)
+    give(harness, ada)
+    harness.node.longest._keeper = Keeper(Broken(), harness.loop, harness.node.keeper._spawn)
+    harness.run(2000)
+    ada.walk(1, 0)
+    harness.run(2500)
+    ada.walk(0, 0)
+    assert bob.id in [event[0] for event in told(ada)]
+    assert longest(harness) == Best(None, None)
+    assert harness.loop.stats["store_errors"] >= 1
+    assert len(keepers(harness)) == 1
+    harness.check()
 
 
 def test_a_node_that_dies_takes_it_along_for_no_longer_than_a_lease():

@@ -336,9 +336,10 @@ def test_gems_are_counted_for_who_shows_the_key(world):
     harness.run(3000)
     for client, own in ((takers[0], "Wren"), (takers[1], "Tit")):
         client.send(11)
-        gems, place, of, top = client.model.board
+        gems, place, of, top, longest = client.model.board
         assert (gems, place, of) == ((2, 1, 2) if own == "Wren" else (1, 2, 2))
         assert top == [["Wren", 2, own == "Wren"], ["Tit", 1, own == "Tit"]]
+        assert longest == [None, None]
 
 
 def test_the_key_itself_is_not_stored(world, tmp_path):
@@ -367,7 +368,7 @@ def test_a_player_with_another_name_is_shown_under_it(world):
     again.send(10, KEY)
     harness.run(3000)
     again.send(11)
-    assert again.model.board == [1, 1, 1, [["Jenny", 1, True]]]
+    assert again.model.board == [1, 1, 1, [["Jenny", 1, True]], [None, None]]
 
 
 def test_without_a_key_a_gem_is_taken_and_counts_for_nobody(world):
@@ -379,7 +380,7 @@ def test_without_a_key_a_gem_is_taken_and_counts_for_nobody(world):
     taker.send(9, *square, id)
     assert [m for m in taker.connection.messages if m[0] == 29] == [[29, id, version, 0, 0, 0]]
     taker.send(11)
-    assert taker.model.board == [0, 0, 0, []]
+    assert taker.model.board == [0, 0, 0, [], [None, None]]
 
 
 @pytest.mark.parametrize("key", ["0123456789 abcdef", "0123456789abcdefé", "0123456789abcdef\n"])

@@ -6,7 +6,7 @@ import { forBrowser } from './keep.js';
 import { PART } from './landmarks.js';
 import { Leading } from './leading.js';
 import { Gatherer, pickUp } from './lying.js';
-import { Guide, placesNear, walkersNear } from './near.js';
+import { Guide, placesNear, standsBeside, walkersNear } from './near.js';
 import { ordinalOf } from './places.js';
 import * as P from './protocol.js';
 import { UNIT } from './track.js';
@@ -110,19 +110,22 @@ export class Controls {
   /** The mouse is over a css px of the world: return whether a click does more there than walk. */
   canClick(cssX, cssY) {
     const { view } = this;
-    return this.net.playing && (view.arrowAt(cssX, cssY) ?? view.walkerAt(cssX, cssY)
+    return this.net.playing && (view.arrowAt(cssX, cssY) ?? view.walkerAt(cssX, cssY, true)
       ?? view.cairnAt(cssX, cssY)) !== null;
   }
 
-  tap(cssX, cssY) {
+  /** The world was clicked or touched at a css px. A walker there is walked to, so that nobody loses one
+   * who leads the way; only of one that stands beside the own player the menu opens. */
+  tap(cssX, cssY, byMouse) {
     const { state, hud, view } = this;
     if (!this.net.playing) return;
     hud.focusWorld();
     const arrow = view.arrowAt(cssX, cssY);
     if (arrow !== null) return this.goTo(arrow.x, arrow.y, arrow.id === null ? 0 : BESIDE);
-    const id = view.walkerAt(cssX, cssY);
+    const id = view.walkerAt(cssX, cssY, byMouse);
     if (id !== null && id === state.ownId) return this.openYou();
-    if (id !== null) return this.#showMenu(id, cssX, cssY);
+    if (id !== null && standsBeside(state, id)) return this.#showMenu(id, cssX, cssY);
+    if (id !== null) return this.goToWalker(id);
     state.cairnMeant = view.cairnAt(cssX, cssY);
     if (state.cairnMeant !== null) return;
     const { x, y } = view.tileAt(state, cssX, cssY);

@@ -10,10 +10,11 @@ const TAP_LASTS = 600;                    // ms that a tap may last
 const HOLD_AFTER = 280;                   // ms after which a finger that does not move begins to lead
 
 export class Input {
-  /** `on` has { heading(dx, dy), tap(cssX, cssY), lead(place), canClick(cssX, cssY), key(code, target),
-   * rest() }. They are called for a new direction that is held (0, 0: none), for a click or touch, for
-   * the place { x, y } at which the mouse or a finger is held (null: no longer), to find out whether a
-   * click does something else there than walk, for any other key, and for whatever must end a walk. */
+  /** `on` has { heading(dx, dy), tap(cssX, cssY, byMouse), lead(place), canClick(cssX, cssY),
+   * key(code, target), rest() }. They are called for a new direction that is held (0, 0: none), for a
+   * click or touch, for the place { x, y } at which the mouse or a finger is held (null: no longer), to
+   * find out whether a click does something else there than walk, for any other key, and for whatever
+   * must end a walk. */
   constructor(canvas, on) {
     this.on = on;
     this.held = new Map();                // key code -> [dx, dy]
@@ -51,7 +52,7 @@ export class Input {
       this.#letGo();
       if (event.timeStamp - tap.at > TAP_LASTS) return;
       if (Math.hypot(event.clientX - tap.x, event.clientY - tap.y) > TAP_MOVES) return;
-      on.tap(event.clientX, event.clientY);
+      on.tap(event.clientX, event.clientY, event.pointerType === 'mouse');
     });
     canvas.addEventListener('pointercancel', () => this.rest());
     canvas.addEventListener('contextmenu', (event) => event.preventDefault());

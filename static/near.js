@@ -10,6 +10,7 @@ import { UNIT } from './track.js';
 const LISTED = 12;                        // walkers
 const LOOK_EVERY = 2000;                  // ms between two looks at who comes
 const REACHED = 1;                        // tiles that may be left of the way to a goal
+const BESIDE = 3;                         // tiles: so near is somebody whom one meets
 const WAYS = ['east', 'south-east', 'south', 'south-west', 'west', 'north-west', 'north',
   'north-east'];
 const PLAZA = { x: 0.5, y: 0.5 };         // tiles
@@ -35,6 +36,14 @@ export function walkersNear({ walkers, here }) {
       const { x, y, name } = walker;
       return { x, y, name, way: wayTo(x - here.x, y - here.y), walker };
     });
+}
+
+/** Say whether the walker `id` stands beside the own player. One that walks is only passing.
+ * @param {State} state */
+export function standsBeside({ drawn, here }, id) {
+  const walker = drawn.get(id);
+  return walker !== undefined && !walker.walking
+    && Math.hypot(walker.x - here.x, walker.y - here.y) <= BESIDE;
 }
 
 /** Return the places around that have a name, and the one that an arrow leads to.

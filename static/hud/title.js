@@ -20,12 +20,12 @@ export class Title {
         element('div', { class: 'row' }, this.field, this.button), this.error));
     const ways = [['Walk', 'arrow keys, WASD or a click', 'use the stick, or tap a spot'],
       ['Talk', 'Enter', 'the speech button'],
-      ['Wave', '1', 'the hand'], ['See the channels', 'G', 'the grid button']];
+      ['Wave', '1', 'the hand'], ['Find others', 'O', 'the globe']];
     this.root = element('section', { class: 'title', 'aria-label': 'Flatlands', hidden: true },
       element('div', { class: 'card panel' },
         element('p', { class: 'brand' }, element('img', { src: 'icon.svg', alt: '' }), 'Flatlands'),
         element('p', { class: 'pitch' },
-          'An endless flat world, shared by everyone who walks in it.'),
+          'Walk with others through a world without end. Find gems, a lighthouse, a friend.'),
         this.live, this.invited, form,
         element('dl', { class: 'ways' }, ...ways.flatMap(([what, keys, touch]) => [
           element('dt', {}, what), element('dd', {}, element('span', { class: 'fine' }, keys),

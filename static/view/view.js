@@ -24,7 +24,7 @@ const MOST_PIXELS = 9e6;                  // most device px of the canvas
 const BUILD_MS = 3;                       // ms that a frame may spend on painting ground
 const FIRST_BUILD_MS = 40;                // ms, in the frame after a jump
 const ZOOM_MS = 260;
-const TOUCH_REACH = 14;                   // css px by which a finger may miss a walker
+const MOUSE_REACH = 3, TOUCH_REACH = 14;  // css px by which the mouse or a finger may miss a walker
 const ARROW_REACH = 8;                    // css px by which it may miss an arrow
 const WORDS_GROW = 0.6;                   // if tiles are larger, words grow by this share of it
 const LEAP = 8;                           // tiles: a camera that moves farther in a frame jumps
@@ -203,8 +203,9 @@ export class View {
     return this.lying.cairnAt(cssX * this.dpr, cssY * this.dpr, TOUCH_REACH * this.dpr);
   }
 
-  /** Return the id of the walker under a css px, or null. */
-  walkerAt(cssX, cssY) {
-    return this.walkers.at(cssX * this.dpr, cssY * this.dpr, TOUCH_REACH * this.dpr);
+  /** Return the id of the walker under a css px of the mouse or of a finger, or null. */
+  walkerAt(cssX, cssY, byMouse) {
+    const reach = byMouse ? MOUSE_REACH : TOUCH_REACH;
+    return this.walkers.at(cssX * this.dpr, cssY * this.dpr, reach * this.dpr);
   }
 }

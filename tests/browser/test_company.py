@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from server.players.talk import ARRIVED, COME
 from tests.browser.conftest import eventually, wait_for
 from tests.processes import serving
 
@@ -117,3 +118,37 @@ def test_who_is_alone_with_clockwork_walkers_gets_the_ember_and_passes_it_on(liv
     eventually(lambda: rows.count() == 2, "the longest is on the board", 25)
     for at, when in enumerate(("today", "ever")):
         assert rows.nth(at).inner_text().split()[:2] == [when, "Ada"]
+
+
+
+
+#: Where to click on the one that leads the way, or towards it if it is near the edge of the screen,
+#: and how many tiles away it is; null before somebody leads.
+LEADER = """(invitation) => {
+  const { camera, here, walkers } = flatlands.state;
+  const line = [...document.querySelectorAll('.log li')].map((li) => li.innerText)
+    .find((text) => text.includes(invitation));
+  const leader = walkers.find(({ own, name }) => !own && line?.startsWith(name));
+  if (leader === undefined) return null;
+  const dx = 32 * (leader.x - camera.x), dy = 32 * (leader.y - 0.55 - camera.y);
+  const share = Math.min(1, 260 / Math.max(Math.abs(dx), Math.abs(dy), 1));
+  return { x: innerWidth / 2 + dx * share, y: innerHeight / 2 + dy * share,
+    away: Math.hypot(leader.x - here.x, leader.y - here.y) };
+}"""
+
+
+def test_who_clicks_on_the_one_that_leads_follows_it_to_the_lake(lively, play):
+    page = play("Ada", url=lively.url)
+    eventually(lambda: page.evaluate(LEADER, COME) is not None, "she is invited to the lake", 60)
+    deadline, clicks = time.monotonic() + 120, 0
+    while page.evaluate(LINES, ARRIVED) == 0:
+        assert time.monotonic() < deadline, "she never came to the lake"
+        leader = page.evaluate(LEADER, COME)
+        # What is beside her needs no click: there the menu opens of who stands.
+        if leader is not None and leader["away"] > 3.5:
+            page.mouse.click(leader["x"], leader["y"])
+            clicks += 1
+            assert page.locator(".popover:visible").count() == 0
+        time.sleep(0.5)
+    assert clicks > 3
+    assert page.evaluate(LEADER, COME)["away"] < 8

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Guide, walkersNear, wayTo } from '../../static/near.js';
+import { Guide, standsBeside, walkersNear, wayTo } from '../../static/near.js';
 import { State } from '../../static/state.js';
 import { stand } from '../../static/track.js';
 
@@ -36,6 +36,18 @@ test('walkers are listed from the nearest on, without deer and oneself', () => {
     walker(COMPUTER, 0, 4, 'Wren'));
   assert.deepEqual(walkersNear(state).map(({ name, way }) => [name, way]),
     [['Wren', '4 tiles south'], ['Ada', '9 tiles east']]);
+});
+
+test('one that stands beside the own player is met; one that walks, or is far, is not', () => {
+  const ada = walker(ADA, 2, -2, 'Ada'), state = stateWith(ada);
+  assert.equal(standsBeside(state, ADA), false);        // it is not drawn
+  state.drawn.set(ADA, ada);
+  assert.equal(standsBeside(state, ADA), true);
+  ada.walking = true;
+  assert.equal(standsBeside(state, ADA), false);
+  ada.walking = false;
+  ada.y = -3;
+  assert.equal(standsBeside(state, ADA), false);
 });
 
 test('people who come into view are told once, and computer players never', () => {

@@ -47,15 +47,13 @@ export function timeOf(ms) {
 
 /** Return the sentence about who had the ember and who has it now, or null if it is not worth one: it is if
  * the player `own` is one of them, or if it was kept for long. `name` returns the name of a player, or ''
- * if it is not known. `best` is the longest of today so far in ms, or null if that is not known or if the time
- * does not count.
- * @param {Told} told @param {(id: number) => string} name @param {number | null} best */
-export function lineOf([id, , age, before, kept], own, name, best) {
+ * if it is not known.
+ * @param {Told} told @param {(id: number) => string} name */
+export function lineOf([id, , age, before, kept], own, name) {
   const hadIt = before === own ? 'You' : name(before);
   const hasIt = id === own ? 'you have' : `${name(id)} has`;
   if (age > 2000 || before === 0 || before === id || hadIt === '' || hasIt === ' has') return null;
   if (id !== own && before !== own && kept < WORTH) return null;
   if (kept < 500) return `${hadIt} had the ember. Now ${hasIt} it.`;
-  const longest = best !== null && kept > best ? ', the longest today' : '';
-  return `${hadIt} kept the ember ${timeOf(kept)}${longest}. Now ${hasIt} it.`;
+  return `${hadIt} kept the ember ${timeOf(kept)}. Now ${hasIt} it.`;
 }

@@ -61,9 +61,6 @@ export class Session {
     this.onSpark = () => {};
     /** @type {(has: boolean) => void} Called when the own player gets the ember, or is rid of it. */
     this.onEmber = () => {};
-    /** @type {number | null} The longest that somebody has kept the ember today, in ms, as far as this
-     * page was told; null before it was. */
-    this.dayBest = null;
     state.replica.onSay = (player, text) => this.#said(player, text);
     state.replica.onEmote = (player, emote) => this.#emoted(player, emote);
     state.replica.onEmber = (told) => this.#embers(told);
@@ -157,12 +154,10 @@ export class Session {
 
   /** Take what is told of the ember, and tell the player if it is about it. */
   #embers(told) {
-    const { state, hud } = this, [id, , , before, kept] = told, now = performance.now();
+    const { state, hud } = this, [id, , , before] = told, now = performance.now();
     const hadIt = state.ember.carrier(now) === state.ownId;
     if (!state.ember.take(told, now)) return;
-    const best = isComputer(before) ? null : this.dayBest;
-    const line = lineOf(told, state.ownId, (who) => state.names.get(who) ?? '', best);
-    if (best !== null) this.dayBest = Math.max(best, kept);
+    const line = lineOf(told, state.ownId, (who) => state.names.get(who) ?? '');
     if (hadIt || id === state.ownId) this.onEmber(id === state.ownId);
     if (before === state.ownId && id !== before) forBrowser.set(EMBER_KEY, 'passed');
     if (id === state.ownId && forBrowser.get(EMBER_KEY) === null) {
@@ -299,7 +294,6 @@ export class Session {
 
   #board([, gems, place, of, top, longest = [null, null]]) {
     this.#showLasting();
-    this.dayBest = longest[0]?.[1] ?? 0;
     this.hud.showBoard({ gems, place, of }, top, longest);
   }
 

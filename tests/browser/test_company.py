@@ -120,8 +120,6 @@ def test_who_is_alone_with_clockwork_walkers_gets_the_ember_and_passes_it_on(liv
         assert rows.nth(at).inner_text().split()[:2] == [when, "Ada"]
 
 
-
-
 #: Where to click on the one that leads the way, or towards it if it is near the edge of the screen,
 #: and how many tiles away it is; null before somebody leads.
 LEADER = """(invitation) => {

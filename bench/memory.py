@@ -179,7 +179,7 @@ class _Growth:
                 self._stack.callback(connection.abort)
                 self._sessions.append(self._session(connection))
                 connection.start()
-                hello = protocol.HELLO, protocol.VERSION, f"client {turn}", *VIEWPORT, None, None
+                hello = protocol.HELLO, protocol.VERSION, f"client {turn}", *VIEWPORT, *[None] * 4
                 connection.on_message(BINARY, msgpack.packb(hello))
 
         return self._took(connect, lambda: hub.screens_holding == self._number, self._number)

@@ -106,7 +106,8 @@ class Bench:
             connection: Any = NoSocket()
             session = Session(connection, self.node, admission, tokens, limits)
             self.players.append((connection, session))
-            self.say(connection, protocol.HELLO, protocol.VERSION, f"p{number}", 24, 24, None, None)
+            hello = protocol.VERSION, f"p{number}", 24, 24, None, None, None, None
+            self.say(connection, protocol.HELLO, *hello)
         self.number = 0
         # In this time gems grow around the players, which a busy world has done long ago.
         gevent.sleep(1.5)

@@ -219,8 +219,8 @@ class Gathering:
             if early is None:
                 stay()
                 return
-            name, view, token, near = hello
-            fields = name, *view, token, near, met, place, id, early
+            name, view, token, near, stood = hello
+            fields = name, *view, token, near, stood, met, place, id, early
             if self._send(applicant, worker, GREETING, fields):
                 applicant.leave()
             else:
@@ -340,10 +340,11 @@ class Gathering:
 
     def _greet(
         self, session: Session, name: str, half_width: int, half_height: int, token: str | None,
-        near: int | str | None, met: list[Any] | None, place: list[int], id: int,
-        early: list[list[Any]],
+        near: int | str | None, stood: list[int] | None, met: list[Any] | None, place: list[int],
+        id: int, early: list[list[Any]],
     ) -> None:  # fmt: skip
-        hello = Hello(name, Viewport(half_width, half_height), token, near)
+        stands = None if stood is None else (stood[0], stood[1])
+        hello = Hello(name, Viewport(half_width, half_height), token, near, stands)
         x, y = place
         said = [(kind, fields) for kind, fields in early]
         session.greet(hello, _unpack_met(met), (x, y), id, said)

@@ -1,13 +1,11 @@
 // What the player does by keys, clicks, the stick or the panels: it changes the state at once, and is
 // sent to the server. The server's answers are in session.js.
 
+import { Discoveries } from './discoveries.js';
 import { Footsteps } from './footsteps.js';
-import { forBrowser } from './keep.js';
-import { PART } from './landmarks.js';
 import { Leading } from './leading.js';
 import { Gatherer, pickUp } from './lying.js';
 import { Guide, placesNear, standsBeside, walkersNear } from './near.js';
-import { ordinalOf } from './places.js';
 import * as P from './protocol.js';
 import { UNIT } from './track.js';
 
@@ -17,7 +15,6 @@ import { UNIT } from './track.js';
 /** @typedef {import('./state.js').State} State */
 /** @typedef {import('./view/view.js').View} View */
 
-const FOUND_KEY = 'flatlands.found', FOUND_KEPT = 500;  // landmarks
 const SCORES_EVERY = 1000, STONE_EVERY = 2000;  // ms
 const EMOTES = 4, EMOTES_WITHIN = 5000;   // so many emotes within so many ms
 // The names by which only this machine itself reaches the server.
@@ -49,10 +46,7 @@ export class Controls {
     /** @type {{ x: number, y: number } | null} Where the mouse or a finger is held on the world, in css
      * px. */
     this.led = null;
-    /** @type {import('./landmarks.js').Landmark | null} The landmark whose name was told last. */
-    this.toldOf = null;
-    this.landmarks = 0;                   // number of landmarks that this browser's player has found
-    this.toAsk = false;                   // whether the last one is new, and nobody was asked about it
+    this.discoveries = new Discoveries(session, hud, sound);
     /** @param {import('./replica.js').Thing} gem */
     this.take = ({ square: [col, row], id }) => this.net.send(P.TAKE, col, row, id);
     this.footsteps = new Footsteps((ground) => sound.step(ground));
@@ -67,7 +61,8 @@ export class Controls {
     session.onSpark = () => sound.spark();
     session.onEmber = (has) => sound.ember(has);
     session.onFound = (id, version, score) => this.#found(id, version, score);
-    session.onFinders = (part, place, of) => this.#tellFinders(part, place, of);
+    session.onFinders = (part, place, of) =>
+      this.discoveries.tellFinders(state.landmarks.of(...part), place, of);
     session.onStoreAway = () => this.gatherer.pause(performance.now());
   }
 
@@ -80,8 +75,7 @@ export class Controls {
     this.#followLead();
     const told = this.guide.look(this.state);
     if (told !== null) this.hud.tell(told);
-    this.#tellLandmark();
-    this.#askFinders();
+    this.discoveries.look(this.state);
     this.#showCairn();
   }
 
@@ -288,45 +282,6 @@ export class Controls {
   #tell(kind, text) {
     const sayable = text.replace(UNSAYABLE, '').trim();
     if (sayable !== '') this.net.act(kind, sayable);
-  }
-
-  /** Tell the name of a landmark that the player comes to, and which of those it found it is. */
-  #tellLandmark() {
-    const { found } = this.state;
-    if (found === this.toldOf) return;
-    this.toldOf = found;
-    this.toAsk = false;
-    if (found === null) return;
-    const tile = `${found.x}:${found.y}`, known = (forBrowser.get(FOUND_KEY) ?? '').split(' ');
-    const all = known.filter((each) => each !== '');
-    if (all.includes(tile)) return this.hud.toast(found.name);
-    all.push(tile);
-    forBrowser.set(FOUND_KEY, all.slice(-FOUND_KEPT).join(' '));
-    this.landmarks = all.length;
-    this.hud.toast(`You found ${found.name}. ${this.#landmarksFound()}`);
-    this.sound.chime();
-    this.toAsk = true;
-  }
-
-  /** Ask as the how many-th the player has found a landmark, once the server is known to keep that. */
-  #askFinders() {
-    const { found } = this.state;
-    if (!this.toAsk || found === null || !this.session.lasts) return;
-    this.toAsk = false;
-    this.net.send(P.FIND, Math.floor(found.x / PART), Math.floor(found.y / PART));
-  }
-
-  /** Tell as the how many-th the player has found a landmark: 0 after all that are counted. */
-  #tellFinders([i, j], place, of) {
-    const mark = this.state.landmarks.of(i, j);
-    if (mark === null) return;
-    const how = place === 0 ? `More than ${of} have found ${mark.name} before you.`
-      : `You are the ${ordinalOf(place)} to find ${mark.name}.`;
-    this.hud.toast(`${how} ${this.#landmarksFound()}`);
-  }
-
-  #landmarksFound() {
-    return `Landmarks found: ${this.landmarks}.`;
   }
 
   #showCairn() {

@@ -23,7 +23,8 @@ const REFUSED = new Set([1002, 1003, 1007, 1008, 1009]);   // close codes after 
                                           // connect again: the same would happen
 
 /** @typedef {{ name: string, look: number, width: number, height: number,
- * near: string | number | null }} Hello  The name and the look, the viewport in tiles, an invitation. */
+ * near: string | number | null, place: import('./track.js').Pair | null }} Hello  The name and the look,
+ * the viewport in tiles, an invitation, and where the player stood, in units, when a connection was lost. */
 
 export class Net {
   /** `clock` is set by pings; `identity` has the token. `on` has { welcome(message), message(message), error(code, sentence),
@@ -47,7 +48,7 @@ export class Net {
     this.retry = RETRY_FIRST;
     this.received = { messages: 0, bytes: 0 };    // batches of squares; bytes of everything
     /** @type {Hello} */
-    this.hello = { name: '', look: 0, width: 0, height: 0, near: null };
+    this.hello = { name: '', look: 0, width: 0, height: 0, near: null, place: null };
     /** @type {number | null} Performance time of the next attempt to
      * connect, if there will be one. */
     this.retryAt = null;
@@ -94,8 +95,8 @@ export class Net {
     this.waited = 0;
     socket.onopen = () => {
       if (socket !== this.socket) return;
-      const { name, look, width, height, near } = this.hello;
-      this.send(P.HELLO, P.VERSION, name, width, height, this.identity.token, near);
+      const { name, look, width, height, near, place } = this.hello, [x, y] = place ?? [null, null];
+      this.send(P.HELLO, P.VERSION, name, width, height, this.identity.token, near, x, y);
       this.send(P.APPEAR, name, look);
     };
     socket.onmessage = (event) => {

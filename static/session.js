@@ -126,7 +126,7 @@ export class Session {
   #hello() {
     const { w, h } = this.state.viewport;
     const { name, look } = this.identity;
-    return { name, look, width: Math.ceil(w), height: Math.ceil(h), near: this.near };
+    return { name, look, width: Math.ceil(w), height: Math.ceil(h), near: this.near, place: null };
   }
 
   /** @param {Player} player */
@@ -233,6 +233,9 @@ export class Session {
 
   lost(why) {
     this.#rest();
+    const { ownId, walk } = this.state;
+    // A server that was killed has told nobody where its players were.
+    if (ownId !== null) this.net.hello.place = [walk.track.x, walk.track.y];
     this.hud.banner(why === null ? 'Connection lost.' : sentenceOf(why), 'warn',
       { label: 'Try now', onClick: () => this.net.connect() });
   }

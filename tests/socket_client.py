@@ -79,7 +79,7 @@ class SocketClient:
               near: str | int | None = None) -> "SocketClient":  # fmt: skip
         """Send hello, and wait until the player's own enter event has come."""
         self.name = name
-        self.send(1, 2, name, *size, token, near)
+        self.send(1, 2, name, *size, token, near, None, None)
         self.until(lambda: self.model.id in self.model.players)
         return self
 

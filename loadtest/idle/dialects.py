@@ -79,7 +79,7 @@ class Game:
 
     def __init__(self, host: str, path: str, screen: int = SCREEN) -> None:
         self._host, self._path = host, path
-        self._hello = (wire.HELLO, wire.VERSION, NAME, screen, screen, None, None)
+        self._hello = (wire.HELLO, wire.VERSION, NAME, screen, screen, *[None] * 4)
 
     def begin(self) -> bytes:
         """See Dialect."""

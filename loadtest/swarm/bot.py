@@ -242,7 +242,7 @@ class Bot(Connection):
             return
         self.state = GREETING
         width, height = self.viewport
-        self.send(wire.HELLO, wire.VERSION, self.name, width, height, self._token, None)
+        self.send(wire.HELLO, wire.VERSION, self.name, width, height, self._token, *[None] * 3)
 
     def lose(self, why: str, code: int = 0) -> None:
         """Note that the connection is lost. `code` is that of the server's close frame, or 0."""

@@ -54,7 +54,7 @@ class Visitor:
 
     def hello(self, token: str | None = None, name: str = "visitor") -> "Visitor":
         """Send hello, with a token to come back as the same player; return itself."""
-        hello = wire.HELLO, wire.VERSION, name, *VIEWPORT, token, None
+        hello = wire.HELLO, wire.VERSION, name, *VIEWPORT, token, None, None, None
         self.socket.sendall(wire.message(*hello))
         return self
 

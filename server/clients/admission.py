@@ -18,19 +18,25 @@ from server.players.residents import new_id
 from server.players.spots import Place
 from server.players.takeovers import Elsewhere
 from world.grid import Viewport
-from world.track import UNIT
+from world.track import SPEED, UNIT
+
+#: How far along each axis a player can have walked, in units, since its last token was made: a new
+#: one comes every ten seconds, or a little later.
+WALKED = 12 * SPEED
 
 #: What a player begins beside: a player of this node by its id, who invited it, or nothing.
 Near = int | Met | None
 
 
 class Hello(NamedTuple):
-    """What a client asks for. `near` is a player's id or an invitation, as it came."""
+    """What a client asks for. `near` is a player's id or an invitation, as it came. `place` is
+    where its player stood when its last connection ended, or None."""
 
     name: str
     view: Viewport
     token: str | None
     near: int | str | None
+    place: Place | None
 
 
 class Applicant(Protocol):
@@ -189,7 +195,7 @@ class Admission:
             raise Refused("returns", "you come back too often: wait some seconds", FULL)
         here = claim.id in self._node.residents.by_id
         if self.passing is not None and not here and not passed:
-            place = near.place if isinstance(near, Met) else self._last_place(claim)
+            place = near.place if isinstance(near, Met) else self._last_place(claim, hello)
             worker = self.passing.elsewhere(place, claim.id)
             if worker is not None:
                 self._check_address(applicant)
@@ -201,11 +207,21 @@ class Admission:
                 return
         self._bring_back_here(claim, hello, applicant, near, counted=passed)
 
-    def _last_place(self, claim: Claim) -> Place:
-        """Return where a player was that comes back, as far as this node knows."""
+    def _last_place(self, claim: Claim, hello: Hello) -> Place:
+        """Return where a player was that comes back, as far as this node knows.
+
+        A node that was killed has told nobody where its players were. So the client says it, and is
+        believed if its player can have walked there since its token was made.
+        """
         if claim.id in self._node.residents.left:
             return self._node.residents.left[claim.id][1]
-        return claim.place
+        (x, y), place = claim.place, hello.place
+        if place is None or max(abs(place[0] - x), abs(place[1] - y)) > WALKED:
+            return claim.place
+        return claim.place if self._blocked(place) else place
+
+    def _blocked(self, place: Place) -> bool:
+        return self._node.terrain.blocked(place[0] // UNIT, place[1] // UNIT)
 
     def _bring_back_here(
         self, claim: Claim, hello: Hello, applicant: Applicant, near: Near, *, counted: bool
@@ -228,7 +244,7 @@ class Admission:
         if not counted:
             self._check_address(applicant)
         if not self._node.peers.peers:
-            resident = self._return(claim, None, hello.name, near)
+            resident = self._return(claim, None, hello, near)
             self._let_in(applicant, resident, hello, near, back=True)
             return
 
@@ -239,37 +255,36 @@ class Admission:
                 except Refused as refused:
                     applicant.refuse(refused)
             if applicant.here:
-                resident = self._return(claim, elsewhere, hello.name, near)
+                resident = self._return(claim, elsewhere, hello, near)
                 self._let_in(applicant, resident, hello, near, back=True)
             elif elsewhere is not None and elsewhere.name is not None:
                 # The player's node has handed it over: only this node can now tell the others what
                 # becomes of it.
-                applicant.missed(self._return(claim, elsewhere, hello.name, near))
+                applicant.missed(self._return(claim, elsewhere, hello, near))
 
         # Another node may have the player, and hands it over when it is asked.
         takeovers.ask(claim.id, answered, applicant.is_superseded)
 
     def _return(
-        self, claim: Claim, elsewhere: Elsewhere | None, name: str, near: Near
+        self, claim: Claim, elsewhere: Elsewhere | None, hello: Hello, near: Near
     ) -> Resident:
         """Return a new resident for a player that comes back.
 
         `elsewhere` is what another node has handed over, or None. The player begins beside who has
-        invited it, or else where it was there, or else at the place in its token, or else where
-        newcomers begin.
+        invited it, or else where it was there, or else where it was as far as this node knows, or
+        else where newcomers begin.
         """
-        node, id = self._node, claim.id
-        seqs, place = [claim.seq, node.replicas.seq(id)], claim.place
+        node, id, name = self._node, claim.id, hello.name
+        seqs, place = [claim.seq, node.replicas.seq(id)], self._last_place(claim, hello)
         if id in node.residents.left:
-            seq, place = node.residents.left[id]
-            seqs.append(seq)
+            seqs.append(node.residents.left[id][0])
         if elsewhere is not None:
             name, place = elsewhere.name or name, elsewhere.place
             seqs.append(elsewhere.seq)
         if isinstance(near, Met):
             place = near.place
         # With another seed there may be water now.
-        elif node.terrain.blocked(place[0] // UNIT, place[1] // UNIT):
+        elif self._blocked(place):
             place = node.residents.spot(near)
         # Its new events must have higher seqs than all that were published before.
         resident = node.residents.join(name, place, id=id, seq=next_incarnation(max(seqs)))

@@ -179,13 +179,16 @@ class Session:
         height: int,
         token: str | None,
         near: int | str | None,
+        x: int | None,
+        y: int | None,
     ) -> None:
         if version != protocol.VERSION:
             raise Refused("version", f"version {protocol.VERSION} is spoken here: reload the page")
         cleaned = protocol.clean(name, protocol.NAME_LIMIT)
         if cleaned is None:
             raise Refused("name", speaking.BAD_NAME)
-        hello = Hello(cleaned, viewport(width, height), token, near)
+        place = None if x is None or y is None else (x, y)
+        hello = Hello(cleaned, viewport(width, height), token, near, place)
         self._waiting = True
         try:
             self._admission.decide(hello, self)

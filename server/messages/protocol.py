@@ -95,9 +95,12 @@ MESSAGES: Final = {
             number("height", 1, 65535),
             Field("token", str, 0, TOKEN_LIMIT, optional=True),
             Field("near", int, 0, NUMBER, optional=True, text=INVITATION_LIMIT),
+            Field("x", int, -_POSITION, _POSITION, optional=True),
+            Field("y", int, -_POSITION, _POSITION, optional=True),
         ),
         rate=1,
         burst=1,
+        agree=lambda *fields: (fields[-2] is None) == (fields[-1] is None),
     ),
     WALK: Row("walk", (_INTENT, _TIME, number("dx", -1, 1), number("dy", -1, 1)), 30, 60),
     GO: Row(

@@ -55,7 +55,7 @@ def wait_for(page, expression, argument=None, expected=True):
 
 def chromium():
     """Return the path of Chromium on this machine."""
-    names = ("chromium", "chromium-browser", "google-chrome")
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     program = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     assert program, "the browser tests need Chromium: run them with make test"
     return program

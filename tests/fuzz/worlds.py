@@ -291,7 +291,8 @@ class Offender:
         if type(near) is str:
             near = near[: protocol.INVITATION_LIMIT]
         width, height = (chance.choice((1, 8, 40, 96, 65535)) for _ in range(2))
-        return [HELLO, protocol.VERSION, name, width, height, self._token(), near]
+        place = chance.choice(((None, None), (0, 2000), (chance.randrange(-(2**41), 2**41), 0)))
+        return [HELLO, protocol.VERSION, name, width, height, self._token(), near, *place]
 
     def _token(self) -> str | None:
         """Return a token or an invitation, a broken one, or none."""

@@ -447,18 +447,18 @@ class Client:
 
     def hello(
         self, name: str = "Wren", size: tuple[int, int] = (40, 25), token: str | None = None,
-        near: int | str | None = None,
+        near: int | str | None = None, place: tuple[int, int] | None = None,
     ) -> "Client":  # fmt: skip
-        self.say_hello(name, size, token, near)
+        self.say_hello(name, size, token, near, place)
         self.harness.settle()
         return self
 
     def say_hello(
         self, name: str, size: tuple[int, int], token: str | None,
-        near: int | str | None,
+        near: int | str | None, place: tuple[int, int] | None = None,
     ) -> None:
         """Send hello without waiting for anything to happen."""
-        hello = msgpack.packb([1, 2, name, *size, token, near])
+        hello = msgpack.packb([1, 2, name, *size, token, near, *(place or (None, None))])
         self.host.deliver(self, hello, 2)
 
     def walk(self, dx: int, dy: int, age: int = 0) -> None:

@@ -148,7 +148,7 @@ def test_who_is_kicked_is_told_why_and_stays_out(server, clients):
     assert [message[1] for message in anna.messages if message[0] == ERROR] == ["kicked"]
     again = SocketClient(server.port)
     clients.append(again)
-    again.send(1, 2, "Anna", 40, 25, token, None)
+    again.send(1, 2, "Anna", 40, 25, token, None, None, None)
     assert again.until_closed()[0] == 1008
     again.close()
     anna.close()
@@ -170,7 +170,7 @@ def test_an_address_that_is_kept_out_does_not_come_in_and_others_do(server, clie
     try:
         barred = SocketClient(server.port)
         clients.append(barred)
-        barred.send(1, 2, "Ben", 40, 25, None, None)
+        barred.send(1, 2, "Ben", 40, 25, None, None, None, None)
         assert barred.until_closed() == (1008, "an operator sent you away for a minute")
     finally:
         order(server, "kick", address="127.0.0.1", minutes=0)
@@ -182,7 +182,7 @@ def test_a_closed_door_is_told_and_opened_again(server, clients):
     assert json.loads(ask(server, "readyz")[1]) == {"ready": True, "reasons": [], "door": "closed"}
     outside = SocketClient(server.port)
     clients.append(outside)
-    outside.send(1, 2, "Cleo", 40, 25, None, None)
+    outside.send(1, 2, "Cleo", 40, 25, None, None, None, None)
     assert outside.until_closed()[0] == 1013
     order(server, "open")
     clients.append(SocketClient(server.port).hello("Cleo"))
@@ -288,11 +288,11 @@ def test_orders_reach_all_workers_and_those_that_come_after_them(clients):
         for token in tokens[:4]:
             kicked = SocketClient(server.port)
             clients.append(kicked)
-            kicked.send(1, 2, "P", 40, 25, token, None)
+            kicked.send(1, 2, "P", 40, 25, token, None, None, None)
             assert kicked.until_closed()[0] == 1008
             outside = SocketClient(server.port)
             clients.append(outside)
-            outside.send(1, 2, "P", 40, 25, None, None)
+            outside.send(1, 2, "P", 40, 25, None, None, None, None)
             assert outside.until_closed()[0] == 1013
         for client, token in zip(clients[4:6], tokens[4:], strict=True):
             back = SocketClient(server.port).hello("P", token=token)

@@ -265,7 +265,7 @@ def test_who_joins_and_drops_fills_no_world():
         players = [player_at(server.port, f"P{n}") for n in range(20)]
         late = SocketClient(server.port)
         opened.append(late.socket)
-        late.send(1, 2, "Late", 40, 25, None, None)
+        late.send(1, 2, "Late", 40, 25, None, None, None, None)
         assert late.until_closed()[0] == 1013
         for player in players:
             player.close()
@@ -283,7 +283,7 @@ def test_what_piled_up_while_the_server_stood_still_closes_nobody():
         for n in range(130):
             player.walk(1 - 2 * (n % 2), 0)
             time.sleep(6 / 130)
-        silent.send(1, 2, "S", 40, 25, None, None)
+        silent.send(1, 2, "S", 40, 25, None, None, None, None)
         server.process.send_signal(signal.SIGCONT)
         player.until(lambda: player.model.players[player.model.id].ack == 130)
         silent.until(lambda: silent.model.id in silent.model.players)

@@ -68,7 +68,7 @@ def test_what_is_said_between_hello_and_welcome_is_obeyed_by_the_other_worker(ma
         host.node.residents.spot = lambda near=None: (2 * span + 500, 500)
     client = machine.client(west)
     for message in (
-        [1, 2, "Quick", 40, 25, None, None],
+        [1, 2, "Quick", 40, 25, None, None, None, None],
         [2, 1, client.now(), 1, 0],
         [6, "here I am"],
         [7, 5, 0],
@@ -156,7 +156,7 @@ def test_who_finds_all_workers_full_is_refused(machine):
     span = east.node.grid.span
     for host in machine.hosts:
         host.node.residents.spot = lambda near=None: (2 * span + 500, 500)
-    client.send(1, 2, "Late", 40, 25, None, None)
+    client.send(1, 2, "Late", 40, 25, None, None, None, None)
     east.admission.capacity = west.admission.capacity = 0
     for _ in range(3):
         machine.settle()

@@ -189,7 +189,7 @@ def test_what_a_guest_says_before_its_welcome_is_obeyed_after_it(two):
     harness, host = two
     text = invitation(host)
     guest = harness.client(harness.hosts[1])
-    guest.connection.on_message(2, msgpack.packb([1, 2, "Eager", 40, 25, None, text]))
+    guest.connection.on_message(2, msgpack.packb([1, 2, "Eager", 40, 25, None, text, None, None]))
     guest.connection.on_message(2, msgpack.packb([6, "here I am"]))
     harness.run(ANSWER_WITHIN + 500)
     assert host.model.chat == [("Eager", "here I am")]
@@ -200,7 +200,7 @@ def test_a_guest_who_hangs_up_before_it_is_known_where_its_host_is_never_joins(t
     residents = len(harness.hosts[1].node.residents.by_id)
     guest = harness.client(harness.hosts[1])
     guest.connection.on_message(
-        2, msgpack.packb([1, 2, "Hasty", 40, 25, None, invitation(host)])
+        2, msgpack.packb([1, 2, "Hasty", 40, 25, None, invitation(host), None, None])
     )
     guest.connection.lose()
     harness.run(ANSWER_WITHIN + 100)
@@ -212,7 +212,7 @@ def test_many_guests_of_one_host_come_at_once(two):
     text = invitation(host)
     guests = [harness.client(harness.hosts[1]) for _ in range(20)]
     for guest in guests:
-        guest.connection.on_message(2, msgpack.packb([1, 2, "G", 40, 25, None, text]))
+        guest.connection.on_message(2, msgpack.packb([1, 2, "G", 40, 25, None, text, None, None]))
     harness.run(ANSWER_WITHIN + 100)
     assert all(NEAREST - 0.01 <= away(guest, host.at()) <= NEAR + 0.01 for guest in guests)
     # There is not room for all; but nobody stands where another one does.

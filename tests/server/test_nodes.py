@@ -3,8 +3,9 @@
 import msgpack
 import pytest
 
+from server.clients.admission import WALKED
 from server.messages import peer_protocol
-from server.players.residents import DIMMED_FOR
+from server.players.residents import DIMMED_FOR, LEFT_FOR
 from server.squares.peers import DEAD_AFTER, HEARTBEAT_EVERY
 from tests.server.harness import Harness, events, two_nodes
 from world.track import SPEED, UNIT
@@ -73,6 +74,66 @@ def test_a_dead_nodes_players_are_gone_within_five_seconds(two):
     assert not a.sees(b)
     harness.check()
     assert harness.hosts[0].node.peers.peers == {}
+
+
+def killed_in_mid_walk(harness, b):
+    """Let the node of `b` be killed 6 s after the player's last token; return that, and the place
+    where the token was made, and the one where the player was last."""
+    b.session.renew_token()
+    token, made = b.model.token, b.at()
+    b.walk(-1, 0)
+    harness.run(6000)
+    last = b.at()
+    harness.kill(harness.hosts[1])
+    harness.run(DEAD_AFTER + 3000)
+    assert abs(last[0] - made[0]) > 10 * UNIT
+    return token, made, last
+
+
+def test_a_player_whose_node_was_killed_goes_on_where_it_stood(two):
+    harness, _a, b = two
+    token, _made, last = killed_in_mid_walk(harness, b)
+    again = harness.client().hello("B", token=token, place=last)
+    harness.run(400)
+    assert (again.id, again.at()) == (b.id, last)
+    harness.check()
+
+
+def test_nobody_comes_back_where_it_cannot_have_walked(two):
+    harness, _a, b = two
+    token, made, _last = killed_in_mid_walk(harness, b)
+    x, y = made
+    for place in (x + WALKED + 1, y), (x, y - WALKED - 1), None:
+        again = harness.client().hello("B", token=token, place=place)
+        harness.run(400)
+        assert (again.id, again.at()) == (b.id, made)
+        again.connection.lose(1000)
+        # What a node remembers goes before what a client says.
+        other = x + UNIT, y
+        back = harness.client().hello("B", token=token, place=other)
+        harness.run(400)
+        assert back.at() == made
+        back.connection.lose(1000)
+        harness.run(LEFT_FOR + 1000)
+    harness.check()
+
+
+def test_nobody_comes_back_in_the_water():
+    harness = Harness(free=False)
+    client = harness.stand("A", (0, 0), (40, 25))
+    token = client.model.token
+    blocked = next(
+        (x * UNIT, y * UNIT)
+        for x in range(-50, 50)
+        for y in range(-50, 50)
+        if harness.node.terrain.blocked(x, y)
+    )
+    new = harness.host()
+    harness.kill(harness.hosts[0])
+    harness.run(DEAD_AFTER + 3000)
+    again = harness.client(new).hello("A", token=token, place=blocked)
+    harness.run(400)
+    assert (again.id, again.at()) == (client.id, (0, 0))
 
 
 def test_a_lost_batch_is_noticed_by_the_next_one(two):

@@ -58,7 +58,7 @@ def test_what_is_said_before_the_welcome_is_obeyed_after_it(returning):
     client = harness.client(host)
     # All of it at once, as one that does not wait for answers does.
     for message in (
-        [1, 2, "B", 40, 25, token, None],
+        [1, 2, "B", 40, 25, token, None, None, None],
         [5, 80, 40],
         [6, "here I am"],
         [2, 1, host.loop.now(), 1, 0],
@@ -78,7 +78,7 @@ def test_what_is_said_before_the_welcome_is_obeyed_after_it(returning):
 @pytest.mark.parametrize(
     ("message", "code", "close"),
     [
-        ([1, 2, "B", 40, 25, None, None], "hello", 1008),
+        ([1, 2, "B", 40, 25, None, None, None, None], "hello", 1008),
         ([2, 0, 0, 1, 0], "fields", 1008),
         ([99], "kind", 1008),
         ([6, " "], "say", 1008),
@@ -88,7 +88,7 @@ def test_what_is_said_before_the_welcome_is_obeyed_after_it(returning):
 def test_a_bad_message_before_the_welcome_is_refused_as_after_it(returning, message, code, close):
     harness, token, host = returning
     client = harness.client(host)
-    client.connection.on_message(2, msgpack.packb([1, 2, "B", 40, 25, token, None]))
+    client.connection.on_message(2, msgpack.packb([1, 2, "B", 40, 25, token, None, None, None]))
     client.connection.on_message(2, msgpack.packb(message))
     client.connection.on_message(2, msgpack.packb([2, 1, host.loop.now(), 1, 0]))
     harness.run(500)
@@ -98,7 +98,7 @@ def test_a_bad_message_before_the_welcome_is_refused_as_after_it(returning, mess
 def test_a_flood_before_the_welcome_is_bounded_by_the_rates(returning):
     harness, token, host = returning
     client = harness.client(host)
-    client.connection.on_message(2, msgpack.packb([1, 2, "B", 40, 25, token, None]))
+    client.connection.on_message(2, msgpack.packb([1, 2, "B", 40, 25, token, None, None, None]))
     for n in range(100):
         client.connection.on_message(2, msgpack.packb([6, f"line {n}"]))
     assert len(client.session._early) <= 5
@@ -120,7 +120,7 @@ def test_of_two_who_show_a_token_in_one_moment_one_plays_and_the_other_is_told(s
     rivals = [harness.client(harness.hosts[0]) for _ in range(3)]
     for client in rivals:
         # In one turn of the loop: the first claim is not answered when the next one comes.
-        client.connection.on_message(2, msgpack.packb([1, 2, "B", 40, 25, token, None]))
+        client.connection.on_message(2, msgpack.packb([1, 2, "B", 40, 25, token, None, None, None]))
     harness.run(6000)
     playing = [client for client in rivals if client.connection.closed is None]
     assert len(playing) == 1 and playing[0].id == b.id

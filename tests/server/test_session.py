@@ -23,11 +23,11 @@ def pair(harness):
     return harness.place("A", (0, 0)), harness.place("B", (0, 0))
 
 
-HELLO = [1, 2, "Wren", 40, 25, None, None]
+HELLO = [1, 2, "Wren", 40, 25, None, None, None, None]
 
 
 def hello(**changed):
-    names = ["version", "name", "width", "height", "token", "near"]
+    names = ["version", "name", "width", "height", "token", "near", "x", "y"]
     fields = dict(zip(names, HELLO[1:], strict=True))
     return [1, *(fields | changed).values()]
 
@@ -74,6 +74,8 @@ BEFORE_HELLO = [
     ("a friend who is an array", hello(near=[7]), "fields", 1008),
     ("a friend who is true", hello(near=True), "fields", 1008),
     ("too long an invitation", hello(near="x" * 513), "fields", 1008),
+    ("half of a place", hello(x=5), "fields", 1008),
+    ("a place beyond all bounds", hello(x=2**41 + 1, y=0), "fields", 1008),
     ("a field too many", [*HELLO, 1], "fields", 1008),
     ("a field too few", HELLO[:-1], "fields", 1008),
 ]  # fmt: skip

@@ -1,0 +1,64 @@
+// The landmarks that the player finds: their names, how many they are, and how many others found them
+// before. What was found is kept in the browser. It never touches the page by itself.
+
+import { forBrowser } from './keep.js';
+import { PART } from './landmarks.js';
+import { ordinalOf } from './places.js';
+import * as P from './protocol.js';
+
+/** @typedef {import('./landmarks.js').Landmark} Landmark */
+
+const FOUND_KEY = 'flatlands.found', FOUND_KEPT = 500;  // landmarks
+
+export class Discoveries {
+  /** @param {import('./session.js').Session} session @param {import('./hud/hud.js').Hud} hud
+   * @param {import('./sound.js').Sound} sound */
+  constructor(session, hud, sound) {
+    this.session = session;
+    this.hud = hud;
+    this.sound = sound;
+    /** @type {Landmark | null} The landmark whose name was told last. */
+    this.toldOf = null;
+    this.found = 0;                       // number of landmarks that this browser's player has found
+    this.toAsk = false;                   // whether the last one is new, and nobody was asked about it
+  }
+
+  /** Tell the name of a landmark that the player comes to, and which of those it found it is.
+   * @param {import('./state.js').State} state */
+  look({ found }) {
+    if (found !== this.toldOf) this.#tell(found);
+    // Once the server is known to keep what lasts, it is asked who else has found it.
+    if (!this.toAsk || found === null || !this.session.lasts) return;
+    this.toAsk = false;
+    this.session.net.send(P.FIND, Math.floor(found.x / PART), Math.floor(found.y / PART));
+  }
+
+  /** Tell as the how many-th the player has found a landmark: 0 after all that are counted.
+   * @param {Landmark | null} mark */
+  tellFinders(mark, place, of) {
+    if (mark === null) return;
+    const how = place === 0 ? `More than ${of} have found ${mark.name} before you.`
+      : `You are the ${ordinalOf(place)} to find ${mark.name}.`;
+    this.hud.toast(`${how} ${this.#count()}`);
+  }
+
+  /** @param {Landmark | null} mark */
+  #tell(mark) {
+    this.toldOf = mark;
+    this.toAsk = false;
+    if (mark === null) return;
+    const tile = `${mark.x}:${mark.y}`, known = (forBrowser.get(FOUND_KEY) ?? '').split(' ');
+    const all = known.filter((each) => each !== '');
+    if (all.includes(tile)) return this.hud.toast(mark.name);
+    all.push(tile);
+    forBrowser.set(FOUND_KEY, all.slice(-FOUND_KEPT).join(' '));
+    this.found = all.length;
+    this.hud.toast(`You found ${mark.name}. ${this.#count()}`);
+    this.sound.chime();
+    this.toAsk = true;
+  }
+
+  #count() {
+    return `Landmarks found: ${this.found}.`;
+  }
+}

@@ -94,8 +94,9 @@ class _Finder(MetaPathFinder):
 
 
 def stamp() -> str:
-    """Return a text that changes with the sources of the compiled modules, and with Python."""
+    """Return a text that changes with the compiled modules, with how they are, and with Python."""
     found = hashlib.sha256(f"{sys.version} {EXTENSION_SUFFIXES[0]}".encode())
+    found.update(Path(__file__).read_bytes())
     for name in MODULES:
         found.update(f"\0{name}\0".encode() + _source(name).read_bytes())
     return found.hexdigest()
@@ -112,13 +113,18 @@ def use() -> None:
     """
     if os.environ.get(SWITCH) == "no" or _State.used:
         return
-    try:
-        fits = (FOLDER / STAMP).read_text() == stamp()
-    except FileNotFoundError:
-        return
+    fits = _fit()
     if fits:
         sys.meta_path.insert(0, _Finder())
-    _State.used, _State.stale = fits, not fits
+    _State.used, _State.stale = bool(fits), fits is False
+
+
+def _fit() -> bool | None:
+    """Say whether the compiled modules fit the sources; None if there are none."""
+    try:
+        return (FOLDER / STAMP).read_text() == stamp()
+    except FileNotFoundError:
+        return None
 
 
 def used() -> bool:
@@ -132,10 +138,13 @@ def stale() -> bool:
 
 
 def build() -> None:
-    """Compile the modules. Those that a running server has loaded stay as they are for it.
+    """Compile the modules, unless those in FOLDER fit. A running server keeps what it has loaded.
 
     Raises SystemExit with a sentence if there is no compiler, or if mypyc refuses a module.
     """
+    if _fit():
+        print(f"The modules in {FOLDER.relative_to(ROOT)} fit their sources: nothing to compile.")
+        return
     gcc = shlex.split(sysconfig.get_config_var("CC") or "cc")[0]
     header = Path(sysconfig.get_paths()["include"], "Python.h")
     if shutil.which(gcc) is None or not header.exists():

@@ -62,6 +62,13 @@ def test_compiled_modules_that_do_not_fit_are_left_aside(tree, monkeypatch, chan
     assert not compiled.used() and compiled.stale() and sys.meta_path == before
 
 
+def test_what_fits_is_not_compiled_again(tree, capsys):
+    compile_it()
+    compiled.build()
+    assert capsys.readouterr().out.endswith("fit their sources: nothing to compile.\n")
+    assert [path.name for path in compiled.FOLDER.iterdir()] == [compiled.STAMP]
+
+
 def test_they_can_be_switched_off(tree, monkeypatch):
     compile_it()
     monkeypatch.setenv(compiled.SWITCH, "no")

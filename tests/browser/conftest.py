@@ -23,11 +23,11 @@ ARGUMENTS = [
     "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,PaintHolding,MediaRouter",
 ]
 
-#: Lets a page draw some ten times a second, and without the blur behind panels: without a GPU sixty
+#: Lets a page draw four times a second, and without the blur behind panels: without a GPU sixty
 #: frames take a whole core, and the blur is a third of each.
 CHEAPER_FRAMES = """{
   const request = requestAnimationFrame;
-  globalThis.requestAnimationFrame = (draw) => setTimeout(() => request(draw), 90);
+  globalThis.requestAnimationFrame = (draw) => setTimeout(() => request(draw), 240);
   const sheet = new CSSStyleSheet();
   sheet.replaceSync('* { backdrop-filter: none !important; }');
   addEventListener('DOMContentLoaded', () => document.adoptedStyleSheets.push(sheet));
@@ -127,6 +127,8 @@ def play(open_page):
         page.get_by_label("Your name").fill(name)
         page.keyboard.press("Enter")
         wait_for(page, "flatlands.state.own !== undefined")
+        # In each frame the page finds out where its player is.
+        page.evaluate("() => new Promise((resolve) => requestAnimationFrame(resolve))")
         return page
 
     return play_as

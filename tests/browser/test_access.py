@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tests.browser.conftest import wait_for
+from tests.browser.conftest import eventually, wait_for
 from tests.browser.test_play import COMPUTER
 from tests.processes import ROOT, serving
 
@@ -170,9 +170,9 @@ def test_all_words_have_enough_contrast(alone, open_page, device):
     read = set()
 
     def enough(where):
+        eventually(lambda: page.evaluate(CONTRASTS), f"words on {where}")
         time.sleep(0.6)
         found = page.evaluate(CONTRASTS)
-        assert found
         read.update(text for _, text in found)
         low = [(round(contrast, 2), text) for contrast, text in found if contrast < 4.5]
         assert low == [], where

@@ -16,7 +16,7 @@ CLOSED = """([url, hello, bytes, text]) => new Promise((resolve) => {
   socket.onclose = ({ code, reason, wasClean }) => resolve([code, reason, wasClean]);
 })"""
 
-HELLO = list(bytes.fromhex("970102a45772656e2819c0c0"))
+HELLO = list(bytes.fromhex("990102a45772656e2819c0c0c0c0"))
 
 CASES = [
     ("text frame", HELLO, None, "hi", 1003, "messages must be binary frames"),

@@ -130,6 +130,7 @@ def tiny(monkeypatch, *options):
 
 
 @pytest.mark.load
+@pytest.mark.alone
 def test_all_deliveries_of_a_real_server_are_counted(quick, monkeypatch):
     # The clock of CPU time is a coarse one: what costs next to nothing may be told to cost nothing.
     row = tiny(monkeypatch, "--work", "5")

@@ -28,6 +28,7 @@ compiled.use()
 from brokers import open_broker
 from server import logs
 from server import settings as options
+from server.garbage import keep_collecting
 from stores import open_store
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def main() -> int:
             replace = supervisor.replace
         else:
             server = node = _node(settings)
+            node.node.loop.keep_running("the collector", keep_collecting)
             if settings.listen_fd is not None:
                 worker = _worker(node, stopping)
         for number in (signal.SIGINT, signal.SIGTERM):

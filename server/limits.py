@@ -170,6 +170,10 @@ class Rates:
         return self.patience.full(now) and all(b.full(now) for b in self.buckets.values())
 
 
+def _ended() -> bool:
+    return False
+
+
 class Guest:
     """One connection, as the limits know it, from its accept to its end.
 
@@ -311,6 +315,8 @@ class Limits:
         if guest.key is not None:
             self._less(guest.key)
             guest.key = None
+        # Otherwise the connection and all that was made for it would refer to itself.
+        guest.close = _ended
 
     def _less(self, key: Hashable) -> None:
         self._by_address[key] -= 1

@@ -7,7 +7,6 @@ that is silent here is asked, and loses its players here if it does not answer. 
 decides which nodes are alive: peers.py does.
 """
 
-from collections import deque
 from collections.abc import Callable, Collection
 from typing import Any, Final
 
@@ -79,7 +78,7 @@ class HeardSquare:
         self.voices: dict[int, Voice] = {}
         self._around = around
         #: Own batches that have not come back from the broker, the oldest first.
-        self._unheard: deque[OwnBatch] = deque()
+        self._unheard: list[OwnBatch] = []
         #: The number of the last own message that came back.
         self._returned = 0
         self._enter_own()
@@ -313,7 +312,7 @@ class HeardSquare:
         """
         around, now, unheard = self._around, self._around.loop.now(), self._unheard
         while unheard and unheard[0].number <= number:
-            batch = unheard.popleft()
+            batch = unheard.pop(0)
             self.replica.apply(around.node, batch.sent, batch.content, now)
             self.shown.tell(around.node, batch.sent, batch.content, batch.tail)
         if unheard:

@@ -41,7 +41,7 @@ class Sync:
         self._around = around
         #: The nodes of which something may be missing that was not asked for yet, and whether
         #: something of any node may be.
-        self._gaps: set[int] = set()
+        self._gaps: tuple[int, ...] = ()
         self._unsure = False
         #: The nonce of the last sync request, by which it is known when it comes back.
         self._nonce = 0
@@ -63,7 +63,7 @@ class Sync:
     def request(self) -> None:
         """Ask the other nodes for their full states here, again and again until the request has
         come back from the broker."""
-        self._gaps.clear()
+        self._gaps = ()
         self._unsure = self.live = False
         self.requested = self._around.loop.now()
         self._nonce = random.getrandbits(32)
@@ -79,7 +79,8 @@ class Sync:
     def ask(self, node: int) -> None:
         """Note that something of a node is missing, and publish a sync request for it: now, or
         FULL_STATE_EVERY ms after the last one."""
-        self._gaps.add(node)
+        if node not in self._gaps:
+            self._gaps += (node,)
         self._ask_soon()
 
     def ask_all(self) -> None:
@@ -96,7 +97,8 @@ class Sync:
 
     def complete(self, node: int) -> None:
         """Note that nothing of a node is missing any more."""
-        self._gaps.discard(node)
+        if self._gaps:
+            self._gaps = tuple([other for other in self._gaps if other != node])
 
     # What is answered.
 

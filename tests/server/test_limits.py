@@ -1,5 +1,7 @@
 """Who somebody is behind proxies, and how often anybody may do anything."""
 
+import gc
+import weakref
 from collections import Counter
 
 import pytest
@@ -135,6 +137,28 @@ def test_where_there_are_no_more_the_eldest_that_has_not_said_hello_goes(clock):
     for name in ("d", "e", "f", "g"):
         guests[name].stay()
     assert enter("h") is None and one.stats["limited_descriptors"] == 1
+
+
+class Made:
+    """What a server makes for a connection: it knows the guest, and can close it."""
+
+    def __init__(self, limits):
+        self.guest = limits.enter("192.0.2.1", self.close)
+
+    def close(self):
+        return True
+
+
+def test_what_was_made_for_a_connection_is_freed_when_it_ends(clock):
+    made = Made(limits(clock))
+    seen = weakref.ref(made)
+    gc.disable()
+    try:
+        made.guest.leave()
+        del made
+        assert seen() is None
+    finally:
+        gc.enable()
 
 
 def test_a_rate_is_one_for_each_address_and_comes_back_with_time(clock):

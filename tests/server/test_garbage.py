@@ -1,0 +1,109 @@
+"""Circles of objects are freed, the new ones at once and the old ones now and then."""
+
+import gc
+import subprocess
+import sys
+import weakref
+
+import gevent
+import pytest
+
+from server import garbage
+from tests.processes import PATIENCE, ROOT
+
+
+class Circle:
+    """An object that refers to itself."""
+
+    def __init__(self):
+        self.itself = self
+
+
+def circle():
+    return weakref.ref(Circle())
+
+
+@pytest.fixture
+def collecting(monkeypatch):
+    """Return what makes a collector that looks every millisecond, and counts each time."""
+    monkeypatch.setattr(garbage, "EVERY", 0.001)
+    monkeypatch.setattr(garbage, "COUNT_AFTER", 1)
+    greenlets = []
+
+    def begin():
+        greenlets.append(gevent.spawn(garbage.keep_collecting))
+        gevent.sleep(0)
+
+    yield begin
+    gevent.killall(greenlets)
+    gc.unfreeze()
+    gc.enable()
+
+
+def wait_until(condition):
+    with gevent.Timeout(PATIENCE):
+        while not condition():
+            gevent.sleep(0.01)
+
+
+def test_a_new_circle_is_freed_and_python_looks_for_none_itself(collecting):
+    collecting()
+    assert not gc.isenabled()
+    new = circle()
+    assert new() is not None
+    wait_until(lambda: new() is None)
+
+
+def old_circle():
+    """Return a circle that has become old, and that nothing refers to any more."""
+    made = Circle()
+    seen = weakref.ref(made)
+    frozen = gc.get_freeze_count()
+    wait_until(lambda: gc.get_freeze_count() > frozen)
+    del made
+    gevent.sleep(0.1)
+    return seen
+
+
+def test_an_old_circle_is_freed_once_there_are_twice_as_many_objects(collecting, monkeypatch):
+    # The first look at all gives a number to compare with.
+    monkeypatch.setattr(garbage, "FEW", 0)
+    collecting()
+    wait_until(lambda: gc.get_freeze_count() > 0)
+    old = old_circle()
+    assert old() is not None
+    many = [[] for _ in range(2 * gc.get_freeze_count())]
+    wait_until(lambda: old() is None)
+    assert many
+
+
+def test_an_old_circle_is_freed_after_some_minutes_all_the_same(collecting, monkeypatch):
+    monkeypatch.setattr(garbage, "FEW", 10**9)
+    collecting()
+    old = old_circle()
+    assert old() is not None
+    gevent.sleep(0)
+    monkeypatch.setattr(garbage, "ALL_AFTER", 0.0)
+    monkeypatch.setattr(garbage.time, "monotonic", lambda: 10**9)
+    wait_until(lambda: old() is None)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_process_that_serves_looks_itself(workers):
+    script = (
+        "import gc, os, signal, sys\n"
+        "from server.__main__ import main\n"
+        "import gevent\n"
+        "def tell():\n"
+        "    print('Python looks:', gc.isenabled(), flush=True)\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "gevent.spawn_later(1, tell)\n"
+        f"sys.argv[1:] = ['--port', '0', '--workers', '{workers}']\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE
+    )
+    # A supervisor has no players who would notice.
+    assert f"Python looks: {workers > 1}\n" in done.stdout, done.stderr

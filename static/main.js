@@ -20,11 +20,12 @@ import { tileSize, View } from './view/view.js';
 
 const READINGS_EVERY = 250;               // ms
 const MINIMAP = 160, MINIMAP_SMALL = 88;  // css px
-const NARROW = 640;                       // css px: less is a phone
 
 // The page may be below a path of a larger site.
 const live = location.pathname.endsWith('/live');
 const canvas = document.getElementById('world');
+// Where the panels are those of small.css.
+const small = matchMedia('(pointer: coarse), (max-width: 640px), (max-height: 480px)');
 const stillness = matchMedia('(prefers-reduced-motion: reduce)');
 const state = new State();
 const view = new View(canvas, state.terrain);
@@ -82,8 +83,7 @@ function resize() {
   if (size === drawn) return;
   drawn = size;
   view.resize(innerWidth, innerHeight, dpr);
-  const narrow = innerWidth <= NARROW || innerHeight <= NARROW;
-  minimap.resize(narrow ? MINIMAP_SMALL : MINIMAP, devicePixelRatio);
+  minimap.resize(small.matches ? MINIMAP_SMALL : MINIMAP, devicePixelRatio);
   const tile = tileSize(innerWidth, innerHeight);
   state.viewport = { w: innerWidth / tile, h: innerHeight / tile };
   lookout.resize(innerWidth, innerHeight, devicePixelRatio);

@@ -38,9 +38,9 @@ class Schedule:
             self._heap = [entry for entry in self._heap if self._stands(entry[1], entry[2])]
             heapify(self._heap)
 
-    def drop(self, key: Hashable) -> None:
-        """Remove a key. An unknown one is no error."""
-        self._due.pop(key, None)
+    def drop(self, key: Hashable) -> bool:
+        """Remove a key; return whether it was there."""
+        return self._due.pop(key, None) is not None
 
     def next(self) -> int | None:
         """Return the earliest due time, or None."""

@@ -233,7 +233,7 @@ class Gathering:
         resident = session.resident
         if resident is not None and self._elsewhere(resident.square, resident.id) is not None:
             outbox, square = self._node.outbox, resident.square
-            outbox.publish_in(square)
+            outbox.publish_of(resident.id)
             candidate = session, resident.seq, outbox.numbers.get(square, 0)
             self._leaving.put(candidate, self._loop.now() + HEARD_WITHIN)
 

@@ -175,6 +175,10 @@ class Batch:
         """Add who carries the ember."""
         self._said.append(event)
 
+    def tells_of(self, id: int) -> bool:
+        """Say whether it has an event of a player."""
+        return id in self._states or any(event.id == id for event in self._said)
+
     def _put(self, id: int, event: Change | bytes) -> None:
         if id in self._states:
             self._replaced[id] = self._replaced.get(id, 0) + 1

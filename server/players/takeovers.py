@@ -25,6 +25,10 @@ ANSWER_WITHIN = 300
 #: this node publishes that the player is gone: the other node is dead, or the handover was lost.
 RELEASED_FOR = 3000
 
+#: If a player that was handed over is published in another square than the one it was in here, the
+#: next node may have published its leave from that square too, and it has come within so many ms.
+LEAVE_WITHIN = 400
+
 #: Every RETELL_EVERY ms a node names some of the players that came back to it. It names each player
 #: in one of RETELL_TURNS turns, so two nodes that have the same player notice it within 4 s.
 RETELL_EVERY, RETELL_TURNS = 1000, 4
@@ -63,9 +67,12 @@ class Takeovers:
         #: named. A player stays in it until it has left, and that is forgotten.
         self._watched: list[set[int]] = [set() for _ in range(RETELL_TURNS)]
         self._retelling = Agenda(self._loop, self._retell)
-        #: Players that were handed over and that no other node has published yet, by their ids.
+        #: Players that were handed over, by their ids, until another node has published something
+        #: about them in the square in which they were here.
         self._released: dict[int, Resident] = {}
         self._vanishing = Agenda(self._loop, self._vanish)
+        #: Those of them that another node has published elsewhere.
+        self._leaving = Agenda(self._loop, self._clear)
 
     def ask(
         self, id: int, done: Callable[[Elsewhere | None], None], withdrawn: Callable[[], None]
@@ -128,6 +135,7 @@ class Takeovers:
     def _expect(self, resident: Resident) -> None:
         """Expect that another node publishes a player that was handed over."""
         self._released[resident.id] = resident
+        self._leaving.drop(resident.id)
         self._vanishing.put(resident.id, self._loop.now() + RELEASED_FOR)
 
     def waits(self, id: int) -> bool:
@@ -184,18 +192,26 @@ class Takeovers:
         released = self._released.get(id)
         if released is None:
             return
-        if seq > released.seq:
-            del self._released[id]
-            self._vanishing.drop(id)
-            if square != released.square:
-                self._residents.tell_gone(released)
-        else:
+        if seq <= released.seq:
             # The other node does not know what this node published last.
             self._publish_left(id, released.seq)
+        elif square == released.square:
+            self._forget(id)
+        elif self._vanishing.drop(id):
+            self._leaving.put(id, self._loop.now() + LEAVE_WITHIN)
 
-    def parted(self, id: int, seq: int) -> None:
+    def parted(self, square: Square, id: int, seq: int) -> None:
         """Raise a player's seq, if it is here, above that of a leave or gone at another node."""
         self._outlive(id, seq)
+        released = self._released.get(id)
+        if released is not None and square == released.square and seq > released.seq:
+            self._forget(id)
+
+    def _forget(self, id: int) -> None:
+        """Forget a player that was handed over: nothing needs to be published of it any more."""
+        del self._released[id]
+        self._vanishing.drop(id)
+        self._leaving.drop(id)
 
     def ignored(self, id: int, seq: int) -> None:
         """Answer an enter whose seq is too low to be believed (see PlayerNews in heard.py)."""
@@ -254,6 +270,11 @@ class Takeovers:
             self._residents.remember(resident)
             self.watch(id)
             self._publish_left(id, resident.seq)
+
+    def _clear(self, id: int, _due: int) -> None:
+        """Publish that a player is gone from the square in which it was here: another node has
+        published it elsewhere, and no leave."""
+        self._residents.tell_gone(self._released.pop(id))
 
     def _retell(self, turn: int, due: int) -> None:
         """Publish which players of a turn are here, and which have left."""

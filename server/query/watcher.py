@@ -263,7 +263,7 @@ class Watcher:
         """Note that a player is in a square."""
         self._between.pop(id, None)
 
-    def parted(self, id: int, _seq: int) -> None:
+    def parted(self, _square: Square, id: int, _seq: int) -> None:
         """Note that a player is about to be removed from a square: where is it meanwhile?"""
         player = self.replicas.player(id)
         if player is not None:

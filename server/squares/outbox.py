@@ -193,11 +193,7 @@ class Outbox:
             self._alarm.set(due)
 
     def publish(self) -> None:
-        """Publish the waiting batches, except in squares that still rest.
-
-        Enters come before leaves. If this process is killed in between, the others know where a
-        player is that went from one square into another, and not only that it left.
-        """
+        """Publish the waiting batches, except in squares that still rest."""
         now = self._loop.now()
         batches, self._batches = self._batches, {}
         for square, batch in sorted(batches.items(), key=_enters_first):
@@ -210,10 +206,11 @@ class Outbox:
             soonest = min(self._resting[square] for square in self._batches)
             self._plan(max(soonest, self._in_time()), now)
 
-    def publish_in(self, square: Square) -> None:
-        """Publish at once what waits to be published in a square."""
-        batch = self._batches.pop(square, None)
-        if batch is not None:
+    def publish_of(self, id: int) -> None:
+        """Publish at once what waits to be published about a player, in whichever squares."""
+        some = [(at, batch) for at, batch in self._batches.items() if batch.tells_of(id)]
+        for square, batch in sorted(some, key=_enters_first):
+            del self._batches[square]
             self._loop.guarded(self._publish, square, batch, self._loop.now())
 
     def publish_all(self) -> None:
@@ -262,4 +259,9 @@ class Outbox:
 
 
 def _enters_first(waiting: tuple[Square, Batch]) -> bool:
+    """Sort the batches in which somebody enters before those in which somebody only leaves.
+
+    If this process is killed in between, the others know where a player is that went from one
+    square into another, and not only that it left.
+    """
     return not waiting[1].enters

@@ -28,8 +28,8 @@ class PlayerNews(Protocol):
     def entered(self, node: int, square: Square, id: int, seq: int) -> None:
         """`node`, another node, has published that a player has come into a square or is in it."""
 
-    def parted(self, id: int, seq: int) -> None:
-        """Another node has published that a player left a square."""
+    def parted(self, square: Square, id: int, seq: int) -> None:
+        """Another node has published that a player left a square, or is gone from it."""
 
     def ignored(self, id: int, seq: int) -> None:
         """Another node has published an enter of a player whose seq is too low to be believed.
@@ -119,7 +119,7 @@ class Surroundings:
                 if seq <= last_seq:
                     self.news.ignored(id, last_seq)
             elif isinstance(event, LeaveEvent | GoneEvent):
-                self.news.parted(event.id, event.seq)
+                self.news.parted(replica.square, event.id, event.seq)
         return old
 
     def show_anew(self, square: Square) -> None:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from server.districts import COLUMNS
 from server.gathering import NOT_TAKEN, TOO_OLD
 from server.players.takeovers import RELEASED_FOR
-from tests.server.harness import events
+from server.squares.outbox import REST_MOST
+from tests.server.harness import batches, events
 from tests.server.passing import Machine
 
 #: The western half is the first worker's, and the eastern half the second one's.
@@ -236,6 +237,59 @@ def test_who_walks_well_into_another_district_is_passed_on_and_on_a_line_nobody(
         assert whose(machine, walker) is (east if square == 1 else west)
     machine.run(500)
     assert walker.model.resyncs == 1
+    machine.check()
+
+
+def seqs(client, square, id):
+    """Return the seqs of the events, but tracks, of a player that a client was told in a square."""
+    return [
+        event[2]
+        for column, row, *_, others, _replaced, _wide in batches(client.connection.messages)
+        if (column, row) == square
+        for event in others if event[1] == id
+    ]  # fmt: skip
+
+
+def test_who_crosses_a_border_under_way_is_told_of_in_order(machine):
+    west, east = machine.hosts
+    walker, there = place(machine, "W", (-1, 0), west), place(machine, "T", (0, 0), east)
+    machine.run(4000)
+    walker.walk(1, 0)
+    while walker.at()[0] < -400:
+        machine.run(20)
+    there.connection.messages.clear()
+    machine.tell((COLUMNS, -1, 0, 1))
+    machine.run(200)
+    assert len(machine.under_way) == 1 and walker.at()[0] > 0
+    # A busy worker publishes nothing before its next flush: both squares are in it.
+    east.node.hub.not_before = east.loop.now() + 100
+    machine.arrive()
+    machine.run(5000)
+    assert whose(machine, walker) is east and there.sees(walker)
+    told = seqs(there, (-1, 0), walker.id)
+    assert told and told == sorted(told)
+    machine.check()
+
+
+def test_who_turns_back_over_the_border_is_told_of_in_order_by_both_workers(machine):
+    west, east = machine.hosts
+    walker, there = place(machine, "W", (-1, 0), west), place(machine, "T", (-2, 0), west)
+    machine.run(4000)
+    walker.walk(1, 0)
+    while walker.at()[0] < -100:
+        machine.run(10)
+    # So much has been said in its square that nothing else is published there for a while.
+    for _ in range(REST_MOST):
+        west.node.outbox.say(west.node.residents.by_id[there.id], (-1, 0), "!")
+    machine.run(20)
+    there.connection.messages.clear()
+    machine.tell((COLUMNS, 0, 0, 1))
+    machine.arrive()
+    assert whose(machine, walker) is east
+    walker.walk(-1, 0)
+    machine.run(1000)
+    told = seqs(there, (-1, 0), walker.id)
+    assert len(told) > 1 and told == sorted(told)
     machine.check()
 
 

@@ -49,6 +49,11 @@ ROUGH = 129
 BEHIND = 5 * SECOND
 
 
+#: A player that comes to another node begins there with the next multiple of it among seqs, plus
+#: one (docs/nodes.md, incarnations).
+INCARNATION = 2**24
+
+
 @dataclass
 class Verdict:
     """Counts of pairs of an observer and a move in the measured time, and of faults; see the
@@ -285,7 +290,7 @@ def _hidden(
         mine = numbers[begin:at]
         count = len(mine)
         if before >= 0 and not ended:
-            events = news[after].seq - news[before].seq - len(between)
+            events = _untold(news[before], between)
             if events <= 0 and not mine:
                 continue
             if _surely_held(world, interest, id, news[before], news[after]):
@@ -297,6 +302,17 @@ def _hidden(
                 id, mine, count, news[before] if before >= 0 else None, between, later, shown,
             ))  # fmt: skip
     return found
+
+
+def _untold(before: News, between: list[News]) -> int:
+    """Return how many events of a player there were, at least, from `before` to the last of
+    `between`, besides these.
+
+    How many it did at the node that it has left since, after `before`, is not known.
+    """
+    last = between[-1].seq
+    begun = max(before.seq, last // INCARNATION * INCARNATION)
+    return last - begun - sum(news.seq > begun for news in between)
 
 
 def _surely_held(

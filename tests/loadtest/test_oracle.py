@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from loadtest.swarm.observer import SHOWN
-from loadtest.swarm.oracle import judge
+from loadtest.swarm.oracle import INCARNATION, judge
 from loadtest.swarm.wire import ENTER, GONE, LEAVE, TRACK
 from loadtest.swarm.world import SECOND, TILE, World
 
@@ -146,6 +146,19 @@ def test_events_that_are_no_moves_are_paid_for_first_as_they_were():
     assert watch(news, rows=rows).faults == {}
     rows[1] = (MOVES[2], 0, 0, 1, 1)
     assert watch(news, rows=rows).missing == 1
+
+
+@pytest.mark.parametrize(
+    ("events", "counted", "missing"), [(2, 1, 0), (3, 1, 1), (3, 2, 0), (2, 0, 1)]
+)
+def test_who_is_passed_on_begins_to_count_its_events_anew(events, counted, missing):
+    # Of what happens before the last of so many events at the next worker, nothing was told but the
+    # first move; the batch of that last one has replaced so many.
+    seq = INCARNATION + events
+    news = [(MOVES[0] + 9, 2, MOVES[0], TRACK, 0, 2), (MOVES[2] + 9, 2, MOVES[2], ENTER, 1, seq)]
+    rows = [(0, 0, 0, 1, 0), (MOVES[2], 0, 0, 1, counted)]
+    found = watch(news, rows=rows)
+    assert (found.delivered, found.missing) == (2, missing)
 
 
 @pytest.mark.parametrize(("left", "missing"), [(3, 0), (6, 1)])

@@ -75,7 +75,7 @@ export class Controls {
     this.#followLead();
     const told = this.guide.look(this.state);
     if (told !== null) this.hud.tell(told);
-    this.discoveries.look(this.state);
+    this.discoveries.look(this.state, performance.now());
     this.#showCairn();
   }
 

@@ -9,6 +9,8 @@ import * as P from './protocol.js';
 /** @typedef {import('./landmarks.js').Landmark} Landmark */
 
 const FOUND_KEY = 'flatlands.found', FOUND_KEPT = 500;  // landmarks
+// A server for which the player is not there yet, or whose store is away, says nothing of finders.
+const ASKED_EVERY = 3000, ASKS = 5;       // ms, times
 
 export class Discoveries {
   /** @param {import('./session.js').Session} session @param {import('./hud/hud.js').Hud} hud
@@ -20,16 +22,19 @@ export class Discoveries {
     /** @type {Landmark | null} The landmark whose name was told last. */
     this.toldOf = null;
     this.found = 0;                       // number of landmarks that this browser's player has found
-    this.toAsk = false;                   // whether the last one is new, and nobody was asked about it
+    this.asks = 0;                        // how often the server may still be asked about the last one
+    this.askedAt = -Infinity;             // performance.now() in ms
   }
 
   /** Tell the name of a landmark that the player comes to, and which of those it found it is.
-   * @param {import('./state.js').State} state */
-  look({ found }) {
+   * @param {import('./state.js').State} state @param {number} now performance.now() in ms */
+  look({ found }, now) {
     if (found !== this.toldOf) this.#tell(found);
     // Once the server is known to keep what lasts, it is asked who else has found it.
-    if (!this.toAsk || found === null || !this.session.lasts) return;
-    this.toAsk = false;
+    if (this.asks === 0 || found === null || !this.session.lasts) return;
+    if (now < this.askedAt + ASKED_EVERY) return;
+    this.asks -= 1;
+    this.askedAt = now;
     this.session.net.send(P.FIND, Math.floor(found.x / PART), Math.floor(found.y / PART));
   }
 
@@ -37,6 +42,7 @@ export class Discoveries {
    * @param {Landmark | null} mark */
   tellFinders(mark, place, of) {
     if (mark === null) return;
+    if (mark === this.toldOf) this.asks = 0;
     const how = place === 0 ? `More than ${of} have found ${mark.name} before you.`
       : `You are the ${ordinalOf(place)} to find ${mark.name}.`;
     this.hud.toast(`${how} ${this.#count()}`);
@@ -45,7 +51,7 @@ export class Discoveries {
   /** @param {Landmark | null} mark */
   #tell(mark) {
     this.toldOf = mark;
-    this.toAsk = false;
+    this.asks = 0;
     if (mark === null) return;
     const tile = `${mark.x}:${mark.y}`, known = (forBrowser.get(FOUND_KEY) ?? '').split(' ');
     const all = known.filter((each) => each !== '');
@@ -55,7 +61,8 @@ export class Discoveries {
     this.found = all.length;
     this.hud.toast(`You found ${mark.name}. ${this.#count()}`);
     this.sound.chime();
-    this.toAsk = true;
+    this.asks = ASKS;
+    this.askedAt = -Infinity;
   }
 
   #count() {

@@ -123,11 +123,9 @@ class Errands:
         for place in self._lake.way:
             self._movement.stroll(person, [Goal(*place)])
             yield person.track.end
-            if person.track.at(self._loop.now()) != place:
-                # Something has barred the way.
-                return
-            if (yield from self._guest_stays_away(person, guest)):
-                here = person.track.at(self._loop.now())
+            here = person.track.at(self._loop.now())
+            # Something may have barred the way.
+            if here != place or (yield from self._guest_stays_away(person, guest)):
                 self._residents.say(person, GIVES_UP.format(lake=way(here, lake)))
                 return
         self._look(person, guest)

@@ -57,6 +57,8 @@ class Person:
         self._says_one_in = max(count, SAYS_ONE_IN)
         #: What it does instead of wandering, or None.
         self.errand: Errand | None = None
+        #: When the errand goes on: who gets the ember meanwhile acts earlier.
+        self._goes_on = 0
         #: Until when it walks to its goal and stands there, in node time.
         self._until = 0
         #: Until when it stands still, whatever it was about to do besides an errand.
@@ -67,6 +69,7 @@ class Person:
         if self.errand is not None:
             self.errand.close()
         self.errand = errand
+        self._goes_on = 0
 
     def stand(self, until: int) -> None:
         """Begin nothing of its own before a node time: it is about to begin an errand."""
@@ -76,8 +79,9 @@ class Person:
         """Go on with the errand, or play tag, or walk to a random goal and perhaps say something;
         return when something is due next."""
         if self.errand is not None:
-            due = next(self.errand, None)
+            due = self._goes_on if now < self._goes_on else next(self.errand, None)
             if due is not None:
+                self._goes_on = due
                 return due
             self.errand = None
         if now < self._stands:

@@ -140,7 +140,8 @@ def test_who_clicks_on_the_one_that_leads_follows_it_to_the_lake(lively, play):
     eventually(lambda: page.evaluate(LEADER, COME) is not None, "she is invited to the lake", 60)
     deadline, clicks = time.monotonic() + 120, 0
     while page.evaluate(LINES, ARRIVED) == 0:
-        assert time.monotonic() < deadline, "she never came to the lake"
+        said = page.locator(".log li").all_inner_texts()
+        assert time.monotonic() < deadline, f"she never came to the lake: {said}"
         leader = page.evaluate(LEADER, COME)
         # What is beside her needs no click: there the menu opens of who stands.
         if leader is not None and leader["away"] > 3.5:

@@ -266,9 +266,9 @@ def test_a_node_without_clockwork_walkers_hears_nothing():
 # The lake.
 
 
-def led(harness, follows):
+def led(harness, follows, disturb=None):
     """Let a newcomer be greeted, and follow the leader if it is to; return its client and what was
-    said, as (name, text)."""
+    said, as (name, text). `disturb` is called again and again with the leader's id."""
     ada = harness.stand("Ada", (0, 0), SCREEN)
     leader = None
     for _ in range(600):
@@ -280,6 +280,8 @@ def led(harness, follows):
             known = next((p for p in ada.model.players.values() if p.name == leader), None)
             if known is not None:
                 ada.go(*known.at(ada.now()))
+                if disturb is not None:
+                    disturb(known.id)
         if any(who == leader and text not in (COME, WAITING) for who, text in said[-1:]):
             break
     return ada, said
@@ -302,6 +304,13 @@ def test_a_newcomer_is_led_to_the_lake(store):
     harness.run(STANDS_FOR)
     assert harness.node.herd._company._errands.leading == 0
     harness.check()
+
+
+def test_who_gets_the_ember_while_it_leads_somebody_leads_on():
+    harness = clockwork(free=False)
+    # Whoever gets it is woken up, to run away.
+    _, said = led(harness, follows=True, disturb=harness.node.herd._wake)
+    assert [text for _, text in said if text != WAITING][1:] == [COME, ARRIVED]
 
 
 def test_a_leader_looks_back_calls_once_and_gives_up_kindly():

@@ -259,6 +259,21 @@ def test_who_is_not_believed_in_is_unseen_and_who_is_elsewhere_wrong():
     assert watch(TOLD, believed=[elsewhere]).faults == {"wrong": 1}
 
 
+@pytest.mark.parametrize(("ago", "wrong"), [(SECOND // 2, 0), (2 * SECOND, 1)])
+def test_who_was_passed_on_at_the_end_may_not_have_been_told_of_yet(ago, wrong):
+    mover = life(2, (0, 0), MOVES)
+    before = belief(mover)
+    anew = mover["timeline"][-1].copy()
+    anew[0] = INCARNATION + 1
+    mover["timeline"] = np.append(mover["timeline"], [anew], axis=0)
+    mover["told_at"] = np.append(mover["told_at"], 24 * SECOND - ago)
+    watcher = life(1, (0, 0))
+    watcher["observed"] = observed(TOLD, beliefs=[before, belief(watcher)])
+    assert verdict(watcher, mover).wrong == wrong
+    watcher["observed"] = observed(TOLD, beliefs=[belief(mover), belief(watcher)])
+    assert verdict(watcher, mover).faults == {}
+
+
 def test_who_gets_no_answer_to_its_last_move_is_unanswered():
     mover = life(2, (0, 0), MOVES)
     mover["intents"] = np.array([*MOVES, MOVES[-1] + SECOND])

@@ -35,7 +35,7 @@ class Read:
             self.own = any(source == 0 for source, _ in batch.sketches)
         else:
             self.dues, self.lacking = view.read(batch, now)
-            self.own = batch.source == 0 and bool(batch.records)
+            self.own = batch.source == 0 and batch.hosts
 
 
 class Flush:

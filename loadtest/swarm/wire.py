@@ -184,6 +184,11 @@ class Batch:
         self.sent = now - ago
         self.events = len(self.records) + len(self.others)
 
+    @property
+    def hosts(self) -> bool:
+        """Whether it surely is of a node that has players, for it says how they walk or enter."""
+        return bool(self.records) or any(event[0] == ENTER for event in self.others)
+
 
 class Crowd:
     """The decoded moves of a crowd, which hold for the time `sent` of their flush, in ms of the

@@ -243,6 +243,20 @@ def test_bots_of_one_node_have_one_view_once_they_are_told_the_same(town):
     assert first.read(2, batch(THERE, record(3, 3, 1))) == []
 
 
+def test_bots_of_one_node_have_one_view_once_both_are_told_who_joins_there(town):
+    first, second, third = (Bot(town).hold(HERE) for _ in range(3))
+    newcomer = batch(HERE, b"", [enter(50, 1, 3)])
+    for bot in (first, second):
+        bot.read(1, newcomer)
+    assert first.view is second.view
+    # What is said without a seq, and who joins at another node, may be told at any node alike.
+    said = batch(HERE, b"", [[4, 50, "hello"]])
+    elsewhere = batch(HERE, b"", [enter(51, 1, 3)], source=1)
+    for bot in (second, third):
+        bot.read(2, said, elsewhere)
+    assert third.view is not second.view
+
+
 def test_bots_of_two_nodes_keep_apart_what_is_told_of_a_source(town):
     # To the first, 50 is a player of its own node, and to the second one of another's.
     first = Bot(town).hold(HERE).shown(HERE, enter(50, 1, 3)).shown(HERE, enter(50, 1, 3))

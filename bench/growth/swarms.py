@@ -54,7 +54,7 @@ def crowds(note: Callable[[str], None]) -> Iterator[Point]:
     for number in sizes.CROWDS:
         options = Options(
             bots=number, squares=1, scenario="crowd", rate=sizes.CROWD_MOVES, seconds=sizes.SECONDS,
-            joins=number / sizes.CROWD_JOINS,
+            joins=number / sizes.CROWD_JOINS, processes=sizes.CROWD_PROCESSES, pin=False,
         )  # fmt: skip
         result = _swarm(options, f"a crowd of {number:,}", note)
         found = show.figures(result)

@@ -323,6 +323,9 @@ class Observer:
         id, seq, ack = event[1:4]
         known = self.players.get(id)
         if known is not None and (seq < known.seq or (seq == known.seq and not entry)):
+            if not entry:
+                # What it did there is told by that slot, before its leave.
+                self._places[square, source, event[6]] = known
             return
         if id in self._removed:
             removed, until = self._removed[id]

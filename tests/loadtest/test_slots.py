@@ -394,6 +394,21 @@ def test_an_event_that_comes_after_its_player_was_told_of_elsewhere_is_heard(tow
     assert found.lacking == 1
 
 
+def test_an_enter_that_comes_after_a_newer_one_elsewhere_says_whose_its_slot_was(town):
+    found = observer(town)
+    for number in (1, 2):
+        town.sends(0, 50, number, number * 100)
+    found.snapshot(snapshot(HERE, enter(50, 1, 3)), 0)
+    # It went to the next square, did something there, and came back.
+    tell(found, 1, batch(HERE, b"", [enter(50, 5, 4, ack=2)]))
+    tell(found, 2, batch(THERE, b"", [enter(50, 2, 9)]))
+    tell(found, 3, batch(THERE, record(9, 3, 1), [[wire.LEAVE, 50, 4, *HERE]]))
+    assert news(found)[1:] == [(50, 200, 0, 5), (50, 0, 0, 2), (50, 100, 1, 3), (50, 0, 2, 4)]
+    assert found.lacking == 0
+    belief = found.players[50]
+    assert (belief.square, belief.seq, belief.ack) == (HERE, 5, 2)
+
+
 def test_who_is_drawn_on_after_a_leave_is_moved_by_no_record(town):
     found = observer(town)
     found.snapshot(snapshot(HERE, enter(50, 1, 3)), 0)

@@ -3,6 +3,10 @@
 #: Seconds that are measured in each run.
 SECONDS = 6.0
 
+#: Seconds in which players move before workers are measured: by then each player has gone to the
+#: worker that serves its part of the world, and the others have forgotten its surroundings.
+SETTLED = 20.0
+
 #: The broker between workers, and between nodes.
 BROKER = "redis://"
 

@@ -27,7 +27,7 @@ def workers(note: Callable[[str], None]) -> Iterator[Point]:
             name = f"{scenario}, {sizes.BOTS} players, {number} workers"
             options = Options(
                 bots=sizes.BOTS, squares=sizes.SQUARES, scenario=scenario, workers=number,
-                broker=sizes.BROKER, seconds=sizes.SECONDS, pin=False,
+                broker=sizes.BROKER, seconds=sizes.SECONDS, warm_up=sizes.SETTLED, pin=False,
             )  # fmt: skip
             result = _swarm(options, name, note)
             found = show.figures(result)

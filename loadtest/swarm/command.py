@@ -164,6 +164,8 @@ def _parser() -> argparse.ArgumentParser:
         help="kill the oldest worker (with -9) after every so many seconds")  # fmt: skip
     add("--bots", type=whole(1, 100_000), default=1000, help="number of bots (1000)")
     add("--seconds", type=amount(1, 86_400), default=30.0, help="number of seconds to measure (30)")
+    add("--warm-up", type=amount(0, 3600), metavar="SECONDS",
+        help="seconds in which bots move before that (2); several workers settle within 15")
     add(
         "--scenario",
         choices=[*SCENARIOS, idle.NAME],

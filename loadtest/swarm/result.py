@@ -25,7 +25,8 @@ class Options:
     server and swarm cores of their own, see `pinned` in loadtest/kit/machine.py. `store` is the URL
     of the store of the server that is started, and None leaves it to the scenario. `kill`: a worker
     is killed after every so many seconds (0: none is). `returns`: bots that are cut off come back.
-    `insecure`: any certificate is accepted. `late` is in ms, see LATE.
+    `insecure`: any certificate is accepted. `late` is in ms, see LATE. `warm_up` are the seconds in
+    which bots move before the measured time, if not WARM_UP.
     """
 
     bots: int = 1000
@@ -46,6 +47,7 @@ class Options:
     late: float = LATE
     store: str | None = None
     kill: float = 0.0
+    warm_up: float | None = None
 
 
 @dataclass

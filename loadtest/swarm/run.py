@@ -189,7 +189,7 @@ class _Run:
         early = sum(index % 100 >= scenario.late * 100 for index in range(options.bots))
         self._wait("joining", JOINING + early / options.joins, lambda all: all["ready"] >= early)
         self._order("move")
-        self._wait("warming up", WARM_UP)
+        self._wait("warming up", WARM_UP if options.warm_up is None else options.warm_up)
         stats = self._target.stats()
         self._fresh("warming up")
         window = Window(self._latest, self._target, stats, result)

@@ -232,7 +232,7 @@ def test_all_series_can_be_measured(monkeypatch, tmp_path):
     for name, value in {
         "SECONDS": 1.0, "BOTS": 20, "SQUARES": 2, "WORKERS": (1, 2), "SCENARIOS": ("mill",),
         "NODES": (1, 5), "REAL": (3,), "PLAYERS": 6, "TOGETHER": 2, "CROWDS": (40,),
-        "CROWD_JOINS": 1.0,
+        "CROWD_JOINS": 1.0, "SETTLED": 0.5,
     }.items():  # fmt: skip
         monkeypatch.setattr(sizes, name, value)
     for name, value in ("KNOWN", 2.0), ("IN_STEP", 1.0), ("LATE", 5000.0), ("SLOW", 5000.0):

@@ -79,6 +79,7 @@ def test_no_address_gives_more_than_half_of_its_ports():
 
 
 @load
+@pytest.mark.alone
 def test_a_redis_which_serves_one_address_only_is_asked_from_that_one(out, monkeypatch):
     # So many connections to a Flatlands server would come from two addresses.
     monkeypatch.setattr("loadtest.idle.measure.ports", lambda: 4)

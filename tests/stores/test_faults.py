@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import uuid
 from collections import Counter
@@ -85,11 +86,19 @@ def test_calls_that_waited_for_one_that_failed_fail_with_it(tmp_path, opening):
 def test_a_store_that_is_closed_does_not_answer_those_who_wait(tmp_path, opening):
     store = opening(f"sqlite:///{tmp_path}/store.db")
     store.put("q", [item()])
-    counted = []
+    begun, counted = threading.Event(), []
     count = store._count
-    store._count = lambda *names: time.sleep(0.1) or counted.append(count(*names)) or 1
+
+    def slowly(*names):
+        begun.set()
+        time.sleep(0.1)
+        counted.append(count(*names))
+        return 1
+
+    store._count = slowly
     calls = [gevent.spawn(store.count, "q") for _ in range(50)]
-    gevent.sleep(0.01)
+    while not begun.is_set():
+        gevent.sleep(0.001)
     store.close()
     gevent.joinall(calls)
     assert len(counted) == 1

@@ -9,6 +9,7 @@ import gevent
 import pytest
 
 from server import garbage
+from tests.brokers.redis_servers import free_port
 from tests.processes import PATIENCE, ROOT
 
 
@@ -91,15 +92,25 @@ def test_an_old_circle_is_freed_after_some_minutes_all_the_same(collecting, monk
 @pytest.mark.process
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_process_that_serves_looks_itself(workers):
+    port = free_port()
+    # It looks at itself once it serves.
     script = (
         "import gc, os, signal, sys\n"
         "from server.__main__ import main\n"
         "import gevent\n"
+        "from urllib.request import urlopen\n"
+        "def serves():\n"
+        "    try:\n"
+        f"        return urlopen('http://127.0.0.1:{port}/healthz', timeout=5).status == 200\n"
+        "    except OSError:\n"
+        "        return False\n"
         "def tell():\n"
+        "    while not serves():\n"
+        "        gevent.sleep(0.1)\n"
         "    print('Python looks:', gc.isenabled(), flush=True)\n"
         "    os.kill(os.getpid(), signal.SIGTERM)\n"
-        "gevent.spawn_later(1, tell)\n"
-        f"sys.argv[1:] = ['--port', '0', '--workers', '{workers}']\n"
+        "gevent.spawn(tell)\n"
+        f"sys.argv[1:] = ['--port', '{port}', '--workers', '{workers}']\n"
         "main()\n"
     )
     done = subprocess.run(

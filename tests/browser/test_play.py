@@ -36,8 +36,12 @@ WAYS = {
 
 ARRIVED = "flatlands.state.walk.arrived"
 
-#: That the server has heard of the end of a walk.
-STANDS = "flatlands.state.own.track.duration === 0"
+#: That the server has heard of the end of a walk, and said so.
+STANDS = """(({ own, walk }) => own?.ack === walk.number && own.track.duration === 0)(
+  flatlands.state)"""
+
+#: Where the server says that the page's own walker stands, or where the leg that it walks began.
+TOLD_PLACE = "(({ x, y }) => [x / 1024, y / 1024])(flatlands.state.own.track)"
 
 
 def seen(page, name, yes=True):
@@ -97,11 +101,13 @@ def still(page):
 
 
 def stands(page):
-    """Return once the page's own walker is drawn where it stands: what is left of a misprediction
-    fades first, but it does not walk."""
-    before = place(page)
+    """Return once the page's own walker stands for the server and is drawn where it stands: what is
+    left of a misprediction fades first, but it does not walk."""
+    wait_for(page, STANDS)
+    told = page.evaluate(TOLD_PLACE)
     eventually(lambda: still(page), "the walker stands still")
-    assert far(place(page), before) < 1
+    assert page.evaluate(TOLD_PLACE) == told
+    assert far(place(page), told) < 0.1
 
 
 def test_two_pages_see_each_other_come_walk_talk_and_go(play):
@@ -710,7 +716,9 @@ def test_a_dead_link_is_told_and_given_up_and_the_player_can_try_again(alone, pr
     set_out(page, "d", 3)
     proxy.stall()
     page.get_by_text("No answer from the server").wait_for()
-    stands(page)
+    halted = place(page)
+    eventually(lambda: still(page), "the walker stands still")
+    assert far(place(page), halted) < 1
     page.get_by_text("Connection lost.").wait_for()
     button = page.get_by_role("button", name="Try now")
     button.wait_for()
@@ -752,22 +760,31 @@ def test_a_walk_goes_on_after_a_link_was_dead_for_a_moment_only_where_its_key_is
     began = time.monotonic()
     proxy.flow()
     wait_for(page, "flatlands.alarms.some(([name, is]) => name === 'quiet' && !is)")
+    # The page asks anew for the walk that the server ended.
+    anew = "(({ own, walk }) => walk.number > 1 && own?.ack === walk.number)(flatlands.state)"
+    wait_for(page, anew)
     eventually(lambda: place(page)[0] > frozen[0] + 4, "it walks on")
     assert page.evaluate("flatlands.net.playing")
     # The server ends the walk when it has heard nothing for 3 s, and later if it was late itself.
     walks = SPEED * (time.monotonic() - began + (late_by(alone) - late))
     assert place(page)[0] - frozen[0] < walks + 7 and not still(page)
     late = late_by(alone)
+    heard = page.evaluate(
+        "flatlands.state.clock.now() - performance.now() + flatlands.net.pingedAt"
+    )
     proxy.stall()
     time.sleep(4.5)
     page.keyboard.up("d")
-    frozen = place(page)
+    frozen, halted = place(page), page.evaluate("flatlands.state.walk.frozenAt")
     proxy.flow()
     wait_for(page, "flatlands.alarms.filter(([name, is]) => name === 'quiet' && !is).length === 2")
     wait_for(page, f"{ARRIVED} && {STANDS}")
     # What is left of a misprediction fades.
     eventually(lambda: still(page), "it stands")
-    assert far(place(page), frozen) < 4 + SPEED * (late_by(alone) - late)
+    # The server ended the walk 3 s after it had last heard the page, which was when the last ping
+    # came or at most half a second after the page had halted.
+    apart = max((halted - heard) / 1000 - 3, 0.5) + late_by(alone) - late
+    assert far(place(page), frozen) < SPEED * apart + 1
     assert page.locator(".banner").is_hidden()
     assert not page.evaluate("flatlands.alarms.some(([name]) => name === 'lost')")
 

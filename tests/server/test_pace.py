@@ -113,7 +113,7 @@ def test_too_long_a_queue_is_told(monkeypatch):
     assert not pace.crowded
 
 
-def test_who_asks_for_much_waits_for_itself(monkeypatch):
+def test_who_asks_for_much_waits_for_itself(monkeypatch, clock):
     monkeypatch.setattr(paces, "SLICE", 0)
     pace, order = Pace(0.5, Counter()), []
     pace.pay(0.02)
@@ -126,6 +126,9 @@ def test_who_asks_for_much_waits_for_itself(monkeypatch):
     crowd = [gevent.spawn(work, Turn(pace, "crowd")) for _ in range(50)]
     gevent.sleep(0)
     others = [gevent.spawn(work, Turn(pace, name)) for name in ("one", "other")]
+    gevent.sleep(0)
+    assert order == []
+    clock.now += 0.05
     gevent.joinall(crowd + others, raise_error=True)
     assert order[:3] == ["crowd", "one", "other"]
     assert order[3:] == ["crowd"] * 49

@@ -164,8 +164,12 @@ class Generator:
         return order != "end"
 
     def _keep_house(self) -> None:
-        now = self.now()
+        # What was ready at the last round is counted at the latest now: a swarm that is never idle
+        # would seem to receive nothing.
+        while self.tally.count():
+            self._agenda.do(self.now())
         self.tally.turn()
+        now = self.now()
         self.sockets.close_parted()
         wire.renew_key()
         for bot in self._bots:

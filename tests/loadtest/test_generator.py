@@ -9,6 +9,7 @@ from loadtest.swarm.course import Course
 from loadtest.swarm.dues import room
 from loadtest.swarm.generator import Generator
 from loadtest.swarm.plan import Plan
+from loadtest.swarm.reader import Flush
 
 PLAN = Plan(
     address=("127.0.0.1", 1), name="", tls="", path="/ws", scenario="slow", rate=1.0,
@@ -75,4 +76,22 @@ def test_a_bot_that_gets_no_pong_and_is_hung_up_on_is_lost_once():
         far.close()
         generator._keep_house()
         assert bot.state == CLOSED and generator.tally.counted["lost"] == 1
+        generator.sockets.epoll.close()
+
+
+def test_a_swarm_that_is_never_idle_tells_what_it_receives():
+    ours, theirs = multiprocessing.Pipe()
+    with ours, theirs:
+        generator = Generator(theirs, PLAN)
+        for number in range(3):
+            flush = Flush(number, [], 0, generator.play.bots[0].view)
+            flush.dues, flush.arrivals = [1, 2], [1000] * 5000
+            generator.tally.reader.flushes[bytes([number])] = flush
+        told = []
+        for _ in range(4):
+            generator._keep_house()
+            _, progress = ours.recv()
+            told.append(progress["deliveries"])
+        # A flush is complete two rounds after it came, and counted until the next one.
+        assert told == [0, 0, 30_000, 30_000]
         generator.sockets.epoll.close()

@@ -399,10 +399,11 @@ def test_deer_are_no_people_they_have_no_name_and_no_menu(alone, play, id, perso
         assert near.get_by_text("Computer").count() == 0
 
 
-#: Whether the own walker looks towards a place.
+#: Whether the own walker is drawn, and looks towards a place.
 FACES = """([x, y]) => {
-  const { dx, dy, x: ownX, y: ownY } = flatlands.state.walkers.find(({ own }) => own);
-  return dx * (x - ownX) + dy * (y - ownY) > 0.8 * Math.hypot(x - ownX, y - ownY);
+  const me = flatlands.state.walkers.find(({ own }) => own);
+  if (me === undefined) return false;
+  return me.dx * (x - me.x) + me.dy * (y - me.y) > 0.8 * Math.hypot(x - me.x, y - me.y);
 }"""
 
 

@@ -52,6 +52,7 @@ def measuring(out, series, *more, seconds=1):
     return watched.measuring(["loadtest/two_queues.py", *options(out, series, seconds), *more])
 
 
+@pytest.mark.alone
 def test_every_message_is_accounted_for_on_every_broker(out, tmp_path, capsys):
     series = (
         "redis-unbuffered,redis-buffered,redis-2013,redis,zeromq,zeromq-2013,nats,mqtt,memory"
@@ -72,6 +73,7 @@ def test_every_message_is_accounted_for_on_every_broker(out, tmp_path, capsys):
     assert page.count("<svg") == 1 and "Redis, as much as waits" in page
 
 
+@pytest.mark.alone
 def test_a_ring_shares_the_channels_and_loses_none(out):
     assert measure(out, "redis-ring", "--rate", str(RATE), "--message-size", "200") == 0
     points, _ = points_of(out)

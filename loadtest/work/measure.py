@@ -28,7 +28,7 @@ from stores import StoreError
 SLOW_S, LATE_S = 2.0, 30.0
 
 
-#: Seconds after which a consumer is killed.
+#: Seconds after which a consumer is killed, as soon as it has claimed more.
 LIFE_S = 1.0
 
 
@@ -185,15 +185,19 @@ def fifo_figures(
 def _kill(series: Take, deaths: int, ground: Ground) -> dict[str, Any]:
     """Let one consumer die after the other, and the last one finish the work of all."""
     # More than they can do before the last death.
-    put = int((deaths + 1) * LIFE_S / WORK_S) * CLAIMED
+    put = (deaths + 1) * (int(LIFE_S / WORK_S) + 1) * CLAIMED
     claims: list[tuple[int, int]] = []
     held: list[list[int]] = []
     now: set[int] = set()
     children = ground.children
 
-    def is_empty(consumer: Program) -> bool:
-        """Note what a consumer has claimed; return whether it found the queue empty."""
-        while line := consumer.line():
+    def is_empty(consumer: Program, wait: float = 0.0) -> bool:
+        """Note what a consumer has claimed; return whether it found the queue empty.
+
+        If it has said nothing yet, wait so many seconds for its next claim.
+        """
+        while line := consumer.line(wait):
+            wait = 0.0
             said = json.loads(line)
             children.check(consumer, said)
             claims.extend(said.get("claimed", []))
@@ -208,11 +212,14 @@ def _kill(series: Take, deaths: int, ground: Ground) -> dict[str, Any]:
         config = {"role": "consume", "url": url, "way": series.name}
         for _ in range(deaths):
             consumer = ground.worker("a consumer", config)
+            known = len(claims)
             ground.begin([consumer])
             children.sleep(LIFE_S)
+            is_empty(consumer)
+            # It then works on what it has claimed: who dies between two claims shows nothing.
+            is_empty(consumer, LIFE_S)
             children.kill(consumer)
             before, now = now, {number_of(body) for body in way.held()}
-            known = len(claims)
             is_empty(consumer)
             # A dead one's claim lasts until its lease ends, maybe longer than the next one lives.
             since = {number for number, _ in claims[known:]}

@@ -179,7 +179,7 @@ def test_what_dead_consumers_held_is_handed_out_again(out, capsys):
     assert list(points) == LASTING and not troubles
     for point in points.values():
         found = point["account"]
-        assert len(point["held"]) == 2 and found["put"] == found["done"] == 600
+        assert len(point["held"]) == 2 and found["put"] == found["done"] == 630
         assert 0 < found["again"] == found["held_by_dead"] <= 2 * CLAIMED
     assert "the game&#x27;s store in sqlite" in (out.parent / "index.html").read_text()
 

@@ -27,6 +27,7 @@ RELEASED_FOR = 3000
 
 #: If a player that was handed over is published in another square than the one it was in here, the
 #: next node may have published its leave from that square too, and it has come within so many ms.
+#: And if the next node said that it has the player, its enter has come by then, if it ever comes.
 LEAVE_WITHIN = 400
 
 #: Every RETELL_EVERY ms a node names some of the players that came back to it. It names each player
@@ -71,7 +72,7 @@ class Takeovers:
         #: about them in the square in which they were here.
         self._released: dict[int, Resident] = {}
         self._vanishing = Agenda(self._loop, self._vanish)
-        #: Those of them that another node has published elsewhere.
+        #: Those of them that another node has, which may have published them elsewhere.
         self._leaving = Agenda(self._loop, self._clear)
 
     def ask(
@@ -188,9 +189,8 @@ class Takeovers:
         resident = self._residents.by_id.get(id)
         if resident is not None:
             self._contest(resident, node, seq)
-            return
         released = self._released.get(id)
-        if released is None:
+        if released is None or id in self._residents.by_id:
             return
         if seq <= released.seq:
             # The other node does not know what this node published last.
@@ -226,9 +226,12 @@ class Takeovers:
             self._publish_hosted(resident)
         else:
             self._hand_over(resident, node)
-            # The other node has published the player already, perhaps in a square far away, so
-            # nothing else would remove it from this square.
-            self._residents.tell_gone(resident)
+            # The other node publishes the player, perhaps in a square far away: then nothing else
+            # would remove it from this square. Told at once, it would be gone from screens until
+            # its enter comes.
+            self._released[resident.id] = resident
+            self._vanishing.drop(resident.id)
+            self._leaving.put(resident.id, self._loop.now() + LEAVE_WITHIN)
 
     def _hand_over(self, resident: Resident, node: int) -> None:
         self._residents.hand_over(resident)
@@ -272,9 +275,12 @@ class Takeovers:
             self._publish_left(id, resident.seq)
 
     def _clear(self, id: int, _due: int) -> None:
-        """Publish that a player is gone from the square in which it was here: another node has
-        published it elsewhere, and no leave."""
-        self._residents.tell_gone(self._released.pop(id))
+        """Publish that a player is gone from the square in which it was here: another node has it,
+        and has published neither its enter nor its leave there."""
+        resident, again = self._released.pop(id), self._residents.by_id.get(id)
+        # It may have come back to the square in the meantime.
+        if again is None or again.square != resident.square:
+            self._residents.tell_gone(resident)
 
     def _retell(self, turn: int, due: int) -> None:
         """Publish which players of a turn are here, and which have left."""

@@ -228,6 +228,30 @@ def test_the_only_process_starts_again_and_all_go_on_from_where_they_stood():
     check_shared(harness)
 
 
+@pytest.mark.parametrize("delay", [0, 20])
+def test_who_goes_on_at_another_node_is_on_screens_after_each_single_flush(delay):
+    """A player that is gone with one flush and back with the next one would blink."""
+    harness = herding(nodes=2, skew=5000)
+    harness.run(20_000)
+    watch = watched(harness, harness.hosts[0])
+    client = watch.client
+    apply = client.model.apply
+
+    def apply_and_look(message, now):
+        apply(message, now)
+        watch.look()
+
+    client.model.apply = apply_and_look
+    harness.network.delay = delay
+    for _ in range(3):
+        came = harness.host()
+        harness.run(20_000)
+        assert herd(came)
+        harness.kill(came)
+        harness.run(10_000)
+    assert not watch.vanished
+
+
 @pytest.mark.parametrize("phase", range(0, 1000, 250))
 def test_a_node_that_stops_gives_its_herd_back_and_nobody_vanishes(phase):
     harness = herding(nodes=2)

@@ -79,10 +79,11 @@ check: .venv/testable $(JS)/node_modules/.package-lock.json
 fast: .venv/testable
 	@$(BIN)/python -m compiled
 
-# The same tests of rules and server over the compiled modules: this needs a compiler.
+# The same tests of rules and server over the compiled modules: this needs a compiler. What failed here is none of
+# what make test runs again.
 .PHONY: in-process-compiled
 in-process-compiled: fast
-	@$(BIN)/python -m pytest --compiled -n 4 --dist worksteal \
+	@$(BIN)/python -m pytest --compiled -p no:cacheprovider -n 2 --dist worksteal \
 	  -m "not (process or browser or load or interpreted)" tests/world tests/server tests/simulate
 
 .PHONY: in-process

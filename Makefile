@@ -22,8 +22,9 @@ SECONDS ?= 60
 # Tests mostly wait, so more of them run at a time than there are cores.
 AT_ONCE ?= 6
 BIN = .venv/bin
-# The tests that have a marker, so many at a time. What fails beside others is judged again by itself, so that a
-# machine that was busy for a moment fails nobody's change; a fault fails twice. Both verdicts are printed.
+# $(call tests,N,MARKER) runs the tests with a marker, N at a time. A test that fails beside others runs again by
+# itself, and that verdict counts: so a machine that was busy for a moment fails nobody's change, and a fault fails
+# twice. Both verdicts are printed.
 tests = $(BIN)/python -m pytest -n $(1) --dist worksteal -m "$(2)" || { test $$? -eq 1 && \
   echo "These failed beside others. Now each runs by itself: one that passes needs mending too." && \
   $(BIN)/python -m pytest --last-failed --maxfail 3 -m "$(2)"; }
@@ -79,8 +80,8 @@ check: .venv/testable $(JS)/node_modules/.package-lock.json
 fast: .venv/testable
 	@$(BIN)/python -m compiled
 
-# The same tests of rules and server over the compiled modules: this needs a compiler. What failed here is none of
-# what make test runs again.
+# The same tests of rules and server over the compiled modules: this needs a compiler. It does not write pytest's list
+# of failed tests, by which make test, which may run at the same time, knows what to run again.
 .PHONY: in-process-compiled
 in-process-compiled: fast
 	@$(BIN)/python -m pytest --compiled -p no:cacheprovider -n 2 --dist worksteal \

@@ -152,8 +152,6 @@ class Generator:
             self._pipe.send(("screens", (self._screens(), self.play.span)))
         elif order == "report":
             self.tally.turn()
-            while self.tally.count():
-                pass
             self._keep_house()
             self._pipe.send(("report", self._report()))
         elif order == "close":

@@ -28,7 +28,7 @@ from stores import StoreError
 SLOW_S, LATE_S = 2.0, 30.0
 
 
-#: Seconds after which a consumer is killed, as soon as it has claimed more.
+#: Seconds after which a consumer is killed, when it claims messages for the next time.
 LIFE_S = 1.0
 
 
@@ -216,7 +216,7 @@ def _kill(series: Take, deaths: int, ground: Ground) -> dict[str, Any]:
             ground.begin([consumer])
             children.sleep(LIFE_S)
             is_empty(consumer)
-            # It then works on what it has claimed: who dies between two claims shows nothing.
+            # It dies at work on its next claim: if it held nothing, its death would show nothing.
             is_empty(consumer, LIFE_S)
             children.kill(consumer)
             before, now = now, {number_of(body) for body in way.held()}

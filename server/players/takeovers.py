@@ -139,6 +139,12 @@ class Takeovers:
         self._leaving.drop(resident.id)
         self._vanishing.put(resident.id, self._loop.now() + RELEASED_FOR)
 
+    def _is_elsewhere(self, id: int) -> None:
+        """Wait no longer for another node to publish a player that was handed over: one has it.
+        What it publishes in the square in which the player was here comes soon, or never."""
+        if self._vanishing.drop(id):
+            self._leaving.put(id, self._loop.now() + LEAVE_WITHIN)
+
     def waits(self, id: int) -> bool:
         """Say whether a takeover of a player waits for its answer."""
         return id in self._asked
@@ -189,16 +195,17 @@ class Takeovers:
         resident = self._residents.by_id.get(id)
         if resident is not None:
             self._contest(resident, node, seq)
+            return
         released = self._released.get(id)
-        if released is None or id in self._residents.by_id:
+        if released is None:
             return
         if seq <= released.seq:
             # The other node does not know what this node published last.
             self._publish_left(id, released.seq)
         elif square == released.square:
             self._forget(id)
-        elif self._vanishing.drop(id):
-            self._leaving.put(id, self._loop.now() + LEAVE_WITHIN)
+        else:
+            self._is_elsewhere(id)
 
     def parted(self, square: Square, id: int, seq: int) -> None:
         """Raise a player's seq, if it is here, above that of a leave or gone at another node."""
@@ -227,11 +234,10 @@ class Takeovers:
         else:
             self._hand_over(resident, node)
             # The other node publishes the player, perhaps in a square far away: then nothing else
-            # would remove it from this square. Told at once, it would be gone from screens until
-            # its enter comes.
-            self._released[resident.id] = resident
-            self._vanishing.drop(resident.id)
-            self._leaving.put(resident.id, self._loop.now() + LEAVE_WITHIN)
+            # would remove it from this square. If this were published at once, the player would be
+            # gone from screens until its enter comes.
+            self._expect(resident)
+            self._is_elsewhere(resident.id)
 
     def _hand_over(self, resident: Resident, node: int) -> None:
         self._residents.hand_over(resident)

@@ -6,6 +6,7 @@ import pytest
 from server.clients.admission import WALKED
 from server.messages import peer_protocol
 from server.players.residents import DIMMED_FOR, LEFT_FOR
+from server.players.takeovers import LEAVE_WITHIN
 from server.squares.peers import DEAD_AFTER, HEARTBEAT_EVERY
 from tests.server.harness import Harness, events, two_nodes
 from world.track import SPEED, UNIT
@@ -383,6 +384,61 @@ def test_a_claim_that_an_outage_swallowed_is_told_again():
     harness.run(4000)
     hosted = harness.node.channels.player(b.id), peer_protocol.HOSTED
     assert told.count(hosted) == 1 and len([k for _, k in told if k == hosted[1]]) == 1
+
+
+def at_two_nodes(home):
+    """Return nodes that both had a player until the first of two kept it, just now; the player's
+    client there; and one that saw the player at the second node.
+
+    At the first node the player is at `home`, far away, or else in the same square. In either case
+    the second node hears no enter of it.
+    """
+    harness = Harness(nodes=2)
+    harness.run(1500)
+    keeps, loses = harness.hosts
+    watcher = harness.place("W", (40, 40), host=loses)
+    b = harness.place("B", (40, 40), host=loses)
+    harness.run(500)
+    keeps.broker.down = True
+    again = harness.client(keeps).hello("B", token=b.model.token)
+    harness.run(400)
+    if home:
+        again.home()
+    harness.run(1000)
+    if not home:
+        squares = set(filter(loses.node.channels.is_square, loses.broker.channels))
+        loses.broker.lose_subscriptions(squares)
+    keeps.broker.restore(keeps.node)
+    while held_by(harness, b) != [True, False]:
+        harness.run(1)
+    return harness, again, watcher
+
+
+def test_who_is_kept_by_a_node_far_away_is_gone_from_here_as_soon_as_no_enter_can_come():
+    harness, again, watcher = at_two_nodes(home=True)
+    assert watcher.sees(again)
+    harness.run(LEAVE_WITHIN + 100)
+    assert not watcher.sees(again)
+    harness.check()
+
+
+def test_who_comes_back_at_once_is_not_told_to_be_gone(monkeypatch):
+    harness, again, watcher = at_two_nodes(home=False)
+    loses = harness.hosts[1]
+    back = harness.client(loses).hello("B", token=again.model.token)
+    back.walk(0, 1)
+    harness.run(LEAVE_WITHIN - 100)
+    assert held_by(harness, back) == [False, True] and watcher.at(back) == back.at()
+    # A gone would take the place of whatever waits to be published of it in the square.
+    published, publish = [], loses.broker.publish
+    monkeypatch.setattr(
+        loses.broker, "publish",
+        lambda channel, payload: published.append(channel) or publish(channel, payload),
+    )  # fmt: skip
+    harness.run(200)
+    assert loses.node.channels.square((40, 40)) not in published
+    assert watcher.sees(back)
+    harness.check()
 
 
 def test_of_two_who_have_a_player_the_one_that_keeps_it_is_believed(two):

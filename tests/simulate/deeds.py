@@ -268,9 +268,11 @@ class World:
     def stop(self, a: int, _b: int, _c: int) -> None:
         host = self.host(a)
         if len(self.harness.hosts) > 1 and not host.frozen:
-            residents = list(host.node.residents.by_id)
+            by_id = host.node.residents.by_id
+            residents = list(by_id)
             self.harness.stop(host)
-            self.stopped.update(dict.fromkeys(residents, 0))
+            # Somebody may have come to it meanwhile.
+            self.stopped.update(dict.fromkeys([*residents, *by_id], 0))
             self._keep_stopped()
 
     def freeze(self, a: int, _b: int, _c: int) -> None:

@@ -39,6 +39,16 @@ def test_a_computer_player_that_went_on_while_a_link_was_down_is_no_ghost():
     assert fails(Plan(286, 3, 3_600_000, False, deeds, herd=True, rare=True)) == ""
 
 
+def test_who_comes_to_a_node_while_it_stops_is_kept_like_its_other_players():
+    deeds = (
+        *(Deed(0, "join", n, n, 0) for n in range(5)), Deed(0, "join", 2689, 4020, 279),
+        Deed(0, "come_twice", 4702, 5743, 4945), Deed(4901, "come_and_hang_up", 138, 9834, 5114),
+        Deed(2127, "delay", 5423, 324, 7776), Deed(0, "move_on", 1333, 3688, 5502),
+        Deed(0, "stop", 8932, 3054, 8913),
+    )  # fmt: skip
+    assert fails(Plan(900684, 3, 0, True, deeds)) == ""
+
+
 def test_every_deed_can_be_done_in_an_empty_world():
     deeds = tuple(Deed(1, what, 1, 2, 3) for what in WHAT)
     assert fails(Plan(1, 1, 0, True, deeds)) == ""

@@ -4,7 +4,7 @@
 import { AUTUMN, DESERT, HEATH, MARSH, SNOW } from '../regions.js';
 import { DEEP, GRASS, PATH, SAND, WATER, WOOD } from '../terrain.js';
 import { part, rollAt } from './dice.js';
-import { TONES } from './palette.js';
+import { PATH_TONES, TONES } from './palette.js';
 
 const SALT = 0xde7a11, SALT_FLOWERS = 0xf10e2, FLOWER_PATCH = 5;     // tiles a side
 const SALT_POOLS = 0x9001, POOL_PATCH = 6;       // tiles a side
@@ -90,7 +90,7 @@ export function paintRaisedDetails(ctx, window) {
   each(window, (x, y, kind, roll) => {
     const region = window.region(x, y);
     if (kind === PATH) {
-      if ((roll & 3) === 0) dots(pebbles.of(TONES[region].path.pebble), x, y, roll, 0.06);
+      if ((roll & 3) === 0) dots(pebbles.of(PATH_TONES.pebble), x, y, roll, 0.06);
     } else if (kind === GRASS && window.path(x, y) > CLEAR_OF_PATH && region !== SNOW) {
       flowers(petals, hearts, window, x, y, roll, region);
     }

@@ -3,7 +3,7 @@
 import { paintCliffs, paintPlateau } from './cliffs.js';
 import { paintFlatDetails, paintRaisedDetails } from './details.js';
 import { clipOutline, fillOutline, strokeOutline } from './outline.js';
-import { TONES } from './palette.js';
+import { PATH_TONES, TONES } from './palette.js';
 import { paintBridges } from './planks.js';
 import { paintPlaza } from './plaza.js';
 import { paintRamps, paintSteps } from './ramps.js';
@@ -16,15 +16,16 @@ const SHALLOW_WIDTH = 0.62;               // tiles of light water along the shor
 const FOAM_OUT = 0.34, FOAM_WIDTH = 0.09; // tiles from the shore, tiles
 const BANK = 0.16;                        // tiles of bank visible below land that faces south
 const TURF = 0.09;                        // the same for the edge of the grass
+const FAINT = 0.5;                        // alpha of a region's ground in its fringe
 
 /** Paint everything that lies flat in the window's piece. Where regions meet, the ground is painted in
- * the tones of one after the other, each within its own borders. */
+ * the tones of one after the other, each within its own borders; paths have the same tones everywhere. */
 export function paintGround(ctx, window, bridges) {
   const { tiles } = window, lines = window.outlines(), layers = window.layers();
   const inEach = (paint) => {
-    for (const { region, outline } of layers) {
-      if (outline === 'all') paint(ctx, TONES[region]);
-      else inOutline(ctx, outline, (other) => paint(other, TONES[region]));
+    for (const { region, core, fringe } of layers) {
+      if (core === 'all') paint(ctx, TONES[region]);
+      else inLayer(ctx, core, fringe, (other) => paint(other, TONES[region]));
     }
   };
   ctx.lineJoin = 'round';
@@ -33,8 +34,8 @@ export function paintGround(ctx, window, bridges) {
     paintLand(target, lines, tiles, tones);
   });
   paintFlatDetails(ctx, window);
-  if (lines.ramp !== null) inEach((target, tones) => paintRamps(target, lines.ramp, tones.path, tiles));
-  if (lines.path !== null) inEach((target, tones) => paintPath(target, lines, tiles, tones.path));
+  if (lines.ramp !== null) paintRamps(ctx, lines.ramp, PATH_TONES, tiles);
+  if (lines.path !== null) paintPath(ctx, lines, tiles, PATH_TONES);
   if (lines.bridge !== null) paintBridges(ctx, window, bridges, lines.bridge);
   paintPlaza(ctx, window);
   paintRaisedDetails(ctx, window);
@@ -47,19 +48,18 @@ function paintHigh(ctx, window, lines, inEach) {
   if (ramp !== null) paintSteps(ctx, ramp, window.steps());
   inEach((target, tones) => {
     paintCliffs(target, window, rock, moss, tones.rock);
-    if (plateau === null) return;
-    paintPlateau(target, window, lines, tones);
-    if (lines.path === null) return;
-    target.save();
-    clipOutline(target, plateau);
-    paintPath(target, lines, tiles, tones.path);
-    target.restore();
+    if (plateau !== null) paintPlateau(target, window, lines, tones);
   });
+  if (plateau === null || lines.path === null) return;
+  ctx.save();
+  clipOutline(ctx, plateau);
+  paintPath(ctx, lines, tiles, PATH_TONES);
+  ctx.restore();
 }
 
-/** Paint within an outline. It is painted beside the canvas first, and then copied in one go: each layer
- * that is clipped leaves a trace at the edge, where it covers pixels in part. */
-function inOutline(ctx, outline, paint) {
+/** Paint within the core of a region, and faintly in its fringe. It is painted beside the canvas first, and
+ * then copied: each layer that is clipped leaves a trace at the edge, where it covers pixels in part. */
+function inLayer(ctx, core, fringe, paint) {
   const { width, height } = ctx.canvas, { canvas } = beside;
   if (canvas.width !== width || canvas.height !== height) {
     canvas.width = width;
@@ -70,11 +70,15 @@ function inOutline(ctx, outline, paint) {
   beside.setTransform(ctx.getTransform());
   beside.lineJoin = 'round';
   paint(beside);
-  ctx.save();
-  ctx.clip(outline);
-  ctx.setTransform(1, 0, 0, 1, 0, 0);
-  ctx.drawImage(canvas, 0, 0);
-  ctx.restore();
+  for (const { line, alpha } of [{ line: fringe, alpha: FAINT }, { line: core, alpha: 1 }]) {
+    if (line === null) continue;
+    ctx.save();
+    clipOutline(ctx, line);
+    ctx.setTransform(1, 0, 0, 1, 0, 0);
+    ctx.globalAlpha = alpha;
+    ctx.drawImage(canvas, 0, 0);
+    ctx.restore();
+  }
 }
 
 function paintWater(ctx, lines, tiles, tones) {

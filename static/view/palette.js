@@ -15,13 +15,12 @@ const BUTTERFLIES = ['#ffffff', '#ffe08a', '#f7a8c4', '#a9c8ff'];
 /** The tones of each region, by its number: see regions.js. `petals` are the flowers' colours; `grass` has
  * those of all land that is not sand or rock. */
 export const TONES = [
-  { water: WATER, sand: SAND, grass: GRASS, path: PATH, rock: ROCK, plateau: PLATEAU,
+  { water: WATER, sand: SAND, grass: GRASS, rock: ROCK, plateau: PLATEAU,
     petals: PETALS, butterflies: BUTTERFLIES },
   { // autumn
     water: { ...WATER, pad: '#c9a94f' }, sand: SAND,
     grass: { lip: '#a08a45', meadow: '#bdb362', sunny: '#c8bd70', lush: '#b3a658', tuft: '#94853f',
       tuftLight: '#d6cd88', floor: '#b99a50', leaf: '#c96a35' },
-    path: { edge: '#a3855c', earth: '#c4a679', worn: '#d0b58c', pebble: '#a98c63' },
     rock: { ...ROCK, moss: '#a8925a' },
     plateau: { top: '#c6b98a', light: '#d2c69a', crack: '#aea275', moss: '#a8925a' }, petals: ['#fff1d0', '#f0a860', '#d98bb0', '#f4d27a'],
     butterflies: ['#f08a3c', '#ffcf6b', '#d9573f', '#ffe9b0'],
@@ -31,7 +30,6 @@ export const TONES = [
     sand: { ...SAND, dry: '#dccba4', wet: '#cbb78b' },
     grass: { lip: '#837a52', meadow: '#a5a568', sunny: '#b1b074', lush: '#98925f', tuft: '#7f7a4a',
       tuftLight: '#c2c088', floor: '#939659', leaf: '#a56fa0' },
-    path: { edge: '#a9936f', earth: '#cbb691', worn: '#d8c5a3', pebble: '#ad9872' },
     rock: { ...ROCK, moss: '#9a7f96' },
     plateau: { top: '#b9b592', light: '#c5c2a1', crack: '#a19e7c', moss: '#9a7f96' }, petals: ['#b565a7', '#c884bb', '#9a5a9d', '#d9a0cf'],
     butterflies: ['#9db4ff', '#c6a4ff', '#e6eaff', '#7f9cf0'],
@@ -42,7 +40,6 @@ export const TONES = [
     sand: { bank: '#7d7350', wet: '#9c946b', dry: '#aca77b', light: '#bdb88c', grain: '#8f8862' },
     grass: { lip: '#587a4c', meadow: '#7ca069', sunny: '#88ab73', lush: '#6f945f', tuft: '#557a49',
       tuftLight: '#9bbb80', floor: '#638a58', leaf: '#4c7245' },
-    path: { edge: '#8a7350', earth: '#a58c66', worn: '#b29a75', pebble: '#8f7853' },
     rock: { ...ROCK, top: '#8e948a', light: '#a0a69a', moss: '#6f9160' },
     plateau: { top: '#a0ab8b', light: '#aeb89a', crack: '#8b9678', moss: '#6f9160' },
     petals: ['#f4f1ff', '#f7e08a', '#dff0ff', '#f7b5cd'],
@@ -53,7 +50,6 @@ export const TONES = [
     sand: { bank: '#b98a58', wet: '#d9bc84', dry: '#ecd6a0', light: '#f3e2b6', grain: '#d0ae72' },
     grass: { lip: '#c79a5e', meadow: '#e6c78c', sunny: '#edd29b', lush: '#ddbb7e', tuft: '#b99a5c',
       tuftLight: '#f4e0b0', floor: '#d9b87a', leaf: '#c39d5f' },
-    path: { edge: '#b78a55', earth: '#d3a871', worn: '#ddb782', pebble: '#b98d5a' },
     rock: { top: '#c98d66', light: '#d79f79', rim: '#e8b994', face: '#9c6146', faceDark: '#834e39',
       crack: '#a86f50', moss: '#c9a46c' },
     plateau: { top: '#dfb083', light: '#e8bf95', crack: '#c99a6c', moss: '#c9a46c' },
@@ -66,7 +62,6 @@ export const TONES = [
     sand: { bank: '#93a5b2', wet: '#c6d3da', dry: '#d9e3e8', light: '#e8eff2', grain: '#b5c4cd' },
     grass: { lip: '#bccdd8', meadow: '#e9f0f4', sunny: '#f3f7f9', lush: '#dfe9ef', tuft: '#b9cad6',
       tuftLight: '#ffffff', floor: '#d5e2ea', leaf: '#b4c7d3' },
-    path: { edge: '#a9b6bd', earth: '#cbd4d8', worn: '#bfc9ce', pebble: '#9eabb3' },
     rock: { top: '#ccd7de', light: '#d8e1e7', rim: '#ffffff', face: '#8792a0', faceDark: '#6d7886',
       crack: '#c5d0d8', moss: '#ffffff' },
     plateau: { top: '#f0f5f8', light: '#fafcfd', crack: '#d5dfe6', moss: '#ffffff' },
@@ -74,8 +69,8 @@ export const TONES = [
     butterflies: ['#ffffff', '#cfe6ff', '#e6f3ff', '#bcd9ff'],
   },
 ];
-/** The tones of boulders, and where nothing else is said. */
-export const ROCK_TONES = ROCK, WATER_TONES = { glint: '#a9d6e6' };
+/** The tones of paths in all regions; those of boulders, and where nothing else is said. */
+export const PATH_TONES = PATH, ROCK_TONES = ROCK, WATER_TONES = { glint: '#a9d6e6' };
 export const CAIRN_TONES = [{ light: '#dad8d0', top: '#b4b2aa', face: '#85837c' },
   { light: '#d5cec0', top: '#ada495', face: '#7f776b' },
   { light: '#d3d9dc', top: '#a6adb2', face: '#778087' }];
@@ -127,8 +122,8 @@ export const SHADOW = 'rgba(32, 46, 38, 0.26)';
 export const AMBER = '#ffb703';
 
 /** The colours of the map by region and kind of ground, DEEP .. PLATEAU, as [red, green, blue]. */
-export const MAP_COLOURS = TONES.map(({ water, sand, grass, path, rock, plateau }) =>
-  [water.deep, water.water, sand.dry, grass.meadow, grass.floor, rock.top, path.earth, '#b98a58',
-    '#efe0be', path.worn, plateau.top].map((colour, kind) => [1, 3, 5].map((at) =>
+export const MAP_COLOURS = TONES.map(({ water, sand, grass, rock, plateau }) =>
+  [water.deep, water.water, sand.dry, grass.meadow, grass.floor, rock.top, PATH.earth, '#b98a58',
+    '#efe0be', PATH.worn, plateau.top].map((colour, kind) => [1, 3, 5].map((at) =>
     // Crowns make a wood darker than its floor.
     Math.round(parseInt(colour.slice(at, at + 2), 16) * (kind === 4 ? 0.84 : 1)))));

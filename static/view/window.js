@@ -5,6 +5,7 @@ import { MEADOWS, REGIONS, Regions } from '../regions.js';
 import { BRIDGE, CHUNK, DEEP_BELOW, PATH, PATH_WITHIN, PLATEAU_FROM, PLAZA, RAMP, ROCK, ROCK_FROM,
   SAND_BELOW, WATER_BELOW, WOOD_FROM } from '../terrain.js';
 import { outline } from './contour.js';
+import { part, rollAt } from './dice.js';
 
 const SIDE_REACH = 3, UP_REACH = 5, DOWN_REACH = 5;      // tiles from a piece to landmarks that matter
                                           // to it
@@ -16,6 +17,8 @@ const DRY_FROM = WATER_BELOW + 0.16 * (SAND_BELOW - WATER_BELOW);
 const SUNNY_BELOW = 24500, LUSH_FROM = 31000;        // woods, on meadows
 const MOSS_BELOW = 26000;                            // woods, on rock
 const STEPS = 6;                                     // on a ramp
+const SALT_BORDER = 0xb04de4;
+const RAGGED = 0.036, FRINGE = 0.009;     // how far inside of a region single tiles differ; half of a fringe
 
 /** The tiles x0 - PAD .. x0 + tiles + PAD - 1, and the same downwards. It is used again for the next
  * piece: read it before the next look(). */
@@ -97,16 +100,29 @@ export class Window {
     return this.regions[(y + PAD) * this.side + x + PAD];
   }
 
-  /** Return the regions that the piece shows and their outlines; a later one lies over earlier ones.
-   * @returns {{ region: number, outline: Path2D | 'all' }[]} */
+  /** Return the regions that the piece shows, with the outlines of their cores, which are ragged, and of
+   * their fringes, through which the ground of other regions is seen. A later one lies over earlier ones.
+   * @returns {{ region: number, core: import('./contour.js').Outline, fringe: Path2D | 'all' }[]} */
   layers() {
     const layers = [];
     for (let region = REGIONS.length - 1; region >= MEADOWS; region--) {
-      const line = outline(this.insides[region], this.side, -PAD, 0.05, 0.95);
-      if (line !== null) layers.unshift({ region, outline: line });
-      if (line === 'all') break;
+      const fringe = this.#inside(region, FRINGE), core = this.#inside(region, -FRINGE);
+      if (fringe !== null) layers.unshift({ region, core, fringe });
+      if (core === 'all') break;
     }
     return layers;
+  }
+
+  /** Return the outline of what is inside of a region, or less than `more` outside of it. */
+  #inside(region, more) {
+    const inside = this.insides[region];
+    return this.#where((i) => inside[i] + more + this.#ragged(i, region), 0.05, 0.95);
+  }
+
+  /** Return by how much a tile is deeper inside of a region, or less deep, than its surroundings. */
+  #ragged(i, region) {
+    const row = Math.floor(i / this.side), x = this.x0 - PAD + i - row * this.side;
+    return (part(rollAt(x, this.y0 - PAD + row, SALT_BORDER + region), 0) - 0.5) * RAGGED;
   }
 
   /** Return the outlines of all kinds of ground, in tiles from the piece's corner. */

@@ -291,23 +291,26 @@ export function nextWatch(atlas, gaze, asked) {
   return Object.entries(watch).every(([name, value]) => value === asked[name]) ? null : watch;
 }
 
-/** Return a line that says how many there are, such as "214 people and 30 clockwork on 61 channels · 3
- * servers · redis".
+/** Return a line that says how many there are, such as "214 people and 30 clockwork"; with `channels` also
+ * what carries them: "... on 61 channels · 3 servers · redis".
  * @param {Totals} totals */
-export function lineOf({ people, computers, squares, nodes, broker }) {
-  const clockwork = computers > 0 ? ` and ${computers} clockwork` : '';
-  const channels = squares === null ? '' : ` on ${counted(squares, 'channel')}`;
-  return `${counted(people, 'person', 'people')}${clockwork}${channels} · `
+export function lineOf({ people, computers, squares, nodes, broker }, channels) {
+  const who = `${counted(people, 'person', 'people')}${
+    computers > 0 ? ` and ${computers} clockwork` : ''}`;
+  if (!channels) return who;
+  return `${who}${squares === null ? '' : ` on ${counted(squares, 'channel')}`} · `
     + `${counted(nodes, 'server')} · ${broker === 'memory' ? 'no broker' : broker}`;
 }
 
-/** Return what is in a dot, such as "square 3, 4 · 5 people and 2 clockwork · server 1".
+/** Return what is in a dot, such as "5 people and 2 clockwork", and with `channels` also where and at which
+ * server: "square 3, 4 · 5 people and 2 clockwork · server 1".
  * @param {Dot} dot */
-export function dotLine({ col, row, grain, people, computers, node }) {
-  const wide = 2 ** grain;
-  const where = grain === 0 ? `square ${col}, ${row}` : `${wide} × ${wide} squares`;
+export function dotLine({ col, row, grain, people, computers, node }, channels) {
   const who = [people > 0 ? counted(people, 'person', 'people') : '',
     computers > 0 ? `${computers} clockwork` : ''].filter((part) => part !== '').join(' and ');
+  if (!channels) return who;
+  const wide = 2 ** grain;
+  const where = grain === 0 ? `square ${col}, ${row}` : `${wide} × ${wide} squares`;
   return `${where} · ${who} · server ${node + 1}`;
 }
 

@@ -12,6 +12,19 @@ const FOUND_KEY = 'flatlands.found', FOUND_KEPT = 500;  // landmarks
 // A server for which the player is not there yet, or whose store is away, says nothing of finders.
 const ASKED_EVERY = 3000, ASKS = 5;       // ms, times
 
+/** Return the tiles of the landmarks that this browser's player has found, the latest one last.
+ * @returns {{ x: number, y: number }[]} */
+export function tilesFound() {
+  return known().map((tile) => {
+    const [x, y] = tile.split(':').map(Number);
+    return { x, y };
+  });
+}
+
+function known() {
+  return (forBrowser.get(FOUND_KEY) ?? '').split(' ').filter((each) => each !== '');
+}
+
 export class Discoveries {
   /** @param {import('./session.js').Session} session @param {import('./hud/hud.js').Hud} hud
    * @param {import('./sound.js').Sound} sound */
@@ -53,8 +66,7 @@ export class Discoveries {
     this.toldOf = mark;
     this.asks = 0;
     if (mark === null) return;
-    const tile = `${mark.x}:${mark.y}`, known = (forBrowser.get(FOUND_KEY) ?? '').split(' ');
-    const all = known.filter((each) => each !== '');
+    const tile = `${mark.x}:${mark.y}`, all = known();
     if (all.includes(tile)) return this.hud.toast(mark.name);
     all.push(tile);
     forBrowser.set(FOUND_KEY, all.slice(-FOUND_KEPT).join(' '));

@@ -3,6 +3,8 @@
 
 import { dotLine, firstOf, Gaze, lineOf, invitingLine, nextWatch, TOTALS_ONLY, WHOLE_WORLD }
   from './atlas.js';
+import { tilesFound } from './discoveries.js';
+import { PART } from './landmarks.js';
 import * as P from './protocol.js';
 import { Terrain } from './terrain.js';
 
@@ -52,6 +54,10 @@ export class Lookout {
     this.fitted = null;
     /** @type {Dot | null} */
     this.marked = null;
+    /** @type {import('./landmarks.js').Landmark[]} The landmarks that the own player has found. */
+    this.found = [];
+    /** @type {{ x: number, y: number }[]} The tiles of those that are still to be looked up. */
+    this.toLookUp = [];
     this.cross = false;                   // true while the keys move the map
     /** @type {{ x: number, y: number } | null} */
     this.pointer = null;
@@ -77,6 +83,8 @@ export class Lookout {
     this.isOpen = true;
     this.openedAt = performance.now();
     this.asked = this.fitted = null;
+    this.found = [];
+    this.toLookUp = this.live ? [] : tilesFound();
     state.atlas.clear();
     gaze.whole = true;
     const side = this.#side(), scale = side * innerWidth / Math.max(state.viewport.w, 1);
@@ -140,6 +148,11 @@ export class Lookout {
     return this.shown === 1;
   }
 
+  /** Say whether channels and servers are shown: with the grid, and to those who only watch. */
+  #channels() {
+    return this.live || this.state.gridShown;
+  }
+
   #side() {
     return this.state.replica.side;
   }
@@ -171,15 +184,28 @@ export class Lookout {
     gaze.advance(passed, state.still ? 0 : lag);
     this.#mark();
     const shown = this.shown * this.shown * (3 - 2 * this.shown);
+    this.#lookUp();
+    const carrier = state.ember.carrier(now);
     this.drawing.render({ atlas, gaze, terrain: state.terrain, side: replica.side, now,
       still: state.still, here: state.ownId === null ? null : state.here, ownId: state.ownId,
       ownLook: state.own?.look ?? 0,
-      aim: state.aim, marked: this.marked, cross: this.cross, shown });
+      aim: state.aim, marked: this.marked, cross: this.cross, shown,
+      found: this.found, cairns: [...state.lying.values()].filter(({ thing }) => thing.kind === P.THING_CAIRN),
+      ember: state.walkers.find(({ id }) => id === carrier) ?? null, channels: this.#channels() });
+  }
+
+  /** Look up one of the landmarks that were found, the latest first: each takes some ms. */
+  #lookUp() {
+    const tile = this.toLookUp.pop(), { landmarks } = this.state;
+    const mark = tile && landmarks.of(Math.floor(tile.x / PART), Math.floor(tile.y / PART));
+    // It may have been found in another world.
+    if (mark && mark.x === tile.x && mark.y === tile.y) this.found.push(mark);
   }
 
   /** @param {import('./atlas.js').Totals} totals */
   #count(totals) {
-    this.hud.atlas.count(lineOf(totals), totals.nodes, totals.computers > 0);
+    const channels = this.#channels();
+    this.hud.atlas.count(lineOf(totals, channels), channels ? totals.nodes : 0, totals.computers > 0);
   }
 
   /** Ask the server for what is to be shown, but not too often. */
@@ -231,7 +257,8 @@ export class Lookout {
       : this.#dotAt(place.x, place.y, this.cross ? REACH : HOVER);
     this.canvas.style.cursor = this.fingers.size > 0 ? 'grabbing'
       : this.marked !== null && !this.live ? 'pointer' : 'grab';
-    this.hud.atlas.tell(this.marked === null ? null : dotLine(this.marked));
+    this.hud.atlas.tell(this.marked === null ? null
+      : dotLine(this.marked, this.#channels()));
   }
 
   #dotAt(cssX, cssY, reach) {
@@ -319,7 +346,8 @@ export class Lookout {
 
   /** Take a key while the map has the focus: it must not move the player. */
   #key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.key === 'Tab') return;
+    // The grid may be shown over the map as well.
+    if (event.ctrlKey || event.metaKey || event.altKey || ['Tab', 'g', 'G'].includes(event.key)) return;
     event.stopPropagation();
     if (!this.isOpen) return;
     const { gaze } = this, pan = PANS[event.code];

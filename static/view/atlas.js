@@ -1,9 +1,11 @@
-// Draws the map of everybody: the land at night, the grid of channels, and the light of whoever is
-// there. It draws on a canvas of its own, above the world.
+// Draws the map of everybody: the land, whoever is there, and what the own player has found. It draws on a
+// canvas of its own, above the world.
 
 import { DOT_FADES, firstOf, hueOf } from '../atlas.js';
 import { faceOf } from '../faces.js';
-import { drawFlag } from './flag.js';
+import { PART } from '../landmarks.js';
+import { drawFlag, LANDMARK_FLAG } from './flag.js';
+import { CAIRN_TONES } from './palette.js';
 import { BACKDROP, Relief } from './relief.js';
 import { canvasOf, contextOf } from './sprite.js';
 import { textOf } from './text.js';
@@ -18,16 +20,21 @@ const WIDE = 46;                          // css px: the light of wider dots is 
 const LEAST = 3.5;                        // css px: no dot is drawn smaller than this
 const NUMBERS_FROM = 30, NAMES_FROM = 92; // css px of a dot's side
 const LINES_FROM = 7, LINES_FULL = 40;    // css px between two lines of the grid
-const GOLD = '#ffd166';
+const FLAGS_FROM = 12, TITLES_FROM = 90;  // css px between two landmarks, about
+const CAIRNS_FROM = 1.2;                  // css px per tile
+const GOLD = '#ffd166', INK = '#0e1826', EMBER = '#ff8a3c', SOMEBODY = '#5fd3ff';
 const MOST_DPR = 2;
 const TAU = Math.PI * 2;
 
 /** @typedef {{ atlas: import('../atlas.js').Atlas, gaze: import('../atlas.js').Gaze,
  * terrain: import('../terrain.js').Terrain, side: number, now: number, still: boolean,
  * here: { x: number, y: number } | null, ownId: number | null, ownLook: number,
- * aim: { x: number, y: number } | null, marked: Dot | null, cross: boolean, shown: number }} Picture
- * What is drawn. `here` is the own player and `aim` the place to which an arrow leads, in tiles; `marked`
- * is the dot under the pointer; `cross` shows the middle, which the keys move; `shown` is 0 .. 1. */
+ * aim: { x: number, y: number } | null, marked: Dot | null, cross: boolean, shown: number,
+ * found: import('../landmarks.js').Landmark[], cairns: { x: number, y: number }[],
+ * ember: { x: number, y: number } | null, channels: boolean }} Picture
+ * What is drawn. `here` is the own player, `aim` the place to which an arrow leads, and `ember` who carries
+ * it, all in tiles; `marked` is the dot under the pointer; `cross` shows the middle, which the keys move;
+ * `shown` is 0 .. 1; `channels` shows the grid, and which server has most players of a square. */
 
 export class AtlasView {
   constructor(canvas) {
@@ -54,23 +61,23 @@ export class AtlasView {
     ctx.fillStyle = BACKDROP;
     ctx.fillRect(0, 0, gaze.width, gaze.height);
     this.relief.draw(ctx, picture.terrain, gaze, side, PAINT_MS);
-    drawGrid(ctx, gaze);
+    if (picture.channels) drawGrid(ctx, gaze);
     const dots = [...atlas.dots.values()].map((dot) => placed(dot, gaze))
       .filter(({ x, y, reach }) => x > -reach && y > -reach && x < gaze.width + reach
         && y < gaze.height + reach);
-    ctx.globalCompositeOperation = 'lighter';
+    drawFound(ctx, picture, dpr);
     for (const at of dots) this.#drawGlow(at, picture);
-    ctx.globalCompositeOperation = 'source-over';
     for (const at of dots) drawCore(ctx, at, picture);
-    for (const at of dots) drawWords(ctx, at, dpr);
+    for (const at of dots) drawWords(ctx, at, picture, dpr);
     drawPlaza(ctx, gaze, side);
+    if (picture.ember !== null) drawEmber(ctx, picture);
     if (picture.here !== null) drawOwn(ctx, picture);
     if (picture.aim !== null) drawAim(ctx, picture);
     if (picture.marked !== null) drawMarked(ctx, placed(picture.marked, gaze));
     if (picture.cross) drawCross(ctx, gaze);
   }
 
-  #drawGlow(at, { now, still }) {
+  #drawGlow(at, { now, still, channels }) {
     const { ctx } = this, { dot, x, y, side, alpha } = at;
     const flash = flashOf(dot, now, still), crowd = dot.people + dot.computers / 2;
     // Large squares are bright enough by themselves.
@@ -79,7 +86,7 @@ export class AtlasView {
     const grows = (1 + 0.12 * Math.log2(1 + crowd) * calm) * (1 + 0.14 * flash * calm);
     const radius = Math.max(side * 0.85, 11) * grows;
     ctx.globalAlpha = alpha * Math.min(bright * (0.62 + 0.5 * flash), 1);
-    ctx.drawImage(this.#glow(hueOf(dot.node)), x - radius, y - radius, 2 * radius, 2 * radius);
+    ctx.drawImage(this.#glow(colourOf(dot, channels)), x - radius, y - radius, 2 * radius, 2 * radius);
     ctx.globalAlpha = 1;
   }
 
@@ -127,17 +134,19 @@ function flashOf({ col, row, batches, told }, now, still) {
 }
 
 /** Draw the square itself, and a heart of light in it: white for people, brass for clockwork. */
-function drawCore(ctx, { dot, x, y, side, alpha }, { now, still }) {
-  const flash = flashOf(dot, now, still), hue = hueOf(dot.node);
+function drawCore(ctx, { dot, x, y, side, alpha }, { now, still, channels }) {
+  const flash = flashOf(dot, now, still), hue = colourOf(dot, channels);
   if (side > 8) {
     const inset = Math.min(side * 0.06, 3), wide = side - 2 * inset;
     ctx.beginPath();
     ctx.roundRect(x - wide / 2, y - wide / 2, wide, wide, Math.min(side * 0.16, 10));
-    const calm = Math.min(WIDE / side + 0.35, 1);
-    ctx.globalAlpha = alpha * (0.16 + 0.3 * flash) * calm;
+    ctx.globalAlpha = alpha * 0.42;
+    ctx.fillStyle = INK;
+    ctx.fill();
+    ctx.globalAlpha = alpha * (0.1 + 0.4 * flash);
     ctx.fillStyle = hue;
     ctx.fill();
-    ctx.globalAlpha = alpha * (0.5 + 0.5 * flash);
+    ctx.globalAlpha = alpha * (0.75 + 0.25 * flash);
     ctx.strokeStyle = hue;
     ctx.lineWidth = Math.min(1 + side / 60, 2);
     ctx.stroke();
@@ -147,24 +156,27 @@ function drawCore(ctx, { dot, x, y, side, alpha }, { now, still }) {
     const radius = Math.min(Math.max(LEAST * 0.5 + 0.55 * Math.sqrt(crowd), 1.4),
       Math.max(side * 0.34, 2.6)) * (1 + 0.25 * flash);
     ctx.globalAlpha = alpha;
-    ctx.fillStyle = dot.people > 0 ? '#ffffff' : '#e8c07a';
-    ctx.beginPath();
-    ctx.arc(x, y, radius, 0, TAU);
-    ctx.fill();
+    for (const { colour, more } of [{ colour: INK, more: 1.4 },
+      { colour: dot.people > 0 ? '#ffffff' : '#e8c07a', more: 0 }]) {
+      ctx.fillStyle = colour;
+      ctx.beginPath();
+      ctx.arc(x, y, radius + more, 0, TAU);
+      ctx.fill();
+    }
   }
   ctx.globalAlpha = 1;
 }
 
 /** Write the number of people into a dot that has room for it, and the name of its square. */
-function drawWords(ctx, { dot, x, y, side, alpha }, dpr) {
+function drawWords(ctx, { dot, x, y, side, alpha }, { channels }, dpr) {
   if (side < NUMBERS_FROM) return;
   const size = Math.min(Math.max(side * 0.3, 12), 40);
   const number = textOf(String(dot.people > 0 ? dot.people : dot.computers), { dpr,
-    size: Math.round(size), colour: dot.people > 0 ? '#ffffff' : '#f0cf94', outline: '#0e1826' });
+    size: Math.round(size), colour: dot.people > 0 ? '#ffffff' : '#f0cf94', outline: INK });
   ctx.globalAlpha = alpha;
   const named = side >= NAMES_FROM, up = named ? side * 0.12 : 0;
   put(ctx, number, x, y - up, dpr);
-  const below = [dot.grain === 0 ? `sq ${dot.col}:${dot.row}` : '',
+  const below = [channels && dot.grain === 0 ? `sq ${dot.col}:${dot.row}` : '',
     dot.people > 0 && dot.computers > 0 ? `+ ${dot.computers} clockwork` : ''];
   below.forEach((line, i) => {
     if (!named || line === '') return;
@@ -178,13 +190,57 @@ function put(ctx, { canvas, w, h }, x, y, dpr) {
   ctx.drawImage(canvas, x - w / dpr / 2, y - h / dpr / 2, w / dpr, h / dpr);
 }
 
+/** Return the colour of a dot: with `channels` that of the server that has most of its players. */
+function colourOf({ node }, channels) {
+  return channels ? hueOf(node) : SOMEBODY;
+}
+
+/** Draw the landmarks that the own player has found, by name, and the cairns that it knows of. */
+function drawFound(ctx, { gaze, side, found, cairns }, dpr) {
+  const tile = gaze.scale / side;
+  for (const { x, y } of tile < CAIRNS_FROM ? [] : cairns) {
+    const at = gaze.toScreen(x / side, y / side);
+    ctx.fillStyle = INK;
+    ctx.beginPath();
+    ctx.arc(at.x, at.y, 4.2, 0, TAU);
+    ctx.fill();
+    ctx.fillStyle = CAIRN_TONES[0].light;
+    ctx.beginPath();
+    ctx.arc(at.x, at.y, 2.8, 0, TAU);
+    ctx.fill();
+  }
+  for (const { x, y, name } of PART * tile < FLAGS_FROM ? [] : found) {
+    const at = gaze.toScreen((x + 0.5) / side, (y + 0.5) / side);
+    drawFlag(ctx, at.x, at.y, 0.8, LANDMARK_FLAG);
+    if (PART * tile < TITLES_FROM) continue;
+    put(ctx, textOf(name, { size: 14, weight: 600, colour: '#ffffff', outline: INK, dpr }),
+      at.x, at.y + 13, dpr);
+  }
+}
+
+/** Draw the ember as a coal that glows. */
+function drawEmber(ctx, { gaze, ember, side, now, still }) {
+  const { x, y } = gaze.toScreen(ember.x / side, ember.y / side);
+  const glow = still ? 0.5 : 0.5 + 0.5 * Math.sin(now / 220);
+  for (const { reach, alpha, colour } of [{ reach: 13 + 3 * glow, alpha: 0.35, colour: EMBER },
+    { reach: 6.5, alpha: 1, colour: INK }, { reach: 5, alpha: 1, colour: EMBER },
+    { reach: 2.4, alpha: 1, colour: '#ffe9b0' }]) {
+    ctx.globalAlpha = alpha;
+    ctx.fillStyle = colour;
+    ctx.beginPath();
+    ctx.arc(x, y, reach, 0, TAU);
+    ctx.fill();
+  }
+  ctx.globalAlpha = 1;
+}
+
 /** Draw the borders of squares, and of the sheets of each level: what is too dense is faint. */
 function drawGrid(ctx, gaze) {
   for (let level = 0; level < 8; level++) {
     const wide = 16 ** level, gap = wide * gaze.scale;
     if (gap < LINES_FROM || gap > 40 * Math.max(gaze.width, gaze.height)) continue;
     const shown = Math.min((gap - LINES_FROM) / (LINES_FULL - LINES_FROM), 1);
-    ctx.strokeStyle = `rgba(190, 214, 240, ${(level === 0 ? 0.1 : 0.16) * shown})`;
+    ctx.strokeStyle = `rgba(14, 24, 38, ${(level === 0 ? 0.2 : 0.4) * shown})`;
     ctx.lineWidth = level === 0 ? 1 : 1.4;
     ctx.beginPath();
     const grain = 4 * level, from = gaze.toWorld(0, 0), to = gaze.toWorld(gaze.width, gaze.height);

@@ -1,6 +1,9 @@
 """The map of everybody in the page: opening it, following its arrow, watching without playing."""
 
+import io
+
 import pytest
+from PIL import Image
 
 from tests.browser.conftest import eventually, wait_for
 from tests.processes import serving
@@ -43,7 +46,10 @@ def test_a_click_on_the_map_lets_an_arrow_lead_to_another_player(spread_server, 
     goal = next(square for square in squares if square != squares[0])
     open_map(ada)
     eventually(lambda: set(dots(ada)) == set(squares), "the map shows everybody")
-    assert "3 people on" in ada.locator(".atlas-line").inner_text()
+    assert ada.locator(".atlas-line").inner_text() == "3 people"
+    # Channels and servers are named to who looks at the grid.
+    ada.keyboard.press("g")
+    ada.get_by_text("3 people on").wait_for()
     # Keys move the map and not the player.
     ada.keyboard.down("ArrowRight")
     ada.keyboard.up("ArrowRight")
@@ -78,6 +84,30 @@ def test_a_click_on_the_map_lets_an_arrow_lead_to_another_player(spread_server, 
 
     eventually(there, "the arrow ends", 40)
     assert tuple(ada.evaluate(OWN_SQUARE)) == goal
+
+
+#: Where places in tiles are on the screen, in css px.
+PLACES = """(places) => places.map(([x, y]) => flatlands.lookout.gaze.toScreen(x / 16, y / 16))"""
+#: In the world of seed 2013: a lake's middle, a path, and snow.
+LAKE, EAST_PATH, EASTERN_SNOW = (-60, -60), (24, 0), (140, 60)
+
+
+def test_the_map_shows_the_land_by_day_and_found_landmarks(spread_server, play):
+    page = play("Ivy", spread_server.url)
+    page.evaluate(
+        """() => { const mark = flatlands.state.landmarks.of(0, -1);
+          localStorage.setItem('flatlands.found', `${mark.x}:${mark.y} 1:1`); }"""
+    )
+    open_map(page)
+    wait_for(page, "flatlands.lookout.found.map(({ name }) => name).join() === 'Gull Light'")
+
+    def is_day():
+        places = page.evaluate(PLACES, [LAKE, EAST_PATH, EASTERN_SNOW])
+        shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+        lake, path, snow = (shot.getpixel((at["x"], at["y"])) for at in places)
+        return lake[2] > 130 > lake[0] and path[0] > path[1] > path[2] > 100 and min(snow) > 170
+
+    eventually(is_day, "the land has the colours of the small map")
 
 
 def test_escape_closes_the_map_and_the_server_is_told(spread_server, play):

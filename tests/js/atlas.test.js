@@ -122,9 +122,10 @@ test('coarse dots are asked for again, finer and in a part of the world', () => 
 test('lines say how many there are, and count computer players apart', () => {
   const totals = { people: 214, computers: 30, squares: 61, nodes: 3, broker: 'redis', seed: 1,
     side: 16 };
-  assert.equal(lineOf(totals), '214 people and 30 clockwork on 61 channels · 3 servers · redis');
+  assert.equal(lineOf(totals, false), '214 people and 30 clockwork');
+  assert.equal(lineOf(totals, true), '214 people and 30 clockwork on 61 channels · 3 servers · redis');
   assert.equal(lineOf({ ...totals, people: 1, computers: 0, squares: null, nodes: 1,
-    broker: 'memory' }), '1 person · 1 server · no broker');
+    broker: 'memory' }, true), '1 person · 1 server · no broker');
   assert.equal(invitingLine({ ...totals, people: 23, computers: 0 }), '23 people are walking now.');
   assert.equal(invitingLine({ ...totals, people: 3, computers: 12 }),
     '3 people are walking now, beside 12 clockwork walkers.');
@@ -132,7 +133,8 @@ test('lines say how many there are, and count computer players apart', () => {
     'Nobody is walking now: be the first.');
   const atlas = new Atlas();
   atlas.apply(picture(0, true, [0, 0, [0, 5, 2, 1, 0]]), 0);
-  assert.equal(dotLine(living(atlas)[0]), 'square 0, 0 · 5 people and 2 clockwork · server 2');
+  assert.equal(dotLine(living(atlas)[0], false), '5 people and 2 clockwork');
+  assert.equal(dotLine(living(atlas)[0], true), 'square 0, 0 · 5 people and 2 clockwork · server 2');
 });
 
 test('the land of the map is that of the game, without paths', () => {

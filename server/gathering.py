@@ -286,7 +286,8 @@ class Gathering:
         message = msgpack.packb([kind, self._loop.now(), connection.address, *fields])
         if not self._passage.send(slot_name(slot), message, connection.socket):
             return False
-        connection.release()
+        # It is the other worker's now, even if this one fails to let go of it.
+        self._loop.guarded(connection.release)
         self._server.forget(session)
         self._node.stats["passed_on"] += 1
         return True

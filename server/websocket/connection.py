@@ -217,13 +217,15 @@ class Connection:
             self._writing.close()
         self._reading = self._writing = None
         self._fd = -1
-        forget(self._socket)
-        self._socket.close()
-        if self.guest is not None:
-            self.guest.leave()
         self.on_message = self.on_closing = self.on_close = self.on_drain = _ignore
-        if self._over is not None:
-            self._over.set()
+        try:
+            forget(self._socket)
+        finally:
+            self._socket.close()
+            if self.guest is not None:
+                self.guest.leave()
+            if self._over is not None:
+                self._over.set()
 
     def wait(self) -> None:
         """Block the calling greenlet until the connection has ended, and on_close has returned."""

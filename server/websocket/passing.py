@@ -13,6 +13,7 @@ import os
 import select
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from socket import AF_UNIX, MSG_CTRUNC, SCM_RIGHTS, SOCK_DGRAM, SOL_SOCKET
 from typing import Any
@@ -48,6 +49,8 @@ class Passage:
         self._receiver: Any = None
         self._watcher: Any = None
         self.on_arrival: Callable[[bytes, Any], object]
+        # When a socket is passed on there may be no descriptor for it.
+        _second_epoll(get_hub().loop)
 
     def open(self, name: str) -> None:
         """Receive what is sent to a name from now on, instead of whoever has received it until now.
@@ -139,18 +142,25 @@ def _received(rights: list[tuple[int, int, bytes]]) -> Any:
     return None
 
 
+@cache
+def _second_epoll(loop: Any) -> Any:
+    """Return an epoll object for what the event loop watches; None if the loop has none.
+
+    It closes its descriptor some day, which must not be the loop's own.
+    """
+    if _epoll is None or getattr(loop, "backend", "") != "epoll":
+        return None
+    return _epoll.fromfd(os.dup(loop.fileno()))
+
+
 def forget(sock: Any) -> None:
     """Let the event loop forget a socket that it has watched and that another process keeps.
 
     Otherwise epoll would tell of it again and again, since it forgets a socket only when all
     processes have closed it.
     """
-    loop: Any = get_hub().loop
-    if _epoll is None or getattr(loop, "backend", "") != "epoll":
-        return
-    # This object closes its descriptor, which must not be the loop's own.
-    own = _epoll.fromfd(os.dup(loop.fileno()))
-    # It may not be there: the loop adds sockets late.
-    with suppress(OSError):
-        own.unregister(sock.fileno())
-    own.close()
+    epoll = _second_epoll(get_hub().loop)
+    if epoll is not None:
+        # It may not be there: the loop adds sockets late.
+        with suppress(OSError):
+            epoll.unregister(sock.fileno())

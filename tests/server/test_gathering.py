@@ -413,6 +413,26 @@ def test_a_player_that_is_lost_on_the_way_and_never_comes_back_is_gone_in_second
     machine.check()
 
 
+def test_a_player_that_was_sent_is_the_other_workers_even_if_its_connection_cannot_be_let_go(machine):
+    west, east = machine.hosts
+    client = place(machine, "C", (-1, 0), west)
+    machine.run(4000)
+    connection, session = client.connection, client.session
+
+    def fail():
+        connection.on_message = connection.on_close = lambda *_: None
+        raise OSError("as a test")
+
+    connection.release, west.loop.forgiving = fail, True
+    machine.tell(1)
+    machine.arrive()
+    machine.run(1000)
+    assert whose(machine, client) is east and session.resident is None
+    assert session not in machine.servers[west].sessions
+    assert west.loop.stats["errors"] == 1 and west.loop.stats["passed_on"] == 1
+    machine.check()
+
+
 def test_the_sender_may_die_as_soon_as_it_has_sent(machine):
     west, east = machine.hosts
     client = place(machine, "C", (-1, 0), west)

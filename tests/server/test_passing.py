@@ -1,7 +1,9 @@
 """Sockets that are passed from process to process, here within one."""
 
 import os
+import resource
 import socket
+from contextlib import contextmanager
 from pathlib import Path
 
 import gevent
@@ -141,6 +143,19 @@ def epolled():
     return Path(f"/proc/self/fdinfo/{fd}").read_text().count("tfd:")
 
 
+@contextmanager
+def no_descriptor_left():
+    """Let this process open no descriptor."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            os.dup(0)
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
 class Owned:
     """A connection that has begun, and what its owner is told."""
 
@@ -176,6 +191,19 @@ def test_the_next_owner_reads_on_exactly_where_the_last_one_stopped(ends, pair):
     assert owned.messages == [b"one"] and after.messages == [b"two", b"three"]
     after.connection.abort()
     turn()
+
+
+def test_a_connection_is_passed_on_whole_while_no_descriptor_is_left(ends, pair):
+    ours, peer = pair
+    owned, watched = Owned(ours), epolled()
+    with no_descriptor_left():
+        assert ends.here.send("there", b"", owned.connection.socket)
+        owned.connection.release()
+    turn()
+    assert ours.fileno() == -1 and owned.limits.connections == 0 and epolled() == watched - 1
+    [(_, sock)] = ends.arrived
+    sock.close()
+    assert peer.recv(100) == b""
 
 
 def test_a_connection_is_at_rest_only_when_no_byte_waits(pair):

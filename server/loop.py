@@ -40,6 +40,8 @@ class Loop:
         self._ended = False
         self._beat: int | None = None
         self._stood, self._forgiven = 0, 0
+        #: The beat before the loop stood still last.
+        self._slept = 0
 
     def now(self) -> int:
         """Return node time in ms."""
@@ -54,7 +56,8 @@ class Loop:
         now = self.now()
         stood = self._standing(now)
         if stood:
-            self._stood, self._forgiven = stood, now + FORGIVE_FOR
+            assert self._beat is not None
+            self._stood, self._forgiven, self._slept = stood, now + FORGIVE_FOR, self._beat
             self.stats["stalls"] += 1
         self._beat = now
 
@@ -66,6 +69,14 @@ class Loop:
         """
         now = self.now()
         return self._standing(now) or (self._stood if now < self._forgiven else 0)
+
+    def slept(self) -> int | None:
+        """Return the node time of the last beat before the loop has just stood still, as `late` has
+        it; None if it has not."""
+        now = self.now()
+        if self._standing(now):
+            return self._beat
+        return self._slept if now < self._forgiven else None
 
     def _standing(self, now: int) -> int:
         stood = 0 if self._beat is None else now - self._beat - BEAT

@@ -9,14 +9,14 @@ from collections.abc import Iterable
 from typing import Final
 
 from server.agenda import Agenda
-from server.loop import Loop
+from server.loop import BEAT, Loop
 from server.players.resident import Resident
 from server.players.spots import Place, Spots
 from server.squares.hub import Hub
 from server.squares.outbox import Outbox
 from server.squares.replicas import Replicas
 from world.grid import Grid, Rect, Viewport
-from world.track import UNIT, Goal, Intent, Land, Track, leg, stand
+from world.track import UNIT, Goal, Heading, Intent, Land, Track, leg, stand
 
 #: An intent takes effect at most so many ms in the past, however old it says that it is.
 INTENT_AGE: Final = 200
@@ -29,6 +29,12 @@ RENEW_BEFORE: Final = 1000
 #: itself stood still.
 ASK_AFTER: Final = 2000
 ANSWER_WITHIN: Final = 1000
+
+#: A walk in a direction that goes on while this node stands still is left out from AWAITED_FOR ms
+#: after the loop's last beat on: the client, which gets no answer, has halted it by then. What
+#: clients sent meanwhile is obeyed at its own time; it is read within READ_WITHIN ms.
+AWAITED_FOR: Final = BEAT + ASK_AFTER + ANSWER_WITHIN
+READ_WITHIN: Final = 250
 
 #: Units from the origin along each axis within which home leads back to where home was asked for.
 AT_HOME: Final = 40 * UNIT
@@ -50,6 +56,8 @@ class Movement:
         self._replicas = replicas
         self._changes = Agenda(loop, self._change_due)
         self._signs = Agenda(loop, self._look_for_signs)
+        #: Those whose walk went on while this node stood still, until what came is read.
+        self._overslept = Agenda(loop, self._wake)
 
     # What residents ask for.
 
@@ -61,7 +69,15 @@ class Movement:
         It replaces so many older ones, which nobody obeys.
         """
         now = self._loop.now()
-        t = min(max(t, resident.track.start, now - INTENT_AGE), now)
+        oldest, until = now - INTENT_AGE, 0
+        if t < oldest or self._overslept:
+            until = self._until()
+            if until:
+                # It may have waited to be read for as long as this node stood still.
+                oldest = until - AWAITED_FOR
+                if t > until:
+                    self._leave_out(resident, until, now)
+        t = min(max(t, resident.track.start, oldest), now)
         if resident.due is not None and resident.due <= t:
             self._catch_up(resident, t)
         x, y = resident.track.at(t)
@@ -76,6 +92,8 @@ class Movement:
             if resident.view is not None:
                 self.hold(resident, self._grid.held(resident.held, x, y, resident.view))
         resident.moved = t
+        if until:
+            self._leave_out(resident, max(until, t), now)
         self._plan(resident, self._catch_up(resident, now))
         self._watch(resident, now)
 
@@ -142,6 +160,7 @@ class Movement:
     def stop(self, resident: Resident) -> None:
         """End a resident's walk: it stands where it is now."""
         now = self._loop.now()
+        self._leave_out(resident, self._until(), now)
         # What is due may be some ms late, and a border that was crossed must not be forgotten.
         self._catch_up(resident, now)
         resident.intent = None
@@ -171,10 +190,43 @@ class Movement:
     def _forget(self, resident: Resident) -> None:
         self._changes.drop(resident)
         self._signs.drop(resident)
+        self._overslept.drop(resident)
+
+    # What went on while this node stood still.
+
+    def _until(self) -> int:
+        """Return until when walks in a direction go on if this node has just stood still; 0 if it
+        has not."""
+        slept = self._loop.slept()
+        return 0 if slept is None else slept + AWAITED_FOR
+
+    def _waits(self, resident: Resident) -> bool:
+        """Say whether a walk went on for too long while this node stood still. Nothing is done for
+        it then before what its client sent meanwhile is read."""
+        now = self._loop.now()
+        waits = _went_on(resident, self._until(), now)
+        if waits:
+            self._changes.drop(resident)
+            self._overslept.put(resident, now + READ_WITHIN)
+        return waits
+
+    def _wake(self, resident: Resident, _due: int) -> None:
+        now = self._loop.now()
+        self._leave_out(resident, self._until(), now)
+        self._plan(resident, self._catch_up(resident, now))
+
+    def _leave_out(self, resident: Resident, until: int, now: int) -> None:
+        """Let a walk that went on for too long go on now from where it was at the time `until`."""
+        if _went_on(resident, until, now):
+            self._catch_up(resident, until)
+            self._follow(resident, stand(*resident.track.at(until), now))
+            self._catch_up(resident, now)
 
     # What is due.
 
     def _change_due(self, resident: Resident, due: int) -> None:
+        if self._waits(resident):
+            return
         self._change(resident, due)
         self._plan(resident, self._next(resident))
 
@@ -184,6 +236,9 @@ class Movement:
         Without it a player whose client is gone would walk on until the connection ends.
         """
         now, screen = self._loop.now(), resident.screen
+        if self._waits(resident):
+            self._signs.put(resident, now + 2 * READ_WITHIN)
+            return
         asked, resident.asked = resident.asked, None
         if screen is None or not resident.walks(now):
             resident.watched = False
@@ -282,6 +337,12 @@ class Movement:
 def _way(along: int, across: int) -> int:
     """Return the step, -1, 0 or 1 units, of the eighth of the compass that a way leads to."""
     return (along > 0) - (along < 0) if abs(along) * 2 > abs(across) else 0
+
+
+def _went_on(resident: Resident, until: int, now: int) -> bool:
+    """Say whether a walk in a direction has gone on, by a track that begins before the time
+    `until`, after that time."""
+    return resident.track.start <= until < now and isinstance(resident.intent, Heading)
 
 
 def _wanted(intent: Intent, track: Track | None) -> Intent:

@@ -50,7 +50,7 @@ class Passage:
         self._watcher: Any = None
         self.on_arrival: Callable[[bytes, Any], object]
         # When a socket is passed on there may be no descriptor for it.
-        _second_epoll(get_hub().loop)
+        _second_epoll()
 
     def open(self, name: str) -> None:
         """Receive what is sent to a name from now on, instead of whoever has received it until now.
@@ -143,11 +143,12 @@ def _received(rights: list[tuple[int, int, bytes]]) -> Any:
 
 
 @cache
-def _second_epoll(loop: Any) -> Any:
+def _second_epoll() -> Any:
     """Return an epoll object for what the event loop watches; None if the loop has none.
 
     It closes its descriptor some day, which must not be the loop's own.
     """
+    loop: Any = get_hub().loop
     if _epoll is None or getattr(loop, "backend", "") != "epoll":
         return None
     return _epoll.fromfd(os.dup(loop.fileno()))
@@ -159,7 +160,7 @@ def forget(sock: Any) -> None:
     Otherwise epoll would tell of it again and again, since it forgets a socket only when all
     processes have closed it.
     """
-    epoll = _second_epoll(get_hub().loop)
+    epoll = _second_epoll()
     if epoll is not None:
         # It may not be there: the loop adds sockets late.
         with suppress(OSError):

@@ -19,6 +19,7 @@ from server.clients.admission import Admission
 from server.clients.session import Session
 from server.clients.tokens import Tokens
 from server.limits import Limits
+from server.loop import BEAT, FORGIVE_FOR, STALL
 from server.messages import peer_protocol, protocol
 from server.messages.channels import WORLD
 from server.messages.peer_protocol import DRAINING
@@ -52,8 +53,11 @@ class ManualLoop:
         self.clock = clock
         self.skew = skew
         self.measured = 0.0
-        #: ms for which this node has just stood still.
+        #: ms for which this node has just stood still, as `late` returns it.
         self.stood = 0
+        #: When it turned last, and the last turn before it stood still, with when that was over.
+        self._turned: int | None = None
+        self._slept, self._woke = 0, 0
         #: Seconds by which each call of `seconds` is later than the last one.
         self.cost = 0.0
         #: If it is set, it shuffles the callbacks of a turn.
@@ -77,6 +81,12 @@ class ManualLoop:
 
     def late(self) -> int:
         return self.stood
+
+    def slept(self) -> int | None:
+        now = self.now()
+        if self._turned is not None and now - self._turned > BEAT + STALL:
+            return self._turned
+        return self._slept if now < self._woke + FORGIVE_FOR else None
 
     def seconds(self) -> float:
         self.measured += self.cost
@@ -105,6 +115,9 @@ class ManualLoop:
         """Call the callbacks that are due now; return False if there were none."""
         callbacks, self._soon = self._soon, []
         now = self.now()
+        if (slept := self.slept()) == self._turned is not None:
+            self._slept, self._woke = slept, now
+        self._turned = now
         for alarm in self._alarms:
             if alarm.at is not None and alarm.at <= now:
                 alarm.at = None

@@ -413,7 +413,7 @@ def test_a_player_that_is_lost_on_the_way_and_never_comes_back_is_gone_in_second
     machine.check()
 
 
-def test_a_player_that_was_sent_is_the_other_workers_even_if_its_connection_cannot_be_let_go(machine):
+def test_a_player_that_was_sent_is_gone_even_if_its_connection_cannot_be_let_go(machine):
     west, east = machine.hosts
     client = place(machine, "C", (-1, 0), west)
     machine.run(4000)

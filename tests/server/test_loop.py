@@ -109,14 +109,16 @@ def test_a_loop_that_stands_still_knows_for_how_long_and_for_a_while_afterwards(
         clock[0] += 1.1
         assert loop.late() == 0
         loop.beat()
+    assert loop.slept() is None
+    last = loop.now()
     clock[0] += 16
     # Before the next beat: what is read first is nobody's fault either.
-    assert loop.late() == 15_000
+    assert loop.late() == 15_000 and loop.slept() == last
     loop.beat()
     for _ in range(4):
         clock[0] += 1
-        assert loop.late() == 15_000
+        assert loop.late() == 15_000 and loop.slept() == last
         loop.beat()
     clock[0] += 1.1
-    assert loop.late() == 0
+    assert loop.late() == 0 and loop.slept() is None
     assert loop.stats["stalls"] == 1

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from brokers import Reset
 from server.clients.tokens import VALID_FOR
 from server.messages import peer_protocol, protocol
-from server.players.movement import INTENT_AGE, RENEW_BEFORE
+from server.players.movement import AWAITED_FOR, INTENT_AGE, RENEW_BEFORE
 from server.players.residents import DIMMED_FOR, LEFT_FOR
 from server.squares.replicas import LINGER
 from server.squares.signs import WAITS
 from tests import picture
-from tests.server.harness import Harness, batches
+from tests.server.harness import Harness, batches, two_nodes
 from world.grid import Rect
 from world.track import REACH, SPEED, UNIT, duration
 
@@ -736,6 +736,73 @@ def test_a_node_that_stood_still_ends_no_walk_before_it_has_read_what_came(harne
         harness.run(5000)
         assert harness.node.residents.by_id[client.id].walks(harness.loop.now())
     assert harness.loop.stats["walks_ended"] == 0
+
+
+@pytest.mark.parametrize("slept", [2000, 5000, 20_000, 60_000])
+@pytest.mark.parametrize("lets_go", [True, False])
+def test_a_node_that_stood_still_throws_nobody_who_walked_in_a_direction(slept, lets_go):
+    harness, walker, other = two_nodes()
+    home = walker.host
+    other.send(5, 99, 70)
+    start = walker.at()[0]
+    walker.walk(1, 0)
+    harness.run(3000)
+    home.freeze()
+    harness.run(1000)
+    if lets_go:
+        walker.walk(0, 0)
+    harness.run(slept - 1000)
+    home.thaw()
+    harness.run(100)
+    if lets_go:
+        harness.run(1000)
+        assert walker.at()[0] - start == walked(4000)
+        assert not home.node.residents.by_id[walker.id].walks(harness.loop.now())
+    else:
+        harness.run(900)
+        # The page has halted it when no answer came, and goes on now as the node does.
+        most = min(slept, AWAITED_FOR)
+        assert walked(3000 + most) <= walker.at()[0] - start <= walked(4000 + most)
+        assert home.node.residents.by_id[walker.id].walks(harness.loop.now())
+    harness.run(1000)
+    assert other.at(walker) == walker.at()
+    harness.check()
+
+
+def test_a_node_that_stood_still_lets_those_go_on_who_have_a_goal(harness):
+    client = harness.place("A", (0, 0))
+    x, y = client.at()
+    client.go(x + 100 * UNIT, y)
+    harness.run(1000)
+    harness.hosts[0].freeze()
+    harness.run(15_000)
+    harness.hosts[0].thaw()
+    harness.run(1000)
+    assert client.at() == (x + walked(17_000), y)
+
+
+def test_what_is_asked_while_a_node_stands_still_begins_when_it_was_asked(harness):
+    client = harness.place("A", (0, 0))
+    x, y = client.at()
+    harness.run(3000)
+    harness.hosts[0].freeze()
+    harness.run(1000)
+    client.walk(1, 0)
+    harness.run(20_000)
+    harness.hosts[0].thaw()
+    harness.run(1000)
+    assert client.at() == (x + walked(AWAITED_FOR - 1000) + walked(1000), y)
+    # It is lost while the node stands still again, and stays where it was when no answer came.
+    harness.hosts[0].freeze()
+    harness.run(1000)
+    client.connection.lose()
+    harness.run(20_000)
+    harness.hosts[0].thaw()
+    harness.run(1000)
+    resident = harness.node.residents.by_id[client.id]
+    assert resident.dimmed and resident.track.at(harness.clock.time) == (
+        x + walked(AWAITED_FOR - 1000) + walked(1000 + AWAITED_FOR), y
+    )
 
 
 def test_a_player_who_is_back_walks_again_after_its_walk_was_ended(harness):

@@ -126,6 +126,10 @@ class Broker(ABC):
         """Stop receiving these channels. To name a channel that is not subscribed is no error."""
 
     @abstractmethod
+    def renew(self, channel: str) -> None:
+        """Make the link anew over which a channel comes, if there is one; a Reset follows."""
+
+    @abstractmethod
     def publish(self, channel: str, payload: bytes) -> bool:
         """Send 0 to `payload_limit` bytes to all subscribers, this broker included.
 

@@ -201,6 +201,11 @@ def await_links(links: Sequence[Link], seconds: float) -> None:
             link.proven = NEVER
 
 
+def nothing_comes(channel: str) -> ConnectionError:
+    """Return why a link is made anew over which nothing comes on a channel."""
+    return ConnectionError(f"nothing comes on {channel}")
+
+
 class LinkedBroker(Broker):
     """The base of all brokers that reach their servers over links.
 
@@ -233,6 +238,10 @@ class LinkedBroker(Broker):
     def unsubscribe(self, *channels: str) -> None:
         self._inbox.check_open()
         self._subscriber.remove(channels)
+
+    def renew(self, channel: str) -> None:
+        self._inbox.check_open()
+        self._subscriber.fail(nothing_comes(channel))
 
     def publish(self, channel: str, payload: bytes) -> bool:
         self._inbox.check_open()

@@ -35,6 +35,9 @@ class MemoryBroker(Broker):
         self._inbox.check_open()
         self._leave(channels)
 
+    def renew(self, channel: str) -> None:
+        self._inbox.check_open()
+
     def _leave(self, channels: Iterable[str]) -> None:
         for channel in channels:
             if channel in self._channels:

@@ -22,6 +22,9 @@ class NullBroker(Broker):
     def unsubscribe(self, *channels: str) -> None:
         self._check_open()
 
+    def renew(self, channel: str) -> None:
+        self._check_open()
+
     def publish(self, channel: str, payload: bytes) -> bool:
         self._check_open()
         check_payload(payload)

@@ -99,6 +99,10 @@ class Ring(Broker):
             self._held[member].difference_update(some)
             member.unsubscribe(*some)
 
+    def renew(self, channel: str) -> None:
+        self._check_open()
+        self._find(channel).renew(channel)
+
     def _by_member(self, channels: Iterable[str]) -> dict[Broker, list[str]]:
         parts: dict[Broker, list[str]] = {}
         for channel in channels:

@@ -45,6 +45,9 @@ class Sealed(Broker):
     def unsubscribe(self, *channels: str) -> None:
         self._broker.unsubscribe(*channels)
 
+    def renew(self, channel: str) -> None:
+        self._broker.renew(channel)
+
     def publish(self, channel: str, payload: bytes) -> bool:
         check_payload(payload, self.payload_limit)
         return self._broker.publish(channel, payload + self._seal(channel, payload))

@@ -386,6 +386,7 @@ class Server:
             "connections": len(self.sessions),
             "residents": len(self.node.residents.by_id),
             "squares": len(self.node.replicas.squares),
+            "deaf": len(self.node.peers.deaf),
             "nodes": len(self.node.peers.peers) + 1,
             "ready": not self.readiness(),
             "herd": len(self.node.herd),

@@ -19,7 +19,7 @@ from gevent.event import Event
 from brokers.base import NEVER, Counters, LinkAge
 from brokers.guard import keep_running
 from brokers.inbox import Inbox
-from brokers.link import Link, LinkedBroker, await_links
+from brokers.link import Link, LinkedBroker, await_links, nothing_comes
 from brokers.redis import wire
 from brokers.redis.links import PublishLink, SubscribeLink, Words
 from brokers.redis.wire import KIND, PORT
@@ -159,6 +159,12 @@ class RedisClusterBroker(LinkedBroker):
             slot = self._channels.pop(channel, None)
             if slot is not None and (owner := self._owner(slot)):
                 owner.subscriber.remove((channel,))
+
+    def renew(self, channel: str) -> None:
+        self._inbox.check_open()
+        owner = self._owner(slot_of(channel.encode()))
+        if owner:
+            owner.subscriber.fail(nothing_comes(channel))
 
     def _put_at_owner(self, channel: str, payload: bytes) -> bool:
         owner = self._owner(slot_of(channel.encode()))

@@ -230,7 +230,7 @@ class Session:
             grid.side, SPEED, DIAGONAL, grid.lead, grid.drop, *_tiles(view), GROUND,
         )  # fmt: skip
         self._write(frame(welcome))
-        if not node.peers.linked:
+        if not node.peers.whole:
             self.tell_link()
         self.renew_token()
         node.residents.attach(resident, self, view)
@@ -243,7 +243,7 @@ class Session:
 
     def tell_link(self) -> None:
         """Tell the client whether this node is linked to the others, if its connection lasts."""
-        linked = self.node.peers.linked
+        linked = self.node.peers.whole
         if self.connection.open and self._write(frame(protocol.link(linked))):
             self._link_told = linked
 
@@ -385,7 +385,7 @@ class Session:
             return
         self.lag.since = None
         self.node.stats["resyncs"] += 1
-        if self._link_told != self.node.peers.linked:
+        if self._link_told != self.node.peers.whole:
             self.tell_link()
         self._write(frame(protocol.resync()) + self._holding(None, resident.held))
 

@@ -197,7 +197,7 @@ MESSAGES = {
     ORDER: _table_row("order", ("node", "deed", "who", "seconds"), _is_order),
     WHERE: _table_row("where", ("node", "player", "nonce")),
     HERE: _table_row("here", ("node", "to", "nonce", "name", "x", "y", "dx", "dy")),
-    ECHO: _table_row("echo", ("node",)),
+    ECHO: _table_row("echo", ("node", "sent")),
     SURVEY: _table_row("survey", ("node",)),
     SQUARES: _table_row("squares", ("node", "squares"), _are_squares),
     WATCH: _table_row("watch", ("node", "sheets"), _are_sheets),
@@ -358,9 +358,9 @@ def heartbeat(
     return _pack([HEARTBEAT, node, sent, ring, ground, state, every, memory, connections, heard])
 
 
-def echo(node: int) -> bytes:
+def echo(node: int, sent: int) -> bytes:
     """Pack what a node sends to itself, to know that what it publishes comes back."""
-    return _pack([ECHO, node])
+    return _pack([ECHO, node, sent])
 
 
 def survey(node: int) -> bytes:

@@ -17,7 +17,7 @@ from server.squares.outbox import OwnBatch
 from server.squares.peers import GONE_AFTER
 from server.squares.shown import Shown
 from server.squares.surroundings import Surroundings
-from server.squares.sync import FULL_STATE_EVERY, Sync
+from server.squares.sync import DEAF_AFTER, FULL_STATE_EVERY, Sync
 from server.squares.voices import Voice
 from world.batches import SLOT_RESTS, Content
 from world.events import EnterEvent
@@ -58,7 +58,7 @@ class HeardSquare:
 
     __slots__ = (
         "square", "channel", "needs", "replica", "things", "shown", "sync", "voices", "_around",
-        "_unheard", "_returned",
+        "_unheard", "_returned", "_missed", "_signed",
     )  # fmt: skip
 
     def __init__(self, square: Square, channel: str, around: Surroundings) -> None:
@@ -81,6 +81,11 @@ class HeardSquare:
         self._unheard: list[OwnBatch] = []
         #: The number of the last own message that came back.
         self._returned = 0
+        #: The number of an own batch that did not come back in time, or 0. It is looked at later
+        #: whether that one has come, or another one after it.
+        self._missed = 0
+        #: When this node gave the first sign here since one of its signs has come back, or 0.
+        self._signed = 0
         self._enter_own()
 
     def end(self) -> None:
@@ -170,6 +175,8 @@ class HeardSquare:
             _, _, node, number, sent, inhabited = fields
             if node != self._around.node:
                 self._sign(node, number, sent, inhabited)
+            else:
+                self._signed = 0
         elif kind == peer_protocol.SYNC_REQUEST:
             self._sync_requested(fields[2], fields[3])
         elif kind == peer_protocol.CHANGES:
@@ -302,7 +309,26 @@ class HeardSquare:
     def _echo_overdue(self, due: int) -> None:
         while self._unheard and self._unheard[0].published + ECHO_WITHIN <= due:
             self._around.loop.stats["unheard_batches"] += 1
+            if not self._missed:
+                self._missed = self._unheard[0].number
+                self._later(HeardSquare._look_for_missed, due + DEAF_AFTER)
             self._count_own(self._unheard[0].number)
+
+    def _look_for_missed(self, _due: int) -> None:
+        """Find out whether anything comes here, if an own batch has not come back, and none since.
+        """
+        missed, self._missed = self._missed, 0
+        if self._returned < missed and self.sync.live:
+            self.sync.request()
+
+    def signed(self, now: int) -> None:
+        """Note that this node gives a sign here; find out whether anything comes, if none of its
+        signs has come back for a while."""
+        if self._signed and now - self._signed >= DEAF_AFTER and self.sync.live:
+            self._signed = 0
+            self.sync.request()
+        elif not self._signed:
+            self._signed = now
 
     def _count_own(self, number: int) -> None:
         """Apply all own batches up to a number, and pass them on to screens.
@@ -405,4 +431,6 @@ class HeardSquare:
 
 
 #: All methods that may be due for a square.
-_ACTS: Final = (HeardSquare._echo_overdue, HeardSquare._look_for_silent)
+_ACTS: Final = (
+    HeardSquare._echo_overdue, HeardSquare._look_for_missed, HeardSquare._look_for_silent
+)

@@ -83,6 +83,7 @@ OTHER_STORE = (
 
 #: Other reasons why a node is not ready.
 DEAF = "the broker does not bring back what is published"
+NAMED = 3  # so many channels at most are named
 LISTENING = "this server has just started, and listens to who else is there"
 
 
@@ -188,8 +189,11 @@ class Peers:
         #: When something came back last (or this object was made), and when it first did.
         self._echoed = loop.now()
         self._echoed_first: int | None = None
-        #: Whether what this node sends itself comes back.
+        #: Whether what this node sends itself comes back, and when it sent the last of what did.
         self.hears = True
+        self.heard_until = 0
+        #: The channels of which nothing comes although the link is up.
+        self.deaf: set[str] = set()
         #: When the own heartbeat came back last, after how many ms it said that the next one comes,
         #: and when that is due.
         self._beaten = self._echoed
@@ -219,6 +223,8 @@ class Peers:
             reasons.append(DEAF)
         elif self.state == STARTING:
             reasons += self._against_settling() or [LISTENING]
+        if self.deaf:
+            reasons.append(f"{DEAF}: {', '.join(sorted(self.deaf)[:NAMED])} ({len(self.deaf)})")
         return reasons
 
     def _against_settling(self) -> list[str]:
@@ -331,7 +337,7 @@ class Peers:
                 # No other heartbeat could come in the meantime either.
                 self.hear_all(now)
             self._beaten, self._every = now, every
-            self._came_back(now)
+            self._came_back(now, sent)
             return
         silence = DEAD_AFTER * every // HEARTBEAT_EVERY
         if ground != self._channels.ground:
@@ -348,13 +354,30 @@ class Peers:
             peer.load = Load(memory, connections, heard)
             peer.sample(now, sent)
 
-    def echo(self, node: int) -> None:
+    def echo(self, node: int, sent: int) -> None:
         """Note that what this node has sent to itself has come back."""
         if node == self._id:
-            self._came_back(self._loop.now())
+            self._came_back(self._loop.now(), sent)
 
-    def _came_back(self, now: int) -> None:
-        self._echoed = now
+    @property
+    def whole(self) -> bool:
+        """Whether this node is linked, and is deaf in no channel."""
+        return self.linked and not self.deaf
+
+    def note_deaf(self, channel: str) -> None:
+        """Note that nothing comes of a channel, whatever was tried."""
+        self.deaf.add(channel)
+        self._warn(f"{DEAF} on {channel}: look whether the broker allows this channel")
+        self.on_link()
+
+    def note_heard(self, channel: str) -> None:
+        """Note that a channel is heard, or not needed any more."""
+        if channel in self.deaf:
+            self.deaf.discard(channel)
+            self.on_link()
+
+    def _came_back(self, now: int, sent: int) -> None:
+        self._echoed, self.heard_until = now, sent
         if self._echoed_first is None:
             self._echoed_first = now
         if self.state == STARTING:
@@ -390,7 +413,7 @@ class Peers:
         now = self._loop.now()
         self._beats.put("beat", now + HEARTBEAT_EVERY)
         if not self.publish_due():
-            self._broker.publish(self._channels.node(self._id), peer_protocol.echo(self._id))
+            self._broker.publish(self._channels.node(self._id), peer_protocol.echo(self._id, now))
         if self._broker.counters.forged != self._forged:
             self._forged = self._broker.counters.forged
             self.unreadable()

@@ -45,6 +45,7 @@ class Replicas:
         self._around = Surroundings(
             node, grid.span, broker, loop, hub, outbox, peers, store, self.show_changed
         )
+        outbox.signs.on_sign = self._signed
         self.squares: dict[Square, HeardSquare] = {}
         self._by_channel: dict[str, HeardSquare] = {}
         self._lingering = Agenda(loop, self._forget)
@@ -193,6 +194,10 @@ class Replicas:
         # handed over is gone.
         if heard is not None:
             heard.published(batch, taken)
+
+    def _signed(self, square: Square, now: int) -> None:
+        if square in self.squares:
+            self.squares[square].signed(now)
 
     def publish_things(
         self, square: Square, things: Sequence[Thing], gone: Sequence[str | int]

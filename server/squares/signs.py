@@ -56,6 +56,8 @@ class Signs:
         self._loop = loop
         self._inhabited = inhabited
         self._waits = waits
+        #: Called with a square in which a sign is given, and when.
+        self.on_sign: Callable[[Square, int], None] = lambda _square, _now: None
         self._said: dict[Square, _Said] = {}
         #: The squares, with times at which to look whether a sign is due: the batches of a busy
         #: square do not put it off one by one.
@@ -111,10 +113,12 @@ class Signs:
             del self._said[square]
 
     def _publish(self, square: Square, said: _Said) -> None:
+        now = self._loop.now()
         message = peer_protocol.sign(
-            square, self._node, said.number, self._loop.now(), square in self._inhabited
+            square, self._node, said.number, now, square in self._inhabited
         )
         self._loop.stats["signs"] += 1
+        self.on_sign(square, now)
         self._broker.publish(self._channels.square(square), message)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
 from brokers import Broker
+from brokers.guard import LogLimit
 from server.agenda import Agenda
 from server.loop import Loop
 from server.squares.hub import Hub, Screen
@@ -79,6 +80,8 @@ class Surroundings:
         #: The seqs of players that were removed not long ago, in whichever square.
         self.departed = Departed()
         self.whereabouts = Whereabouts()
+        #: How often the link may be made anew for a square of which nothing comes.
+        self._renewals = LogLimit()
         #: Node -> the squares in which it is heard, or has players.
         self.heard_in: dict[int, set[Square]] = {}
         #: What squares have to do later: the keys are (object, method), the method gets `due`.
@@ -121,6 +124,11 @@ class Surroundings:
             elif isinstance(event, LeaveEvent | GoneEvent):
                 self.news.parted(replica.square, event.id, event.seq)
         return old
+
+    def renew_link(self, channel: str) -> None:
+        """Let the broker make the link to the server of a channel anew, but not all the time."""
+        if self._renewals.allows(self.loop.now() / 1000):
+            self.broker.renew(channel)
 
     def show_anew(self, square: Square) -> None:
         """Send a square's snapshot to its screens at the end of this turn, together with others."""

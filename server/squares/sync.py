@@ -1,8 +1,9 @@
 """The sync requests of one square: when this node asks what the others have there, and its answers.
 
 A request is repeated until it has come back from the broker: only then is it certain that messages
-are received. An answer is the full state of what this node has in the square. This module never
-decides that something is missing, and never reads what the others answer: heard.py does.
+are received. If it does not, though other messages do, this node subscribes anew. An answer is the
+full state of what this node has in the square. This module never decides that something is missing,
+and never reads what the others answer: heard.py does.
 """
 
 import random
@@ -22,12 +23,19 @@ AGAIN, AGAIN_MOST = 100, 2000
 FULL_STATE_EVERY: Final = 200
 
 
+#: If what this node published DEAF_AFTER ms after a sync request has come back, and the request has
+#: not, the square is deaf: this node subscribes to it anew. After SUBSCRIBED_ANEW times it has the
+#: link made anew, and after that it says so.
+DEAF_AFTER: Final = 5000
+SUBSCRIBED_ANEW: Final = 3
+
+
 class Sync:
     """See the module. Times are node time in ms."""
 
     __slots__ = (
         "live", "requested", "answered", "_square", "_channel", "_around", "_gaps", "_unsure",
-        "_nonce", "_wait", "_published",
+        "_nonce", "_wait", "_published", "_anew",
     )  # fmt: skip
 
     def __init__(self, square: Square, channel: str, around: Surroundings) -> None:
@@ -49,11 +57,14 @@ class Sync:
         self._wait = AGAIN
         #: When the own full state was published last.
         self._published = 0
+        #: How often this node has subscribed anew since the square was heard.
+        self._anew = 0
 
     def end(self) -> None:
         """Cancel everything that is due, because the node is not subscribed any more."""
         for act in _ACTS:
             self._around.due.drop((self, act))
+        self._around.peers.note_heard(self._channel)
 
     def _later(self, act: "Callable[[Sync, int], None]", due: int) -> None:
         self._around.due.put((self, act), due)
@@ -70,11 +81,27 @@ class Sync:
         self._send()
 
     def _send(self, _due: int = 0) -> None:
-        around = self._around
+        around, now = self._around, self._around.loop.now()
+        peers = around.peers
+        if peers.heard_until - self.requested >= DEAF_AFTER and peers.hears and not peers.broken:
+            self._subscribe_anew()
+            self.requested = now
         message = peer_protocol.sync_request(self._square, around.node, self._nonce)
-        around.broker.publish(self._channel, message)
-        self._later(Sync._send, around.loop.now() + self._wait)
+        if not around.broker.publish(self._channel, message):
+            self.requested = now
+        self._later(Sync._send, now + self._wait)
         self._wait = min(self._wait * 2, AGAIN_MOST)
+
+    def _subscribe_anew(self) -> None:
+        around = self._around
+        around.loop.stats["subscribed_anew"] += 1
+        around.broker.unsubscribe(self._channel)
+        around.broker.subscribe(self._channel)
+        self._anew += 1
+        if self._anew == SUBSCRIBED_ANEW + 1:
+            around.renew_link(self._channel)
+        elif self._anew > SUBSCRIBED_ANEW:
+            around.peers.note_deaf(self._channel)
 
     def ask(self, node: int) -> None:
         """Note that something of a node is missing, and publish a sync request for it: now, or
@@ -114,6 +141,8 @@ class Sync:
         self.live = True
         self.answered = around.loop.now()
         self._wait = AGAIN
+        self._anew = 0
+        around.peers.note_heard(self._channel)
         around.due.drop((self, Sync._send))
         # Another node may have asked while this node was not subscribed yet.
         self._publish_full_state()

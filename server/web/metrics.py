@@ -45,6 +45,7 @@ GAUGES = {
     "residents": Gauge(sum, "flatlands_residents"),
     "herd": Gauge(sum, "flatlands_herd"),
     "squares": Gauge(sum, "flatlands_squares"),
+    "deaf": Gauge(sum, "flatlands_deaf"),
     "nodes": Gauge(max, "flatlands_nodes"),
     "ready": Gauge(min, "flatlands_ready"),
     "orders": Gauge(max, "flatlands_orders"),

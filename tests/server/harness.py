@@ -297,7 +297,12 @@ class Link(Broker):
         self.channels: set[str] = set()
         #: Channels whose subscriptions are lost without anybody noticing.
         self.lost: set[str] = set()
-        self._coming: list[tuple[int, int, Message]] = []
+        #: Channels of which nothing comes until the link is made anew; or not even then, if it is
+        #: `forbidden`. How often it was made anew.
+        self.dead: set[str] = set()
+        self.forbidden = False
+        self.renewals = 0
+        self._coming: list[tuple[int, int, Message | Reset]] = []
         self._count = 0
         #: Link -> the time at which its last message comes, which no later one overtakes.
         self._last: dict[Link, int] = {}
@@ -319,6 +324,12 @@ class Link(Broker):
         self.channels.difference_update(channels)
         self.lost.difference_update(channels)
 
+    def renew(self, channel: str) -> None:
+        self.renewals += 1
+        if not self.forbidden:
+            self.dead.clear()
+        self._come(self._network.clock.time, Reset(None))
+
     def links(self) -> list[LinkAge]:
         return self.ages
 
@@ -335,10 +346,13 @@ class Link(Broker):
 
     def put(self, sender: "Link", message: Message, at: int) -> None:
         """Let a message arrive at a time in ms, unless the link or the subscription is lost."""
-        if not self.down and message.channel not in self.lost:
+        if not self.down and message.channel not in self.lost | self.dead:
             at = self._last[sender] = max(at, self._last.get(sender, 0))
-            self._count += 1
-            heappush(self._coming, (at, self._count, message))
+            self._come(at, message)
+
+    def _come(self, at: int, item: Message | Reset) -> None:
+        self._count += 1
+        heappush(self._coming, (at, self._count, item))
 
     def next(self) -> int | None:
         """Return the time at which the next message arrives, or None."""

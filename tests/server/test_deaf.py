@@ -1,0 +1,169 @@
+"""Squares of which a broker brings nothing, though all else comes."""
+
+import pytest
+
+from server.squares.sync import DEAF_AFTER, SUBSCRIBED_ANEW
+from tests.server.harness import Harness
+
+HERE = (0, 0)
+
+#: ms after which a deaf square has been noticed: the next repetition of the request finds it.
+NOTICED = DEAF_AFTER + 3500
+
+
+class Halves(Harness):
+    """Two nodes. Of the square HERE the first one's broker brings nothing, from the start or later.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(nodes=2)
+        self.run(3000)
+        self.deaf, self.well = self.hosts
+        self.link = self.deaf.broker
+        self.channel = self.deaf.node.channels.square(HERE)
+
+    def noticed(self) -> tuple[int, int]:
+        """Return how often the first node has subscribed anew, and made its link anew."""
+        return self.deaf.loop.stats["subscribed_anew"], self.link.renewals
+
+
+@pytest.fixture
+def halves():
+    return Halves()
+
+
+def said(host):
+    return [reason for reason in host.node.peers.why_not_ready() if "flatlands/" in reason]
+
+
+def test_a_subscription_that_does_nothing_is_made_anew(halves):
+    halves.link.lost.add(halves.channel)
+    a = halves.place("A", HERE, host=halves.deaf)
+    b = halves.place("B", HERE, host=halves.well)
+    halves.run(1000)
+    assert not a.sees(b) and a.sees(a)
+    halves.run(NOTICED)
+    assert a.sees(b) and b.sees(a) and halves.noticed() == (1, 0)
+    halves.check()
+
+
+def test_if_that_does_not_help_the_link_is_made_anew(halves):
+    halves.link.dead.add(halves.channel)
+    a = halves.place("A", HERE, host=halves.deaf)
+    b = halves.place("B", HERE, host=halves.well)
+    halves.run(DEAF_AFTER * SUBSCRIBED_ANEW)
+    assert not a.sees(b)
+    halves.run((NOTICED - DEAF_AFTER) * SUBSCRIBED_ANEW + NOTICED)
+    assert a.sees(b) and b.sees(a)
+    assert halves.noticed() == (SUBSCRIBED_ANEW + 1, 1)
+    assert not said(halves.deaf) and a.model.linked
+    halves.check()
+
+
+def test_if_nothing_helps_the_node_says_so_until_the_square_is_heard(halves):
+    halves.link.dead.add(halves.channel)
+    halves.link.forbidden = True
+    a = halves.place("A", HERE, host=halves.deaf)
+    elsewhere = halves.place("C", (9, 9), host=halves.deaf)
+    halves.run(NOTICED * (SUBSCRIBED_ANEW + 2))
+    [reason] = said(halves.deaf)
+    assert halves.channel in reason and halves.deaf.node.peers.deaf == {halves.channel}
+    assert not a.model.linked and not elsewhere.model.linked
+    late = halves.place("D", (9, 9), host=halves.deaf)
+    halves.run(60_000)
+    # It goes on trying, and disturbs no other square again.
+    assert halves.link.renewals == 1 and not late.model.linked and late.sees(elsewhere)
+    assert not said(halves.well)
+    halves.link.dead.clear()
+    halves.run(NOTICED)
+    assert not said(halves.deaf)
+    assert a.model.linked and elsewhere.model.linked and late.model.linked
+    halves.check()
+
+
+def test_what_a_node_needs_no_more_it_does_not_complain_of(halves):
+    halves.link.dead.add(halves.channel)
+    halves.link.forbidden = True
+    a = halves.place("A", HERE, host=halves.deaf)
+    halves.run(NOTICED * (SUBSCRIBED_ANEW + 2))
+    assert said(halves.deaf)
+    a.connection.lose(1000)
+    halves.run(5000)
+    assert not said(halves.deaf) and not halves.deaf.node.peers.deaf
+
+
+@pytest.mark.parametrize("walks", [True, False])
+def test_a_square_that_was_heard_once_may_grow_deaf(halves, walks):
+    a = halves.place("A", HERE, host=halves.deaf)
+    halves.run(5000)
+    halves.link.lost.add(halves.channel)
+    halves.run(100)
+    b = halves.place("B", HERE, host=halves.well)
+    for n in range(2 * NOTICED // 400):
+        # Busy squares have batches, and quiet ones signs.
+        if walks:
+            a.walk(n % 2 * 2 - 1, 0)
+        halves.run(400)
+    a.walk(0, 0)
+    halves.run(500)
+    assert a.sees(b) and b.sees(a) and halves.noticed() == (1, 0)
+    halves.check()
+
+
+def test_a_lost_batch_is_not_taken_for_a_deaf_square(halves):
+    a = halves.place("A", HERE, host=halves.deaf)
+    halves.place("B", HERE, host=halves.well)
+    for n in range(30):
+        halves.link.losing = 1.0
+        a.walk(1, 0)
+        halves.run(300)
+        a.walk(0, 0)
+        halves.run(300)
+        halves.link.losing = 0.0
+        if n % 2:
+            a.walk(-1, 0)
+            halves.run(600)
+            a.walk(0, 0)
+        halves.run(1000)
+    assert halves.deaf.loop.stats["unheard_batches"] > 0
+    halves.run(2 * NOTICED)
+    assert halves.noticed() == (0, 0)
+    halves.check()
+
+
+# What is not the broker's fault.
+
+
+def test_a_node_that_is_busy_or_stood_still_blames_nobody(halves):
+    for square in ((n, 0) for n in range(0, 300, 5)):
+        halves.deaf.freeze()
+        halves.deaf.node.replicas.need([square])
+        halves.run(1 + square[0] * 37)
+        halves.deaf.thaw()
+        halves.run(300)
+    halves.run(2 * NOTICED)
+    assert halves.noticed() == (0, 0)
+
+
+@pytest.mark.parametrize("delay", [1000, 4000, 9000])
+def test_a_slow_broker_is_not_taken_for_a_deaf_one(halves, delay):
+    halves.network.delay = delay
+    halves.deaf.node.replicas.need([(c, r) for c in range(40) for r in range(50)])
+    a = halves.place("A", HERE, host=halves.deaf)
+    for n in range(20):
+        a.walk(n % 3 - 1, n % 2)
+        halves.run(1500)
+    assert halves.noticed() == (0, 0)
+
+
+def test_nor_is_one_that_was_away(halves):
+    a = halves.place("A", HERE, host=halves.deaf)
+    for pause in (3000, 8000, 30_000):
+        halves.link.fail()
+        a.walk(1, 0)
+        halves.run(pause)
+        a.walk(-1, 0)
+        halves.link.restore(halves.deaf.node)
+        halves.run(1000)
+    halves.run(2 * NOTICED)
+    assert halves.noticed() == (0, 0)

@@ -1,13 +1,15 @@
 """A link to a server, which reconnects by itself; every broker that needs a server uses it.
 
 A link connects, proves that the server answers, and probes it once a second. When the connection is
-lost, the link logs the reason once, waits a little longer before each attempt, and connects again.
-What passes over it depends on the kind of link; brokers/stream.py has what the links over TCP
-share. A link never makes its caller wait, and never raises an error of the connection there.
+lost, the link logs the reason, but not again if each new one is lost at once for that reason. It
+waits a little longer before each attempt, and connects again. What passes over it depends on the
+kind of link; brokers/stream.py has what the links over TCP share. A link never makes its caller
+wait, and never raises an error of the connection there.
 """
 
 import logging
 import random
+import struct
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -26,6 +28,18 @@ PROBE_EVERY = 1.0
 
 #: Seconds: the longest wait before the first attempt to reconnect, and before any attempt.
 BACKOFF_FIRST, BACKOFF_MOST = 0.1, 1.0
+
+
+#: What parsers raise if a server does not keep to its protocol.
+SURPRISES = (
+    LookupError, TypeError, ValueError, AttributeError, RecursionError, MemoryError, struct.error
+)  # fmt: skip
+
+
+def unreadable(error: Exception) -> ConnectionError:
+    """Return one of SURPRISES as an error of the connection. Its text holds nothing of what came.
+    """
+    return ConnectionError(f"it sends what nobody can read ({type(error).__name__})")
 
 
 class Backoff:
@@ -72,6 +86,8 @@ class Link(ABC):
         self._inbox = inbox
         #: Whether an attempt has failed, or a connection was lost, since the link was opened.
         self._interrupted = False
+        #: The trouble that was logged last, until a connection has lasted for PROBE_EVERY.
+        self._told = ""
         #: The monotonic times at which the unanswered probes were sent.
         self._unanswered: list[float] = []
         self._ended: AsyncResult[Exception] = AsyncResult()
@@ -163,15 +179,15 @@ class Link(ABC):
                 self.fail(ConnectionError("the link failed"))
                 self._disconnect()
                 self.attempted.set()
-            if str(reason) != self.trouble and not self._closed:
-                self.trouble = str(reason)
+            self.trouble = str(reason)
+            if self.trouble != self._told and not self._closed:
+                self._told = self.trouble
                 log.warning("no link to %s: %s", self.name, self.trouble)
             gevent.sleep(backoff.next())
 
     def _came_up(self) -> None:
         if self._interrupted:
             self._counters.reconnects += 1
-            log.warning("the link to %s is back", self.name)
         self._answered()
         self._begin(self._interrupted)
         self.connected = True
@@ -180,6 +196,9 @@ class Link(ABC):
     def _use(self) -> Exception:
         """Probe the connection until it ends; return the reason for its end."""
         while not self._ended.wait(PROBE_EVERY):
+            if self._told:
+                self._told = ""
+                log.warning("the link to %s is back", self.name)
             if len(self._unanswered) >= self.probes_limit:
                 self.fail(TimeoutError("the server does not answer"))
             else:

@@ -23,8 +23,9 @@ from brokers.stream import Endpoint, StreamBroker, StreamLink
 
 log = logging.getLogger("flatlands")
 
-#: Bytes that an unfinished line may have: more than a server needs to list its whole cluster.
-LINE_LIMIT = 1024 * 1024
+#: Bytes that a line or a message may have: more than a server needs to list its whole cluster, and
+#: as many as a server lets others publish if nobody has changed that.
+LIMIT = 1024 * 1024
 
 NO_NATS = "it does not speak NATS"
 
@@ -46,7 +47,9 @@ def parse(chunks: Iterator[bytes]) -> Iterator[Any]:
             line, past = data[at:end], end + 2
             if line.startswith(b"MSG "):
                 words = line.split()
-                body, past = past, past + int(words[-1])
+                if not words[-1].isdigit() or (size := int(words[-1])) > LIMIT:
+                    raise ConnectionError(NO_NATS)
+                body, past = past, past + size
                 if len(data) < past + 2:
                     break
                 yield words[2], data[body:past]
@@ -55,7 +58,7 @@ def parse(chunks: Iterator[bytes]) -> Iterator[Any]:
                 yield line
                 at = past
         data = data[at:]
-        if end < 0 and len(data) > LINE_LIMIT:
+        if end < 0 and len(data) > LIMIT:
             raise ConnectionError(NO_NATS)
 
 
@@ -118,7 +121,7 @@ class NatsLink(StreamLink):
             kind, _, text = line.partition(b" ")
             if kind == b"INFO":
                 return dict(json.loads(text))
-        except (AttributeError, ValueError):
+        except (AttributeError, TypeError, ValueError):
             pass
         raise ConnectionError(NO_NATS)
 

@@ -16,7 +16,7 @@ from gevent.event import Event
 
 from brokers.base import UNVERIFIED, VERIFIED, Counters
 from brokers.inbox import Inbox
-from brokers.link import Link, LinkedBroker
+from brokers.link import SURPRISES, Link, LinkedBroker, unreadable
 
 log = logging.getLogger("flatlands")
 
@@ -138,12 +138,16 @@ class Connection:
     def open(self, prepare: Callable[[], _T]) -> _T:
         """Connect, and return what `prepare` returns, which secures the connection and logs in.
 
-        Raises TimeoutError if both together take longer than CONNECT_WITHIN.
+        Raises TimeoutError if both together take longer than CONNECT_WITHIN, and ConnectionError if
+        `prepare` raises one of SURPRISES.
         """
         try:
             with gevent.Timeout(CONNECT_WITHIN):
                 self._connect()
-                return prepare()
+                try:
+                    return prepare()
+                except SURPRISES as error:
+                    raise unreadable(error) from error
         except gevent.Timeout:
             raise TimeoutError(f"no answer within {CONNECT_WITHIN} s") from None
 
@@ -254,7 +258,8 @@ class StreamLink(Link):
     def _parse(self, chunks: Iterator[bytes]) -> Iterator[Any]:
         """Yield the server's messages and replies, parsed from the bytes that it sends.
 
-        Raises ConnectionError if they are not of the backend's protocol.
+        Raises ConnectionError, or one of SURPRISES, if they are not of the backend's protocol. It
+        keeps no more bytes than the longest message has.
         """
 
     @abstractmethod
@@ -266,7 +271,8 @@ class StreamLink(Link):
 
     @abstractmethod
     def _accept(self, item: Any) -> None:
-        """Accept one parsed item from the server, after the login. Raises OSError."""
+        """Accept one parsed item from the server, after the login. Raises OSError, or one of
+        SURPRISES."""
 
     @abstractmethod
     def _ping(self, number: int) -> bytes:
@@ -332,8 +338,11 @@ class StreamLink(Link):
             self.fail(error)
 
     def _read(self) -> None:
-        for item in self._items:
-            self._accept(item)
+        try:
+            for item in self._items:
+                self._accept(item)
+        except SURPRISES as error:
+            raise unreadable(error) from error
 
     def _write(self) -> None:
         while True:

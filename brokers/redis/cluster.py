@@ -11,7 +11,6 @@ import time
 from binascii import crc_hqx
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
 
 import gevent
 from gevent.event import Event
@@ -237,22 +236,23 @@ class RedisClusterBroker(LinkedBroker):
         """Return a node's table: for each slot the master that has it. Raises OSError."""
         self._asking = connection = Connection(endpoint)
         try:
-            answer = connection.open(partial(self._slots, connection))
+            return connection.open(partial(self._slots, connection))
         finally:
             connection.close()
+
+    def _slots(self, connection: Connection) -> list[Endpoint | None]:
+        replies, endpoint = wire.parse(connection.chunks()), connection.endpoint
+        wire.log_in(connection, replies)
+        answer = wire.call(connection, replies, "CLUSTER", "SLOTS")
         if not answer:
             raise ConnectionError("it belongs to no cluster")
         table: list[Endpoint | None] = [None] * SLOTS
         for first, last, (host, port, *_), *_replicas in answer:
             # An empty host stands for the node that was asked, which does not know its own name.
             owner = endpoint._replace(host=host.decode() if host else endpoint.host, port=port)
-            table[first : last + 1] = [owner] * (last + 1 - first)
+            for slot in range(max(first, 0), min(last + 1, SLOTS)):
+                table[slot] = owner
         return table
-
-    def _slots(self, connection: Connection) -> Any:
-        replies = wire.parse(connection.chunks())
-        wire.log_in(connection, replies)
-        return wire.call(connection, replies, "CLUSTER", "SLOTS")
 
     def _adopt(self, table: list[Endpoint | None]) -> None:
         """Make the links fit a new table, and move the channels that now have another master."""

@@ -14,14 +14,23 @@ pack: Callable[[tuple[str | bytes, ...]], bytes] = pack_command  # type: ignore[
 KIND, PORT = "redis", 6379
 
 
+#: Bytes that a reply may have: more than a cluster needs to list its slots.
+LIMIT = 1024 * 1024
+
+
 def parse(chunks: Iterator[bytes]) -> Iterator[Any]:
     """Yield the server's replies as they come: bytes, int, list, None or ReplyError."""
     reader = Reader(protocolError=ConnectionError)
     gets = reader.gets
+    kept = 0
     for data in chunks:
         reader.feed(data)
+        kept += len(data)
         while (reply := gets()) is not False:
+            kept = 0
             yield reply
+        if kept > LIMIT:
+            raise ConnectionError("it does not speak RESP")
 
 
 def call(connection: Connection, replies: Iterator[Any], *command: str) -> Any:

@@ -18,6 +18,7 @@ from zmq.utils.monitor import parse_monitor_message
 
 from brokers.base import Counters, Message
 from brokers.inbox import Inbox
+from brokers.link import SURPRISES, unreadable
 from brokers.zeromq.wire import (
     END,
     FRAME_LIMIT,
@@ -148,6 +149,8 @@ class Pair:
             return
         try:
             callback()
+        except SURPRISES as error:
+            self._fail(unreadable(error))
         except Exception as error:
             log.exception("a ZeroMQ link failed")
             self._counters.errors += 1

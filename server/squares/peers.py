@@ -377,7 +377,7 @@ class Peers:
             self.on_link()
 
     def _came_back(self, now: int, sent: int) -> None:
-        self._echoed, self.heard_until = now, sent
+        self._echoed, self.heard_until = now, min(sent, now)
         if self._echoed_first is None:
             self._echoed_first = now
         if self.state == STARTING:

@@ -13,13 +13,14 @@ from needs import packages
 
 with packages("test"):
     from tests import seeds
-    from tests.fuzz import readers, worlds
+    from tests.fuzz import readers, servers, worlds
     from tests.fuzz.inputs import Inputs
 
 #: Target -> the function that gives it one stream, message or world; and its calls in a round.
 TARGETS: dict[str, tuple[Callable[[random.Random, Inputs], None], int]] = {
     "frames": (readers.frames, 100),
     "messages": (readers.messages, 2000),
+    "servers": (servers.servers, 1000),
     "sessions": (worlds.sessions, 1),
     "strangers": (worlds.strangers, 1),
     "forgers": (worlds.forgers, 1),

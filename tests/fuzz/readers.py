@@ -26,7 +26,7 @@ def frames(chance: random.Random, inputs: Inputs) -> None:
         stream = corrupted(chance, stream)
     inputs.add(stream)
     limit = chance.choice((MESSAGE_LIMIT, MESSAGE_LIMIT, 125, 124, 1, 0, 65536))
-    cuts = [[stream], _cut(chance, stream, 5000), _cut(chance, stream, 40)]
+    cuts = [[stream], cut(chance, stream, 5000), cut(chance, stream, 40)]
     if len(stream) < 2000:
         cuts.append([stream[n : n + 1] for n in range(len(stream))])
     found = [_read(pieces, limit) for pieces in cuts]
@@ -61,7 +61,8 @@ def _frames(chance: random.Random) -> bytes:
     )
 
 
-def _cut(chance: random.Random, stream: bytes, most: int) -> list[bytes]:
+def cut(chance: random.Random, stream: bytes, most: int) -> list[bytes]:
+    """Return a stream in pieces of various sizes, up to `most` bytes."""
     pieces, at = [], 0
     while at < len(stream):
         size = chance.choice((1, 2, 6, 7, 14, most))

@@ -17,7 +17,9 @@ from tests.ground import Ground
 from world.track import leg, stand
 
 #: Streams, messages and worlds of each round here.
-ROUNDS = {"frames": 100, "messages": 1000, "sessions": 3, "strangers": 3, "forgers": 3}
+ROUNDS = {
+    "frames": 100, "messages": 1000, "servers": 1000, "sessions": 3, "strangers": 3, "forgers": 3,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("target", TARGETS)

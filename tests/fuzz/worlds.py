@@ -498,8 +498,10 @@ class Stranger:
             return [36, node, id, to, name, self._some(0, 2**40), *place]
         if kind == 42:
             return [42, node, id, to, self._some(0, 2**40), *place]
-        if kind in (45, 47):
-            return [kind, node]
+        if kind == 45:
+            return [45, node]
+        if kind == 47:
+            return [47, node, self._time()]
         if kind == 46:
             return [46, node, [self._some(-9, 9) for _ in range(2 * chance.randrange(3))]]
         if kind == 37:

@@ -1,0 +1,129 @@
+"""Servers that do not keep to their protocol, because they are broken, hostile or of another kind.
+"""
+
+import time
+from itertools import islice
+
+import gevent
+import pytest
+
+from brokers import Reset, mqtt, nats
+from brokers.redis import wire
+from tests.brokers.faults import PATIENCE
+from tests.brokers.odd_servers import mqtt_login, nats_login, odd_server
+
+#: Seconds in which a link comes up, and is lost, some times.
+A_WHILE = 3.0
+
+
+@pytest.mark.parametrize("length", ["-26", "-1", "+5", "1_0", "1e3", "x", "9" * 30, "1048577"])
+def test_a_length_of_nats_is_digits_and_has_a_limit(length):
+    stream = [f"MSG some.subject 1 {length}\r\n".encode(), b"rest\r\n"]
+    with pytest.raises(ConnectionError, match="does not speak NATS"):
+        list(islice(nats.parse(iter(stream)), 10))
+
+
+@pytest.mark.parametrize(
+    "parse, head",
+    [
+        (nats.parse, b"MSG a 1 1048577\r\n"),
+        (nats.parse, b"INFO "),
+        (mqtt.parse, b"\x30\xff\xff\xff"),
+        (wire.parse, b"$99999999999\r\n"),
+        (wire.parse, b"*99999\r\n$5\r\nabcde\r\n"),
+    ],
+)
+def test_no_parser_keeps_bytes_without_bound(parse, head):
+    given = 0
+
+    def chunks():
+        nonlocal given
+        yield head
+        while True:
+            given += 65536
+            assert given < 8 * 1024 * 1024
+            yield b"1" * 65536
+
+    with pytest.raises(ConnectionError):
+        list(parse(chunks()))
+
+
+def nats_sends(line):
+    def serve(sock):
+        nats_login(sock)
+        sock.sendall(line)
+        while sock.recv(4096):
+            pass
+
+    return "nats", serve
+
+
+def nats_greets(line):
+    return "nats", lambda sock: (sock.sendall(line), sock.recv(4096))
+
+
+def mqtt_sends(packet):
+    return "mqtt", lambda sock: (mqtt_login(sock), sock.sendall(packet), sock.recv(4096))
+
+
+def redis_sends(reply):
+    def serve(sock):
+        while sock.recv(4096):
+            sock.sendall(reply)
+
+    return "redis", serve
+
+
+def odd_cluster(slots):
+    def serve(sock):
+        while said := sock.recv(4096):
+            sock.sendall(slots if b"SLOTS" in said else b"+PONG\r\n")
+
+    return "rediscluster", serve
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    "kind, serve",
+    [
+        nats_sends(b"MSG some.subject 1 -26\r\n"), nats_sends(b"MSG 5\r\nabcde\r\n"),
+        nats_greets(b"INFO 5\r\n"), nats_greets(b"INFO " + b"[" * 100_000 + b"\r\n"),
+        nats_greets(b'INFO {"max_payload": "much"}\r\nPONG\r\n'),
+        mqtt_sends(b"\x30\x00"), mqtt_sends(b"\x90\x00"), mqtt_sends(b"\x30\x01\x00"),
+        odd_cluster(b"*1\r\n*2\r\n:1\r\n:2\r\n"),
+        redis_sends(b"*-5\r\n"), redis_sends(b"+PONG\r\n*1\r\n:1\r\n*0\r\n"),
+    ],
+)  # fmt: skip
+def test_what_nobody_can_read_is_told_once_and_freezes_nothing(kind, serve, opened, caplog):
+    with odd_server(serve) as port:
+        broker = opened(f"{kind}://127.0.0.1:{port}")
+        until, turns = time.monotonic() + A_WHILE, 0
+        while time.monotonic() < until:
+            gevent.sleep(0.01)
+            turns += 1
+        assert turns > 10
+        lines = [record.getMessage() for record in caplog.records]
+        assert "Traceback" not in caplog.text and not any(r.exc_info for r in caplog.records)
+        # Redis has two links.
+        assert len(lines) == (2 if kind == "redis" else 1), lines
+        assert all(line.startswith(("no link to ", "no node of the redis")) for line in lines)
+        assert broker.counters.errors == 0
+
+
+@pytest.mark.process
+def test_a_link_over_which_nothing_comes_is_made_anew(opened):
+    logins = []
+
+    def serve(sock):
+        # It never brings anything, but answers all pings.
+        logins.append(nats_login(sock))
+        while data := sock.recv(65536):
+            sock.sendall(b"PONG\r\n" * data.count(b"PING\r\n"))
+
+    with odd_server(serve) as port:
+        broker = opened(f"nats://127.0.0.1:{port}")
+        broker.subscribe("a", "b")
+        broker.renew("a")
+        assert broker.receive(PATIENCE) == Reset(None)
+        assert len(logins) == 2 and logins[1].count(b"SUB ") == 2
+        assert broker.counters.reconnects == 1

@@ -17,7 +17,7 @@ from world.grid import SIDE, SIDES
 
 #: Descriptors that are kept for other things than players: listener, event loop, logs, broker,
 #: HTTP; and how many of them no connection ever gets.
-SPARE_DESCRIPTORS, KEPT_BACK = 64, 32
+SPARE_DESCRIPTORS, KEPT_BACK = 64, 48
 
 #: The limit of descriptors that is set if the system has none.
 MANY_DESCRIPTORS = 2**20

@@ -85,7 +85,7 @@ class Node:
         self.peers = Peers(id, self.channels, broker, loop)
         self.replicas = Replicas(
             id, grid, self.channels, broker, loop, self.hub, self.outbox, self.peers,
-            self.keeper.identity,
+            lambda: self.keeper.identity,
         )  # fmt: skip
         self.survey = Survey(id, self.channels, broker, loop, self.outbox)
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from gevent.threadpool import ThreadPool
 
-from brokers.base import bare, short_hash
+from brokers.base import bare
 
 #: Bytes of a body, characters of a name or id, and items of one call, at most.
 BODY_LIMIT, NAME_LIMIT, BATCH_LIMIT = 16 * 1024, 200, 1000
@@ -100,15 +100,20 @@ class Store(ABC):
         self.world = world
         #: Who claims: this object, for as long as it lives.
         self._caller = f"{random.getrandbits(64):016x}"
+        #: A short text that is the same for all processes that use the same store, and another one
+        #: for what takes its place; "" before it was opened.
+        self.identity = ""
         self._thread = ThreadPool(1)
         self._closed = False
         #: Why the last call failed that did, and when, in seconds of a clock that only rises.
         self._failure, self._failed_at = "", 0.0
 
-    @property
-    def identity(self) -> str:
-        """A short text that is the same for all processes that use the same store."""
-        return short_hash(bare(self.url))
+    def open(self) -> None:
+        """Open the store, as the first call does otherwise. Raises StoreError.
+
+        A server that does not answer is tried for some seconds: it may be about to start.
+        """
+        self._wait(self._open)
 
     def put(self, queue: str, items: Iterable[Item]) -> int:
         """Add items to a queue; return how many are new. An item whose id is there is left alone,
@@ -232,6 +237,9 @@ class Store(ABC):
             return None, self._failure
 
     # What a backend does, in the thread. Arguments are within the limits.
+
+    @abstractmethod
+    def _open(self) -> object: ...
 
     @abstractmethod
     def _put(self, queue: str, items: Sequence[Item]) -> int: ...

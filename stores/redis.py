@@ -5,9 +5,12 @@ three keys: a sorted set of ids by the ms from which they may be claimed, a hash
 and a sorted set by which the ids of a group are found. All keys of a world have the same hash tag,
 so that one script may touch several queues and a board, in a cluster too. redis-py speaks to the
 server, in the store's thread. It never sends a call twice: whether the first one took effect is not
-known when a connection ends.
+known when a connection ends. Each world has an id there. If it is gone, or another one, the server
+has forgotten everything, or another one has its address.
 """
 
+import random
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -17,19 +20,34 @@ from redis.backoff import NoBackoff
 from redis.cluster import ClusterNode
 from redis.exceptions import (
     AuthenticationError,
+    ConnectionError,
     OutOfMemoryError,
     RedisClusterException,
     RedisError,
+    TimeoutError,
 )
 from redis.retry import Retry
 
-from brokers.base import UNVERIFIED, VERIFIED, bare
+from brokers.base import UNVERIFIED, VERIFIED, bare, short_hash
 from brokers.redis.wire import KIND, PORT
 from brokers.stream import endpoints
 from stores.base import Claimed, Item, Rank, Score, Size, Store, StoreError
 
 #: Seconds that a call waits for its answer.
 TIMEOUT = 2.0
+
+#: Seconds for which a server that does not answer is tried when the store is opened, and between
+#: two tries.
+OPEN_WITHIN, OPEN_PAUSE = 10.0, 0.2
+
+#: Seconds after which a call asks first whether the server is still what it was.
+LOOK_EVERY = 3.0
+
+#: A part of the errors of TLS about a certificate.
+UNTRUSTED = "CERTIFICATE_VERIFY_FAILED"
+
+#: The key of the world's id, without what all begin with.
+ID = "id"
 
 #: Members of a key whose sizes are looked at, to tell that of all.
 SAMPLES = 200
@@ -187,14 +205,33 @@ class RedisStore(Store):
             raise ValueError("redis:// names one host; for a cluster write rediscluster://")
         self._client: Any = None
         self._scripts: dict[str, Any] = {}
+        #: The world's id there, None before it is known; and when to ask for it next.
+        self._id: bytes | None = None
+        self._look_at = 0.0
 
     # The connection.
+
+    def _open(self) -> None:
+        until = time.monotonic() + OPEN_WITHIN
+        while True:
+            try:
+                return self._ask(lambda _client: None)
+            except StoreError as error:
+                cause = error.__cause__
+                away = isinstance(cause, ConnectionError | TimeoutError | RedisClusterException)
+                refused = isinstance(cause, AuthenticationError) or UNTRUSTED in str(cause)
+                if not away or refused or time.monotonic() > until:
+                    raise
+            time.sleep(OPEN_PAUSE)
 
     def _ask(self, call: Callable[[Any], _T]) -> _T:
         """Return what the server answers. Raises StoreError."""
         try:
             if self._client is None:
-                self._client = self._connect()
+                self._client, self._look_at = self._connect(), 0.0
+            if time.monotonic() >= self._look_at:
+                self._look(self._client)
+                self._look_at = time.monotonic() + LOOK_EVERY
             return call(self._client)
         except (RedisError, RedisClusterException) as error:
             raise StoreError(self._sentence(error)) from error
@@ -217,11 +254,26 @@ class RedisStore(Store):
         ).geturl()
         if self._cluster:
             nodes = [ClusterNode(one.host, one.port) for one in self._hosts]  # type: ignore[no-untyped-call]
-            client: Any = RedisCluster.from_url(url, startup_nodes=nodes, **options)
-        else:
-            client = Redis.from_url(url, **options)
+            return RedisCluster.from_url(url, startup_nodes=nodes, **options)
+        return Redis.from_url(url, **options)
+
+    def _look(self, client: Any) -> None:
+        """Find out whether the server is fit for a store, and still has the world. Raises
+        StoreError and RedisError."""
         self._refuse_eviction(client)
-        return client
+        key = f"{{{self.world}}}/{ID}"
+        id = client.get(key)
+        if self._id not in (None, id):
+            self._id = None
+            raise StoreError(
+                f"Redis at {bare(self.url)} has forgotten the world {self.world!r}, or is another "
+                "one now: servers go on with what it has, or begin anew"
+            )
+        if id is None:
+            client.set(key, f"{random.getrandbits(64):016x}", nx=True)
+            id = client.get(key)
+        self._id = id
+        self.identity = short_hash(f"{bare(self.url)} {id.decode()}")
 
     def _refuse_eviction(self, client: Any) -> None:
         """Raise StoreError where the server may forget what it was given, if it tells. With a
@@ -238,6 +290,11 @@ class RedisStore(Store):
         where = bare(self.url)
         if isinstance(error, AuthenticationError):
             return f"Redis at {where} refuses the user or the password"
+        if UNTRUSTED in str(error):
+            return (
+                f"nobody whom this machine trusts has signed the certificate of Redis at {where}:"
+                " set BROKER_TLS to 'unverified', or to the path of a file with that certificate"
+            )
         if str(error).startswith("LOST "):
             return (
                 f"Redis at {where} has lost a part of what it was given: restore it, or delete all"
@@ -346,7 +403,7 @@ class RedisStore(Store):
         def find(client: Any) -> list[bytes]:
             return list(client.scan_iter(match=pattern, count=1000))
 
-        return sorted({key.decode().removeprefix(beginning) for key in self._ask(find)})
+        return sorted({key.decode().removeprefix(beginning) for key in self._ask(find)} - {ID})
 
     def _names(self) -> tuple[set[str], set[str]]:
         queues, boards = set(), set()

@@ -4,13 +4,18 @@ The file is a sqlite database with a write-ahead log. What was answered survives
 process, kill -9 too; a machine that loses its power may lose the last moments. Its clock is the
 machine's. A call waits for another process BUSY seconds at most; the first one, which opens the
 file, may wait longer.
+
+A process that has the file open would go on in it after it was deleted or replaced, while others
+open what is there now. Each call therefore looks first whether the file is still there.
 """
 
+import os
+import random
 import socket
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
 from brokers.base import short_hash
@@ -21,6 +26,17 @@ SCHEMA = 1
 
 #: Seconds that a call waits while another process writes.
 BUSY = 2.0
+
+_ONE_MORE = (
+    "INSERT INTO tally VALUES (new.world, new.board, new.n, 1)"
+    " ON CONFLICT DO UPDATE SET players = players + 1;"
+)
+_ONE_LESS = (
+    "UPDATE tally SET players = players - 1"
+    " WHERE world = old.world AND board = old.board AND n = old.n;",
+    "DELETE FROM tally"
+    " WHERE world = old.world AND board = old.board AND n = old.n AND players = 0;",
+)
 
 _TABLES = """
 CREATE TABLE item (
@@ -35,6 +51,30 @@ CREATE TABLE score (
 CREATE INDEX score_n ON score (world, board, n, id);
 """
 
+#: What files of the same version have got since, so that older programs can use them too: the id
+#: of the file, and how many have how many points on a board, which the database itself keeps true.
+_ADDED = (
+    "CREATE TABLE store (id TEXT)",
+    "CREATE TABLE tally (world TEXT, board TEXT, n INTEGER, players INTEGER,"
+    " PRIMARY KEY (world, board, n)) WITHOUT ROWID",
+    "INSERT INTO tally SELECT world, board, n, count(*) FROM score GROUP BY world, board, n",
+    *(
+        f"CREATE TRIGGER score_{event} AFTER {event} ON score BEGIN {''.join(statements)} END"
+        for event, statements in {
+            "insert": (_ONE_MORE,), "update": (_ONE_MORE, *_ONE_LESS), "delete": _ONE_LESS
+        }.items()
+    ),
+)
+
+#: What the URL of a file begins with.
+FILE = "sqlite:///"
+
+#: What sqlite keeps beside a file, by the ends of their names.
+BESIDE = ("-wal", "-shm")
+
+#: Errors after which the file is opened again.
+_BROKEN = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR")
+
 _Execute = Callable[..., sqlite3.Cursor]
 
 
@@ -43,28 +83,58 @@ class SqliteStore(Store):
 
     def __init__(self, url: str, world: str) -> None:
         super().__init__(url, world)
-        self._path = ":memory:" if url == "memory://" else url.removeprefix("sqlite:///")
+        self._path = ":memory:" if url == "memory://" else url.removeprefix(FILE)
         if not self._path:
             raise ValueError("sqlite:/// is followed by the path of a file")
         self._connection: sqlite3.Connection | None = None
+        #: What the connection has open, as `_on_disk` returned it then.
+        self._files: list[tuple[int, int] | None] = [None, None, None]
 
-    @property
-    def identity(self) -> str:
-        if self._path == ":memory:":
-            return short_hash(self._caller)
-        return short_hash(f"{socket.gethostname()} {Path(self._path).resolve()}")
+    def _open(self) -> None:
+        with self._reading():
+            return
 
-    def _open(self) -> sqlite3.Connection:
+    def _on_disk(self) -> list[tuple[int, int] | None]:
+        """Return device and number of the file, and of what is beside it, as they are now on the
+        disk; None for what is not there."""
+        found: list[tuple[int, int] | None] = []
+        for end in ("", *BESIDE):
+            try:
+                about = os.stat(self._path + end)
+            except OSError:
+                found.append(None)
+            else:
+                found.append((about.st_dev, about.st_ino))
+        return found
+
+    def _connect(self) -> sqlite3.Connection:
         """Return the connection, which belongs to the store's thread. Raises StoreError."""
+        if self._connection is not None and self._on_disk() != self._files:
+            self._leave()
+            raise StoreError(
+                f"{self._path} was deleted or replaced while servers used it: they go on with what "
+                "is there now, or begin anew; stop all servers before you put another file there"
+            )
         if self._connection is None:
             connection = sqlite3.connect(self._path, timeout=BUSY, isolation_level=None)
             try:
-                self._prepare(connection)
+                id = self._prepare(connection)
             except BaseException:
                 connection.close()
                 raise
-            self._connection = connection
+            self._connection, self._files = connection, self._on_disk()
+            # A copy of a file has its id, but not its number.
+            self.identity = short_hash(f"{socket.gethostname()} {id} {self._files[0]}")
         return self._connection
+
+    def _leave(self) -> None:
+        """Close a file that has lost its name, and delete what sqlite still keeps of it beside the
+        name: it would be taken for a part of the file that has the name now."""
+        (opened, *beside), (found, *found_beside) = self._files, self._on_disk()
+        for end, before, now in zip(BESIDE, beside, found_beside, strict=True):
+            if found != opened and before == now:
+                Path(self._path + end).unlink(missing_ok=True)
+        self._close()
 
     def _turn_to_wal(self, connection: sqlite3.Connection) -> None:
         """Give the file a write-ahead log. sqlite itself does not wait for others who use it then,
@@ -79,7 +149,8 @@ class SqliteStore(Store):
                     raise
                 time.sleep(0.01)
 
-    def _prepare(self, connection: sqlite3.Connection) -> None:
+    def _prepare(self, connection: sqlite3.Connection) -> str:
+        """Create what the file does not have yet; return its id."""
         self._turn_to_wal(connection)
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("BEGIN IMMEDIATE")
@@ -96,10 +167,48 @@ class SqliteStore(Store):
                     f"{self._path} was written by a version of Flatlands whose store has the number"
                     f" {version}, and this one has {SCHEMA}: use that version, or another file"
                 )
+            if not connection.execute(
+                "SELECT 1 FROM sqlite_schema WHERE name = 'store'"
+            ).fetchone():
+                for statement in _ADDED:
+                    connection.execute(statement)
+                id = f"{random.getrandbits(64):016x}"
+                connection.execute("INSERT INTO store VALUES (?)", (id,))
+            [id] = connection.execute("SELECT id FROM store").fetchone()
         except BaseException:
             connection.rollback()
             raise
         connection.commit()
+        return str(id)
+
+    def backup(self, path: str) -> None:
+        """Copy the file, with all worlds in it, as it is at one moment, into a new file at `path`.
+        Nobody who uses it waits meanwhile. Raises StoreError."""
+        if not Path(self._path).exists():
+            raise StoreError(f"there is no {self._path}: nothing was copied")
+        self._wait(self._backup, path)
+
+    def _backup(self, path: str) -> None:
+        try:
+            # Another file is never replaced.
+            Path(path).touch(exist_ok=False)
+        except FileExistsError:
+            raise StoreError(f"{path} is there already: nothing was copied") from None
+        except OSError as error:
+            raise StoreError(f"{path} cannot be made: {error.strerror}") from error
+        try:
+            with closing(sqlite3.connect(path)) as copy:
+                try:
+                    # In one step: with several, whatever is written in between begins it anew.
+                    self._connect().backup(copy)
+                    [found] = copy.execute("PRAGMA quick_check(1)").fetchone()
+                except sqlite3.Error as error:
+                    raise StoreError(f"nothing was copied to {path}: {error}") from error
+            if found != "ok":
+                raise StoreError(f"nothing was copied to {path}: {self._path} is damaged: {found}")
+        except BaseException:
+            Path(path).unlink()
+            raise
 
     def _now(self) -> int:
         """Return the machine's time in ms."""
@@ -109,7 +218,7 @@ class SqliteStore(Store):
     def _transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[_Execute]:
         """Yield what executes statements; they take effect together, or not at all."""
         try:
-            connection = self._open()
+            connection = self._connect()
             connection.execute(begin)
             try:
                 yield connection.execute
@@ -118,6 +227,9 @@ class SqliteStore(Store):
                 raise
             connection.commit()
         except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorname", "").startswith(_BROKEN):
+                # Somebody may put the file right.
+                self._close()
             raise StoreError(self._sentence(error)) from error
 
     def _reading(self) -> AbstractContextManager[_Execute]:
@@ -264,14 +376,18 @@ class SqliteStore(Store):
 
     def _rank(self, board: str, id: str) -> Rank | None:
         with self._reading() as execute:
-            of = "FROM score WHERE world = ? AND board = ?"
-            which = self.world, board
-            row = execute(f"SELECT n {of} AND id = ?", (*which, id)).fetchone()
+            row = execute(
+                "SELECT n FROM score WHERE world = ? AND board = ? AND id = ?",
+                (self.world, board, id),
+            ).fetchone()
             if row is None:
                 return None
-            [higher] = execute(f"SELECT count(*) {of} AND n > ?", (*which, *row)).fetchone()
-            [everybody] = execute(f"SELECT count(*) {of}", which).fetchone()
-            return Rank(higher + 1, everybody, *row)
+            as_many, everybody = execute(
+                "SELECT sum(players) FILTER (WHERE n <= ?), sum(players) FROM tally"
+                " WHERE world = ? AND board = ?",
+                (*row, self.world, board),
+            ).fetchone()
+            return Rank(everybody - as_many + 1, everybody, *row)
 
     def _names(self) -> tuple[set[str], set[str]]:
         with self._reading() as execute:

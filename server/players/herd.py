@@ -297,6 +297,9 @@ class Herd:
         leased: set[int] = set()
         for some in _slices(sorted(self.leased)):
             leased.update(map(int, store.renew(self._queue, self._bodies(some).items(), LEASE)))
+        if self.leased and not leased:
+            # The store may have forgotten the herd.
+            self._putting = now
         self.leased = leased
         unleased = [b.resident for b in self._beasts.values() if self._is_here(b)]
         unleased = [resident for resident in unleased if resident.id not in leased]

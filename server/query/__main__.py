@@ -101,7 +101,7 @@ def _ask(given: argparse.Namespace) -> int:
     if given.store is not None:
         store = open_store(given.store, given.world, given.broker_tls)
     broker = open_broker(given.broker, given.broker_tls, given.secret)
-    watcher = Watcher(broker, given.world, store.identity if store else "")
+    watcher = Watcher(broker, given.world)
     try:
         watcher.start()
         asker = Asker(Source(watcher, store), given.seconds, given.rows)

@@ -89,15 +89,12 @@ class _Counting:
 class Watcher:
     """See the module. `world` is the world's name. Its ground is that of the first server heard.
 
-    `store` is the identity of the store that the world should have, or "".
-
     It is what its replicas report to (PlayerNews in server/squares/surroundings.py).
     """
 
-    def __init__(self, broker: Broker, world: str, store: str = "") -> None:
+    def __init__(self, broker: Broker, world: str) -> None:
         self._broker = broker
         self._world = world
-        self._store = store
         self.stats: Counter[str] = Counter()
         self.loop = Loop(self.stats)
         self.grid: Grid
@@ -205,7 +202,7 @@ class Watcher:
             self._hub,
             outbox,
             self.peers,
-            self._store,
+            lambda: "",
         )
         self.replicas.report_to(self)
         self.peers.on_gone = self.replicas.drop

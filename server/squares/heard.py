@@ -280,7 +280,7 @@ class HeardSquare:
     def _changed(self, node: int, store: str, things: list[Thing], gone: list[Any]) -> None:
         """Apply what a node, this one or another, has published about things."""
         around = self._around
-        if store != around.store:
+        if store != around.store():
             around.peers.has_other_store()
         elif self.things.change(things, zip(gone[::2], gone[1::2], strict=True), around.loop.now()):
             self.shown.tell_things()

@@ -34,7 +34,7 @@ class Replicas:
 
     def __init__(
         self, node: int, grid: Grid, channels: Channels, broker: Broker, loop: Loop, hub: Hub | Any,
-        outbox: Outbox, peers: Peers, store: str,
+        outbox: Outbox, peers: Peers, store: Callable[[], str],
     ) -> None:  # fmt: skip
         self._node = node
         self._grid = grid
@@ -206,7 +206,7 @@ class Replicas:
 
         If the broker refuses the message, this node's own screens see the change all the same.
         """
-        message = peer_protocol.changes(square, self._node, self._around.store, things, gone)
+        message = peer_protocol.changes(square, self._node, self._around.store(), things, gone)
         if not self._broker.publish(self._channel(square), message) and square in self.squares:
             self.squares[square].receive(message)
 

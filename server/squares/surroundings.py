@@ -43,8 +43,8 @@ class PlayerNews(Protocol):
 class Surroundings:
     """What all HeardSquares of one node share.
 
-    `span` is the length of a square's side in units, and `store` the identity of the node's store,
-    or "" if it has none. `on_live` is called with each square that is received without a gap from
+    `span` is the length of a square's side in units, and `store` returns the identity of the store,
+    "" if there is none. `on_live` is called with each square that is received without a gap from
     now on: when it was subscribed to, and whenever messages may have been lost. `on_events` is
     called with a square and the events, without tracks, of a batch that was applied there. `show`
     is called at the end of a turn of the event loop in which there was something to show. It shows
@@ -54,7 +54,7 @@ class Surroundings:
 
     def __init__(
         self, node: int, span: int, broker: Broker, loop: Loop, hub: Hub | Any, outbox: Outbox,
-        peers: Peers, store: str, show: Callable[[], None],
+        peers: Peers, store: Callable[[], str], show: Callable[[], None],
     ) -> None:  # fmt: skip
         self.node = node
         self.store = store

@@ -534,10 +534,7 @@ class ClockStore(SqliteStore):
         super().__init__("memory://", "harness")
         self._clock = clock
         self._connection = shared
-
-    @property
-    def identity(self) -> str:
-        return "harness"
+        self.identity = "harness"
 
     def _now(self) -> int:
         return self._clock.time

@@ -526,6 +526,59 @@ def test_when_the_store_answers_again_everything_is_read(world):
     assert id not in [gem[1] for gem in lying(client)]
 
 
+def away(path, copy=None):
+    """Delete the file of a store, or put another one in its place."""
+    if copy is not None:
+        copy.rename(path)
+    else:
+        for one in (path, *path.parent.glob(f"{path.name}-*")):
+            one.unlink()
+
+
+@pytest.mark.parametrize("how", ["deleted", "replaced"])
+def test_a_file_that_is_taken_away_is_noticed_and_what_is_there_now_counts(tmp_path, caplog, how):
+    path, copy = tmp_path / "store.db", tmp_path / "copy.db"
+    opened = []
+
+    def opens():
+        opened.append(open_store(f"sqlite:///{path}", "flatlands"))
+        return opened[-1]
+
+    harness = Harness(nodes=2, rules=SLOW, stores=opens)
+    client = grown(harness)
+    opened[0].backup(str(copy))
+
+    def takes():
+        """Let a player of the other node take one gem; return its points by the store."""
+        square, id, _, place = lying(client)[0]
+        taker = beside(harness, "B", place, harness.hosts[1])
+        taker.send(10, KEY)
+        harness.run(500)
+        taker.send(9, *square, id)
+        assert taker.model.found and taker.model.errors == []
+        taker.connection.lose(1000)
+        harness.run(500)
+        return opened[1].top("gems", 1)[0][1]
+
+    assert takes() == 1
+    before = opened[0].identity
+    away(path, None if how == "deleted" else copy)
+    harness.run(2000)
+    assert all(host.node.keeper.trouble for host in harness.hosts)
+    harness.run(FAILS_FOR + GROW_EVERY * 5)
+    assert not any(host.node.keeper.trouble for host in harness.hosts)
+    warned = [r.message for r in caplog.records if "so that nothing can be taken" in r.message]
+    assert len(warned) == 2
+    assert opened[0].identity == opened[1].identity != before
+    # What is shown is what lies there now, and what is taken there counts there.
+    names = [f"{square[0]}:{square[1]}" for square in client.model.things]
+    there = {item.id for item in opened[0].group(f"{QUEUE} 2013-16", *names)}
+    assert {gem[1] for gem in lying(client)} == there
+    assert [takes(), takes()] == [1, 2]
+    for store in opened:
+        store.close()
+
+
 def test_a_node_that_ends_does_not_say_that_its_store_fails(world, caplog):
     harness = world()
     grown(harness)

@@ -59,7 +59,7 @@ class World:
         with gevent.Timeout(PATIENCE):
             while any(node.peers.state != ALIVE for node in self.nodes):
                 gevent.sleep(0.01)
-        self.watcher = Watcher(open_broker(name), "flatlands", self.store.identity)
+        self.watcher = Watcher(open_broker(name), "flatlands")
 
     def asker(self, seconds=5.0, most=1000, store=None):
         return Asker(Source(self.watcher, store or self.store), seconds, most)

@@ -129,11 +129,14 @@ def test_a_file_is_one_store_under_whichever_name(tmp_path, opening):
     (tmp_path / "store.db").touch()
     (tmp_path / "link.db").symlink_to("store.db")
     (tmp_path / "folder").mkdir()
-    names = ("store.db", "link.db", "folder/../store.db")
-    assert len({opening(f"sqlite:///{tmp_path}/{name}").identity for name in names}) == 1
-    assert opening(f"sqlite:///{tmp_path}/other.db").identity != opening(
-        f"sqlite:///{tmp_path}/store.db"
-    ).identity
+
+    def identity(name):
+        store = opening(f"sqlite:///{tmp_path}/{name}")
+        store.open()
+        return store.identity
+
+    assert len({identity(name) for name in ("store.db", "link.db", "folder/../store.db")}) == 1
+    assert identity("other.db") != identity("store.db")
 
 
 @pytest.mark.process
@@ -202,6 +205,62 @@ def test_a_file_of_something_else_is_not_touched(tmp_path, opening):
     assert sentence(opening(f"sqlite:///{tmp_path}/other.db")) == (
         f"{tmp_path}/other.db is a database of another program"
     )
+
+
+def test_a_file_that_was_damaged_is_a_store_again_once_it_was_put_right(tmp_path, opening):
+    path = tmp_path / "store.db"
+    store = opening(f"sqlite:///{path}")
+    store.put("q", [item(f"{n:04}", bytes(8000)) for n in range(500)])
+    store.close()
+    whole = path.read_bytes()
+    store = opening(f"sqlite:///{path}")
+    assert store.take("q", "0000") == bytes(8000)
+    path.write_bytes(bytes(len(whole)))
+    told = [broken(store.count, "q"), broken(store.scan, "q", 1000)]
+    assert None not in told, told
+    path.write_bytes(whole)
+    assert store.count("q") >= 499
+
+
+@pytest.mark.parametrize("gone", [("",), ("", "-wal", "-shm"), ("-wal",)])
+def test_a_file_that_was_deleted_begins_anew_and_says_so_once_to_each(tmp_path, opening, gone):
+    stores = [opening(f"sqlite:///{tmp_path}/store.db") for _ in range(2)]
+    assert [store.put("q", [item(str(n))]) for n, store in enumerate(stores)] == [1, 1]
+    before = stores[0].identity
+    for end in gone:
+        (tmp_path / f"store.db{end}").unlink()
+    told = f"{tmp_path}/store.db was deleted or replaced while servers used it: "
+    for store in stores:
+        assert broken(store.count, "q").startswith(told)
+    found = 2 if gone == ("-wal",) else 0
+    assert [store.count("q") for store in stores] == [found, found]
+    assert stores[0].put("q", [item("new")]) == 1 and stores[1].count("q") == found + 1
+    assert stores[0].identity == stores[1].identity
+    assert (stores[0].identity == before) == (gone == ("-wal",))
+
+
+def test_a_backup_that_is_put_in_the_place_of_a_file_in_use_is_what_it_was(tmp_path, opening):
+    path, copy = tmp_path / "store.db", tmp_path / "copy.db"
+    stores = [opening(f"sqlite:///{path}") for _ in range(2)]
+    stores[0].put("q", [item("before")])
+    stores[0].backup(str(copy))
+    stores[1].put("q", [item(str(n)) for n in range(500)])
+    before = stores[0].identity
+    copy.rename(path)
+    for store in stores:
+        assert "was deleted or replaced" in broken(store.count, "q")
+    # Nothing of the log of the other file was taken for its own.
+    assert [store.count("q") for store in stores] == [1, 1]
+    assert stores[0].identity == stores[1].identity != before
+
+
+def broken(call, *arguments):
+    """Return the sentence of a call that fails, or None."""
+    try:
+        call(*arguments)
+    except StoreError as error:
+        return str(error)
+    return None
 
 
 def test_a_file_of_another_version_is_refused(tmp_path, opening):
@@ -298,6 +357,64 @@ def test_a_redis_that_has_lost_a_part_says_so_until_all_of_it_is_gone(opening):
             server.ask("DEL", *keys)
             assert store.count("q") == 0 and store.put("q", [item()]) == 1
             assert store.take("q", "a") == b"body"
+
+
+@pytest.mark.process
+def test_a_redis_that_was_emptied_or_replaced_begins_anew_and_says_so_once_to_each(
+    opening, monkeypatch
+):
+    monkeypatch.setattr(redis, "LOOK_EVERY", 0.0)
+    with redis_servers.running() as server:
+        stores = [opening(server.url) for _ in range(2)]
+        for n, store in enumerate(stores):
+            store.put("q", [item(str(n))])
+        before = stores[0].identity
+        for forget in (lambda: server.ask("FLUSHALL"), lambda: (server.kill(), server.start())):
+            forget()
+            eventually(lambda: server.answers(), "it does not come back")
+            for store in stores:
+                assert broken(store.count, "q") == (
+                    f"Redis at {server.url} has forgotten the world 'world', or is another one"
+                    " now: servers go on with what it has, or begin anew"
+                )
+            assert [store.put("q", [item("a")]) for store in stores] == [1, 0]
+            assert stores[0].identity == stores[1].identity != before
+            before = stores[0].identity
+        # The id is no queue and no board, and is not copied.
+        assert stores[0].names() == (["q"], []) and len(stores[0].sizes()) == 3
+
+
+@pytest.mark.process
+def test_a_redis_that_forgets_since_a_moment_ago_is_told(opening, monkeypatch):
+    monkeypatch.setattr(redis, "LOOK_EVERY", 0.0)
+    with redis_servers.running("--maxmemory", "50mb") as server:
+        store = opening(server.url)
+        assert store.put("q", [item()]) == 1
+        server.ask("CONFIG", "SET", "maxmemory-policy", "allkeys-lru", check=True)
+        assert "forgets keys when its memory is full (allkeys-lru)" in sentence(store)
+        server.ask("CONFIG", "SET", "maxmemory-policy", "noeviction", check=True)
+        assert store.count("q") == 1
+
+
+@pytest.mark.process
+def test_a_redis_that_starts_later_is_waited_for_and_one_that_refuses_is_not(opening, monkeypatch):
+    with redis_servers.running() as server:
+        server.kill()
+        begins = gevent.spawn(opening(server.url).open)
+        gevent.sleep(0.5)
+        server.start()
+        begins.get(timeout=redis.OPEN_WITHIN)
+        monkeypatch.setattr(redis, "OPEN_WITHIN", 0.5)
+        server.kill()
+        assert "does not answer as it should" in broken(opening(server.url).open)
+    monkeypatch.setattr(redis, "OPEN_WITHIN", 3600)
+    with redis_servers.running(tls=True, login=True) as server:
+        told = broken(opening(server.url.partition("?")[0]).open)
+        assert told.startswith("nobody whom this machine trusts has signed the certificate of Red")
+        assert "set BROKER_TLS to 'unverified'" in told
+    with redis_servers.running(login=True) as server:
+        wrong = f"redis://:wrong@127.0.0.1:{server.port}"
+        assert "refuses the user or the password" in broken(opening(wrong).open)
 
 
 @pytest.mark.process

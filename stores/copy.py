@@ -1,11 +1,13 @@
 """`python -m stores.copy FROM TO`: copies all that a world keeps from one store into another.
 
 The first store stays as it is. The second must keep nothing of the world. Afterwards both are read
-once more and compared.
+once more and compared. `--backup` copies the file of a store, as it is at one moment, while servers
+use it.
 """
 
 import argparse
 import hashlib
+import os
 import sys
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -16,6 +18,7 @@ with packages("play"):
     from brokers.base import UNVERIFIED, VERIFIED, bare
     from stores import Item, Score, Store, StoreError, open_store
     from stores.base import BATCH_LIMIT
+    from stores.sqlite import FILE, SqliteStore
 
 #: The sentence after a copy that differs.
 DIFFERS = (
@@ -39,17 +42,24 @@ def main() -> int:
     """Copy and compare; return the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m stores.copy", description="Copy all that a world keeps from one store into "
-        "another, and compare the two. Stop the servers of the world before.",
+        "another, and compare the two. Stop the servers of the world before, but for --backup.",
     )  # fmt: skip
     parser.add_argument("source", metavar="FROM", help="such as sqlite:///flatlands.db")
     parser.add_argument("target", metavar="TO", help="such as redis://127.0.0.1:6379")
     parser.add_argument("--world", default="flatlands", help="its name (default flatlands)")
     parser.add_argument(
-        "--tls", default=VERIFIED,
-        help=f"which certificates are accepted: {VERIFIED}, {UNVERIFIED}, or a file",
+        "--tls", default=os.environ.get("BROKER_TLS") or VERIFIED,
+        help=f"which certificates are accepted: {VERIFIED}, {UNVERIFIED}, or a file [$BROKER_TLS]",
+    )  # fmt: skip
+    parser.add_argument(
+        "--backup", action="store_true",
+        help="copy the file of FROM, with all worlds in it, into a new file, while servers use it",
     )  # fmt: skip
     given = parser.parse_args()
     try:
+        if given.backup:
+            print(backup(given.source, given.target))
+            return 0
         source = open_store(given.source, given.world, given.tls)
         target = open_store(given.target, given.world, given.tls)
         copy(source, target, lambda text: print(text, file=sys.stderr))
@@ -68,6 +78,22 @@ def main() -> int:
         print(f"flatlands: {DIFFERS}", file=sys.stderr)
         return 1
     return 0
+
+
+def backup(source: str, target: str) -> str:
+    """Copy the file of a store into a new file; return a sentence about it. Raises StoreError, and
+    ValueError if these are no two files."""
+    for url in (source, target):
+        if not url.startswith(FILE):
+            raise ValueError(
+                f"--backup copies from {FILE}PATH to {FILE}PATH, and {bare(url)!r} is no such URL; "
+                "a Redis makes copies itself (BGSAVE, appendonly)"
+            )
+    path = target.removeprefix(FILE)
+    store = SqliteStore(source, "")
+    store.backup(path)
+    store.close()
+    return f"{path} is whole, and has {os.path.getsize(path):,} bytes"
 
 
 def copy(source: Store, target: Store, say: Callable[[str], None] = lambda _text: None) -> None:

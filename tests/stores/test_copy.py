@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 
+import gevent
 import pytest
 
 from loadtest.kit.processes import ROOT, clean_environment
@@ -44,10 +45,10 @@ def printed(source, target):
     return [stores[argument] for argument in line.split()]
 
 
-def run(*arguments):
+def run(*arguments, **environment):
     return subprocess.run(
         [sys.executable, "-W", "error", "-m", "stores.copy", *arguments], cwd=ROOT,
-        env=clean_environment(), capture_output=True, text=True, timeout=PATIENCE,
+        env=clean_environment() | environment, capture_output=True, text=True, timeout=PATIENCE,
     )  # fmt: skip
 
 
@@ -81,6 +82,112 @@ def test_what_is_there_already_is_not_mixed_with_what_comes(tmp_path, redis):
     assert open_store(second, "w").names() == ([], ["board"])
     ended = run(first, "mysql://x")
     assert ended.returncode == 2 and "no store is called 'mysql://x'" in ended.stderr
+
+
+def recipe(path, kept):
+    """Return the shell commands of "Backup" in docs/operations.md, with these two files."""
+    page = (ROOT / "docs" / "operations.md").read_text()
+    begin = page.index("**Backup.**")
+    text = page[begin : page.index("\n**", begin)]
+    lines = re.findall(r"^    (.*)$", text, re.M)
+    assert len(lines) == 3
+    command = f"{sys.executable} -W error"
+    return [
+        line.replace("backup.db", str(kept)).replace("flatlands.db", str(path))
+        .replace("python", command, 1)
+        for line in lines
+    ]  # fmt: skip
+
+
+def shell(line):
+    return subprocess.run(
+        line, shell=True, cwd=ROOT, env=clean_environment(), capture_output=True, text=True,
+        timeout=PATIENCE,
+    )  # fmt: skip
+
+
+@pytest.mark.process
+def test_the_lines_of_the_page_make_a_backup_and_put_it_back(tmp_path):
+    path, kept = tmp_path / "store.db", tmp_path / "kept.db"
+    make, remove, put_back = recipe(path, kept)
+    store = filled(f"sqlite:///{path}")
+    other = filled(f"sqlite:///{path}", "another world")
+    before = content(store)
+    ended = shell(make)
+    assert ended.returncode == 0 and ended.stdout.startswith(f"{kept} is whole, and has ")
+    assert list(tmp_path.glob("kept.db*")) == [kept]
+    store.put("q", [Item("later", 0, "", b"")])
+    for again in (make, put_back):
+        ended = shell(again)
+        assert ended.returncode == 1 and "Traceback" not in ended.stderr
+        assert ended.stderr.endswith(" is there already: nothing was copied\n")
+    store.close()
+    other.close()
+    assert [shell(line).returncode for line in (remove, put_back)] == [0, 0]
+    assert content(open_store(f"sqlite:///{path}", "flatlands")) == before
+    assert content(open_store(f"sqlite:///{path}", "another world")) == before
+
+
+@pytest.mark.process
+def test_a_backup_that_is_impossible_says_why_in_a_sentence(tmp_path, redis):
+    file, none = (f"sqlite:///{tmp_path / name}" for name in ("a.db", "none/b.db"))
+    for (source, target), code, why in (
+        ((file, none), 1, f"there is no {tmp_path}/a.db: nothing was copied"),
+        ((redis, file), 2, "a Redis makes copies itself"),
+        (("memory://", file), 2, "'memory://' is no such URL"),
+    ):
+        ended = run("--backup", source, target)
+        assert ended.returncode == code and ended.stderr.count("\n") == 1, ended.stderr
+        assert why in ended.stderr and list(tmp_path.iterdir()) == []
+    open_store(file, "w").put("q", [Item("a", 0, "", b"")])
+    ended = run("--backup", file, none)
+    assert ended.returncode == 1
+    assert ended.stderr.endswith("/none/b.db cannot be made: No such file or directory\n")
+
+
+def test_a_backup_is_one_moment_though_others_write(tmp_path):
+    store = open_store(f"sqlite:///{tmp_path / 'a.db'}", "w")
+    ids = [f"{n:04}" for n in range(1000)]
+    store.put("one", [Item(id, 0, "", bytes(5000)) for id in ids])
+    moved = []
+
+    def move():
+        for id in ids:
+            store.take("one", id, [("other", Item(id, 0, "", bytes(5000)))])
+            moved.append(id)
+
+    writer, other = gevent.spawn(move), open_store(store.url, "w")
+    while len(moved) < 10:
+        gevent.sleep(0.001)
+    before = len(moved)
+    other.backup(str(tmp_path / "b.db"))
+    after = len(moved)
+    writer.get()
+    copy = open_store(f"sqlite:///{tmp_path / 'b.db'}", "w")
+    assert copy.count("one") + copy.count("other") == 1000
+    assert before <= copy.count("other") <= after + 1
+
+
+def test_a_damaged_file_is_no_backup(tmp_path):
+    path, kept = tmp_path / "a.db", tmp_path / "b.db"
+    filled(f"sqlite:///{path}").close()
+    with path.open("r+b") as file:
+        file.seek(100_000)
+        file.write(bytes(50_000))
+    with pytest.raises(StoreError, match=r"nothing was copied to .*damaged"):
+        open_store(f"sqlite:///{path}", "flatlands").backup(str(kept))
+    assert not kept.exists()
+
+
+@pytest.mark.process
+def test_certificates_are_as_the_servers_variable_says(tmp_path):
+    with run_url(Redis, tls=True, login=True) as url:
+        url = url.partition("?")[0]
+        filled(f"sqlite:///{tmp_path / 'a.db'}", "flatlands").close()
+        ended = run(f"sqlite:///{tmp_path / 'a.db'}", url)
+        assert ended.returncode == 1 and "set BROKER_TLS to 'unverified'" in ended.stderr
+        ended = run(f"sqlite:///{tmp_path / 'a.db'}", url, BROKER_TLS="unverified")
+        assert ended.returncode == 0, ended.stderr
 
 
 def test_a_store_that_changed_meanwhile_is_another_content(tmp_path):

@@ -29,7 +29,7 @@ from brokers import open_broker
 from server import logs
 from server import settings as options
 from server.garbage import keep_collecting
-from stores import open_store
+from stores import Store, StoreError, open_store
 
 if TYPE_CHECKING:
     from server.app import Server
@@ -74,6 +74,9 @@ def main() -> int:
     except ValueError as error:
         print(f"flatlands: {error}", file=sys.stderr)
         return 2
+    except StoreError as error:
+        print(f"flatlands: {error}", file=sys.stderr)
+        return 1
     except OSError as error:
         print(f"flatlands: {_why(error, settings.host, settings.port)}", file=sys.stderr)
         return 1
@@ -104,6 +107,9 @@ def main() -> int:
 def _supervisor(settings: options.Settings, stopping: Event) -> "Supervisor":
     from server.supervisor import Supervisor
 
+    store = _store(settings)
+    if store is not None:
+        store.close()
     return Supervisor(settings, sys.argv[1:], stopping)
 
 
@@ -112,10 +118,19 @@ def _node(settings: options.Settings) -> "Server":
 
     secret = settings.secret if settings.sealed else None
     url = settings.broker or "memory://"
-    store = None
-    if settings.store is not None:
-        store = open_store(settings.store, settings.world, settings.broker_tls)
+    store = _store(settings)
     return Server(settings, open_broker(url, settings.broker_tls, secret), store)
+
+
+def _store(settings: options.Settings) -> Store | None:
+    """Return the world's store, if it has one. It must work when a server starts; a worker may be
+    started anew while it fails. Raises StoreError."""
+    if settings.store is None:
+        return None
+    store = open_store(settings.store, settings.world, settings.broker_tls)
+    if settings.listen_fd is None:
+        store.open()
+    return store
 
 
 def _worker(server: "Server", stopping: Event) -> "Worker":

@@ -255,7 +255,8 @@ def test_each_request_has_a_line_where_that_is_wanted():
 
 def test_a_log_for_programs_is_one_object_a_line():
     with serving(
-        "--workers", "2", "--log-format", "json", "--broker", "redis://user:hunter2@127.0.0.1:1"
+        "--workers", "2", "--log-format", "json", "--broker", "redis://user:hunter2@127.0.0.1:1",
+        "--store", "none",
     ) as server:
         client = SocketClient(server.port).hello("Fay")
         client.close()

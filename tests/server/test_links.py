@@ -111,7 +111,7 @@ def test_workers_meet_over_a_hosts_redis(addon, values):
 
 def test_a_hosts_redis_that_does_not_work_is_told_from_the_first_moment(addon):
     environment, port = addon
-    with starting(**environment) as [server]:
+    with starting(STORE_URL="none", **environment) as [server]:
         assert DEAF in server.reasons()
         told = f"no link to redis localhost:{port}: "
         eventually(lambda: any(why.startswith(told) for why in server.reasons()), "untold")
@@ -132,7 +132,7 @@ def test_the_certificate_itself_may_be_named(addon):
 def test_a_wrong_password_is_told_to_who_asks_whether_the_server_is_ready():
     with running(login=True) as redis:
         url = f"redis://:wrong@127.0.0.1:{redis.port}"
-        with starting("--broker", url) as [server]:
+        with starting("--broker", url, "--store", "none") as [server]:
             told = f"no link to redis 127.0.0.1:{redis.port}: WRONGPASS"
             eventually(lambda: any(why.startswith(told) for why in server.reasons()), "untold")
             assert "wrong" not in " ".join(server.reasons())

@@ -128,6 +128,18 @@ def test_an_unknown_store_is_refused_in_words():
 
 
 @pytest.mark.process
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_store_that_cannot_be_opened_ends_the_start_with_one_sentence(tmp_path, workers):
+    path = tmp_path / "none" / "store.db"
+    ended = run("--store", f"sqlite:///{path}", "--port", "0", "--workers", workers)
+    assert ended.returncode == 1 and ended.stdout == ""
+    assert ended.stderr.splitlines()[-1] == (
+        f"flatlands: {path} cannot be opened: check that {path.parent} exists and may be written"
+    )
+    assert ended.stderr.count(str(path)) == 1 and "Traceback" not in ended.stderr
+
+
+@pytest.mark.process
 def test_an_unknown_broker_is_refused_in_words():
     ended = run("--broker", "amqp://x", "--port", "0")
     assert ended.returncode == 2

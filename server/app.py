@@ -27,7 +27,7 @@ from server.node import Node
 from server.players.herd import NOBODY, Sizes
 from server.port import listen
 from server.settings import KEPT_BACK, SPARE_DESCRIPTORS, Settings, raise_descriptor_limit
-from server.squares.peers import Load
+from server.squares.peers import APART, Load
 from server.things.garden import Rules
 from server.web import metrics
 from server.web.admin import operator_pages
@@ -169,6 +169,7 @@ class Server:
         self.node.peers.start()
         self.node.garden.start()
         self.node.cairns.start()
+        self.node.strangers.start()
         self.node.herd.start()
         if self.settings.listen_fd is None:
             self.open()
@@ -373,6 +374,11 @@ class Server:
         if self._admission.full:
             reasons.append("this node is full")
         return reasons + self.node.peers.why_not_ready()
+
+    def warnings(self) -> list[str]:
+        """Return what is wrong though players may come."""
+        keeper, peers = self.node.keeper, self.node.peers
+        return [*([APART] if peers.apart else ()), *filter(None, [keeper.trouble])]
 
     def _load(self) -> Load:
         """Return how much this process has, for its heartbeats."""

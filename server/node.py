@@ -41,6 +41,7 @@ from server.things.garden import RULES, Garden, Rules
 from server.things.keeper import Keeper
 from server.things.longest import Longest
 from server.things.reading import Reading
+from server.things.strangers import Strangers
 from stores import Store
 from world.grid import Grid
 from world.terrain import Terrain
@@ -101,6 +102,7 @@ class Node:
         self.reading = Reading(
             self.keeper, self.replicas, loop, (self.garden.fetch, self.cairns.fetch)
         )
+        self.strangers = Strangers(id, self.channels.ground, self.keeper, loop, self.peers)
         self.keeper.on_recovered = self.reading.read_all
         self.garden.on_missed = self.reading.read
         self.replicas.report_live(self.reading.read)

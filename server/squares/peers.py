@@ -81,6 +81,13 @@ OTHER_STORE = (
     "not see the same ones: compare STORE_URL on all servers"
 )
 
+#: What is logged, and told to operators, if another node shares the store and is not heard.
+APART = (
+    "another server keeps things in the same store as this one, but is not heard: it uses another "
+    "broker, so that the players of the two do not see each other: compare BROKER_URL on all "
+    "servers"
+)
+
 #: Other reasons why a node is not ready.
 DEAF = "the broker does not bring back what is published"
 NAMED = 3  # so many channels at most are named
@@ -155,7 +162,7 @@ class Peers:
     """See the module.
 
     `on_gone` is called with the id of a node that is dead, and `on_forgotten` once it has been
-    silent for GONE_AFTER ms. `on_link` is called when clients must be told that `linked` has
+    silent for GONE_AFTER ms. `on_link` is called when clients must be told that `whole` has
     changed.
     """
 
@@ -186,6 +193,8 @@ class Peers:
         self.broken: list[str] = []
         #: Whether what this node sends itself comes back, and all of the broker's servers answer.
         self.linked = True
+        #: Whether a node is known to live that is not heard (things/strangers.py).
+        self.apart = False
         #: When something came back last (or this object was made), and when it first did.
         self._echoed = loop.now()
         self._echoed_first: int | None = None
@@ -260,6 +269,28 @@ class Peers:
         if peer.offset is None:
             return peer.sample(now, sent)
         return peer.offset
+
+    @property
+    def whole(self) -> bool:
+        """Whether players of this node see those of all others, as far as it knows."""
+        return self.linked and not self.apart
+
+    @property
+    def silence(self) -> int:
+        """ms in which a heartbeat of each node that lives has come."""
+        return DEAD_AFTER * self._every // HEARTBEAT_EVERY
+
+    def knows(self, node: int) -> bool:
+        """Say whether a node was heard lately, compatible or not."""
+        return node in self.peers or node in self._dead or node in self.incompatible
+
+    def tell_apart(self, apart: bool) -> None:
+        """Note whether a node lives that is not heard."""
+        if apart:
+            self._warn(APART)
+        if apart != self.apart:
+            self.apart = apart
+            self.on_link()
 
     def clock(self, node: int) -> int:
         """Return the ms to add to a node's times as far as that is known, otherwise 0."""

@@ -44,6 +44,9 @@ class Operated(Protocol):
     def readiness(self) -> list[str]:
         """Return the reasons why no more players should be sent here; none if it is ready."""
 
+    def warnings(self) -> list[str]:
+        """Return what is wrong though players may come."""
+
     def show_stats(self, sleep: Callable[[float], object]) -> dict[str, Any]:
         """Return what /stats shows."""
 
@@ -83,6 +86,8 @@ def operator_pages(server: Operated, orders: Orders, token: str | None) -> Bluep
         if may_see():
             # The reasons name brokers and nodes, which only operators may know.
             shown["reasons"] = reasons
+            if warnings := server.warnings():
+                shown["warnings"] = warnings
             if orders.seconds(DOOR):
                 # This is no reason to send players to another node: all nodes have closed.
                 shown["door"] = "closed"

@@ -408,6 +408,7 @@ class Host:
         self.node.peers.start()
         self.node.garden.start()
         self.node.cairns.start()
+        self.node.strangers.start()
         self.node.herd.start()
         self.tokens = Tokens("a secret of tests")
         self.limits = Limits(self.loop.stats, now=self.loop.now)

@@ -1,0 +1,91 @@
+"""Servers that share a store, and hear different brokers."""
+
+import logging
+
+from server.squares.peers import APART, DEAD_AFTER
+from server.things.strangers import COUNTS_FOR, EVERY
+from tests.server.harness import Clock, Harness, clock_stores
+from tests.server.things import Broken
+
+
+def sharing(nodes):
+    """Return a harness whose nodes have shared a store for a while."""
+    clock = Clock()
+    harness = Harness(nodes=nodes, clock=clock, stores=clock_stores(clock))
+    harness.run(4 * EVERY)
+    return harness
+
+
+def cut(harness, host):
+    """Let a node hear another broker than all others."""
+    for other in harness.hosts:
+        if other is not host:
+            harness.network.cuts |= {(other.broker, host.broker), (host.broker, other.broker)}
+
+
+def apart(harness):
+    return [host.node.peers.apart for host in harness.hosts]
+
+
+def test_servers_that_share_a_store_and_hear_different_brokers_say_so(caplog):
+    two = sharing(2)
+    client = two.place("A", (0, 0))
+    assert apart(two) == [False, False]
+    cut(two, two.hosts[1])
+    # Until then each believes that the other one is dead.
+    two.run(10_000 + DEAD_AFTER + 2 * EVERY)
+    assert apart(two) == [True, True] and client.model.linked is False
+    told = [r.message for r in caplog.records if r.levelno == logging.WARNING]
+    assert told.count(APART) == 2
+    # Players may come all the same: so one broker is left for another.
+    assert [host.node.peers.why_not_ready() for host in two.hosts] == [[], []]
+    two.run(30_000)
+    assert apart(two) == [True, True]
+    two.stop(two.hosts[1])
+    two.run(COUNTS_FOR + EVERY)
+    assert apart(two) == [False] and client.model.linked is True
+
+
+def test_a_server_that_dies_stands_still_or_hears_nothing_is_no_stranger(caplog):
+    three = sharing(3)
+    first, second, third = three.hosts
+    three.kill(third)
+    second.freeze()
+    three.run(60_000)
+    second.thaw()
+    three.run(4 * EVERY)
+    second.broker.fail()
+    three.run(60_000)
+    second.broker.restore(second.node)
+    three.host()
+    three.run(4 * EVERY)
+    assert APART not in caplog.text and apart(three) == [False, False, False]
+
+
+def test_whoever_was_seen_before_the_store_failed_is_no_stranger(caplog):
+    two = sharing(2)
+    first, second = two.hosts
+    store, first.node.keeper.store = first.node.keeper.store, Broken()
+    two.run(EVERY)
+    two.kill(second)
+    two.run(60_000)
+    first.node.keeper.store = store
+    two.run(4 * EVERY)
+    assert APART not in caplog.text and apart(two) == [False]
+
+
+def test_where_heartbeats_are_rare_nobody_is_a_stranger_before_one_could_come(caplog):
+    harness = sharing(1)
+    for _ in range(2):
+        harness.host()
+        for host in harness.hosts:
+            host.node.peers.count = lambda: 3000
+        harness.run(60_000)
+    assert APART not in caplog.text and apart(harness) == [False] * 3
+
+
+def test_a_server_alone_among_others_at_another_broker_says_so():
+    harness = sharing(12)
+    cut(harness, harness.hosts[3])
+    harness.run(10_000 + DEAD_AFTER + 3 * EVERY)
+    assert apart(harness)[3]

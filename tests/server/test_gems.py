@@ -10,6 +10,7 @@ from server.things.garden import GROW_EVERY, LEASE, QUEUE
 from server.things.keeper import FAILS_FOR, WAITING
 from server.things.reach import AGO
 from server.things.reading import AFTER_FAILURE, AGAIN
+from server.things.strangers import EVERY
 from stores import Item, open_store
 from tests.server.harness import Harness
 from tests.server.things import KEY, QUICK, SLOW, Broken, worlds
@@ -563,7 +564,7 @@ def test_a_file_that_is_taken_away_is_noticed_and_what_is_there_now_counts(tmp_p
     assert takes() == 1
     before = opened[0].identity
     away(path, None if how == "deleted" else copy)
-    harness.run(2000)
+    harness.run(EVERY)
     assert all(host.node.keeper.trouble for host in harness.hosts)
     harness.run(FAILS_FOR + GROW_EVERY * 5)
     assert not any(host.node.keeper.trouble for host in harness.hosts)

@@ -1,10 +1,13 @@
 """Finds strangers: servers that share this node's store, but not its broker.
 
-Each node puts its id into one item of the store every few seconds, and learns whose id was there.
-If that is not its own, another node has put it there since: it lives, and hears itself. If no
-heartbeat of it comes, it hears another broker, and each of the two has half of the world. Two URLs
-may name one broker, so they are not compared. It reports to Peers, and stops nothing.
+One item of the store has the ids of the nodes that wrote it last. Every few seconds each node puts
+its own id before the others. Those that it finds before its own were put there since: these nodes
+live, and hear themselves. If no heartbeat of one of them comes, it hears another broker, and each
+of the two has half of the world. Two URLs may name one broker, so they are not compared. This
+module reports to Peers, and stops nothing.
 """
+
+import msgpack
 
 from server.agenda import Agenda
 from server.loop import Loop
@@ -15,8 +18,8 @@ from stores import Item, Store
 from stores.base import NEVER
 
 #: The name of the queue in the store begins with it, and that of the ground follows. It has one
-#: item.
-QUEUE, ITEM = "alive", "last"
+#: item, which is a group, with so many ids at most.
+QUEUE, ITEM, MOST = "alive", "last", 32
 
 #: ms between two looks; and for how long a stranger counts that was seen once.
 EVERY, COUNTS_FOR = 5000, 15_000
@@ -27,7 +30,7 @@ class Strangers:
 
     def __init__(self, node: int, ground: str, keeper: Keeper, loop: Loop, peers: Peers) -> None:
         self._queue = f"{QUEUE} {ground}"
-        self._id = str(node).encode()
+        self._id = node
         self._keeper = keeper
         self._loop = loop
         self._peers = peers
@@ -47,7 +50,7 @@ class Strangers:
         self._turns.put("turn", now + EVERY)
         # One that does not hear itself is no witness.
         if peers.state == ALIVE and peers.hears:
-            self._keeper.ask(self._swap, self._swapped)
+            self._keeper.ask(self._write, self._wrote)
         self._seen = {
             id: (first, last) for id, (first, last) in self._seen.items()
             if now - last < COUNTS_FOR and not peers.knows(id)
@@ -55,17 +58,26 @@ class Strangers:
         # The heartbeat of a node that has just started may be still to come.
         peers.tell_apart(any(now - first >= peers.silence for first, _ in self._seen.values()))
 
-    def _swap(self, store: Store) -> bytes | None:
-        own = Item(ITEM, NEVER, "", self._id)
-        body = store.take(self._queue, ITEM, [(self._queue, own)])
-        if body is None:
-            store.put(self._queue, [own])
-        return body
+    def _write(self, store: Store) -> list[int] | None:
+        """Put the own id there; return those that were before it, or None if another node was
+        faster."""
+        items = store.group(self._queue, ITEM)
+        ids: list[int] = msgpack.unpackb(items[0].body) if items else []
+        others = [id for id in ids if id != self._id]
+        own = Item(ITEM, NEVER, ITEM, msgpack.packb([self._id, *others][:MOST]))
+        if not items:
+            return [] if store.put(self._queue, [own]) else None
+        if store.take(self._queue, ITEM, [(self._queue, own)], only=items[0].body) is None:
+            return None
+        return ids[: ids.index(self._id)] if self._id in ids else ids
 
-    def _swapped(self, body: bytes | None) -> None:
+    def _wrote(self, ids: list[int] | None) -> None:
+        if ids is None:
+            return
         now, before = self._loop.now(), self._put_at
         self._put_at = now
-        # What another one has put there since is new, but not if this one has stood still.
-        if body not in (None, self._id) and before is not None and now - before < 2 * EVERY:
-            first, _ = self._seen.get(int(body), (now, now))
-            self._seen[int(body)] = first, now
+        # What was put there since this node did is new, if that is not long ago.
+        if before is not None and now - before < 2 * EVERY:
+            for id in ids:
+                first, _ = self._seen.get(id, (now, now))
+                self._seen[id] = first, now

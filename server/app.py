@@ -31,7 +31,6 @@ from server.squares.peers import APART, Load
 from server.things.garden import Rules
 from server.web import metrics
 from server.web.admin import operator_pages
-from server.web.asking import Asking, Reply
 from server.web.exposition import exposition
 from server.web.pages import make_pages
 from server.websocket.connection import Connection
@@ -133,7 +132,6 @@ class Server:
             self._listener = listen(settings.host, settings.port)
         else:
             self._listener = socket.socket(fileno=settings.listen_fd)
-        self._asking = Asking(settings.variables())
         self._reports = metrics.Reports(settings.reports, self._report)
         self._http = websocket_server(
             self._listener,
@@ -426,10 +424,6 @@ class Server:
     def clear(self, square: Square) -> None:
         """Remove the cairn of a square, if there is one."""
         self.node.cairns.remove(square)
-
-    def ask(self, statement: str, sleep: Callable[[float], object]) -> Reply:
-        """Answer a statement in SQL about the world."""
-        return self._asking.ask(statement, sleep)
 
     def show_metrics(self, sleep: Callable[[float], object]) -> bytes:
         """Return what /metrics shows: the same for Prometheus."""

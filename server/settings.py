@@ -78,18 +78,6 @@ class Settings:
     reports: str | None
     clock: int | None
 
-    def variables(self) -> dict[str, str]:
-        """Return the variables by which another process of this machine finds the same world.
-
-        A store in memory is left out, since it is in this process only.
-        """
-        store = self.store if self.store not in (None, "memory://") else NO_STORE
-        return {
-            "BROKER_URL": self.broker, "BROKER_TLS": self.broker_tls, "WORLD": self.world,
-            "STORE_URL": store or NO_STORE,
-            "SECRET_KEY": self.secret if self.sealed and self.secret else "",
-        }  # fmt: skip
-
 
 def _port(text: str) -> int:
     return _whole(text, 0, 65535)

@@ -1,9 +1,9 @@
-"""The pages of operators: whether a server is ready, what it counts, questions, and orders.
+"""The pages of operators: whether a server is ready, what it counts, and orders.
 
-Requests for /metrics and /stats must come from this machine or carry the token; questions and
-orders must carry the token. Orders are given by POST, with their parameters in the query and
-without a body, and each is logged. This module decides who may ask, and whether a request makes
-sense. It never carries out an order itself.
+Requests for /metrics and /stats must come from this machine or carry the token; orders must carry
+the token. They are given by POST, with their parameters in the query and without a body, and each
+is logged. This module decides who may ask, and whether a request makes sense. It never carries out
+an order itself.
 """
 
 import hmac
@@ -21,7 +21,6 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from server.messages import protocol
 from server.messages.peer_protocol import BAR, DOOR, KICK, MUTE, NOTICE, ORDER_MOST
 from server.players.orders import Orders, network
-from server.web.asking import Reply
 from server.websocket.hosts import is_local
 from server.websocket.pace import TURN, Turn
 from world.grid import Square
@@ -56,12 +55,9 @@ class Operated(Protocol):
     def clear(self, square: Square) -> None:
         """Remove the cairn of a square, if there is one."""
 
-    def ask(self, statement: str, sleep: Callable[[float], object]) -> Reply:
-        """Answer a statement in SQL about the world."""
-
 
 def operator_pages(server: Operated, orders: Orders, token: str | None) -> Blueprint:
-    """Return the pages /readyz, /stats, /metrics, /ask and /admin; `token` opens the last four."""
+    """Return the pages /readyz, /stats, /metrics and /admin; `token` opens the last three."""
     pages = Blueprint("operators", __name__)
 
     def has_token() -> bool:
@@ -104,19 +100,6 @@ def operator_pages(server: Operated, orders: Orders, token: str | None) -> Bluep
         if not may_see():
             refuse()
         return Response(server.show_metrics(_turn().sleep), content_type=CONTENT_TYPE_PLAIN_0_0_4)
-
-    @pages.get("/ask")
-    def ask() -> Response:
-        if not has_token():
-            refuse()
-        statement = request.args.get("sql", "").strip()
-        if not statement or "\0" in statement:
-            abort(_answer(400, "sql must be a statement, such as SELECT * FROM node."))
-        log.info("admin: ask %r, from %s", statement, request.remote_addr)
-        status, content = server.ask(statement, _turn().sleep)
-        if isinstance(content, str):
-            return _answer(status, content)
-        return jsonify(content)
 
     @pages.post("/admin/<deed>")
     def order(deed: str) -> Response:

@@ -7,9 +7,6 @@ import re
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections import Counter
 from contextlib import closing
 from itertools import count
@@ -437,42 +434,6 @@ def test_rows_that_are_left_out_are_told_of(tmp_path):
         ended = query("--json", "--rows", "2", "SELECT name FROM player", BROKER_URL=url)
         assert ended.returncode == 0 and len(ended.stdout.splitlines()) == 2
         assert ended.stderr == "flatlands: the first 2 rows: --rows shows more\n"
-
-
-@pytest.mark.process
-def test_operators_ask_over_http_and_nobody_else():
-    token = "an-admin-token-of-tests"
-
-    def ask(server, statement, sent):
-        query = urllib.parse.urlencode({"sql": statement})
-        request = urllib.request.Request(f"{server.url}ask?{query}")
-        request.add_header("Authorization", f"Bearer {sent}")
-        try:
-            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
-                return answer.status, json.loads(answer.read())
-        except urllib.error.HTTPError as refused:
-            with refused:
-                return refused.code, refused.read().decode()
-
-    started = {"STORE_URL": "none", "WALKERS": "3", "ADMIN_TOKEN": token}
-    with run_url(Redis) as url, serving(BROKER_URL=url, SECRET_KEY="s" * 32, **started) as server:
-        count = "SELECT count(*) AS players FROM player"
-        assert ask(server, count, token) == (200, {"rows": [{"players": 3}], "cut": False})
-        assert ask(server, "DROP TABLE player", token) == (
-            400, "A statement may only read: begin it with SELECT or WITH.\n"
-        )  # fmt: skip
-        assert ask(server, " ", token)[0] == 400
-        for wrong in ("", token[:-1]):
-            assert ask(server, count, wrong)[0] == 401
-        # One at a time: the second finds the first one under way.
-        first = gevent.get_hub().threadpool.spawn(ask, server, count, token)
-        gevent.sleep(0.5)
-        busy = ask(server, count, token)
-        assert busy == (503, "Another question is being answered: ask again in some seconds.\n")
-        assert first.get()[0] == 200
-    with serving(**started) as server:
-        status, said = ask(server, count, token)
-        assert status == 400 and "memory:// is inside one process" in said
 
 
 @pytest.mark.process

@@ -3,10 +3,12 @@
 This module never reaches a network.
 """
 
+import os
 import re
 import sqlite3
-import time
 from typing import Any, NamedTuple
+
+from gevent.monkey import get_original
 
 from server.query.tables import TABLES, Source, create, fill
 
@@ -16,8 +18,16 @@ LENGTH = 1_000_000
 #: The most bytes of memory that sqlite may use.
 MEMORY = 256 * 1024 * 1024
 
-#: sqlite counts its instructions, and asks after so many whether to go on.
-INSTRUCTIONS = 10_000
+#: The most bytes and characters of an answer.
+ANSWER = 8_000_000
+
+#: A statement that is interrupted ends between two of sqlite's instructions, one of which may be a
+#: function that takes minutes. If it has not ended after so many seconds, the program ends.
+GRACE = 1.0
+
+# sqlite stops all greenlets while it runs, so a thread of the system watches it.
+_start_thread = get_original("_thread", "start_new_thread")
+_new_lock = get_original("_thread", "allocate_lock")
 
 #: What a statement may do.
 _ALLOWED = frozenset(
@@ -44,7 +54,8 @@ class Answer(NamedTuple):
 
 
 class Asker:
-    """See the module. `seconds` bounds the time of a statement, and `most` its rows."""
+    """See the module. `seconds` bounds the time of a statement, and `most` its rows. A statement
+    that cannot be stopped in time ends the program, with a sentence and the exit code 1."""
 
     def __init__(self, source: Source, seconds: float, most: int) -> None:
         self._source = source
@@ -57,7 +68,8 @@ class Asker:
         create(self._database)
         self._database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LENGTH)
         self._database.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-        self._ends = 0.0
+        #: It is locked while a statement runs.
+        self._running = _new_lock()
         self._read: set[str] = set()
 
     def add_table(self, name: str, content: Answer) -> None:
@@ -78,13 +90,29 @@ class Asker:
         try:
             if cursor.description is None:
                 raise Wrong("the statement asks for nothing: begin it with SELECT or WITH")
-            rows = cursor.fetchmany(self._most + 1)
+            rows = self._fetch(cursor)
         except (sqlite3.Error, MemoryError) as error:
             raise self._wrong(error, statement) from None
         finally:
             self._free()
         columns = [column[0] for column in cursor.description]
         return Answer(columns, rows[: self._most], len(rows) > self._most)
+
+    def _fetch(self, cursor: sqlite3.Cursor) -> list[tuple[Any, ...]]:
+        """Return the rows of an answer, one more than are wanted if there are more."""
+        rows: list[tuple[Any, ...]] = []
+        size = 0
+        for row in cursor:
+            size += sum(len(value) if isinstance(value, str | bytes) else 8 for value in row)
+            if size > ANSWER:
+                raise Wrong(
+                    f"the answer has more than {ANSWER // 1_000_000} MB: ask for fewer rows or "
+                    "columns at a time"
+                )
+            rows.append(row)
+            if len(rows) > self._most:
+                break
+        return rows
 
     def _tables(self, statement: str) -> set[str]:
         """Return the tables that a statement reads. Raises Wrong."""
@@ -95,9 +123,10 @@ class Asker:
         return self._read & TABLES.keys()
 
     def _run(self, statement: str) -> sqlite3.Cursor:
-        self._ends = time.monotonic() + self._seconds
         self._database.set_authorizer(self._authorize)
-        self._database.set_progress_handler(self._is_late, INSTRUCTIONS)
+        self._running = _new_lock()
+        self._running.acquire()
+        _start_thread(self._watch, (self._running,))
         try:
             return self._database.execute(statement)
         except (sqlite3.Error, sqlite3.Warning, MemoryError) as error:
@@ -106,8 +135,24 @@ class Asker:
 
     def _free(self) -> None:
         """Let this program do again what a statement may not."""
+        self._running.release()
         self._database.set_authorizer(None)
-        self._database.set_progress_handler(None, 0)
+
+    def _watch(self, running: Any) -> None:
+        """Interrupt the statement that runs, or end the program, when its time is over; in a
+        thread."""
+        if running.acquire(timeout=self._seconds):
+            return
+        self._database.interrupt()
+        if not running.acquire(timeout=GRACE):
+            os.write(2, f"flatlands: {self._too_long()}\n".encode())
+            os._exit(1)
+
+    def _too_long(self) -> str:
+        return (
+            f"the statement takes more than {self._seconds:g} s: let it read less, or give it more "
+            "with --seconds"
+        )
 
     def _authorize(
         self, action: int, first: str | None, second: str | None, *_rest: str | None
@@ -118,18 +163,12 @@ class Asker:
             return sqlite3.SQLITE_DENY
         return sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY
 
-    def _is_late(self) -> bool:
-        return time.monotonic() > self._ends
-
     def _wrong(self, error: Exception, statement: str) -> Wrong:
         if isinstance(error, MemoryError):
             return Wrong(f"the statement needs more than {MEMORY >> 20} MB: let it read less")
         text = str(error)
         if text == "interrupted":
-            return Wrong(
-                f"the statement takes more than {self._seconds:g} s: let it read less, or give it "
-                "more with --seconds"
-            )
+            return Wrong(self._too_long())
         if re.match("not authorized|authorization denied|access to|prohibited", text):
             return Wrong("a statement may only read: begin it with SELECT or WITH")
         if text == "incomplete input":

@@ -188,10 +188,15 @@ def test_what_the_store_keeps_can_be_joined_with_who_plays(world):
             "WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM t) SELECT max(x) FROM t",
             "takes more than 0.3 s",
         ),
+        (
+            "WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM t LIMIT 1001)"
+            " SELECT x, " + ", ".join(["hex(zeroblob(499999))"] * 30) + " FROM t",
+            "the answer has more than 8 MB: ask for fewer rows or columns",
+        ),
     ],
 )
 def test_a_statement_only_reads_and_not_for_ever(settled, statement, said):
-    asker = settled.asker(seconds=0.3)
+    asker = settled.asker(seconds=0.3 if "0.3 s" in said else PATIENCE)
     with pytest.raises(Wrong) as wrong:
         asker.ask(statement)
     assert said in str(wrong.value) and "\n" not in str(wrong.value)
@@ -429,11 +434,16 @@ def test_a_broker_inside_one_process_is_refused_in_words():
 
 
 @pytest.mark.process
-def test_rows_that_are_left_out_are_told_of(tmp_path):
+def test_rows_that_are_left_out_and_a_statement_that_takes_too_long_are_told_of():
     with run_url(Redis) as url, serving(BROKER_URL=url, STORE_URL="none", WALKERS="3"):
         ended = query("--json", "--rows", "2", "SELECT name FROM player", BROKER_URL=url)
         assert ended.returncode == 0 and len(ended.stdout.splitlines()) == 2
         assert ended.stderr == "flatlands: the first 2 rows: --rows shows more\n"
+        # One function may take longer than all the time that there is.
+        long = "SELECT instr(zeroblob(999999), zeroblob(499998) || x'01')"
+        ended = query("--seconds", "0.5", long, BROKER_URL=url)
+        assert (ended.returncode, ended.stdout) == (1, "")
+        assert ended.stderr.startswith("flatlands: the statement takes more than 0.5 s: let it")
 
 
 @pytest.mark.process

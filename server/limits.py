@@ -49,8 +49,12 @@ LEAST_BURST: Final = 10
 #: How often one player may come back with its token.
 RETURNS: Final = Rate("returns", 0.5, 5)
 
-#: How many chat messages the players of one node may send in one square.
+#: How many chat messages, and how many emotes, the players of one node may send in one square; and
+#: those of one address. A classroom of sixty in one square may all speak twice at once.
 SAYINGS: Final = Rate("sayings", 50, 250)
+SAYINGS_EACH: Final = Rate("sayings", 10, 120)
+EMOTES: Final = Rate("emotes", 50, 250)
+EMOTES_EACH: Final = Rate("emotes", 10, 120)
 
 #: An address as some proxies write it, with a port: 192.0.2.1:4711 or [2001:db8::1]:4711.
 _WITH_PORT: Final = re.compile(r"\[([^\]]*)\](?::\d+)?|([^:]*):\d+")
@@ -355,14 +359,15 @@ class Limits:
                 return True
         return False
 
-    def allow_address(self, rate: Rate, address: str) -> bool:
-        """Say whether an address may do something once more, and count that it does."""
+    def allow_address(self, rate: Rate, address: str, where: Hashable = None) -> bool:
+        """Say whether an address may do something once more, and count that it does. For each
+        place `where` it does it there is another count."""
         key = self.key(address)
         if key is None:
             return True
         name, each, burst = rate
         burst = max(burst * self._factor, LEAST_BURST)
-        return self.allow(Rate(name, each * self._factor, burst), key)
+        return self.allow(Rate(name, each * self._factor, burst), (key, where))
 
     def allow(self, rate: Rate, key: Hashable) -> bool:
         """Say whether a key may do something once more, and count that it does."""

@@ -6,7 +6,7 @@ Refused if the player may not.
 
 from server.clients import lasting
 from server.clients.asker import Asker
-from server.limits import SAYINGS
+from server.limits import EMOTES, EMOTES_EACH, SAYINGS, SAYINGS_EACH, Rate
 from server.logs import log_line
 from server.messages import protocol
 from server.messages.protocol import Refused
@@ -21,22 +21,24 @@ def say(asker: Asker, text: str) -> None:
     cleaned = protocol.clean(text, protocol.TEXT_LIMIT)
     if cleaned is None:
         raise Refused("say", f"say 1 to {protocol.TEXT_LIMIT} characters that can be seen")
-    asker.node.residents.say(_heard(asker), cleaned)
+    asker.node.residents.say(_heard(asker, SAYINGS, SAYINGS_EACH), cleaned)
 
 
 def emote(asker: Asker, emote: int) -> None:
     """Make an emote."""
-    asker.node.residents.emote(_heard(asker), emote)
+    asker.node.residents.emote(_heard(asker, EMOTES, EMOTES_EACH), emote)
 
 
-def _heard(asker: Asker) -> Resident:
+def _heard(asker: Asker, rate: Rate, each: Rate) -> Resident:
     """Return the resident, which is about to say something or to make an emote. Raises Refused if
-    it may not."""
-    resident = asker.resident
+    it may not: if it is muted, or over the rate of its square, or over that of its address there
+    (`each`)."""
+    resident, limits = asker.resident, asker.limits
     assert resident is not None
     asker.node.orders.check_voice(resident.id)
     # A chat message is never replaced by a newer one, as a move is, so there must be a limit.
-    if not asker.limits.allow(SAYINGS, resident.square):
+    square = resident.square
+    if not limits.allow_address(each, asker.address, square) or not limits.allow(rate, square):
         raise Refused("crowded", "too much is said here at once: say it again soon", None)
     resident.acted = True
     return resident

@@ -452,6 +452,25 @@ def test_what_is_said_in_a_square_has_a_limit_that_a_class_does_not_meet(harness
     assert elsewhere.model.chat and not elsewhere.model.errors
 
 
+@pytest.mark.parametrize("message", [[6, "spam"], [32, 1]])
+def test_one_address_silences_no_square(harness, message):
+    """64 players of one address say or show as much as each of them may."""
+    honest = [harness.place(f"H{n}", (0, 0)) for n in range(5)]
+    many = [harness.place(f"M{n}", (0, 0)) for n in range(64)]
+    for n, client in enumerate([*honest, *many]):
+        client.connection.address = f"192.0.2.{n}" if n < 5 else "198.51.100.7"
+    for client in many:
+        for _ in range(5):
+            client.send(*message)
+    for client in honest:
+        client.send(6, "hello")
+        client.send(32, 2)
+    harness.run(300)
+    assert [client.model.errors for client in honest] == [[]] * 5
+    assert [text for name, text in honest[0].model.chat if name[0] == "H"] == ["hello"] * 5
+    assert sum(len(client.model.errors) for client in many) == 64 * 5 - 120
+
+
 def test_what_piled_up_while_the_server_stood_still_is_nobodys_fault(harness, pair):
     client, _ = pair
     harness.run(10_000)

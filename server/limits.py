@@ -4,6 +4,7 @@ This module counts, and says yes or no. It never touches a socket, never refuses
 and never waits.
 """
 
+import math
 import re
 import time
 from collections import Counter
@@ -35,6 +36,10 @@ class Rate(NamedTuple):
 REQUESTS: Final = Rate("requests", 100, 6000)
 HANDSHAKES: Final = Rate("handshakes", 10, 240)
 JOINS: Final = Rate("joins", 2, 240)
+
+#: The most ms for which a player waits for its turn, if its address is over this rate. So one who
+#: joins and drops, again and again, does not keep the others of its address out.
+TURN_WITHIN: Final = 5000
 
 #: How many cairns the players of one address may leave, in proportion too: with other keys they
 #: would be other players.
@@ -153,6 +158,15 @@ class Bucket:
             return False
         self.full_at = full_at
         return True
+
+    def wait(self, now: int) -> int:
+        """Return in how many ms all that was spent, with `late` too, would have been in the
+        bucket."""
+        return max(math.ceil(self.full_at - now - self._depth), 0)
+
+    def give_back(self) -> None:
+        """Put a token back, since nothing was done with it."""
+        self.full_at -= self._each
 
     def full(self, now: int) -> bool:
         """Say whether the bucket is full."""
@@ -363,21 +377,39 @@ class Limits:
         """Say whether an address may do something once more, and count that it does. For each
         place `where` it does it there is another count."""
         key = self.key(address)
-        if key is None:
-            return True
-        name, each, burst = rate
-        burst = max(burst * self._factor, LEAST_BURST)
-        return self.allow(Rate(name, each * self._factor, burst), (key, where))
+        return key is None or self.allow(self._scaled(rate), (key, where))
 
-    def allow(self, rate: Rate, key: Hashable) -> bool:
-        """Say whether a key may do something once more, and count that it does."""
+    def wait(self, rate: Rate, address: str) -> int | None:
+        """Count that an address does something once more, and return in how many ms it may: at
+        most TURN_WITHIN, or None if it may not."""
+        key = self.key(address)
+        if key is None:
+            return 0
+        if not self.allow(self._scaled(rate), (key, None), late=TURN_WITHIN):
+            return None
+        return self._buckets[rate.name, (key, None)].wait(self._now())
+
+    def give_back(self, rate: Rate, address: str) -> None:
+        """Count that an address has not done something after all."""
+        bucket = self._buckets.get((rate.name, (self.key(address), None)))
+        if bucket is not None:
+            bucket.give_back()
+
+    def _scaled(self, rate: Rate) -> Rate:
+        """Return the rate of an address, in proportion to the connections that it may have."""
+        burst = max(rate.burst * self._factor, LEAST_BURST)
+        return Rate(rate.name, rate.rate * self._factor, burst)
+
+    def allow(self, rate: Rate, key: Hashable, late: int = 0) -> bool:
+        """Say whether a key may do something once more, and count that it does. `late` is as in
+        `Bucket.spend`."""
         now = self._now()
         bucket = self._buckets.get((rate.name, key))
         if bucket is None:
             self._sweep(self._buckets, now)
             bucket = Bucket(rate.rate, rate.burst, now)
             self._buckets[rate.name, key] = bucket
-        if bucket.spend(now):
+        if bucket.spend(now, late=late):
             return True
         self.stats[f"limited_{rate.name}"] += 1
         return False

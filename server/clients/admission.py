@@ -2,12 +2,14 @@
 
 A client with a token comes back as the token's player, wherever that player is. A client with an
 invitation begins beside the player that invited it. Both players may be known to another node only,
-so the decision may take some hundred ms. This module never writes to clients.
+so the decision may take some hundred ms, or longer if many come from one address. This module never
+writes to clients.
 """
 
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
+from server.agenda import Agenda
 from server.clients.tokens import Claim, Tokens
 from server.limits import JOINS, RETURNS, Limits
 from server.messages.protocol import FULL, Refused
@@ -41,6 +43,9 @@ class Hello(NamedTuple):
 
 class Applicant(Protocol):
     """A client that has sent hello, on a connection that may end at any time."""
+
+    def __hash__(self) -> int:
+        """Return a number that it keeps."""
 
     @property
     def address(self) -> str:
@@ -93,22 +98,65 @@ class Admission:
         self._limits = limits
         self.capacity = capacity
         self.passing: Passing | None = None
+        #: How many players other nodes are asked for: there must be room when they come.
+        self._coming = 0
+        #: Those who wait for their turn, since many come from their addresses.
+        self._waiting: dict[Applicant, tuple[Hello, Claim | None]] = {}
+        self._turns = Agenda(node.loop, self._has_turn)
 
     @property
     def full(self) -> bool:
         """Whether there is no room for one more player."""
         # Players whose connections are lost do not count, nor do computer players.
-        return self._node.hub.screens_holding >= self.capacity
+        return self._node.hub.screens_holding + self._coming >= self.capacity
 
     def decide(self, hello: Hello, applicant: Applicant) -> None:
-        """Welcome an applicant now or when other nodes have answered, or refuse it then.
+        """Welcome an applicant now or later, when it is its turn and other nodes have answered, or
+        refuse it then.
 
         Raises Refused if it is refused at once.
         """
+        claim = self._tokens.read(hello.token) if hello.token is not None else None
+        self._check(claim, applicant)
+        if claim is None or claim.id not in self._node.residents.by_id:
+            if self.passing is None:
+                self._check_seats(applicant)
+            wait = self._limits.wait(JOINS, applicant.address)
+            if wait is None:
+                raise Refused(
+                    "joins", "too many players come from your address: try again in a minute", FULL
+                )
+            if wait:
+                self._waiting[applicant] = hello, claim
+                self._turns.put(applicant, self._node.loop.now() + wait)
+                return
+        self._meet(hello, claim, applicant)
+
+    def _check(self, claim: Claim | None, applicant: Applicant) -> None:
+        """Raise Refused if an order keeps an applicant out, or if it comes back too often."""
+        self._node.orders.admit(None if claim is None else claim.id, applicant.address)
+        if claim is not None and not self._limits.allow(RETURNS, claim.id):
+            raise Refused("returns", "you come back too often: wait some seconds", FULL)
+
+    def withdraw(self, applicant: Applicant) -> None:
+        """Forget an applicant that waits for its turn, if it does: its connection has ended."""
+        if self._waiting.pop(applicant, None) is not None:
+            self._turns.drop(applicant)
+            self._limits.give_back(JOINS, applicant.address)
+
+    def _has_turn(self, applicant: Applicant, _due: int) -> None:
+        hello, claim = self._waiting.pop(applicant)
+        try:
+            self._meet(hello, claim, applicant)
+        except Refused as refused:
+            applicant.refuse(refused)
+
+    def _meet(self, hello: Hello, claim: Claim | None, applicant: Applicant) -> None:
+        """Find out who has invited an applicant, if anybody has, and decide then."""
         near = hello.near
         invitation = self._tokens.read_invitation(near) if isinstance(near, str) else None
         if invitation is None:
-            self._decide(hello, applicant, near if isinstance(near, int) else None)
+            self._decide(hello, claim, applicant, near if isinstance(near, int) else None)
             return
 
         def found(met: Met | None) -> None:
@@ -117,33 +165,32 @@ class Admission:
                     place = self._node.residents.spot(invitation.place)
                     met = Met(invitation.name, place, None)
                 try:
-                    self._decide(hello, applicant, met)
+                    self._decide(hello, claim, applicant, met)
                 except Refused as refused:
                     applicant.refuse(refused)
 
         # The player that invited may be at another node, or may have walked on since.
         self._node.invitations.find(invitation.id, found)
 
-    def _decide(self, hello: Hello, applicant: Applicant, near: Near) -> None:
-        claim = self._tokens.read(hello.token) if hello.token is not None else None
+    def _decide(
+        self, hello: Hello, claim: Claim | None, applicant: Applicant, near: Near
+    ) -> None:
+        # An order may have been given since.
         self._node.orders.admit(None if claim is None else claim.id, applicant.address)
         if claim is not None:
             self._bring_back(claim, hello, applicant, near)
             return
         id, place = new_id(), self._spot(near)
         worker = None if self.passing is None else self.passing.elsewhere(place, id)
-        if self.passing is None or worker is None:
-            self._check_seats(applicant)
-            self._check_address(applicant)
-            self._join(hello, applicant, near, place, id)
-            return
 
         def stay() -> None:
             self._check_seats(applicant)
             self._join(hello, applicant, near, place, id)
 
-        # Its address is counted here, where it came in. The other worker counts its players.
-        self._check_address(applicant)
+        if worker is None:
+            stay()
+            return
+        # Its address was counted here, where it came in. The other worker counts its players.
         self._pass(applicant, worker, hello, near, place, id, stay)
 
     def _spot(self, near: Near) -> Place:
@@ -177,35 +224,29 @@ class Admission:
         """Decide on an applicant that another worker has passed to this one, as that worker would
         have done: a newcomer begins at `place` with this id. Raises Refused."""
         claim = self._tokens.read(hello.token) if hello.token is not None else None
-        self._node.orders.admit(None if claim is None else claim.id, applicant.address)
+        self._check(claim, applicant)
         if claim is None:
             self._check_seats(applicant)
             self._join(hello, applicant, met, place, id)
         else:
-            self._bring_back(claim, hello, applicant, met, passed=True)
+            self._bring_back_here(claim, hello, applicant, met)
 
     def _bring_back(
-        self, claim: Claim, hello: Hello, applicant: Applicant, near: Near, *, passed: bool = False
+        self, claim: Claim, hello: Hello, applicant: Applicant, near: Near
     ) -> None:
-        """Let an applicant come back as the player that its token names.
-
-        `passed`: another worker has passed it to this one, and has counted its address.
-        """
-        if not self._limits.allow(RETURNS, claim.id):
-            raise Refused("returns", "you come back too often: wait some seconds", FULL)
+        """Let an applicant come back as the player that its token names."""
         here = claim.id in self._node.residents.by_id
-        if self.passing is not None and not here and not passed:
+        if self.passing is not None and not here:
             place = near.place if isinstance(near, Met) else self._last_place(claim, hello)
             worker = self.passing.elsewhere(place, claim.id)
             if worker is not None:
-                self._check_address(applicant)
 
                 def stay() -> None:
-                    self._bring_back_here(claim, hello, applicant, near, counted=True)
+                    self._bring_back_here(claim, hello, applicant, near)
 
                 self._pass(applicant, worker, hello, near, place, claim.id, stay)
                 return
-        self._bring_back_here(claim, hello, applicant, near, counted=passed)
+        self._bring_back_here(claim, hello, applicant, near)
 
     def _last_place(self, claim: Claim, hello: Hello) -> Place:
         """Return where a player was that comes back, as far as this node knows.
@@ -224,9 +265,9 @@ class Admission:
         return self._node.terrain.blocked(place[0] // UNIT, place[1] // UNIT)
 
     def _bring_back_here(
-        self, claim: Claim, hello: Hello, applicant: Applicant, near: Near, *, counted: bool
+        self, claim: Claim, hello: Hello, applicant: Applicant, near: Near
     ) -> None:
-        """Let it come back at this node. `counted`: its address was counted as one that joins."""
+        """Let it come back at this node."""
         takeovers = self._node.takeovers
         resident = self._node.residents.by_id.get(claim.id)
         # If two connections show a player's token, the later one gets the player.
@@ -241,14 +282,19 @@ class Admission:
             return
         # This comes before another node hands the player over, for then there must be room.
         self._check_seats(applicant)
-        if not counted:
-            self._check_address(applicant)
         if not self._node.peers.peers:
             resident = self._return(claim, None, hello, near)
             self._let_in(applicant, resident, hello, near, back=True)
             return
 
+        self._coming += 1
+
+        def superseded() -> None:
+            self._coming -= 1
+            applicant.is_superseded()
+
         def answered(elsewhere: Elsewhere | None) -> None:
+            self._coming -= 1
             if applicant.here:
                 try:
                     self._node.orders.admit(claim.id, applicant.address)
@@ -263,7 +309,7 @@ class Admission:
                 applicant.missed(self._return(claim, elsewhere, hello, near))
 
         # Another node may have the player, and hands it over when it is asked.
-        takeovers.ask(claim.id, answered, applicant.is_superseded)
+        takeovers.ask(claim.id, answered, superseded)
 
     def _return(
         self, claim: Claim, elsewhere: Elsewhere | None, hello: Hello, near: Near
@@ -308,11 +354,4 @@ class Admission:
         if not self._limits.has_seat(applicant.address, self.capacity):
             raise Refused(
                 "joins", "your address has its share of places here: try again later", FULL
-            )
-
-    def _check_address(self, applicant: Applicant) -> None:
-        """Raise Refused if too many players come from this address in a short time."""
-        if not self._limits.allow_address(JOINS, applicant.address):
-            raise Refused(
-                "joins", "too many players come from your address: try again in a minute", FULL
             )

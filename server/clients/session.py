@@ -483,6 +483,7 @@ class Session:
             self._part(resident, code)
         elif self._waiting:
             self._ended = code
+            self._admission.withdraw(self)
 
     def _part(self, resident: Resident, code: int) -> None:
         """Decide what becomes of a player whose connection has ended."""

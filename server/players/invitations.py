@@ -26,6 +26,9 @@ ANSWER_WITHIN = 300
 #: ms for which a place that was chosen is kept free: by then its guest stands there.
 KEPT_FREE_FOR = 2000
 
+#: A host looks to a guest if no other one has come for so many ms.
+LOOKS_AFTER = 1000
+
 #: Units from the host within which others may be in the guest's way.
 AROUND = round((NEAR + 1) * UNIT)
 
@@ -53,8 +56,8 @@ class Invitations:
         self._nonces = itertools.count(1)
         self._asked: dict[int, Callable[[Met | None], None]] = {}
         self._overdue = Agenda(self._loop, lambda nonce, _due: self._done(nonce, None))
-        #: The places that were chosen lately, and until when each is kept free.
-        self._promised: deque[tuple[int, Place]] = deque()
+        #: The places that were chosen lately: until when each is kept free, and beside whom it is.
+        self._promised: deque[tuple[int, Place, int]] = deque()
 
     def find(self, id: int, done: Callable[[Met | None], None]) -> None:
         """Call `done` with where a guest of a player begins, or with None if no node has that
@@ -75,16 +78,21 @@ class Invitations:
         x, y = host.track.at(now)
         while self._promised and self._promised[0][0] <= now:
             self._promised.popleft()
-        others = [at for _until, at in self._promised]
+        others = [at for _until, at, _host in self._promised]
+        looks = all(
+            id != host.id or until <= now + KEPT_FREE_FOR - LOOKS_AFTER
+            for until, _at, id in self._promised
+        )
         others += [
             player.track.at(now)
             for player in self._replicas.around(x, y, AROUND)
             if player.id != host.id
         ]
         place = self._spots.beside(x, y, others)
-        self._promised.append((now + KEPT_FREE_FOR, place))
+        self._promised.append((now + KEPT_FREE_FOR, place, host.id))
         dx, dy = place[0] - x, place[1] - y
-        self._movement.face(host, dx, dy)
+        if looks:
+            self._movement.face(host, dx, dy)
         return host.name, place, (-dx, -dy)
 
     def asked(self, node: int, id: int, nonce: int) -> None:

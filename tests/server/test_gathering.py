@@ -172,9 +172,7 @@ def test_the_address_of_a_newcomer_is_counted_where_it_came_in(machine):
     west, east = machine.hosts
     asked = []
     for host in machine.hosts:
-        host.limits.allow_address = (
-            lambda rate, address, host=host: asked.append((rate.name, host)) or True
-        )
+        host.limits.wait = lambda rate, address, host=host: asked.append((rate.name, host)) or 0
     place(machine, "One", (2, 0), west)
     assert asked == [("joins", west)]
 

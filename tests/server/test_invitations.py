@@ -5,6 +5,7 @@ import math
 import msgpack
 import pytest
 
+from server.messages.peer_protocol import BAR
 from server.players.invitations import ANSWER_WITHIN
 from server.players.spots import NEAR, NEAREST
 from tests.server.harness import Harness
@@ -220,6 +221,39 @@ def test_many_guests_of_one_host_come_at_once(two):
     assert min(math.dist(a, b) for n, a in enumerate(places) for b in places[:n]) > 0.2 * UNIT
     harness.run(1000)
     harness.check()
+
+
+@pytest.mark.parametrize("node", [0, 1])
+def test_a_guest_who_is_not_let_in_turns_nobody(two, node):
+    harness, host = two
+    text, stats = invitation(host), harness.hosts[0].loop.stats
+    harness.hosts[node].node.orders.give(BAR, "192.0.2.7", 600)
+    harness.run(1500)
+    before = stats["events"]
+    for _ in range(30):
+        guest = harness.client(harness.hosts[node])
+        guest.connection.address = "192.0.2.7"
+        guest.hello("Guest", near=text)
+        harness.run(ANSWER_WITHIN + 100)
+        assert guest.model.errors == ["kicked"]
+    assert stats["events"] == before
+
+
+@pytest.mark.parametrize("node", [0, 1])
+def test_a_host_looks_to_a_guest_once_a_second(two, node):
+    harness, host = two
+    text = invitation(host)
+    seq = harness.node.residents.by_id[host.id].seq
+    guests = []
+    for _ in range(8):
+        guests.append(harness.client(harness.hosts[node]).hello("G", near=text))
+        harness.run(100)
+    harness.run(ANSWER_WITHIN + 1000)
+    assert all(guest.model.host == ("Host", True) for guest in guests)
+    assert harness.node.residents.by_id[host.id].seq == seq + 1
+    harness.client(harness.hosts[node]).hello("G", near=text)
+    harness.run(ANSWER_WITHIN + 500)
+    assert harness.node.residents.by_id[host.id].seq == seq + 2
 
 
 def test_invitations_have_a_rate_and_no_fields(two):

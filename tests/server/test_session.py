@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from server.clients import lag
+from server.messages.peer_protocol import BAR
 from server.squares.hub import LONGEST, PAUSE
 from tests.server.harness import Harness, batches, events, split
 from world.terrain import GROUND
@@ -341,24 +342,50 @@ def test_who_never_walked_or_spoke_is_gone_soon_after_it_is_lost(harness, pair):
     assert harness.node.residents.by_id == {}
 
 
-def test_players_of_one_address_join_so_many_at_a_time(harness):
-    def join(address):
-        client = harness.client()
-        client.connection.address = address
-        client.hello()
-        closed = client.connection.closed
-        client.connection.lose()
-        return closed
+def newcomer(harness, address):
+    client = harness.client()
+    client.connection.address = address
+    return client.hello()
 
-    found = [join("192.0.2.1") for _ in range(300)]
-    assert found[:240] == [None] * 240
-    assert found[240:] == [
-        (1013, "too many players come from your address: try again in a minute")
-    ] * 60
-    assert harness.loop.stats["limited_joins"] == 60
-    assert join("192.0.2.2") is None
+
+def test_players_of_one_address_join_so_many_at_a_time_and_a_few_wait_for_their_turn(harness):
+    clients = [newcomer(harness, "192.0.2.1") for _ in range(260)]
+    assert all(client.session.resident for client in clients[:240])
+    assert not any(client.session.resident for client in clients[240:])
+    for client in clients[250:]:
+        refused(client, "joins", 1013)
+    assert harness.loop.stats["limited_joins"] == 10
+    assert newcomer(harness, "192.0.2.2").session.resident
+    # Who hangs up while it waits has not joined.
+    clients[249].connection.lose()
+    harness.run(4600)
+    assert all(client.session.resident for client in clients[240:249])
+    assert clients[249].session.resident is None
+    assert newcomer(harness, "192.0.2.1").connection.open
     harness.run(1000)
-    assert join("192.0.2.1") is None
+    harness.check()
+
+
+def test_who_joins_and_drops_keeps_nobody_of_its_address_out(harness):
+    """As fast as it is let in, one connection after the other, until nothing is left."""
+    client = newcomer(harness, "192.0.2.1")
+    for _ in range(400):
+        if client.session.resident is not None:
+            client.connection.lose()
+            client = newcomer(harness, "192.0.2.1")
+        else:
+            harness.run(100)
+    assert client.connection.open
+    late = newcomer(harness, "192.0.2.1")
+    harness.run(1500)
+    assert late.session.resident is not None
+
+
+def test_a_kicked_player_is_refused_when_it_has_its_turn(harness):
+    clients = [newcomer(harness, "192.0.2.1") for _ in range(241)]
+    harness.node.orders.give(BAR, "192.0.2.1", 60)
+    harness.run(600)
+    refused(clients[240], "kicked", 1008)
 
 
 # Coming back refills nothing.

@@ -6,10 +6,11 @@ the store: server/things/ does.
 """
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from server.clients.asker import Asker
-from server.limits import BUILDS, FINDS
+from server.limits import BUILDS, FINDS, Rate
 from server.logs import log_line
 from server.messages import protocol
 from server.messages.protocol import Refused
@@ -47,13 +48,20 @@ def build(asker: Asker, text: str) -> None:
         raise Refused("say", f"leave 1 to {protocol.TEXT_LIMIT} characters that can be seen")
     builder = _builder(asker)
     asker.node.orders.check_voice(builder.player)
-    if not asker.limits.allow_address(BUILDS, asker.address):
-        raise Refused("crowded", "too many cairns come from your address: wait a while", None)
+    give_back = _spend(asker, BUILDS, "too many cairns come from your address: wait a while")
 
     def built(square: Square) -> None:
         log_line("build", player=builder.player, square=f"{square[0]}:{square[1]}")
 
-    asker.node.cairns.build(builder, cleaned, built, asker.refuse_later)
+    def refused(why: Refused) -> None:
+        give_back()
+        asker.refuse_later(why)
+
+    try:
+        asker.node.cairns.build(builder, cleaned, built, refused)
+    except Refused:
+        give_back()
+        raise
 
 
 def stone(asker: Asker, column: int, row: int, id: str) -> None:
@@ -66,13 +74,28 @@ def find(asker: Asker, column: int, row: int) -> None:
     among them. Raises Refused."""
     resident = asker.resident
     assert resident is not None
-    if not asker.limits.allow_address(FINDS, asker.address):
-        raise Refused("crowded", "too much is found from your address: wait a while", None)
+    give_back = _spend(asker, FINDS, "too much is found from your address: wait a while")
 
-    def found(place: int, of: int) -> None:
+    def found(place: int, of: int, new: bool) -> None:
+        if not new:
+            give_back()
         asker.answer(protocol.finders(column, row, place, of))
 
-    asker.node.finders.find((column, row), resident.track, asker.owner, found)
+    try:
+        finders = asker.node.finders
+        finders.find((column, row), resident.track, asker.owner, found, give_back)
+    except Refused:
+        give_back()
+        raise
+
+
+def _spend(asker: Asker, rate: Rate, sentence: str) -> Callable[[], None]:
+    """Count something for the player's address, of which all its players together may do so much;
+    return what takes that back if it is not done. Raises Refused if they may do no more."""
+    limits, address = asker.limits, asker.address
+    if not limits.allow_address(rate, address):
+        raise Refused("crowded", sentence, None)
+    return lambda: limits.give_back(rate, address)
 
 
 def _builder(asker: Asker) -> Builder:

@@ -41,13 +41,14 @@ class Finders:
 
     def find(
         self, part: tuple[int, int], track: Track, owner: str,
-        found: Callable[[int, int], None],
+        found: Callable[[int, int, bool], None], failed: Callable[[], None],
     ) -> None:  # fmt: skip
         """Count a player, whose owner is as in board.py, as a finder of a part's landmark.
 
-        Calls `found` later with its place among the finders, from 1, and their number. The place is
-        0 for a player who came after MOST others. If the store fails, `found` is not called. Raises
-        Refused if there is no landmark, if the player is not close to it, or has sent no key.
+        Calls `found` later with its place among the finders, from 1, their number, and whether it
+        is a new one. The place is 0 for a player who came after MOST others. If the store fails,
+        `failed` is called. Raises Refused if there is no landmark, if the player is not close to
+        it, or has sent no key.
         """
         if not owner:
             raise Refused("landmark", "send a key first, by which you are known", None)
@@ -66,24 +67,25 @@ class Finders:
         self._keeper.ask(
             lambda store: self._count(store, name, mark),
             lambda counted: found(*counted),
+            failed,
         )
 
-    def _count(self, store: Store, name: str, mark: bytes) -> tuple[int, int]:
-        """Return the place of a mark, which is added if it is new, and the number of marks. It
-        waits for the store."""
+    def _count(self, store: Store, name: str, mark: bytes) -> tuple[int, int, bool]:
+        """Return the place of a mark, which is added if it is new, the number of marks, and whether
+        it was added. It waits for the store."""
         while True:
             items = store.group(self._queue, name)
             if not items:
                 if store.put(self._queue, [Item(name, NEVER, name, mark)]):
-                    return 1, 1
+                    return 1, 1, True
                 continue
             body = items[0].body
             marks = [body[at : at + MARK] for at in range(0, len(body), MARK)]
             if mark in marks:
-                return marks.index(mark) + 1, len(marks)
+                return marks.index(mark) + 1, len(marks), False
             if len(marks) >= MOST:
-                return 0, len(marks)
+                return 0, len(marks), False
             # If another player was faster, that one is counted first: MOST times at the most.
             then = [(self._queue, Item(name, NEVER, name, body + mark))]
             if store.take(self._queue, name, then, only=body) is not None:
-                return len(marks) + 1, len(marks) + 1
+                return len(marks) + 1, len(marks) + 1, True

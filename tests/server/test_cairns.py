@@ -122,6 +122,28 @@ def test_an_address_leaves_only_so_many_whatever_keys_it_has(world):
     assert other.model.errors == []
 
 
+def test_a_cairn_that_is_refused_is_paid_for_by_nobody(world):
+    harness = world()
+    keyless, on_one = harness.place("N", (2, 1)), keyed(harness, "O", (2, 2))
+    build(harness, on_one)
+    store = harness.node.keeper.store
+    for client in (keyless, on_one):
+        client.connection.address = "192.0.2.1"
+    for _ in range(BUILDS.burst):
+        build(harness, keyless)
+        build(harness, on_one)
+        harness.node.keeper.store = Broken()
+        build(harness, on_one)
+        harness.node.keeper.store = store
+        harness.run(4100)
+    assert set(keyless.model.errors) == {"cairn"}
+    assert set(on_one.model.errors) == {"cairn", "store"}
+    good = keyed(harness, "G", (2, 4))
+    good.connection.address = "192.0.2.1"
+    build(harness, good)
+    assert good.model.errors == []
+
+
 def test_without_a_key_nothing_is_built(world):
     harness = world()
     a = harness.place("A", (2, 1))

@@ -159,6 +159,26 @@ def test_an_address_finds_only_so_many_whatever_keys_it_has(world):
     assert find(other) == (FINDS.burst + 1, FINDS.burst + 1)
 
 
+def test_what_finds_nothing_new_is_paid_for_by_nobody(world):
+    """Whoever is far away, has no key, comes again, or meets no store, costs its address nothing."""
+    harness = world()
+    away, keyless = come(harness, "F", (9, 9)), harness.place("K", (1, 0))
+    store, again = harness.node.keeper.store, come(harness, "A")
+    for client in (away, keyless, again):
+        client.connection.address = "192.0.2.1"
+    for _ in range(FINDS.burst):
+        for client in (away, keyless, again):
+            client.send(34, *PLACE)
+        harness.node.keeper.store = Broken()
+        again.send(34, *PLACE)
+        harness.node.keeper.store = store
+        harness.run(4100)
+    assert set(away.model.errors) == {"far"} and set(keyless.model.errors) == {"landmark"}
+    other = come(harness, "B")
+    other.connection.address = "192.0.2.1"
+    assert find(other) == (2, 2) and not again.model.errors
+
+
 def test_a_store_that_fails_or_is_not_there_tells_nothing_and_nothing_else_stops(world):
     harness = world()
     client = come(harness, "A")

@@ -320,10 +320,7 @@ class Server:
                     self._greeting.discard(session)
                     if session.connection.guest is not None:
                         session.connection.guest.stay()
-                elif session.watches:
-                    # It may only want to watch. If descriptors run short, it is the first to go.
-                    self._greeting.discard(session)
-                elif now - session.opened >= HELLO_WITHIN:
+                elif session.owes_hello and now - session.opened >= HELLO_WITHIN:
                     # With this code the page tries again: it may have stood still itself.
                     session.refuse(Refused("hello", "no hello came in time", protocol.FULL))
                     self._greeting.discard(session)
@@ -396,6 +393,7 @@ class Server:
             "herd": len(self.node.herd),
             "orders": len(self.node.orders),
             "maps": len(self.node.watching),
+            "strangers": len(self.limits.strangers),
             "store": self.node.keeper.trouble is None,
             "store_waiting": self.node.keeper.waiting,
             "flush_interval_ms": round(self.node.hub.interval, 1),

@@ -51,6 +51,9 @@ FINDS: Final = Rate("finds", 1 / 10, 60)
 #: The least burst of an address, however few connections it may have.
 LEAST_BURST: Final = 10
 
+#: How many clients of one address may look at the map of everybody without playing.
+SPECTATORS: Final = 50
+
 #: How often one player may come back with its token.
 RETURNS: Final = Rate("returns", 0.5, 5)
 
@@ -262,6 +265,7 @@ class Limits:
         self._now = now
         self._by_address: Counter[Hashable] = Counter()
         self._seats: Counter[Hashable] = Counter()
+        self._spectators: Counter[Hashable] = Counter()
         self._buckets: dict[tuple[str, Hashable], Bucket] = {}
         self._players: dict[int, Rates] = {}
         #: id() of a table -> the number of entries at which full buckets are removed from it.
@@ -362,6 +366,25 @@ class Limits:
             self._seats[key] -= 1
             if not self._seats[key]:
                 del self._seats[key]
+
+    def begin_to_watch(self, address: str) -> bool:
+        """Count one more spectator of an address; return False if there may be no more."""
+        key = self.key(address)
+        if key is None:
+            return True
+        if self._spectators[key] >= SPECTATORS:
+            self.stats["limited_spectators"] += 1
+            return False
+        self._spectators[key] += 1
+        return True
+
+    def end_to_watch(self, address: str) -> None:
+        """Count one spectator less."""
+        key = self.key(address)
+        if key is not None:
+            self._spectators[key] -= 1
+            if not self._spectators[key]:
+                del self._spectators[key]
 
     def make_room(self) -> bool:
         """Close the oldest connection that has not sent hello; return False if there is none."""

@@ -50,7 +50,7 @@ class Session:
 
     __slots__ = (
         "connection", "opened", "resident", "node", "limits", "player", "error", "owner", "pinged",
-        "watches", "lag", "intents", "allowance", "_admission", "_tokens", "_seat", "_token_at",
+        "lag", "intents", "allowance", "_watches", "_admission", "_tokens", "_seat", "_token_at",
         "_link_told", "_waiting", "_early", "_ended", "_arriving", "_asked",
     )  # fmt: skip
 
@@ -63,6 +63,7 @@ class Session:
         limits: Limits,
     ) -> None:
         self.connection = connection
+        #: Node time at which it was opened, or last ceased to watch without playing.
         self.opened = node.loop.now()
         self.resident: Resident | None = None
         #: For the log: the id of the player of this session, and the code of the last refusal.
@@ -79,8 +80,8 @@ class Session:
         self.lag = Lag(node.loop)
         self.intents = Intents(node.movement, node.loop)
         self.allowance = Allowance(limits, node.loop)
-        #: Whether it has ever asked for the map before hello: it may only want to watch.
-        self.watches = False
+        #: Whether it looks at the map and does not play: it is counted as a spectator.
+        self._watches = False
         #: The position in the client's last token.
         self._token_at: tuple[int, int] | None = None
         #: Whether the client was last told that this node is linked to the others.
@@ -109,6 +110,11 @@ class Session:
     def last_heard(self) -> int:
         """Node time at which the last bytes came from the client."""
         return self.node.loop.at(self.connection.last_heard)
+
+    @property
+    def owes_hello(self) -> bool:
+        """Whether it neither plays, nor is about to, nor looks at the map."""
+        return self.resident is None and not self._waiting and not self._watches
 
     @property
     def here(self) -> bool:
@@ -215,6 +221,7 @@ class Session:
     def welcome(self, resident: Resident, view: Viewport, *, back: bool) -> None:
         """Begin to play as a resident; `back`: the client did so before."""
         self._waiting = False
+        self._end_to_watch()
         node, grid = self.node, self.node.grid
         self.resident = resident
         self._seat = self.limits.take_seat(self.address)
@@ -290,12 +297,21 @@ class Session:
         watching = self.node.watching
         if grain is None:
             watching.leave(self)
+            self._end_to_watch()
             return
-        if self.resident is None and not self.watches:
+        if self.resident is None and not self._watches:
             if len(watching) >= SPECTATORS_MOST:
                 raise Refused("full", "too many people only watch this world", protocol.FULL)
-            self.watches = True
+            if not self.limits.begin_to_watch(self.address):
+                raise Refused("full", "too many only watch from your address", protocol.FULL)
+            self._watches = True
         watching.watch(self, grain, Rect(c0, r0, c1, r1))
+
+    def _end_to_watch(self) -> None:
+        if self._watches:
+            self._watches = False
+            self.limits.end_to_watch(self.address)
+            self.opened = self.node.loop.now()
 
     # The answers to what it asks of what lasts (lasting.py) may come when the connection has ended.
 
@@ -477,6 +493,7 @@ class Session:
         """End the session: its connection has ended, or begun to end, with this close code."""
         self.allowance.keep()
         self._leave_seat()
+        self._end_to_watch()
         self.node.watching.leave(self)
         resident, self.resident = self.resident, None
         if resident is not None:

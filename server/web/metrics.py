@@ -50,6 +50,7 @@ GAUGES = {
     "ready": Gauge(min, "flatlands_ready"),
     "orders": Gauge(max, "flatlands_orders"),
     "maps": Gauge(sum, "flatlands_maps"),
+    "strangers": Gauge(sum, "flatlands_strangers"),
     "store": Gauge(min, "flatlands_store"),
     "store_waiting": Gauge(sum, "flatlands_store_waiting"),
     "flush_interval_ms": Gauge(max, "flatlands_flush_interval_seconds", 0.001),

@@ -366,6 +366,44 @@ def test_too_many_who_only_watch_are_refused_and_players_are_not(monkeypatch):
     assert some[0].connection.closed is None
 
 
+def test_one_address_gets_a_share_of_those_who_only_watch():
+    harness = Harness()
+    harness.run(2000)
+
+    def watch(address):
+        client = harness.client()
+        client.connection.address = address
+        client.send(15, 0, 0, 0, -1, -1)
+        return client
+
+    school = [watch("192.0.2.1") for _ in range(51)]
+    assert [client.connection.closed for client in school[:50]] == [None] * 50
+    assert school[50].connection.closed == (1013, "too many only watch from your address")
+    assert harness.loop.stats["limited_spectators"] == 1
+    assert watch("192.0.2.2").connection.open
+    # Whoever looks no more, plays, or is gone leaves room for another one.
+    school[0].send(15, None, 0, 0, 0, 0)
+    school[1].hello("Wren")
+    school[2].connection.lose()
+    harness.run(100)
+    assert all(watch("192.0.2.1").connection.open for _ in range(3))
+    assert not watch("192.0.2.1").connection.open
+    harness.check()
+
+
+def test_who_takes_its_watch_back_owes_a_hello_again():
+    harness = Harness()
+    client = harness.client()
+    assert client.session.owes_hello
+    client.send(15, 0, 0, 0, -1, -1)
+    assert not client.session.owes_hello
+    harness.run(9000)
+    client.send(15, None, 0, 0, 0, 0)
+    assert client.session.owes_hello and client.session.opened == client.now()
+    client.hello("Wren")
+    assert not client.session.owes_hello
+
+
 def test_with_too_many_views_one_sees_the_whole_world(monkeypatch):
     monkeypatch.setattr(watching, "VIEWS_MOST", 3)
     harness = crowded(players=30, far=3)

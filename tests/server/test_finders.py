@@ -160,7 +160,7 @@ def test_an_address_finds_only_so_many_whatever_keys_it_has(world):
 
 
 def test_what_finds_nothing_new_is_paid_for_by_nobody(world):
-    """Whoever is far away, has no key, comes again, or meets no store, costs its address nothing."""
+    """Nor by its address: who is far away, has no key, comes again, or meets no store."""
     harness = world()
     away, keyless = come(harness, "F", (9, 9)), harness.place("K", (1, 0))
     store, again = harness.node.keeper.store, come(harness, "A")

@@ -95,6 +95,16 @@ def test_who_never_says_hello_is_closed_after_five_seconds(server):
     client.close(None)
 
 
+def test_who_watches_no_more_is_closed_after_five_seconds(server):
+    client = SocketClient(server.port)
+    client.send(15, 0, 0, 0, -1, -1)
+    client.until(lambda: client.model.totals)
+    assert json.loads(server.get("stats"))["strangers"] >= 1
+    client.send(15, None, 0, 0, 0, 0)
+    assert client.until_closed() == (1013, "no hello came in time")
+    client.close(None)
+
+
 def test_who_only_watches_needs_no_hello_and_is_told_who_plays(server):
     watcher = SocketClient(server.port)
     watcher.send(15, 0, -(2**31), -(2**31), 2**31, 2**31)

@@ -8,7 +8,7 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Any, Final, NamedTuple
 
@@ -19,6 +19,10 @@ PER_ADDRESS: Final = 512
 #: The largest share of all possible connections, and of all possible players, that one address
 #: gets.
 ADDRESS_SHARE: Final = 0.5
+
+#: All addresses of an IPv6 /48, which one site or tunnel has to itself, may do and have so many times
+#: as much as one address, which is a /64 of it.
+SITE: Final = 16
 
 #: The number of players that one address may always have, for a classroom behind one address.
 LEAST_SEATS = 60
@@ -191,6 +195,14 @@ class Rates:
         return self.patience.full(now) and all(b.full(now) for b in self.buckets.values())
 
 
+def _with_site(key: Hashable) -> list[tuple[Hashable, int]]:
+    """Return a key, and that of its /48 if it is one of a /64, with how many times the limits of an
+    address each has."""
+    if isinstance(key, tuple):
+        return [(key, 1), (("/48", key[1] >> 16), SITE)]
+    return [(key, 1)]
+
+
 def _ended() -> bool:
     return False
 
@@ -258,10 +270,10 @@ class Limits:
         #: Connections that have not sent hello yet, the oldest first.
         self.strangers: dict[Guest, None] = {}
         self._factor = per_address / PER_ADDRESS
-        self._per_address = per_address
         self._most = most
-        if most is not None:
-            self._per_address = min(per_address, max(int(most * ADDRESS_SHARE), 1))
+        share = math.inf if most is None else max(int(most * ADDRESS_SHARE), 1)
+        self._per_address = min(per_address, share)
+        self._per_site = min(per_address * SITE, share)
         self._now = now
         self._by_address: Counter[Hashable] = Counter()
         self._seats: Counter[Hashable] = Counter()
@@ -324,10 +336,12 @@ class Limits:
         the limit."""
         if key is None:
             return True
-        if self._by_address[key] >= self._per_address * times:
+        counted = {each: self._per_site if n == SITE else self._per_address
+                   for each, n in _with_site(key)}  # fmt: skip
+        if any(self._by_address[each] >= most * times for each, most in counted.items()):
             self.stats["limited_connections"] += 1
             return False
-        self._by_address[key] += 1
+        self._by_address.update(counted.keys())
         return True
 
     def left(self, guest: Guest) -> None:
@@ -341,9 +355,10 @@ class Limits:
         guest.close = _ended
 
     def _less(self, key: Hashable) -> None:
-        self._by_address[key] -= 1
-        if not self._by_address[key]:
-            del self._by_address[key]
+        for each, _ in _with_site(key):
+            self._by_address[each] -= 1
+            if not self._by_address[each]:
+                del self._by_address[each]
 
     def has_seat(self, address: str, capacity: int) -> bool:
         """Say whether one more player may come from an address; `capacity` is that of the node."""
@@ -399,29 +414,34 @@ class Limits:
     def allow_address(self, rate: Rate, address: str, where: Hashable = None) -> bool:
         """Say whether an address may do something once more, and count that it does. For each
         place `where` it does it there is another count."""
-        key = self.key(address)
-        return key is None or self.allow(self._scaled(rate), (key, where))
+        return all(
+            self.allow(each, (key, where)) for key, each in self._of_address(rate, address)
+        )
 
     def wait(self, rate: Rate, address: str) -> int | None:
         """Count that an address does something once more, and return in how many ms it may: at
         most TURN_WITHIN, or None if it may not."""
-        key = self.key(address)
-        if key is None:
-            return 0
-        if not self.allow(self._scaled(rate), (key, None), late=TURN_WITHIN):
-            return None
-        return self._buckets[rate.name, (key, None)].wait(self._now())
+        wait = 0
+        for key, each in self._of_address(rate, address):
+            if not self.allow(each, (key, None), late=TURN_WITHIN):
+                return None
+            wait = max(wait, self._buckets[rate.name, (key, None)].wait(self._now()))
+        return wait
 
     def give_back(self, rate: Rate, address: str) -> None:
         """Count that an address has not done something after all."""
-        bucket = self._buckets.get((rate.name, (self.key(address), None)))
-        if bucket is not None:
-            bucket.give_back()
+        for key, _ in self._of_address(rate, address):
+            bucket = self._buckets.get((rate.name, (key, None)))
+            if bucket is not None:
+                bucket.give_back()
 
-    def _scaled(self, rate: Rate) -> Rate:
-        """Return the rate of an address, in proportion to the connections that it may have."""
-        burst = max(rate.burst * self._factor, LEAST_BURST)
-        return Rate(rate.name, rate.rate * self._factor, burst)
+    def _of_address(self, rate: Rate, address: str) -> Iterator[tuple[Hashable, Rate]]:
+        """Yield all that an address counts as, with the rate of each, in proportion to the
+        connections that it may have."""
+        key = self.key(address)
+        for each, n in () if key is None else _with_site(key):
+            burst = max(rate.burst * self._factor, LEAST_BURST) * n
+            yield each, Rate(rate.name, rate.rate * self._factor * n, burst)
 
     def allow(self, rate: Rate, key: Hashable, late: int = 0) -> bool:
         """Say whether a key may do something once more, and count that it does. `late` is as in

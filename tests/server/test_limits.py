@@ -88,6 +88,20 @@ def test_all_addresses_of_a_64_count_as_one(clock):
     assert not one.enter("::ffff:192.0.2.1", nothing)
 
 
+def test_all_networks_of_a_48_together_have_sixteen_times_as_much(clock):
+    one = limits(clock, per_address=2)
+    guests = [one.enter(f"2001:db8:1:{n:x}::1", nothing) for n in range(40)]
+    assert [guest is not None for guest in guests] == [True] * 32 + [False] * 8
+    assert one.enter("2001:db8:2::1", nothing) and one.enter("192.0.2.1", nothing)
+    guests[0].leave()
+    assert one.enter("2001:db8:1:ffff::1", nothing)
+    assert not one.enter("2001:db8:1:fffe::1", nothing)
+    # A machine with few connections has as many for others.
+    few = limits(clock, most=20)
+    assert sum(few.enter(f"2001:db8:1:{n:x}::1", nothing) is not None for n in range(20)) == 10
+    assert sum(one.allow_address(JOINS, f"2001:db8:1:{n:x}::1") for n in range(200)) == 160
+
+
 def test_this_machine_is_not_limited_unless_a_proxy_runs_on_it(clock):
     one = limits(clock, per_address=1)
     assert all(one.enter(address, nothing) for address in ("127.0.0.1", "::1") for _ in range(9))

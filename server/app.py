@@ -100,7 +100,7 @@ class Server:
         self.node.peers.load = self._load
         self.sessions: set[Session] = set()
         self._greeting: set[Session] = set()
-        self._tokens = Tokens(settings.secret)
+        self._tokens = Tokens(settings.secret, f"{settings.seed} {settings.world}")
         descriptors = raise_descriptor_limit()
         capacity = settings.max_players or descriptors - SPARE_DESCRIPTORS
         if capacity > descriptors - SPARE_DESCRIPTORS:

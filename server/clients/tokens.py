@@ -37,13 +37,17 @@ class Claim(NamedTuple):
 
 
 class Tokens:
-    """Makes and reads tokens. Without a secret they are valid until the process ends."""
+    """Makes and reads tokens. Without a secret they are valid until the process ends.
 
-    def __init__(self, secret: str | None) -> None:
+    `world` is the name and the seed of the world: with the same secret, a place in another world is
+    no place in this one.
+    """
+
+    def __init__(self, secret: str | None, world: str = "") -> None:
         secret = secret or secrets.token_hex()
-        self._serializer = URLSafeTimedSerializer(secret, "flatlands")
+        self._serializer = URLSafeTimedSerializer(secret, f"flatlands {world}")
         # It has another salt, so that nobody can use an invitation, which is public, as a token.
-        self._inviting = URLSafeTimedSerializer(secret, "flatlands invitation")
+        self._inviting = URLSafeTimedSerializer(secret, f"flatlands invitation {world}")
 
     def make(self, id: int, seq: int, place: tuple[int, int]) -> str:
         """Return a token for a player that is at a place, in units, and has reached `seq`."""

@@ -410,7 +410,7 @@ class Host:
         self.node.cairns.start()
         self.node.strangers.start()
         self.node.herd.start()
-        self.tokens = Tokens("a secret of tests")
+        self.tokens = Tokens("a secret of tests", f"{seed} {world}")
         self.limits = Limits(self.loop.stats, now=self.loop.now)
         self.admission = Admission(self.node, self.tokens, self.limits, capacity=1000)
         #: Whether the process stands still. What clients send then waits in their sockets.

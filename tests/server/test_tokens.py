@@ -6,6 +6,8 @@ import pytest
 
 from server.clients.tokens import INVITED_FOR, VALID_FOR, Tokens
 from server.messages.protocol import INVITATION_LIMIT
+from tests.server.harness import Harness
+from world.track import UNIT
 
 
 @pytest.mark.parametrize(
@@ -54,6 +56,24 @@ def test_a_token_of_another_secret_or_with_a_letter_changed_is_worth_nothing():
     for at in range(len(token) - 1):
         other = "A" if token[at] != "A" else "B"
         assert Tokens("shared").read(token[:at] + other + token[at + 1 :]) is None
+
+
+def test_a_token_of_another_world_with_the_same_secret_is_worth_nothing():
+    """Its player would begin at a place of the other one."""
+    one = Tokens("shared", "2013 flatlands")
+    token, text = one.make(5, 3, (100, -7)), one.invite(5, "Wren", (100, -7))
+    for world in ("7 flatlands", "2013 elsewhere"):
+        assert Tokens("shared", world).read(token) is None
+        assert Tokens("shared", world).read_invitation(text) is None
+    again = Tokens("shared", "2013 flatlands")
+    assert again.read(token) and again.read_invitation(text)
+
+
+def test_who_comes_from_another_world_is_a_newcomer():
+    here, there = Harness(seed=7), Harness(seed=2013)
+    far = there.stand("Wren", (100_003 * UNIT, 5 * UNIT), (40, 25))
+    back = here.client().hello(token=far.model.token)
+    assert abs(back.at()[0]) < 100 * UNIT
 
 
 def test_without_a_secret_each_process_has_one_of_its_own():

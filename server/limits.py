@@ -20,8 +20,8 @@ PER_ADDRESS: Final = 512
 #: gets.
 ADDRESS_SHARE: Final = 0.5
 
-#: All addresses of an IPv6 /48, which one site or tunnel has to itself, may do and have so many times
-#: as much as one address, which is a /64 of it.
+#: All addresses of an IPv6 /48, which one site or tunnel has to itself, may do and have so many
+#: times as much as one address, which is a /64 of it.
 SITE: Final = 16
 
 #: The number of players that one address may always have, for a classroom behind one address.

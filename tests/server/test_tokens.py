@@ -70,9 +70,9 @@ def test_a_token_of_another_world_with_the_same_secret_is_worth_nothing():
 
 
 def test_who_comes_from_another_world_is_a_newcomer():
-    here, there = Harness(seed=7), Harness(seed=2013)
-    far = there.stand("Wren", (100_003 * UNIT, 5 * UNIT), (40, 25))
-    back = here.client().hello(token=far.model.token)
+    harness = Harness()
+    far = harness.stand("Wren", (100_003 * UNIT, 5 * UNIT), (40, 25), harness.host(seed=7))
+    back = harness.client().hello(token=far.model.token)
     assert abs(back.at()[0]) < 100 * UNIT
 
 

@@ -28,6 +28,7 @@ from server.players.herd import NOBODY, Sizes
 from server.port import listen
 from server.settings import KEPT_BACK, SPARE_DESCRIPTORS, Settings, raise_descriptor_limit
 from server.squares.peers import APART, Load
+from server.things.board import NO_NAME
 from server.things.garden import Rules
 from server.web import metrics
 from server.web.admin import operator_pages
@@ -422,6 +423,12 @@ class Server:
     def clear(self, square: Square) -> None:
         """Remove the cairn of a square, if there is one."""
         self.node.cairns.remove(square)
+
+    def clear_name(self, name: str) -> None:
+        """Remove a name from the board, from the longest, and from the cairns of its players."""
+        self.node.board.clear(name)
+        self.node.longest.clear(name, NO_NAME)
+        self.node.cairns.clear_name(name, NO_NAME)
 
     def show_metrics(self, sleep: Callable[[float], object]) -> bytes:
         """Return what /metrics shows: the same for Prometheus."""

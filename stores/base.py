@@ -12,7 +12,7 @@ A store never looks inside a body, and publishes nothing: what players see comes
 import random
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
 from gevent.threadpool import ThreadPool
@@ -200,6 +200,13 @@ class Store(ABC):
             raise ValueError(f"ask for 1 to {BATCH_LIMIT} items")
         key = None if after is None else (_name(after.group), _name(after.id))
         return self._wait(self._scan, _queue(queue), most, key)
+
+    def each(self, queue: str) -> Iterator[Item]:
+        """Yield all items of a queue, a piece at a time, as `scan` returns them."""
+        last = None
+        while piece := self.scan(queue, BATCH_LIMIT, last):
+            yield from piece
+            last = piece[-1]
 
     def sizes(self) -> list[Size]:
         """Return the parts in which the backend keeps what it has, with their sizes.

@@ -45,12 +45,14 @@ def _heard(asker: Asker, rate: Rate, each: Rate) -> Resident:
 
 
 def appear(asker: Asker, name: str, look: int) -> None:
-    """Have another name or look."""
+    """Have another name or look. A muted player keeps its name."""
     resident, cleaned = asker.resident, protocol.clean(name, protocol.NAME_LIMIT)
     assert resident is not None
     if cleaned is None:
         raise Refused("name", BAD_NAME, None)
     if cleaned != resident.name:
+        # Otherwise a muted player would talk by its names.
+        asker.node.orders.check_voice(resident.id)
         log_line("rename", player=resident.id, name=cleaned, address=asker.address)
     asker.node.residents.appear(resident, cleaned, look)
     lasting.tell_name(asker)

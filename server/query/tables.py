@@ -69,13 +69,9 @@ def _nodes(source: Source) -> Iterator[Row]:
 
 
 def _items(source: Source, queue: str) -> Iterator[Item]:
-    """Yield all items of a queue of the store, piece by piece."""
-    if source.store is None:
-        return
-    last = None
-    while piece := source.store.scan(queue, BATCH_LIMIT, last):
-        yield from piece
-        last = piece[-1]
+    """Yield all items of a queue of the store, if there is one."""
+    if source.store is not None:
+        yield from source.store.each(queue)
 
 
 def _gems(source: Source) -> Iterator[Row]:

@@ -20,6 +20,9 @@ from stores.base import NEVER
 #: The names of the board, and of the queue that has the players' names, in the store.
 BOARD, NAMES = "gems", "name"
 
+#: What stands for a name that is not known, or that an operator has cleared.
+NO_NAME = "?"
+
 #: So many who ask are answered by one question, so that others have their turn in between. So many
 #: may wait; more are not answered, as if the store did not answer.
 AT_ONCE, WAITING = 50, 5000
@@ -99,6 +102,16 @@ class Board:
             self._asks = True
             self._loop.soon(self._begin)
 
+    def clear(self, name: str) -> None:
+        """Forget a name, because an operator wants it. Its players get one with their next gem."""
+        self._keeper.ask(lambda store: self._clear(store, name), lambda _none: None)
+
+    def _clear(self, store: Store, name: str) -> None:
+        for item in store.each(NAMES):
+            if read_entry(item.body)[1] == name:
+                store.take(NAMES, item.id, only=item.body)
+        self._until = 0
+
     def _begin(self) -> None:
         askers, self._askers = self._askers[:AT_ONCE], self._askers[AT_ONCE:]
 
@@ -131,8 +144,8 @@ class Board:
             top = store.top(BOARD, BOARD_LENGTH)
             owners = [id for id, _ in top]
             names = {one.id: read_entry(one.body)[1] for one in store.group(NAMES, *owners)}
-            # A player whose name is not known is put there by another program.
-            self._top = [(id, names.get(id, "?"), gems) for id, gems in top]
+            # A player whose name is not known was put there by another program, or cleared.
+            self._top = [(id, names.get(id, NO_NAME), gems) for id, gems in top]
             self._best = self._longest.read(store)
             self._until = self._loop.now() + FRESH
         rank = store.rank(BOARD, owner) if owner else None

@@ -233,6 +233,27 @@ class Cairns:
 
         self._keeper.ask(question, lambda cairn: self._publish_gone(square, cairn))
 
+    def clear_name(self, name: str, instead: str) -> None:
+        """Replace the name of a builder at all its cairns, because an operator wants it."""
+
+        def question(store: Store) -> list[tuple[Square, CairnThing]]:
+            cleared = []
+            for item in store.each(self._queue):
+                cairn = read(item.body)
+                if cairn.name == name:
+                    cairn = cairn._replace(version=cairn.version + 1, name=instead)
+                    then = [(self._queue, item._replace(body=cairn.pack()))]
+                    if store.take(self._queue, item.id, then, only=item.body) is not None:
+                        square = _square(item.id)
+                        cleared.append((square, self._thing(square, cairn)))
+            return cleared
+
+        def answered(cleared: list[tuple[Square, CairnThing]]) -> None:
+            for square, thing in cleared:
+                self._replicas.publish_things(square, [thing], [])
+
+        self._keeper.ask(question, answered)
+
     def _publish_gone(self, square: Square, cairn: Cairn | None) -> None:
         if cairn is not None:
             self._loop.stats["cairns_gone"] += 1

@@ -49,6 +49,17 @@ class Longest:
         """Let a time count, some time later. If the store fails, it is lost."""
         self._keeper.ask(lambda store: self._count(store, kept), lambda _none: None)
 
+    def clear(self, name: str, instead: str) -> None:
+        """Replace a name, because an operator wants it."""
+        self._keeper.ask(lambda store: self._clear(store, name, instead), lambda _none: None)
+
+    def _clear(self, store: Store, name: str, instead: str) -> None:
+        for id, old in self._items(store).items():
+            if _kept(old).name == name:
+                body = msgpack.packb(_kept(old)._replace(name=instead))
+                then = [(self._queue, old._replace(body=body))]
+                store.take(self._queue, id, then, only=old.body)
+
     def read(self, store: Store) -> Best:
         """Return both. It waits for the store."""
         items = self._items(store)

@@ -55,6 +55,9 @@ class Operated(Protocol):
     def clear(self, square: Square) -> None:
         """Remove the cairn of a square, if there is one."""
 
+    def clear_name(self, name: str) -> None:
+        """Remove a name from the board, from the longest, and from the cairns of its players."""
+
 
 def operator_pages(server: Operated, orders: Orders, token: str | None) -> Blueprint:
     """Return the pages /readyz, /stats, /metrics and /admin; `token` opens the last three."""
@@ -115,6 +118,13 @@ def operator_pages(server: Operated, orders: Orders, token: str | None) -> Bluep
     def clear() -> Response:
         if not has_token():
             refuse()
+        if "name" in request.args:
+            name = protocol.clean(request.args["name"], protocol.NAME_LIMIT)
+            if name is None:
+                abort(_answer(400, f"name must have 1 to {protocol.NAME_LIMIT} characters."))
+            log.warning("admin: clear %r, ordered from %s", name, request.remote_addr)
+            server.clear_name(name)
+            return jsonify({"deed": "clear", "name": name})
         square = _square()
         log.warning("admin: clear %d:%d, ordered from %s", *square, request.remote_addr)
         server.clear(square)
@@ -181,7 +191,7 @@ def _number(name: str, default: int | None, most: int) -> int:
 def _square() -> Square:
     found = re.fullmatch(r"(-?[0-9]{1,10}):(-?[0-9]{1,10})", request.args.get("square", ""))
     if found is None:
-        abort(_answer(400, "square must be a column and a row, such as 3:-2."))
+        abort(_answer(400, "square must be a column and a row, such as 3:-2, or name a name."))
     return int(found[1]), int(found[2])
 
 

@@ -120,7 +120,8 @@ def test_anybody_may_ask_whether_a_server_is_ready_but_not_why(server):
         ("kick?address=here", 400, "address must be an IP address, such as 192.0.2.1."),
         ("notice", 400, "text must have 1 to 120 characters."),
         ("dance", 404, "There are /admin/kick, /mute, /close, /open, /notice and /clear."),
-        ("clear", 400, "square must be a column and a row, such as 3:-2."),
+        ("clear", 400, "square must be a column and a row, such as 3:-2, or name a name."),
+        ("clear?name=%20", 400, "name must have 1 to 20 characters."),
         ("clear?square=3", 400, "square must be a column and a row"),
         ("clear?square=3:x", 400, "square must be a column and a row"),
     ],
@@ -308,3 +309,5 @@ def test_an_operator_clears_a_square(server):
     assert ask(server, "admin/clear?square=3:-2", method="POST")[0] == 401
     assert order(server, "clear", square="3:-2") == {"deed": "clear", "square": "3:-2"}
     assert lines(server, "admin: clear 3:-2, ordered from")
+    assert order(server, "clear", name=" Bad  Name ") == {"deed": "clear", "name": "Bad Name"}
+    assert lines(server, "admin: clear 'Bad Name', ordered from")

@@ -282,6 +282,27 @@ def test_the_place_of_a_cairn_that_an_operator_removed_is_free(world):
     assert harness.node.keeper.store.count(f"{PLACES} {GROUND}") == 0
 
 
+def test_an_operator_clears_a_builders_name_on_all_screens(world):
+    harness = world(nodes=2)
+    bad, good = keyed(harness, "Bad", (2, 1)), keyed(harness, "Good", (3, 1), key=KEY + "g")
+    far = harness.place("Far", (2, 2), host=harness.hosts[1])
+    for client in (bad, good):
+        build(harness, client)
+    harness.run(3000)
+    harness.hosts[1].node.cairns.clear_name("Bad", "?")
+    harness.run(100)
+    for client in (good, far):
+        assert {name for _, name, *_ in standing(client).values()} == {"?", "Good"}
+    # It stands for as long as before, and takes stones.
+    good.go(bad.at()[0] + UNIT, bad.at()[1])
+    harness.run(6000)
+    good.send(13, 2, 1, "2:1")
+    harness.run(100)
+    assert standing(far)[2, 1][3] == 2 and standing(far)[2, 1][1] == "?"
+    harness.run(CRUMBLE_EVERY)
+    assert (2, 1) in standing(far)
+
+
 def test_a_stone_lets_a_cairn_stand_longer(world, monkeypatch):
     monkeypatch.setattr(cairns, "STANDS_FOR", 300)
     harness = world()

@@ -54,6 +54,21 @@ def wait(*keepers):
         gevent.sleep(0.005)
 
 
+def test_an_operator_clears_a_name(node, loop):
+    longest, keeper, store = node(loop)
+    for kept in (ADA, BOB):
+        longest.count(kept)
+        wait(keeper)
+    longest.clear("Ada", "?")
+    wait(keeper)
+    assert longest.read(store) == Best(BOB, BOB)
+    longest.clear("Bob", "?")
+    wait(keeper)
+    assert longest.read(store) == Best(*2 * [BOB._replace(name="?")])
+    [day] = [item for item in store.group(f"{QUEUE} {GROUND}", GROUP) if item.id == DAY]
+    assert 0 < day.delay <= COUNTS_FOR[DAY]
+
+
 def test_the_longest_counts_and_outlives_the_node(node, loop):
     longest, keeper, store = node(loop)
     assert longest.read(store) == Best(None, None)

@@ -131,6 +131,21 @@ def test_who_is_muted_is_told_so_and_heard_by_nobody_until_it_is_over(two):
     assert a.model.chat[-1] == ("B", "free")
 
 
+def test_who_is_muted_does_not_talk_by_its_names(two):
+    harness, a, b = two
+    orders(harness).give(MUTE, str(b.id), 60)
+    harness.run(100)
+    b.send(33, "say it anyway", 1027)
+    harness.run(100)
+    assert a.model.players[b.id].name == "B" and errors(b) == ["muted"]
+    b.send(33, "B", 1027)
+    harness.run(60_000)
+    assert a.model.players[b.id].look == 1027 and errors(b) == ["muted"]
+    b.send(33, "Free", 1027)
+    harness.run(100)
+    assert a.model.players[b.id].name == "Free"
+
+
 def test_a_closed_door_lets_in_only_who_was_here(two):
     harness, a, b = two
     orders(harness).give(DOOR, "", 600)

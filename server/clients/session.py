@@ -179,7 +179,7 @@ class Session:
 
     def _hello(
         self,
-        version: int,
+        _version: int,
         name: str,
         width: int,
         height: int,
@@ -188,8 +188,6 @@ class Session:
         x: int | None,
         y: int | None,
     ) -> None:
-        if version != protocol.VERSION:
-            raise Refused("version", f"version {protocol.VERSION} is spoken here: reload the page")
         cleaned = protocol.clean(name, protocol.NAME_LIMIT)
         if cleaned is None:
             raise Refused("name", speaking.BAD_NAME)

@@ -100,7 +100,9 @@ MESSAGES: Final = {
         ),
         rate=1,
         burst=1,
-        agree=lambda *fields: (fields[-2] is None) == (fields[-1] is None),
+        agree=lambda *fields: (
+            fields[0] == VERSION and (fields[-2] is None) == (fields[-1] is None)
+        ),
     ),
     WALK: Row("walk", (_INTENT, _TIME, number("dx", -1, 1), number("dy", -1, 1)), 30, 60),
     GO: Row(
@@ -171,6 +173,9 @@ def read(payload: bytes) -> list[Any]:
         raise Refused("kind", "a message must begin with a kind that clients send")
     fault = row.fault(message[1:])
     if fault is not None:
+        # A page of another version, whose hello may have other fields, is to be loaded again.
+        if kind == HELLO and row.fields[0].allows(*message[1:2] or [""]) and message[1] != VERSION:
+            raise Refused("version", f"version {VERSION} is spoken here: reload the page")
         raise Refused("fields", fault)
     return message
 

@@ -370,6 +370,11 @@ def test_a_player_with_another_name_is_shown_under_it(world):
     harness.run(3000)
     again.send(11)
     assert again.model.board == [1, 1, 1, [["Jenny", 1, True]], [None, None]]
+    # An operator clears a name, and nobody else's.
+    for name, shown in (("Wren", "Jenny"), ("Jenny", "?")):
+        harness.node.board.clear(name)
+        again.send(11)
+        assert again.model.board == [1, 1, 1, [[shown, 1, True]], [None, None]]
 
 
 def test_without_a_key_a_gem_is_taken_and_counts_for_nobody(world):

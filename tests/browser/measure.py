@@ -10,41 +10,21 @@ the CPU. There is no GPU here, so the canvas is drawn by the CPU too.
 """
 
 import argparse
-import contextlib
 import statistics
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
 
-from tests.brokers.redis_servers import free_port
 from tests.browser.conftest import ARGUMENTS, chromium, wait_for
-from tests.browser.test_deployed import nginx_configuration
+from tests.nginx import nginx
 from tests.processes import ROOT, serving
 
 LATENCY = 100  # ms
 BEGUN = "performance.getEntriesByName('first-contentful-paint').length === 1"
-
-
-@contextlib.contextmanager
-def behind_nginx(port: int) -> Iterator[str]:
-    """Run nginx in front of a server; yield its address."""
-    with TemporaryDirectory() as folder:
-        plain, secure = free_port(), free_port()
-        configuration = Path(folder) / "nginx.conf"
-        configuration.write_text(nginx_configuration(folder, port, plain, secure))
-        nginx = subprocess.Popen(["nginx", "-c", configuration, "-e", "stderr"])
-        time.sleep(1)
-        try:
-            yield f"https://localhost:{secure}/"
-        finally:
-            nginx.terminate()
-            nginx.wait()
 
 
 class Waterfall:
@@ -183,10 +163,11 @@ def main() -> None:
                 load(browser, server.url)
             with (
                 serving("--trusted-proxies", "127.0.0.1") as server,
-                behind_nginx(server.port) as url,
+                TemporaryDirectory() as folder,
+                nginx(Path(folder), server.port) as front,
             ):
                 print("behind nginx, HTTP/2")
-                load(browser, url)
+                load(browser, front.url)
         for walkers in options.walkers:
             with serving("--max-per-address", "0") as server:
                 swarm = [

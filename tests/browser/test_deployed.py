@@ -2,7 +2,6 @@
 
 import gzip
 import os
-import shutil
 import ssl
 import subprocess
 import sys
@@ -10,7 +9,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from itertools import takewhile
+from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
@@ -19,72 +18,31 @@ import pytest
 from loadtest.kit.processes import children
 from tests.brokers.redis_servers import certify, eventually, free_port, running
 from tests.browser.conftest import wait_for
+from tests.nginx import nginx
 from tests.processes import PATIENCE, ROOT, clean_environment
-
-
-def in_words(beginning):
-    """Return a block that docs/operations.md shows, from the line that begins so."""
-    lines = (ROOT / "docs/operations.md").read_text().splitlines()
-    [first] = [at for at, line in enumerate(lines) if line.startswith(f"    {beginning}")]
-    return "\n".join(takewhile(lambda line: line.startswith("    "), lines[first:]))
-
-
-def nginx_configuration(folder, upstream, plain, secure):
-    """Return deploy/nginx.conf with the ports and paths of a test, in what a machine has around."""
-    key, certificate = certify()
-    text = (ROOT / "deploy/nginx.conf").read_text()
-    for found, put in (
-        ("server 127.0.0.1:8000;", f"server 127.0.0.1:{upstream};"),
-        ("    listen [::]:80;\n", ""),
-        ("    listen [::]:443 ssl http2;\n", ""),
-        ("listen 80;", f"listen 127.0.0.1:{plain};"),
-        ("listen 443 ssl http2;", f"listen 127.0.0.1:{secure} ssl http2;"),
-        ("flatlands.example.org;", "localhost;"),
-        ("/etc/letsencrypt/live/flatlands.example.org/fullchain.pem", str(certificate)),
-        ("/etc/letsencrypt/live/flatlands.example.org/privkey.pem", str(key)),
-        ("/var/lib/nginx/flatlands", f"{folder}/cache"),
-        ("    location = /ws {", f"{in_words('location /games/')}\n    location = /ws {{"),
-    ):
-        assert found in text, found
-        text = text.replace(found, put)
-    temporary = "".join(
-        f"{kind}_temp_path {folder}/{kind};\n"
-        for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
-    return (
-        f"{'user root;' if os.getuid() == 0 else ''} daemon off; pid {folder}/pid;\n"
-        f"events {{}} http {{ access_log off; {temporary}\n"
-        f"{in_words('map $http_upgrade')}\n{text} }}"
-    )
 
 
 class Deployed:
     """The running programs, and where they are found."""
 
     def __init__(self, folder: Path, redis_port: int) -> None:
-        self.plain, self.secure, port = free_port(), free_port(), free_port()
-        self.url = f"https://localhost:{self.secure}/"
+        port = free_port()
         self._output = tempfile.TemporaryFile("a+")
         environment = {
             **clean_environment(),
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}:/usr/sbin",
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "PORT": str(port),
             "REDIS_URL": f"redis://127.0.0.1:{redis_port}",
             "WEB_CONCURRENCY": "2",
             "SECRET_KEY": "s" * 32,
             "TRUSTED_PROXIES": "127.0.0.1",
         }
-        self.honcho = self._run(["honcho", "start"], environment)
-        configuration = folder / "nginx.conf"
-        configuration.write_text(nginx_configuration(folder, port, self.plain, self.secure))
-        program = shutil.which("nginx", path=environment["PATH"])
-        assert program, "this test needs nginx: run it with make test"
-        self.nginx = self._run([program, "-c", configuration, "-e", "stderr"], environment)
-
-    def _run(self, command, environment):
-        return subprocess.Popen(
-            command, cwd=ROOT, env=environment, stdout=self._output, stderr=self._output
-        )
+        self.honcho = subprocess.Popen(
+            ["honcho", "start"], cwd=ROOT, env=environment,
+            stdout=self._output, stderr=self._output,
+        )  # fmt: skip
+        self._ending = ExitStack()
+        self.nginx = self._ending.enter_context(nginx(folder, port, output=self._output))
 
     def output(self) -> str:
         """Return what all of them have written."""
@@ -94,11 +52,11 @@ class Deployed:
     def get(self, path: str, **headers: str):
         """Return the answer to GET, over TLS with a certificate that is checked."""
         context = ssl.create_default_context(cafile=str(certify()[1]))
-        request = urllib.request.Request(self.url + path, headers=headers)
+        request = urllib.request.Request(self.nginx.url + path, headers=headers)
         return urllib.request.urlopen(request, timeout=PATIENCE, context=context)
 
     def ready(self) -> bool:
-        assert self.honcho.poll() is None and self.nginx.poll() is None, self.output()
+        assert self.honcho.poll() is None and self.nginx.process.poll() is None, self.output()
         try:
             return self.get("readyz").status == 200
         except OSError:
@@ -114,9 +72,8 @@ class Deployed:
         """End what still runs."""
         if self.honcho.poll() is None:
             self.honcho.terminate()
-        self.nginx.terminate()
-        for process in (self.honcho, self.nginx):
-            process.wait(PATIENCE)
+        self._ending.close()
+        self.honcho.wait(PATIENCE)
         self._output.close()
 
 
@@ -148,12 +105,12 @@ def test_the_procfile_behind_a_proxy_with_tls(deployed, play):
             name, url=url, ignore_https_errors=True, cut_off=True,
         )  # fmt: skip
 
-    anna = enter("Anna", deployed.url)
-    assert invitation(anna).startswith(f"{deployed.url}?near=")
+    anna = enter("Anna", deployed.nginx.url)
+    assert invitation(anna).startswith(f"{deployed.nginx.url}?near=")
     # The same world under a path of a larger site, by way of an invitation.
-    ben = enter("Ben", f"{deployed.url}games/flat/")
+    ben = enter("Ben", f"{deployed.nginx.url}games/flat/")
     link = invitation(ben)
-    assert link.startswith(f"{deployed.url}games/flat/?near=")
+    assert link.startswith(f"{deployed.nginx.url}games/flat/?near=")
     carl = enter("Carl", link)
     for page in (anna, ben, carl):
         wait_for(page, "flatlands.state.names.size === 3")
@@ -161,7 +118,7 @@ def test_the_procfile_behind_a_proxy_with_tls(deployed, play):
     with pytest.raises(urllib.error.HTTPError) as moved:
         # The port of a site is 443, and of this one it is not: only the answer is looked at.
         opener = urllib.request.build_opener(NoRedirect)
-        opener.open(f"http://localhost:{deployed.plain}/?near=1", timeout=PATIENCE)
+        opener.open(f"http://localhost:{deployed.nginx.plain}/?near=1", timeout=PATIENCE)
     assert moved.value.code == 308
     assert moved.value.headers["Location"] == "https://localhost/?near=1"
     packed = deployed.get("style.css", **{"Accept-Encoding": "gzip"})

@@ -16,8 +16,6 @@
 
 PYTHON ?= python3
 PORT ?= 8000
-WALKERS ?= 20
-DEER ?= 8
 SECONDS ?= 60
 # Tests mostly wait, so more of them run at a time than there are cores.
 AT_ONCE ?= 6
@@ -39,8 +37,7 @@ javascript = @if command -v npm > /dev/null; then npm run --silent --prefix $(JS
 .PHONY: play swarm chaos truth bench bench-peers check test simulate mutants fuzz lint types autobahn vectors lock clean
 
 play: .venv/playable .flatlands-secret
-	@PORT=$(PORT) WALKERS=$(WALKERS) DEER=$(DEER) SECRET_KEY=$${SECRET_KEY:-$$(cat .flatlands-secret)} \
-	  $(BIN)/python -m server
+	@PORT=$(PORT) SECRET_KEY=$${SECRET_KEY:-$$(cat .flatlands-secret)} $(BIN)/python -m server
 
 # Signs the tokens of players who come back, also after a restart.
 .flatlands-secret: | .venv/created

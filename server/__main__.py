@@ -42,7 +42,9 @@ log = logging.getLogger("flatlands")
 def main() -> int:
     """Run the server; return the exit code."""
     settings = options.read(sys.argv[1:])
-    logs.set_up(settings.log_level, settings.log_format, settings.worker)
+    logs.set_up(
+        settings.log_level, settings.log_format, settings.worker, settings.short_addresses
+    )
     stopping = Event()
     server: Server | Supervisor
     replace = worker = None
@@ -90,6 +92,11 @@ def main() -> int:
                 "SECRET_KEY has fewer than %d characters, so that it can be guessed: make one with "
                 "`openssl rand -hex 32`", options.TOKEN_LENGTH,
             )  # fmt: skip
+        if settings.forgets:
+            log.warning(
+                "gems, scores and cairns will be lost at the next restart, as files of a dyno are: "
+                "add Redis (heroku addons:create heroku-redis:mini), or set STORE_URL"
+            )
         where = _browsable(settings.host)
         print(f"Flatlands is at http://{where}:{server.port} (Ctrl-C ends it)", flush=True)
         others = _address_for_others(settings.host)

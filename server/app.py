@@ -136,7 +136,10 @@ class Server:
         self._reports = metrics.Reports(settings.reports, self._report)
         self._http = websocket_server(
             self._listener,
-            make_pages(self.health, operator_pages(self, self.node.orders, settings.admin_token)),
+            make_pages(
+                self.health, operator_pages(self, self.node.orders, settings.admin_token),
+                forgets=settings.forgets,
+            ),
             self.accept,
             protocol=protocol.SUBPROTOCOL,
             max_message=protocol.MESSAGE_LIMIT,

@@ -107,6 +107,15 @@ class Proxies:
                 break
         return str(address or peer)
 
+    def scheme(self, peer: str, forwarded: str) -> str:
+        """Return the scheme by which a client came to the outermost proxy, "https" or "http", or ""
+        if no trusted proxy says it.
+
+        `peer` is the address that connected, `forwarded` the request's X-Forwarded-Proto or "".
+        """
+        scheme = forwarded.split(",")[0].strip().lower()
+        return scheme if scheme in ("https", "http") and self.trusts(peer) else ""
+
     def _listed(self, address: IPv4Address | IPv6Address | None) -> bool:
         return address is not None and any(address in network for network in self._networks)
 

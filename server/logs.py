@@ -12,6 +12,7 @@ import time
 from collections import defaultdict
 from datetime import UTC, datetime
 from functools import partial
+from ipaddress import ip_network
 from typing import Any
 
 from brokers.guard import LogLimit
@@ -29,12 +30,14 @@ FIELD_LIMIT = 200
 LIMITED_LINES, LIMITED_LENGTH = 5, 200
 
 
-def set_up(level: str, format: str, worker: int | None) -> None:
+def set_up(level: str, format: str, worker: int | None, short_addresses: bool = False) -> None:
     """Write this process' log to standard error.
 
     `format` is "text" or "json"; `worker` is the number of a worker, or None where there is one
-    process.
+    process. `short_addresses`: see `shown`.
     """
+    global _short
+    _short = short_addresses
     formatter = _Json(worker) if format == "json" else _Text(worker)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(formatter)
@@ -45,6 +48,7 @@ def log_line(what: str, **fields: Any) -> None:
     """Write an INFO line about something that happened: a word, and the fields that are not None.
 
     Fields of type str may come from strangers: they are quoted, escaped and cut to FIELD_LIMIT.
+    `address` is that of a client: see `shown`.
     """
     if not log.isEnabledFor(logging.INFO):
         return
@@ -52,6 +56,17 @@ def log_line(what: str, **fields: Any) -> None:
     _log_left_out(what, now)
     if _limits[what].allows(now):
         log.info("%s", what, extra={"fields": _cut(fields)})
+
+
+def shown(address: str) -> str:
+    """Return a client's address as it is logged: shortened to its network, where that is wanted.
+
+    That is the /24 of an IPv4 address, and the /48 of an IPv6 address.
+    """
+    if not _short or not address:
+        return address
+    bits = 48 if ":" in address else 24
+    return str(ip_network(f"{address.partition('%')[0]}/{bits}", strict=False))
 
 
 def log_left_out() -> None:
@@ -66,12 +81,17 @@ def _log_left_out(what: str, now: float) -> None:
 
 
 def _cut(fields: dict[str, Any]) -> dict[str, Any]:
+    if "address" in fields:
+        fields["address"] = shown(fields["address"])
     return {
         name: value[:FIELD_LIMIT] if isinstance(value, str) else value
         for name, value in fields.items()
         if value is not None
     }
 
+
+#: Whether addresses are shortened.
+_short = False
 
 #: The first word of lines -> their limit.
 _limits: dict[str, LogLimit] = defaultdict(partial(LogLimit, LINES, 1))

@@ -25,7 +25,8 @@ MANY_DESCRIPTORS = 2**20
 #: The variables in which hosting services give a Redis; some set both, for the same server.
 REDIS_URLS = ("REDIS_URL", "REDIS_TLS_URL")
 
-#: The variable that Heroku sets in each dyno. The certificates of its Redis are self-signed.
+#: The variable that Heroku sets in each dyno. The certificates of its Redis are self-signed, and a
+#: dyno's files are lost when it restarts.
 HEROKU = "DYNO"
 
 #: The least number of characters of an admin token, so that nobody can guess it; a warning is
@@ -69,8 +70,11 @@ class Settings:
     log_level: str
     log_format: str
     access_log: bool
+    short_addresses: bool
     #: Whether workers of one machine gather neighbours at one of them.
     gather: bool
+    #: Whether the store is a file on Heroku, whose dynos lose their files at each restart.
+    forgets: bool
     listen_fd: int | None
     #: Whether messages between nodes are sealed with the secret.
     sealed: bool
@@ -234,12 +238,12 @@ _OPTIONS: tuple[tuple[str, str, str, Any, str], ...] = (
     ),
     ("--side", "SIDE", str(SIDE), _side, "width and height of a square in tiles"),
     (
-        "--walkers", "WALKERS", "0", _herd,
+        "--walkers", "WALKERS", "20", _herd,
         "number of computer players that wander near the plaza, in the whole world: the same for "
-        "all its servers",
+        "all its servers; 0 for load tests",
     ),
     (
-        "--deer", "DEER", "0", _herd,
+        "--deer", "DEER", "8", _herd,
         "number of deer that graze near the plaza and flee from players, in the whole world",
     ),
     (
@@ -316,6 +320,10 @@ _OPTIONS: tuple[tuple[str, str, str, Any, str], ...] = (
     ("--log-format", "LOG_FORMAT", "text", str.lower, "text, or json for one object per line"),
     ("--access-log", "ACCESS_LOG", "0", _switch, "1 logs a line for every HTTP request"),
     (
+        "--short-addresses", "SHORT_ADDRESSES", "0", _switch,
+        "1 logs only the network of a client's address, its /24 or for IPv6 its /48",
+    ),
+    (
         "--gather", "GATHER", "1", _switch,
         "0 lets each player stay at the worker that its connection came to, however far from its "
         "neighbours",
@@ -358,6 +366,7 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
             "the store memory:// is for one process only: give --workers 1 or another --store"
         )
     given["sealed"] = not given.pop("unsealed") and given["secret"] is not None
+    given["forgets"] = HEROKU in environment and (given["store"] or "").startswith("sqlite:")
     given["admin_token"] = given["admin_token"] or None
     if given["log_format"] not in ("text", "json"):
         parser.error(f"--log-format {given['log_format']} is neither text nor json")

@@ -64,7 +64,7 @@ def _configuration(folder: Path, servers: tuple[int, ...], plain: int, secure: i
         ("/etc/letsencrypt/live/flatlands.example.org/fullchain.pem", str(certificate)),
         ("/etc/letsencrypt/live/flatlands.example.org/privkey.pem", str(key)),
         ("/var/lib/nginx/flatlands", f"{folder}/cache"),
-        ("    location = /ws {", f"{in_words('location /games/')}\n    location = /ws {{"),
+        ("    location = /ws {", f"{in_words('location ^~ /games/')}\n    location = /ws {{"),
     ):
         assert found in text, found
         text = text.replace(found, put)

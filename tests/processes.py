@@ -26,7 +26,7 @@ class ServerProcess(Program):
 
     `module` is another module to run, and `before` are arguments before the options. `descriptors`
     is its limit of file descriptors: a number, or (the limit, how far it may raise it). `folder` is
-    where it is started.
+    where it is started. It has computer players only if it is told to.
     """
 
     def __init__(
@@ -35,8 +35,9 @@ class ServerProcess(Program):
     ) -> None:  # fmt: skip
         own = ["-W", "error", "-m", module, *before, "--port", str(port)]
         super().__init__(
-            [sys.executable, *own, *options], "the server", environment=environment,
-            prepare=limited(descriptors), folder=folder,
+            [sys.executable, *own, *options], "the server",
+            environment={"WALKERS": "0", "DEER": "0", **environment}, prepare=limited(descriptors),
+            folder=folder,
         )  # fmt: skip
         try:
             found = self.ready(r"http://\S+:(\d+)", PATIENCE)

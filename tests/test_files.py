@@ -124,6 +124,8 @@ def test_what_the_dockerfile_copies_is_enough_to_serve(tmp_path):
         client = SocketClient(int(environment["PORT"])).hello("Boxed")
         with urllib.request.urlopen(f"http://localhost:{environment['PORT']}/") as page:
             assert b"<title>" in page.read()
+        with urllib.request.urlopen(f"http://localhost:{environment['PORT']}/stats") as stats:
+            assert json.load(stats)["herd"] == 28, "who comes first is not alone"
         client.close()
         server.terminate()
         assert server.wait(PATIENCE) == 0

@@ -1,4 +1,4 @@
-"""What deploy/nginx.conf and docs/operations.md make of nginx: what it keeps, and for whom it asks."""
+"""nginx as deploy/nginx.conf and docs/operations.md have it: what it keeps, and whom it lets in."""
 
 import http.client
 import re
@@ -121,7 +121,8 @@ def test_nginx_does_not_shut_out_a_server_that_has_just_restarted():
 
 
 def test_nginx_lets_a_school_in_for_which_the_limits_were_raised():
-    most = int(re.search(r"For a school of a thousand raise\s+`MAX_PER_ADDRESS` to (\d+)", OPERATIONS)[1])
+    advice = r"For a school of a thousand raise\s+`MAX_PER_ADDRESS` to (\d+)"
+    most = int(re.search(advice, OPERATIONS)[1])
     times = most / PER_ADDRESS
     [connections] = re.findall(r"limit_conn \w+ (\d+);", CONFIGURATION)
     [rate] = re.findall(r"rate=(\d+)r/s", CONFIGURATION)

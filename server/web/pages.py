@@ -23,6 +23,11 @@ PAGES = ("/", "/live")
 #: The place in the document where the server names the files that it consists of.
 FILES = b"<!-- files -->"
 
+#: What the page's help says where the server's store is lost at each restart.
+FORGETS = (
+    "This server forgets gems, scores and cairns when it restarts, which is once a day at least."
+)
+
 #: The script that loads the page again where one of its files is missing: no module, and any server
 #: has it by its plain name.
 AGAIN = "/again.js"
@@ -53,10 +58,10 @@ class Files:
     served by its plain name, for which browsers ask again each time.
 
     The page names all its modules, so that a browser asks for them together, and need not read one
-    to learn of the next.
+    to learn of the next. If the server `forgets`, the page says so too.
     """
 
-    def __init__(self, folder: Path, application: Application) -> None:
+    def __init__(self, folder: Path, application: Application, *, forgets: bool = False) -> None:
         self._application = application
         contents = {
             f"/{path.relative_to(folder).as_posix()}": path.read_bytes()
@@ -71,7 +76,8 @@ class Files:
         modules = [name for name in contents if name.endswith(".js") and name != AGAIN]
         links = [f'<link rel="modulepreload" href="{name[1:]}">' for name in modules]
         # The base is relative, since the page may be served below a path of a larger site.
-        lines = "\n  ".join([f'<base href="{base}/">', *links]).encode()
+        told = [f'<meta name="forgets" content="{FORGETS}">'] if forgets else []
+        lines = "\n  ".join([f'<base href="{base}/">', *links, *told]).encode()
         page = _File("text/html", contents.pop("/index.html").replace(FILES, lines))
         #: Path -> what is there, and the header Cache-Control.
         self._files = dict.fromkeys(PAGES, (page, ASK_AGAIN))
@@ -126,11 +132,12 @@ def _takes_gzip(accepted: str) -> bool:
 
 
 def make_pages(
-    health: Callable[[], dict[str, Any]], operators: Blueprint
+    health: Callable[[], dict[str, Any]], operators: Blueprint, *, forgets: bool = False
 ) -> Application:
     """Return the WSGI application for all paths except /ws.
 
     `health` returns what /healthz shows as JSON. `operators` are the pages of server/web/admin.py.
+    `forgets`: what lasts is lost when the server restarts.
     """
     app = Flask("flatlands", static_folder=None)
 
@@ -145,4 +152,4 @@ def make_pages(
         response.headers.extend(PROTECTION)
         return response
 
-    return Files(STATIC, app)
+    return Files(STATIC, app, forgets=forgets)

@@ -19,10 +19,12 @@ from typing import Any
 from gevent import Timeout
 from geventwebsocket.handler import WebSocketHandler
 
+from server import logs
 from server.limits import HANDSHAKES, REQUESTS, Guest
 from server.logs import log_line
 from server.websocket import frames
 from server.websocket.connection import Connection
+from server.websocket.hosts import site
 from server.websocket.pace import TURN
 
 HEAD_TIMEOUT = 10.0  # seconds for a request line and its headers, or between two requests
@@ -34,6 +36,10 @@ REQUESTS_EACH = 100  # requests on one connection, which ends with the last answ
 # would see the world seconds late before the server noticed that it is slow. Linux doubles the
 # number for its own bookkeeping, so about this many bytes of payload fit.
 SEND_BUFFER = 128 * 1024
+
+#: A browser that gets this over TLS asks for the site over nothing else, for so many seconds.
+#: Subdomains may be other sites.
+STRICT = ("Strict-Transport-Security", f"max-age={30 * 86400}")
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +76,9 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
 
     socket: Any
     requests = 0
+    #: How the client came to the proxy, "https" or "http"; "" if no proxy tells it, or if the
+    #: client calls this machine localhost.
+    scheme = ""
 
     def handle(self) -> None:
         turn = self.socket.turn
@@ -121,9 +130,11 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         self.deadline.close()
         self.deadline = Timeout.start_new(ANSWER_TIMEOUT)
         environ: dict[str, Any] = super().get_environ()
-        environ["REMOTE_ADDR"] = self.server.limits.proxies.client(
-            environ.get("REMOTE_ADDR", ""), environ.get("HTTP_X_FORWARDED_FOR", "")
-        )
+        proxies, peer = self.server.limits.proxies, environ.get("REMOTE_ADDR", "")
+        self.scheme = ""
+        if site(environ.get("HTTP_HOST", "")):
+            self.scheme = proxies.scheme(peer, environ.get("HTTP_X_FORWARDED_PROTO", ""))
+        environ["REMOTE_ADDR"] = proxies.client(peer, environ.get("HTTP_X_FORWARDED_FOR", ""))
         environ[TURN] = turn = self.socket.turn
         # The client behind a proxy is known only now.
         turn.key = self.server.limits.key(environ["REMOTE_ADDR"])
@@ -133,6 +144,8 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         has_connection = any(name.lower() == "connection" for name, _ in headers)
         if self.requests >= REQUESTS_EACH and not has_connection:
             headers = [*headers, ("Connection", "close")]
+        if self.scheme == "https":
+            headers = [*headers, STRICT]
         return super().start_response(status, headers, exc_info)
 
     def _prepare_response(self) -> None:
@@ -157,6 +170,9 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         if misses is not None:
             self.server.stats["refused_hosts"] += 1
             return self.refuse("403 Forbidden", misses)
+        if self.scheme == "http" and self.path.startswith("/"):
+            where = f"https://{site(environ['HTTP_HOST'])}{self.path}"
+            return self.refuse("308 Permanent Redirect", "Come over TLS.", ("Location", where))
         wants = _tokens(environ.get("HTTP_UPGRADE", "").lower())
         if environ["PATH_INFO"] != self.server.path:
             if "websocket" in wants:
@@ -296,7 +312,8 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         """Answer a request that pywsgi cannot parse; pywsgi would print a traceback for some."""
         if isinstance(ex, OSError):
             return None
-        self.log_error("A request from %s could not be understood: %r.", self.client_address, ex)
+        where = logs.shown(self._address())
+        self.log_error("A request from %s could not be understood: %r.", where, ex)
         if isinstance(ex, _Refusal):
             return whole_answer(ex.status, ex.sentence)
         return whole_answer("400 Bad Request", "The request could not be understood.")

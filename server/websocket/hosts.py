@@ -12,6 +12,9 @@ from ipaddress import ip_address
 #: An origin as browsers write it: a scheme, a host, and perhaps a port.
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://([^/?#\s,]+)")
 
+#: A name as it stands in URLs.
+_NAME = re.compile(r"[a-z0-9.-]+")
+
 _DEFAULT_PORTS = (":80", ":443")
 
 
@@ -71,6 +74,12 @@ class Hosts:
 def is_origin(text: str) -> bool:
     """Say whether a text may stand in ALLOWED_ORIGINS."""
     return text in ("*", "null") or _ORIGIN.fullmatch(text.lower().rstrip("/")) is not None
+
+
+def site(host: str) -> str | None:
+    """Return the name in a Host header, or None if it is this machine's own or none at all."""
+    name = _name(host.lower())
+    return name if _NAME.fullmatch(name) and not _is_local(name) else None
 
 
 def is_local(address: str) -> bool:

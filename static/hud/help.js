@@ -27,6 +27,8 @@ const BY_TOUCH = [['', 'Stick', 'walk'], ['', 'Touch', 'walk there; hold to keep
 
 /** Return the dialog that explains how to play. */
 export function makeHelp() {
+  /** @type {HTMLMetaElement | null} */
+  const forgets = document.querySelector('meta[name=forgets]');
   const close = element('button', { type: 'submit', class: 'play' }, 'Back to the world');
   return element('dialog', { class: 'help panel', 'aria-label': 'Help' },
     element('h2', {}, 'How to play'),
@@ -37,6 +39,7 @@ export function makeHelp() {
         element('dd', {}, text)])),
     element('p', {}, 'Gems lie in the world, most of them near paths. Walk over one and it is yours; '
       + 'another then appears somewhere else.'),
+    ...(forgets === null ? [] : [element('p', {}, forgets.content)]),
     element('p', {}, 'The world is divided into squares, and each square is a channel. You receive '
       + 'only the squares around your screen, so the world can be endless.'),
     element('form', { method: 'dialog' }, close));

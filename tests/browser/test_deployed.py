@@ -19,7 +19,7 @@ from loadtest.kit.processes import children
 from tests.brokers.redis_servers import certify, eventually, free_port, running
 from tests.browser.conftest import wait_for
 from tests.nginx import nginx
-from tests.processes import PATIENCE, ROOT, clean_environment
+from tests.processes import PATIENCE, ROOT, clean_environment, serving
 
 
 class Deployed:
@@ -36,6 +36,8 @@ class Deployed:
             "WEB_CONCURRENCY": "2",
             "SECRET_KEY": "s" * 32,
             "TRUSTED_PROXIES": "127.0.0.1",
+            "WALKERS": "0",
+            "DEER": "0",
         }
         self.honcho = subprocess.Popen(
             ["honcho", "start"], cwd=ROOT, env=environment,
@@ -133,6 +135,17 @@ def test_the_procfile_behind_a_proxy_with_tls(deployed, play):
         anna.wait_for_timeout(50)
     assert "Traceback" not in deployed.output()
     assert "is killed" not in deployed.output()
+
+
+def test_a_server_on_heroku_without_redis_says_what_it_forgets(tmp_path, play):
+    store = f"sqlite:///{tmp_path}/flatlands.db"
+    for more, forgets in (({}, False), ({"DYNO": "web.1"}, True)):
+        with serving("--workers", "2", STORE_URL=store, **more) as server:
+            page = play("Anna", url=server.url, cut_off=True)
+            page.get_by_role("button", name="Help").click()
+            page.get_by_role("dialog", name="Help").wait_for()
+            assert page.get_by_text("This server forgets gems").is_visible() == forgets
+            assert server.errors().count("WARNING gems, scores and cairns will be lost") == forgets
 
 
 class NoRedirect(urllib.request.HTTPRedirectHandler):

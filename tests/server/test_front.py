@@ -1,5 +1,6 @@
 """What strangers do to a whole server by HTTP, and what its players notice of it."""
 
+import http.client
 import json
 import signal
 import socket
@@ -205,6 +206,65 @@ def test_an_address_behind_a_proxy_has_so_many_connections():
         assert [status for status, _, _ in found] == [101, 101, 101, 101, 429, 101]
         for _, _, sock in found:
             sock.close()
+
+
+def come(server, path, *, host="flat.example", told=None):
+    """Ask as a proxy does whose client came by the scheme that is `told`; return the answer."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    opened.append(connection)
+    headers = {"Host": host, "X-Forwarded-For": "203.0.113.9"}
+    connection.request("GET", path, headers=headers | ({"X-Forwarded-Proto": told} if told else {}))
+    return connection.getresponse()
+
+
+STRICT = "Strict-Transport-Security"
+
+
+def test_a_client_of_a_trusted_proxy_comes_over_tls_and_goes_on_doing_so():
+    with serving("--trusted-proxies", "127.0.0.1", "--allowed-hosts", "flat.example") as server:
+        for host in ("flat.example", "Flat.Example:80"):
+            for told in ("http", "HTTP, https"):
+                moved = come(server, "/?near=a%20b", host=host, told=told)
+                assert moved.status == 308 and moved.headers[STRICT] is None
+                assert moved.headers["Location"] == "https://flat.example/?near=a%20b"
+        assert come(server, "/ws", told="http").status == 308
+        for path, status in (("/", 200), ("/nothing", 404), ("/ws", 426)):
+            secure = come(server, path, told="https")
+            assert secure.status == status and int(secure.headers[STRICT].split("=")[1]) > 86400
+        # This machine by its own name, and a proxy that says nothing of it.
+        for asked in ({"host": "localhost", "told": "http"}, {"host": "127.0.0.1", "told": "http"},
+                      {"host": "localhost", "told": "https"}, {}, {"told": "ftp"}):  # fmt: skip
+            plain = come(server, "/", **asked)
+            assert plain.status == 200 and plain.headers[STRICT] is None, asked
+
+
+def test_who_is_no_trusted_proxy_may_say_what_it_likes_of_tls():
+    with serving("--trusted-proxies", "192.0.2.1", "--allowed-hosts", "flat.example") as server:
+        for told in ("http", "https"):
+            plain = come(server, "/", told=told)
+            assert plain.status == 200 and plain.headers[STRICT] is None
+
+
+def test_addresses_in_the_log_are_shortened_where_that_is_wanted():
+    clients = {"203.0.113.9": "203.0.113.0/24", "2001:db8:7:6::5": "2001:db8:7::/48"}
+    for wanted in (False, True):
+        options = ("--trusted-proxies", "127.0.0.1", "--access-log")
+        with serving(*options, SHORT_ADDRESSES=str(int(wanted))) as server:
+            for client in clients:
+                told = f"X-Forwarded-For: {client}"
+                for more in ((told,), (told, "Origin: https://evil.example")):
+                    handshake(server.port, *more)[2].close()
+                get(server, X_Forwarded_For=client)
+            with connect(server.port) as sock:
+                sock.sendall(b"nonsense\r\n\r\n")
+                answer(sock)
+            server.stop()
+            log = server.errors()
+        shown = clients.values() if wanted else clients
+        assert [log.count(f"address='{one}'") for one in shown] == [4, 4]
+        assert wanted != any(client in log for client in clients)
+        assert ("A request from 127.0.0.1 could not" in log) == (not wanted)
+        assert ("A request from 127.0.0.0/24 could not" in log) == wanted
 
 
 def test_where_descriptors_run_out_newcomers_still_come_in():

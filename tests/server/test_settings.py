@@ -12,7 +12,9 @@ from tests.processes import PATIENCE, ROOT, ServerProcess, limited, serving
 
 def test_without_any_option_there_are_the_defaults():
     read = settings.read([], {})
-    assert (read.host, read.port, read.broker, read.walkers) == ("127.0.0.1", 8000, "", 0)
+    assert (read.host, read.port, read.broker) == ("127.0.0.1", 8000, "")
+    # Whoever comes first to a new server is not alone.
+    assert (read.walkers, read.deer) == (20, 8)
     assert (read.seed, read.side, read.secret) == (2013, 16, None)
 
 
@@ -117,6 +119,20 @@ def test_help_lists_every_option_with_its_variable():
 )
 def test_a_broker_that_keeps_what_it_is_given_is_the_store_and_otherwise_a_file(environment, url):
     assert settings.read([], environment).store == url
+
+
+@pytest.mark.parametrize(
+    ("environment", "forgets"),
+    [
+        ({}, True),
+        ({"STORE_URL": "sqlite:///x.db"}, True),
+        ({"REDIS_URL": "rediss://a"}, False),
+        ({"STORE_URL": "none"}, False),
+    ],
+)
+def test_a_file_on_heroku_is_known_to_be_lost(environment, forgets):
+    assert settings.read([], {**environment, "DYNO": "web.1"}).forgets == forgets
+    assert not settings.read([], environment).forgets
 
 
 @pytest.mark.process

@@ -65,13 +65,13 @@ class Upstream(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
+        self.server.asked.append((self.path, self.headers["X-Forwarded-Proto"]))
         who = self.headers.get("Authorization", "a stranger").encode()
         self.send_response(200)
         self.send_header("Cache-Control", "public, max-age=60")
         self.send_header("Content-Length", str(len(who)))
         self.end_headers()
         self.wfile.write(who)
-        self.server.asked.append(self.path)
 
     def log_message(self, *_):
         pass
@@ -103,6 +103,8 @@ def test_what_nginx_gave_an_operator_it_gives_nobody_else(tmp_path):
                 assert get(front, path) == (200, "a stranger"), path
             for path in private:
                 assert get(front, path, "127.0.0.2")[0] == 403, path
+            assert get(front, "/ws")[0] == 200
+            assert all(scheme == "https" for _, scheme in upstream.asked)
             asked = len(upstream.asked)
             # This one is kept, for strangers; an operator gets its own.
             assert get(front, "/v/1/main.js", "127.0.0.2") == (200, "a stranger")

@@ -1,4 +1,5 @@
-# docker build -t flatlands . && docker run -p 8000:8000 -e SECRET_KEY=... flatlands
+# docker build -t flatlands .
+# docker run --name flatlands -p 8000:8000 -v flatlands:/var/lib/flatlands -e SECRET_KEY=... flatlands
 FROM python:3.11-slim
 WORKDIR /flatlands
 COPY requirements.txt requirements.lock ./

@@ -156,6 +156,19 @@ def test_the_unit_serves_behind_its_proxy_with_the_variables_that_the_docs_give_
             connection.close()
 
 
+def test_what_lasts_outlasts_a_container_and_a_dyno():
+    dockerfile, page = (ROOT / "Dockerfile").read_text(), ROOT / "docs/operations.md"
+    [volume] = re.findall(r"^VOLUME (\S+)$", dockerfile, re.M)
+    runs = re.findall(r"docker run (?:.*\\\n)*.*", dockerfile + page.read_text())
+    assert len(runs) == 2
+    for run in runs:
+        assert " --name flatlands " in run and f" -v flatlands:{volume} " in run
+    services = re.findall(r"^volumes:\n((?:  .*\n)+)", (ROOT / "compose.yaml").read_text(), re.M)
+    assert services == ["  redis:\n"]
+    addons = json.loads((ROOT / "app.json").read_text())["addons"]
+    assert [name.partition(":")[0] for name in addons] == ["heroku-redis"]
+
+
 @pytest.mark.parametrize("name", ["compose.yaml", "app.json", "docs/operations.md"])
 def test_variables_that_a_deployment_sets_are_the_servers(name):
     named = set(re.findall(r"^ *\"?([A-Z][A-Z_]{3,})\"?[:=]", (ROOT / name).read_text(), re.M))

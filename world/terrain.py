@@ -75,6 +75,7 @@ PATH_FAR: Final = 160
 CELL: Final = 64  # tiles between waypoints
 STRAY: Final = 24  # tiles: how far a waypoint may be from the middle of its cell, along each axis
 WARP: Final = 96  # 1/16 tile: how far the bending noise moves a path at most
+MIDDLE_STEPS: Final = 6  # in which the middle of a bent path is found
 
 #: The width of a ramp, and the most tiles from low ground to the plateau.
 RAMP_WIDTH: Final = 3
@@ -318,6 +319,19 @@ class Terrain:
         connected, and nothing looks like a grid. The origin is joined to all its neighbours.
         """
         return self._cells[i, j]
+
+    def middle(self, px: int, py: int) -> tuple[int, int]:
+        """Return the tile that is nearest to a point of a path, which is given in 1/16 tile as if
+        no noise bent the path."""
+        x, y, best, least = px // 16, py // 16, (0, 0), LIMIT
+        for _ in range(MIDDLE_STEPS):
+            bend_x, bend_y = [self._noise(layer, length, x, y) for layer, length in _BEND]
+            dx = px - x * 16 - (bend_x - 32768) * WARP // 32768
+            dy = py - y * 16 - (bend_y - 32768) * WARP // 32768
+            if dx * dx + dy * dy < least:
+                least, best = dx * dx + dy * dy, (x, y)
+            x, y = x + (dx + 8) // 16, y + (dy + 8) // 16
+        return best
 
     def _joined(self, cell: tuple[int, int]) -> Sequence[tuple[int, int, int, int]]:
         i, j = cell

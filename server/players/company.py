@@ -11,6 +11,7 @@ errands.py does.
 """
 
 import math
+import random
 import re
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -20,10 +21,9 @@ from typing import Final, NamedTuple
 from server.agenda import Agenda
 from server.loop import Loop
 from server.messages.protocol import DEER_FROM, OTHERS_FROM
-from server.players.errands import WAVE, WONDER, Errands
-from server.players.lake import Lake
+from server.players.errands import COMPANY, WAVE, WONDER, Errands
 from server.players.people import Errand, Person
-from server.players.resident import INCARNATION
+from server.players.resident import INCARNATION, Resident
 from server.players.spots import Place
 from server.players.talk import SAYINGS, Facts, answer
 from server.squares.replicas import Replicas
@@ -67,8 +67,15 @@ CROWD, LOOKS_AT = 40, 400
 GREETINGS_A_MINUTE, ANSWERS_A_MINUTE = 30, 40
 MINUTE: Final = 60_000
 
-#: So many lead somebody to the lake at a time.
+#: So many lead somebody at a time.
 LEADERS: Final = 4
+
+#: With a person beside who waves, clockwork returns the wave only after so many ms, which is as
+#: long as a page lets a wave be returned, and only if nobody has.
+WAITS_FOR_PEOPLE: Final = 3000
+
+#: ms after anything that clockwork has said until one of them says something to nobody.
+QUIET: Final = 60_000
 
 #: A wave within so many ms after a person has begun to greet somebody near by is the answer to the
 #: wave of the greeting.
@@ -113,15 +120,13 @@ class Company:
     lets it begin an errand now."""
 
     def __init__(
-        self, loop: Loop, grid: Grid, replicas: Replicas, errands: Errands, lake: Lake,
-        landmarks: Landmarks, person: Callable[[int], Person | None],
-        begin: Callable[[Person, Errand], None],
+        self, loop: Loop, grid: Grid, replicas: Replicas, errands: Errands, landmarks: Landmarks,
+        person: Callable[[int], Person | None], begin: Callable[[Person, Errand], None],
     ) -> None:  # fmt: skip
         self._loop = loop
         self._grid = grid
         self._replicas = replicas
         self._errands = errands
-        self._lake = lake
         self._landmarks = landmarks
         self._person = person
         self._begin = begin
@@ -134,17 +139,23 @@ class Company:
         self._answers = _Budget(ANSWERS_A_MINUTE)
         #: When people of this node have begun to greet somebody last, by their ids.
         self._waved: dict[int, int] = {}
+        #: Whose wave no other person has returned yet, and when it was.
+        self._waves: dict[int, int] = {}
+        #: When clockwork has said something last.
+        self._said = 0
 
     def heard(self, square: Square, events: Sequence[Event]) -> None:
         """Take what has happened in a square, after it was applied to the replica."""
         for event in events:
             if isinstance(event, EnterEvent):
                 if event.id >= OTHERS_FROM and event.seq % INCARNATION <= NEW:
-                    self._came(event.id)
+                    self._came(event.id, event.seq >= INCARNATION)
             elif isinstance(event, SayEvent):
                 if event.id >= OTHERS_FROM:
                     self._spoke(event.id, event.text)
-                elif event.text not in SAYINGS:
+                    continue
+                self._said = self._loop.now()
+                if event.text not in SAYINGS:
                     self._another_reacted(event.id, event.text)
             elif isinstance(event, EmoteEvent):
                 if event.id < OTHERS_FROM:
@@ -154,7 +165,7 @@ class Company:
 
     # What they react to.
 
-    def _came(self, guest: int) -> None:
+    def _came(self, guest: int, again: bool) -> None:
         now = self._loop.now()
         while self._met and (
             len(self._met) >= REMEMBERED or self._met[next(iter(self._met))] <= now
@@ -166,7 +177,7 @@ class Company:
         if around is None:
             return
         self._met[guest] = now + REMEMBERED_FOR
-        if around.people > CROWD:
+        if self._errands.people_around(guest) >= COMPANY:
             return
         planned = {plan.id for plan in self._plans.values()}
         # How many of other nodes are nearer than each of this node.
@@ -181,18 +192,19 @@ class Company:
         if own:
             # The nearest one, but rather one that has nothing else to do.
             _, nearer, id = min(own, key=lambda one: one[:2])
-            plan = _Plan(id, lambda person: self._greeting(person, guest), greets=True)
+            plan = _Plan(id, lambda person: self._greeting(person, guest, again), greets=True)
             self._put(guest, plan, around, nearer)
 
-    def _greeting(self, person: Person, guest: int) -> Errand | None:
+    def _greeting(self, person: Person, guest: int, again: bool) -> Errand | None:
         now = self._loop.now()
         if not self._greetings.spend(now):
             return None
         if person.errand is not None:
-            self._errands.greet_in_passing(person.resident, guest)
+            self._errands.greet_in_passing(person.resident, guest, again)
             return None
         self._waved[person.resident.id] = now
-        return self._errands.greet(person.resident, guest, self._errands.leading < LEADERS)
+        leads = not again and self._errands.leading < LEADERS
+        return self._errands.greet(person.resident, guest, again, leads)
 
     def _spoke(self, guest: int, text: str) -> None:
         around = self._look_around(guest, HEARS_WITHIN)
@@ -211,10 +223,12 @@ class Company:
         now = self._loop.now()
         if not self._answers.spend(now):
             return None
-        resident = person.resident
+        resident, player = person.resident, self._replicas.player(guest)
+        if player is None:
+            return None
         here = resident.track.at(now)
         facts = Facts(
-            resident.name, here, self._lake.place, self._nearest_gem(*here),
+            player.name, resident.name, here, self._nearest_gem(*here),
             self._nearest_landmark(here), around.people + 1, len(around.clockwork),
         )  # fmt: skip
         said = answer(text, facts)
@@ -228,7 +242,7 @@ class Company:
 
     def _was_waved_to(self, guest: int) -> None:
         around = self._look_around(guest, WAVES_WITHIN)
-        if around is None or around.people > CROWD:
+        if self._is_return(guest) or around is None or around.people > CROWD:
             return
         now = self._loop.now()
         for player in around.clockwork:
@@ -239,7 +253,25 @@ class Company:
         if around.clockwork:
             nearest = around.clockwork[0].id
             plan = _Plan(nearest, lambda person: self._wave_back(person, guest), waves=True)
-            self._put(guest, plan, around)
+            self._put(guest, plan, around, wait=WAITS_FOR_PEOPLE if around.people else 0)
+
+    def _is_return(self, guest: int) -> bool:
+        """Say whether a wave returns another person's: then clockwork returns neither."""
+        player, now, waves = self._replicas.player(guest), self._loop.now(), self._waves
+        while waves and now - waves[next(iter(waves))] > WAITS_FOR_PEOPLE:
+            del waves[next(iter(waves))]
+        for other in waves:
+            waver = self._replicas.player(other)
+            if player is None or waver is None or other == guest:
+                continue
+            if math.dist(waver.track.at(now), player.track.at(now)) <= WAVES_WITHIN:
+                del waves[other]
+                if other in self._plans and self._plans[other].waves:
+                    self._give_up(other)
+                return True
+        waves.pop(guest, None)
+        waves[guest] = now
+        return False
 
     def _wave_back(self, person: Person, guest: int) -> Errand | None:
         if person.errand is not None or not self._answers.spend(self._loop.now()):
@@ -248,9 +280,11 @@ class Company:
 
     # Who reacts, and when.
 
-    def _put(self, guest: int, plan: _Plan, around: _Around, nearer: int = 0) -> None:
-        """Let a person of this node carry out a plan soon; those of other nodes are left alone.
-        `nearer` is how many of those are nearer."""
+    def _put(
+        self, guest: int, plan: _Plan, around: _Around, nearer: int = 0, wait: int = 0
+    ) -> None:
+        """Let a person of this node carry out a plan soon, but not within `wait` ms; those of other
+        nodes are left alone. `nearer` is how many of those are nearer."""
         person = self._person(plan.id)
         if person is not None:
             self._plans[guest] = plan
@@ -258,8 +292,8 @@ class Company:
             lower = len({player.node for player in around.clockwork if player.node < own})
             before = min(nearer, 2) + (person.resident.square != around.square)
             later = REACTS_AFTER + LATER * before + STAGGERED * min(lower, 2)
-            due = self._loop.now() + later
-            if person.errand is None:
+            due = self._loop.now() + wait + later
+            if person.errand is None and not wait:
                 # It stays in the square in which others may react too, so that they hear it.
                 self._errands.notice(person.resident, guest)
                 person.stand(due)
@@ -284,8 +318,22 @@ class Company:
             if plan.greets and player.name not in (text or ""):
                 continue
             if math.dist(speaker.track.at(now), player.track.at(now)) <= GREETS_WITHIN:
-                del self._plans[guest]
-                self._due.drop(guest)
+                self._give_up(guest)
+
+    def _give_up(self, guest: int) -> None:
+        del self._plans[guest]
+        self._due.drop(guest)
+
+    # What they say to nobody.
+
+    def mutter(self, resident: Resident) -> str | None:
+        """Return what a person of this node says to nobody now, or None: it does so if there is
+        somebody to hear it, but not many, and if nobody has said anything for long."""
+        now = self._loop.now()
+        if now - self._said < QUIET or not 0 < self._errands.people_around(resident.id) < COMPANY:
+            return None
+        self._said = now
+        return random.choice(SAYINGS)
 
     # What they see.
 

@@ -1,4 +1,4 @@
-"""What a person of the herd does for another player: greets it, leads it to the lake, answers it,
+"""What a person of the herd does for another player: greets it, leads it to a sight, answers it,
 returns its wave.
 
 Each errand goes step by step, and yields when its next step is due. Whoever is looked after is
@@ -9,15 +9,27 @@ goes on an errand, nor when: company.py does.
 import math
 import random
 from collections.abc import Generator
+from itertools import islice
 from typing import Final
 
 from server.loop import Loop
-from server.players.lake import BEGINS, Lake
+from server.messages.protocol import OTHERS_FROM
 from server.players.movement import Movement
 from server.players.people import Errand
 from server.players.resident import Resident
 from server.players.residents import Residents
-from server.players.talk import ARRIVED, COME, GIVES_UP, GREETINGS, WAITING, way
+from server.players.sight import BEGINS, Sights
+from server.players.spots import Place
+from server.players.talk import (
+    AGAIN,
+    CLICK_ME,
+    COME,
+    GIVES_UP,
+    GREETINGS,
+    SIGHTS,
+    WAITING,
+    way,
+)
 from server.squares.replicas import Replicas
 from world.events import Player
 from world.track import UNIT, Goal
@@ -35,11 +47,24 @@ READ_FOR: Final = 2600
 STANDS_FOR: Final = 2500
 LOOKS_FOR: Final = 1200
 
-#: A guest follows if it is within so many units when the leader looks back. The leader waits for
-#: PATIENCE ms, looks again every LOOK_EVERY ms, and calls once.
+#: How far people see what others do, in units, and how many of them have company enough: where so
+#: many see it, nobody greets, leads, or speaks to nobody. No more players are looked at than these.
+SEES: Final = 24 * UNIT
+COMPANY: Final = 5
+LOOKS_AT: Final = 400
+
+#: ms that a leader stands after it has said where it leads, so that it can be clicked.
+STANDS_BEFORE: Final = 2500
+
+#: A guest follows if it is within so many units when the leader looks back. The leader looks again
+#: every LOOK_EVERY ms. The first time it calls, and after so many ms comes back to its guest; the
+#: next time it gives up after so many.
 FOLLOWS_WITHIN: Final = 7 * UNIT
-PATIENCE: Final = 8000
+COMES_BACK_AFTER, GIVES_UP_AFTER = 10_000, 15_000
 LOOK_EVERY: Final = 800
+
+#: Whoever is farther away than so many units is not told that the leader gives up.
+HEARS_WITHIN: Final = 16 * UNIT
 
 #: ms until a search that is done a little at a time goes on.
 SOON: Final = 10
@@ -49,13 +74,14 @@ class Errands:
     """See the module. Times are node time in ms."""
 
     def __init__(
-        self, loop: Loop, residents: Residents, movement: Movement, replicas: Replicas, lake: Lake
-    ) -> None:
+        self, loop: Loop, residents: Residents, movement: Movement, replicas: Replicas,
+        sights: Sights,
+    ) -> None:  # fmt: skip
         self._loop = loop
         self._residents = residents
         self._movement = movement
         self._replicas = replicas
-        self._lake = lake
+        self._sights = sights
         #: How many are leading somebody.
         self.leading = 0
 
@@ -64,19 +90,20 @@ class Errands:
         self._movement.stop(person)
         self._look(person, guest)
 
-    def greet(self, person: Resident, guest: int, leads: bool) -> Errand:
-        """Greet a newcomer by name, at once, so that others hear that it is greeted; walk up to it,
-        wave, and lead it to the lake if `leads` and both are near the plaza."""
+    def greet(self, person: Resident, guest: int, again: bool, leads: bool) -> Errand:
+        """Greet a player who has come, or come `again`, by name, at once, so that others hear that
+        it is greeted; walk up to it, wave, and lead it to a sight if `leads` and both are near the
+        plaza."""
         player = self._replicas.player(guest)
         if player is None:
             return
-        self._say_hello(person, player)
+        self.greet_in_passing(person, guest, again)
         self._walk_up(person, player)
         yield max(person.track.end, self._loop.now() + READ_FOR)
         self._look(person, guest)
         self._residents.emote(person, WAVE)
         yield self._loop.now() + LOOKS_FOR
-        if leads and self._is_on_plaza(person) and self._away(person, guest) <= FOLLOWS_WITHIN:
+        if leads and self._is_on_plaza(person) and self._follows(person, guest):
             yield from self._lead(person, guest)
 
     def answer(self, person: Resident, guest: int, text: str) -> Errand:
@@ -85,18 +112,12 @@ class Errands:
         self._residents.say(person, text)
         yield self._loop.now() + STANDS_FOR
 
-    def greet_in_passing(self, person: Resident, guest: int) -> None:
-        """Greet a newcomer by name, on another errand."""
-        player = self._replicas.player(guest)
-        if player is not None:
-            self._say_hello(person, player)
+    def greet_in_passing(self, person: Resident, guest: int, again: bool) -> None:
+        """Greet a player by name, on another errand."""
+        self._tell(person, guest, AGAIN if again else random.choice(GREETINGS))
 
     def answer_in_passing(self, person: Resident, text: str) -> None:
         """Answer on another errand."""
-        self._residents.say(person, text)
-
-    def _say_hello(self, person: Resident, guest: Player) -> None:
-        text = random.choice(GREETINGS).format(guest=guest.name, own=person.name)
         self._residents.say(person, text)
 
     def gesture(self, person: Resident, guest: int, emote: int) -> Errand:
@@ -106,46 +127,103 @@ class Errands:
         yield self._loop.now() + LOOKS_FOR
 
     def _lead(self, person: Resident, guest: int) -> Generator[int, None, None]:
-        while not self._lake.look():
+        while not self._sights.look():
             yield self._loop.now() + SOON
-        if self._lake.place is None:
+        sight = self._sights.best
+        if sight is None or self.people_around(guest) >= COMPANY:
             return
-        self._residents.say(person, COME)
+        what, arrived = SIGHTS[sight.kind]
+        self._tell(person, guest, COME.replace("{sight}", what), sight.places[-1])
         self.leading += 1
         try:
-            yield from self._go_ahead(person, guest, self._lake.place)
+            yield self._loop.now() + STANDS_BEFORE
+            if (yield from self._go_ahead(person, guest, sight.places)):
+                self._look(person, guest)
+                self._tell(person, guest, arrived)
+                yield self._loop.now() + STANDS_FOR
+            elif self._away(person, guest) <= HEARS_WITHIN:
+                self._tell(person, guest, GIVES_UP, sight.places[-1])
         finally:
             self.leading -= 1
 
     def _go_ahead(
-        self, person: Resident, guest: int, lake: tuple[int, int]
-    ) -> Generator[int, None, None]:
-        for place in self._lake.way:
-            self._movement.stroll(person, [Goal(*place)])
+        self, person: Resident, guest: int, places: list[Place]
+    ) -> Generator[int, None, bool]:
+        """Lead a guest over some places; return whether both have come to the last one."""
+        at, has_come_back = 0, False
+        while at < len(places):
+            yield from self._walk(person, places[at])
+            if person.track.at(self._loop.now()) != places[at]:
+                # Something has barred the way.
+                return False
+            at += 1
+            if self._follows(person, guest):
+                continue
+            if not has_come_back:
+                self._tell(person, guest, WAITING)
+            patience = GIVES_UP_AFTER if has_come_back else COMES_BACK_AFTER
+            if (yield from self._wait(person, guest, patience)):
+                continue
+            if has_come_back or not 0 < self.people_around(guest) < COMPANY:
+                return False
+            has_come_back = True
+            while at > 0 and not self._follows(person, guest):
+                at -= 1
+                yield from self._walk(person, places[at])
+            player = self._replicas.player(guest)
+            if player is None:
+                return False
+            self._walk_up(person, player)
             yield person.track.end
-            here = person.track.at(self._loop.now())
-            # Something may have barred the way.
-            if here != place or (yield from self._guest_stays_away(person, guest)):
-                self._residents.say(person, GIVES_UP.format(lake=way(here, lake)))
-                return
-        self._look(person, guest)
-        self._residents.say(person, ARRIVED)
-        yield self._loop.now() + STANDS_FOR
+            self._tell(person, guest, CLICK_ME)
+            yield self._loop.now() + STANDS_FOR
+        return True
 
-    def _guest_stays_away(self, person: Resident, guest: int) -> Generator[int, None, bool]:
-        """Wait for a guest that is far behind; return whether it did not come."""
-        until, calls = self._loop.now() + PATIENCE, True
-        while self._away(person, guest) > FOLLOWS_WITHIN:
-            if self._loop.now() >= until:
-                return True
+    def _walk(self, person: Resident, place: Place) -> Generator[int, None, None]:
+        self._movement.stroll(person, [Goal(*place)])
+        yield person.track.end
+
+    def _wait(
+        self, person: Resident, guest: int, patience: int
+    ) -> Generator[int, None, bool]:
+        """Wait up to `patience` ms for a guest that is far behind; return whether it came."""
+        until = self._loop.now() + patience
+        while not self._follows(person, guest):
+            if self._loop.now() >= until or self.people_around(guest) >= COMPANY:
+                return False
             self._look(person, guest)
-            if calls:
-                self._residents.say(person, WAITING)
-                calls = False
             yield self._loop.now() + LOOK_EVERY
-        return False
+        return True
 
-    # Where the guest is.
+    def _tell(
+        self, person: Resident, guest: int, text: str, place: Place | None = None
+    ) -> None:
+        """Say something to a guest, by its name; `place` is what it is about. It keeps silent if
+        many others would hear it."""
+        player = self._replicas.player(guest)
+        if player is not None and self.people_around(guest) < COMPANY:
+            there = "" if place is None else way(person.track.at(self._loop.now()), place)
+            self._residents.say(
+                person, text.format(guest=player.name, own=person.name, way=there)
+            )
+
+    # Who is near.
+
+    def people_around(self, id: int) -> int:
+        """Return how many people see what a player does, itself among them if it is one of them,
+        but COMPANY at the most; 0 if it is not seen."""
+        player, now = self._replicas.player(id), self._loop.now()
+        if player is None:
+            return 0
+        here = player.track.at(now)
+        people = (
+            other for other in islice(self._replicas.around(*here, SEES), LOOKS_AT)
+            if other.id >= OTHERS_FROM and math.dist(other.track.at(now), here) <= SEES
+        )  # fmt: skip
+        return len(list(islice(people, COMPANY)))
+
+    def _follows(self, person: Resident, guest: int) -> bool:
+        return self._away(person, guest) <= FOLLOWS_WITHIN
 
     def _is_on_plaza(self, person: Resident) -> bool:
         return math.hypot(*person.track.at(self._loop.now())) <= BEGINS * UNIT

@@ -24,11 +24,11 @@ from server.players.company import Company
 from server.players.deer import Deer
 from server.players.ember import Ember
 from server.players.errands import Errands
-from server.players.lake import Lake
 from server.players.movement import Movement
 from server.players.people import Errand, Person
 from server.players.resident import Resident, next_incarnation
 from server.players.residents import Residents
+from server.players.sight import Sights
 from server.players.spots import Place
 from server.players.tag import Tag
 from server.players.takeovers import Takeovers
@@ -127,13 +127,13 @@ class Herd:
         self._asking = self._stopped = False
         self._acts = Agenda(loop, self._act)
         self._turns = Agenda(loop, lambda _key, _due: self._turn())
-        lake = Lake(terrain)
+        landmarks = Landmarks(terrain)
+        errands = Errands(loop, residents, movement, replicas, Sights(terrain, landmarks))
         #: What has happened in squares, until it is taken.
         self._news: list[tuple[Square, Sequence[Event]]] = []
         #: What the people among them notice of others.
         self._company = Company(
-            loop, grid, replicas, Errands(loop, residents, movement, replicas, lake), lake,
-            Landmarks(terrain), self._person, self._begin,
+            loop, grid, replicas, errands, landmarks, self._person, self._begin,
         )  # fmt: skip
         self.ember = Ember(
             node, grid, ground, keeper, loop, residents, replicas, peers, longest,
@@ -229,8 +229,9 @@ class Herd:
             home = self._meadow(id)
             beast = Deer(resident, self._movement, self._replicas, self._grid, home)
         else:
-            count = self._sizes.people
-            beast = Person(resident, self._residents, self._movement, self._tag, count)
+            beast = Person(
+                resident, self._residents, self._movement, self._tag, self._company.mutter
+            )
         self._beasts[id] = beast
         self._given.pop(id, None)
         self._takeovers.watch(id)

@@ -5,13 +5,12 @@ It never decides which: company.py does.
 """
 
 import random
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 from server.players.movement import Movement
 from server.players.resident import Resident
 from server.players.residents import Residents
 from server.players.tag import Tag
-from server.players.talk import SAYINGS
 from world.track import UNIT, Goal
 
 NAMES = (
@@ -31,10 +30,6 @@ REST = (600, 1800)
 #: Goals that are tried, since some cannot be reached from everywhere.
 TRIES = 8
 
-#: A computer player says something at the beginning of one in so many walks. If there are more of
-#: them than this number, each says less, so that all together say no more.
-SAYS_ONE_IN = 14
-
 #: What a person does for others, step by step: it yields the node time in ms of its next step.
 Errand = Generator[int, None, None]
 
@@ -45,16 +40,18 @@ def name(number: int) -> str:
 
 
 class Person:
-    """A computer player who wanders about; `count` is how many there are in the world."""
+    """A computer player who wanders about; `mutter` returns what it says to nobody at the beginning
+    of a walk, or None."""
 
     def __init__(
-        self, resident: Resident, residents: Residents, movement: Movement, tag: Tag, count: int
-    ) -> None:
+        self, resident: Resident, residents: Residents, movement: Movement, tag: Tag,
+        mutter: Callable[[Resident], str | None],
+    ) -> None:  # fmt: skip
         self.resident = resident
         self._residents = residents
         self._movement = movement
         self._tag = tag
-        self._says_one_in = max(count, SAYS_ONE_IN)
+        self._mutter = mutter
         #: What it does instead of wandering, or None.
         self.errand: Errand | None = None
         #: When the errand goes on: who gets the ember meanwhile acts earlier.
@@ -98,8 +95,9 @@ class Person:
 
     def _wander(self) -> None:
         self._movement.stroll(self.resident, self._goals())
-        if random.randrange(self._says_one_in) == 0:
-            self._residents.say(self.resident, random.choice(SAYINGS))
+        text = self._mutter(self.resident)
+        if text is not None:
+            self._residents.say(self.resident, text)
 
     def _goals(self) -> Iterator[Goal]:
         far = RANGE if random.randrange(FAR_ONE_IN) == 0 else NEAR

@@ -1,7 +1,8 @@
 """What people of the herd say: greetings, what they say to nobody, and answers by keyword.
 
-An answer tells only what its speaker knows, and never pretends that a person gave it. This module
-never decides who speaks.
+What is said to somebody contains that player's name, and nothing else does: so a page knows what is
+said to its own player. An answer tells only what its speaker knows, and never pretends that a
+person gave it. This module never decides who speaks.
 """
 
 import math
@@ -14,12 +15,9 @@ from world.track import UNIT
 
 #: What they say to nobody now and then.
 SAYINGS: Final = (
-    "Lovely day for a walk.",
-    "The paths go on for ever.",
-    "Tick, tock. I never tire.",
-    "Ask me where the lake is.",
-    "I like it here.",
+    "Ask me where a gem lies, or a landmark.",
     "Wave to me, and I wave back.",
+    "A day takes sixteen minutes here.",
 )
 
 #: What they say to a newcomer; it has both names.
@@ -29,12 +27,25 @@ GREETINGS: Final = (
     "Good to see you, {guest}! I am {own}, made of clockwork.",
 )
 
-#: What is said on the way to the lake: at its beginning, when the guest is far behind, when it did
-#: not come, and at the end.
-COME: Final = "Come, I will show you the lake!"
-WAITING: Final = "This way!"
-GIVES_UP: Final = "Another time, then. The lake is {lake} of here."
-ARRIVED: Final = "Here it is: the lake. Gems lie near the paths, by the way."
+#: What they say to a player who comes back.
+AGAIN: Final = "Good to see you again, {guest}!"
+
+#: What is said on the way to a sight: at its beginning, when the guest is far behind, when the
+#: leader has come back to it, and when it did not follow then.
+COME: Final = "I will show you {sight}, {guest}. Click me, and you follow."
+WAITING: Final = "This way, {guest}!"
+CLICK_ME: Final = "Click me, {guest}, and you follow me."
+GIVES_UP: Final = "Another time, {guest}. It is {way} of here."
+
+#: By the kind of a sight (sight.py): what it is, and what is said when both are there.
+SIGHTS: Final = (
+    ("a landmark, {way} of here",
+     "Here it is, {guest}. Most parts of the world have one: signposts tell where."),
+    ("a bridge, {way} of here",
+     "Here we are, {guest}: water on both sides. Gems lie near the paths, by the way."),
+    ("where paths meet, {way} of here",
+     "Here paths meet, {guest}. They go on for ever, and signposts tell what lies where."),
+)  # fmt: skip
 
 #: The eight directions, from the east on, clockwise.
 _COMPASS: Final = (
@@ -43,13 +54,13 @@ _COMPASS: Final = (
 
 
 class Facts(NamedTuple):
-    """What a speaker knows: its name, and where it is, the lake, the nearest gem that it sees and
-    the nearest landmark that it knows, in units, or None. It sees so many people and so many who
-    are clockwork like itself."""
+    """What a speaker knows: the name of whom it answers, its own, and where it is, the nearest gem
+    that it sees and the nearest landmark that it knows, in units, or None. It sees so many people
+    and so many who are clockwork like itself."""
 
+    guest: str
     own: str
     here: Place
-    lake: Place | None
     gem: Place | None
     landmark: Place | None
     people: int
@@ -64,38 +75,35 @@ def way(here: Place, there: Place) -> str:
     return f"{tiles} {'tile' if tiles == 1 else 'tiles'} {_COMPASS[turn]}"
 
 
-def _lake(facts: Facts) -> str:
-    if facts.lake is None:
-        return "I know of no lake near the plaza."
-    return f"The nearest lake that I know is {way(facts.here, facts.lake)} of here."
-
-
 def _gem(facts: Facts) -> str:
     if facts.gem is None:
-        return "I see no gem just now. They lie near the paths: walk over one to take it."
-    return f"I see a gem {way(facts.here, facts.gem)} of here. Walk over it, and it is yours."
+        return "I see no gem just now, {guest}. They lie near the paths: walk over one to take it."
+    gem = way(facts.here, facts.gem)
+    return f"{{guest}}, I see a gem {gem} of here. Walk over it, and it is yours."
 
 
 def _plaza(facts: Facts) -> str:
     if math.hypot(*facts.here) < 7 * UNIT:
-        return "This is the plaza, the middle of the world. H, or the house, brings you here."
-    return f"The plaza is {way(facts.here, (0, 0))} of here. H, or the house, brings you there."
+        return "This is the plaza, {guest}: the middle of the world. H, or the house, leads here."
+    plaza = way(facts.here, (0, 0))
+    return f"{{guest}}, the plaza is {plaza} of here. H, or the house, brings you there."
 
 
 def _landmark(facts: Facts) -> str:
     if facts.landmark is None:
-        return "Follow a path to a signpost: it tells what lies where."
+        return "Follow a path to a signpost, {guest}: it tells what lies where."
     there = way(facts.here, facts.landmark)
-    return f"A landmark stands {there} of here. Signposts tell their names."
+    return f"{{guest}}, a landmark stands {there} of here. Signposts tell their names."
 
 
 def _who(facts: Facts) -> str:
-    return f"I am {facts.own}. I am clockwork: a computer player."
+    return f"I am {facts.own}, {{guest}}. I am clockwork: a computer player."
 
 
 def _many(facts: Facts) -> str:
     people = "1 person" if facts.people == 1 else f"{facts.people} people"
-    return f"I see {people} and {facts.clockwork} clockwork. The map, or O, shows everybody."
+    seen = f"{people} and {facts.clockwork} clockwork"
+    return f"{{guest}}, I see {seen}. The map, or O, shows everybody."
 
 
 def _always(sentence: str) -> Callable[[Facts], str]:
@@ -106,34 +114,40 @@ def _always(sentence: str) -> Callable[[Facts], str]:
 _ANSWERS: Final = tuple(
     (re.compile(rf"\b(?:{words})\b", re.IGNORECASE), answer)
     for words, answer in (
-        (r"ember|coal|tag|catch", _always("Whom the ember's carrier touches has it next. Run!")),
-        (r"lakes?|water|sea|shore|swim", _lake),
+        (r"ember|coal|tag|catch",
+         _always("Touch who carries the ember, {guest}, and it is yours. Then run, and keep it!")),
+        (r"lakes?|water|sea|shore|swim", _always("Water is blue on the small map, {guest}.")),
         (r"gems?|diamonds?|jewels?|points?|score", _gem),
-        (r"cairns?|stones?", _always("C, or its button, leaves a cairn with a line for others.")),
+        (r"cairns?|stones?",
+         _always("C, or its button, leaves a cairn with a line for others, {guest}.")),
         (r"plaza|home|cent(?:er|re)|spawn|middle", _plaza),
         (r"how many|anybody|anyone|everybody|everyone|others", _many),
         (r"(?:who|what) (?:are|r) (?:you|u)|your name|bots?|robots?|clockwork|computer|npcs?|ai|"
          r"(?:real|human) ?(?:person|player)?|are you (?:real|human|alive|a person)", _who),
-        (r"key in your back|wind|key", _always("It winds me up. Nobody has to turn it.")),
-        (r"grid|channels?|squares?", _always("G, or the grid button, shows it.")),
-        (r"map", _always("O, or a touch on the small map, opens the map of everybody.")),
-        (r"deer", _always("The deer are shy. Walk slowly past them, or not at all.")),
+        (r"key in your back|wind|key", _always("It winds me up, {guest}. Nobody has to turn it.")),
+        (r"grid|channels?|squares?", _always("G, or the grid button, shows it, {guest}.")),
+        (r"map", _always("O, or a touch on the small map, opens the map of everybody, {guest}.")),
+        (r"deer", _always("The deer are shy, {guest}. Walk past them at a distance.")),
         (r"signposts?|landmarks?|mill|lighthouse|tower|wreck|windmill", _landmark),
-        (r"night|dark|dusk|what time", _always("A day takes sixteen minutes here.")),
-        (r"friends?|invite|alone", _always("I, or the chain, makes a link for a friend.")),
-        (r"colou?r|hats?|ears|my name|look like", _always("N, or the face, changes all that.")),
-        (r"wave|dance|emotes?|laugh", _always("1 waves, and the hand button has all gestures.")),
-        (r"sounds?|music|mute", _always("Q, or the speaker, turns the sounds on and off.")),
+        (r"night|dark|dusk|what time", _always("A day takes sixteen minutes here, {guest}.")),
+        (r"friends?|invite|alone", _always("I, or the chain, makes a link for a friend, {guest}.")),
+        (r"colou?r|hats?|ears|my name|look like",
+         _always("N, or the face, changes all that, {guest}.")),
+        (r"wave|dance|emotes?|laugh",
+         _always("1 waves, {guest}, and the hand button has all gestures.")),
+        (r"sounds?|music|mute",
+         _always("Q, or the speaker, turns the sounds on and off, {guest}.")),
         (r"help|how (?:do|can)|what (?:can|do) (?:i|we|you) do|controls?|keys",
-         _always("Walk by keys, stick or click. Ask me about the lake, gems or the map.")),
+         _always("Walk by keys, stick or click, {guest}. Ask me about gems or landmarks.")),
         (r"where", _plaza),
-        (r"how are you|how do you do|how is it going", _always("Well wound, thank you!")),
-        (r"thanks?|thank you|thx", _always("You are welcome.")),
-        (r"sorry", _always("No harm done.")),
-        (r"love|nice|cute|cool|great|beautiful|lovely|pretty", _always("It is, is it not?")),
-        (r"bye|goodbye|good night|see you|cu", _always("Goodbye! Come back soon.")),
+        (r"how are you|how do you do|how is it going", _always("Well wound, thank you, {guest}!")),
+        (r"thanks?|thank you|thx", _always("You are welcome, {guest}.")),
+        (r"sorry", _always("No harm done, {guest}.")),
+        (r"love|nice|cute|cool|great|beautiful|lovely|pretty",
+         _always("It is, {guest}, is it not?")),
+        (r"bye|goodbye|good night|see you|cu", _always("Goodbye, {guest}! Come back soon.")),
         (r"hello|hi|hey|hallo|hola|good (?:morning|day|evening)|greetings",
-         _always("Hello! I am clockwork, but I know my way. Ask me where something is.")),
+         _always("Hello, {guest}! I am clockwork, but I know my way. Ask me where something is.")),
     )
 )  # fmt: skip
 
@@ -142,5 +156,5 @@ def answer(text: str, facts: Facts) -> str | None:
     """Return what to answer to a sentence, or None if nothing is known of what it is about."""
     for words, about in _ANSWERS:
         if words.search(text):
-            return about(facts)
+            return about(facts).format(guest=facts.guest)
     return None

@@ -1,4 +1,4 @@
-"""Clockwork walkers keep company: they greet, answer, wave back, and lead to the lake."""
+"""Clockwork walkers keep company: they greet, answer, wave back, and lead to a sight."""
 
 import math
 
@@ -6,15 +6,33 @@ import pytest
 
 from server.messages.protocol import DEER_FROM, OTHERS_FROM
 from server.players import company
-from server.players.company import ANSWERS_A_MINUTE, CROWD
-from server.players.errands import FOLLOWS_WITHIN, PATIENCE, STANDS_FOR
+from server.players.company import ANSWERS_A_MINUTE, CROWD, QUIET, WAITS_FOR_PEOPLE
+from server.players.errands import (
+    COMES_BACK_AFTER,
+    FOLLOWS_WITHIN,
+    GIVES_UP_AFTER,
+    HEARS_WITHIN,
+)
 from server.players.herd import Sizes
-from server.players.lake import BEGINS, STRIDE, Lake
-from server.players.people import name
-from server.players.talk import ARRIVED, COME, GREETINGS, SAYINGS, WAITING, Facts, answer, way
+from server.players.people import NAMES
+from server.players.sight import BEGINS, CROSSING, FARTHEST, LANDMARK, OVER_WATER, Sights
+from server.players.talk import (
+    AGAIN,
+    CLICK_ME,
+    COME,
+    GIVES_UP,
+    GREETINGS,
+    SAYINGS,
+    SIGHTS,
+    WAITING,
+    Facts,
+    answer,
+    way,
+)
 from tests.server.harness import Clock, Harness, clock_stores
 from tests.server.test_herd import herding
-from world.terrain import DEEP, WATER, Terrain
+from world.landmarks import Landmarks
+from world.terrain import BRIDGE, DEEP, PATH, PLAZA, WATER, Terrain
 from world.track import UNIT, Goal, leg
 
 WAVE = 1
@@ -43,7 +61,8 @@ def lines(client, since=0):
 
 
 def greetings(client, guest):
-    return [text for text in lines(client) if guest in text]
+    known = {text.format(guest=guest, own=own) for text in (*GREETINGS, AGAIN) for own in NAMES}
+    return [text for text in lines(client) if text in known]
 
 
 def nearest(client):
@@ -171,6 +190,40 @@ def test_who_answers_a_greeters_wave_is_not_waved_to_again():
     assert [emote for _, emote in ada.model.emotes] == [WAVE, WAVE]
 
 
+def waves_after(client, before):
+    """Return who has waved since, in order."""
+    return [who for who, emote in client.model.emotes[before:] if emote == WAVE]
+
+
+@pytest.mark.parametrize("nodes", [1, 3])
+def test_a_wave_that_a_person_returns_is_returned_by_no_clockwork(nodes):
+    harness = herding(nodes=nodes, sizes=Sizes(people=12))
+    anna = harness.stand("Anna", (0, 0), SCREEN)
+    ben = harness.stand("Ben", (2 * UNIT, 0), SCREEN, harness.hosts[-1])
+    for host in harness.hosts:
+        # A node that has only just begun to hear the square knows of no wave before.
+        harness.stand("Seer", (0, 15 * UNIT), SCREEN, host)
+    harness.run(60_000)
+    for _ in range(3):
+        before = len(anna.model.emotes)
+        anna.send(32, WAVE)
+        harness.run(1200)
+        ben.send(32, WAVE)
+        harness.run(8000)
+        assert waves_after(anna, before) == ["Anna", "Ben"]
+
+
+def test_beside_a_person_who_does_not_return_a_wave_clockwork_does_after_the_whole_time():
+    harness = clockwork()
+    anna = beside_one(harness, "Anna", others=["Ben"])
+    before = len(anna.model.emotes)
+    anna.send(32, WAVE)
+    harness.run(WAITS_FOR_PEOPLE)
+    assert waves_after(anna, before) == ["Anna"]
+    harness.run(2000)
+    assert len(waves_after(anna, before)) == 2
+
+
 def test_other_emotes_are_not_returned_and_far_ones_not_seen():
     harness = clockwork()
     ada = beside_one(harness)
@@ -263,166 +316,268 @@ def test_a_node_without_clockwork_walkers_hears_nothing():
     assert Harness(sizes=Sizes(people=1)).node.herd._company._person(OTHERS_FROM) is None
 
 
-# The lake.
+# The way to a sight.
 
 
 def led(harness, follows, disturb=None):
-    """Let a newcomer be greeted, and follow the leader if it is to; return its client and what was
-    said, as (name, text). `disturb` is called again and again with the leader's id."""
+    """Let a newcomer be greeted, and follow the leader while `follows` says so; return its client,
+    and what the leader said to it after the greeting, until it has ended. `disturb` is called again
+    and again with the leader's id."""
     ada = harness.stand("Ada", (0, 0), SCREEN)
+    errands = harness.node.herd._company._errands
     leader = None
-    for _ in range(600):
+    for _ in range(500):
         harness.run(200)
-        said = [(who, text) for who, text in ada.model.chat if text not in SAYINGS]
         if leader is None:
-            leader = next((who for who, text in said if text == COME), None)
-        elif follows:
-            known = next((p for p in ada.model.players.values() if p.name == leader), None)
-            if known is not None:
-                ada.go(*known.at(ada.now()))
-                if disturb is not None:
-                    disturb(known.id)
-        if any(who == leader and text not in (COME, WAITING) for who, text in said[-1:]):
+            leader = next((who for who, text in ada.model.chat if "Click me" in text), None)
+        elif not errands.leading:
             break
-    return ada, said
+        else:
+            known = next((p for p in ada.model.players.values() if p.name == leader), None)
+            if known is not None and follows():
+                ada.go(*known.at(ada.now()))
+            if known is not None and disturb is not None:
+                disturb(known.id)
+    return ada, [text for who, text in ada.model.chat if who == leader and text not in SAYINGS][1:]
+
+
+def come(what):
+    """Return how the invitation to a kind of sight begins."""
+    return COME.replace("{sight}", SIGHTS[what][0]).format(guest="Ada", way="")[:20]
+
+
+def calls(text):
+    return text == WAITING.format(guest="Ada")
 
 
 @pytest.mark.parametrize("store", [False, True])
-def test_a_newcomer_is_led_to_the_lake(store):
+def test_a_newcomer_is_led_by_paths_to_a_landmark(store):
     clock = Clock()
     more = {"clock": clock, "stores": clock_stores(clock)} if store else {}
     harness = clockwork(free=False, **more)
     harness.run(3000)
-    ada, said = led(harness, follows=True)
-    assert [text for _, text in said if text != WAITING][1:] == [COME, ARRIVED]
-    # It is beside water.
-    x, y = (place // UNIT for place in ada.at())
-    near = [(x + dx, y + dy) for dx in range(-9, 10) for dy in range(-9, 10)]
-    around = [harness.node.terrain.kind(*tile) for tile in near]
-    assert WATER in around or DEEP in around
-    assert math.hypot(*ada.at()) > BEGINS * UNIT
-    harness.run(STANDS_FOR)
-    assert harness.node.herd._company._errands.leading == 0
+    been = set()
+    terrain = harness.node.terrain
+
+    def follows():
+        leader = next(r for r in harness.node.herd.residents() if r.name == speaker())
+        x, y = leader.track.at(harness.loop.now())
+        been.add(terrain.kind(x // UNIT, y // UNIT))
+        return True
+
+    def speaker():
+        return next(who for who, text in harness.clients[0].model.chat if "Click me" in text)
+
+    begun = harness.clock.time
+    ada, said = led(harness, follows)
+    took = harness.clock.time - begun
+    first, *rest = [text for text in said if not calls(text)]
+    assert first.startswith(come(LANDMARK)) and rest == [SIGHTS[LANDMARK][1].format(guest="Ada")]
+    assert all("Ada" in text for text in lines(ada))
+    x, y = ada.at()
+    mark = min(math.dist((x / UNIT, y / UNIT), tile) for tile in [(61, -74)])
+    assert mark < 6 and took < 50_000
+    # Over the bridge, and not through the wood.
+    assert BRIDGE in been and {PATH, PLAZA} & been
     harness.check()
 
 
 def test_who_gets_the_ember_while_it_leads_somebody_leads_on():
     harness = clockwork(free=False)
     # Whoever gets it is woken up, to run away.
-    _, said = led(harness, follows=True, disturb=harness.node.herd._wake)
-    assert [text for _, text in said if text != WAITING][1:] == [COME, ARRIVED]
+    _, said = led(harness, lambda: True, disturb=harness.node.herd._wake)
+    assert said[-1] == SIGHTS[LANDMARK][1].format(guest="Ada")
 
 
-def test_a_leader_looks_back_calls_once_and_gives_up_kindly():
+def test_a_leader_waits_comes_back_once_and_gives_up_kindly():
     harness = clockwork(free=False)
-    ada, said = led(harness, follows=False)
-    texts = [text for _, text in said]
-    assert texts[1:3] == [COME, WAITING] and texts[3].startswith("Another time, then. The lake is ")
-    assert len(texts) == 4
-    leader = next(p for p in ada.model.players.values() if p.name == said[1][0])
-    away = math.dist(leader.at(ada.now()), ada.at())
-    assert FOLLOWS_WITHIN < away < FOLLOWS_WITHIN + (STRIDE + 2) * UNIT
+    ada, said = led(harness, lambda: False)
+    give_up = GIVES_UP.format(guest="Ada", way="")[:17]
+    assert said[0].startswith(come(LANDMARK)) and calls(said[1])
+    assert said[2] == CLICK_ME.format(guest="Ada") and said[3].startswith(give_up)
+    assert len(said) == 4 and COMES_BACK_AFTER + GIVES_UP_AFTER == 25_000
     assert harness.node.herd._company._errands.leading == 0
     # And it goes on with its life.
     harness.run(10_000)
-    assert ada.model.players[leader.id].track[5] > 0
+    assert all(p.track[5] > 0 for p in ada.model.players.values() if p.id < DEER_FROM)
+
+
+def test_who_follows_only_when_the_leader_has_come_back_is_led_to_the_end():
+    harness = clockwork(free=False)
+    ada, said = led(
+        harness, lambda: any(t == CLICK_ME.format(guest="Ada") for t in lines(harness.clients[0]))
+    )
+    assert said[2:] == [CLICK_ME.format(guest="Ada"), SIGHTS[LANDMARK][1].format(guest="Ada")]
+    assert math.hypot(*ada.at()) > 60 * UNIT
+
+
+def test_who_has_gone_elsewhere_is_not_told_that_the_leader_gives_up():
+    harness = clockwork(free=False)
+    ada = harness.stand("Ada", (0, 0), SCREEN)
+    while not any("Click me" in text for text in lines(ada)):
+        harness.run(100)
+    for _ in range(60):
+        ada.walk(0, 1)
+        harness.run(1000)
+    assert not any("Another time" in text for text in lines(ada))
+    assert math.hypot(*ada.at()) > HEARS_WITHIN + FOLLOWS_WITHIN
 
 
 def test_who_leaves_while_being_led_is_waited_for_no_longer_than_others():
     harness = clockwork(free=False)
     ada = harness.stand("Ada", (0, 0), SCREEN)
     other = harness.stand("Other", (3 * UNIT, 0), SCREEN)
-    while not any(text == COME for _, text in other.model.chat):
+    while not any("Click me, Ada" in text or "Ada. Click" in text for text in lines(other)):
         harness.run(100)
     ada.connection.lose(1000)
-    harness.run(PATIENCE + 15_000)
+    harness.run(COMES_BACK_AFTER + 15_000)
     assert harness.node.herd._company._errands.leading <= 1
     harness.check()
 
 
-@pytest.mark.parametrize("seed", [2013, 1, 7, 99, 12345, 4_000_000_000])
-def test_the_way_to_the_lake_can_be_walked_and_is_the_same_everywhere(seed):
+@pytest.mark.parametrize("seed", [2013, 1, 7, 12, 35, 99, 12345, 4_000_000_000])
+def test_whatever_the_seed_there_is_a_sight_and_the_way_there_can_be_walked(seed):
     terrain = Terrain(seed)
-    lake, other = Lake(terrain), Lake(Terrain(seed))
-    turns = 0
-    while not lake.look():
-        turns += 1
-    while not other.look():
+    sights, others = (Sights(ground, Landmarks(ground)) for ground in (terrain, Terrain(seed)))
+    while not sights.look():
         pass
-    assert (lake.place, lake.way) == (other.place, other.way)
-    assert lake.place is not None and turns < 200
-    assert lake.way[-1] == lake.place
-    assert abs(math.hypot(*lake.way[0]) - BEGINS * UNIT) < UNIT
-    for start, end in zip(lake.way, lake.way[1:], strict=False):
+    while not others.look():
+        pass
+    best = sights.best
+    assert best == others.best and best.length < FARTHEST + 11
+    assert abs(math.hypot(*best.places[0]) - BEGINS * UNIT) < 4 * UNIT
+    tiles = set()
+    for start, end in zip(best.places, best.places[1:], strict=False):
         track = leg(terrain, *start, Goal(*end), 0)
         assert (track.x + track.dx, track.y + track.dy) == end
-        assert math.dist(start, end) <= STRIDE * UNIT * 1.01
-    x, y = (place // UNIT for place in lake.place)
-    assert any(terrain.kind(x + dx, y + dy) in (DEEP, WATER) for dx, dy in
-               ((1, 0), (-1, 0), (0, 1), (0, -1)))  # fmt: skip
+        tiles |= {
+            tuple(place // UNIT for place in track.at(t)) for t in range(0, track.end + 1, 100)
+        }
+    # It leads by paths, but for the last steps to a landmark.
+    off = [tile for tile in tiles if terrain.kind(*tile) not in (PATH, BRIDGE, PLAZA)]
+    x, y = (place // UNIT for place in best.places[-1])
+    assert all(best.kind == LANDMARK and math.dist(tile, (x, y)) < 12 for tile in off)
+    if best.kind == LANDMARK:
+        marks = [Landmarks(terrain).of(i, j) for i in (-1, 0) for j in (-1, 0)]
+        assert min(math.dist((x, y), mark) for mark in filter(None, marks)) < 4
+    elif best.kind == OVER_WATER:
+        assert terrain.kind(x, y) == BRIDGE
+        around = [(x + dx, y + dy) for dx in range(-4, 5) for dy in range(-4, 5)]
+        assert sum(terrain.kind(*tile) in (WATER, DEEP) for tile in around) > 20
+    else:
+        assert best.kind == CROSSING
     # From anywhere on the plaza one goes straight to its beginning.
     for angle in range(16):
         x, y = (round(far * BEGINS * UNIT) for far in (math.cos(angle), math.sin(angle)))
-        track = leg(terrain, x, y, Goal(*lake.way[0]), 0)
-        assert track is None or (track.x + track.dx, track.y + track.dy) == lake.way[0]
+        track = leg(terrain, x, y, Goal(*best.places[0]), 0)
+        assert track is None or (track.x + track.dx, track.y + track.dy) == best.places[0]
 
 
-def test_where_there_is_no_lake_nobody_is_led_anywhere():
-    harness = clockwork()
-    ada = harness.stand("Ada", (0, 0), SCREEN)
+# Where people have company enough.
+
+
+def test_a_hundred_who_come_at_once_hear_little():
+    harness = clockwork(count=20)
+    crowd = [harness.stand(f"One of {at}", (at % 10 * UNIT, at // 10 * UNIT), (20, 20))
+             for at in range(100)]  # fmt: skip
     harness.run(30_000)
-    assert len(greetings(ada, "Ada")) == 1 and COME not in lines(ada)
-    assert harness.node.herd._company._lake.place is None
+    assert len(crowd[0].model.chat) <= 4
+
+
+def test_who_comes_where_five_people_are_is_left_alone():
+    harness = clockwork()
+    for at in range(4):
+        harness.stand(f"One of {at}", (at * UNIT, UNIT), SCREEN)
+    harness.run(60_000)
+    ada = harness.stand("Ada", (0, 0), (20, 20))
+    harness.run(3 * QUIET)
+    assert ada.model.chat == []
+
+
+def test_to_nobody_they_say_something_seldom_and_only_where_somebody_is():
+    harness = clockwork(count=20)
+    harness.run(2 * QUIET)
+    ada = harness.stand("Ada", (0, 0), SCREEN)
+    when = []
+    for _ in range(6000):
+        harness.run(100)
+        when += [harness.clock.time] * (len(ada.model.chat) - len(when))
+    muttered = [at for at, (_, text) in zip(when, ada.model.chat, strict=True) if text in SAYINGS]
+    assert 3 <= len(muttered) <= 600_000 // QUIET
+    assert all(b - a >= QUIET - 200 for a, b in zip(when, when[1:], strict=False) if b in muttered)
+
+
+# Who comes back.
+
+
+def test_who_comes_back_is_greeted_as_one_who_comes_back_and_not_led():
+    harness = herding(nodes=2, sizes=Sizes(people=12))
+    nora = harness.stand("Nora", (0, 0), SCREEN, harness.hosts[0])
+    harness.run(30_000)
+    token = nora.model.token
+    nora.connection.lose(1000)
+    harness.run(5000)
+    for host in harness.hosts:
+        # Days later.
+        host.node.herd._company._met.clear()
+    again = harness.client(harness.hosts[1]).hello("Nora", SCREEN, token)
+    harness.run(40_000)
+    assert again.id == nora.id and lines(again) == [AGAIN.format(guest="Nora")]
 
 
 # What is said.
 
-FACTS = Facts(
-    "Fern", (3 * UNIT, 0), (3 * UNIT, 9 * UNIT), (-UNIT, -4 * UNIT), (43 * UNIT, 0), 1, 5
-)
+FACTS = Facts("Ada", "Fern", (3 * UNIT, 0), (-UNIT, -4 * UNIT), (43 * UNIT, 0), 1, 5)
 
 
 @pytest.mark.parametrize(
     ("question", "expected"),
     [
-        ("who are you?", "I am Fern. I am clockwork: a computer player."),
-        ("Are you real", "I am Fern. I am clockwork: a computer player."),
-        ("are you a bot?", "I am Fern. I am clockwork: a computer player."),
-        ("where's the lake", "The nearest lake that I know is 9 tiles south of here."),
-        ("any gems?", "I see a gem 6 tiles north-west of here. Walk over it, and it is yours."),
-        ("how many are there", "I see 1 person and 5 clockwork. The map, or O, shows everybody."),
-        ("landmark", "A landmark stands 40 tiles east of here. Signposts tell their names."),
-        ("Good day!", "Hello! I am clockwork, but I know my way. Ask me where something is."),
-        ("what is the ember", "Whom the ember's carrier touches has it next. Run!"),
-        ("bye", "Goodbye! Come back soon."),
+        ("who are you?", "I am Fern, Ada. I am clockwork: a computer player."),
+        ("Are you real", "I am Fern, Ada. I am clockwork: a computer player."),
+        ("are you a bot?", "I am Fern, Ada. I am clockwork: a computer player."),
+        ("any gems?",
+         "Ada, I see a gem 6 tiles north-west of here. Walk over it, and it is yours."),
+        ("how many are there",
+         "Ada, I see 1 person and 5 clockwork. The map, or O, shows everybody."),
+        ("landmark", "Ada, a landmark stands 40 tiles east of here. Signposts tell their names."),
+        ("Good day!",
+         "Hello, Ada! I am clockwork, but I know my way. Ask me where something is."),
+        ("what is the ember",
+         "Touch who carries the ember, Ada, and it is yours. Then run, and keep it!"),
+        ("bye", "Goodbye, Ada! Come back soon."),
         ("fliegen", None),
         ("shiny", None),
     ],
-)
+)  # fmt: skip
 def test_an_answer_is_by_keyword_and_true(question, expected):
     assert answer(question, FACTS) == expected
 
 
 def test_who_knows_nothing_says_so():
-    facts = FACTS._replace(lake=None, gem=None, landmark=None, here=(0, 0))
-    assert "know of no lake" in answer("lake?", facts)
+    facts = FACTS._replace(gem=None, landmark=None, here=(0, 0))
     assert "no gem" in answer("gem?", facts)
     assert "signpost" in answer("landmark", facts)
     assert "This is the plaza" in answer("where am I", facts)
     assert way((0, 0), (UNIT, 0)) == "1 tile east"
 
 
-def test_everything_that_is_said_fits_a_message_with_the_longest_names():
-    for text in GREETINGS:
-        assert len(text.format(guest="W" * 20, own=max(map(name, range(26)), key=len))) <= 120
+def test_all_that_is_said_to_somebody_has_its_name_and_fits_a_message():
+    guest, own, far = "W" * 20, max(NAMES, key=len), 10**9 * UNIT
+    there = way((0, 0), (-far, -far))
+    said = [text.format(guest=guest, own=own) for text in (*GREETINGS, AGAIN)]
+    said += [text.format(guest=guest, way=there) for text in (WAITING, CLICK_ME, GIVES_UP)]
+    for what, arrived in SIGHTS:
+        said.append(COME.replace("{sight}", what).format(guest=guest, way=there))
+        said.append(arrived.format(guest=guest))
     questions = ["lake", "landmark", "ember", "gem", "cairn", "plaza", "how many", "who are you",
                  "key", "grid", "map", "deer", "signpost", "night", "friend", "hat", "wave",
                  "sound", "help", "where",
                  "how are you", "thanks", "sorry", "nice", "bye", "hello"]  # fmt: skip
-    far = 10**9 * UNIT
-    facts = FACTS._replace(here=(far, far), people=10**6)
-    for question in questions:
-        assert 1 <= len(answer(question, facts)) <= 120, question
+    facts = FACTS._replace(guest=guest, here=(far, far), people=10**6)
+    for known in (facts, facts._replace(gem=None, landmark=None, here=(0, 0))):
+        said += [answer(question, known) for question in questions]
+    assert all(guest in text and len(text) <= 120 and "{" not in text for text in said)
 
 
 def test_a_batch_that_the_broker_refuses_harms_nobody():

@@ -1,0 +1,147 @@
+"""The sight that guests are led to, and the way there by paths: functions of the ground.
+
+It is the nearest landmark beside a path, or else the nearest bridge, or else the first place where
+paths meet. Finding it takes many steps, and is done a few at a time, so that nothing waits for it.
+This module never knows who walks.
+"""
+
+import math
+from collections.abc import Generator
+from heapq import heappop, heappush
+from typing import Final, NamedTuple
+
+from server.players.spots import Place, is_straight
+from world.landmarks import Landmarks
+from world.terrain import BRIDGE, CELL, Terrain
+from world.track import UNIT
+
+#: The most tiles of the way: half a minute's walk.
+FARTHEST: Final = 150
+
+#: Tiles from the origin within which nothing is barred, so that everybody can go straight to the
+#: beginning of the way.
+BEGINS: Final = 10
+
+#: The most tiles of the way between two of its points, and those between two places of a path that
+#: are looked at.
+STRIDE, STEP = 6, 2
+
+#: A landmark is beside a path that comes so near to it, and the way ends so near to it, in tiles.
+BESIDE, STANDS_OFF = 11, 2
+
+#: A bridge shorter than so many tiles is no sight.
+BRIDGED: Final = 6
+
+#: What a sight is, the best first.
+LANDMARK, OVER_WATER, CROSSING = range(3)
+
+_Tile = tuple[int, int]
+
+
+class Sight(NamedTuple):
+    """The way leads over `places`, in units, from BEGINS tiles off the origin on, to a sight of a
+    kind, `length` tiles from the origin. Between each two of them one can go straight."""
+
+    kind: int
+    length: float
+    places: list[Place]
+
+
+class Sights:
+    """See the module. `best` is None until the search has ended."""
+
+    def __init__(self, terrain: Terrain, landmarks: Landmarks) -> None:
+        self._terrain = terrain
+        self._landmarks = landmarks
+        self.best: Sight | None = None
+        self._found: list[Sight] = []
+        self._searching: Generator[None, None, None] | None = self._search()
+
+    def look(self) -> bool:
+        """Look for a sight a little longer; return whether the search has ended."""
+        if self._searching is not None:
+            try:
+                next(self._searching)
+            except StopIteration:
+                self._searching = None
+        return self._searching is None
+
+    def _search(self) -> Generator[None, None, None]:
+        """Follow the paths from the origin on, the nearest first."""
+        marks: list[_Tile] = []
+        for part in ((-1, -1), (-1, 0), (0, -1), (0, 0)):
+            marks += filter(None, [self._landmarks.of(*part)])
+            yield
+        been: set[_Tile] = set()
+        ahead: list[tuple[float, _Tile, list[_Tile]]] = [(0.0, (0, 0), [(0, 0)])]
+        while ahead:
+            length, end, tiles = heappop(ahead)
+            if end in been:
+                continue
+            been.add(end)
+            if length > 0:
+                self._found.append(Sight(CROSSING, length, _places(tiles)))
+            i, j = [(each + CELL // 2) // CELL for each in end]
+            for x0, y0, x1, y1 in self._terrain.edges(i, j):
+                to = (x1, y1) if (x0, y0) == end else (x0, y0)
+                if end in ((x0, y0), (x1, y1)) and to not in been:
+                    farther, path = self._follow(length, tiles, end, to, marks)
+                    if farther <= FARTHEST:
+                        heappush(ahead, (farther, to, path))
+                    yield
+        best = min(self._found, key=lambda sight: sight[:2])
+        self.best = best._replace(places=self._thinned(best.places))
+
+    def _follow(
+        self, length: float, tiles: list[_Tile], start: _Tile, to: _Tile, marks: list[_Tile]
+    ) -> tuple[float, list[_Tile]]:
+        """Follow a path from one waypoint to another, after a way of `length` over `tiles`, and
+        note what is beside it; return the way that it ends."""
+        tiles, bridge = tiles[:], 0
+        steps = max(abs(to[0] - start[0]), abs(to[1] - start[1])) // STEP
+        for step in range(1, steps + 1):
+            x, y = [16 * a + 16 * (b - a) * step // steps for a, b in zip(start, to, strict=True)]
+            tile = self._terrain.middle(x, y)
+            length += math.dist(tile, tiles[-1])
+            tiles.append(tile)
+            if length > FARTHEST:
+                break
+            for mark in marks:
+                self._look_at(mark, length, tiles)
+            if self._terrain.kind(*tile) == BRIDGE:
+                bridge += 1
+                continue
+            if bridge * STEP >= BRIDGED:
+                middle = tiles[: -1 - bridge // 2]
+                self._found.append(Sight(OVER_WATER, length, _places(middle)))
+            bridge = 0
+        return length, tiles
+
+    def _look_at(self, mark: _Tile, length: float, tiles: list[_Tile]) -> None:
+        """Note a landmark if one can go to it from the last of these tiles."""
+        here, there = _places([tiles[-1], mark])
+        away = math.dist(here, there) / UNIT
+        if STANDS_OFF < away <= BESIDE:
+            part = STANDS_OFF / away
+            place = tuple(round(b + (a - b) * part) for a, b in zip(here, there, strict=True))
+            end = place[0], place[1]
+            if is_straight(self._terrain, here, end):
+                self._found.append(Sight(LANDMARK, length + away, [*_places(tiles), end]))
+
+    def _thinned(self, places: list[Place]) -> list[Place]:
+        """Return those places of a way that are needed, from BEGINS tiles off the origin on."""
+        begins = next(at for at, place in enumerate(places) if math.hypot(*place) > BEGINS * UNIT)
+        way, at = [places[begins]], begins
+        while at < len(places) - 1:
+            # One can always go to the next place.
+            at = next(
+                to for to in range(min(at + STRIDE // STEP, len(places) - 1), at, -1)
+                if to == at + 1 or is_straight(self._terrain, places[at], places[to])
+            )  # fmt: skip
+            way.append(places[at])
+        return way
+
+
+def _places(tiles: list[_Tile]) -> list[Place]:
+    """Return the middles of tiles, in units."""
+    return [(x * UNIT + UNIT // 2, y * UNIT + UNIT // 2) for x, y in tiles]

@@ -39,6 +39,14 @@ export class Ember {
   }
 }
 
+/** What the player is told that has got it: the board counts for how long. */
+export const KEEP_IT = 'You have the ember: keep it, run!';
+
+/** Return what a player is told, once, that has never had it. */
+export function takeIt(name) {
+  return `${name} has the ember: touch ${name}, and it is yours.`;
+}
+
 /** Return a time in words: 41 s, or 2 min 3 s. */
 export function timeOf(ms) {
   const seconds = Math.round(ms / 1000), minutes = Math.floor(seconds / 60);

@@ -1,6 +1,7 @@
 // The emotes that players make: their numbers and names, and when a wave is returned. It never touches
 // the page.
 
+import { isComputer } from './faces.js';
 import { walkerInSight } from './scene.js';
 
 /** @typedef {import('./state.js').State} State */
@@ -43,14 +44,27 @@ export function showEmote(state, id, emote, at) {
   return other.id;
 }
 
-/** Return the walker near by whose wave is the newest that nobody has returned yet, or null.
+/** Return the walker near by whose wave is the newest that nobody has returned yet, or null. A person
+ * beside another one waves to people only, whatever clockwork does.
  * @param {State} state @param {Walker} walker */
 function whomAnswered(state, walker, at) {
   let found = null;
   for (const other of state.drawn.values()) {
     if (other === walker || other.muted || at - other.wavedAt > RETURNED_WITHIN) continue;
-    if (Math.hypot(other.x - walker.x, other.y - walker.y) > NEAR) continue;
+    if (!isNear(other, walker)) continue;
+    if (isComputer(walker.id) && hasCompany(state, other)) continue;
+    if (isComputer(other.id) && hasCompany(state, walker)) continue;
     if (found === null || other.wavedAt > found.wavedAt) found = other;
   }
   return found;
+}
+
+/** Say whether a walker is a person beside another one. */
+function hasCompany(state, walker) {
+  return !isComputer(walker.id) && [...state.drawn.values()].some((other) =>
+    other !== walker && !isComputer(other.id) && isNear(other, walker));
+}
+
+function isNear(one, other) {
+  return Math.hypot(one.x - other.x, one.y - other.y) <= NEAR;
 }

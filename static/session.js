@@ -2,7 +2,7 @@
 // the connection is lost. What the player does is in controls.js.
 
 import { EMOTES, isEmote, showEmote } from './emotes.js';
-import { lineOf } from './ember.js';
+import { KEEP_IT, lineOf, takeIt } from './ember.js';
 import { isComputer, isDeer } from './faces.js';
 import { forBrowser } from './keep.js';
 import { Net } from './net.js';
@@ -20,7 +20,7 @@ const VIEWPORT_AFTER = 250;               // ms without a resize before the serv
 // Errors that the player is told of. That a gem is gone or too far away the player sees.
 const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'cairn', 'name']);
 const INVITATION_LIMIT = 512;             // characters
-const EMBER_KEY = 'flatlands.ember';      // kept once the player has passed it on
+const EMBER_KEY = 'flatlands.ember';      // kept once the player was told what to do about it
 
 export class Session {
   /** Show the title. `walkOn()` is called when a direction that is still held shall be sent again.
@@ -159,11 +159,12 @@ export class Session {
     if (!state.ember.take(told, now)) return;
     const line = lineOf(told, state.ownId, (who) => state.names.get(who) ?? '');
     if (hadIt || id === state.ownId) this.onEmber(id === state.ownId);
-    if (before === state.ownId && id !== before) forBrowser.set(EMBER_KEY, 'passed');
-    if (id === state.ownId && forBrowser.get(EMBER_KEY) === null) {
-      hud.toast('You have the ember: touch somebody, and it is theirs.');
-    } else if (line !== null) hud.toast(line);
-    else if (id === state.ownId) hud.toast('You have the ember!');
+    if (id === state.ownId) hud.toast(KEEP_IT);
+    else if (line !== null) hud.toast(line);
+    else if (before !== 0 && forBrowser.get(EMBER_KEY) === null) {
+      forBrowser.set(EMBER_KEY, 'told');
+      hud.toast(takeIt(state.names.get(id) ?? 'somebody'));
+    }
   }
 
   // Called by Net, for the connection.

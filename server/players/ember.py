@@ -1,4 +1,5 @@
-"""The ember: exactly one player of the world carries it, and whom the carrier touches has it next.
+"""The ember: exactly one player of the world carries it, and who touches the carrier has it next.
+To keep it is the game.
 
 It is one item in the store, whose body says who carries it and at which node. That node keeps it:
 it renews a lease, tells of the ember in the carrier's square, computes from the tracks around when
@@ -11,10 +12,16 @@ only one. This module never moves anybody: tag.py does.
 
 The ember is kept from when a player gets it until that player last walked with somebody near who
 plays too, and a player with whom nobody has been for IDLE loses it: so nobody's time grows by
-standing still, or where there is nobody to touch.
+standing still, or where there is nobody to run from.
+
+Of the last HANDS who had it none can have it again as long as somebody else is near who plays. With
+fewer around it goes round among three, and two have it in turn. It never stays because of that:
+after BARRED_FOR anybody can have it. Each node remembers these hands from what it hears, so nothing
+more is told or stored.
 """
 
 import math
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
@@ -45,10 +52,14 @@ EVERY, LEASE = 1000, 3000
 #: Who carries it touches whoever comes within so many units.
 REACH: Final = UNIT * 4 // 5
 
-#: ms for which it stays with its carrier at least, and for which the carrier cannot give it back to
-#: the one from whom it came.
+#: ms for which it stays with its carrier at least, and for which the one from whom it came cannot
+#: have it back, also if nobody else is near.
 KEPT_LEAST: Final = 1500
 NOT_BACK: Final = 3000
+
+#: So many who had it before its carrier leave it to others, for so many ms.
+HANDS: Final = 3
+BARRED_FOR: Final = 20_000
 
 #: It falls to a clockwork walker when its carrier has not walked, or was alone, for so many ms.
 #: Others who have not walked for so long are no company.
@@ -106,6 +117,8 @@ class Ember:
         self._met = 0
         #: What was heard of it last.
         self._seen: Seen | None = None
+        #: Who had it, as far as this node has heard, and who carries it, which is the last one.
+        self._hands: deque[int] = deque(maxlen=HANDS + 1)
         #: Whether the store is being asked, and whether this node gives it up for good.
         self._asking = self._stopped = False
         #: Whether tracks have changed around the carrier since touches were computed.
@@ -139,6 +152,20 @@ class Ember:
         seen = self._seen
         return None if seen is None or seen.until <= self._loop.now() else seen.carried
 
+    def barred(self, carrier: Player) -> list[int]:
+        """Return who of those who had it before its carrier cannot have it now."""
+        seen, now = self.seen(), self._loop.now()
+        if seen is None or now >= seen.since + BARRED_FOR:
+            return []
+        x, y = carrier.track.at(now)
+        hands = [id for id in self._hands if id != carrier.id][-HANDS:]
+        while hands and not any(
+            player.id not in hands and self._plays(player, carrier.id, now)
+            for player in self._replicas.around(x, y, self._grid.span)
+        ):
+            del hands[0]
+        return hands
+
     # What happens in the squares.
 
     def heard(self, events: Sequence[Event]) -> None:
@@ -158,6 +185,9 @@ class Ember:
         if seen is not None and seen.passes > carried.passes:
             return
         self._seen = Seen(carried, now + SEEN_FOR)
+        last = self._hands[-1] if self._hands else 0
+        if last != carried.id:
+            self._hands += [id for id in (carried.before, carried.id) if id not in (0, last)]
         if self.kept is None and event.id in self._residents.by_id and not self._stopped:
             # The node that told this has changed the item, if this is so: the store knows.
             self._renew(carried)
@@ -199,9 +229,12 @@ class Ember:
         now = self._loop.now()
         x, y = carrier.track.at(now)
         for player in self._replicas.around(x, y, self._grid.span):
-            if self._may_have(player, carrier.id) and now - player.track.end <= IDLE:
+            if self._plays(player, carrier.id, now):
                 self._met = now
                 return
+
+    def _plays(self, player: Player, carrier: int, now: int) -> bool:
+        return self._may_have(player, carrier) and now - player.track.end <= IDLE
 
     def _may_have(self, player: Player, carrier: int) -> bool:
         is_deer = DEER_FROM <= player.id < OTHERS_FROM
@@ -344,8 +377,9 @@ class Ember:
             return
         soonest, self._next = now + AHEAD, 0
         x, y = carrier.track.at(now)
+        barred = self.barred(carrier)
         for player in self._replicas.around(x, y, self._grid.span):
-            if not self._may_have(player, kept.id):
+            if not self._may_have(player, kept.id) or player.id in barred:
                 continue
             since = kept.since + (NOT_BACK if player.id == kept.before else KEPT_LEAST)
             if (start := max(now, since)) >= soonest:

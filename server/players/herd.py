@@ -139,7 +139,7 @@ class Herd:
             node, grid, ground, keeper, loop, residents, replicas, peers, longest,
             lambda: [one for one in self.residents() if one.id < DEER_FROM], self._wake,
         )  # fmt: skip
-        self._tag = Tag(loop, movement, replicas, self.ember.seen)
+        self._tag = Tag(loop, movement, replicas, self.ember.seen, self.ember.barred)
 
     def __len__(self) -> int:
         return sum(map(self._is_here, self._beasts.values()))

@@ -1,45 +1,43 @@
-"""Tag: what clockwork walkers do about the ember (ember.py): who carries it runs after others, and
-others run away, but rest now and then, since nobody is faster than anybody.
+"""Tag: what clockwork walkers do about the ember (ember.py): who carries it runs away from others,
+and a few of the others run after it, but all of them rest now and then, since nobody is faster than
+anybody.
 
 This module never decides who carries it.
 """
 
 import math
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from itertools import islice
 from typing import Final
 
 from server.loop import Loop
 from server.messages.protocol import DEER_FROM, OTHERS_FROM
-from server.players.ember import NOT_BACK, Carried
+from server.players.ember import Carried
 from server.players.movement import Movement
-from server.players.resident import INCARNATION, Resident
+from server.players.resident import Resident
 from server.players.spots import Place
 from server.squares.replicas import Replicas
 from world.events import Player
 from world.track import SPEED, UNIT, Goal
 
-#: How far its carrier sees others, and how near others let it come, in units.
+#: How far others see its carrier, and how near its carrier lets others come, in units.
 SEES, SHY = 16 * UNIT, 5 * UNIT
 
-#: How often its carrier looks where the others are, in ms, and at how many of them at most.
-LOOK_EVERY, LOOKS_AT = 400, 200
+#: They run after nobody who is farther from the origin, where they live.
+HOME: Final = 32 * UNIT
 
-#: It runs after nobody who has stood still for so many ms, as one does who is not at the game.
-STANDS: Final = 15_000
+#: At how many players one of them looks at most.
+LOOKS_AT: Final = 200
 
-#: ms for which its carrier stands before it runs, so that others can get away.
+#: So many run after it at a time, those that are nearest.
+CHASERS: Final = 2
+
+#: ms for which they let its carrier run, after it was passed on.
 WAITS: Final = 1200
 
-#: How much nearer people seem to it than others like itself.
-PREFERS: Final = 2
-
-#: Nor after anybody who has just come: with so few events in its incarnation, for so many ms.
-NEW, LOOKS_ABOUT = 8, 8000
-
-#: The least and the most units of a flight, and the ms of the rest after it.
-FLIGHT: Final = (3 * UNIT, 6 * UNIT)
+#: The least and the most units of a run, and the ms of the rest after it.
+RUN: Final = (3 * UNIT, 6 * UNIT)
 REST: Final = (500, 1500)
 
 #: The angles away from the straight way on which one flees in turn if that is barred.
@@ -50,26 +48,28 @@ LOOKS_ROUND_EVERY: Final = 700
 
 
 class Tag:
-    """See the module. `seen` returns who carries the ember, as far as this node has heard of it."""
+    """See the module. `seen` returns who carries the ember, as far as this node has heard of it,
+    and `barred` who cannot have it next."""
 
     def __init__(
         self, loop: Loop, movement: Movement, replicas: Replicas,
-        seen: Callable[[], Carried | None],
+        seen: Callable[[], Carried | None], barred: Callable[[Player], Collection[int]],
     ) -> None:  # fmt: skip
         self._loop = loop
         self._movement = movement
         self._replicas = replicas
         self._seen = seen
+        self._barred = barred
 
     def play(self, walker: Resident) -> int | None:
-        """Let a clockwork walker run after somebody, or away, if there is reason to; return when it
-        has its next turn, or None if there is none."""
+        """Let a clockwork walker run after the carrier, or away, if there is reason to; return when
+        it has its next turn, or None if there is none."""
         carried = self._seen()
         if carried is None:
             return None
         if carried.id == walker.id:
-            return self._chase(walker, carried)
-        return self._flee(walker, carried.id)
+            return self._flee(walker)
+        return self._chase(walker, carried)
 
     def looks_round(self, walker: Resident) -> int | None:
         """Return when a walker looks round again whether the ember is near, or None if it does not
@@ -81,52 +81,53 @@ class Tag:
         return now + LOOKS_ROUND_EVERY
 
     def _chase(self, walker: Resident, carried: Carried) -> int | None:
-        now = self._loop.now()
+        carrier, now = self._replicas.player(carried.id), self._loop.now()
+        if carrier is None or carrier.dimmed or not self._runs_after(walker, carrier, now):
+            return None
         if now < carried.since + WAITS:
             self._movement.stop(walker)
             return carried.since + WAITS
+        # It runs to where the carrier will be.
         here = walker.track.at(now)
-        best, least = None, float(SEES)
-        for player in islice(self._replicas.around(*here, SEES), LOOKS_AT):
-            if self._may_be_chased(player, walker, carried, now):
-                away = math.dist(player.track.at(now), here)
-                if player.id >= OTHERS_FROM:
-                    away /= PREFERS
-                if away <= least:
-                    best, least = player, away
-        if best is None:
-            return None
-        # It runs to where the other one will be.
-        far = math.dist(best.track.at(now), here)
-        ahead = round(far * 1000 / SPEED) // 2
-        self._movement.stroll(walker, [Goal(*best.track.at(now + ahead))])
-        return now + LOOK_EVERY
+        ahead = round(math.dist(carrier.track.at(now), here) * 1000 / SPEED) // 2
+        there = carrier.track.at(now + ahead)
+        part = min(random.randint(*RUN) / max(math.dist(here, there), 1), 1.0)
+        x, y = (a + round((b - a) * part) for a, b in zip(here, there, strict=True))
+        self._movement.stroll(walker, [Goal(x, y)])
+        return max(walker.track.end, now) + random.randint(*REST)
 
-    def _may_be_chased(
-        self, player: Player, walker: Resident, carried: Carried, now: int
-    ) -> bool:
-        if player.id == walker.id or player.dimmed or DEER_FROM <= player.id < OTHERS_FROM:
+    def _runs_after(self, walker: Resident, carrier: Player, now: int) -> bool:
+        """Say whether a walker is one of the nearest to the carrier that may have the ember."""
+        there = carrier.track.at(now)
+        away = math.dist(walker.track.at(now), there)
+        barred = self._barred(carrier)
+        if away > SEES or math.hypot(*there) > HOME or walker.id in barred:
             return False
-        if player.id == carried.before and now < carried.since + NOT_BACK:
-            return False
-        if player.id < DEER_FROM:
-            return True
-        is_new = player.seq % INCARNATION <= NEW and now < player.track.end + LOOKS_ABOUT
-        return not is_new and now < player.track.end + STANDS
+        nearer = (
+            player for player in islice(self._replicas.around(*there, SEES), LOOKS_AT)
+            if player.id < DEER_FROM and player.id not in (walker.id, carrier.id, *barred)
+            and math.dist(player.track.at(now), there) < away
+        )  # fmt: skip
+        return len(list(islice(nearer, CHASERS))) < CHASERS
 
-    def _flee(self, walker: Resident, carrier: int) -> int | None:
-        player, now = self._replicas.player(carrier), self._loop.now()
-        if player is None:
-            return None
-        here, there = walker.track.at(now), player.track.at(now)
-        if math.dist(here, there) > SHY:
+    def _flee(self, walker: Resident) -> int | None:
+        now = self._loop.now()
+        here = walker.track.at(now)
+        barred = self._barred(walker)
+        others = (
+            player.track.at(now) for player in islice(self._replicas.around(*here, SHY), LOOKS_AT)
+            if (player.id < DEER_FROM or player.id >= OTHERS_FROM)
+            and player.id not in (walker.id, *barred)
+        )  # fmt: skip
+        there = min(others, key=lambda place: math.dist(here, place), default=None)
+        if there is None or math.dist(here, there) > SHY:
             return None
         self._movement.stroll(walker, self._ways_out(here, there))
         return max(walker.track.end, now) + random.randint(*REST)
 
     def _ways_out(self, here: Place, there: Place) -> Iterator[Goal]:
         straight = math.atan2(here[1] - there[1], here[0] - there[0])
-        far = random.randint(*FLIGHT)
+        far = random.randint(*RUN)
         for turn in TURNS:
             angle = straight + turn
             yield Goal(

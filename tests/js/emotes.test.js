@@ -60,6 +60,24 @@ test('no spark comes from afar, too late, from oneself, or from who is muted', (
   assert.deepEqual([sparks(state), sparks(near)], [[], []]);
 });
 
+test('clockwork never takes the spark of two people who wave to each other', () => {
+  const anna = 70_001, ben = 70_002, rook = 5;
+  const state = among([[anna, 0], [ben, 3], [rook, 1]]);
+  assert.equal(showEmote(state, anna, WAVE, 1000), null);
+  assert.equal(showEmote(state, rook, WAVE, 1400), null);
+  assert.equal(showEmote(state, ben, WAVE, 2200), anna);
+  assert.deepEqual(sparks(state), [anna, ben]);
+});
+
+test('whoever is alone with clockwork gets a spark with it', () => {
+  const anna = 70_001, rook = 5;
+  const state = among([[anna, 0], [rook, 1], [70_002, 30]]);
+  showEmote(state, anna, WAVE, 1000);
+  assert.equal(showEmote(state, rook, WAVE, 1400), anna);
+  showEmote(state, rook, WAVE, 5000);
+  assert.equal(showEmote(state, anna, WAVE, 5400), rook);
+});
+
 test('who came since the last frame is heard and seen to wave, but not from afar', () => {
   const state = among([[1, 0]]);
   showEmote(state, 1, WAVE, 1000);

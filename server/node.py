@@ -42,6 +42,7 @@ from server.things.keeper import Keeper
 from server.things.longest import Longest
 from server.things.reading import Reading
 from server.things.strangers import Strangers
+from server.things.today import Today
 from stores import Store
 from world.grid import Grid
 from world.terrain import Terrain
@@ -121,6 +122,8 @@ class Node:
         self.takeovers = Takeovers(among)
         self.invitations = Invitations(among, spots, self.movement, self.replicas)
         self.orders = Orders(among)
+        self.today = Today(self.channels.ground, self.keeper, loop, self.orders.is_muted)
+        self.orders.on_silenced = self.today.take_out
         self.herd = Herd(
             id, grid, terrain, self.channels.ground, self.keeper, loop, self.residents,
             self.movement, self.replicas, self.peers, self.takeovers, self.longest, sizes,
@@ -136,8 +139,9 @@ class Node:
             lambda: ((resident.id, resident.square) for resident in self.herd.residents()),
         )  # fmt: skip
         self.watching = Watching(
-            id, self.channels, broker, loop, lambda: self.peers.peers, terrain.seed, grid.side
-        )
+            id, self.channels, broker, loop, lambda: self.peers.peers, terrain.seed, grid.side,
+            self.today.walked,
+        )  # fmt: skip
 
         self.hub.before_flush = self.replicas.show_changed
         self.outbox.on_published = self.replicas.published

@@ -20,11 +20,13 @@ import * as P from './protocol.js';
  */
 
 /** @typedef {{ people: number, computers: number, squares: number | null, nodes: number,
- * broker: string, seed: number, side: number }} Totals  Of the whole world; `squares` is null if the
- * server does not know. `seed` is that of the ground, and a square has `side` tiles at each side. */
+ * broker: string, seed: number, side: number, names: string[], walked: number }} Totals  Of the whole
+ * world; `squares` is null if the server does not know. `seed` is that of the ground, and a square has
+ * `side` tiles at each side. So many people walked here within a day; `names` are some of theirs. */
 
 /** @typedef {{ left: number, top: number, right: number, bottom: number }} Area  In squares. */
 
+const MANY = 90;                          // others: the server knows of some more at the most
 export const DOT_FADES = 600;             // ms
 export const CLOSEST = 180;               // css px per square: the map shows no more of one
 const LEVELS = 8;
@@ -73,8 +75,8 @@ export class Atlas {
   /** Apply a message that came at performance time `at`, ms; return whether it was about the map. */
   apply(message, at) {
     if (message[0] === P.TOTALS) {
-      const [, people, computers, squares, nodes, broker, seed, side] = message;
-      this.totals = { people, computers, squares, nodes, broker, seed, side };
+      const [, people, computers, squares, nodes, broker, seed, side, names = [], walked = 0] = message;
+      this.totals = { people, computers, squares, nodes, broker, seed, side, names, walked };
     } else if (message[0] === P.DOTS) {
       const [, grain, fresh, patches] = message;
       const before = new Set(fresh ? this.dots.keys() : []);
@@ -314,16 +316,39 @@ export function dotLine({ col, row, grain, people, computers, node }, channels) 
   return `${where} · ${who} · server ${node + 1}`;
 }
 
-/** Return a sentence for who has not joined yet. @param {Totals} totals */
-export function invitingLine({ people, computers }) {
-  const clockwork = computers === 0 ? '' : `${computers} clockwork ${
-    computers === 1 ? 'walker' : 'walkers'}`;
+/** Return a line for who has not joined yet, and has the name `own`.
+ * @param {Totals} totals */
+export function invitingLine({ people, computers, names, walked }, own) {
+  const others = names.filter((name) => name !== own);
+  const today = listed(others, walked - names.length + others.length);
+  const clockwork = computers === 0 ? '' : counted(computers, 'clockwork walker');
+  const before = today === '' ? '' : `${today} walked here today.`;
   if (people > 0) {
-    return `${counted(people, 'person is', 'people are')} walking now${
-      clockwork === '' ? '' : `, beside ${clockwork}`}.`;
+    const beside = clockwork === '' ? '' : `, beside ${clockwork}`;
+    return `${counted(people, 'person is', 'people are')} walking now${beside}. ${before}`.trim();
   }
-  return clockwork === '' ? 'Nobody is walking now: be the first.'
-    : `Only ${clockwork} ${computers === 1 ? 'is' : 'are'} out: be the first person today.`;
+  if (clockwork === '') return before || 'Nobody is walking now: be the first.';
+  const are = `${clockwork} ${computers === 1 ? 'is' : 'are'} out`;
+  return before === '' ? `${are}: be the first to join.` : `${before} ${are}.`;
+}
+
+/** Return who is in view besides the own player: people by their names, and how many are clockwork, such as
+ * "You, Ben and 9 others".
+ * @param {string[]} people */
+export function companyLine(people, clockwork) {
+  const [first, second] = people, machines = clockwork === 0 ? '' : ` and ${clockwork} clockwork`;
+  if (second !== undefined) return `You, ${listed([first], people.length)}`;
+  if (first === undefined) return machines === '' ? 'Only you' : `You${machines}`;
+  return machines === '' ? `You and ${first}` : `You, ${first}${machines}`;
+}
+
+/** Return one or two names of `count` people, and how many others there are; '' if there are none. */
+function listed(names, count) {
+  const [first, second] = names, more = count - Math.min(names.length, 2);
+  if (first === undefined) return '';
+  const others = more <= 0 ? '' : ` and ${more > MANY ? 'many others' : counted(more, 'other')}`;
+  if (second === undefined) return first + others;
+  return others === '' ? `${first} and ${second}` : `${first}, ${second}${others}`;
 }
 
 function counted(number, one, many = one + 's') {

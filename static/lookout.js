@@ -165,7 +165,8 @@ export class Lookout {
     }
     if (this.spectator.asked === null) this.spectator.watch(TOTALS_ONLY);
     const { totals } = this.state.atlas;
-    this.hud.titleScreen.tell(totals === null ? null : invitingLine(totals));
+    this.hud.titleScreen.tell(totals === null ? null : invitingLine(totals,
+      this.net.identity.name));
   }
 
   #look(now, passed) {

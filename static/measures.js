@@ -1,5 +1,6 @@
 // What the page measures about itself, for the panel of readings.
 
+import { companyLine } from './atlas.js';
 import { isClockwork, isDeer } from './faces.js';
 import { isInView } from './scene.js';
 
@@ -24,13 +25,14 @@ export class Measures {
     const passed = Math.max(at - counts[0].at, 1) / 1000, { held, side } = replica;
     const seen = walkers.filter((walker) => !walker.own && !isDeer(walker.id)
       && isInView(state, walker));
-    const clockwork = seen.filter(({ id }) => isClockwork(id)).length;
+    const people = seen.filter(({ id }) => !isClockwork(id)).sort((a, b) => a.id - b.id)
+      .map(({ id, name }) => state.names.get(id) ?? name);
     return {
       name: (own && state.names.get(own.id)) ?? net.hello.name,
       position: { x: Math.floor(here.x), y: Math.floor(here.y) },
       square: { col: Math.floor(here.x / side), row: Math.floor(here.y / side) },
       ping: net.playing && !net.quiet ? state.clock.ping : null,
-      people: seen.length - clockwork, clockwork,
+      company: companyLine(people, seen.length - people.length),
       held: held === null ? 0 : (held.c1 - held.c0 + 1) * (held.r1 - held.r0 + 1),
       messages: (messages - counts[0].messages) / passed,
       bytes: (bytes - counts[0].bytes) / passed,

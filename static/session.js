@@ -191,11 +191,12 @@ export class Session {
     this.otherGround = ground !== undefined && ground !== GROUND;
     this.#tellLine();
     hud.play();
-    if (first) {
+    // Its token comes after this: whoever has one has walked here before.
+    if (first && this.identity.token === null) {
       hud.hint('Walk with the arrow keys or WASD, or click where you want to go.',
         'Walk with the stick, or touch the place where you want to go.');
-      hud.focusWorld();
     }
+    if (first) hud.focusWorld();
     this.walkOn();
   }
 

@@ -4,7 +4,7 @@ What is known is added up elsewhere (hearing.py). Once a second clients are show
 Dots are joined to larger ones until there are few enough of them (layers.py).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
 from brokers import Broker, Reset
@@ -60,13 +60,16 @@ class View:
 
 
 class Watching:
-    """See the module. `others` returns the ids of the other nodes that are alive. `seed` and `side`
-    are those of the world."""
+    """See the module. `others` returns the ids of the other nodes that are alive, and `walked` some
+    names of who has walked here within a day, and their number. `seed` and `side` are those of the
+    world."""
 
     def __init__(
         self, node: int, channels: Channels, broker: Broker, loop: Loop,
         others: Callable[[], Iterable[int]], seed: int, side: int,
+        walked: Callable[[], tuple[Sequence[str], int]],
     ) -> None:  # fmt: skip
+        self._walked = walked
         self._broker = broker
         self._loop = loop
         self._others = others
@@ -241,7 +244,11 @@ class Watching:
         squares = self._hearing.squares() if shown else None
         nodes = 1 + len(list(self._others()))
         scheme = self._broker.url.partition(":")[0].partition("+")[0]
-        return frame(protocol.totals(people, computers, squares, nodes, scheme, *self._ground))
+        return frame(
+            protocol.totals(
+                people, computers, squares, nodes, scheme, *self._ground, *self._walked()
+            )
+        )
 
     def _grain(self, view: View) -> int:
         """Return the grain of the dots that a view shows from now on."""

@@ -112,6 +112,7 @@ def key(asker: Asker, text: str) -> None:
     resident, board = asker.resident, asker.node.board
     assert resident is not None
     asker.owner = board.owner(text)
+    asker.node.today.note(resident.id, resident.name)
     board.ask(
         asker.owner, lambda standing: _show_board(asker, standing), lambda: None,
         note=board.entry(asker.owner, resident.id, resident.name),
@@ -119,10 +120,11 @@ def key(asker: Asker, text: str) -> None:
 
 
 def tell_name(asker: Asker) -> None:
-    """Let the board have the player's present name, if its gems are counted for somebody."""
+    """Let the board, and the title, have the player's present name, if it has sent a key."""
     resident, board, owner = asker.resident, asker.node.board, asker.owner
     assert resident is not None
     if owner:
+        asker.node.today.note(resident.id, resident.name)
         note = board.entry(owner, resident.id, resident.name)
         board.ask(owner, lambda standing: None, lambda: None, note=note)
 

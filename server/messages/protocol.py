@@ -411,14 +411,16 @@ def finders(column: int, row: int, place: int, of: int) -> bytes:
 
 
 def totals(
-    people: int, computers: int, squares: int | None, nodes: int, broker: str, seed: int, side: int
-) -> bytes:
+    people: int, computers: int, squares: int | None, nodes: int, broker: str, seed: int, side: int,
+    names: Sequence[str], walked: int,
+) -> bytes:  # fmt: skip
     """Pack how many players there are in the whole world, and on how many squares.
 
     `squares` is None if that is not known. `broker` is the name of what joins the nodes. `seed` and
-    `side`, in tiles, are those of the ground and of its squares.
+    `side`, in tiles, are those of the ground and of its squares. `names` are some of those of the
+    `walked` people who have walked here within a day.
     """
-    return _pack([TOTALS, people, computers, squares, nodes, broker, seed, side])
+    return _pack([TOTALS, people, computers, squares, nodes, broker, seed, side, names, walked])
 
 
 def dots(grain: int, fresh: bool, patches: Sequence[bytes]) -> bytes:

@@ -50,6 +50,8 @@ class Orders:
         self._repeats = Agenda(self._loop, self._repeat)
         #: Called with the text of a notice, which all clients of this node are to be sent.
         self.on_notice: Callable[[str], None] = lambda _text: None
+        #: Called with the id of a player that was kicked or muted.
+        self.on_silenced: Callable[[int], None] = lambda _id: None
 
     def __len__(self) -> int:
         """Return how many orders are in force."""
@@ -125,6 +127,10 @@ class Orders:
         if self._until and (seconds := self.seconds(MUTE, str(id))):
             raise Refused("muted", f"an operator muted you for {_minutes(seconds)}", None)
 
+    def is_muted(self, id: int) -> bool:
+        """Say whether a player is muted."""
+        return self.seconds(MUTE, str(id)) > 0
+
     # What is done.
 
     def _pack(self, deed: int, who: str, seconds: int) -> bytes:
@@ -141,6 +147,8 @@ class Orders:
         self._keep(deed, who, seconds)
         if seconds == 0:
             return
+        if deed in (KICK, MUTE):
+            self.on_silenced(int(who))
         if deed == KICK:
             resident = self._residents.by_id.get(int(who))
             if resident is not None:

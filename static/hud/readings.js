@@ -1,4 +1,4 @@
-// How many are in view, and the readings: what the page measures about itself, four times a second.
+// Who is in view, and the readings: what the page measures about itself, four times a second.
 // Readings are shown while the grid is.
 
 import { element, show, signed } from './element.js';
@@ -17,15 +17,14 @@ export class Readings {
       this.list);
   }
 
-  /** Show the readings, or only how many are in view. */
+  /** Show the readings, or only who is in view. */
   open(is) {
     show(is, this.list);
   }
 
-  show({ name, position, square, ping, people, clockwork, held, messages, bytes }) {
+  show({ name, position, square, ping, company, held, messages, bytes }) {
     const { values } = this, { col, row } = square;
-    const others = people === 1 ? '1 person' : people + ' people';
-    write(this.count, clockwork > 0 ? `${others}, ${clockwork} clockwork` : others);
+    write(this.count, company);
     write(values.You, name);
     const x = Math.floor(position.x), y = Math.floor(position.y);
     write(values.Place, `${signed(x)}, ${signed(y)} · square ${signed(col)}, ${signed(row)}`);

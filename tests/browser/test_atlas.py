@@ -159,6 +159,7 @@ def test_the_title_says_how_many_are_walking(spread_server, open_page, play):
     play("Gus", spread_server.url)
     page = open_page(spread_server.url)
     page.get_by_text("walking now").wait_for()
+    page.get_by_text("Gus walked here today.").wait_for()
     page.keyboard.press("Enter")
     wait_for(page, "flatlands.state.own !== undefined")
     # The connection that only watched is closed.

@@ -1,10 +1,12 @@
 """Clockwork walkers keep company: they greet by name, wave back, answer, and show what they are."""
 
+import re
 import time
 
 import pytest
 
-from server.players.talk import ARRIVED, COME
+from server.players.sight import LANDMARK
+from server.players.talk import SIGHTS
 from tests.browser.conftest import eventually, wait_for
 from tests.processes import serving
 
@@ -72,7 +74,7 @@ def test_the_readings_count_people_and_clockwork_apart(lively, play):
     page = play("Ada", url=lively.url)
     play("Bob", url=lively.url)
     readings = page.get_by_label("Readings")
-    eventually(lambda: "1 person, " in readings.inner_text(), "Bob is counted")
+    eventually(lambda: "You, Bob and " in readings.inner_text(), "Bob is named")
     assert " clockwork" in readings.inner_text()
 
 
@@ -82,32 +84,28 @@ def steer(page, x, y):
         (page.keyboard.down if on else page.keyboard.up)(key)
 
 
-#: Whether the own player carries the ember, whether anybody in view does, and the way to the
-#: nearest clockwork walker in tiles.
+#: Whether the own player carries the ember, and the way to whoever carries it in tiles.
 TAG = """() => {
   const { ember, ownId, here, walkers } = flatlands.state;
   const carrier = ember.carrier(performance.now());
-  const ways = walkers.filter(({ id }) => id < 32768).map(({ x, y }) => [x - here.x, y - here.y]);
-  ways.sort((a, b) => Math.hypot(...a) - Math.hypot(...b));
-  return { own: carrier === ownId, seen: carrier !== null, way: ways[0] ?? [0, 0] };
+  const { x, y } = walkers.find(({ id }) => id === carrier) ?? here;
+  return { own: carrier === ownId, seen: carrier !== null, way: [x - here.x, y - here.y] };
 }"""
 
 
-def test_who_is_alone_with_clockwork_walkers_gets_the_ember_and_passes_it_on(lively, play):
+def test_who_touches_the_ember_has_it_and_keeps_it_until_somebody_takes_it(lively, play):
     page = play("Ada", url=lively.url)
     wait_for(page, f"({TAG})().seen")
     deadline = time.monotonic() + 120
-    # Who stands still for long is not at the game.
-    steps = 0
-    while not page.evaluate(TAG)["own"]:
+    while not (tag := page.evaluate(TAG))["own"]:
         assert time.monotonic() < deadline, "she never had the ember"
-        steps += 1
-        steer(page, *((1, 0) if steps % 8 < 2 else (-1, 0) if 4 <= steps % 8 < 6 else (0, 0)))
-        time.sleep(0.3)
-    page.get_by_text("You have the ember: touch somebody, and it is theirs.").wait_for()
-    while (tag := page.evaluate(TAG))["own"]:
-        assert time.monotonic() < deadline, "she never got rid of it"
         steer(page, *tag["way"])
+        time.sleep(0.1)
+    page.get_by_text(re.compile("You have the ember: keep it, run!|Now you have it")).wait_for()
+    while page.evaluate(TAG)["own"]:
+        # She walks to and fro, so that others can catch her.
+        assert time.monotonic() < deadline, "nobody took it from her"
+        steer(page, *((2, 0) if time.monotonic() % 4 < 2 else (-2, 0)))
         time.sleep(0.1)
     steer(page, 0, 0)
     told = page.locator(".toast").inner_text()
@@ -135,14 +133,15 @@ LEADER = """(invitation) => {
 }"""
 
 
-def test_who_clicks_on_the_one_that_leads_follows_it_to_the_lake(lively, play):
+def test_who_clicks_on_the_one_that_leads_comes_to_the_landmark(lively, play):
     page = play("Ada", url=lively.url)
-    eventually(lambda: page.evaluate(LEADER, COME) is not None, "she is invited to the lake", 60)
+    invited, arrived = "Ada. Click me, and you follow", SIGHTS[LANDMARK][1].format(guest="Ada")
+    eventually(lambda: page.evaluate(LEADER, invited) is not None, "she is invited", 60)
     deadline, clicks = time.monotonic() + 120, 0
-    while page.evaluate(LINES, ARRIVED) == 0:
+    while page.evaluate(LINES, arrived) == 0:
         said = page.locator(".log li").all_inner_texts()
-        assert time.monotonic() < deadline, f"she never came to the lake: {said}"
-        leader = page.evaluate(LEADER, COME)
+        assert time.monotonic() < deadline, f"she never came to the landmark: {said}"
+        leader = page.evaluate(LEADER, invited)
         # What is beside her needs no click: there the menu opens of who stands.
         if leader is not None and leader["away"] > 3.5:
             page.mouse.click(leader["x"], leader["y"])
@@ -150,4 +149,6 @@ def test_who_clicks_on_the_one_that_leads_follows_it_to_the_lake(lively, play):
             assert page.locator(".popover:visible").count() == 0
         time.sleep(0.5)
     assert clicks > 3
-    assert page.evaluate(LEADER, COME)["away"] < 8
+    assert page.evaluate(LEADER, invited)["away"] < 8
+    # The page says which one it is.
+    wait_for(page, "flatlands.state.found !== null")

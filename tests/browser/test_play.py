@@ -385,7 +385,7 @@ def test_deer_are_no_people_they_have_no_name_and_no_menu(alone, play, id, perso
     page.evaluate(COMPUTER, id)
     wait_for(page, "flatlands.state.walkers.length === 2")
     readings = page.get_by_label("Readings")
-    readings.get_by_text("0 people, 1 clockwork" if person else "0 people", exact=True).wait_for()
+    readings.get_by_text("You and 1 clockwork" if person else "Only you", exact=True).wait_for()
     wait_for(page, "words.has('Wren')")
     time.sleep(0.5)
     assert page.evaluate("words.has('Computer')") == person

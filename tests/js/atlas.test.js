@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Atlas, DOT_FADES, dotLine, dotOf, firstOf, Gaze, invitingLine, lineOf, nextWatch,
+import { Atlas, companyLine, DOT_FADES, dotLine, dotOf, firstOf, Gaze, invitingLine, lineOf, nextWatch,
   WHOLE_WORLD } from '../../static/atlas.js';
 import * as P from '../../static/protocol.js';
 import { BRIDGE, PATH, PLAZA, Terrain } from '../../static/terrain.js';
@@ -121,20 +121,37 @@ test('coarse dots are asked for again, finer and in a part of the world', () => 
 
 test('lines say how many there are, and count computer players apart', () => {
   const totals = { people: 214, computers: 30, squares: 61, nodes: 3, broker: 'redis', seed: 1,
-    side: 16 };
+    side: 16, names: [], walked: 0 };
   assert.equal(lineOf(totals, false), '214 people and 30 clockwork');
   assert.equal(lineOf(totals, true), '214 people and 30 clockwork on 61 channels · 3 servers · redis');
   assert.equal(lineOf({ ...totals, people: 1, computers: 0, squares: null, nodes: 1,
     broker: 'memory' }, true), '1 person · 1 server · no broker');
-  assert.equal(invitingLine({ ...totals, people: 23, computers: 0 }), '23 people are walking now.');
-  assert.equal(invitingLine({ ...totals, people: 3, computers: 12 }),
-    '3 people are walking now, beside 12 clockwork walkers.');
-  assert.equal(invitingLine({ ...totals, people: 0, computers: 0 }),
-    'Nobody is walking now: be the first.');
+  const line = (people, computers, ...names) =>
+    invitingLine({ ...totals, people, computers, names: names.slice(0, 3), walked: names.length }, 'Nora');
+  assert.equal(line(23, 0), '23 people are walking now.');
+  assert.equal(line(3, 12, 'Mira', 'Ben'), '3 people are walking now, beside 12 clockwork walkers. '
+    + 'Mira and Ben walked here today.');
+  assert.equal(line(0, 0), 'Nobody is walking now: be the first.');
+  assert.equal(line(0, 20), '20 clockwork walkers are out: be the first to join.');
+  assert.equal(line(0, 1, 'Mira', 'Ben', 'Cid', 'Dan', 'Eve'),
+    'Mira, Ben and 3 others walked here today. 1 clockwork walker is out.');
+  assert.equal(line(0, 0, 'Mira', 'Nora', 'Cid', 'Dan'),
+    'Mira, Cid and 1 other walked here today.', 'others than who reads it');
+  assert.equal(line(0, 0, 'Nora'), 'Nobody is walking now: be the first.');
+  assert.equal(line(0, 0, ...Array(100).fill('Mira')), 'Mira, Mira and many others walked here today.');
   const atlas = new Atlas();
   atlas.apply(picture(0, true, [0, 0, [0, 5, 2, 1, 0]]), 0);
   assert.equal(dotLine(living(atlas)[0], false), '5 people and 2 clockwork');
   assert.equal(dotLine(living(atlas)[0], true), 'square 0, 0 · 5 people and 2 clockwork · server 2');
+});
+
+test('who is in view is told by name, oneself first', () => {
+  assert.equal(companyLine([], 0), 'Only you');
+  assert.equal(companyLine([], 17), 'You and 17 clockwork');
+  assert.equal(companyLine(['Ben'], 0), 'You and Ben');
+  assert.equal(companyLine(['Ben'], 17), 'You, Ben and 17 clockwork');
+  assert.equal(companyLine(['Ben', 'Mia'], 17), 'You, Ben and 1 other');
+  assert.equal(companyLine(['Ben', ...Array(9).fill('Mia')], 17), 'You, Ben and 9 others');
 });
 
 test('the land of the map is that of the game, without paths', () => {

@@ -120,7 +120,7 @@ def test_a_client_that_plays_is_shown_everybody():
     a.send(15, 0, *EVERYWHERE)
     harness.run(2500)
     assert shown(a) == {(0, 0): (2, 0), (40, -3): (1, 0)} == truth(harness, 0)
-    assert a.model.totals == [3, 0, 2, 2, "memory", 2013, 16]
+    assert a.model.totals == [3, 0, 2, 2, "memory", 2013, 16, [], 0]
 
 
 def test_a_client_that_does_not_play_is_shown_the_same_and_is_nobody():
@@ -150,7 +150,7 @@ def test_the_first_picture_of_an_empty_world_is_empty():
     watcher = look(harness)
     harness.run(2000)
     assert watcher.model.pictures == 1 and watcher.model.dots == {}
-    assert watcher.model.totals == [0, 0, 0, 1, "memory", 2013, 16]
+    assert watcher.model.totals == [0, 0, 0, 1, "memory", 2013, 16, [], 0]
 
 
 def test_without_squares_a_client_is_told_the_totals_only():
@@ -159,7 +159,7 @@ def test_without_squares_a_client_is_told_the_totals_only():
     harness.place("A", (0, 0), host=harness.hosts[0])
     watcher = look(harness, harness.hosts[1], rect=(1, 1, 0, 0))
     harness.run(3000)
-    assert watcher.model.totals == [1, 0, None, 2, "memory", 2013, 16]
+    assert watcher.model.totals == [1, 0, None, 2, "memory", 2013, 16, [], 0]
     assert watcher.model.pictures == 0
     assert list(harness.hosts[1].node.watching.channels.values()) == [ROOT]
     harness.place("B", (3, 0), host=harness.hosts[0])

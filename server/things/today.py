@@ -1,0 +1,128 @@
+"""Who has walked here within the last day, by name: the newest MOST people, for the title.
+
+All of them are one item in the store. Each node notes who comes, and writes the names that are new
+a little later, and reads those of others while somebody looks. Without a store a node knows its own
+only. Whoever is sent away or muted by an operator is taken out. This module never knows
+connections.
+"""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import msgpack
+
+from server.loop import Loop
+from server.things.keeper import Keeper
+from stores import Item, Store
+from stores.base import NEVER
+
+#: The name of the queue in the store begins with it, and that of the ground follows. Its only item
+#: is a group of its own.
+QUEUE, ITEM = "today", "today"
+
+#: ms for which somebody is remembered, and the most people who are.
+DAY: Final = 24 * 3600 * 1000
+MOST: Final = 100
+
+#: ms from a new name until it is written, and between two times that names are read.
+EVERY: Final = 5000
+
+#: So many are told by name.
+NAMED: Final = 3
+
+
+#: Id -> (name, node time at which it came); the name "" takes somebody out.
+_Names = dict[int, tuple[str, int]]
+
+
+class Walked(NamedTuple):
+    """The names of those who came last, the last one first, and how many there are in all."""
+
+    names: list[str]
+    people: int
+
+
+class Today:
+    """See the module. `ground` is the seed and the side, as in the names of channels, and
+    `is_silenced` says whether an operator has muted a player."""
+
+    def __init__(
+        self, ground: str, keeper: Keeper, loop: Loop, is_silenced: Callable[[int], bool]
+    ) -> None:
+        self._queue = f"{QUEUE} {ground}"
+        self._keeper = keeper
+        self._loop = loop
+        self._is_silenced = is_silenced
+        self._known: _Names = {}
+        #: What is not written yet.
+        self._new: _Names = {}
+        self._asking = False
+        self._read_at = 0
+        self._writing = loop.alarm(self._ask)
+
+    def note(self, id: int, name: str) -> None:
+        """Note that a player is here, under this name from now on."""
+        if not self._is_silenced(id):
+            self._put(id, name)
+
+    def take_out(self, id: int) -> None:
+        """Forget a player's name."""
+        self._put(id, "")
+
+    def walked(self) -> Walked:
+        """Return who has walked here, as far as this node has read it."""
+        now = self._loop.now()
+        if now >= self._read_at + EVERY:
+            self._ask()
+        names = [name for name, _at in _merged(self._known, {}, now).values()]
+        return Walked(names[: -NAMED - 1 : -1], len(names))
+
+    def _put(self, id: int, name: str) -> None:
+        now = self._loop.now()
+        if not self._new:
+            self._writing.set(now + EVERY)
+        self._new[id] = name, now
+        self._known = _merged(self._known, {id: (name, now)}, now)
+
+    def _ask(self) -> None:
+        """Write the names that are new, and read the others."""
+        new, self._read_at = dict(self._new), self._loop.now()
+
+        def answered(known: _Names) -> None:
+            for id in new:
+                if self._new[id] == new[id]:
+                    del self._new[id]
+            self._known = _merged(known, self._new, self._loop.now())
+            again()
+
+        def again() -> None:
+            self._asking = False
+            if self._new and self._keeper.store is not None:
+                self._writing.set(self._loop.now() + EVERY)
+
+        if not self._asking:
+            self._asking = True
+            self._keeper.ask(lambda store: self._write(store, new), answered, again)
+
+    def _write(self, store: Store, new: _Names) -> _Names:
+        """Return all names, after these were added. It waits for the store."""
+        while True:
+            items = store.group(self._queue, ITEM)
+            body = items[0].body if items else b""
+            known = {id: (name, at) for id, name, at in msgpack.unpackb(body)} if items else {}
+            names = _merged(known, new, self._loop.now())
+            packed = msgpack.packb([(id, *rest) for id, rest in names.items()])
+            item = Item(ITEM, NEVER, ITEM, packed)
+            # If another node was faster, its names are there next time.
+            if (
+                not new
+                or (not items and store.put(self._queue, [item]))
+                or store.take(self._queue, ITEM, [(self._queue, item)], only=body) is not None
+            ):
+                return names
+
+
+def _merged(known: _Names, new: _Names, now: int) -> _Names:
+    """Return the names that still count, the newest last."""
+    names = sorted({**known, **new}.items(), key=lambda one: one[1][1])
+    return dict([one for one in names if one[1][0] and one[1][1] > now - DAY][-MOST:])

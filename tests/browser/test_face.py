@@ -114,7 +114,7 @@ def test_hints_legend_and_tools_never_cover_each_other_nor_the_own_walker(alone,
 def test_readings_are_shown_with_the_grid_only(alone, play):
     page = play("Reader", url=alone.url)
     readings = page.get_by_label("Readings")
-    readings.get_by_text("0 people").wait_for()
+    readings.get_by_text("Only you").wait_for()
     assert readings.get_by_text("Ping").is_hidden()
     page.keyboard.press("g")
     readings.get_by_text("Ping").wait_for()

@@ -1,4 +1,4 @@
-"""Who walked here within a day: their names, for the title, at all nodes, and after all have ended."""
+"""Who walked here within a day: their names on the title, at all nodes, and after all restarted."""
 
 import pytest
 

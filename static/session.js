@@ -20,6 +20,7 @@ const VIEWPORT_AFTER = 250;               // ms without a resize before the serv
 // Errors that the player is told of. That a gem is gone or too far away the player sees.
 const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'cairn', 'name']);
 const INVITATION_LIMIT = 512;             // characters
+const LOOKS_ABOUT = 45000;                // ms after joining, before which the ember is not explained
 const EMBER_KEY = 'flatlands.ember';      // kept once the player was told what to do about it
 
 export class Session {
@@ -38,6 +39,7 @@ export class Session {
     this.keyed = true;                    // false at a server that knows no keys
     this.lasts = false;                   // true if the server keeps what lasts
     this.otherGround = false;             // true at a server whose ground is not this page's
+    this.joinedAt = 0;                    // performance time, ms
     this.ownSeq = -1;                     // of the last own event that the walk was compared to
     /** @type {number | undefined} */
     this.viewportTimer = undefined;
@@ -154,14 +156,14 @@ export class Session {
 
   /** Take what is told of the ember, and tell the player if it is about it. */
   #embers(told) {
-    const { state, hud } = this, [id, , , before] = told, now = performance.now();
+    const { state, hud } = this, [id] = told, now = performance.now();
     const hadIt = state.ember.carrier(now) === state.ownId;
     if (!state.ember.take(told, now)) return;
     const line = lineOf(told, state.ownId, (who) => state.names.get(who) ?? '');
     if (hadIt || id === state.ownId) this.onEmber(id === state.ownId);
     if (id === state.ownId) hud.toast(KEEP_IT);
     else if (line !== null) hud.toast(line);
-    else if (before !== 0 && forBrowser.get(EMBER_KEY) === null) {
+    else if (now - this.joinedAt > LOOKS_ABOUT && forBrowser.get(EMBER_KEY) === null) {
       forBrowser.set(EMBER_KEY, 'told');
       hud.toast(takeIt(state.names.get(id) ?? 'somebody'));
     }
@@ -192,6 +194,7 @@ export class Session {
     this.#tellLine();
     hud.play();
     // Its token comes after this: whoever has one has walked here before.
+    if (first) this.joinedAt = performance.now();
     if (first && this.identity.token === null) {
       hud.hint('Walk with the arrow keys or WASD, or click where you want to go.',
         'Walk with the stick, or touch the place where you want to go.');

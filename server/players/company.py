@@ -141,7 +141,7 @@ class Company:
         self._waved: dict[int, int] = {}
         #: Whose wave no other person has returned yet, and when it was.
         self._waves: dict[int, int] = {}
-        #: When clockwork has said something last.
+        #: When clockwork has said something last, or somebody has come whom it greets.
         self._said = 0
 
     def heard(self, square: Square, events: Sequence[Event]) -> None:
@@ -177,6 +177,7 @@ class Company:
         if around is None:
             return
         self._met[guest] = now + REMEMBERED_FOR
+        self._said = now
         if self._errands.people_around(guest) >= COMPANY:
             return
         planned = {plan.id for plan in self._plans.values()}

@@ -133,7 +133,7 @@ class Errands:
         if sight is None or self.people_around(guest) >= COMPANY:
             return
         what, arrived = SIGHTS[sight.kind]
-        self._tell(person, guest, COME.replace("{sight}", what), sight.places[-1])
+        self._tell(person, guest, COME, sight=what)
         self.leading += 1
         try:
             yield self._loop.now() + STANDS_BEFORE
@@ -142,7 +142,8 @@ class Errands:
                 self._tell(person, guest, arrived)
                 yield self._loop.now() + STANDS_FOR
             elif self._away(person, guest) <= HEARS_WITHIN:
-                self._tell(person, guest, GIVES_UP, sight.places[-1])
+                here = person.track.at(self._loop.now())
+                self._tell(person, guest, GIVES_UP, way=way(here, sight.places[-1]))
         finally:
             self.leading -= 1
 
@@ -195,17 +196,13 @@ class Errands:
             yield self._loop.now() + LOOK_EVERY
         return True
 
-    def _tell(
-        self, person: Resident, guest: int, text: str, place: Place | None = None
-    ) -> None:
-        """Say something to a guest, by its name; `place` is what it is about. It keeps silent if
-        many others would hear it."""
+    def _tell(self, person: Resident, guest: int, text: str, **words: str) -> None:
+        """Say something to a guest, by its name, with these words in it; but keep silent if many
+        others would hear it."""
         player = self._replicas.player(guest)
         if player is not None and self.people_around(guest) < COMPANY:
-            there = "" if place is None else way(person.track.at(self._loop.now()), place)
-            self._residents.say(
-                person, text.format(guest=player.name, own=person.name, way=there)
-            )
+            text = text.format(guest=player.name, own=person.name, **words)
+            self._residents.say(person, text)
 
     # Who is near.
 

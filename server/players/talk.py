@@ -31,21 +31,18 @@ GREETINGS: Final = (
 AGAIN: Final = "Good to see you again, {guest}!"
 
 #: What is said on the way to a sight: at its beginning, when the guest is far behind, when the
-#: leader has come back to it, and when it did not follow then.
-COME: Final = "I will show you {sight}, {guest}. Click me, and you follow."
+#: leader has come back to it, and when it did not follow then. A bubble shows some 40 characters.
+COME: Final = "Click me, {guest}: I will show you {sight}."
 WAITING: Final = "This way, {guest}!"
 CLICK_ME: Final = "Click me, {guest}, and you follow me."
 GIVES_UP: Final = "Another time, {guest}. It is {way} of here."
 
 #: By the kind of a sight (sight.py): what it is, and what is said when both are there.
 SIGHTS: Final = (
-    ("a landmark, {way} of here",
-     "Here it is, {guest}. Most parts of the world have one: signposts tell where."),
-    ("a bridge, {way} of here",
-     "Here we are, {guest}: water on both sides. Gems lie near the paths, by the way."),
-    ("where paths meet, {way} of here",
-     "Here paths meet, {guest}. They go on for ever, and signposts tell what lies where."),
-)  # fmt: skip
+    ("a landmark", "Here it is, {guest}. Signposts tell of others."),
+    ("a bridge", "Here we are, {guest}: water on both sides."),
+    ("where paths meet", "Here paths meet, {guest}. Follow any of them."),
+)
 
 #: The eight directions, from the east on, clockwise.
 _COMPASS: Final = (

@@ -70,6 +70,17 @@ def test_a_clockwork_walker_says_what_it_is_when_it_is_asked(lively, play):
     raise AssertionError("nobody ever answered")
 
 
+def test_who_comes_back_is_given_no_beginners_hint(lively, play):
+    page = play("Nora", url=lively.url)
+    page.get_by_text("Walk with the arrow keys").wait_for()
+    page.reload()
+    page.get_by_label("Your name").wait_for()
+    page.keyboard.press("Enter")
+    wait_for(page, "flatlands.state.own !== undefined")
+    time.sleep(1)
+    assert page.get_by_text("Walk with the arrow keys").is_hidden()
+
+
 def test_the_readings_count_people_and_clockwork_apart(lively, play):
     page = play("Ada", url=lively.url)
     play("Bob", url=lively.url)
@@ -135,7 +146,7 @@ LEADER = """(invitation) => {
 
 def test_who_clicks_on_the_one_that_leads_comes_to_the_landmark(lively, play):
     page = play("Ada", url=lively.url)
-    invited, arrived = "Ada. Click me, and you follow", SIGHTS[LANDMARK][1].format(guest="Ada")
+    invited, arrived = "Click me, Ada", SIGHTS[LANDMARK][1].format(guest="Ada")
     eventually(lambda: page.evaluate(LEADER, invited) is not None, "she is invited", 60)
     deadline, clicks = time.monotonic() + 120, 0
     while page.evaluate(LINES, arrived) == 0:

@@ -275,21 +275,22 @@ class Field:
         player.rest = data[read:]
 
     def _take(self, player: Player, message: bytes, now: float) -> None:
-        if wire.is_flush(message):
+        if message[0] < 0x90:
+            return  # a control frame
+        kind = wire.kind(message)
+        if kind == wire.FLUSH:
             player.flush, written, batches, _ = wire.flush(message)
             for fields in batches:
                 self._note_answers(player, wire.Batch(fields, written), now)
-        elif message[0] < 0x90:
-            return  # a control frame
-        elif message[1] == wire.PONG:
+        elif kind == wire.PONG:
             self.pongs.append(now - msgpack.unpackb(message)[1] / 1e6)
             self.gap = max(self.gap, now - self.pong_at)
             self.pong_at = now
-        elif message[1] == wire.WELCOME:
+        elif kind == wire.WELCOME:
             fields = msgpack.unpackb(message)
             player.id, player.ahead = fields[2], fields[3] - int(now * 1000)
-        elif message[1] == wire.SNAPSHOT:
-            _, column, row, _sent, entries = msgpack.unpackb(message)
+        elif kind == wire.SNAPSHOT:
+            _, column, row, _sent, entries = msgpack.unpackb(message)[:5]
             for entry in entries:
                 if entry[1] == player.id:
                     player.named = (column, row), entry[6]

@@ -51,7 +51,7 @@ class Walker(Game):
 
     def _told(self, talk: Talk, payload: bytes, dues: list[int]) -> None:
         super()._told(talk, payload, dues)
-        if payload[1] == wire.WELCOME:
+        if wire.kind(payload) == wire.WELCOME:
             x, y, side = msgpack.unpackb(payload)[5:8]
             span = side * 1024
             self._places[talk] = x // span * span, y // span * span, span, 0

@@ -140,7 +140,7 @@ class World:
             self.players.clear()
             self._called.clear()
         elif kind == HELD:
-            c0, r0, c1, r1 = fields
+            c0, r0, c1, r1 = fields[:4]
             for player in list(self.players.values()):
                 column, row = player.called[0]
                 if not (c0 <= column <= c1 and r0 <= row <= r1):
@@ -174,7 +174,8 @@ class World:
                     player.seq += (seq - player.seq) & 255
                     self._follow(player, x + middle[0], y + middle[1], dx, dy, sent - age)
         for event in others:
-            kind, player = event[0], self.players.get(event[1])
+            kind, *fields = event
+            player = self.players.get(fields[0]) if fields else None
             if kind == ENTER:
                 self._enter(square, source, sent, event)
             elif kind in (SAID, EMOTED) and player is not None:

@@ -134,7 +134,7 @@ class Model:
         elif kind == 17:
             self.token = fields[0]
         elif kind == 18:
-            self.held = tuple(fields)
+            self.held = tuple(fields[:4])
             for player in list(self.players.values()):
                 if not self.holds(player.square):
                     del self.players[player.id]
@@ -146,7 +146,7 @@ class Model:
             assert number > self.flush
             self.flush = number
             for batch in batches:
-                self._batch(written, *batch, now=now)
+                self._batch(written, *batch[:8], now=now)
             for crowd in crowds:
                 self._crowd(written, *crowd)
         elif kind == 22:
@@ -181,7 +181,7 @@ class Model:
             self.grain, self.pictures = grain, self.pictures + 1
             self.dots.clear()
         assert grain == self.grain
-        for column, row, flat in patches:
+        for column, row, flat, *_ in patches:
             for at in range(0, len(flat), 5):
                 index, people, computers, node, batches = flat[at : at + 5]
                 dot = 4 * column + index % 4, 4 * row + index // 4
@@ -220,8 +220,8 @@ class Model:
             for record in form.iter_unpack(records):
                 self._record(square, source, written - ago, record)
         for event in others:
-            kind, id = event[:2]
-            known = self.players.get(id)
+            kind = event[0]
+            known = self.players.get(event[1]) if kind in (2, 3, 4, 5) else None
             if kind == 0:
                 self._enter(square, written - ago, source, event, now)
             elif kind == 4:

@@ -135,13 +135,13 @@ class Game:
         return dues, reply
 
     def _told(self, talk: Talk, payload: bytes, dues: list[int]) -> None:
-        kind = payload[1]
+        kind = wire.kind(payload)
         if kind == wire.PONG:
             # An acknowledgement was sent at no time.
             if due := msgpack.unpackb(payload)[1]:
                 dues.append(due)
         elif kind == wire.FLUSH:
-            talk.flush, talk.owes = wire.number_at(payload, 2), True
+            talk.flush, talk.owes = wire.number_at(payload, wire.begin(payload) + 1), True
         elif kind == wire.WELCOME:
             talk.ready = True
         elif kind == wire.ERROR:

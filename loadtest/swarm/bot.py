@@ -176,7 +176,7 @@ class Bot(Connection):
                         self._flushed(part, now)
                     else:
                         self._other(part, now)
-                        if part == wire.RESYNC_PAYLOAD:
+                        if wire.kind(part) == wire.RESYNC:
                             # What follows is for another view.
                             break
                 else:
@@ -390,7 +390,7 @@ class Bot(Connection):
             code = int.from_bytes(payload[1:3], "big")
             self.lose(f"closed by the server: {code} {payload[3:].decode()}", code)
             return
-        kind = payload[1]
+        kind = wire.kind(payload)
         if kind == wire.SNAPSHOT:
             self._tally.snapshots += 1
             unpacker = msgpack.Unpacker()

@@ -12,11 +12,9 @@ import numpy as np
 
 from loadtest.swarm.dues import Dues
 from loadtest.swarm.wire import (
-    EMOTED,
     ENTER,
     GONE,
     LEAVE,
-    SAID,
     SNAPSHOT,
     TRACK,
     Batch,
@@ -141,7 +139,8 @@ class Observer:
                     known.rough = False
         for event in batch.others:
             kind = event[0]
-            if kind in (SAID, EMOTED):
+            if kind not in (ENTER, LEAVE, GONE):
+                # It changes nothing about the player, or is of a kind of tomorrow.
                 continue
             id, seq = event[1], event[2]
             if self._heard(square, id, seq, late=late):

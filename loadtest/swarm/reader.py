@@ -115,7 +115,7 @@ class Reader:
         """
         for begin, start, end in wire.frames(data):
             content = data[start:end]
-            if data[begin] == 0x80 | wire.BINARY and wire.is_flush(content):
+            if data[begin] == 0x80 | wire.BINARY and wire.kind(content) == wire.FLUSH:
                 yield self._flush(data[begin:end], content, view.now(), now), end
             else:
                 yield wire.payload(data[begin], content), end

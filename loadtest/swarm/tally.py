@@ -59,8 +59,7 @@ class Tally:
             _, column, row, things = msgpack.unpackb(payload)[:4]
             gems = {
                 id: (version, x + column * span, y + row * span)
-                for kind, id, version, x, y in (thing[:5] for thing in things)
-                if kind == wire.GEM
+                for id, version, x, y in (thing[1:5] for thing in things if thing[0] == wire.GEM)
             }
             found = self._things[payload] = (column, row), gems
             self.shown.update((id, version) for id, (version, _, _) in gems.items())

@@ -161,9 +161,9 @@ class View:
                 track = self._rules.tracked(square, batch.sent, record)
                 self._players[known.id].moved(square, seq, ack, track, now)
         for event in batch.others:
-            kind, id = event[:2]
+            kind = event[0]
             if kind == ENTER:
-                seq, ack = event[2:4]
+                id, seq, ack = event[1:4]
                 before = self._known.get(id)
                 new = before is None or ack != before.ack and seq > before.seq
                 if self._enter(slots, source, event) and new and (due := self._dues.get(id, ack)):
@@ -172,7 +172,7 @@ class View:
                     track = self._rules.entered(square, batch.sent, event)
                     self._players[id].moved(square, seq, ack, track, now)
             elif kind in (LEAVE, GONE):
-                self._leave(slots, id, event[2])
+                self._leave(slots, event[1], event[2])
         if not self._held[square]:
             # It was under way when its last bot let go of the square.
             del self._slots[square], self._held[square]

@@ -72,7 +72,7 @@ class Visitor:
         while True:
             for begin, start, end in wire.frames(self.rest):
                 content = self.rest[start:end]
-                if self.rest[begin] == 0x80 | wire.BINARY and content[1:2] == bytes((kind,)):
+                if self.rest[begin] == 0x80 | wire.BINARY and wire.kind(content) == kind:
                     self.rest = self.rest[end:]
                     return list(msgpack.unpackb(content))
             self._receive()

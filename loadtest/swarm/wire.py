@@ -21,8 +21,6 @@ ACK = 14
 WELCOME, TOKEN, HELD, SNAPSHOT = range(16, 20)
 FLUSH, RESYNC, PONG, ERROR = range(21, 25)
 LINK, INVITATION, THINGS, FOUND, BOARD = range(26, 31)
-#: A resync as it comes.
-RESYNC_PAYLOAD = bytes((0x91, RESYNC))
 #: The kinds of events. A track is told as a record of a batch.
 ENTER, TRACK, LEAVE, GONE, SAID, EMOTED = range(6)
 GEM = 0
@@ -43,6 +41,9 @@ _LEFT_OUT: tuple[Any, ...] = (b"", (), 0, b"")
 
 #: The lengths, in bytes, of MessagePack's unsigned numbers by their first byte.
 _WIDTHS = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}
+
+#: The lengths, in bytes, of the heads of its arrays of more than 15 items, likewise.
+_HEADS = {0xDC: 3, 0xDD: 5}
 
 Square = tuple[int, int]
 Record = tuple[int, ...]
@@ -241,9 +242,17 @@ def number_at(data: bytes, at: int) -> int:
     return int.from_bytes(data[at + 1 : at + 1 + _WIDTHS[first]], "big")
 
 
-def is_flush(payload: bytes) -> bool:
-    """Say whether a message is a flush."""
-    return payload[1:2] == b"\x15" and payload[0] & 0xF0 == 0x90
+def begin(payload: bytes) -> int:
+    """Return the offset of a message's kind, which depends on how many items it has; of what is no
+    message, that of its end."""
+    first = payload[0]
+    return 1 if first & 0xF0 == 0x90 else _HEADS.get(first, len(payload))
+
+
+def kind(payload: bytes) -> int:
+    """Return a message's kind, or a number that is no kind of version 2."""
+    at = begin(payload)
+    return payload[at] if at < len(payload) else -1
 
 
 def flush(

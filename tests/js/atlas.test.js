@@ -33,6 +33,16 @@ test('a picture says where players are', () => {
   assert.ok(!atlas.apply([P.FLUSH, 1, 0, []], 10));
 });
 
+test('items that later versions append, and messages of unknown kinds, change nothing', () => {
+  const [today, later] = [new Atlas(), new Atlas()], more = ['more', 7, [0, 0]];
+  const told = [picture(0, true, [0, 0, [0, 3, 1, 2, 0]]), [P.TOTALS, 3, 1, 1, 2, 'redis', 2013, 16]];
+  for (const message of told) today.apply(message, 10);
+  later.apply([P.DOTS, 0, true, [[...told[0][3][0], ...more]], ...more], 10);
+  later.apply([...told[1], ...more], 10);
+  assert.equal(later.apply([99], 20), false);
+  assert.deepEqual(later, today);
+});
+
 test('a dot that has become empty fades, and is then forgotten', () => {
   const atlas = new Atlas();
   atlas.apply(picture(0, true, [0, 0, [1, 3, 0, 0, 0, 2, 1, 0, 0, 0]]), 0);

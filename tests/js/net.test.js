@@ -46,6 +46,16 @@ async function playing(context) {
   return { net, passed, hear, pass };
 }
 
+test('a message of an unknown kind, and items that later versions append, do no harm', async (context) => {
+  const { net, passed, hear } = await playing(context);
+  for (const message of [[99], [2 ** 40, 1, 'what'], [P.TOKEN, 'a token', 7], [P.FLUSH, 5, 9, [], [], 7]]) {
+    hear(message);
+  }
+  assert.equal(net.identity.token, 'a token');
+  assert.equal(net.flush, 5);
+  assert.deepEqual(passed.map(([[kind]]) => kind), [99, 2 ** 40, P.FLUSH]);
+});
+
 test('a flush is passed on whole, and then acknowledged within a second', async (context) => {
   const { net, passed, hear, pass } = await playing(context);
   const message = flush(100, [0, 0, 0, 3, '', [enter(7, 1, 0)]], [1, 0, 2, 0, '']);

@@ -1,0 +1,190 @@
+"""What a later version of the server may send: docs/protocol.md has clients ignore it, and every
+reader of this project does. The page's own are tested in tests/js."""
+
+import importlib.util
+import multiprocessing
+from collections import Counter
+from dataclasses import replace
+
+import msgpack
+import pytest
+
+from bench.floods import Field
+from bench.walkers import Walker
+from loadtest.idle.dialects import Talk
+from loadtest.swarm import wire
+from loadtest.swarm.generator import Generator
+from loadtest.swarm.visitor import Visitor
+from tests.loadtest.test_generator import PLAN
+from tests.loadtest.test_wire import frame
+from tests.model import Model
+from tests.processes import ROOT
+from tests.vectors.make import sequences
+
+#: Items that are appended: so many that each array has a longer head.
+MORE = ["more", 7, None, [1, 2], b"bytes", *range(11)]
+
+#: Messages, events and things of kinds that do not exist, the first ones as short as can be. They
+#: have items that those of today have elsewhere, such as the id and the seq of a player.
+OTHERS = [[99], [100, 1, 99], [2**20, 1, 2**40, 0, 0], [33, 1, 2**40, "x", False, 10, *[0] * 6]]
+
+#: The ember, which is of today, and has no seq.
+EMBER = [6, 1, 2**40, 30, 2, 500]
+
+
+def of_tomorrow(message):
+    """Return a message as a later version might send it."""
+    kind, *fields = message
+    if kind == 19:
+        fields[3] = [[*entry, *MORE] for entry in fields[3]]
+    elif kind == 21:
+        # Beside a crowd the swarm reads batches without events last.
+        crowded = len(fields) == 4
+        fields[2] = [_batch(batch, crowded and batch[5:6] in ([], [[]])) for batch in fields[2]]
+        fields += [[]] * (4 - len(fields))
+    elif kind == 28:
+        fields[2] = [*OTHERS, *([*thing, *MORE] for thing in fields[2])]
+    elif kind == 40:
+        fields[2] = [[*patch, *MORE] for patch in fields[2]]
+    return [kind, *fields, *MORE]
+
+
+def _batch(batch, bare):
+    whole = [*batch, *[b"", [], 0, b""][len(batch) - 4 :]]
+    if not bare:
+        whole[5] = [*OTHERS, EMBER, *([*event, *MORE] for event in whole[5]), *OTHERS]
+    return [*whole, *MORE]
+
+
+def stream(messages):
+    """Yield times and messages as they are today, and as they will be: those without others, and
+    these with messages of other kinds between."""
+    today = [(now, [message]) for now, message in messages]
+    later = [(now, [*OTHERS, of_tomorrow(message)]) for now, message in messages]
+    return today, later
+
+
+#: All that a client is told that is in no sequence of random messages, before these.
+FIRST = [
+    [16, 2, 7, 10_000, 2013, 1, 1, 16, 5120, 3620, 4096, 8192, 40, 25, 3],
+    [17, "a token"],
+    [18, 0, 0, 1, 1],
+    [28, 0, 0, [[0, "gem", 1, 5, 6], [1, "cairn", 1, 0, 0, 7, "P7", "text", 1]]],
+    [31, 1, 2, 3, 1, "memory", 2013, 16],
+    [40, 0, True, [[0, 0, [0, 3, 1, 0, 0]]]],
+    [29, "gem", 1, 1, 1, 1],
+    [30, 1, 1, 1, [["P7", 1, True]], [None, None]],
+    [26, False],
+    [27, "an invitation"],
+    [44, "P1", True],
+    [23, 10_000, 10_000],
+    [24, "far", "It is too far away."],
+]
+
+
+def whole(sequence):
+    return [*((10_000, message) for message in FIRST), *sequence]
+
+
+def model(told):
+    known = Model()
+    for now, messages in told:
+        known.expire(now)
+        for message in messages:
+            if message[0] != 19 or known.holds((message[1], message[2])):
+                known.apply(message, now)
+    raw = {"welcome": known.welcome[:14], "board": known.board[:5], "totals": known.totals[:7]}
+    lying = {
+        square: [thing[: 5 + 4 * thing[0]] for thing in things if thing[0] in (0, 1)]
+        for square, things in known.things.items()
+    }
+    return replace(known, **raw, things=lying)
+
+
+def bot(told):
+    """What a bot of the swarm knows and has noted: it observes, and hunts gems."""
+    ours, theirs = multiprocessing.Pipe()
+    with ours, theirs:
+        generator = Generator(theirs, replace(PLAN, scenario="gems", indices=range(1), sample=1))
+        player, sent = generator.play.bots[0], []
+        player.dial, player.write = lambda _buffer: None, sent.append
+        player.connect(1)
+        player.opened()
+        player.state = 2
+        player.received(b"HTTP/1.1 101 Switching Protocols\r\n\r\n", 1)
+        for now, messages in told:
+            frames = b"".join(frame(msgpack.packb(message)) for message in messages)
+            player.received(frames, now * 1000)
+        generator.sockets.epoll.close()
+        life = player.life(0)
+        seen = life.pop("observed")
+        # How many events a batch has counts those of any kind.
+        seen["rows"] = seen["rows"][:, [0, 1, 2, 4]]
+        tally = generator.tally
+        return (
+            {name: getattr(value, "tolist", lambda v=value: v)() for name, value in seen.items()},
+            {name: value for name, value in life.items() if name != "node"},
+            {name: value for name, value in player.hunter.report().items() if name != "key"},
+            (player._token, player.flush, tally.snapshots, tally.resyncs, tally.reader.lacking),
+            (dict(tally.complaints), tally.shown, player.hunter.things),
+        )
+
+
+def example(told):
+    """What the client of examples/ knows."""
+    spec = importlib.util.spec_from_file_location("example", ROOT / "examples" / "flatlands.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    world = module.World.__new__(module.World)
+    world.players, world._called = {}, {}
+    world.side, world.speed, world.diagonal = 16, 5120, 3620
+    news = [
+        (what, player.id, more)
+        for _, messages in told
+        for message in messages
+        for what, player, more in world._apply(message)
+    ]
+    return news, {id: vars(player) for id, player in world.players.items()}
+
+
+def idle(told):
+    """What a connection of bench.walkers knows, which is one of the scenario idle too."""
+    game, talk = Walker("localhost", "/ws"), Talk()
+    came = [game.came(talk, b"HTTP/1.1 101\r\n\r\n")[0]]
+    for _, messages in told:
+        frames = b"".join(frame(msgpack.packb(message)) for message in messages if message[0] != 24)
+        came.append(game.came(talk, frames)[0])
+    return came, talk.flush, talk.owes, talk.ready, game._places[talk]
+
+
+def visitor(told):
+    guest = Visitor.__new__(Visitor)
+    guest.rest = b"".join(frame(msgpack.packb(m)) for _, messages in told for m in messages)
+    return guest.token(), guest._await(wire.BOARD)[1:5]
+
+
+def floods(told):
+    """What a player of bench/floods.py knows."""
+    field, player = Field.__new__(Field), type("Player", (), {})()
+    field.pongs, field.moves, field.gap, field.pong_at = [], [], 0.0, 0.0
+    player.id = player.ahead = player.flush = 0
+    player.named, player.moves = None, dict.fromkeys(range(300), 0.0)
+    for now, messages in told:
+        for message in messages:
+            field._take(player, msgpack.packb(message), float(now))
+    return field.pongs, field.moves, field.gap, vars(player)
+
+
+@pytest.mark.parametrize("reader", [model, bot, example, idle, visitor, floods])
+def test_what_is_not_of_today_changes_nothing(reader, capsys):
+    for sequence in sequences(10):
+        today, later = stream(whole(sequence))
+        assert reader(today) == reader(later)
+    capsys.readouterr()
+
+
+def test_the_messages_of_tomorrow_are_all_that_there_are_and_more():
+    kinds = Counter(message[0] for message in FIRST)
+    kinds.update(message[0] for sequence in sequences(3) for _, message in sequence)
+    # But for `finders`, which no reader here takes.
+    assert kinds.keys() == {*range(16, 20), *range(21, 25), *range(26, 32), 40, 44}

@@ -32,10 +32,10 @@ func Open(address string) (Client, error) {
 		return nil, err
 	}
 	switch parts.Scheme {
-	case "redis":
+	case "redis", "rediss":
 		return openRedis(address)
 	case "zeromq":
 		return openZeroMQ(parts)
 	}
-	return nil, fmt.Errorf("the worker in Go knows redis:// and zeromq://, not %s://", parts.Scheme)
+	return nil, fmt.Errorf("the worker in Go knows redis://, rediss:// and zeromq://, not %s://", parts.Scheme)
 }

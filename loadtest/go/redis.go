@@ -1,6 +1,10 @@
 package main
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +24,7 @@ type redisClient struct {
 	failed     failure
 	// The rest is for those who subscribe and receive, which is one goroutine.
 	address    string
+	options    []redis.DialOption
 	subscriber redis.PubSubConn
 	names      []interface{}
 	cuts       int64
@@ -40,17 +45,42 @@ func (f *failure) note(err error) error {
 	return f.err
 }
 
-func openRedis(address string) (Client, error) {
-	publisher, err := redis.DialURL(address)
+// certificates returns which certificates of a server over TLS are accepted, by BROKER_TLS.
+func certificates() ([]redis.DialOption, error) {
+	which := os.Getenv("BROKER_TLS")
+	if which == "" || which == "verified" {
+		return nil, nil
+	}
+	if which == "unverified" {
+		return []redis.DialOption{redis.DialTLSSkipVerify(true)}, nil
+	}
+	trusted, err := os.ReadFile(which)
 	if err != nil {
 		return nil, err
 	}
-	subscriber, err := redis.DialURL(address)
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(trusted) {
+		return nil, fmt.Errorf("%s holds no certificates", which)
+	}
+	return []redis.DialOption{redis.DialTLSConfig(&tls.Config{RootCAs: pool})}, nil
+}
+
+func openRedis(address string) (Client, error) {
+	options, err := certificates()
+	if err != nil {
+		return nil, err
+	}
+	publisher, err := redis.DialURL(address, options...)
+	if err != nil {
+		return nil, err
+	}
+	subscriber, err := redis.DialURL(address, options...)
 	if err != nil {
 		return nil, err
 	}
 	client := &redisClient{
 		address:    address,
+		options:    options,
 		publisher:  publisher,
 		subscriber: redis.PubSubConn{Conn: subscriber},
 	}
@@ -126,7 +156,7 @@ func (c *redisClient) Receive() ([]byte, error) {
 // subscribeAgain makes the connection anew: Redis cuts off those who are too slow.
 func (c *redisClient) subscribeAgain() error {
 	c.subscriber.Close()
-	again, err := redis.DialURL(c.address)
+	again, err := redis.DialURL(c.address, c.options...)
 	if err != nil {
 		return err
 	}

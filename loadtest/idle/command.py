@@ -14,6 +14,7 @@ from typing import Any
 from loadtest.idle.measure import LEVELS, Options, check_room, is_redis, ramp
 from loadtest.idle.room import processes_for
 from loadtest.kit import signals
+from loadtest.kit.brokers import bare
 from loadtest.kit.machine import machine, pinned
 from loadtest.kit.page import write_json
 from loadtest.kit.processes import Trouble, raise_descriptor_limit
@@ -29,7 +30,8 @@ RATE = 1000.0
 
 #: The options of bots.py that make no sense here.
 NOT_HERE = (
-    "insecure", "store", "kill", "compare", "repeat", "viewport", "sample", "joins", "returns",
+    "admin_token", "insecure", "store", "kill", "compare", "repeat", "viewport", "sample", "joins",
+    "returns",
 )  # fmt: skip
 
 #: The columns of the table: heading and width.
@@ -53,7 +55,7 @@ def main(
         parser.error(lacking)
     run: dict[str, Any] = {
         "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "command": ["python", "loadtest/bots.py", *arguments],
+        "command": ["python", "loadtest/bots.py", *map(bare, arguments)],
         "target": "Redis" if is_redis(options.url) else "Flatlands",
         "seconds": options.seconds, "rate": options.rate, "workers": options.workers,
         "processes": options.processes, "levels": LEVELS, "points": [], "troubles": [],
@@ -144,7 +146,7 @@ def _options(given: argparse.Namespace, parser: argparse.ArgumentParser) -> Opti
     """Return the options of the ramp. Raises ValueError with a sentence for the user."""
     for name in NOT_HERE:
         if getattr(given, name) != parser.get_default(name):
-            option = {"returns": "no-return"}.get(name, name)
+            option = {"returns": "no-return"}.get(name, name).replace("_", "-")
             raise ValueError(f"--scenario {NAME} does not know --{option}")
     if given.url and (given.broker or given.workers != 1 or given.squares):
         raise ValueError("--url names a server that runs: --broker, --workers, --squares start one")

@@ -142,7 +142,7 @@ def _ground(options: Options, descriptors: int) -> Iterator[Ground]:
             yield ground
         return
     if options.url:
-        yield _game(targets.there(options.url), options.url, ())
+        yield _game(targets.there(options.url), brokers.bare(options.url), ())
         return
     server_cpus, client_cpus = pinned(options.pin, options.workers, options.processes)
     squares = options.squares or -(-max(options.counts) // SHARE)
@@ -196,7 +196,7 @@ def _redis(options: Options, descriptors: int) -> Iterator[Ground]:
             place = client.connection_pool.connection_kwargs
             address = _resolved((place["host"], place["port"]))
         except (redis.RedisError, OSError, ValueError) as error:
-            raise Trouble(f"{options.url} cannot be measured: {error}") from error
+            raise Trouble(f"{brokers.bare(options.url)} cannot be measured: {error}") from error
         most_clients = clients.get("maxclients")
         yield Ground(
             "Redis" if program else options.url.rpartition("@")[2],

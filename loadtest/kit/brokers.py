@@ -3,6 +3,7 @@
 Each broker is one entry in STARTERS. Nothing here uses a broker, except to see that it runs.
 """
 
+import os
 import re
 import socket
 import subprocess
@@ -18,6 +19,27 @@ from loadtest.kit.processes import START, Program, Trouble, find
 
 #: A broker's URL, and the programs that were started for it.
 Started = tuple[str, list[Program]]
+
+
+def bare(text: str) -> str:
+    """Return a URL, or a text with URLs, without users and passwords: it may be shown."""
+    return re.sub(r"//[^/?#\s]*@", "//", text)
+
+
+def certificates() -> dict[str, str]:
+    """Return the variable BROKER_TLS, if it is set, for a program in another folder."""
+    given = os.environ.get("BROKER_TLS")
+    if not given:
+        return {}
+    return {"BROKER_TLS": os.path.abspath(given) if os.path.isfile(given) else given}
+
+
+def redis_options(url: str) -> dict[str, str]:
+    """Return which certificates redis-py accepts from a server at a URL, by BROKER_TLS."""
+    which = certificates().get("BROKER_TLS", "verified")
+    if not url.startswith("rediss://") or which == "verified":
+        return {}
+    return {"ssl_cert_reqs": "none"} if which == "unverified" else {"ssl_ca_certs": which}
 
 
 def start(stack: ExitStack, url: str) -> Started:

@@ -80,12 +80,16 @@ class Line:
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar with `label` at its left and `text`, its value for people, at its end."""
+    """A bar with `label` at its left and `text`, its value for people, at its end.
+
+    One that is `hollow` is drawn as an outline: its value needs an explanation in the text.
+    """
 
     label: str
     colour: str
     value: float
     text: str
+    hollow: bool = False
 
 
 def tint(colour: str, amount: float) -> str:
@@ -156,7 +160,11 @@ def bar_chart(bars: Sequence[Bar], title: str, x: str) -> Figure:
     with matplotlib.rc_context(STYLE):
         figure, axes = blank(title, "", height=1.3 + 0.34 * len(bars))
         names = [bar.label for bar in bars]
-        axes.barh(names, [b.value for b in bars], color=[b.colour for b in bars], height=0.62)
+        axes.barh(
+            names, [b.value for b in bars], height=0.62,
+            color=[PAPER if b.hollow else b.colour for b in bars],
+            edgecolor=[b.colour for b in bars], linewidth=[1.8 * b.hollow for b in bars],
+        )  # fmt: skip
         axes.invert_yaxis()
         for place, bar in enumerate(bars):
             axes.annotate(

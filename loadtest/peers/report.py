@@ -122,7 +122,9 @@ def draw(rows: Sequence[Row], folder: Path) -> None:
                 if row.share is not None and row.share < 0.99:
                     text += f", {_percent(row.share)} delivered"
                 colour = OURS if row.name == FLATLANDS else THEIRS
-                bars.append(charts.Bar(row.title, colour, row.per_cpu_second, text))
+                # What a row has notes of is not to be believed without them.
+                hollow = bool(row.notes)
+                bars.append(charts.Bar(row.title, colour, row.per_cpu_second, text, hollow))
         if bars:
             figure = charts.bar_chart(
                 bars, f"{players:,} players, 20 a square", "deliveries per CPU second of the server"

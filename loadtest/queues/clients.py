@@ -6,6 +6,7 @@ game's brokers reconnect by themselves; `dropped`, `cuts` and `trouble` say what
 clients of 2013 know of no loss.
 """
 
+import os
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -17,7 +18,9 @@ import redis
 import zmq
 
 from brokers import Message, open_broker
+from brokers.base import VERIFIED
 from brokers.zeromq.wire import addresses_of
+from loadtest.kit.brokers import redis_options
 
 #: Seconds within which a broker of the game must accept a message, or it counts as gone.
 GONE_S = 3.0
@@ -69,7 +72,7 @@ class BrokerClient(Subscriber):
     """A broker of the game, used as a node uses it."""
 
     def __init__(self, config: dict[str, Any]) -> None:
-        self._broker = open_broker(config["url"])
+        self._broker = open_broker(config["url"], os.environ.get("BROKER_TLS", VERIFIED))
         # These methods are called for each message, so no function of this module is in between.
         self.publish = self._broker.publish
         self._receive = self._broker.receive
@@ -104,11 +107,15 @@ class BrokerClient(Subscriber):
         return ""
 
 
+def _redis(url: str, **options: Any) -> redis.Redis:
+    return redis.Redis.from_url(url, **options, **redis_options(url))
+
+
 class RedisPublisher(Publisher):
     """redis-py with one round trip for each message."""
 
     def __init__(self, config: dict[str, Any]) -> None:
-        self._redis = redis.Redis.from_url(config["url"])
+        self._redis = _redis(config["url"])
         self._redis.ping()
 
     def publish(self, channel: str, payload: bytes) -> bool:
@@ -120,7 +127,7 @@ class BufferedRedisPublisher(Publisher):
     """redis-py with a pipeline: one round trip for `buffer` messages, or after `flush_ms`."""
 
     def __init__(self, config: dict[str, Any]) -> None:
-        client = redis.Redis.from_url(config["url"])
+        client = _redis(config["url"])
         client.ping()
         self._pipeline = client.pipeline(transaction=False)
         self._most, self._longest = config["buffer"], config["flush_ms"] / 1000
@@ -151,7 +158,7 @@ class Redis2013(Subscriber):
 
     def __init__(self, config: dict[str, Any]) -> None:
         # The article's redis.Redis(host) tries again after an error; from_url() alone does not.
-        client = redis.Redis.from_url(config["url"], retry=redis.Redis().get_retry())
+        client = _redis(config["url"], retry=redis.Redis().get_retry())
         client.ping()
         self._pubsub = client.pubsub(ignore_subscribe_messages=True)
         self._pipeline = client.pipeline()

@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from brokers.base import PAYLOAD_LIMIT, bare
+from brokers.base import PAYLOAD_LIMIT
 from loadtest.kit import signals
+from loadtest.kit.brokers import bare
 from loadtest.kit.compilers import find_go
 from loadtest.kit.machine import machine, output_of
 from loadtest.kit.options import amount, file, folder, names, whole
@@ -48,10 +49,12 @@ def _clients(text: str) -> list[int]:
     return sorted(found)
 
 
-def _url(scheme: str) -> Any:
+def _url(*schemes: str) -> Any:
     def url(text: str) -> str:
-        if not text.startswith(f"{scheme}://"):
-            raise argparse.ArgumentTypeError(f"{text!r} does not begin with {scheme}://")
+        if text.partition("://")[0] not in schemes:
+            raise argparse.ArgumentTypeError(
+                f"{bare(text)!r} does not begin with {' or '.join(f'{one}://' for one in schemes)}"
+            )
         return text
 
     return url
@@ -118,8 +121,9 @@ def parser() -> argparse.ArgumentParser:
         metavar="MS",
         help="time after which they send fewer (%(default)s)",
     )
-    add("--redis", type=_url("redis"), metavar="URL",
-        help="use this running Redis instead of one that is started")  # fmt: skip
+    add("--redis", type=_url("redis", "rediss"), metavar="URL",
+        help="use this running Redis instead of one that is started; rediss:// is TLS, and the "
+        "variable BROKER_TLS says which certificates to accept, as for the server")  # fmt: skip
     add("--zeromq", type=_url("zeromq"), metavar="URL", help="use this running forwarder likewise")
     add("--json", type=file, metavar="FILE", help="write all figures to FILE")
     add("--report", type=folder, metavar="DIR", help="write a page with charts into DIR")

@@ -27,7 +27,7 @@ import gevent
 import redis
 
 from brokers import BrokerClosed
-from brokers.base import bare
+from loadtest.kit.brokers import bare
 from loadtest.kit.parent import LOOK_S, Parent
 from loadtest.kit.processes import Trouble
 from loadtest.queues.clients import PUBLISHERS, SUBSCRIBERS, BrokerClient, Publisher, Subscriber

@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     display = show.Display()
     with signals.remembered():
         try:
-            target = there(given.url, given.insecure) if given.url else None
+            target = there(given.url, given.insecure, given.admin_token) if given.url else None
             for number, options in enumerate(plans, 1):
                 title = show.title(options, number, len(plans))
                 with display.following(title, options) as following:
@@ -66,9 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _keep(given: argparse.Namespace, done: list[Result]) -> None:
     if given.json is not None:
-        write_json(given.json, kept.as_json(done))
+        write_json(given.json, kept.as_json(done, given.admin_token or ""))
     if given.report is not None:
-        kept.write_report(given.report, done)
+        kept.write_report(given.report, done, given.admin_token or "")
 
 
 def _judge(done: list[Result], display: show.Display) -> int:
@@ -107,6 +107,8 @@ def _plans(given: argparse.Namespace) -> list[Options]:
         )
     if given.insecure and not given.url:
         raise ValueError("--insecure is for a --url that begins with wss://")
+    if given.admin_token and not given.url:
+        raise ValueError("--admin-token is for a --url: a server that is started needs none")
     # Each field of Options is an option's value.
     given.store = _from_here(given.store)
     given.processes = given.processes or max((os.cpu_count() or 1) // 2, 1)
@@ -152,6 +154,9 @@ def _parser() -> argparse.ArgumentParser:
         "started; with idle also redis://HOST:PORT, or redis:// for one that is started",
     )
     add("--insecure", action="store_true", help="accept any certificate of a wss:// server")
+    add("--admin-token", type=_token, metavar="TOKEN",
+        help="admin token of the --url server, which then tells its CPU, memory and losses; without "
+        "it they are not asked for")  # fmt: skip
     add("--broker", default="", metavar="URL", help="broker of the server that is started")
     add("--workers", type=whole(1, 64), default=1, help="number of its processes (1)")
     add(
@@ -173,7 +178,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="what the bots do: one of those below (wander)",
     )
-    add("--compare", nargs="+", metavar="URL", help="make a run with each of these brokers in turn")
+    add("--compare", nargs="+", metavar="URL",
+        help="make a run with each of these brokers in turn: what each adds to the game, which "
+        "asks little of any; loadtest/two_queues.py asks as much as they can carry")  # fmt: skip
     add(
         "--ramp",
         type=_ramp,
@@ -240,6 +247,13 @@ def _ramp(text: str) -> list[int]:
     factor = (last / first) ** (1 / (number - 1))
     counts = [float(f"{first * factor**step:.2g}") for step in range(number)]
     return sorted({first, *(round(count) for count in counts[1:-1]), last})
+
+
+def _token(text: str) -> str:
+    # The sentence does not contain the text, which is a secret.
+    if not text or not text.isascii() or not text.isprintable():
+        raise argparse.ArgumentTypeError("an admin token has only printable ASCII characters")
+    return text
 
 
 def _size(text: str) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from loadtest.kit.brokers import bare
 from loadtest.kit.machine import machine
 from loadtest.kit.page import write_json
 from loadtest.kit.processes import PARTING, Program, Trouble
@@ -18,11 +19,13 @@ from loadtest.swarm.show import figures
 
 
 def as_dict(result: Result) -> dict[str, Any]:
-    """Return a run's result as a value for JSON."""
-    verdict = result.verdict
+    """Return a run's result as a value for JSON, without passwords."""
+    verdict, found = result.verdict, asdict(result)
+    for names, where in ((("broker",), found), (("broker", "url", "store"), found["options"])):
+        where.update({name: bare(where[name]) for name in names if where[name]})
     return {
-        **asdict(result),
-                "screens": _screens(result),
+        **found,
+        "screens": _screens(result),
         "adds_up": verdict.adds_up if verdict else None,
         "faults": result.faults,
         "figures": {key: round(value, 4) for key, value in figures(result).items()},
@@ -36,27 +39,25 @@ def _screens(result: Result) -> dict[str, Any] | None:
     return {"looks": screens.looks, "lasting": screens.lasting, "longest": screens.longest}
 
 
-def _command() -> str:
-    return shlex.join(["python", *sys.argv])
-
-
-def as_json(done: Sequence[Result]) -> dict[str, Any]:
-    """Return the results of all runs as a value for JSON, with the command and the machine."""
+def as_json(done: Sequence[Result], token: str = "") -> dict[str, Any]:
+    """Return the results of all runs as a value for JSON, with the command and the machine. No
+    password is in it, nor an admin `token` that the command has."""
+    command = [bare(word).replace(token or "\0", "TOKEN") for word in sys.argv]
     return {
-        "command": _command(),
+        "command": shlex.join(["python", *command]),
         "machine": machine(),
         "runs": [as_dict(result) for result in done],
     }
 
 
-def write_report(folder: Path, done: Sequence[Result]) -> None:
+def write_report(folder: Path, done: Sequence[Result], token: str = "") -> None:
     """Write into a folder: `index.html`, which needs no other file, its charts as numbered SVG and
-    PNG files, and `runs.json`."""
+    PNG files, and `runs.json`. `token` is as in `as_json`."""
     # They are imported here because matplotlib takes a second to load.
     from loadtest.kit import charts
     from loadtest.swarm.page import page
 
-    found = as_json(done)
+    found = as_json(done, token)
     write_json(folder / "runs.json", found)
     drawn = count(1)
 

@@ -26,6 +26,7 @@ from loadtest.swarm.show import (
     name,
     praise,
     target,
+    unknown,
 )
 
 PERCENTILES = ("p50", "p90", "p99", "p99.9", "max")
@@ -54,6 +55,7 @@ def page(done: Sequence[Result], machine: dict[str, Any], command: str, draw: Dr
         parts.append(_comparison(groups, draw))
     if groups:
         parts += ["<h2>Figures</h2>", _table(groups)]
+        parts += [f'<p class="note">{why}</p>' for why in unknown(done)]
     if len(counts) == 1:
         for kind, runs in groups.items():
             if len(runs[0].series) > 1:
@@ -69,6 +71,9 @@ def _judgement(done: Sequence[Result]) -> str:
         for word, why in whys:
             run = escape(name(result.options))
             lines.append(f'<p class="bad">{word}: {run}: {escape(why)}.</p>')
+    if any(result.invalid for result in done):
+        lines.append('<p class="note">Runs that are not valid are drawn as outlines, and their '
+                     "lines broken.</p>")  # fmt: skip
     if not lines:
         lines.append(f'<p class="good">All right: {escape(praise(done))}.</p>')
     return "\n".join(lines)
@@ -123,10 +128,14 @@ def _comparison(groups: dict[str, list[Result]], draw: Draw) -> str:
             text = form.format(value)
             if len(spread) > 1:
                 text += f"  ({form.format(min(spread))} to {form.format(max(spread))})"
-            bars.append(Bar(own, _colour(own), value, text))
+            bars.append(Bar(own, _colour(own), value, text, _doubtful(runs)))
         if any(bar.value for bar in bars):
             shown.append(draw(charts.bar_chart(bars, what, "")))
     return "<h2>Compared</h2>" + "".join(shown)
+
+
+def _doubtful(runs: Sequence[Result]) -> bool:
+    return any(run.invalid for run in runs)
 
 
 def _over_time(kind: str, result: Result, draw: Draw) -> str:
@@ -135,14 +144,16 @@ def _over_time(kind: str, result: Result, draw: Draw) -> str:
 
     def lines(*wanted: tuple[str, str, str, float]) -> list[Line]:
         return [
-            Line(label, colour, seconds, [row[key] * scale for row in result.series], marker="")
+            Line(label, colour, seconds, [row[key] * scale for row in result.series],
+                 is_past=bool(result.invalid), marker="")  # fmt: skip
             for label, key, colour, scale in wanted
         ]
 
     latency = lines(*((p, p, c, 1.0) for p, c in zip(PERCENTILES[:4], SHADES, strict=False)))
-    cpu = lines(("server", "server_cpu", SHADES[2], 100.0), ("swarm", "cpu", charts.FAINT, 100.0))
-    if any(row["broker_cpu"] for row in result.series):
-        cpu += lines(("broker", "broker_cpu", SHADES[4], 100.0))
+    cpu = lines(("swarm", "cpu", charts.FAINT, 100.0))
+    for what, shade in (("server", SHADES[2]), ("broker", SHADES[4])):
+        if any(row[f"{what}_cpu"] for row in result.series):
+            cpu += lines((what, f"{what}_cpu", shade, 100.0))
     deliveries = lines(("deliveries", "deliveries", SHADES[2], 1.0))
     return f"<h2>{escape(kind)}, over time</h2>" + "".join(
         draw(charts.line_chart(curves, what, "seconds", unit, ticks))
@@ -160,12 +171,14 @@ def _ramp(broker: str, steps: list[list[Result]], draw: Draw) -> str:
     found = [medians(runs) for runs in steps]
 
     def line(label: str, key: str, colour: str, scale: float = 1.0) -> Line:
-        return Line(label, colour, bots, [row[key] * scale for row in found])
+        return Line(label, colour, bots, [row[key] * scale for row in found], hollow=doubtful)
 
-    colour = _colour(broker)
-    cpu = [line("server", "server", colour, 100)]
-    if any(row["broker"] for row in found):
-        cpu.append(line("broker", "broker", charts.FAINT, 100))
+    colour, doubtful = _colour(broker), [_doubtful(runs) for runs in steps]
+    cpu = [
+        line(what, what, shade, 100)
+        for what, shade in (("server", colour), ("broker", charts.FAINT))
+        if any(row[what] for row in found)
+    ]
     latency = [line(p, p, c) for p, c in zip(PERCENTILES, SHADES, strict=True)]
     drawn = [
         charts.line_chart(curves, f"{what} against concurrency", "bots", unit, bots, True)
@@ -174,8 +187,9 @@ def _ramp(broker: str, steps: list[list[Result]], draw: Draw) -> str:
             (cpu, "CPU", "% of a core"),
             (latency, "Latency", "ms"),
         )
+        if curves
     ]
-    drawn.append(_surface(bots, found))
+    drawn.append(_surface(bots, found, doubtful))
     jumps = []
     for (before, less), (after, more) in zip(
         zip(bots, found, strict=True), list(zip(bots, found, strict=True))[1:], strict=False
@@ -190,8 +204,11 @@ def _ramp(broker: str, steps: list[list[Result]], draw: Draw) -> str:
     )  # fmt: skip
 
 
-def _surface(bots: list[int], found: list[dict[str, float]]) -> Figure:
-    """Return a chart of latency by percentile and number of bots, as coloured cells."""
+def _surface(
+    bots: list[int], found: list[dict[str, float]], doubtful: Sequence[bool]
+) -> Figure:
+    """Return a chart of latency by percentile and number of bots, as coloured cells; those of runs
+    that are `doubtful` are named so."""
     grid = np.array([[max(row[p], 0.1) for row in found] for p in PERCENTILES])
     with rc_context(charts.STYLE):
         figure, axes = charts.blank("Latency by percentile and concurrency", "ms")
@@ -200,7 +217,8 @@ def _surface(bots: list[int], found: list[dict[str, float]]) -> Figure:
             dark = ms > 200
             axes.text(column + 0.5, row + 0.5, charts.short(float(ms)), ha="center", va="center",
                       color="white" if dark else charts.INK)  # fmt: skip
-        axes.set_xticks(np.arange(len(bots)) + 0.5, [f"{n:,}" for n in bots])
+        names = [f"{n:,}" + "\nnot valid" * bad for n, bad in zip(bots, doubtful, strict=True)]
+        axes.set_xticks(np.arange(len(bots)) + 0.5, names)
         axes.set_yticks(np.arange(len(PERCENTILES)) + 0.5, PERCENTILES)
         axes.set_xlabel("bots")
         axes.spines[:].set_visible(False)

@@ -190,8 +190,8 @@ class _Run:
         self._wait("joining", JOINING + early / options.joins, lambda all: all["ready"] >= early)
         self._order("move")
         self._wait("warming up", WARM_UP if options.warm_up is None else options.warm_up)
-        stats = self._target.stats()
         self._fresh("warming up")
+        stats = self._target.stats()
         window = Window(self._latest, self._target, stats, result)
         if scenario.late:
             self._order("storm")

@@ -1,6 +1,7 @@
 """Shows runs in the terminal: their progress, and tables of their results."""
 
 import contextlib
+import re
 import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,6 +10,7 @@ from typing import Any
 from rich.live import Live
 from rich.table import Table
 
+from loadtest.kit.brokers import bare
 from loadtest.kit.machine import pinned
 from loadtest.kit.terminal import Terminal
 from loadtest.swarm.gems import FAULTS as WRONG_GEMS
@@ -94,9 +96,10 @@ def name(options: Options) -> str:
 
 
 def target(options: Options) -> str:
-    """Return the broker of a server that is started, or the URL of a running server."""
+    """Return the broker of a server that is started, or the URL of a running server, without its
+    password."""
     own = "its own forwarder" if options.workers > 1 else "memory://"
-    return options.url or options.broker or own
+    return bare(options.url or options.broker or own)
 
 
 def title(options: Options, number: int, of: int) -> str:
@@ -162,6 +165,19 @@ def medians(results: Sequence[Result]) -> dict[str, float]:
     return {key: statistics.median(row[key] for row in rows) for key in rows[0]}
 
 
+def unknown(done: Sequence[Result]) -> list[str]:
+    """Return sentences that say why figures of runs are not known; none if all are."""
+    found = []
+    if any(run.options.url and run.measured and not figures(run)["server"] for run in done):
+        found.append(
+            "CPU and memory of the server are not known: it was not started for the run, and tells "
+            "them only with --admin-token."
+        )
+    if any(run.options.url or re.search("://[^,]", run.options.broker) for run in done):
+        found.append("CPU of the broker is not known: it was not started for the run.")
+    return found
+
+
 def heading(runs: Sequence[Result]) -> str:
     """Return the heading of the column for runs of one name, in several lines."""
     options = runs[0].options
@@ -200,8 +216,7 @@ class Display(Terminal):
             self.say(
                 f"  {progress.phase} {progress.seconds:.0f} s: {progress.bots:,} bots, "
                 f"{progress.moves:,.0f} moves/s, {progress.deliveries:,.0f} deliveries/s, "
-                f"p99 {progress.p99:.0f} ms, CPU server {progress.server:.0%} "
-                f"broker {progress.broker:.0%} swarm {progress.swarm:.0%}"
+                f"p99 {progress.p99:.0f} ms, CPU {_cpu(progress)}"
             )
 
         return line
@@ -232,6 +247,8 @@ class Display(Terminal):
         for row in gem_rows(groups):
             table.add_row(*row)
         self.print(table)
+        for why in unknown(results):
+            self.say(why)
 
 
 def _returned(runs: Sequence[Result], key: str) -> str:
@@ -264,6 +281,11 @@ def gem_rows(groups: Mapping[str, Sequence[Result]]) -> list[list[str]]:
     return rows
 
 
+def _cpu(progress: Progress) -> str:
+    parts = ("server", progress.server), ("broker", progress.broker), ("swarm", progress.swarm)
+    return " ".join(f"{what} {f'{cores:.0%}' if cores else '-'}" for what, cores in parts)
+
+
 def _board(progress: Progress, options: Options) -> Any:
     table = Table.grid(padding=(0, 2))
     rows = (
@@ -273,8 +295,7 @@ def _board(progress: Progress, options: Options) -> Any:
         ("moves/s", f"{progress.moves:,.0f}"),
         ("deliveries/s", f"{progress.deliveries:,.0f}"),
         ("p99", f"{progress.p99:.1f} ms"),
-        ("CPU", f"server {progress.server:.0%}  broker {progress.broker:.0%}  "
-         f"swarm {progress.swarm:.0%}"),
+        ("CPU", _cpu(progress)),
     )  # fmt: skip
     for key, value in rows:
         table.add_row(f"  {key}", value)

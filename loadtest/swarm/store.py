@@ -18,6 +18,7 @@ from redis import Redis, RedisCluster
 from redis.cluster import ClusterNode
 from redis.exceptions import RedisError
 
+from loadtest.kit.brokers import redis_options
 from loadtest.kit.processes import Trouble
 
 #: The world of a server that is given no name for it, and the names of its queues and its board.
@@ -141,7 +142,7 @@ def _members(url: str) -> list[Any]:
             for host in hosts
         ]
         return [RedisCluster(startup_nodes=nodes, **options)]
-    return [Redis.from_url(one, **options) for one in _each(url)]
+    return [Redis.from_url(one, **options, **redis_options(one)) for one in _each(url)]
 
 
 def _read_redis(client: Any, found: Stored) -> None:

@@ -35,7 +35,8 @@ class Target:
     `program` is the server and `brokers` are the brokers that were started with it; a server that
     was running already has neither. `url` is the broker's URL as the server got it, and `store`
     that of its store; it is "" if the server was running already. `name` is the server's host name,
-    and `tls` is "", "checked" or "unchecked".
+    and `tls` is "", "checked" or "unchecked". `token` opens the server's numbers: "" if it needs
+    none, and None if they are not to be asked for.
     """
 
     address: tuple[str, int]
@@ -46,6 +47,9 @@ class Target:
     brokers: list[Program] = field(default_factory=list)
     name: str = "127.0.0.1"
     tls: str = ""
+    token: str | None = ""
+    #: CPU seconds and MB of memory, as the server told last.
+    told: tuple[float, float] = (0.0, 0.0)
 
     @property
     def died(self) -> str:
@@ -59,13 +63,14 @@ class Target:
         return [child for child, command in found if "server" in command]
 
     def cost(self) -> dict[str, float]:
-        """Return CPU seconds since the start, and MB of resident memory, of server and broker."""
+        """Return CPU seconds since the start, and MB of resident memory, of server and broker; 0
+        stands for what is not known."""
         servers, others = set(), {broker.process for broker in self.brokers}
         if self.program is not None:
             servers.add(self.program.process)
             for child, command in children(self.program.process).items():
                 (others if "brokers.zeromq" in command else servers).add(child)
-        server_cpu, server_mb = cost(servers)
+        server_cpu, server_mb = cost(servers) if self.program is not None else self.told
         broker_cpu, broker_mb = cost(others)
         return {
             "server_cpu": server_cpu, "server_mb": server_mb,
@@ -78,11 +83,14 @@ class Target:
 
     def counted(self, patience: float) -> "dict[str, Any] | None":
         """Return the same; None if /stats does not answer within `patience` seconds."""
+        if self.token is None:
+            return None
         try:
             with self.open("/stats", patience) as answer:
                 shown = json.load(answer)
         except (OSError, ValueError, http.client.HTTPException):
             return None
+        self.told = shown["counted"]["cpu_ms"] / 1000, shown["memory_bytes"] / 2**20
         broker = {f"broker_{name}": n for name, n in shown["broker"].items()}
         return {**shown["counted"], **broker}
 
@@ -92,7 +100,9 @@ class Target:
         host = wire.host(self.name, self.address[1], bool(self.tls))
         folder = urlsplit(self.path).path.rpartition("/")[0]
         url = f"{scheme}://{host}{folder}{page}"
-        return urllib.request.urlopen(url, timeout=patience, context=context)
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        request = urllib.request.Request(url, headers=headers)
+        return urllib.request.urlopen(request, timeout=patience, context=context)
 
 
 #: The counters of a server, or its broker, that grow when something is lost or may be.
@@ -143,12 +153,13 @@ class Watch:
         self._last = began, total
 
 
-def there(url: str, insecure: bool = False) -> Target:
-    """Return the target at a ws:// or wss:// URL. `insecure` accepts any certificate.
+def there(url: str, insecure: bool = False, token: str | None = None) -> Target:
+    """Return the target at a ws:// or wss:// URL. `insecure` accepts any certificate. `token` is
+    the server's admin token; without one its numbers are not asked for.
 
-    Raises Trouble if nothing answers there.
+    Raises Trouble if nothing answers there, or the token does not open the numbers.
     """
-    parts = urlsplit(url)
+    parts, url = urlsplit(url), brokers.bare(url)
     try:
         port = parts.port or (443 if parts.scheme == "wss" else 80)
     except ValueError:
@@ -172,7 +183,16 @@ def there(url: str, insecure: bool = False) -> Target:
             "--url out and one is started"
         ) from error
     path = (parts.path or "/ws") + (f"?{parts.query}" if parts.query else "")
-    return Target(address, path, name=parts.hostname, tls=tls)
+    target = Target(address, path, name=parts.hostname, tls=tls, token=token)
+    if token is not None:
+        try:
+            target.open("/stats").close()
+        except OSError as error:
+            raise Trouble(
+                f"the server at {url} does not show its numbers ({error}): give --admin-token as "
+                "the server has it, or leave it out"
+            ) from error
+    return target
 
 
 #: What the server is told if nothing lasts, and what a target says of a broker of the server's own.
@@ -209,7 +229,10 @@ def started(
             *(("--broker", url) if url else ()),
         ]
         server = stack.enter_context(
-            Program(command, "the server", cpus=cpus, environment=environment)
+            Program(
+                command, "the server", cpus=cpus,
+                environment={**brokers.certificates(), **(environment or {})},
+            )  # fmt: skip
         )
         found = server.ready(r"http://\S+:(\d+)")
         target = Target(

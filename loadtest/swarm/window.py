@@ -118,6 +118,8 @@ class Window:
 
     def sum_up(self) -> None:
         """Write the figures of the whole measured time into the result."""
+        # A server elsewhere tells its CPU time with them.
+        now = self._target.stats()
         result, before, after = self._result, self._before, self._look()
         past = result.measured = max((after.pop("at") - self.begin) / SECOND, 0.001)
         result.latency = (after.pop("latency") - before["latency"]).summary()
@@ -136,7 +138,6 @@ class Window:
         result.totals = {name: round(value, 3) for name, value in total.items()}
         result.complaints = self._latest.words("complaints")
         result.cuts = self._latest.words("cuts")
-        now = self._target.stats()
         result.server = {name: n - self._stats.get(name, 0) for name, n in sorted(now.items())}
         self._latest.check_busy(result, total["swarm_cpu"], past)
         if lateness > result.options.late:

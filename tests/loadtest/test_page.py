@@ -62,6 +62,33 @@ def test_a_comparison_shows_each_broker_and_says_what_failed():
     assert not re.search(r"(src|href|url\()[\s=\"']*https?:", html)
 
 
+def test_what_is_not_valid_is_drawn_otherwise_in_every_chart():
+    def drawn(runs):
+        figures = []
+        page(runs, {}, "", lambda figure: figures.append(figure) or "")
+        return [figure.axes[0] for figure in figures]
+
+    def invalid(run):
+        run.invalid.append("the swarm itself used 95% of its cores")
+        return run
+
+    paper = charts.to_rgb(charts.PAPER)
+    axes = drawn([result(), invalid(result(broker="redis://"))])
+    bars = [bar for bar in axes if bar.patches]
+    assert bars and len(axes) == len(bars) + 2 * 3
+    for chart in bars:
+        assert [bar.get_facecolor()[:3] == paper for bar in chart.patches] == [False, True]
+    for chart, dashed in zip(axes[len(bars) :], [False] * 3 + [True] * 3, strict=True):
+        assert {line.is_dashed() for line in chart.lines} == {dashed}
+    *lines, cells = drawn([result(10), invalid(result(20))])
+    for chart in lines:
+        assert [
+            tuple(line.get_xdata()) for line in chart.lines
+            if line.get_markerfacecolor() == charts.PAPER
+        ] == [(20,)] * (len(chart.lines) // 2)  # fmt: skip
+    assert [label.get_text() for label in cells.get_xticklabels()] == ["10", "20\nnot valid"]
+
+
 def test_a_ramp_marks_a_percentile_that_grows_tenfold_from_step_to_step():
     steady = [result(10), result(20, p99=99.0)]
     assert "-fold" not in page(steady, {}, "", charts.svg)

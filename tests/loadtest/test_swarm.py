@@ -17,9 +17,11 @@ import pytest
 
 from loadtest.kit.processes import children
 from loadtest.swarm.command import main
-from tests.brokers.servers import certify, free_port
+from tests.brokers.redis_servers import running
+from tests.brokers.servers import QUOTED, certify, free_port
 from tests.loadtest import truth
 from tests.processes import ROOT, ServerProcess, serving
+from tests.socket_client import SocketClient
 
 pytestmark = pytest.mark.load
 
@@ -92,10 +94,13 @@ def faulty(counts, *options):
         server.close()
 
 
+ADMIN = "the-admin-token-of-this-test"
+
+
 @pytest.fixture(scope="module")
 def crowd():
     """A server whose newcomers all begin in one square."""
-    with serving("--spread", "1") as server:
+    with serving("--spread", "1", "--walkers", "0", "--deer", "0", ADMIN_TOKEN=ADMIN) as server:
         yield server
 
 
@@ -115,8 +120,24 @@ def test_a_server_that_keeps_its_word_is_all_right(tmp_path):
     assert len(result["series"]) >= 4
 
 
-def test_screens_of_several_sizes_are_judged_each_by_its_own(tmp_path):
-    code, result = judged(tmp_path, "--bots", "60", "--seconds", "4", "--scenario", "mixed")
+def test_a_world_as_make_play_has_it_is_all_right_on_screens_of_several_sizes(tmp_path):
+    @contextmanager
+    def play():
+        store = f"sqlite:///{tmp_path / 'world.db'}"
+        with serving("--walkers", "20", "--deer", "8", "--store", store) as server:
+            # There is an ember, and it is where newcomers begin.
+            guest = SocketClient(server.port).hello("Guest")
+            guest.until(lambda: any(
+                event[0] == 6
+                for message in guest.messages if message[0] == 21
+                for batch in message[3] for others in batch[5:6] for event in others
+            ))  # fmt: skip
+            guest.close()
+            yield server
+
+    code, result = judged(
+        tmp_path, "--bots", "60", "--seconds", "4", "--scenario", "mixed", server=play
+    )
     verdict = result["verdict"]
     assert (code, result["faults"], result["adds_up"]) == (0, [], True), verdict
     assert verdict["observers"] == 60 and verdict["expected"] > 2000
@@ -211,6 +232,8 @@ def test_who_never_reads_and_who_is_rude_harm_nobody(tmp_path, crowd, scenario):
         (["--scenario", "gems", "--store", "memory://"], "not from 'memory://'"),
         (["--bots", "99999", "--processes", "1"], "file descriptors"),
         (["--url", "ws://x/ws", "--pin"], "--pin is for one started"),
+        (["--admin-token", ADMIN], "a server that is started needs none"),
+        (["--url", "ws://x/ws", "--admin-token", "é"], "only printable ASCII"),
         (["--workers", "64", "--processes", "256", "--pin"], "--pin needs a core for each worker "
          "(64) and for each process of the clients (256)"),
         (["--scenario", "idle", "--workers", "64", "--pin"], "--pin needs a core for each worker"),
@@ -384,15 +407,38 @@ def test_one_message_in_ten_thousand_that_is_lost_is_missed():
 def test_a_server_behind_tls_and_a_proxy_with_a_path_of_its_own(tmp_path, crowd):
     key, certificate = certify()
     with tls_proxy((certificate, key), crowd.port, "/flat/lands/") as port:
-        address = f"wss://localhost:{port}/flat/lands/ws"
-        code, result = judged(
-            tmp_path, "--url", address, "--insecure", "--bots", "20", "--seconds", "2"
-        )
+        options = "--url", f"wss://localhost:{port}/flat/lands/ws", "--bots", "20", "--seconds", "2"
+        with_token = *options, "--insecure", "--admin-token", ADMIN
+        code, result = judged(tmp_path, *with_token)
         assert code == 0, result["faults"]
         assert result["verdict"]["expected"] > 50 and result["server"]["joins"] == 0
-        code, said = run("--url", address, "--bots", "3", "--seconds", "1")
+        assert result["figures"]["server"] > 0 and result["figures"]["MB"] > 10
+        assert ADMIN not in (tmp_path / "runs.json").read_text()
+        # Without the token it does not ask, for to be refused would raise an alert.
+        code, said = run(*options, "--insecure", "--late", "400")
+        assert "CPU and memory of the server are not known" in said and "server - broker -" in said
+        assert json.loads(crowd.get("stats"))["counted"].get("admin_refused", 0) == 0
+        code, said = run(*with_token[:-1], "another")
+        assert code == 1 and said.count("\n") == 1 and "HTTP Error 401" in said, said
+        code, said = run(*options)
         assert code == 1 and said.count("\n") == 1, said
         assert "cannot be verified (self-signed certificate): --insecure accepts" in said
+
+
+def test_a_broker_behind_tls_is_reached_and_its_password_is_shown_nowhere(tmp_path, monkeypatch):
+    monkeypatch.setenv("BROKER_TLS", str(certify()[1]))
+    with running(tls=True, login=True) as redis:
+        options = [
+            *("--broker", redis.url.partition("?")[0], "--bots", "10", "--seconds", "2"),
+            *("--json", str(tmp_path / "runs.json"), "--report", str(tmp_path), "--late", "400"),
+        ]
+        monkeypatch.setattr(sys, "argv", ["loadtest/bots.py", *options])
+        code, said = run(*options)
+    kept = [(tmp_path / name).read_text() for name in ("runs.json", "index.html")]
+    assert code in (0, 3) and "moves a second" in said, said
+    for text in (said, *kept):
+        assert f"rediss://localhost:{redis.port}" in text and QUOTED not in text
+    assert all("CPU of the broker is not known" in text for text in (said, kept[1]))
 
 
 @contextmanager
@@ -412,7 +458,8 @@ def tls_proxy(names, to_port, prefix):
     async def serve(reader, writer):
         head = await reader.read(65536)
         far_reader, far_writer = await asyncio.open_connection("127.0.0.1", to_port)
-        far_writer.write(head.replace(f" {prefix}".encode(), b" /", 1))
+        head = head.replace(f" {prefix}".encode(), b" /", 1)
+        far_writer.write(head.replace(b"\r\n", b"\r\nX-Forwarded-For: 192.0.2.1\r\n", 1))
         await asyncio.gather(pump(reader, far_writer), pump(far_reader, writer))
 
     async def run():

@@ -13,6 +13,7 @@ from loadtest.kit import brokers, compilers
 from loadtest.kit.processes import Trouble
 from loadtest.queues.command import main
 from tests.brokers.redis_servers import running
+from tests.brokers.servers import certify
 from tests.brokers.zeromq_forwarders import forwarding
 from tests.loadtest import watched
 from tests.loadtest.watched import PATIENCE, children_at_work
@@ -73,6 +74,23 @@ def test_every_message_is_accounted_for_on_every_broker(out, tmp_path, capsys):
     assert page.count("<svg") == 1 and "Redis, as much as waits" in page
 
 
+@pytest.mark.parametrize(
+    ("accepts", "series"),
+    [
+        (lambda: "unverified", "redis-unbuffered,redis,go-redis"),
+        (lambda: str(certify()[1]), "redis-buffered,redis-2013,redis,go-redis"),
+    ],
+)
+def test_a_redis_behind_tls_is_measured_with_every_client(accepts, series, out, monkeypatch):
+    monkeypatch.setenv("BROKER_TLS", accepts())
+    with running(tls=True, login=True) as redis:
+        url = redis.url.partition("?")[0]
+        assert measure(out, series, "--redis", url, "--rate", str(RATE)) == 0
+    points, troubles = points_of(out)
+    assert list(points) == series.split(",") and not troubles
+    assert all(point["account"]["delivered"] > 0 for point in points.values())
+
+
 @pytest.mark.alone
 def test_a_ring_shares_the_channels_and_loses_none(out):
     assert measure(out, "redis-ring", "--rate", str(RATE), "--message-size", "200") == 0
@@ -114,7 +132,7 @@ def test_a_subscriber_that_the_broker_cuts_off_is_found_with_what_it_lost(series
         (["--flush-ms", "0.5"], "'0.5' is not a whole number, 1 to 60000"),
         (["--warm-up", "-1"], "'-1' is not a number from 0 to 3600"),
         (["--series", "rabbitmq"], "no series is called 'rabbitmq': there are redis-unbuffered"),
-        (["--redis", "localhost"], "'localhost' does not begin with redis://"),
+        (["--redis", "localhost"], "'localhost' does not begin with redis:// or rediss://"),
         (["--json", "/dev/null/x/run.json"], "nothing can be written to /dev/null/x"),
     ],
 )

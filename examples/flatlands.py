@@ -1,8 +1,10 @@
 """A connection to a Flatlands server for bots, written from docs/protocol.md alone.
 
 It needs msgpack (pip install msgpack), and nothing else that does not come with Python. It keeps
-the players that its own player can see, and leaves out what bots seldom need: gems, cairns, coming
-back after a lost connection, and the ground.
+the players that its own player can see, and leaves out what bots seldom need: gems, cairns, the
+ember, coming back after a lost connection, and the ground. It does not remember who has left, nor
+draw anybody on after a leave, so players who go from one square to another may flicker, above all
+between two servers.
 """
 
 import base64
@@ -18,13 +20,14 @@ from urllib.parse import urlsplit
 
 import msgpack
 
-HELLO, GO, SAY, PING, EMOTE = 1, 3, 6, 7, 32
+HELLO, GO, SAY, PING, ACK, EMOTE = 1, 3, 6, 7, 14, 32
 WELCOME, HELD, SNAPSHOT, FLUSH, RESYNC, ERROR = 16, 18, 19, 21, 22, 24
 ENTER, LEAVE, GONE, SAID, EMOTED = 0, 2, 3, 4, 5
 
-#: Units of a tile; seconds between two pings, those without a message after which the connection is
-#: dead, and those for which it waits for a message before a bot has its turn.
-UNIT, PING_EVERY, PATIENCE, TURN = 1024, 1.0, 15.0, 0.25
+#: Units of a tile; seconds between two acknowledgements, of which each fifth is a ping; those
+#: without a message after which the connection is dead, and those for which it waits for a message
+#: before a bot has its turn.
+UNIT, ACK_EVERY, PING_EACH, PATIENCE, TURN = 1024, 1.0, 5, 15.0, 0.25
 
 RECORDS = struct.Struct("<BBBhhhhh"), struct.Struct("<HBBhhhhh")
 #: A sketch after its slot.
@@ -63,8 +66,8 @@ class World:
         self.players: dict[int, Player] = {}
         self._called: dict[tuple[Any, ...], Player] = {}
         self._socket = socket.create_connection((host, port), timeout=PATIENCE)
-        self._bytes, self._offset, self._flush, self._n, self._pinged = b"", 0.0, 0, 0, 0.0
-        self._heard = time.monotonic()
+        self._bytes, self._offset, self._flush, self._n = b"", 0.0, 0, 0
+        self._acks, self._acked, self._heard = 0, 0.0, time.monotonic()
         key = base64.b64encode(os.urandom(16)).decode()
         self._socket.sendall((
             f"GET {parts.path.rstrip('/')}/ws HTTP/1.1\r\nHost: {parts.netloc}\r\n"
@@ -126,10 +129,12 @@ class World:
             yield from (event for event in news if event[1].id != self.id)
             if kind == FLUSH:
                 self._flush = message[1]
-            if time.monotonic() - self._pinged > PING_EVERY and self.id in self.players:
-                self._pinged = time.monotonic()
-                # It also acknowledges the last flush. The answer comes at once.
-                self.send(PING, 0, self._flush)
+            if time.monotonic() - self._acked > ACK_EVERY and self.id in self.players:
+                self._acked = time.monotonic()
+                # A ping acknowledges the last flush too, at twice the cost, and is answered at
+                # once: so a dead connection is noticed.
+                self.send(*((ACK,) if self._acks % PING_EACH else (PING, 0)), self._flush)
+                self._acks += 1
                 yield "", self.players[self.id], None
 
     def _apply(self, message: list[Any]) -> list[tuple[str, Player, Any]]:
@@ -139,6 +144,8 @@ class World:
         elif kind == RESYNC:
             self.players.clear()
             self._called.clear()
+            # Flushes may be numbered anew.
+            self._flush = 0
         elif kind == HELD:
             c0, r0, c1, r1 = fields[:4]
             for player in list(self.players.values()):

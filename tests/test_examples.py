@@ -1,6 +1,7 @@
 """The bots of examples/ play on a real server, and do what their guide says."""
 
 import ast
+import importlib
 import re
 import sys
 
@@ -82,6 +83,29 @@ def test_the_follower_follows_until_it_is_told_to_stop(server, bot):
     ada.until(lambda: ada.at() == (0, -6 * 1024))
     ada.pump(1.5)
     assert not is_near() and max(map(abs, ada.at(duckling))) > 3 * 1024
+
+
+def test_a_bot_acknowledges_each_second_pings_each_fifth_time_and_begins_anew_after_a_resync(
+    monkeypatch,
+):
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    flatlands = importlib.import_module("flatlands")
+    world, sent, clock = flatlands.World.__new__(flatlands.World), [], [100.0]
+    world.id, world.players, world._called = 7, {7: flatlands.Player(7)}, {}
+    world._flush = world._acks = world._acked = 0
+    world.send = lambda *message: sent.append(message)
+    told = [[21, 40, 0, []], [-1], [22], [-1], [21, 2, 0, []], [-1], [-1]]
+
+    def messages():
+        for message in told:
+            clock[0] += 1.1
+            world.players[7] = flatlands.Player(7)
+            yield message
+
+    world._messages = messages
+    monkeypatch.setattr(flatlands.time, "monotonic", lambda: clock[0])
+    assert {what for what, player, _ in world.events() if player.id == 7} == {""}
+    assert sent == [(7, 0, 40), (14, 40), (14, 0), (14, 2), (14, 2), (7, 0, 2)]
 
 
 def test_the_bots_are_short_and_the_guide_names_what_there_is():

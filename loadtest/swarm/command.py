@@ -155,8 +155,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--insecure", action="store_true", help="accept any certificate of a wss:// server")
     add("--admin-token", type=_token, metavar="TOKEN",
-        help="admin token of the --url server, which then tells its CPU, memory and losses; without "
-        "it they are not asked for")  # fmt: skip
+        help="admin token of the --url server, which then tells its CPU, memory and losses; they "
+        "are not asked for without it")  # fmt: skip
     add("--broker", default="", metavar="URL", help="broker of the server that is started")
     add("--workers", type=whole(1, 64), default=1, help="number of its processes (1)")
     add(

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from loadtest.kit import signals
 from loadtest.kit.processes import START, Program, Trouble, find
@@ -34,12 +35,14 @@ def certificates() -> dict[str, str]:
     return {"BROKER_TLS": os.path.abspath(given) if os.path.isfile(given) else given}
 
 
-def redis_options(url: str) -> dict[str, str]:
+def redis_options(url: str) -> dict[str, Any]:
     """Return which certificates redis-py accepts from a server at a URL, by BROKER_TLS."""
     which = certificates().get("BROKER_TLS", "verified")
     if not url.startswith("rediss://") or which == "verified":
         return {}
-    return {"ssl_cert_reqs": "none"} if which == "unverified" else {"ssl_ca_certs": which}
+    if which == "unverified":
+        return {"ssl_cert_reqs": "none", "ssl_check_hostname": False}
+    return {"ssl_ca_certs": which}
 
 
 def start(stack: ExitStack, url: str) -> Started:

@@ -21,8 +21,9 @@ from loadtest.swarm.show import figures
 def as_dict(result: Result) -> dict[str, Any]:
     """Return a run's result as a value for JSON, without passwords."""
     verdict, found = result.verdict, asdict(result)
-    for names, where in ((("broker",), found), (("broker", "url", "store"), found["options"])):
-        where.update({name: bare(where[name]) for name in names if where[name]})
+    options = found["options"]
+    for of, name in ((found, "broker"), (options, "broker"), (options, "url"), (options, "store")):
+        of[name] = of[name] and bare(of[name])
     return {
         **found,
         "screens": _screens(result),

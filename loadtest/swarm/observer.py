@@ -140,7 +140,7 @@ class Observer:
         for event in batch.others:
             kind = event[0]
             if kind not in (ENTER, LEAVE, GONE):
-                # It changes nothing about the player, or is of a kind of tomorrow.
+                # It changes nothing of the player, or is of a kind that is not known.
                 continue
             id, seq = event[1], event[2]
             if self._heard(square, id, seq, late=late):

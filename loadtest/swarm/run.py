@@ -355,8 +355,10 @@ class _Run:
             shown.moves = (total["moves"] - before["moves"]) / told
             shown.deliveries = (total["deliveries"] - before["deliveries"]) / told
             shown.p99 = (latency - histogram).percentile(99)
-            # The CPU time of a process that has ended is no longer counted.
-            shown.server = max(total["server_cpu"] - before["server_cpu"], 0.0) / past
+            # The CPU time of a process that has ended is no longer counted. A server elsewhere is
+            # asked too seldom for this.
+            if self._target.program is not None:
+                shown.server = max(total["server_cpu"] - before["server_cpu"], 0.0) / past
             shown.broker = max(total["broker_cpu"] - before["broker_cpu"], 0.0) / past
             shown.swarm = (total["cpu"] - before["cpu"]) / told / len(self._pipes)
         self._last = now, total, latency

@@ -90,7 +90,8 @@ class Target:
                 shown = json.load(answer)
         except (OSError, ValueError, http.client.HTTPException):
             return None
-        self.told = shown["counted"]["cpu_ms"] / 1000, shown["memory_bytes"] / 2**20
+        cpu, memory = shown["counted"].get("cpu_ms", 0), shown.get("memory_bytes", 0)
+        self.told = cpu / 1000, memory / 2**20
         broker = {f"broker_{name}": n for name, n in shown["broker"].items()}
         return {**shown["counted"], **broker}
 

@@ -34,6 +34,10 @@ class Dues:
         """Note which player a bot is. It must be noted before the bot's first intent."""
         self._ids[index] = id
 
+    def knows(self, id: int) -> bool:
+        """Say whether a player is a bot of this run."""
+        return bool((self._ids == id).any())
+
     def put(self, index: int, number: int, due: int) -> None:
         """Note when the intent with this number of a bot was due."""
         self._cells[index * KEPT + number % KEPT] = due

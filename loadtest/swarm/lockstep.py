@@ -45,7 +45,7 @@ class Lockstep:
         return [index for index, at in self._stepped.items() if at < self._stopped - WITHIN]
 
     def _meet(self, bot: Bot) -> None:
-        """Note a bot's neighbours: the players in its own square and the eight around it."""
+        """Note a bot's neighbours: the bots in its own square and the eight around it."""
         assert bot.observer is not None
         span = bot.observer.rules.span
         own = bot.home[0] // span, bot.home[1] // span
@@ -53,6 +53,7 @@ class Lockstep:
             id: 0
             for id, player in bot.observer.players.items()
             if max(abs(player.square[0] - own[0]), abs(player.square[1] - own[1])) <= 1
+            and bot.world.dues.knows(id)
         }
         self._stepped[bot.index] = self._plan.now()
 

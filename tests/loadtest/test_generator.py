@@ -3,11 +3,13 @@
 import multiprocessing
 import select
 import socket
+from dataclasses import replace
 
 from loadtest.swarm.connection import CLOSED, PLAYING
 from loadtest.swarm.course import Course
 from loadtest.swarm.dues import room
 from loadtest.swarm.generator import Generator
+from loadtest.swarm.observer import Belief
 from loadtest.swarm.plan import Plan
 from loadtest.swarm.reader import Flush
 
@@ -37,6 +39,21 @@ def test_what_a_bot_did_before_a_border_is_noted_in_its_place_if_it_is_read_afte
         course.moved((0, 0), seq, ack, tracks[at % 5], at)
     assert [row[:2] for row in course.timeline] == [(1, 0), (2, 100), (4, 200), (5, 200)]
     assert course.told_at.tolist() == [0, 1, 1, 3] and course.position == tracks[3]
+
+
+def test_in_lockstep_nobody_waits_for_who_is_no_bot():
+    ours, theirs = multiprocessing.Pipe()
+    with ours, theirs:
+        play = Generator(theirs, replace(PLAN, scenario="life")).play
+        bot, span = play.bots[0], 16 * 1024
+        bot.home, bot.observer.rules = (0, 0), play.rules(16, 5120, 3620, 8192)
+        for index, id in enumerate((70_000, 70_001)):
+            play.dues.name(index, id)
+        # A clockwork walker and a player of somebody else stand beside them.
+        for id in (70_000, 70_001, 5, 90_000):
+            bot.observer.players[id] = Belief(id, 1, 0, (0, 0), (span, 0, 0, 0, 0, 0))
+        play.lockstep._meet(bot)
+        assert play.lockstep._neighbours[0].keys() == {70_000, 70_001}
 
 
 def test_a_bot_that_never_reads_and_is_hung_up_on_keeps_nobody_awake():

@@ -27,7 +27,7 @@ from server.node import Node
 from server.players.herd import NOBODY, Sizes
 from server.port import listen
 from server.settings import KEPT_BACK, SPARE_DESCRIPTORS, Settings, raise_descriptor_limit
-from server.squares.peers import APART, Load
+from server.squares.peers import Load
 from server.things.board import NO_NAME
 from server.things.garden import Rules
 from server.web import metrics
@@ -376,8 +376,7 @@ class Server:
 
     def warnings(self) -> list[str]:
         """Return what is wrong though players may come."""
-        keeper, peers = self.node.keeper, self.node.peers
-        return [*([APART] if peers.apart else ()), *filter(None, [keeper.trouble])]
+        return [*self.node.peers.warnings(), *filter(None, [self.node.keeper.trouble])]
 
     def _load(self) -> Load:
         """Return how much this process has, for its heartbeats."""

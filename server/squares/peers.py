@@ -232,9 +232,14 @@ class Peers:
             reasons.append(DEAF)
         elif self.state == STARTING:
             reasons += self._against_settling() or [LISTENING]
-        if self.deaf:
-            reasons.append(f"{DEAF}: {', '.join(sorted(self.deaf)[:NAMED])} ({len(self.deaf)})")
         return reasons
+
+    def warnings(self) -> list[str]:
+        """Return what is wrong between nodes though players may come."""
+        warnings = [APART] if self.apart else []
+        if self.deaf:
+            warnings.append(f"{DEAF}: {', '.join(sorted(self.deaf)[:NAMED])} ({len(self.deaf)})")
+        return warnings
 
     def _against_settling(self) -> list[str]:
         """Return the reasons why a node that was never ready waits for incompatible ones to go."""
@@ -273,7 +278,7 @@ class Peers:
     @property
     def whole(self) -> bool:
         """Whether players of this node see those of all others, as far as it knows."""
-        return self.linked and not self.apart
+        return self.linked and not self.apart and not self.deaf
 
     @property
     def silence(self) -> int:
@@ -389,11 +394,6 @@ class Peers:
         """Note that what this node has sent to itself has come back."""
         if node == self._id:
             self._came_back(self._loop.now(), sent)
-
-    @property
-    def whole(self) -> bool:
-        """Whether this node is linked, and is deaf in no channel."""
-        return self.linked and not self.deaf
 
     def note_deaf(self, channel: str) -> None:
         """Note that nothing comes of a channel, whatever was tried."""

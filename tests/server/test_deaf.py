@@ -33,7 +33,7 @@ def halves():
 
 
 def said(host):
-    return [reason for reason in host.node.peers.why_not_ready() if "flatlands/" in reason]
+    return [reason for reason in host.node.peers.warnings() if "flatlands/" in reason]
 
 
 def test_a_subscription_that_does_nothing_is_made_anew(halves):

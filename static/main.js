@@ -75,7 +75,7 @@ let drawn = '', ratio = 0;                // and the size and pixel ratio that t
 addEventListener('resize', () => resized = true);
 
 function resize() {
-  const dpr = hud.coarse ? Math.max(1, devicePixelRatio / 2) : devicePixelRatio;
+  const dpr = hud.effort.coarse ? Math.max(1, devicePixelRatio / 2) : devicePixelRatio;
   if (!resized && dpr === ratio) return;
   resized = false;
   ratio = dpr;
@@ -94,7 +94,7 @@ function frame() {
   requestAnimationFrame(frame);
   resize();
   state.still = stillness.matches;
-  state.plain = hud.plain;
+  state.plain = hud.effort.plain;
   state.panels = hud.panels;
   advanceScene(state, performance.now());
   controls.frame();
@@ -112,13 +112,12 @@ function showReadings() {
 // For the browser's console and for tests: nothing in the page may depend on it.
 globalThis.flatlands = { net: session.net, state, lookout };
 
+// For again.js and early.js.
+document.documentElement.dataset.begun = '';
+resize();
 if (live) {
   hud.titleScreen.close();
-  resize();
   lookout.open();
-}
-
-// For again.js.
-document.documentElement.dataset.begun = '';
+} else hud.titleScreen.obeyEarly();
 setInterval(showReadings, READINGS_EVERY);
 requestAnimationFrame(frame);

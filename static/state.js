@@ -119,7 +119,7 @@ export class State {
     /** True if the player's system asks for reduced motion. */
     this.still = false;
     /** True on machines that are too slow for ornaments that cost much. */
-    this.plain = false;
+    this.plain = true;
     /** Ms by which this page's day is ahead of everybody's. */
     this.dayShift = 0;
     /** Whether the grid overlay is shown. */

@@ -8,11 +8,14 @@ server, except what is passed to it.
 import gzip
 import hashlib
 import mimetypes
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from flask import Blueprint, Flask, Response, jsonify
+
+from server.web.joined import join_modules
 
 STATIC = Path(__file__).resolve().parent.parent.parent / "static"
 
@@ -20,17 +23,16 @@ STATIC = Path(__file__).resolve().parent.parent.parent / "static"
 #: at its own address.
 PAGES = ("/", "/live")
 
-#: The place in the document where the server names the files that it consists of.
-FILES = b"<!-- files -->"
+#: The places in the document of what the server puts into it: its base, and, between two of these
+#: marks, the files that it joins.
+BASE, JOINED = b"<!-- base -->", b"<!-- joined -->"
+LINKS = b"""<link rel="stylesheet" href="joined.css">
+  <script type="module" src="joined.js"></script>"""
 
 #: What the page's help says where the server's store is lost at each restart.
 FORGETS = (
     "This server forgets gems, scores and cairns when it restarts, which is once a day at least."
 )
-
-#: The script that loads the page again where one of its files is missing: no module, and any server
-#: has it by its plain name.
-AGAIN = "/again.js"
 
 #: The page may load nothing from another host, and send nothing there.
 CONTENT_POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'self'; form-action 'none'"
@@ -57,8 +59,8 @@ class Files:
     there. So a page never consists of two versions, whichever server answers. Each file is also
     served by its plain name, for which browsers ask again each time.
 
-    The page names all its modules, so that a browser asks for them together, and need not read one
-    to learn of the next. If the server `forgets`, the page says so too.
+    The page's modules and style sheets are joined to one file each. With `?debug` in its address
+    it loads them one by one. If the server `forgets`, the page says so too.
     """
 
     def __init__(self, folder: Path, application: Application, *, forgets: bool = False) -> None:
@@ -68,17 +70,26 @@ class Files:
             for path in sorted(folder.rglob("*"))
             if path.is_file()
         }
+        before, single, after = contents["/index.html"].split(JOINED)
+        modules = {n[1:]: c.decode() for n, c in contents.items() if n.endswith(".js")}
+        contents["/joined.js"] = join_modules(modules, "main.js").encode()
+        sheets = re.findall(r'href="(.+\.css)"', single.decode())
+        contents["/joined.css"] = b"".join(contents[f"/{name}"] for name in sheets)
         together = hashlib.sha256()
         for name, content in contents.items():
             together.update(f"{name} {len(content)} ".encode() + content)
         self.version = together.hexdigest()[:16]
         base = f"v/{self.version}"
-        modules = [name for name in contents if name.endswith(".js") and name != AGAIN]
-        links = [f'<link rel="modulepreload" href="{name[1:]}">' for name in modules]
-        # The base is relative, since the page may be served below a path of a larger site.
-        told = [f'<meta name="forgets" content="{FORGETS}">'] if forgets else []
-        lines = "\n  ".join([f'<base href="{base}/">', *links, *told]).encode()
-        page = _File("text/html", contents.pop("/index.html").replace(FILES, lines))
+        told = f'\n  <meta name="forgets" content="{FORGETS}">' if forgets else ""
+
+        def document(files: bytes) -> _File:
+            # The base is relative, since the page may be served below a path of a larger site.
+            page = (before + files + after).replace(BASE, f'<base href="{base}/">{told}'.encode())
+            return _File("text/html", page)
+
+        page = document(LINKS)
+        self._single = document(single)
+        del contents["/index.html"]
         #: Path -> what is there, and the header Cache-Control.
         self._files = dict.fromkeys(PAGES, (page, ASK_AGAIN))
         for name, content in contents.items():
@@ -88,7 +99,10 @@ class Files:
         self._files["/favicon.ico"] = self._files["/icon.svg"]
 
     def __call__(self, environ: dict[str, Any], start: Start) -> Iterable[bytes]:
-        file, caching = self._files.get(environ["PATH_INFO"], (None, ""))
+        path = environ["PATH_INFO"]
+        file, caching = self._files.get(path, (None, ""))
+        if path in PAGES and "debug" in environ["QUERY_STRING"].split("&"):
+            file = self._single
         if file is None or environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             return self._application(environ, start)
         return file.answer(environ, start, caching)

@@ -6,7 +6,7 @@ import { Board } from './board.js';
 import { CairnCard, CairnDialog } from './cairns.js';
 import { Chat } from './chat.js';
 import { byTouch, element, icon, show } from './element.js';
-import { Sample } from './frames.js';
+import { Effort, Sample } from './frames.js';
 import { Menu } from './menu.js';
 import { NearDialog } from './near.js';
 import { Notes } from './notes.js';
@@ -19,11 +19,10 @@ import { Tools } from './tools.js';
 import { YouDialog } from './you.js';
 
 const SAMPLE_AFTER = 5000;                // ms
-const SLOW = 18.5, CRAWLS = 30;           // ms per frame
 const TOLD_MS = 10000;                    // for which a screen reader may still come to a sentence
 
 export class Hud {
-  /** `root` holds canvas#minimap; the panels are put around it. `on` has { start(name, look), say(text),
+  /** `root` holds canvas#minimap and the title; the panels are put around them. `on` has { start(name, look), say(text),
    * home(), grid(), invite(), sound(), scores(), build(text), stone(), hide(), closeCairn(),
    * mute(id, muted), goToWalker(id), near(), stick(dx, dy), typing(), emote(emote), you(), appear(name, look), anew(), map(),
    * zoom(factor), whole(), closeMap() }, and `pictures` what Looks and Ring need: { portraitOn(canvas),
@@ -31,7 +30,7 @@ export class Hud {
   constructor(root, on, pictures, live) {
     const focusWorld = () => this.focusWorld();
     this.root = root;
-    this.titleScreen = new Title(on.start, pictures.portraitOn);
+    this.titleScreen = new Title(root.querySelector('#title'), on.start, pictures.portraitOn);
     this.readingsPanel = new Readings();
     this.chat = new Chat(on, focusWorld);
     this.stick = new Stick(on.stick);
@@ -78,15 +77,15 @@ export class Hud {
       this.readingsPanel.root, this.map, this.tools.root, this.board.counter, this.board.root,
       this.board.told, this.told, this.cairnCard.root, this.cairnCard.told,
       this.tools.keys, this.chat.root, this.stick.root, this.menu.root, this.ring.root);
-    root.append(this.playing, this.atlas.root, this.titleScreen.root, this.notes.root,
-      this.notes.banner, this.tools.help, this.tools.link.root, this.nearDialog.root,
-      this.cairnDialog.root, this.youDialog.root);
+    // The title stays where it is: the player may be typing there.
+    this.titleScreen.root.before(this.playing, this.atlas.root);
+    root.append(this.notes.root, this.notes.banner, this.tools.help, this.tools.link.root,
+      this.nearDialog.root, this.cairnDialog.root, this.youDialog.root);
     const { count, list } = this.readingsPanel, { hintNote, toastNote, banner } = this.notes;
     this.room = new Panels(root, [count, list, this.map, this.tools.root, this.tools.keys,
       this.tools.legend, this.chat.root, this.stick.root, this.board.root, this.board.counter,
       this.cairnCard.root, hintNote, toastNote, banner]);
-    /** Whether frames take long even so: then they have to have fewer pixels. */
-    this.coarse = false;
+    this.effort = new Effort();
     /** @type {Sample | null} The frames that are measured now, or were last. */
     this.sample = null;
     // A page that nobody sees draws no frames.
@@ -275,22 +274,16 @@ export class Hud {
     return this.room.boxes;
   }
 
-  /** Whether this machine turned out to be slow. */
-  get plain() {
-    return this.root.classList.contains('plain');
-  }
-
-  /** Measure how long frames take. On some machines it costs too much to blur what moves behind the
-   * panels; there the panels are shown without blur, and if that does not help, frames get coarser. */
+  /** Measure how long frames take, and draw what this machine can bear. */
   #sampleFrames() {
     const sample = this.sample = new Sample();
     const count = (at) => {
       if (this.sample !== sample) return;
       const took = sample.frame(at);
       if (took === null) return requestAnimationFrame(count);
-      if (this.plain && took > CRAWLS) this.coarse = true;
-      else if (took > SLOW) this.root.classList.add('plain');
-      if (!this.coarse) this.sampling = setTimeout(() => this.#sampleFrames(), SAMPLE_AFTER);
+      this.effort.judge(took);
+      this.root.classList.toggle('plain', this.effort.plain);
+      if (!this.effort.coarse) this.sampling = setTimeout(() => this.#sampleFrames(), SAMPLE_AFTER);
     };
     requestAnimationFrame(count);
   }

@@ -162,15 +162,15 @@ def test_she_climbs_a_plateau_by_a_ramp_and_the_rim_bars_her_elsewhere(play):
 
 def test_a_page_with_other_ground_than_its_server_offers_to_load_itself_again(open_page):
     page = open_page()
-    old = page.request.get(page.url + "terrain.js").text().replace("GROUND = 3;", "GROUND = 2;")
+    old = page.request.get(page.url + "joined.js").text().replace("GROUND = 3;", "GROUND = 2;")
     page.route(
-        "**/terrain.js", lambda route: route.fulfill(body=old, content_type="text/javascript")
+        "**/joined.js", lambda route: route.fulfill(body=old, content_type="text/javascript")
     )
     page.reload()
     page.get_by_label("Your name").fill("Newt")
     page.keyboard.press("Enter")
     page.get_by_text("The land has changed since this page was loaded.").wait_for()
-    page.unroute("**/terrain.js")
+    page.unroute("**/joined.js")
     page.get_by_role("button", name="Load it again").click()
     page.get_by_label("Your name").wait_for()
     page.keyboard.press("Enter")

@@ -1,6 +1,7 @@
 """How the page is loaded, and how little it asks of slow machines."""
 
 import random
+import re
 import shutil
 import threading
 from socketserver import ThreadingMixIn
@@ -9,6 +10,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 import pytest
 from playwright.sync_api import Error
 
+from server.web.joined import join_modules
 from server.web.pages import STATIC, Files
 from tests.browser.conftest import eventually, wait_for
 
@@ -100,7 +102,7 @@ def test_a_page_of_an_older_server_never_mixes_with_files_of_a_newer_one(rollout
 def test_a_page_that_never_gets_its_files_says_so(rollout, open_page):
     page = open_page(rollout.url, cut_off=True)
     wait_for(page, BEGUN)
-    page.route("**/main.js", lambda route: route.fulfill(status=404))
+    page.route("**/joined.js", lambda route: route.fulfill(status=404))
     page.clock.install()
     page.reload()
     told = page.get_by_text("Flatlands could not be loaded.")
@@ -113,23 +115,87 @@ def test_a_page_that_never_gets_its_files_says_so(rollout, open_page):
     eventually(lambda: unless_it_loads(told_as_time_passes), "the page says so")
 
 
-def test_the_page_asks_for_all_its_modules_before_it_has_read_one(open_page):
-    page = open_page()
-    wait_for(page, BEGUN)
-    session, by = page.context.new_cdp_session(page), {}
-    session.on("Network.requestWillBeSent", lambda event: by.update(
-        {event["request"]["url"]: event["initiator"]["type"]}
+#: Returns how many modules were joined, and those that export something else alone.
+COMPARED = """async () => {
+  const { default: modules } = await import('/all.js'), wrong = [];
+  const names = (of) => Object.keys(of).filter((name) => of[name] !== undefined).sort().join();
+  for (const [path, joined] of Object.entries(modules)) {
+    const alone = names(await import('/' + path));
+    if (names(joined) !== alone) wrong.push([path, names(joined), alone]);
+  }
+  return [Object.keys(modules).length, wrong];
+}"""
+
+
+def test_joined_modules_export_what_they_do_alone(blank):
+    sources = {
+        path.relative_to(STATIC).as_posix(): path.read_text() for path in STATIC.rglob("*.js")
+    }
+    # All but main.js, which would begin the game.
+    imports = re.findall(r"^import [^;]+;", sources["main.js"], re.M)
+    joined = join_modules({**sources, "all.js": "\n".join(imports)}, "all.js")
+    blank.route("**/all.js", lambda route: route.fulfill(
+        content_type="text/javascript",
+        body=f"{joined} delete $modules['all.js']; export default $modules;",
+    ))  # fmt: skip
+    many, wrong = blank.evaluate(COMPARED)
+    assert many > 90 and wrong == []
+
+
+def test_a_visit_takes_few_requests_and_bytes(open_page, server):
+    page = open_page("about:blank")
+    session, asked = page.context.new_cdp_session(page), {}
+    session.on("Network.loadingFinished", lambda event: asked.update(
+        {event["requestId"]: event["encodedDataLength"]}
     ))  # fmt: skip
     session.send("Network.enable")
-    session.send("Network.setCacheDisabled", {"cacheDisabled": True})
-    page.reload()
+    page.goto(server.url)
     wait_for(page, BEGUN)
-    named = page.evaluate(
-        "[...document.querySelectorAll('link[rel=modulepreload]')].map((link) => link.href)"
-    )
-    modules = {url for url in by if url.endswith(".js") and not url.endswith("/again.js")}
-    assert modules == set(named) and len(modules) > 60
-    assert {by[url] for url in modules} == {"parser"}
+    page.wait_for_load_state("networkidle")
+    assert 4 < len(asked) <= 15 and 100_000 < sum(asked.values()) <= 200_000
+
+
+def test_the_title_can_be_used_before_the_modules_are_there(open_page, server):
+    page = open_page("about:blank")
+    waiting = []
+    page.route("**/joined.js", lambda route: waiting.append(route))
+    page.goto(server.url, wait_until="commit")
+    page.get_by_label("Your name").press_sequentially("Early Bird")
+    name = "document.querySelector('#name')"
+    page.evaluate(f"{name}.before = true")
+    page.keyboard.press("Enter")
+    assert page.get_by_role("button", name="Play").is_visible() and page.url == server.url
+    [script] = waiting
+    script.continue_()
+    wait_for(page, "globalThis.flatlands?.state.own?.name === 'Early Bird'")
+    # It is the same field.
+    assert page.evaluate(f"{name}.before && {name}.value === 'Early Bird'")
+
+
+def test_who_presses_play_early_without_a_name_gets_one(open_page, server):
+    page = open_page("about:blank")
+    waiting = []
+    page.route("**/joined.js", lambda route: waiting.append(route))
+    page.goto(server.url, wait_until="commit")
+    page.get_by_role("button", name="Play").click()
+    waiting[0].continue_()
+    wait_for(page, "globalThis.flatlands?.state.own?.name.length > 0")
+
+
+def test_without_scripts_the_page_says_what_it_needs(open_page):
+    page = open_page(java_script_enabled=False)
+    told = page.locator("noscript")
+    assert told.is_visible() and "needs JavaScript" in told.inner_text()
+    assert page.get_by_text("Walk with others").is_visible()
+    assert page.get_by_role("button", name="Play").is_hidden()
+
+
+def test_developers_can_load_the_modules_one_by_one(open_page, server):
+    page = open_page(server.url + "?debug")
+    wait_for(page, BEGUN)
+    loaded = page.evaluate(LOADED)
+    assert sum(path.endswith(".js") for path in loaded) > 90
+    assert not any("joined" in path for path in loaded)
 
 
 #: Counts whatever asks the page for a size or a place, so that its layout has to be computed.
@@ -177,14 +243,13 @@ def test_no_frame_asks_for_sizes_and_marks_know_the_panels_all_the_same(play):
     wait_for(page, f"{BOXES} > 3")
 
 
-def test_a_slow_machine_loses_the_blur_first_and_then_half_of_its_pixels(play):
+def test_a_slow_machine_never_has_the_blur_and_loses_half_of_its_pixels(play):
     """The pages of these tests draw ten frames a second."""
     page = play("Snail", viewport={"width": 640, "height": 480}, device_scale_factor=2)
     wide = "document.getElementById('world').width"
-    wait_for(page, f"{wide} === 1280 && !flatlands.state.plain")
-    eventually(lambda: page.evaluate("flatlands.state.plain"), "the blur is gone", 60)
-    assert page.evaluate(wide) == 1280
+    wait_for(page, f"{wide} === 1280 && flatlands.state.plain")
     eventually(lambda: page.evaluate(wide) == 640, "frames have fewer pixels", 60)
+    assert page.evaluate("flatlands.state.plain")
     before = page.evaluate("flatlands.state.here.x")
     # A click still leads where it points.
     page.mouse.click(400, 240)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { Sample } from '../../static/hud/frames.js';
+import { Effort, Sample } from '../../static/hud/frames.js';
 
 /** Return how many ms a sample says that frames take that take so many ms, and after how many of them. */
 function tried(...took) {
@@ -22,9 +22,28 @@ test('the slowest machines are found out too, within some seconds', () => {
   assert.deepEqual(tried(400, 683), { ms: 250, frames: 20 });
 });
 
-test('a page that slept once is not slow: the panels lose their blur from 18.5 ms on', () => {
+test('a page that slept once is not slow: 18.5 ms are slow', () => {
   for (const asleep of [240, 400, 60_000]) {
     const { ms, frames } = tried(asleep, ...Array(149).fill(1000 / 60));
     assert.ok(ms < 18.5 && frames === 150, `${ms}`);
   }
+});
+
+test('the blur comes once frames are fast, and goes for good where it makes them slow', () => {
+  const effort = new Effort(), after = (took) => {
+    effort.judge(took);
+    return effort.plain;
+  };
+  assert.equal(effort.plain, true);
+  assert.deepEqual([25, 18.5, 16.7, 19, 16.7, 16.7].map(after), [true, false, false, true, true, true]);
+  assert.equal(effort.coarse, false);
+});
+
+test('frames that take long without the blur get coarse', () => {
+  const effort = new Effort();
+  effort.judge(16.7);
+  effort.judge(40);
+  assert.deepEqual([effort.plain, effort.coarse], [true, false]);
+  effort.judge(40);
+  assert.deepEqual([effort.plain, effort.coarse], [true, true]);
 });

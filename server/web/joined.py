@@ -1,0 +1,78 @@
+"""Joins the page's modules to one script when the server starts.
+
+A browser then asks for one file, and not for a hundred. Each module becomes a function, which
+returns what the module exports: so it keeps a scope of its own, and nothing in it needs another
+name. Comments that begin a line are left out.
+
+This knows lines and not JavaScript. It is right for modules that tests/js/eslint.config.js lets
+pass: they import and export by name, export only what never changes, wait for nothing while they
+are loaded, and no text in them is longer than a line.
+"""
+
+import re
+from collections.abc import Mapping
+from graphlib import TopologicalSorter
+from posixpath import dirname, join, normpath
+
+_COMMENT = re.compile(r"^[ \t]*(?://[^\n]*|/\*.*?\*/)[ \t]*\n?", re.M | re.S)
+_IMPORT = re.compile(r"^import (?:\{([^}]*)\}|\* as (\w+))\s+from '([^']+)';", re.M)
+_EXPORT = re.compile(r"^export (?=const ([^;]+)|(?:async )?(?:function\*?|class) (\w+))", re.M)
+_LEFT = re.compile(r"^(?:import|export)\b.*", re.M)
+#: A name in a declaration of constants.
+_CONSTANT = re.compile(r"(?:^|,\s+)(\w+) = ")
+
+
+class _Module:
+    """A module of the page, read from its source."""
+
+    def __init__(self, path: str, source: str) -> None:
+        self.path = path
+        code = _COMMENT.sub("", source)
+        #: The paths of other modules, and the names that are imported from them.
+        self.imports = {
+            self._beside(found[3]): re.findall(r"(\w+)(?: as \w+)?,?", found[1] or "")
+            for found in _IMPORT.finditer(code)
+        }
+        self.exports: list[str] = []
+        for constants, name in _EXPORT.findall(code):
+            self.exports += [name] if name else _CONSTANT.findall(constants)
+        self._code = _EXPORT.sub("", _IMPORT.sub(self._imported, code))
+        if strange := _LEFT.search(self._code):
+            raise ValueError(f"{path} cannot be joined to the others, since it has: {strange[0]}")
+
+    def _beside(self, name: str) -> str:
+        return normpath(join(dirname(self.path), name))
+
+    def _imported(self, found: re.Match[str]) -> str:
+        names = found[2] or "{" + found[1].replace(" as ", ": ") + "}"
+        return f"const {names} = $modules['{self._beside(found[3])}'];"
+
+    def function(self) -> str:
+        """Return the part of the script that this module becomes."""
+        return (
+            f"// {self.path}\n$modules['{self.path}'] = (() => {{\n{self._code}"
+            f"return {{ {', '.join(self.exports)} }};\n}})();\n"
+        )
+
+
+def join_modules(sources: Mapping[str, str], main: str) -> str:
+    """Return a script that does what the module `main` does with all modules that it needs.
+
+    `sources` has the modules by their paths. Raises ValueError if a module that is imported, or a
+    name, is not there, or if modules import each other in a circle.
+    """
+    modules: dict[str, _Module] = {}
+    needed = [main]
+    while needed:
+        path = needed.pop()
+        if path not in modules:
+            if path not in sources:
+                raise ValueError(f"the page's module {path} is imported, and is not there")
+            modules[path] = _Module(path, sources[path])
+            needed += modules[path].imports
+    for module in modules.values():
+        for path, names in module.imports.items():
+            if missing := set(names) - set(modules[path].exports):
+                raise ValueError(f"{module.path} imports {missing} from {path}, which has no such")
+    order = TopologicalSorter({path: modules[path].imports for path in modules}).static_order()
+    return "const $modules = {};\n" + "".join(modules[path].function() for path in order)

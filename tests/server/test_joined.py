@@ -1,0 +1,46 @@
+"""What cannot be joined to one script ends the start of a server, in a sentence.
+
+tests/browser/test_light.py has the page's own modules joined.
+"""
+
+import re
+
+import pytest
+
+from server.messages.protocol import NAME_LIMIT
+from server.web.joined import join_modules
+from server.web.pages import STATIC
+
+GOOD = {
+    "main.js": "import { SMALL as least,\n  half } from './far/maths.js';\nhalf(least);\n",
+    "far/maths.js": "import * as all from '../list.js';\nexport function half(x) {}\n"
+    "export const SMALL = 1, LARGE = 2;\n",
+    "list.js": "export class List {}\n",
+}
+
+
+def test_modules_stand_in_the_order_in_which_they_need_each_other():
+    script = join_modules({**GOOD, "unused.js": ""}, "main.js")
+    assert re.findall(r"^// (.*)", script, re.M) == ["list.js", "far/maths.js", "main.js"]
+    assert "const all = $modules['list.js'];" in script
+    assert "const { SMALL: least,\n  half } = $modules['far/maths.js'];" in script
+    assert "return { half, SMALL, LARGE };" in script
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "told"),
+    [
+        ("list.js", "export class Other {}\nimport { tiny } from './far/maths.js';", "tiny"),
+        ("list.js", "import { half } from './far/maths.js';", "cycle"),
+        ("list.js", "import { half } from './near/maths.js';", "near/maths.js is imported, and is"),
+        ("list.js", "export default class {}", "list.js cannot be joined.*export default class"),
+        ("list.js", "export let count = 0;", "list.js cannot be joined.*export let count"),
+    ],
+)
+def test_what_cannot_be_joined_is_named(path, source, told):
+    with pytest.raises(ValueError, match=told):
+        join_modules({**GOOD, path: source}, "main.js")
+
+
+def test_the_field_takes_names_as_long_as_the_server_does():
+    assert f'maxlength="{NAME_LIMIT}"' in (STATIC / "index.html").read_text()

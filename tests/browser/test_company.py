@@ -27,6 +27,8 @@ NEAREST = """() => {
 def lively():
     """A server with clockwork walkers, as many as make play has."""
     with serving("--walkers", "20", "--deer", "8", "--store", "memory://") as server:
+        # A page is faster than a server that places so many.
+        eventually(lambda: b'"herd":28' in server.get("stats").replace(b" ", b""), "all are there")
         yield server
 
 

@@ -10,6 +10,7 @@ has_chromium() {
   done
   return 1
 }
+has_firefox() { command -v firefox-esr; }
 has_redis() {
   command -v redis-cli && redis-server --version | grep -E ' v=([7-9]|[1-9][0-9])'
 }
@@ -33,6 +34,9 @@ look() {
   need node nodejs "Node.js, version 18.19 or newer"
   need npm npm "npm, which installs what looks at the page"
   need openssl openssl "openssl"
+  # The tests go without it where it cannot be had.
+  has_firefox >/dev/null 2>&1 || ! apt-cache show firefox-esr >/dev/null 2>&1 ||
+    packages="$packages firefox-esr"
 }
 need() {
   "has_$1" >/dev/null 2>&1 && return
@@ -41,13 +45,13 @@ need() {
 }
 
 look
-[ -z "$missing" ] && exit 0
 root=
 [ "$(id -u)" = 0 ] || root='sudo -n'
-if command -v apt-get >/dev/null 2>&1 && { [ -z "$root" ] || $root true 2>/dev/null; }; then
+if [ -n "$packages" ] && command -v apt-get >/dev/null 2>&1 && { [ -z "$root" ] || $root true 2>/dev/null; }; then
   echo "Installing what the tests run (once, this takes some minutes):$packages ..."
   export DEBIAN_FRONTEND=noninteractive
   $root apt-get update -qq >/dev/null
+  look
   # What draws pages without a window is smaller than all of Chromium, and a page costs it less.
   apt-cache show chromium-headless-shell >/dev/null 2>&1 &&
     packages=$(echo "$packages" | sed 's/ chromium\b/ chromium-headless-shell/')
@@ -55,6 +59,7 @@ if command -v apt-get >/dev/null 2>&1 && { [ -z "$root" ] || $root true 2>/dev/n
   $root apt-get install -y -qq --no-install-recommends $packages >/dev/null 2>&1
   look
 fi
+has_firefox >/dev/null || echo "The page is not tried in Firefox: firefox-esr is not on this machine."
 [ -z "$missing" ] && exit 0
 echo "The tests need these programs, which are not on this machine:$missing" >&2
 command -v apt-get >/dev/null 2>&1 && echo "Install them: sudo apt-get install$packages" >&2

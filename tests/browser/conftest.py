@@ -34,6 +34,11 @@ CHEAPER_FRAMES = """{
 }"""
 
 
+#: Where Firefox is not, tests/need.sh says so.
+FIREFOX = "firefox-esr"
+collect_ignore = [] if shutil.which(FIREFOX) else ["test_firefox.py"]
+
+
 def eventually(condition, what, patience=PATIENCE / 1000):
     """Return once `condition()` is true, which may take so many seconds."""
     deadline = time.monotonic() + patience

@@ -182,6 +182,14 @@ def test_who_presses_play_early_without_a_name_gets_one(open_page, server):
     wait_for(page, "globalThis.flatlands?.state.own?.name.length > 0")
 
 
+def test_the_map_for_a_wall_shows_no_title_meanwhile(open_page, server):
+    page = open_page("about:blank")
+    page.route("**/joined.js", lambda _: None)
+    page.goto(server.url + "live", wait_until="commit")
+    page.locator("#title").wait_for(state="attached")
+    assert page.locator("#title").is_hidden()
+
+
 def test_without_scripts_the_page_says_what_it_needs(open_page):
     page = open_page(java_script_enabled=False)
     told = page.locator("noscript")

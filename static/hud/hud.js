@@ -22,8 +22,8 @@ const SAMPLE_AFTER = 5000;                // ms
 const TOLD_MS = 10000;                    // for which a screen reader may still come to a sentence
 
 export class Hud {
-  /** `root` holds canvas#minimap and the title; the panels are put around them. `on` has { start(name, look), say(text),
-   * home(), grid(), invite(), sound(), scores(), build(text), stone(), hide(), closeCairn(),
+  /** `root` holds canvas#minimap and the title; the panels are put around them. `on` has
+   * { start(name, look), say(text), home(), grid(), invite(), sound(), scores(), build(text), stone(), hide(), closeCairn(),
    * mute(id, muted), goToWalker(id), near(), stick(dx, dy), typing(), emote(emote), you(), appear(name, look), anew(), map(),
    * zoom(factor), whole(), closeMap() }, and `pictures` what Looks and Ring need: { portraitOn(canvas),
    * signOf(emote, side) }. With `live` there is only the map of everybody. */

@@ -35,7 +35,8 @@ test('a picture says where players are', () => {
 
 test('items that later versions append, and messages of unknown kinds, change nothing', () => {
   const [today, later] = [new Atlas(), new Atlas()], more = ['more', 7, [0, 0]];
-  const told = [picture(0, true, [0, 0, [0, 3, 1, 2, 0]]), [P.TOTALS, 3, 1, 1, 2, 'redis', 2013, 16]];
+  const told = [picture(0, true, [0, 0, [0, 3, 1, 2, 0]]), [P.TOTALS, 3, 1, 1, 2, 'redis', 2013, 16,
+    ['Mira'], 4]];
   for (const message of told) today.apply(message, 10);
   later.apply([P.DOTS, 0, true, [[...told[0][3][0], ...more]], ...more], 10);
   later.apply([...told[1], ...more], 10);

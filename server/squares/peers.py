@@ -88,9 +88,15 @@ APART = (
     "servers"
 )
 
+#: What is logged if nothing comes of a square, and how many of them /readyz names.
+DEAF_SQUARE = (
+    "the broker brings nothing of some squares, though its link is up: /readyz names their "
+    "channels; look whether it lets this user publish and subscribe there"
+)
+NAMED = 3
+
 #: Other reasons why a node is not ready.
 DEAF = "the broker does not bring back what is published"
-NAMED = 3  # so many channels at most are named
 LISTENING = "this server has just started, and listens to who else is there"
 
 
@@ -397,15 +403,18 @@ class Peers:
 
     def note_deaf(self, channel: str) -> None:
         """Note that nothing comes of a channel, whatever was tried."""
-        self.deaf.add(channel)
-        self._warn(f"{DEAF} on {channel}: look whether the broker allows this channel")
-        self.on_link()
+        self._warn(DEAF_SQUARE)
+        if channel not in self.deaf:
+            self.deaf.add(channel)
+            if len(self.deaf) == 1:
+                self.on_link()
 
     def note_heard(self, channel: str) -> None:
         """Note that a channel is heard, or not needed any more."""
         if channel in self.deaf:
             self.deaf.discard(channel)
-            self.on_link()
+            if not self.deaf:
+                self.on_link()
 
     def _came_back(self, now: int, sent: int) -> None:
         self._echoed, self.heard_until = now, min(sent, now)

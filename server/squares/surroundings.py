@@ -19,6 +19,10 @@ from world.events import EnterEvent, Event, GoneEvent, LeaveEvent
 from world.grid import Square
 from world.replica import Departed, Replica, Whereabouts
 
+#: The link is made anew for a square of which nothing comes once in so many seconds at most, since
+#: all other squares are then asked for, and players may come again and again to where nothing helps.
+RENEW_EVERY: Final = 600.0
+
 #: More players than any square has.
 NO_CROWDS: Final = 2**31
 
@@ -80,8 +84,7 @@ class Surroundings:
         #: The seqs of players that were removed not long ago, in whichever square.
         self.departed = Departed()
         self.whereabouts = Whereabouts()
-        #: How often the link may be made anew for a square of which nothing comes.
-        self._renewals = LogLimit()
+        self._renewals = LogLimit(seconds=RENEW_EVERY)
         #: Node -> the squares in which it is heard, or has players.
         self.heard_in: dict[int, set[Square]] = {}
         #: What squares have to do later: the keys are (object, method), the method gets `due`.
@@ -126,7 +129,7 @@ class Surroundings:
         return old
 
     def renew_link(self, channel: str) -> None:
-        """Let the broker make the link to the server of a channel anew, but not all the time."""
+        """Let the broker make the link to the server of a channel anew, but see RENEW_EVERY."""
         if self._renewals.allows(self.loop.now() / 1000):
             self.broker.renew(channel)
 

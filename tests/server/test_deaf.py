@@ -2,6 +2,7 @@
 
 import pytest
 
+from server.messages import protocol
 from server.squares.sync import DEAF_AFTER, SUBSCRIBED_ANEW
 from tests.server.harness import Harness
 
@@ -70,7 +71,9 @@ def test_if_nothing_helps_the_node_says_so_until_the_square_is_heard(halves):
     assert halves.channel in reason and halves.deaf.node.peers.deaf == {halves.channel}
     assert not a.model.linked and not elsewhere.model.linked
     late = halves.place("D", (9, 9), host=halves.deaf)
+    told = len(elsewhere.connection.messages)
     halves.run(60_000)
+    assert not [m for m in elsewhere.connection.messages[told:] if m[0] == protocol.LINK]
     # It goes on trying, and disturbs no other square again.
     assert halves.link.renewals == 1 and not late.model.linked and late.sees(elsewhere)
     assert not said(halves.well)
@@ -90,6 +93,13 @@ def test_what_a_node_needs_no_more_it_does_not_complain_of(halves):
     a.connection.lose(1000)
     halves.run(5000)
     assert not said(halves.deaf) and not halves.deaf.node.peers.deaf
+    # Nor does it make its link anew whenever somebody comes there again.
+    for _ in range(3):
+        a = halves.place("A", HERE, host=halves.deaf)
+        halves.run(NOTICED * (SUBSCRIBED_ANEW + 2))
+        assert said(halves.deaf) and halves.link.renewals == 1
+        a.connection.lose(1000)
+        halves.run(5000)
 
 
 @pytest.mark.parametrize("walks", [True, False])

@@ -20,7 +20,7 @@ from server.players.resident import INCARNATION, incarnation
 from server.squares.peers import DEAD_AFTER, GONE_AFTER
 from server.things.garden import Rules
 from stores import Item
-from tests.server.harness import Clock, Harness, clock_stores
+from tests.server.harness import Clock, ClockStore, Harness, clock_stores
 from tests.server.things import Broken
 from world.track import SPEED, UNIT
 
@@ -546,3 +546,17 @@ def test_a_node_that_stood_still_keeps_a_dead_nodes_computer_players_for_as_long
     assert theirs <= a.model.players.keys()
     harness.run(3000)
     assert not theirs & a.model.players.keys()
+
+
+@pytest.mark.parametrize("hours", [1, -1])
+def test_when_the_clock_of_the_store_steps_everybody_stays_and_is_nowhere_twice(monkeypatch, hours):
+    harness = herding(nodes=3)
+    harness.run(8000)
+    monkeypatch.setattr(ClockStore, "_now", lambda store: store._clock.time + hours * 3_600_000)
+    for _ in range(20):
+        harness.run(500)
+        assert sorted(id for host in harness.hosts for id in herd(host)) == everybody()
+    # Once their leases are renewed by the new clock, others have the players of a node that dies.
+    harness.kill(harness.hosts[2])
+    harness.run(STILL_MOST)
+    check_shared(harness)

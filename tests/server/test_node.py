@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from brokers import Reset
 from server.clients.tokens import VALID_FOR
 from server.messages import peer_protocol, protocol
-from server.players.movement import AWAITED_FOR, INTENT_AGE, RENEW_BEFORE
+from server.players.movement import ASK_AFTER, AWAITED_FOR, INTENT_AGE, RENEW_BEFORE
 from server.players.residents import DIMMED_FOR, LEFT_FOR
 from server.squares.replicas import LINGER
 from server.squares.signs import WAITS
@@ -735,6 +735,20 @@ def test_a_node_that_stood_still_ends_no_walk_before_it_has_read_what_came(harne
         client.ping()
         harness.run(5000)
         assert harness.node.residents.by_id[client.id].walks(harness.loop.now())
+    assert harness.loop.stats["walks_ended"] == 0
+
+
+def test_a_node_that_stood_still_reads_the_answer_to_its_ping_before_it_ends_a_walk(harness):
+    client = harness.place("A", (0, 0))
+    client.walk(1, 0)
+    client.connection.dead = True
+    harness.run(ASK_AFTER + 500)
+    harness.clock.time += 10_000
+    harness.settle()
+    client.connection.dead = False
+    client.ping()
+    harness.run(3000)
+    assert harness.node.residents.by_id[client.id].walks(harness.loop.now())
     assert harness.loop.stats["walks_ended"] == 0
 
 

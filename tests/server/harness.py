@@ -717,14 +717,21 @@ class Harness:
 
 
 def less_roughly(
-    belief: dict[int, tuple[Any, ...]], truth: dict[int, tuple[Any, ...]], client: Client
-) -> dict[int, tuple[Any, ...]]:
+    belief: dict[int, tuple[Any, ...]], truth: dict[int, tuple[Any, ...]], client: Client,
+    slack: int = 0,
+) -> dict[int, tuple[Any, ...]]:  # fmt: skip
     """Return a belief with the true tracks in place of those that are from sketches and as close to
-    them as docs/protocol.md promises."""
+    them as docs/protocol.md promises, if the clocks of nodes are known to `slack` ms."""
     exact = dict(belief)
     for id, known in client.model.players.items():
-        if known.rough and id in truth and is_close(truth[id][4], known.track):
-            exact[id] = *belief[id][:4], truth[id][4], *belief[id][5:]
+        if known.rough and id in truth:
+            x, y, dx, dy, start, lasts = truth[id][4]
+            # How far the sketch is on the real way, and so when it would be there.
+            ahead = (known.track[0] - x) * dx + (known.track[1] - y) * dy
+            late = known.track[4] - start - ahead * lasts // (dx * dx + dy * dy or 1)
+            late = max(-slack, min(late, slack))
+            if is_close((x, y, dx, dy, start + late, lasts), known.track):
+                exact[id] = *belief[id][:4], truth[id][4], *belief[id][5:]
     return exact
 
 

@@ -80,7 +80,8 @@ def _check_client(world: "World", client: Client) -> None:
     if not client.model.linked:
         raise Broken("a client still believes that the link is down")
     truth, belief = harness.truth(client), harness.belief(client)
-    belief = less_roughly(belief, truth, client)
+    slack = SLACK_RARE if world.rare else SLACK
+    belief = less_roughly(belief, truth, client, slack)
     for id in belief.keys() - truth.keys():
         if world.stopped.get(id, 0) > harness.clock.time:
             continue
@@ -93,7 +94,6 @@ def _check_client(world: "World", client: Client) -> None:
         where = f"a screen of node {harness.hosts.index(client.host)} that covers it"
         raise Broken(f"player {_short(id)} is in play as {truth[id]}, and not on {where}")
     for id, real in truth.items():
-        slack = SLACK_RARE if world.rare else SLACK
         if not _alike(real, belief[id], client.now(), slack):
             raise Broken(f"player {_short(id)} is {real}, and a screen shows {belief[id]}")
 

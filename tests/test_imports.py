@@ -36,10 +36,12 @@ ROOMS = {
     "atlas": {"messages", "squares", "websocket", "loop"},
     "things": {"messages", "squares", "agenda", "loop"},
     "players": {"messages", "squares", "things", "agenda", "logs", "loop"},
-    "clients": {"messages", "websocket", "things", "players", "node", "limits", "logs", "loop"},
+    "clients": {
+        "messages", "websocket", "things", "players", "node", "agenda", "limits", "logs", "loop",
+    },
     "web": {"messages", "websocket", "players"},
     "query": {"messages", "squares", "things", "loop", "settings"},
-}
+}  # fmt: skip
 
 # What would make the rules of the world depend on when, where or by what chance they run.
 IMPURE = {"gevent", "time", "datetime", "random", "os", "sys", "socket", "threading", "secrets"}

@@ -1,6 +1,8 @@
 // The ember: who carries it, as the server tells about once a second in the carrier's square. It never
 // touches the page.
 
+import { isComputer } from './faces.js';
+
 const SHOWN = 3500;                       // ms for which it is shown after it was told of
 const WORTH = 10000;                      // ms: whoever kept it for so long is told of
 
@@ -54,14 +56,14 @@ export function timeOf(ms) {
 }
 
 /** Return the sentence about who had the ember and who has it now, or null if it is not worth one: it is if
- * the player `own` is one of them, or if it was kept for long. `name` returns the name of a player, or ''
+ * the player `own` is one of them, or if a person kept it for long. `name` returns the name of a player, or ''
  * if it is not known.
  * @param {Told} told @param {(id: number) => string} name */
 export function lineOf([id, , age, before, kept], own, name) {
   const hadIt = before === own ? 'You' : name(before);
   const hasIt = id === own ? 'you have' : `${name(id)} has`;
   if (age > 2000 || before === 0 || before === id || hadIt === '' || hasIt === ' has') return null;
-  if (id !== own && before !== own && kept < WORTH) return null;
+  if (id !== own && before !== own && (kept < WORTH || isComputer(before))) return null;
   if (kept < 500) return `${hadIt} had the ember. Now ${hasIt} it.`;
   return `${hadIt} kept the ember ${timeOf(kept)}. Now ${hasIt} it.`;
 }

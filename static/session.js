@@ -159,13 +159,14 @@ export class Session {
     const { state, hud } = this, [id] = told, now = performance.now();
     const hadIt = state.ember.carrier(now) === state.ownId;
     if (!state.ember.take(told, now)) return;
-    const line = lineOf(told, state.ownId, (who) => state.names.get(who) ?? '');
+    const name = (who) => state.names.get(who) ?? '', line = lineOf(told, state.ownId, name);
     if (hadIt || id === state.ownId) this.onEmber(id === state.ownId);
     if (id === state.ownId) hud.toast(KEEP_IT);
     else if (line !== null) hud.toast(line);
-    else if (now - this.joinedAt > LOOKS_ABOUT && forBrowser.get(EMBER_KEY) === null) {
+    else if (now - this.joinedAt > LOOKS_ABOUT && name(id) !== ''
+      && forBrowser.get(EMBER_KEY) === null) {
       forBrowser.set(EMBER_KEY, 'told');
-      hud.toast(takeIt(state.names.get(id) ?? 'somebody'));
+      hud.toast(takeIt(name(id)));
     }
   }
 

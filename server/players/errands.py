@@ -54,7 +54,7 @@ COMPANY: Final = 5
 LOOKS_AT: Final = 400
 
 #: ms that a leader stands after it has said where it leads, so that it can be clicked.
-STANDS_BEFORE: Final = 2500
+STANDS_BEFORE: Final = 4000
 
 #: A guest follows if it is within so many units when the leader looks back. The leader looks again
 #: every LOOK_EVERY ms. The first time it calls, and after so many ms comes back to its guest; the

@@ -5,7 +5,8 @@ import { test } from 'node:test';
 
 import { Ember, lineOf, timeOf } from '../../static/ember.js';
 
-const NAMES = { 1: 'Fern', 7: 'Ada', 8: 'Bob' };
+const ADA = 70_001, BOB = 70_002;
+const NAMES = { 1: 'Fern', [ADA]: 'Ada', [BOB]: 'Bob' };
 const nameOf = (id) => NAMES[id] ?? '';
 
 test('the ember is shown for some seconds after it was told of', () => {
@@ -32,14 +33,15 @@ test('what was passed on later counts, unless it was not told of for long', () =
 });
 
 test('who had it for long, and what concerns the own player, is told', () => {
-  assert.equal(lineOf([8, 4, 0, 7, 41_200], 9, nameOf), 'Ada kept the ember 41 s. Now Bob has it.');
-  assert.equal(lineOf([8, 4, 0, 7, 2000], 9, nameOf), null);
-  assert.equal(lineOf([8, 4, 0, 7, 0], 7, nameOf), 'You had the ember. Now Bob has it.');
-  assert.equal(lineOf([8, 4, 0, 7, 2000], 7, nameOf), 'You kept the ember 2 s. Now Bob has it.');
-  assert.equal(lineOf([7, 4, 0, 1, 2000], 7, nameOf), 'Fern kept the ember 2 s. Now you have it.');
-  assert.equal(lineOf([7, 4, 5000, 1, 90_000], 8, nameOf), null, 'it is no news');
-  assert.equal(lineOf([7, 4, 0, 0, 0], 7, nameOf), null, 'nobody had it');
-  assert.equal(lineOf([7, 4, 0, 55, 90_000], 8, nameOf), null, 'nobody knows who had it');
+  assert.equal(lineOf([BOB, 4, 0, ADA, 41_200], 9, nameOf), 'Ada kept the ember 41 s. Now Bob has it.');
+  assert.equal(lineOf([BOB, 4, 0, ADA, 2000], 9, nameOf), null);
+  assert.equal(lineOf([BOB, 4, 0, 1, 41_200], 9, nameOf), null, 'clockwork had it');
+  assert.equal(lineOf([BOB, 4, 0, ADA, 0], ADA, nameOf), 'You had the ember. Now Bob has it.');
+  assert.equal(lineOf([BOB, 4, 0, ADA, 2000], ADA, nameOf), 'You kept the ember 2 s. Now Bob has it.');
+  assert.equal(lineOf([ADA, 4, 0, 1, 2000], ADA, nameOf), 'Fern kept the ember 2 s. Now you have it.');
+  assert.equal(lineOf([ADA, 4, 5000, 1, 90_000], BOB, nameOf), null, 'it is no news');
+  assert.equal(lineOf([ADA, 4, 0, 0, 0], ADA, nameOf), null, 'nobody had it');
+  assert.equal(lineOf([ADA, 4, 0, 55, 90_000], BOB, nameOf), null, 'nobody knows who had it');
 });
 
 test('times are in seconds, and from a minute on in minutes too', () => {

@@ -68,9 +68,8 @@ def judged(tmp_path, *options, server=None):
     path = tmp_path / "runs.json"
     for _ in range(TRIES):
         with ExitStack() as stack:
-            if server is not None:
-                options = ("--url", url(stack.enter_context(server())), *options)
-            code, said = run(*options, "--json", str(path), "--late", "400")
+            where = ("--url", url(stack.enter_context(server()))) if server is not None else ()
+            code, said = run(*where, *options, "--json", str(path), "--late", "400")
         [result] = json.loads(path.read_text())["runs"]
         assert code != 2, said
         if code != 3:

@@ -3,10 +3,12 @@
 
 import { Discoveries } from './discoveries.js';
 import { Footsteps } from './footsteps.js';
-import { Leading } from './leading.js';
+import { BESIDE, Following, Leading } from './leading.js';
 import { Gatherer, pickUp } from './lying.js';
 import { Guide, placesNear, standsBeside, walkersNear } from './near.js';
 import * as P from './protocol.js';
+import { endOf, Route } from './route.js';
+import { ROCK } from './terrain.js';
 import { UNIT } from './track.js';
 
 /** @typedef {import('./hud/hud.js').Hud} Hud */
@@ -22,7 +24,8 @@ const LOCAL = new Set(['localhost', '127.0.0.1', '[::1]']);
 const EARSHOT = 16;                       // tiles: from farther away nothing is heard
 // Tiles from the foot of a cairn to the tip of its card.
 const CARD_ABOVE = 1.1, CARD_BELOW = 0.3;
-const BESIDE = 1.2;                       // tiles before somebody at which one stops who walks there
+const ROUTE_MS = 3;                       // that a frame may spend on looking for a way
+const AT_LANDMARK = 2;                    // tiles: so near one is there
 const DIGIT = /^(Digit|Numpad)[1-6]$/;
 const HOME_WALKS = 39;                    // tiles along each axis: nearer than this one walks home,
                                           // or goes back; from farther away one is put there
@@ -46,6 +49,12 @@ export class Controls {
     /** @type {{ x: number, y: number } | null} Where the mouse or a finger is held on the world, in css
      * px. */
     this.led = null;
+    /** @type {Following | null} */
+    this.following = null;
+    /** @type {Route | null} The way to the goal, where the straight walk is barred. */
+    this.route = null;
+    this.routed = 0;                      // the number of its last intent: any other one ends it
+    this.goalName = '';                   // what the goal is called
     this.discoveries = new Discoveries(session, hud, sound);
     /** @param {import('./replica.js').Thing} gem */
     this.take = ({ square: [col, row], id }) => this.net.send(P.TAKE, col, row, id);
@@ -73,7 +82,9 @@ export class Controls {
     this.gatherer.gather(this.state, this.take);
     this.footsteps.follow(this.state);
     this.#followLead();
-    const told = this.guide.look(this.state);
+    this.#follow();
+    this.#goOn();
+    const told = this.guide.look(this.state, this.route !== null || this.following !== null);
     if (told !== null) this.hud.tell(told);
     this.discoveries.look(this.state, performance.now());
     this.#showCairn();
@@ -84,6 +95,7 @@ export class Controls {
   heading(dx, dy) {
     if (!this.net.playing) return;
     this.hud.hint(null);
+    this.unfollow();
     this.state.cairnMeant = null;
     this.#walk(dx === 0 && dy === 0 ? null : { heading: [dx, dy] }, P.WALK, dx, dy);
   }
@@ -97,6 +109,7 @@ export class Controls {
       if (was !== null) this.rest();
     } else if (was === null) {
       this.hud.focusWorld();
+      this.unfollow();
       this.leading = new Leading();
     }
   }
@@ -108,18 +121,21 @@ export class Controls {
       ?? view.cairnAt(cssX, cssY)) !== null;
   }
 
-  /** The world was clicked or touched at a css px. A walker there is walked to, so that nobody loses one
-   * who leads the way; only of one that stands beside the own player the menu opens. */
+  /** The world was clicked or touched at a css px. A walker there is followed; of one that is followed
+   * already, and stands beside the own player, the menu opens. */
   tap(cssX, cssY, byMouse) {
     const { state, hud, view } = this;
     if (!this.net.playing) return;
     hud.focusWorld();
     const arrow = view.arrowAt(cssX, cssY);
-    if (arrow !== null) return this.goTo(arrow.x, arrow.y, arrow.id === null ? 0 : BESIDE);
+    if (arrow !== null && arrow.id !== null) return this.follow(arrow.id);
+    if (arrow !== null) return this.goTo(arrow.x, arrow.y, arrow.label);
     const id = view.walkerAt(cssX, cssY, byMouse);
     if (id !== null && id === state.ownId) return this.openYou();
-    if (id !== null && standsBeside(state, id)) return this.#showMenu(id, cssX, cssY);
-    if (id !== null) return this.goToWalker(id);
+    if (id !== null && id === state.followed && standsBeside(state, id)) {
+      return this.#showMenu(id, cssX, cssY);
+    }
+    if (id !== null) return this.follow(id);
     state.cairnMeant = view.cairnAt(cssX, cssY);
     if (state.cairnMeant !== null) return;
     const { x, y } = view.tileAt(state, cssX, cssY);
@@ -135,7 +151,8 @@ export class Controls {
     else if (code === 'KeyI') this.invite();
     else if (code === 'KeyB') this.hud.toggleBoard();
     else if (code === 'KeyC') this.hud.openCairn();
-    else if (code === 'Escape') return this.hud.closeBoard() || this.closeCairn() || this.#endAim();
+    else if (code === 'Escape') return this.hud.closeBoard() || this.closeCairn()
+      || this.unfollow() || this.#endAim();
     else if (code === 'KeyO') this.openMap();
     else if (code === 'KeyM') this.openNear();
     else if (code === 'KeyE') this.hud.toggleRing();
@@ -146,8 +163,9 @@ export class Controls {
     return true;
   }
 
-  /** End the walk. */
+  /** End the walk, but not that after somebody. */
   rest() {
+    if (this.following !== null) return;
     if (this.net.playing && !this.state.walk.arrived) this.#walk(null, P.WALK, 0, 0);
   }
 
@@ -222,6 +240,7 @@ export class Controls {
     const { state } = this, { walk, clock } = state, now = clock.now();
     const [x, y] = walk.drawn(now), near = Math.max(Math.abs(x), Math.abs(y)) <= HOME_WALKS;
     if (near && !state.wayBack) return this.goTo(0.5, 0.5);
+    this.unfollow();
     state.goal = null;
     state.wayBack = !near;
     walk.follow(null, Math.floor(now));
@@ -267,10 +286,21 @@ export class Controls {
     this.net.send(P.SCORES);
   }
 
-  /** Walk to the walker `id`. */
-  goToWalker(id) {
-    const walker = this.state.drawn.get(id);
-    if (walker !== undefined) this.goTo(walker.x, walker.y, BESIDE);
+  /** Follow the player `id`, until it is out of sight or the own player goes elsewhere. */
+  follow(id) {
+    const { state } = this, name = state.names.get(id);
+    if (!this.net.playing || name === undefined) return;
+    this.following = new Following(id, name);
+    state.followed = id;
+    this.hud.following(name);
+  }
+
+  /** Follow nobody any more; return whether anybody was followed. */
+  unfollow() {
+    const was = this.following !== null;
+    this.following = this.state.followed = null;
+    if (was) this.hud.following(null);
+    return was;
   }
 
   mute(id, muted) {
@@ -305,20 +335,89 @@ export class Controls {
       ? { ...view.gemPicture(id), ...view.pointOf(state, gem.x, gem.y) } : null);
   }
 
-  /** Walk to a place in tiles, or to so many tiles before it. */
-  goTo(x, y, before = 0) {
+  /** Walk to a place in tiles, which may have a name. */
+  goTo(x, y, name = '') {
     if (!this.net.playing) return;
-    const { here } = this.state, far = Math.hypot(x - here.x, y - here.y);
-    if (before > 0 && far > 0) {
-      const part = Math.max(far - before, 0) / far;
-      x = here.x + (x - here.x) * part;
-      y = here.y + (y - here.y) * part;
-    }
-    /** @type {import('./track.js').Pair} */
-    const goal = [Math.floor(x * UNIT), Math.floor(y * UNIT)];
+    this.unfollow();
+    this.goalName = name;
+    this.#setOut(x, y, 0);
+  }
+
+  /** Walk to so many tiles before a place: straight, or around what is in the way. */
+  #setOut(x, y, before) {
+    const { here, terrain, walk, clock } = this.state, far = Math.hypot(x - here.x, y - here.y);
+    const back = far === 0 ? 0 : Math.min(before / far, 1);
+    const goal = unitsOf(x + (here.x - x) * back, y + (here.y - y) * back);
+    const t = Math.floor(clock.now());
+    walk.advance(t);
+    const from = walk.at(t), [endX, endY] = endOf(walk.blocked, from, goal);
+    const reaches = Math.hypot(endX - goal[0], endY - goal[1]) < UNIT;
+    // Whoever clicks on water, or on rock, sees what it is.
+    const barred = terrain.blocked(Math.floor(x), Math.floor(y)) && this.goalName === '';
     this.hud.hint(null);
+    if (reaches || barred) return this.#go(goal);
+    this.route = new Route(walk.blocked, from, unitsOf(x, y), before * UNIT);
+    this.routed = walk.number;
+    this.#goOn();
+  }
+
+  /** @param {import('./track.js').Pair} goal  in units */
+  #go(goal) {
     this.#walk({ goal }, P.GO, ...goal);
-    this.state.goal = { x, y, at: performance.now() };
+    this.routed = this.state.walk.number;
+    this.state.goal = { x: goal[0] / UNIT, y: goal[1] / UNIT, at: performance.now() };
+  }
+
+  /** Walk on around what is in the way; at the end of a way that does not lead to the goal, say why. */
+  #goOn() {
+    const { route, state } = this, { walk, clock } = state;
+    if (route === null) return;
+    if (walk.number !== this.routed) {
+      this.route = null;
+      return;
+    }
+    const now = clock.now();
+    walk.advance(now);
+    const next = route.next(walk.at(Math.floor(now)), walk.arrived, performance.now() + ROUTE_MS);
+    if (next !== null) {
+      this.#go(next);
+      state.goal = { x: route.goal[0] / UNIT, y: route.goal[1] / UNIT, at: performance.now() };
+    } else if (route.ended) {
+      this.route = null;
+      if (!route.leads) this.hud.toast(this.#whatBars(route.goal));
+    }
+  }
+
+  /** Return in a sentence what is between the own player and a goal in units. */
+  #whatBars([x, y]) {
+    const { here, terrain } = this.state, dx = x / UNIT - here.x, dy = y / UNIT - here.y;
+    const far = Math.ceil(Math.hypot(dx, dy)) || 1;
+    let rock = false;
+    for (let i = 0; i <= far; i++) {
+      const tile = [Math.floor(here.x + dx * i / far), Math.floor(here.y + dy * i / far)];
+      if (!terrain.blocked(...tile)) continue;
+      rock = terrain.kind(...tile) === ROCK;
+      break;
+    }
+    const to = this.goalName === '' ? '' : ` of ${this.goalName}`;
+    return `${rock ? 'Rock' : 'Water'} is in the way${to}, and nothing leads around it near here.`;
+  }
+
+  /** Set out after the one who is followed whenever it goes elsewhere. */
+  #follow() {
+    const { state, following } = this;
+    if (following === null) return;
+    const player = state.replica.players.get(following.id);
+    if (player === undefined) {
+      this.unfollow();
+      this.hud.toast(`${following.name} is out of sight.`);
+      return;
+    }
+    const { x, y, dx, dy } = player.track, there = { x: (x + dx) / UNIT, y: (y + dy) / UNIT };
+    if (!following.next(state.here, there, state.walk.arrived, performance.now())) return;
+    this.goalName = following.name;
+    this.#setOut(there.x, there.y, BESIDE);
+    state.goal = null;                    // the ring shows whom one follows
   }
 
   /** Follow an intent at once, and send it as a message of kind `kind`.
@@ -349,11 +448,19 @@ export class Controls {
   openNear() {
     const { state, hud, view } = this;
     if (!this.net.playing) return;
-    hud.openNear(walkersNear(state), placesNear(state), ({ walker, x, y }) => {
-      if (walker === null) return this.goTo(x, y);
+    hud.openNear(walkersNear(state), placesNear(state), ({ walker, x, y, name }) => {
+      if (walker === null) return this.#goToPlace(x, y, name);
       const at = view.pointOf(state, walker.x, walker.y);
       this.#showMenu(walker.id, at.x, at.y);
     });
+  }
+
+  /** Walk to a place of the list; an arrow leads to a landmark until one is there. */
+  #goToPlace(x, y, name) {
+    const { state } = this;
+    const mark = state.marks.find((each) => each.name === name);
+    if (mark !== undefined) state.aim = { x, y, reach: AT_LANDMARK, label: name };
+    this.goTo(x, y, name);
   }
 
   /** Walk as the mouse or a finger leads that is held on the world. */
@@ -363,7 +470,14 @@ export class Controls {
     const goal = this.leading.next(state.here, view.tileAt(state, led.x, led.y), state.walk.arrived,
       performance.now());
     if (goal === null) return;
-    this.goTo(goal.x, goal.y);
+    this.hud.hint(null);
+    this.#go(unitsOf(goal.x, goal.y));
     state.goal = null;                    // no mark is drawn there
   }
+}
+
+/** Return a place in tiles in units.
+ * @returns {import('./track.js').Pair} */
+function unitsOf(x, y) {
+  return [Math.floor(x * UNIT), Math.floor(y * UNIT)];
 }

@@ -1,11 +1,15 @@
-// Walking for as long as the mouse or a finger is held: where to go next. It never touches the page and
-// sends nothing.
+// Where to go next: for as long as the mouse or a finger is held, and after somebody who is followed. It
+// never touches the page and sends nothing.
 
 const FAR = 24, AGAIN = 10;               // tiles to a goal that is set, and that are left of the way to
                                           // it when the next one is
 const NEAR = 0.7;                         // tiles: a pointer this near means to stand
 const TURN = 0.1;                         // radians by which the direction must differ
 const TURN_EVERY = 120, TRY_EVERY = 1000; // ms between goals, and between tries where there is no way
+
+export const BESIDE = 1.6;                      // tiles before somebody at which one stops who walks there
+const MOVED = 0.3;                        // tiles by which somebody who is followed goes elsewhere
+const FOLLOW_EVERY = 200, CATCH_UP_EVERY = 3000;    // ms between goals, and between tries where one was barred
 
 /** @typedef {import('./state.js').Place} Place */
 
@@ -38,6 +42,34 @@ export class Leading {
   #lead(goal, now) {
     this.at = now;
     return this.goal = goal;
+  }
+}
+
+/** Following somebody. Its track is known, so one sets out only when that leads elsewhere. */
+export class Following {
+  /** @param {number} id @param {string} name */
+  constructor(id, name) {
+    this.id = id;
+    this.name = name;
+    /** @type {Place | null} Where its walk led when one set out last. */
+    this.goal = null;
+    this.at = -Infinity;                  // when that was, in ms
+  }
+
+  /** Say whether to set out, or to stop, now.
+   * @param {Place} here  the own player @param {Place} there  where the walk of the one who is followed
+   *   ends; both in tiles
+   * @param {boolean} arrived  whether the own walk leads no further @param {number} now  in ms */
+  next(here, there, arrived, now) {
+    const { goal } = this, passed = now - this.at;
+    const away = Math.hypot(there.x - here.x, there.y - here.y);
+    const moved = goal === null || Math.hypot(there.x - goal.x, there.y - goal.y) > MOVED;
+    const due = moved ? !arrived || away > BESIDE + MOVED
+      : arrived && away > 2 * BESIDE && passed >= CATCH_UP_EVERY;
+    if (!due || passed < FOLLOW_EVERY) return false;
+    this.at = now;
+    this.goal = { ...there };
+    return true;
   }
 }
 

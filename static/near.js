@@ -68,15 +68,16 @@ export class Guide {
     this.intent = null;                   // what the walk is for, while it lasts
   }
 
-  /** Return a sentence about what has happened since the last call, or null.
+  /** Return a sentence about what has happened since the last call, or null. `goesOn`: the end of a walk
+   * is not the end of the way.
    * @param {State} state @returns {string | null} */
-  look(state) {
-    return this.#walkEnded(state) ?? this.#whoComes(state);
+  look(state, goesOn = false) {
+    return this.#walkEnded(state, goesOn) ?? this.#whoComes(state);
   }
 
   /** @param {State} state */
-  #walkEnded({ walk, here }) {
-    const { number, intent, arrived } = walk, begun = number !== this.number;
+  #walkEnded({ walk, here }, goesOn) {
+    const { number, intent } = walk, begun = number !== this.number, arrived = walk.arrived && !goesOn;
     this.number = number;
     if (!arrived) {
       this.intent = intent;

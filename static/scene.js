@@ -33,6 +33,7 @@ export function clearScene(state) {
   state.drawn.clear();
   state.lying.clear();
   state.cairn = state.cairnMeant = state.cairnClosed = null;
+  state.followed = null;
   state.lyingOf = -1;
   state.namesOf = -1;
 }

@@ -130,6 +130,8 @@ export class State {
     this.cairnMeant = null;
     /** @type {Lying | null} The cairn whose line was closed, as long as the player is near it. */
     this.cairnClosed = null;
+    /** @type {number | null} Id of the player who is followed. */
+    this.followed = null;
     /** Whether home leads back to where one was when one went home last. */
     this.wayBack = false;
     /** @type {Place & { reach: number, label: string } | null} The place that was chosen on the map of

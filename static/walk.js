@@ -39,8 +39,7 @@ export class Walk {
    * @param {import('./track.js').Intent} intent */
   follow(intent, t) {
     this.advance(t);
-    const start = Math.max(t, this.track.start);
-    const [x, y] = positionAt(this.track, this.time(start));
+    const start = Math.max(t, this.track.start), [x, y] = this.at(start);
     this.number++;
     this.intent = intent;
     const track = leg(this.blocked, x, y, intent, start);
@@ -98,6 +97,11 @@ export class Walk {
     this.frozenAt = Infinity;
     this.advance(now);
     return this.#ease(before, now);
+  }
+
+  /** Return the position in units at node time `t`, a whole ms. */
+  at(t) {
+    return positionAt(this.track, this.time(t));
   }
 
   /** Return the node time up to which the walk goes at node time `now`. */

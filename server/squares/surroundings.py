@@ -20,7 +20,7 @@ from world.grid import Square
 from world.replica import Departed, Replica, Whereabouts
 
 #: The link is made anew for a square of which nothing comes once in so many seconds at most, since
-#: all other squares are then asked for, and players may come again and again to where nothing helps.
+#: all other squares are then asked for, and players may come ever again to where nothing helps.
 RENEW_EVERY: Final = 600.0
 
 #: More players than any square has.

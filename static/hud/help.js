@@ -4,7 +4,7 @@ import { element, icon } from './element.js';
 
 const BY_KEYS = [['Arrows or W A S D', 'walk'],
   ['Click', 'walk there; hold the button to keep walking'],
-  ['Click on a walker', 'walk to them; beside you they can be muted'],
+  ['Click on a walker', 'follow them; once more, and they can be muted'],
   ['Enter', 'chat; ↑ scrolls back'],
   ['G', 'grid: squares, channels, margins'], ['H', 'home to the plaza, and back again'],
   ['O', 'map of everybody: + − and arrows, Enter leads to a square'],
@@ -15,8 +15,8 @@ const BY_KEYS = [['Arrows or W A S D', 'walk'],
   ['M', 'who and what is near'], ['Escape', 'close what is open']];
 // The first of each is the name of an icon, if it is one of a button.
 const BY_TOUCH = [['', 'Stick', 'walk'], ['', 'Touch', 'walk there; hold to keep walking'],
-  ['', 'Touch a walker', 'walk to them; beside you they can be muted'],
-  ['', 'Touch an arrow', 'walk to whom or what it shows'],
+  ['', 'Touch a walker', 'follow them; once more, and they can be muted'],
+  ['', 'Touch an arrow', 'follow whom, or walk to what, it shows'],
   ['chat', 'Chat', 'say something, or read what was said'],
   ['emote', 'Emotes', 'wave, laugh, dance …'],
   ['home', 'Home', 'to the plaza, and back again'], ['globe', 'Map', 'who is where in the world'],

@@ -24,7 +24,7 @@ const TOLD_MS = 10000;                    // for which a screen reader may still
 export class Hud {
   /** `root` holds canvas#minimap and the title; the panels are put around them. `on` has
    * { start(name, look), say(text), home(), grid(), invite(), sound(), scores(), build(text), stone(), hide(), closeCairn(),
-   * mute(id, muted), goToWalker(id), near(), stick(dx, dy), typing(), emote(emote), you(), appear(name, look), anew(), map(),
+   * mute(id, muted), follow(id), unfollow(), near(), stick(dx, dy), typing(), emote(emote), you(), appear(name, look), anew(), map(),
    * zoom(factor), whole(), closeMap() }, and `pictures` what Looks and Ring need: { portraitOn(canvas),
    * signOf(emote, side) }. With `live` there is only the map of everybody. */
   constructor(root, on, pictures, live) {
@@ -34,7 +34,10 @@ export class Hud {
     this.readingsPanel = new Readings();
     this.chat = new Chat(on, focusWorld);
     this.stick = new Stick(on.stick);
-    this.notes = new Notes();
+    this.notes = new Notes(() => {
+      on.unfollow();
+      focusWorld();
+    });
     this.menu = new Menu(on, focusWorld);
     this.nearDialog = new NearDialog();
     this.typing = on.typing;
@@ -81,10 +84,10 @@ export class Hud {
     this.titleScreen.root.before(this.playing, this.atlas.root);
     root.append(this.notes.root, this.notes.banner, this.tools.help, this.tools.link.root,
       this.nearDialog.root, this.cairnDialog.root, this.youDialog.root);
-    const { count, list } = this.readingsPanel, { hintNote, toastNote, banner } = this.notes;
+    const { count, list } = this.readingsPanel, { hintNote, toastNote, banner, followNote } = this.notes;
     this.room = new Panels(root, [count, list, this.map, this.tools.root, this.tools.keys,
       this.tools.legend, this.chat.root, this.stick.root, this.board.root, this.board.counter,
-      this.cairnCard.root, hintNote, toastNote, banner]);
+      this.cairnCard.root, followNote, hintNote, toastNote, banner]);
     this.effort = new Effort();
     /** @type {Sample | null} The frames that are measured now, or were last. */
     this.sample = null;
@@ -200,6 +203,12 @@ export class Hud {
 
   toast(text) {
     this.notes.toast(text);
+  }
+
+  /** Show who is followed, and a button to end that; null hides it.
+   * @param {string | null} name */
+  following(name) {
+    this.notes.following(name);
   }
 
   /** Show a hint for a while; null hides it. With fingers it is `touched`.

@@ -1,4 +1,4 @@
-// The small menu of one walker: walk there, or mute it.
+// The small menu of one walker: follow it, or mute it.
 
 import { faceOf } from '../faces.js';
 import { element } from './element.js';
@@ -6,7 +6,7 @@ import { element } from './element.js';
 const EDGE = 8;                           // css px between the menu and the screen's edge
 
 export class Menu {
-  /** `on` has { mute(id, muted), goToWalker(id) }; `giveFocusBack` gives the focus to the world. */
+  /** `on` has { mute(id, muted), follow(id) }; `giveFocusBack` gives the focus to the world. */
   constructor(on, giveFocusBack) {
     this.root = element('div', { class: 'popover panel', role: 'dialog', hidden: true });
     this.on = on;
@@ -32,10 +32,10 @@ export class Menu {
       });
       return made;
     };
-    const walk = button('Walk there', () => this.on.goToWalker(id));
+    const follow = button('Follow', () => this.on.follow(id));
     const mute = button(muted ? 'Unmute' : 'Mute', () => this.on.mute(id, !muted));
     this.root.setAttribute('aria-label', 'About ' + name);
-    this.root.replaceChildren(who, walk, mute);
+    this.root.replaceChildren(who, follow, mute);
     this.root.hidden = false;
     const { offsetWidth: width, offsetHeight: height } = this.root;
     const left = Math.min(Math.max(cssX - width / 2, EDGE), innerWidth - width - EDGE);
@@ -43,7 +43,7 @@ export class Menu {
     this.root.style.left = left + 'px';
     this.root.style.top = (above < EDGE ? Math.min(cssY + 24, innerHeight - height - EDGE) : above)
       + 'px';
-    walk.focus({ preventScroll: true });
+    follow.focus({ preventScroll: true });
     document.addEventListener('pointerdown', this.outside, true);
   }
 

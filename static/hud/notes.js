@@ -1,11 +1,12 @@
-// Sentences that appear and disappear: the banner, toasts, and the hint how to walk.
+// Sentences that appear and disappear: the banner, toasts, the hint how to walk, and who is followed.
 
-import { element, show } from './element.js';
+import { element, icon, show } from './element.js';
 
 const TOAST_MS = 3200, HINT_MS = 12000, FADE_MS = 400;
 
 export class Notes {
-  constructor() {
+  /** `onUnfollow()` is called when the player wants to follow nobody any more. */
+  constructor(onUnfollow) {
     this.text = element('span', {});
     // It changes each second, so screen readers do not read it out.
     this.count = element('span', { class: 'count', role: 'timer', 'aria-live': 'off' });
@@ -16,8 +17,13 @@ export class Notes {
       'aria-live': 'polite' });
     this.toastNote = note('toast');
     this.hintNote = note('hint');
+    this.followed = element('span', { role: 'status' });
+    const stop = element('button', { type: 'button', 'aria-label': 'Stop following',
+      title: 'Stop following (Escape)' }, icon('close'));
+    stop.addEventListener('click', onUnfollow);
+    this.followNote = element('div', { class: 'following panel', hidden: true }, this.followed, stop);
     // One above the other: they never cover each other.
-    this.root = element('div', { class: 'notes' }, this.hintNote, this.toastNote);
+    this.root = element('div', { class: 'notes' }, this.followNote, this.hintNote, this.toastNote);
     this.button.addEventListener('click', () => this.onClick?.());
   }
 
@@ -37,6 +43,13 @@ export class Notes {
   /** Show beside the banner's text how long something still takes. */
   countdown(text) {
     if (this.count.textContent !== text) this.count.textContent = text;
+  }
+
+  /** Show who is followed; null hides it.
+   * @param {string | null} name */
+  following(name) {
+    this.followed.replaceChildren(...name === null ? [] : ['Following ', element('bdi', {}, name)]);
+    show(name !== null, this.followNote);
   }
 
   toast(text) {

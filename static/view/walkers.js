@@ -16,6 +16,7 @@ const OWN_COVERED = 0.2;                  // opacity of what stands before the o
 const JUMP = 2;                           // tiles: a longer way in one frame is a jump
 const MARGIN = 2;                         // tiles beyond the screen in which walkers are drawn
 const FORGET_AFTER = 1000;                // ms without being seen
+const FOLLOWED = '#ffd166';               // of the ring under the one who is followed
 const TAU = Math.PI * 2;
 
 /**
@@ -143,7 +144,8 @@ export class Walkers {
 
   #drawPerson(ctx, state, memory, screen, ground) {
     const { walker, px, py } = memory, { bodies } = this;
-    if (walker.own) drawRing(ctx, state, px, py, this.tile);
+    if (walker.own) drawRing(ctx, state, px, py, this.tile, '#ffffff');
+    else if (walker.id === state.followed) drawRing(ctx, state, px, py, this.tile, FOLLOWED);
     const body = bodies.body(memory.face, walker.dimmed);
     const alpha = walker.alpha * (walker.muted ? 0.6 : 1);
     if (alpha < 1) ctx.globalAlpha = alpha;
@@ -246,10 +248,10 @@ function sortByFeet(order) {
   }
 }
 
-function drawRing(ctx, state, px, py, tile) {
+function drawRing(ctx, state, px, py, tile, colour) {
   const turn = state.still ? 0 : state.now / 2400;
   for (const { style, width } of [{ style: 'rgba(20, 26, 36, 0.35)', width: 0.14 },
-    { style: '#ffffff', width: 0.07 }]) {
+    { style: colour, width: 0.07 }]) {
     ctx.strokeStyle = style;
     ctx.lineWidth = width * tile;
     ctx.beginPath();

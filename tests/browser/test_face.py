@@ -212,8 +212,12 @@ def test_an_arrow_is_small_and_a_click_on_it_walks_to_whom_it_shows(alone, play)
     assert page.evaluate("document.getElementById('world').style.cursor") == "pointer"
     page.mouse.click(left + width / 2, top + height / 2)
     eventually(lambda: place(page)[0] > x + 4, "it walks there")
-    goal = page.evaluate("flatlands.state.goal")
-    assert abs(goal["x"] - (x + 22.8)) < 0.1 and abs(goal["y"] - y) < 0.1
+    page.get_by_text("Following Somebody").wait_for()
+    # Who is gone is followed no more, and that is said.
+    page.evaluate("flatlands.state.replica.players.delete(90001)")
+    page.get_by_text("Somebody is out of sight.").wait_for()
+    assert page.get_by_text("Following Somebody").is_hidden()
+    assert page.evaluate("flatlands.state.followed") is None
 
 
 def test_whoever_holds_the_mouse_keeps_walking_and_stops_when_letting_go(alone, play):
@@ -358,7 +362,7 @@ def test_who_and_what_is_near_is_listed_and_one_can_walk_there(alone, play):
     x, y = place(page)
     near.get_by_role("button", name="Somebody").click()
     page.get_by_role("dialog", name="About Somebody").wait_for()
-    page.get_by_role("button", name="Walk there").click()
+    page.get_by_role("button", name="Follow").click()
     eventually(lambda: far(place(page), [x + 6, y - 6]) < 3, "it walks there")
     set_out(page, "ArrowDown", 1)
     page.keyboard.up("ArrowDown")

@@ -92,6 +92,24 @@ def test_who_comes_to_a_landmark_is_told_its_name_and_once_that_it_was_found(pla
         page.get_by_text("Kettle Oak", exact=True).wait_for()
 
 
+def test_a_bridge_leads_to_a_goal_behind_water_and_where_none_does_it_is_said(play):
+    # In this world a lake is east of the square in which newcomers begin.
+    with serving("--seed", "178", "--spread", "1", "--spread-ring", "70") as server:
+        page = play("Hen", server.url)
+        go = """([x, y]) => { flatlands.state.aim = { x, y, reach: 1, label: 'the far shore' }; }"""
+        for place in ((86.5, 8.5), (76.5, 22.5)):
+            page.evaluate(go, place)
+            page.keyboard.press("m")
+            page.get_by_role("button", name="the far shore").click()
+            if place == (86.5, 8.5):
+                page.get_by_text("You are there.", exact=True).first.wait_for()
+                wait_for(page, "flatlands.state.aim === null")
+        # That was in the middle of the lake.
+        told = "Water is in the way of the far shore, and nothing leads around it near here."
+        page.get_by_text(told).wait_for()
+        assert page.evaluate("flatlands.state.aim !== null")
+
+
 def test_who_finds_a_landmark_is_told_as_the_how_many_th(play):
     with serving(*BY_THE_OAK, "--store", "memory://") as server:
         # A click on a walker would not lead there.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Leading } from '../../static/leading.js';
+import { Following, Leading } from '../../static/leading.js';
 
 const HERE = { x: 10, y: 10 };
 
@@ -44,4 +44,28 @@ test('where there is no way it tries again once a second only', () => {
     if (leading.next(HERE, { x: 14, y: 10 }, true, now) !== null) goals++;
   }
   assert.ok(goals >= 4 && goals <= 6, String(goals));
+});
+
+test('whoever follows sets out again when the track of the other leads elsewhere, and only then', () => {
+  const following = new Following(7, 'Rook'), here = { x: 0, y: 0 };
+  assert.equal(following.next(here, { x: 5, y: 0 }, true, 0), true);
+  assert.equal(following.next(here, { x: 5, y: 0 }, false, 5000), false);
+  // It turned; but goals are not set too often.
+  assert.equal(following.next(here, { x: 5, y: 9 }, false, 5100), true);
+  assert.equal(following.next(here, { x: 9, y: 9 }, false, 5200), false);
+  assert.equal(following.next(here, { x: 9, y: 9 }, false, 5400), true);
+  // Beside it one stands, also if it comes nearer.
+  here.x = 8;
+  here.y = 8;
+  assert.equal(following.next(here, { x: 9, y: 9 }, true, 60_000), false);
+  assert.equal(following.next(here, { x: 8.4, y: 8.4 }, true, 61_000), false);
+});
+
+test('whoever was barred on the way to the one that is followed tries again now and then', () => {
+  const following = new Following(7, 'Rook');
+  let tries = 0;
+  for (let now = 0; now < 10_000; now += 16) {
+    if (following.next({ x: 0, y: 0 }, { x: 9, y: 0 }, true, now)) tries++;
+  }
+  assert.equal(tries, 4);
 });

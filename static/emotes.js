@@ -1,7 +1,7 @@
 // The emotes that players make: their numbers and names, and when a wave is returned. It never touches
 // the page.
 
-import { isComputer } from './faces.js';
+import { isClockwork, isComputer } from './faces.js';
 import { walkerInSight } from './scene.js';
 
 /** @typedef {import('./state.js').State} State */
@@ -34,7 +34,7 @@ const NEAR = 10;                          // tiles between two who wave to each 
 export function showEmote(state, id, emote, at) {
   const walker = walkerInSight(state, id);
   if (walker === undefined || !isEmote(emote)) return null;
-  walker.saying = { text: '', emote, at, until: at + EMOTE_SHOWN };
+  walker.saying = { text: '', emote, at, until: at + EMOTE_SHOWN, toOwn: false, shown: !isClockwork(id) };
   if (emote !== WAVE) return null;
   const other = whomAnswered(state, walker, at);
   walker.wavedAt = other === null ? at : -Infinity;

@@ -22,3 +22,9 @@ export function tellApart(players) {
   }
   return shown;
 }
+
+/** Say whether a text has a name in it, as words of their own. */
+export function isAddressed(text, name) {
+  const words = name.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
+  return new RegExp(`(?<![\\p{L}\\p{N}])${words}(?![\\p{L}\\p{N}])`, 'iu').test(text);
+}

@@ -2,9 +2,9 @@
 // the arrows to players out of sight. It never touches the page.
 
 import { skyAt } from './day.js';
-import { isComputer, isDeer } from './faces.js';
+import { isClockwork, isComputer, isDeer } from './faces.js';
 import { advanceLying, readCairns } from './lying.js';
-import { tellApart } from './names.js';
+import { isAddressed, tellApart } from './names.js';
 import { advancePlaces } from './places.js';
 import { drawnAt } from './track.js';
 
@@ -24,6 +24,7 @@ const CAMERA_JUMP = 12;                   // tiles: over a longer way it jumps
 const ARROWS = 3, ARROWS_SMALL = 2;       // number of players that get an arrow, and on a small screen
 const SMALL = 20;                         // tiles: a screen less wide or high is small
 const BODY = 0.4, HEIGHT = 1.1;           // tiles: half as wide, and as high, is a walker
+const CLOCKWORK_SPEAK = 2;                // of whom bubbles are shown at once
 const GOAL_SHOWN = 4000;                  // ms
 const PLAZA = { x: 0.5, y: 0.5 };         // tiles
 
@@ -44,13 +45,32 @@ export function noteLateness(state, late) {
   if (late > state.late) state.late = late;
 }
 
-/** Show what a player said in a bubble; `at` is performance time, ms.
+/** Show what a player said in a bubble; `at` is performance time, ms. Returns whether it is for the own
+ * player: people speak to all who hear them, clockwork walkers to those whom they call by name.
  * @param {State} state */
 export function showSaying(state, id, text, at) {
-  const walker = walkerInSight(state, id);
-  if (walker === undefined) return;
-  const length = Math.min(text.length / 60, 1);
-  walker.saying = { text, emote: 0, at, until: at + SAID_FOR[0] + (SAID_FOR[1] - SAID_FOR[0]) * length };
+  const toOwn = state.own !== undefined && isAddressed(text, state.own.name);
+  const walker = walkerInSight(state, id), length = Math.min(text.length / 60, 1);
+  if (walker !== undefined) {
+    walker.saying = { text, emote: 0, at, until: at + SAID_FOR[0] + (SAID_FOR[1] - SAID_FOR[0]) * length,
+      toOwn, shown: !isClockwork(id) };
+  }
+  return toOwn || !isClockwork(id);
+}
+
+/** Choose whose bubbles are shown: of clockwork walkers only a few, first of those who call the own player
+ * by name, and then of the nearest.
+ * @param {State} state */
+function chooseBubbles(state) {
+  const { walkers, here } = state;
+  const speaking = walkers.flatMap((walker) => walker.saying === null || !isClockwork(walker.id)
+    || !isInView(state, walker) ? []
+    // Whose bubble is shown keeps it.
+    : [{ saying: walker.saying, rank: (walker.saying.toOwn ? 0 : 2e3) + (walker.saying.shown ? 0 : 1e3)
+      + Math.hypot(walker.x - here.x, walker.y - here.y) }]);
+  speaking.sort((a, b) => a.rank - b.rank).forEach(({ saying }, i) => {
+    saying.shown = i < CLOCKWORK_SPEAK;
+  });
 }
 
 /** Let the camera jump to the own player.
@@ -76,6 +96,7 @@ export function advanceScene(state, at) {
   [state.here.x, state.here.y] = ownId === null ? [PLAZA.x, PLAZA.y] : walk.drawn(now);
   for (const player of replica.players.values()) moveWalker(state, player, now);
   fadeWalkers(state);
+  chooseBubbles(state);
   advanceLying(state);
   readCairns(state);
   moveCamera(state);

@@ -135,8 +135,8 @@ export class Session {
   #said(player, text) {
     const { state } = this, { id, name, look } = player;
     if (state.muted.has(id)) return;
-    showSaying(state, id, text, performance.now());
-    this.hud.log(state.names.get(id) ?? name, id, look, text, !isComputer(id));
+    if (!showSaying(state, id, text, performance.now())) return;
+    this.hud.log(state.names.get(id) ?? name, id, look, text);
     this.onHeard(player, 0);
   }
 

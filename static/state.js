@@ -31,9 +31,7 @@ const TITLE_SEED = 2013;                  // the ground behind the title, before
  * @property {boolean} dimmed      true while its connection is lost
  * @property {boolean} muted       true if the own player muted it
  * @property {number} look         as its player chose it, or 0: see faces.js
- * @property {{ text: string, emote: number, at: number, until: number } | null} saying  what its
- *                                 bubble shows: a text, or else an emote (emotes.js); and the
- *                                 performance times, ms, between which it is shown
+ * @property {Saying | null} saying
  * @property {number} wavedAt      performance time, ms, of its last wave, if nobody has returned it;
  *                                 otherwise -Infinity
  * @property {number} sparkAt      performance time, ms, when a wave was last returned, by it or to it
@@ -42,6 +40,17 @@ const TITLE_SEED = 2013;                  // the ground behind the title, before
  * @property {number} sketches     the `sketches` of its player when it was last drawn
  * @property {number} awayX        how far, in tiles, it is drawn from where it is: sketches find a walker
  * @property {number} awayY        a little beside its way, and it goes there smoothly
+ */
+
+/**
+ * What a bubble shows: a text, or else an emote (emotes.js).
+ * @typedef {object} Saying
+ * @property {string} text
+ * @property {number} emote
+ * @property {number} at           performance times, ms, between which it is shown
+ * @property {number} until
+ * @property {boolean} toOwn       true if the own player is called by name
+ * @property {boolean} shown       false if too many clockwork walkers speak
  */
 
 /**

@@ -78,15 +78,14 @@ export class Chat {
     this.counter.textContent = length >= COUNTS_FROM ? String(TEXT_LIMIT - length) : '';
   }
 
-  /** Add a line; screen readers read it if `aloud`. */
-  add(name, colourId, look, text, aloud) {
+  /** Add a line. */
+  add(name, colourId, look, text) {
     const { log } = this;
     // Each in an element of its own, so that a name and a text written in different directions do
     // not mix.
     const who = element('b', {}, element('bdi', {}, name));
     who.style.color = faceOf(colourId, look).ink;
-    const line = element('li', { dir: 'auto', ...(aloud ? {} : { 'aria-live': 'off' }) }, who, ' ',
-      element('bdi', {}, text));
+    const line = element('li', { dir: 'auto' }, who, ' ', element('bdi', {}, text));
     const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < NEAR_END;
     log.append(line);
     while (log.children.length > LINES) log.firstChild.remove();

@@ -155,9 +155,9 @@ export class Hud {
     this.notes.countdown(text);
   }
 
-  /** Add a line to the chat; screen readers read it if `aloud`. */
-  log(name, colourId, look, text, aloud) {
-    this.chat.add(name, colourId, look, text, aloud);
+  /** Add a line to the chat. */
+  log(name, colourId, look, text) {
+    this.chat.add(name, colourId, look, text);
   }
 
   /** Let screen readers read what happened, if it can be seen on the canvas only. */

@@ -1,53 +1,61 @@
-// What walkers say, and the signs of their emotes, in white bubbles with a tail: above everything else on
-// the canvas, inside the screen, and beside the panels.
+// What walkers say, and the signs of their emotes, in bubbles with a tail: above everything else on the
+// canvas, inside the screen, and beside the panels. Those of people are white; those of clockwork walkers
+// are small and grey, and are shown only where they cover no face and nothing that people say.
 
 import { drawEmote } from './emotes.js';
 import { canvasOf, contextOf } from './sprite.js';
 import { FONT, isRightToLeft, widthOf, wrap } from './text.js';
 
-const SIZE = 14, LINE = 19;               // css px
-const WIDEST = 230;                       // css px of text
-const PAD_X = 12, PAD_Y = 7, TAIL = 8, ROUND = 12, SHADE = 3;        // css px
+const TAIL = 8, SHADE = 3;                // css px
+/** @typedef {{ size: number, line: number, widest: number, padX: number, padY: number, round: number,
+ * sign: number, ink: string, paper: string }} Look  Css px: of letters, lines, the text, the room around it,
+ * the corners, and the sign of an emote; and colours. */
+/** @type {Look} */
+const PEOPLE = { size: 14, line: 19, widest: 230, padX: 12, padY: 7, round: 12, sign: 26, ink: '#1d2430',
+  paper: '#ffffff' };
+/** @type {Look} */
+const CLOCKWORK = { size: 12, line: 15, widest: 170, padX: 8, padY: 4, round: 8, sign: 18, ink: '#3d4753',
+  paper: '#d5dae0' };
 const FADE_MS = 450, POP_MS = 140;
 const ABOVE = 1.2;                        // tiles from the feet to the tail's tip
 const GAP = 4;                            // css px to the edge of the screen
 const LONGEST_TAIL = 18;                  // css px
 const LOWER = 2;                          // tiles: a place below the wanted one counts as so much farther
-const SIGN = 26;                          // css px of the sign of an emote
-const INK = '#1d2430', PAPER = '#ffffff';
+const ASTRAY = 3.5;                       // tiles from its place at which a clockwork walker's bubble is not shown
+const FACE = { up: 1, down: 0.35, half: 0.34 };      // tiles from the feet up, and to both sides
 
-/** @param {{ text: string, emote: number }} saying */
-function bubbleOf({ text, emote }, dpr) {
-  const font = '600 ' + SIZE + 'px ' + FONT;
-  const rows = wrap(text, font, WIDEST, 2);
+/** @param {{ text: string, emote: number }} saying @param {Look} look */
+function bubbleOf({ text, emote }, look, dpr) {
+  const { padX, padY, line, sign } = look, font = '600 ' + look.size + 'px ' + FONT;
+  const rows = wrap(text, font, look.widest, 2);
   const widest = rows.reduce((most, row) => Math.max(most, widthOf(row, font)), 12);
-  const w = emote !== 0 ? SIGN + 2 * PAD_Y : Math.ceil(Math.min(widest, WIDEST)) + 2 * PAD_X;
-  const h = (emote !== 0 ? SIGN : rows.length * LINE) + 2 * PAD_Y;
+  const w = emote !== 0 ? sign + 2 * padY : Math.ceil(Math.min(widest, look.widest)) + 2 * padX;
+  const h = (emote !== 0 ? sign : rows.length * line) + 2 * padY;
   const canvas = canvasOf((w + 2 * SHADE) * dpr, (h + 2 * SHADE) * dpr);
   const ctx = contextOf(canvas);
   ctx.scale(dpr, dpr);
   ctx.translate(SHADE, SHADE);
   for (const { down, style } of [{ down: 2, style: 'rgba(20, 26, 36, 0.22)' },
-    { down: 0, style: PAPER }]) {
+    { down: 0, style: look.paper }]) {
     ctx.fillStyle = style;
     ctx.beginPath();
-    ctx.roundRect(0, down, w, h, ROUND);
+    ctx.roundRect(0, down, w, h, look.round);
     ctx.fill();
   }
   if (emote !== 0) {
     ctx.translate(w / 2, h / 2);
-    ctx.scale(SIGN, SIGN);
+    ctx.scale(sign, sign);
     drawEmote(ctx, emote);
   }
   ctx.font = font;
-  ctx.fillStyle = INK;
+  ctx.fillStyle = look.ink;
   ctx.textBaseline = 'middle';
   ctx.textAlign = 'center';
   rows.forEach((row, i) => {
     ctx.direction = isRightToLeft(row) ? 'rtl' : 'ltr';
-    ctx.fillText(row, w / 2, PAD_Y + (i + 0.5) * LINE + 0.5);
+    ctx.fillText(row, w / 2, padY + (i + 0.5) * line + 0.5);
   });
-  return { canvas, text, emote, dpr, empty: rows.length === 0 && emote === 0 };
+  return { canvas, text, emote, dpr, look, empty: rows.length === 0 && emote === 0 };
 }
 
 export class Speech {
@@ -65,17 +73,30 @@ export class Speech {
       this.#keep(left * pageDpr, top * pageDpr, (right - left) * pageDpr, (bottom - top) * pageDpr);
     }
     this.panels = this.count;
-    // From the front to the back, so that the bubbles of the nearest walkers keep their places.
+    this.#drawThose(ctx, state, screen, order, false, dpr);
+    if (!order.some(({ clockwork, walker }) => clockwork && walker.saying?.shown)) return;
+    for (const { deer, px, py } of order) {
+      if (deer) continue;
+      const { tile } = screen;
+      this.#keep(px - FACE.half * tile, py - FACE.up * tile, 2 * FACE.half * tile, (FACE.up - FACE.down) * tile);
+    }
+    this.#drawThose(ctx, state, screen, order, true, dpr);
+  }
+
+  /** Draw the bubbles of clockwork walkers, or of all others, from the front to the back, so that those of
+   * the nearest walkers keep their places. */
+  #drawThose(ctx, state, screen, order, clockwork, dpr) {
+    const look = clockwork ? CLOCKWORK : PEOPLE;
     for (let i = order.length - 1; i >= 0; i--) {
       const memory = order[i], { walker } = memory, { saying } = walker;
       if (saying === null) {
         memory.bubble = null;
         continue;
       }
-      if (walker.alpha < 0.05) continue;
+      if (memory.clockwork !== clockwork || !saying.shown || walker.alpha < 0.05) continue;
       if (memory.bubble === null || memory.bubble.text !== saying.text
         || memory.bubble.emote !== saying.emote || memory.bubble.dpr !== dpr) {
-        memory.bubble = bubbleOf(saying, dpr);
+        memory.bubble = bubbleOf(saying, look, dpr);
       }
       if (memory.bubble.empty) continue;
       const pop = state.still ? 1 : Math.min(1, (state.now - saying.at) / POP_MS);
@@ -86,23 +107,30 @@ export class Speech {
   }
 
   #drawBubble(ctx, screen, memory, dpr, rise) {
-    const { canvas } = memory.bubble, gap = GAP * dpr, tail = TAIL * dpr, shade = SHADE * dpr;
+    const { canvas, look } = memory.bubble, gap = GAP * dpr, tail = TAIL * dpr, shade = SHADE * dpr;
     const { width, height } = canvas, headY = memory.py - ABOVE * screen.tile;
     const tipX = Math.min(Math.max(memory.px, gap + 24 * dpr), screen.width - gap - 24 * dpr);
     const tipY = Math.max(headY, height + tail);
     const box = this.#placeOf(screen, gap,
       Math.min(Math.max(Math.round(tipX - width / 2), gap), screen.width - width - gap),
-      Math.round(tipY - tail - height + shade), width, height);
+      Math.round(tipY - tail - height + shade), width, height, memory.clockwork);
+    if (box === null) return;
     const inner = { left: box.left + shade, top: box.top + shade + rise,
       right: box.left + width - shade, bottom: box.top + height - shade + rise };
-    drawTail(ctx, inner, tipX, tipY + rise, dpr);
+    drawTail(ctx, inner, tipX, tipY + rise, look, dpr);
     ctx.drawImage(canvas, box.left, box.top + rise);
   }
 
   /** Keep a place of that size that is clear of panels and of other bubbles, as near to the wanted one
-   * as there is one, and return it. In a crowd it may cover bubbles, but no panel. */
-  #placeOf(screen, gap, left, top, width, height) {
+   * as there is one, and return it. In a crowd it may cover bubbles, but no panel. One that `yields`
+   * gets null where nothing is free near by. */
+  #placeOf(screen, gap, left, top, width, height, yields) {
     const { count, panels } = this;
+    if (yields) {
+      const free = this.#freePlace(screen, gap, left, top, width, height, count);
+      return free === null || Math.hypot(free.x - left, free.y - top) > ASTRAY * screen.tile ? null
+        : this.#keep(Math.round(free.x), Math.round(free.y), width, height);
+    }
     const { x, y } = this.#freePlace(screen, gap, left, top, width, height, count)
       ?? this.#freePlace(screen, gap, left, top, width, height, panels) ?? { x: left, y: top };
     return this.#keep(Math.round(x), Math.round(y), width, height);
@@ -143,8 +171,8 @@ export class Speech {
 
 /** Draw the tail of a bubble from the side of its box that looks to (tipX, tipY). Where the bubble had
  * to give way it only points there. */
-function drawTail(ctx, { left, top, right, bottom }, tipX, tipY, dpr) {
-  const round = ROUND * dpr, half = 6 * dpr, inset = 2 * dpr;
+function drawTail(ctx, { left, top, right, bottom }, tipX, tipY, look, dpr) {
+  const round = look.round * dpr, half = look.round / 2 * dpr, inset = 2 * dpr;
   const upright = tipY >= bottom || tipY <= top;
   if (!upright && tipX >= left && tipX <= right) return;
   const x = upright ? Math.min(Math.max(tipX, left + round), right - round)
@@ -152,7 +180,7 @@ function drawTail(ctx, { left, top, right, bottom }, tipX, tipY, dpr) {
   const y = upright ? (tipY >= bottom ? bottom - inset : top + inset)
     : Math.min(Math.max(tipY, top + round), bottom - round);
   const far = Math.hypot(tipX - x, tipY - y) || 1, part = Math.min(1, LONGEST_TAIL * dpr / far);
-  ctx.fillStyle = PAPER;
+  ctx.fillStyle = look.paper;
   ctx.beginPath();
   ctx.moveTo(x - (upright ? half : 0), y - (upright ? 0 : half));
   ctx.lineTo(x + (upright ? half : 0), y + (upright ? 0 : half));

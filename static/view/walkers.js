@@ -44,7 +44,7 @@ const TAU = Math.PI * 2;
  * @property {number} nameDpr
  * @property {string} nameColour
  * @property {{ canvas: HTMLCanvasElement, text: string, emote: number, dpr: number,
- *   empty: boolean } | null} bubble
+ *   look: import('./speech.js').Look, empty: boolean } | null} bubble
  */
 
 /** @param {import('../state.js').Walker} walker @returns {Memory} */

@@ -466,7 +466,8 @@ def test_an_invitation_is_copied_where_that_is_allowed_and_leads_to_another_work
 #: Where the only other walker is drawn, in css px.
 SOMEBODY_ELSE = """() => {
   const { camera, walkers } = flatlands.state, { x, y } = walkers.find(({ own }) => !own);
-  return { x: innerWidth / 2 + 32 * (x - camera.x), y: innerHeight / 2 + 32 * (y - 0.55 - camera.y) };
+  const left = innerWidth / 2 + 32 * (x - camera.x), top = innerHeight / 2 + 32 * (y - camera.y);
+  return { x: left, y: top - 18 };
 }"""
 
 
@@ -480,7 +481,10 @@ def test_same_names_are_told_apart_and_anybody_can_be_muted(play):
         # The first click follows; the second opens the menu.
         at = twin.evaluate(SOMEBODY_ELSE)
         twin.mouse.click(at["x"], at["y"])
-        wait_for(twin, f"flatlands.state.followed !== null && {ARRIVED}")
+        twin.get_by_text("Following Twin").wait_for()
+        time.sleep(0.6)
+        wait_for(twin, ARRIVED)
+        await_camera(twin)
         at = twin.evaluate(SOMEBODY_ELSE)
         twin.mouse.click(at["x"], at["y"])
         twin.get_by_role("button", name="Mute", exact=True).click()

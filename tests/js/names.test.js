@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { suggestName, tellApart } from '../../static/names.js';
+import { isAddressed, suggestName, tellApart } from '../../static/names.js';
 import { NAME_LIMIT } from '../../static/protocol.js';
 
 test('players of one name are told apart by their ids', () => {
@@ -14,5 +14,13 @@ test('a suggested name may be taken as it is', () => {
   for (let i = 0; i < 200; i++) {
     assert.match(suggestName(), /^[A-Z][a-z]+ [A-Z][a-z]+$/);
     assert.ok(suggestName().length <= NAME_LIMIT);
+  }
+});
+
+test('a text calls somebody by a whole name, however it is written', () => {
+  for (const [text, name] of [['Welcome, Ada!', 'Ada'], ['ada?', 'Ada'], ['Hello, J. (Jr.)!', 'J. (Jr.)'],
+    ['Привет, Оля!', 'Оля'], ['Come, Little Owl', 'Little Owl']]) assert.ok(isAddressed(text, name), text);
+  for (const [text, name] of [['Adam is here', 'Ada'], ['Canada', 'Ada'], ['Олям', 'Оля'], ['anything', '.']]) {
+    assert.ok(!isAddressed(text, name), text);
   }
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { isDeer } from '../../static/faces.js';
-import { advanceScene } from '../../static/scene.js';
+import { advanceScene, showSaying } from '../../static/scene.js';
 import { State } from '../../static/state.js';
 import { stand, UNIT } from '../../static/track.js';
 
@@ -64,4 +64,21 @@ test('a walk is drawn back from where a sketch has found it, but not for long', 
   const time = 1010 - state.delay;
   assert.ok(Math.abs(seen(time + 200) - 1) < 1e-6);
   assert.ok(Math.abs(seen(time + 5000) - 0) < 1e-6);
+});
+
+test('bubbles are shown of all people, and of the two clockwork walkers who matter most', () => {
+  const state = among([[1, 2], [2, 4], [3, 6], [4, 8], [2 ** 50, 9], [2 ** 50 + 1, 10]]);
+  state.replica.players.get(state.ownId).name = 'Ada';
+  const shown = () => state.walkers.filter(({ saying }) => saying?.shown).map(({ id }) => id);
+  for (const id of [4, 3, 2, 2 ** 50, 2 ** 50 + 1]) showSaying(state, id, 'I like it here.', 10);
+  advanceScene(state, 20);
+  assert.deepEqual(shown(), [2, 3, 2 ** 50, 2 ** 50 + 1]);
+  // A bubble that is shown stays, also if a nearer one speaks, but not if the own player is called.
+  assert.equal(showSaying(state, 1, 'Tick, tock.', 30), false);
+  advanceScene(state, 40);
+  assert.deepEqual(shown(), [2, 3, 2 ** 50, 2 ** 50 + 1]);
+  assert.equal(showSaying(state, 4, 'Come, Ada!', 50), true);
+  assert.equal(showSaying(state, 2 ** 50, 'Anybody here?', 50), true);
+  advanceScene(state, 60);
+  assert.deepEqual(shown(), [2, 4, 2 ** 50, 2 ** 50 + 1]);
 });

@@ -478,16 +478,18 @@ def test_same_names_are_told_apart_and_anybody_can_be_muted(play):
         wait_for(twin, "flatlands.state.names.size === 2")
         names = twin.evaluate("[...flatlands.state.names.values()]")
         assert len(set(names)) == 2
-        # The first click follows; the second opens the menu.
-        at = twin.evaluate(SOMEBODY_ELSE)
-        twin.mouse.click(at["x"], at["y"])
-        twin.get_by_text("Following Twin").wait_for()
-        time.sleep(0.6)
-        wait_for(twin, ARRIVED)
-        await_camera(twin)
-        at = twin.evaluate(SOMEBODY_ELSE)
-        twin.mouse.click(at["x"], at["y"])
-        twin.get_by_role("button", name="Mute", exact=True).click()
+        mute = twin.get_by_role("button", name="Mute", exact=True)
+
+        def offers_to_mute():
+            at = twin.evaluate(SOMEBODY_ELSE)
+            twin.mouse.click(at["x"], at["y"])
+            time.sleep(0.5)
+            return mute.is_visible()
+
+        # A click follows, and one that comes when she is there opens the menu.
+        eventually(offers_to_mute, "a click opens the menu")
+        assert twin.get_by_text("Following Twin").is_visible()
+        mute.click()
         other.keyboard.press("Enter")
         other.keyboard.type("can you hear me?")
         other.keyboard.press("Enter")

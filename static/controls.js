@@ -2,13 +2,15 @@
 // sent to the server. The server's answers are in session.js.
 
 import { Discoveries } from './discoveries.js';
+import { WAVE } from './emotes.js';
 import { Footsteps } from './footsteps.js';
+import { letterOf } from './keys.js';
 import { BESIDE, Following, Leading } from './leading.js';
 import { Gatherer, pickUp } from './lying.js';
 import { Guide, placesNear, standsBeside, walkersNear } from './near.js';
 import * as P from './protocol.js';
 import { endOf, Route } from './route.js';
-import { ROCK } from './terrain.js';
+import { PLAZA, ROCK } from './terrain.js';
 import { UNIT } from './track.js';
 
 /** @typedef {import('./hud/hud.js').Hud} Hud */
@@ -142,22 +144,23 @@ export class Controls {
     this.goTo(x, y);
   }
 
-  key(code, target) {
+  key(event) {
+    const { key, code, target } = event, letter = letterOf(event);
     if (!this.net.playing || target.closest('dialog, .popover')) return false;
-    if (code === 'Enter' && target instanceof HTMLButtonElement) return false;
-    if (code === 'Enter') this.hud.openChat();
-    else if (code === 'KeyG') this.toggleGrid();
-    else if (code === 'KeyH') this.goHome();
-    else if (code === 'KeyI') this.invite();
-    else if (code === 'KeyB') this.hud.toggleBoard();
-    else if (code === 'KeyC') this.hud.openCairn();
-    else if (code === 'Escape') return this.hud.closeBoard() || this.closeCairn()
+    if (key === 'Enter' && target instanceof HTMLButtonElement) return false;
+    if (key === 'Enter') this.hud.openChat();
+    else if (letter === 'g') this.toggleGrid();
+    else if (letter === 'h') this.goHome();
+    else if (letter === 'i') this.invite();
+    else if (letter === 'b') this.hud.toggleBoard();
+    else if (letter === 'c') this.openCairn();
+    else if (key === 'Escape') return this.hud.closeBoard() || this.closeCairn()
       || this.unfollow() || this.#endAim();
-    else if (code === 'KeyO') this.openMap();
-    else if (code === 'KeyM') this.openNear();
-    else if (code === 'KeyE') this.hud.toggleRing();
-    else if (code === 'KeyN') this.openYou();
-    else if (code === 'KeyQ') this.toggleSound();
+    else if (letter === 'o') this.openMap();
+    else if (letter === 'm') this.openNear();
+    else if (letter === 'e') this.hud.toggleRing();
+    else if (letter === 'n') this.openYou();
+    else if (letter === 'v') this.toggleSound();
     else if (DIGIT.test(code)) this.emote(Number(code.slice(-1)));
     else return false;
     return true;
@@ -195,6 +198,14 @@ export class Controls {
   appear(name, look) {
     if (!this.net.playing) return;
     this.session.appear(name.replace(UNSAYABLE, '').trim() || this.session.identity.name, look);
+  }
+
+  /** Ask for the line of a cairn, where one can be left. */
+  openCairn() {
+    const { here, terrain } = this.state;
+    if (!this.net.playing || !this.session.lasts) return;
+    if (terrain.kind(Math.floor(here.x), Math.floor(here.y)) !== PLAZA) this.hud.openCairn();
+    else this.hud.toast('Nothing is left on the plaza: walk on a little.');
   }
 
   /** Leave a cairn with a line. */
@@ -424,6 +435,7 @@ export class Controls {
    * @param {import('./track.js').Intent} intent */
   #walk(intent, kind, ...fields) {
     const { state } = this, t = Math.floor(state.clock.now());
+    if (intent !== null) this.session.hasWalked();
     state.goal = null;
     this.net.act(kind, state.walk.follow(intent, t), t, ...fields);
   }
@@ -448,8 +460,10 @@ export class Controls {
   openNear() {
     const { state, hud, view } = this;
     if (!this.net.playing) return;
-    hud.openNear(walkersNear(state), placesNear(state), ({ walker, x, y, name }) => {
+    hud.openNear(walkersNear(state), placesNear(state), ({ walker, x, y, name }, act) => {
       if (walker === null) return this.#goToPlace(x, y, name);
+      if (act === 'follow') return this.follow(walker.id);
+      if (act === 'wave') return this.emote(WAVE);
       const at = view.pointOf(state, walker.x, walker.y);
       this.#showMenu(walker.id, at.x, at.y);
     });

@@ -9,14 +9,14 @@ import { walkerInSight } from './scene.js';
 
 export const WAVE = 1, HEART = 2, LAUGH = 3, DANCE = 4, EXCLAIM = 5, ASK = 6;
 
-/** By their numbers from 1 on: the name of each, and what you, or others, then do. */
-export const EMOTES = [{ name: '', you: '', others: '' },
-  { name: 'Wave', you: 'wave', others: 'waves' },
-  { name: 'Heart', you: 'send a heart', others: 'sends a heart' },
-  { name: 'Laugh', you: 'laugh', others: 'laughs' },
-  { name: 'Dance', you: 'dance', others: 'dances' },
-  { name: 'Hey!', you: 'call hey', others: 'calls hey' },
-  { name: 'Huh?', you: 'wonder', others: 'wonders' }];
+/** By their numbers from 1 on: the name of each, and what others then do. */
+export const EMOTES = [{ name: '', others: '' },
+  { name: 'Wave', others: 'waves' },
+  { name: 'Heart', others: 'sends a heart' },
+  { name: 'Laugh', others: 'laughs' },
+  { name: 'Dance', others: 'dances' },
+  { name: 'Hey!', others: 'calls hey' },
+  { name: 'Huh?', others: 'wonders' }];
 
 /** Say whether an emote has a number that is known here. */
 export function isEmote(emote) {

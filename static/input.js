@@ -11,7 +11,7 @@ const HOLD_AFTER = 280;                   // ms after which a finger that does n
 
 export class Input {
   /** `on` has { heading(dx, dy), tap(cssX, cssY, byMouse), lead(place), canClick(cssX, cssY),
-   * key(code, target), rest() }. They are called for a new direction that is held (0, 0: none), for a
+   * key(event), rest() }. They are called for a new direction that is held (0, 0: none), for a
    * click or touch, for the place { x, y } at which the mouse or a finger is held (null: no longer), to
    * find out whether a click does something else there than walk, for any other key, and for whatever
    * must end a walk. */
@@ -103,7 +103,7 @@ export class Input {
         this.held.set(event.code, KEYS[event.code]);
         this.#turn();
       }
-    } else if (!event.repeat && this.on.key(event.code, event.target)) event.preventDefault();
+    } else if (!event.repeat && this.on.key(event)) event.preventDefault();
   }
 
   #turn() {

@@ -4,6 +4,7 @@
 import { dotLine, firstOf, Gaze, lineOf, invitingLine, nextWatch, TOTALS_ONLY, WHOLE_WORLD }
   from './atlas.js';
 import { tilesFound } from './discoveries.js';
+import { letterOf } from './keys.js';
 import { PART } from './landmarks.js';
 import * as P from './protocol.js';
 import { Terrain } from './terrain.js';
@@ -360,7 +361,7 @@ export class Lookout {
     else if (event.key === '-' || event.key === '_') this.zoom(1 / 1.5);
     else if (event.key === '0' || event.key === 'Home') this.whole();
     else if (event.key === 'Enter') this.#choose(this.#dotAt(gaze.width / 2, gaze.height / 2, REACH));
-    else if (event.key === 'Escape' || event.code === 'KeyO') this.close();
+    else if (event.key === 'Escape' || letterOf(event) === 'o') this.close();
     else return;
     event.preventDefault();
   }

@@ -38,6 +38,7 @@ const hud = new Hud(document.getElementById('hud'), {
   invite: () => controls.invite(),
   sound: () => controls.toggleSound(),
   scores: () => controls.scores(),
+  cairn: () => controls.openCairn(),
   build: (text) => controls.build(text),
   stone: () => controls.stone(),
   hide: () => controls.hide(),

@@ -27,11 +27,12 @@ export function wayTo(dx, dy) {
   return `${tiles} ${tiles === 1 ? 'tile' : 'tiles'} ${way}`;
 }
 
-/** Return the walkers around, the nearest first, and deer left out.
+/** Return the walkers around, people before clockwork and the nearest first, and deer left out.
  * @param {State} state @returns {Near[]} */
 export function walkersNear({ walkers, here }) {
   const away = ({ x, y }) => Math.hypot(x - here.x, y - here.y);
-  return walkers.filter(({ own, id }) => !own && !isDeer(id)).sort((a, b) => away(a) - away(b))
+  return walkers.filter(({ own, id }) => !own && !isDeer(id))
+    .sort((a, b) => Number(isComputer(a.id)) - Number(isComputer(b.id)) || away(a) - away(b))
     .slice(0, LISTED).map((walker) => {
       const { x, y, name } = walker;
       return { x, y, name, way: wayTo(x - here.x, y - here.y), walker };

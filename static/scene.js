@@ -236,7 +236,8 @@ function arrowsOf(state) {
   const arrows = others.slice(0, most).map(({ x, y, name, id, look }) =>
     ({ x, y, label: name, id, look }));
   const { aim } = state;
-  if (aim !== null && hidden(aim)) {
+  // In view it is drawn only if a panel covers the place.
+  if (aim !== null) {
     arrows.unshift({ x: aim.x, y: aim.y, label: aim.label, id: null, look: 0, aim: true });
   }
   return hidden(PLAZA) ? [{ ...PLAZA, label: 'plaza', id: null, look: 0 }, ...arrows] : arrows;

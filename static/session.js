@@ -22,6 +22,7 @@ const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'ca
 const INVITATION_LIMIT = 512;             // characters
 const LOOKS_ABOUT = 45000;                // ms after joining, before which the ember is not explained
 const EMBER_KEY = 'flatlands.ember';      // kept once the player was told what to do about it
+const WALKED_KEY = 'flatlands.walked';    // kept once the player has walked
 
 export class Session {
   /** Show the title. `walkOn()` is called when a direction that is still held shall be sent again.
@@ -40,6 +41,7 @@ export class Session {
     this.lasts = false;                   // true if the server keeps what lasts
     this.otherGround = false;             // true at a server whose ground is not this page's
     this.joinedAt = 0;                    // performance time, ms
+    this.walked = false;                  // true once the player has walked in this window
     this.ownSeq = -1;                     // of the last own event that the walk was compared to
     /** @type {number | undefined} */
     this.viewportTimer = undefined;
@@ -83,6 +85,12 @@ export class Session {
     identity.begin();
     Object.assign(identity, { name, look });
     this.net.open(this.#hello());
+  }
+
+  /** The player has walked: it knows how to. */
+  hasWalked() {
+    if (!this.walked) forBrowser.set(WALKED_KEY, 'yes');
+    this.walked = true;
   }
 
   /** Have another name or look from now on. */
@@ -136,7 +144,9 @@ export class Session {
     const { state } = this, { id, name, look } = player;
     if (state.muted.has(id)) return;
     if (!showSaying(state, id, text, performance.now())) return;
-    this.hud.log(state.names.get(id) ?? name, id, look, text);
+    const shown = state.names.get(id) ?? name;
+    this.hud.log(shown, id, look, text);
+    if (id !== state.ownId) this.hud.callBack(`${shown} speaks`);
     this.onHeard(player, 0);
   }
 
@@ -150,8 +160,11 @@ export class Session {
     if (other !== null && (id === state.ownId || other === state.ownId)) {
       this.onSpark();
       this.hud.tell(`You and ${name(id === state.ownId ? other : id)} wave to each other: a spark!`);
-    } else if (id === state.ownId) this.hud.tell(`You ${EMOTES[emote].you}.`);
-    else if (!isComputer(id)) this.hud.tell(`${name(id)} ${EMOTES[emote].others}.`);
+    } else if (id !== state.ownId && !isComputer(id)) {
+      const line = `${name(id)} ${EMOTES[emote].others}`;
+      this.hud.tell(line + '.');
+      this.hud.callBack(line);
+    }
   }
 
   /** Take what is told of the ember, and tell the player if it is about it. */
@@ -194,13 +207,14 @@ export class Session {
     this.otherGround = ground !== undefined && ground !== GROUND;
     this.#tellLine();
     hud.play();
-    // Its token comes after this: whoever has one has walked here before.
-    if (first) this.joinedAt = performance.now();
-    if (first && this.identity.token === null) {
-      hud.hint('Walk with the arrow keys or WASD, or click where you want to go.',
-        'Walk with the stick, or touch the place where you want to go.');
+    if (first) {
+      this.joinedAt = performance.now();
+      if (forBrowser.get(WALKED_KEY) === null) {
+        hud.hint('Walk with the arrow keys, or click where you want to go.',
+          'Walk with the stick, or touch the place where you want to go.');
+      }
+      hud.focusWorld();
     }
-    if (first) hud.focusWorld();
     this.walkOn();
   }
 
@@ -227,7 +241,9 @@ export class Session {
     if (code === 'flood' && own !== undefined) walk.refused(own);
     if (code === 'store') this.onStoreAway();
     // Before there is a player, the title tells it.
-    if (TOLD.has(code) && own !== undefined) this.hud.toast(sentence);
+    if (!TOLD.has(code) || own === undefined) return;
+    this.hud.toast(sentenceOf(sentence));
+    this.hud.keepLine();
   }
 
   quiet(is) {
@@ -366,5 +382,5 @@ function invitationHere() {
 
 /** Return the server's reason as a sentence. */
 function sentenceOf(reason) {
-  return reason.charAt(0).toUpperCase() + reason.slice(1) + '.';
+  return reason.charAt(0).toUpperCase() + reason.slice(1) + (/[.!?]$/.test(reason) ? '' : '.');
 }

@@ -4,6 +4,7 @@ import { faceOf } from '../faces.js';
 import { TEXT_LIMIT } from '../protocol.js';
 import { element, show } from './element.js';
 
+const ANSWERED_WITHIN = 5000;             // ms in which the server may refuse a cairn
 const EDGE = 8;                           // css px between the card and the screen's edge
 const TAIL = 9;                           // css px from the card to the tip of its tail
 const TAIL_EDGE = 22;                     // css px from the card's corner to the tail at least
@@ -115,11 +116,20 @@ export class CairnDialog {
       element('h2', {}, 'Leave a cairn here'),
       element('p', {}, 'A heap of stones with one line, which everybody reads who comes by. It stands '
         + 'for seven days, and for as long again whenever somebody adds a stone.'), form);
+    this.left = { text: '', at: -Infinity };    // the last line, and when it was sent
     cancel.addEventListener('click', () => this.root.close());
     form.addEventListener('submit', () => {
       const text = this.field.value.trim();
       this.field.value = '';
-      if (text !== '') onBuild(text);
+      if (text === '') return;
+      this.left = { text, at: performance.now() };
+      onBuild(text);
     });
+  }
+
+  /** Keep the line for another try, if one was left just now. */
+  keep() {
+    const { text, at } = this.left;
+    if (performance.now() - at < ANSWERED_WITHIN && this.field.value === '') this.field.value = text;
   }
 }

@@ -1,5 +1,6 @@
 // The help: how to play with keys and mouse, or with fingers, whichever this device has.
 
+import { walkingKeys } from '../keys.js';
 import { element, icon } from './element.js';
 
 const BY_KEYS = [['Arrows or W A S D', 'walk'],
@@ -9,7 +10,7 @@ const BY_KEYS = [['Arrows or W A S D', 'walk'],
   ['G', 'grid: squares, channels, margins'], ['H', 'home to the plaza, and back again'],
   ['O', 'map of everybody: + − and arrows, Enter leads to a square'],
   ['1 to 6', 'wave, heart, laugh, dance, hey!, huh?'], ['E', 'ring of emotes'],
-  ['I', 'invite a friend'], ['N', 'your name and your face'], ['Q', 'sounds on or off'],
+  ['I', 'invite a friend'], ['N', 'your name and your face'], ['V', 'sounds on or off'],
   ['B', 'board: who found the most gems'],
   ['C', 'leave a cairn: a heap of stones with one line'],
   ['M', 'who and what is near'], ['Escape', 'close what is open']];
@@ -17,20 +18,21 @@ const BY_KEYS = [['Arrows or W A S D', 'walk'],
 const BY_TOUCH = [['', 'Stick', 'walk'], ['', 'Touch', 'walk there; hold to keep walking'],
   ['', 'Touch a walker', 'follow them; once more, and they can be muted'],
   ['', 'Touch an arrow', 'follow whom, or walk to what, it shows'],
-  ['chat', 'Chat', 'say something, or read what was said'],
-  ['emote', 'Emotes', 'wave, laugh, dance …'],
+  ['chat', 'Talk', 'say something, or read what was said'],
+  ['emote', 'Wave', 'wave, laugh, dance …'],
   ['home', 'Home', 'to the plaza, and back again'], ['globe', 'Map', 'who is where in the world'],
   ['people', 'Near', 'who and what is near'], ['invite', 'Invite', 'a link for a friend'],
   ['you', 'You', 'your name and your face'], ['cairn', 'Cairn', 'a heap of stones with one line'],
-  ['board', 'Board', 'who found the most gems'], ['sound', 'Sounds', 'on or off'],
-  ['grid', 'Grid', 'squares, channels, margins']];
+  ['gem', 'Gems', 'board: who found the most'], ['sound', 'Sounds', 'on or off']];
 
-/** Return the dialog that explains how to play. */
-export function makeHelp() {
+/** Return the dialog that explains how to play. `onGrid()` shows the grid overlay, or hides it. */
+export function makeHelp(onGrid) {
   /** @type {HTMLMetaElement | null} */
   const forgets = document.querySelector('meta[name=forgets]');
   const close = element('button', { type: 'submit', class: 'play' }, 'Back to the world');
-  return element('dialog', { class: 'help panel', 'aria-label': 'Help' },
+  const grid = element('button', { type: 'submit', class: 'play quiet' }, 'Show the grid');
+  grid.addEventListener('click', onGrid);
+  const help = element('dialog', { class: 'help panel', 'aria-label': 'Help' },
     element('h2', {}, 'How to play'),
     element('dl', { class: 'fine' }, ...BY_KEYS.flatMap(([key, text]) =>
       [element('dt', {}, key), element('dd', {}, text)])),
@@ -42,5 +44,9 @@ export function makeHelp() {
     ...(forgets === null ? [] : [element('p', {}, forgets.content)]),
     element('p', {}, 'The world is divided into squares, and each square is a channel. You receive '
       + 'only the squares around your screen, so the world can be endless.'),
-    element('form', { method: 'dialog' }, close));
+    element('form', { method: 'dialog' }, element('div', { class: 'row-of-buttons' }, close, grid)));
+  walkingKeys().then((keys) => {
+    help.querySelector('dt').textContent = `Arrows or ${keys.join(' ')}`;
+  });
+  return help;
 }

@@ -23,7 +23,7 @@ const TOLD_MS = 10000;                    // for which a screen reader may still
 
 export class Hud {
   /** `root` holds canvas#minimap and the title; the panels are put around them. `on` has
-   * { start(name, look), say(text), home(), grid(), invite(), sound(), scores(), build(text), stone(), hide(), closeCairn(),
+   * { start(name, look), say(text), home(), grid(), invite(), sound(), scores(), cairn(), build(text), stone(), hide(), closeCairn(),
    * mute(id, muted), follow(id), unfollow(), near(), stick(dx, dy), typing(), emote(emote), you(), appear(name, look), anew(), map(),
    * zoom(factor), whole(), closeMap() }, and `pictures` what Looks and Ring need: { portraitOn(canvas),
    * signOf(emote, side) }. With `live` there is only the map of everybody. */
@@ -57,9 +57,9 @@ export class Hud {
       focusWorld();
     };
     this.tools = new Tools({ grid: then(on.grid), home: then(on.home), invite: then(on.invite),
-      cairn: () => this.openCairn(), sound: then(on.sound), board: () => this.board.toggle(),
+      cairn: on.cairn, map: on.map, sound: then(on.sound), board: () => this.board.toggle(),
       chat: () => this.openChat(), you: on.you, emote: () => this.ring.toggle(),
-      help: () => this.#showDialog(this.tools.help) });
+      help: () => this.#showDialog(this.tools.help) }, focusWorld);
     this.readingsPanel.root.append(this.tools.legend);
     this.map = element('section', { class: 'map panel', 'aria-label': 'Map' });
     const minimap = root.querySelector('#minimap');
@@ -91,8 +91,10 @@ export class Hud {
     this.effort = new Effort();
     /** @type {Sample | null} The frames that are measured now, or were last. */
     this.sample = null;
+    this.pageTitle = document.title;
     // A page that nobody sees draws no frames.
     document.addEventListener('visibilitychange', () => {
+      if (!document.hidden) document.title = this.pageTitle;
       if (this.sample !== null) this.#sampleFrames();
     });
     this.#keepAboveKeyboard();
@@ -167,6 +169,11 @@ export class Hud {
     setTimeout(() => line.remove(), TOLD_MS);
   }
 
+  /** Show in the tab what happens, as long as the page is hidden. */
+  callBack(text) {
+    if (document.hidden) document.title = `${text} · ${this.pageTitle}`;
+  }
+
   /** Let the player change its name and its look. */
   openYou(name, look) {
     this.typing();
@@ -219,7 +226,7 @@ export class Hud {
 
   /** List who and what is near: see NearDialog.
    * @param {import('../near.js').Near[]} walkers @param {import('../near.js').Near[]} places
-   * @param {(near: import('../near.js').Near) => void} onChoose */
+   * @param {(near: import('../near.js').Near, act: string) => void} onChoose */
   openNear(walkers, places, onChoose) {
     this.typing();
     this.nearDialog.fill(walkers, places, onChoose);
@@ -228,9 +235,13 @@ export class Hud {
 
   /** Ask for the line of a new cairn. */
   openCairn() {
-    if (this.board.counter.hidden) return;
     this.typing();
     this.#showDialog(this.cairnDialog.root);
+  }
+
+  /** The server refused something: a line that was just left for a cairn is kept for another try. */
+  keepLine() {
+    this.cairnDialog.keep();
   }
 
   /** Show a cairn's line: see CairnCard.

@@ -1,7 +1,7 @@
 // The list of who and what is near: for keys, and for whoever cannot see the canvas.
 
-import { faceOf } from '../faces.js';
-import { element, show } from './element.js';
+import { faceOf, isClockwork } from '../faces.js';
+import { element, icon, show } from './element.js';
 
 /** @typedef {import('../near.js').Near} Near */
 
@@ -16,18 +16,28 @@ export class NearDialog {
         element('button', { type: 'submit', class: 'play quiet' }, 'Close')));
   }
 
-  /** Fill the list; `onChoose(near)` is called with what is chosen of it, once the dialog is closed.
-   * @param {Near[]} walkers @param {Near[]} places @param {(near: Near) => void} onChoose */
+  /** Fill the list; `onChoose(near, act)` is called with what is chosen of it, once the dialog is closed:
+   * 'open', 'wave' or 'follow'.
+   * @param {Near[]} walkers @param {Near[]} places @param {(near: Near, act: string) => void} onChoose */
   fill(walkers, places, onChoose) {
     const row = (near) => {
       const { name, way, walker } = near, who = element('bdi', {}, name);
-      if (walker !== null) who.style.color = faceOf(walker.id, walker.look).ink;
-      const button = element('button', { type: 'button' }, who, ' ', element('span', {}, way));
-      button.addEventListener('click', () => {
-        this.root.close();
-        onChoose(near);
-      });
-      return element('li', {}, button);
+      const button = (act, attributes, ...children) => {
+        const made = element('button', { type: 'button', ...attributes }, ...children);
+        made.addEventListener('click', () => {
+          this.root.close();
+          onChoose(near, act);
+        });
+        return made;
+      };
+      const far = element('span', {}, way);
+      if (walker === null) return element('li', {}, button('open', {}, who, ' ', far));
+      who.style.color = faceOf(walker.id, walker.look).ink;
+      const kind = isClockwork(walker.id)
+        ? [icon('wind'), element('i', { class: 'unseen' }, 'clockwork '), ' '] : [];
+      const small = (act, sign, label) => button(act, { 'aria-label': label, title: label }, icon(sign));
+      return element('li', {}, button('open', {}, ...kind, who, ' ', far),
+        small('wave', 'emote', `Wave to ${name}`), small('follow', 'follow', `Follow ${name}`));
     };
     this.list.replaceChildren(...walkers.map(row));
     this.places.replaceChildren(...places.map(row));

@@ -1,6 +1,7 @@
 // The ring of emotes around the own walker: six buttons, for fingers and for keys.
 
 import { EMOTES } from '../emotes.js';
+import { letterOf } from '../keys.js';
 import { element } from './element.js';
 
 const SIGN = 30;                          // css px
@@ -50,7 +51,7 @@ export class Ring {
   #key(event) {
     const { buttons } = this, at = buttons.indexOf(event.target);
     const by = BACK.includes(event.key) ? -1 : ON.includes(event.key) ? 1 : 0;
-    if (event.key === 'Escape' || event.code === 'KeyE') this.close(true);
+    if (event.key === 'Escape' || letterOf(event) === 'e') this.close(true);
     else if (event.key >= '1' && event.key <= String(buttons.length)) buttons[event.key - 1].click();
     else if (by !== 0) buttons[(at + by + buttons.length) % buttons.length].focus();
     else return;

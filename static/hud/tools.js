@@ -1,34 +1,62 @@
 // The buttons, the dialog with the invite link, and the key hints.
 
+import { walkingKeys } from '../keys.js';
 import { element, icon, show } from './element.js';
 import { makeHelp } from './help.js';
 import { makeLegend } from './legend.js';
 
 export class Tools {
-  /** `on` has { grid(), home(), invite(), chat(), emote(), you(), cairn(), board(), sound(),
-   * help() }. */
-  constructor(on) {
-    this.help = makeHelp();
+  /** `on` has { grid(), home(), invite(), chat(), emote(), map(), you(), cairn(), board(), sound(),
+   * help() }; `giveFocusBack` gives the focus to the world. On small screens most buttons are entries of a
+   * menu, with their words. */
+  constructor(on, giveFocusBack) {
+    this.help = makeHelp(on.grid);
     this.link = new LinkDialog();
+    this.giveFocusBack = giveFocusBack;
     this.grid = button('grid', 'Grid', 'Show squares and channels (G)', on.grid);
     this.grid.setAttribute('aria-pressed', 'false');
     this.board = button('board', 'Board', 'Board of gems (B)', on.board);
     this.cairn = button('cairn', 'Leave a cairn', 'Leave a cairn here (C)', on.cairn);
-    this.sound = button('sound', 'Mute sounds', 'Mute sounds (Q)', on.sound);
+    this.sound = button('sound', 'Mute sounds', 'Mute sounds (V)', on.sound);
+    for (const each of [this.grid, this.board]) each.classList.add('large-only');
     for (const each of [this.cairn, this.board]) show(false, each);
-    this.root = element('nav', { class: 'tools panel', 'aria-label': 'Actions' },
-      this.grid,
+    this.entries = element('div', { class: 'entries panel' },
       button('home', 'Home', 'Home to the plaza, and back again (H)', on.home),
       button('invite', 'Invite', 'Invite a friend (I)', on.invite),
-      button('chat', 'Chat', 'Say something (Enter)', on.chat),
-      button('emote', 'Emotes', 'Wave, laugh, dance … (E)', on.emote),
       button('you', 'You', 'Your name and your face (N)', on.you),
-      this.cairn, this.board, this.sound,
-      button('help', 'Help', 'Help', on.help));
-    const key = (name) => element('kbd', {}, name);
-    this.keys = element('aside', { class: 'keys panel', 'aria-label': 'Keys' },
-      ...'WASD'.split('').map(key), 'walk', key('Enter'), 'chat', key('G'), 'grid', key('O'), 'map');
+      this.cairn, this.sound, button('help', 'Help', 'Help', on.help), this.grid, this.board);
+    const map = button('globe', 'Map of everybody', 'Map of everybody (O)', on.map, 'Map');
+    this.more = button('more', 'More', 'More', () => this.#openMore(!this.isOpen));
+    for (const each of [map, this.more]) each.classList.add('small-only');
+    this.root = element('nav', { class: 'tools panel', 'aria-label': 'Actions' },
+      button('chat', 'Talk', 'Say something (Enter)', on.chat),
+      button('emote', 'Wave', 'Wave, laugh, dance … (E)', on.emote), map, this.more, this.entries);
+    this.outside = (event) => {
+      if (!this.more.contains(event.target) && !this.entries.contains(event.target)) this.#openMore(false);
+    };
+    this.entries.addEventListener('click', () => this.#openMore(false));
+    this.root.addEventListener('keydown', (event) => {
+      if (event.key !== 'Escape' || !this.isOpen) return;
+      event.stopPropagation();
+      this.#openMore(false);
+      this.giveFocusBack();
+    });
+    this.#openMore(false);
+    const keys = Array.from({ length: 4 }, () => element('kbd', {}));
+    walkingKeys().then((labels) => labels.forEach((label, i) => keys[i].textContent = label));
+    this.keys = element('aside', { class: 'keys panel', 'aria-label': 'Keys' }, ...keys, 'walk');
     this.legend = makeLegend();
+  }
+
+  get isOpen() {
+    return this.root.classList.contains('open');
+  }
+
+  #openMore(is) {
+    this.root.classList.toggle('open', is);
+    this.more.setAttribute('aria-expanded', String(is));
+    if (is) document.addEventListener('pointerdown', this.outside, true);
+    else document.removeEventListener('pointerdown', this.outside, true);
   }
 
   /** Show the buttons that are about what lasts. */
@@ -40,9 +68,9 @@ export class Tools {
   /** Show whether sounds are on. */
   setSound(on) {
     const label = on ? 'Mute sounds' : 'Unmute sounds';
-    this.sound.replaceChildren(icon(on ? 'sound' : 'silence'));
+    this.sound.replaceChildren(icon(on ? 'sound' : 'silence'), element('span', { class: 'word' }, label));
     this.sound.setAttribute('aria-label', label);
-    this.sound.title = `${label} (Q)`;
+    this.sound.title = `${label} (V)`;
   }
 
   setGrid(on) {
@@ -51,8 +79,10 @@ export class Tools {
   }
 }
 
-function button(sign, label, title, onClick) {
-  const made = element('button', { type: 'button', 'aria-label': label, title }, icon(sign));
+/** Return a button; its word is shown on small screens only. */
+function button(sign, label, title, onClick, word = label) {
+  const made = element('button', { type: 'button', 'aria-label': label, title }, icon(sign),
+    element('span', { class: 'word' }, word));
   made.addEventListener('click', onClick);
   return made;
 }

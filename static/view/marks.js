@@ -90,6 +90,18 @@ function edgePlace(dx, dy, area, halfW, halfH) {
   return onArrow(x, y, halfW, halfH) ? null : { x, y };
 }
 
+/** Return the middle of the pill of an arrow to a place that a panel covers: between that and the middle of
+ * the screen, as near to it as panels and other arrows allow; null if there is no room.
+ * @returns {{ x: number, y: number } | null} */
+function placeBeside(px, py, screen, area, halfW, halfH) {
+  for (let part = 0; part < 1; part += 0.02) {
+    const x = Math.round(px + (screen.width / 2 - px) * part);
+    const y = Math.round(py + (screen.height / 2 - py) * part);
+    if (!onPanel(area, x, y, halfW, halfH) && !onArrow(x, y, halfW, halfH)) return { x, y };
+  }
+  return null;
+}
+
 /** Return how far along the edge of the rectangle a place is, clockwise from the upper left corner. */
 function aroundOf(x, y, reachX, reachY) {
   if (y <= -reachY + 0.5) return x + reachX;
@@ -137,7 +149,8 @@ function keepClear(x, y, halfW, halfH, arrow) {
 function drawArrow(ctx, state, screen, arrow, area, dpr) {
   const dx = arrow.x - state.camera.x, dy = arrow.y - state.camera.y;
   const px = screen.width / 2 + dx * screen.tile, py = screen.height / 2 + dy * screen.tile;
-  if (px > 0 && py > 0 && px < screen.width && py < screen.height) return;
+  const inView = px > 0 && py > 0 && px < screen.width && py < screen.height;
+  if (inView && !(arrow.aim === true && onPanel(area, px, py, 0, 0))) return;
   const distance = Math.hypot(dx, dy), home = arrow.id === null;
   const colour = arrow.aim === true ? AIM_COLOUR
     : home ? HOME_COLOUR : faceOf(arrow.id, arrow.look).colour;
@@ -147,11 +160,12 @@ function drawArrow(ctx, state, screen, arrow, area, dpr) {
   const pill = PILL * dpr, tip = ARROW * dpr, before = (PAD + SIGN + GAP) * dpr;
   const width = before + label.w + PAD * dpr;
   const halfW = width / 2 + tip, halfH = pill / 2 + tip;
-  const place = edgePlace(dx, dy, area, halfW, halfH);
+  const place = inView ? placeBeside(px, py, screen, area, halfW, halfH)
+    : edgePlace(dx, dy, area, halfW, halfH);
   if (place === null) return;
   const { x, y } = place;
   keepClear(x, y, halfW, halfH, arrow);
-  drawTip(ctx, x, y, dx, dy, width / 2, pill / 2, tip, colour);
+  drawTip(ctx, x, y, inView ? px - x : dx, inView ? py - y : dy, width / 2, pill / 2, tip, colour);
   ctx.fillStyle = 'rgba(20, 26, 36, 0.86)';
   ctx.beginPath();
   ctx.roundRect(x - width / 2, y - pill / 2, width, pill, pill / 2);

@@ -6,6 +6,8 @@ import { FONT, textOf, widthOf } from './text.js';
 const NAME_SIZE = 15, SIZE = 13, LINE = 21;              // css px
 const PAD_X = 12, PAD_Y = 8, ROUND = 9, FAR_GAP = 14, ARROW = 20;     // css px
 const BELOW = 0.35, ABOVE = 1.95;         // tiles from a landmark to its name; from a post to its board
+const UNDER = 0.4;                        // tiles from a post down to its board, where that is below it
+const OWN = { half: 0.5, up: 1.2, down: 0.7 };    // tiles around the feet of the own walker
 const GOLD = '#ffe9b0', OUTLINE = 'rgba(20, 26, 36, 0.92)';
 const BOARD = '#f3e2bd', EDGE = '#8a6239', INK = '#3f2c1b';
 
@@ -24,10 +26,15 @@ export function drawPlaces(ctx, state, screen, dpr) {
   }
   const { sign } = state;
   if (sign === null || sign.tells.length === 0) return;
-  const board = boardOf(sign.tells, dpr);
+  const board = boardOf(sign.tells, dpr), { tile } = screen, { here } = state;
   const high = sign.x === 0 && sign.y === 0 ? 2 * ABOVE - 0.8 : ABOVE;
-  ctx.drawImage(board, screen.x(sign.x + 0.5) - (board.width >> 1),
-    screen.y(sign.y + 0.5) - Math.round(high * screen.tile) - board.height);
+  const x = screen.x(sign.x + 0.5) - (board.width >> 1), foot = screen.y(sign.y + 0.5);
+  const above = foot - Math.round(high * tile) - board.height;
+  // Above the post, or else below it: the own walker is never covered, nor is its name.
+  const ownX = screen.x(here.x), ownY = screen.y(here.y);
+  const covers = ownX > x - OWN.half * tile && ownX < x + board.width + OWN.half * tile
+    && ownY + OWN.down * tile > above && ownY - OWN.up * tile < above + board.height;
+  ctx.drawImage(board, x, covers ? foot + Math.round(UNDER * tile) : above);
 }
 
 /** Return the picture of a board with a line for each direction. */

@@ -61,9 +61,9 @@ function bubbleOf({ text, emote }, look, dpr) {
 export class Speech {
   constructor() {
     /** @type {{ left: number, top: number, width: number, height: number }[]} What the bubbles of this
-     * frame must not cover, in device px: first the panels, then bubbles. `count` are in use. */
+     * frame must not cover, in device px: first the panels and the own face, then bubbles. `count` are in use. */
     this.taken = [];
-    this.count = this.panels = 0;         // the latter: so many of them are panels
+    this.count = this.panels = 0;         // the latter: so many of them are not bubbles
   }
 
   /** `dpr` is device px per css px for words, and `pageDpr` for the page's panels. */
@@ -72,15 +72,17 @@ export class Speech {
     for (const { left, top, right, bottom } of state.panels) {
       this.#keep(left * pageDpr, top * pageDpr, (right - left) * pageDpr, (bottom - top) * pageDpr);
     }
+    for (const { walker, px, py } of order) if (walker.own) this.#keepFace(px, py, screen);
     this.panels = this.count;
     this.#drawThose(ctx, state, screen, order, false, dpr);
     if (!order.some(({ clockwork, walker }) => clockwork && walker.saying?.shown)) return;
-    for (const { deer, px, py } of order) {
-      if (deer) continue;
-      const { tile } = screen;
-      this.#keep(px - FACE.half * tile, py - FACE.up * tile, 2 * FACE.half * tile, (FACE.up - FACE.down) * tile);
-    }
+    for (const { deer, px, py } of order) if (!deer) this.#keepFace(px, py, screen);
     this.#drawThose(ctx, state, screen, order, true, dpr);
+  }
+
+  /** Keep the face of a walker whose feet are at a device px. */
+  #keepFace(px, py, { tile }) {
+    this.#keep(px - FACE.half * tile, py - FACE.up * tile, 2 * FACE.half * tile, (FACE.up - FACE.down) * tile);
   }
 
   /** Draw the bubbles of clockwork walkers, or of all others, from the front to the back, so that those of
@@ -122,7 +124,7 @@ export class Speech {
   }
 
   /** Keep a place of that size that is clear of panels and of other bubbles, as near to the wanted one
-   * as there is one, and return it. In a crowd it may cover bubbles, but no panel. One that `yields`
+   * as there is one, and return it. In a crowd it may cover bubbles, but no panel and not the own face. One that `yields`
    * gets null where nothing is free near by. */
   #placeOf(screen, gap, left, top, width, height, yields) {
     const { count, panels } = this;

@@ -14,6 +14,7 @@ const BOB = 0.07;                         // tiles
 const BLINK_EVERY = 4600, BLINK_MS = 130;
 const OWN_COVERED = 0.2;                  // opacity of what stands before the own walker
 const JUMP = 2;                           // tiles: a longer way in one frame is a jump
+const COVERS = { wide: 0.7, high: 1.2 };  // tiles between two of whom one covers the other
 const MARGIN = 2;                         // tiles beyond the screen in which walkers are drawn
 const FORGET_AFTER = 1000;                // ms without being seen
 const FOLLOWED = '#ffd166';               // of the ring under the one who is followed
@@ -134,12 +135,24 @@ export class Walkers {
   /** Draw all walkers in order, and between them what lies there; `ground` draws again the props that
    * stand in front of them. */
   draw(ctx, state, screen, ground, lying) {
+    /** @type {Memory | null} */
+    let own = null;
+    let covered = false;
     for (const memory of this.order) {
       lying.drawUpTo(memory.py, ctx, state, screen, ground);
       if (memory.deer) this.#drawDeer(ctx, state, memory, screen, ground);
       else this.#drawPerson(ctx, state, memory, screen, ground);
+      if (memory.walker.own) own = memory;
+      else if (own !== null) covered ||= this.#cover(memory, own);
     }
     lying.drawUpTo(Infinity, ctx, state, screen, ground);
+    // In a crowd nobody loses oneself.
+    if (own !== null && covered) this.#drawPerson(ctx, state, own, screen, ground);
+  }
+
+  /** Say whether a walker in front covers another one. */
+  #cover(front, { px, py }) {
+    return Math.abs(front.px - px) < COVERS.wide * this.tile && front.py - py < COVERS.high * this.tile;
   }
 
   #drawPerson(ctx, state, memory, screen, ground) {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.conftest import eventually, wait_for
+from tests.browser.conftest import eventually, toggle_grid, use_tool, wait_for
 from tests.browser.test_play import COMPUTER
 from tests.processes import ROOT, serving
 
@@ -42,7 +42,9 @@ def axe():
 
 @pytest.fixture
 def alone():
-    with serving("--gems", "0", STORE_URL="memory://") as server:
+    # Nothing is left on the plaza, so they begin elsewhere.
+    places = ("--spread", "1", "--spread-ring", "40")
+    with serving("--gems", "0", *places, STORE_URL="memory://") as server:
         yield server
 
 
@@ -64,28 +66,28 @@ def test_axe_finds_nothing_on_any_screen(alone, axe, open_page, device):
     page.evaluate(COMPUTER, 7)
     finds_nothing(page, "game")
     for name in ("Help", "You", "Leave a cairn", "Invite"):
-        page.get_by_role("button", name=name, exact=True).click()
+        use_tool(page, name)
         page.locator("dialog[open]").wait_for()
         finds_nothing(page, name)
         page.keyboard.press("Escape")
         page.locator("dialog[open]").wait_for(state="hidden")
     page.get_by_role("button", name="Who is near").click()
     finds_nothing(page, "who is near")
-    page.get_by_role("button", name="Computer").click()
+    page.get_by_role("button", name="clockwork Computer").click()
     page.get_by_role("dialog", name="About Computer").wait_for()
     finds_nothing(page, "menu of a walker")
     page.keyboard.press("Escape")
-    page.get_by_role("button", name="Emotes").click()
+    page.get_by_role("button", name="Wave", exact=True).click()
     finds_nothing(page, "ring")
     page.keyboard.press("Escape")
     page.locator(".gems").click()
     page.get_by_role("dialog", name="Board").wait_for()
     finds_nothing(page, "board")
     page.keyboard.press("Escape")
-    page.get_by_role("button", name="Grid").click()
+    toggle_grid(page)
     finds_nothing(page, "grid")
-    page.get_by_role("button", name="Grid").click()
-    page.get_by_role("button", name="Chat").click()
+    toggle_grid(page)
+    page.get_by_role("button", name="Talk").click()
     for number in range(12):
         page.evaluate(
             """(text) => {
@@ -190,14 +192,14 @@ def test_all_words_have_enough_contrast(alone, open_page, device):
     wait_for(page, "flatlands.state.own !== undefined")
     assert page.evaluate(ALL_COLOURS) == 10
     enough("game")
-    page.get_by_role("button", name="Chat").click()
+    page.get_by_role("button", name="Talk").click()
     enough("chat")
     page.keyboard.press("Escape")
-    page.get_by_role("button", name="Grid").click()
+    toggle_grid(page)
     enough("grid")
-    page.get_by_role("button", name="Grid").click()
+    toggle_grid(page)
     for name in ("Help", "You", "Leave a cairn", "Invite", "Who is near"):
-        page.get_by_role("button", name=name, exact=True).click()
+        use_tool(page, name)
         page.locator("dialog[open]").wait_for()
         enough(name)
         page.keyboard.press("Escape")

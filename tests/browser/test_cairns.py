@@ -36,8 +36,11 @@ def test_a_line_is_left_read_by_others_grows_and_can_be_hidden(quarry, play):
     # The page may not copy, and shows a link that leads beside Ada.
     closed = "Object.defineProperty(navigator, 'clipboard', { value: undefined });"
     ada = play("Ada", url=quarry.url, script=closed)
-    leave(ada, "no")
-    ada.get_by_text("nothing is left on the plaza").wait_for()
+    # Nobody writes for nothing.
+    wait_for(ada, "() => !document.querySelector('.gems').hidden")
+    ada.keyboard.press("c")
+    ada.get_by_text("Nothing is left on the plaza: walk on a little.").wait_for()
+    assert ada.get_by_role("dialog", name="Leave a cairn").is_hidden()
     walk(ada, "w", 13)
     leave(ada, "The lake is east <b>of</b> here.")
     wait_for(ada, f"({CAIRNS})().length === 1")

@@ -6,12 +6,14 @@ import time
 import pytest
 from PIL import Image, ImageChops
 
-from tests.browser.conftest import PATIENCE, eventually, wait_for
+from tests.browser.conftest import PATIENCE, eventually, toggle_grid, use_tool, wait_for
 from tests.browser.test_play import (
     ARRIVED,
     COMPUTER,
     NOTE_WORDS,
     STANDS,
+    await_camera,
+    count_colour,
     far,
     place,
     set_out,
@@ -83,17 +85,19 @@ SPEAKER = """([id, dx, dy, text]) => {
 def test_hints_legend_and_tools_never_cover_each_other_nor_the_own_walker(alone, play, size):
     page = play("Fitter", url=alone.url, **sized(*size))
     wait_for(page, "document.querySelector('.hint.shown') !== null")
-    said = () if size[1] < 500 or "has_touch" in sized(*size) else (".log li",)
-    if said:
-        for id in range(90_001, 90_005):
-            page.evaluate(SPEAKER, [id, 0, 60, "What a long day it was, how far one came! " * 2])
-        wait_for(page, "document.querySelectorAll('.log li').length >= 4")
+    for id in range(90_001, 90_005):
+        page.evaluate(SPEAKER, [id, 0, 60, "What a long day it was, how far one came! " * 2])
+    wait_for(page, "document.querySelectorAll('.log li').length >= 4")
     time.sleep(0.5)
     walker = ["walker", size[0] / 2 - 14, size[1] / 2 - 38, size[0] / 2 + 14, size[1] / 2 + 22]
     fixed = (".map", ".tools", ".gems", ".tally")
-    shown = boxes(page, ".hint", *fixed, ".stick", ".keys", ".chat input", *said)
-    assert {".hint", *fixed, *said} <= {name for name, *_ in shown}
+    shown = boxes(page, ".hint", *fixed, ".stick", ".keys", ".chat input")
+    assert {".hint", *fixed} <= {name for name, *_ in shown}
     apart_all([walker, *shown], size)
+    # What was said is never under them either.
+    [log] = boxes(page, ".log")
+    above = [walker, *(one for one in shown if one[0] != ".chat input")]
+    assert log[4] > log[2] + 40 and all(apart(log, other) for other in above)
     # No word stands alone in a line.
     lines = page.evaluate(
         """() => {
@@ -103,7 +107,19 @@ def test_hints_legend_and_tools_never_cover_each_other_nor_the_own_walker(alone,
         }"""
     )
     assert min(lines) > 0.4 * max(lines)
-    page.get_by_role("button", name="Grid").click()
+    more = page.get_by_role("button", name="More", exact=True)
+    if more.is_visible():
+        # Three tools, and the others by their names.
+        more.click()
+        entries = page.locator(".tools .entries button:visible .word")
+        assert entries.all_inner_texts() == [
+            "Home", "Invite", "You", "Leave a cairn", "Mute sounds", "Help",
+        ]  # fmt: skip
+        [menu] = boxes(page, ".entries")
+        assert menu[1] >= 0 and menu[2] >= 0 and menu[3] <= size[0] and menu[4] <= size[1]
+        page.keyboard.press("Escape")
+        assert boxes(page, ".entries") == []
+    toggle_grid(page)
     page.get_by_label("Legend").wait_for()
     time.sleep(0.5)
     shown = boxes(page, ".legend", ".readings .list", *fixed, ".stick", ".keys")
@@ -292,7 +308,7 @@ def test_help_and_words_are_for_the_device_at_hand(alone, play):
         page = play("Helped", url=alone.url, **options)
         field = page.get_by_label("Say something")
         assert ("(Enter)" in field.get_attribute("placeholder")) == keys
-        page.get_by_role("button", name="Help").click()
+        use_tool(page, "Help")
         page.get_by_role("dialog", name="Help").wait_for()
         assert page.get_by_text("Arrows or W A S D").is_visible() == keys
         assert page.get_by_text("Touch an arrow").is_hidden() == keys
@@ -383,14 +399,21 @@ def test_who_and_what_is_near_is_listed_and_one_can_walk_there(alone, play):
     page.keyboard.press("m")
     near = page.get_by_role("dialog", name="Who is near")
     rows = near.get_by_role("listitem").all_inner_texts()
+    # People come before clockwork, which is marked.
     assert [" ".join(row.split()) for row in rows[:2]] == [
-        "Computer 3 tiles east", "Somebody 8 tiles north-east",
+        "Somebody 8 tiles north-east", "clockwork Computer 3 tiles east",
     ]  # fmt: skip
     assert rows[2].startswith("The plaza")
     x, y = place(page)
-    near.get_by_role("button", name="Somebody").click()
+    near.get_by_role("button", name="Wave to Somebody").click()
+    wait_for(page, "flatlands.state.walkers.some(({ own, saying }) => own && saying?.emote === 1)")
+    page.keyboard.press("m")
+    near.get_by_role("button", name="Somebody 8 tiles").click()
     page.get_by_role("dialog", name="About Somebody").wait_for()
-    page.get_by_role("button", name="Follow").click()
+    page.get_by_role("button", name="Mute", exact=True).wait_for()
+    page.keyboard.press("Escape")
+    page.keyboard.press("m")
+    near.get_by_role("button", name="Follow Somebody").click()
     eventually(lambda: far(place(page), [x + 6, y - 6]) < 3, "it walks there")
     set_out(page, "ArrowDown", 1)
     page.keyboard.up("ArrowDown")
@@ -421,3 +444,64 @@ def test_reduced_motion_leaves_nothing_that_moves_by_itself(alone, play, minutes
 
     # First the land is painted, and the hint goes.
     eventually(still, "nothing moves", 2 * PATIENCE / 1000)
+
+
+def test_nothing_covers_the_own_walker(alone, play):
+    page = play("Center", url=alone.url, reduced_motion="reduce")
+    raspberry, board = (239, 71, 111), (243, 226, 189)
+    # North of the signpost of the plaza, where its board would be.
+    page.evaluate("flatlands.state.aim = { x: 0.5, y: -2.8, reach: 0.2, label: 'the north' }")
+    page.keyboard.press("m")
+    page.get_by_role("button", name="the north").click()
+    wait_for(page, "flatlands.state.aim === null")
+    page.get_by_text("You are there.").first.wait_for(state="hidden")
+    await_camera(page)
+    page.evaluate("() => { flatlands.state.own.look = 1024; }")
+    body = {"x": 640 - 12, "y": 400 - 34, "width": 24, "height": 34}
+    eventually(lambda: count_colour(page, raspberry, body) > 50, "she is drawn")
+    before = count_colour(page, raspberry, body)
+    wait_for(page, "flatlands.state.sign !== null")
+    assert count_colour(page, board) > 1000
+    around = {"x": 640 - 16, "y": 400 - 38, "width": 32, "height": 50}
+    assert count_colour(page, board, around) == 0
+    # In a crowd she is on top.
+    page.evaluate(SOMEBODY, [90_001, 0, 0.4])
+    page.evaluate("flatlands.state.replica.players.get(90001).look = 1033")
+    wait_for(page, "flatlands.state.walkers.some(({ own, alpha }) => !own && alpha === 1)")
+    time.sleep(0.5)
+    assert count_colour(page, raspberry, body) > 0.9 * before
+
+
+#: A keyboard of France, as far as the tests press its keys: what is printed at each place.
+AZERTY = {"KeyW": "z", "KeyA": "q", "KeyM": ",", "Semicolon": "m", "KeyQ": "a"}
+
+
+def test_letters_go_by_what_is_printed_on_the_keys_and_walking_by_their_place(alone, play):
+    script = f"""Object.defineProperty(navigator, 'keyboard', {{ value: {{
+      getLayoutMap: async () => new Map(Object.entries({AZERTY})) }} }});"""
+    page = play("Reine", url=alone.url, script=script)
+    keys = page.context.new_cdp_session(page)
+
+    def press(code, down=True, up=True):
+        for sort, wanted in (("keyDown", down), ("keyUp", up)):
+            if wanted:
+                given = {"type": sort, "code": code, "key": AZERTY[code]}
+                keys.send("Input.dispatchKeyEvent", given)
+
+    assert page.locator(".keys kbd").all_inner_texts() == ["Z", "Q", "S", "D"]
+    use_tool(page, "Help")
+    page.get_by_text("Arrows or Z Q S D").wait_for()
+    page.keyboard.press("Escape")
+    near = page.get_by_role("dialog", name="Who is near")
+    press("KeyM")
+    time.sleep(0.5)
+    assert near.is_hidden()
+    press("Semicolon")
+    near.wait_for()
+    page.keyboard.press("Escape")
+    near.wait_for(state="hidden")
+    x, y = place(page)
+    press("KeyA", up=False)
+    eventually(lambda: place(page)[0] < x - 1, "Q walks to the left")
+    press("KeyA", down=False)
+    wait_for(page, f"{ARRIVED} && {STANDS}")

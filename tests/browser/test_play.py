@@ -251,7 +251,20 @@ def test_a_hidden_tab_stops_keeps_its_table_and_shows_the_present_afterwards(pla
     walk(other, "d", 4)
     stands(page)
     eventually(lambda: far(page.evaluate(TRUE_PLACE, "Mover"), place(other)) < 0.1, "both agree")
-    page.evaluate("() => { delete document.hidden; }")
+    # The tab tells who waves and who speaks meanwhile.
+    other.keyboard.press("1")
+    wait_for(page, "document.title.startsWith('Mover waves')")
+    other.keyboard.press("Enter")
+    other.keyboard.type("hello?")
+    other.keyboard.press("Enter")
+    wait_for(page, "document.title.startsWith('Mover speaks')")
+    page.evaluate(
+        """() => {
+          delete document.hidden;
+          document.dispatchEvent(new Event('visibilitychange'));
+        }"""
+    )
+    assert page.title() == "Flatlands"
 
 
 #: Notes the words with which the world is drawn.
@@ -392,7 +405,7 @@ def test_deer_are_no_people_they_have_no_name_and_no_menu(alone, play, id, perso
     page.keyboard.press("m")
     near = page.get_by_role("dialog", name="Who is near")
     if person:
-        near.get_by_role("button", name="Computer 3 tiles east").click()
+        near.get_by_role("button", name="clockwork Computer 3 tiles east").click()
         page.get_by_role("dialog", name="About Computer").wait_for()
     else:
         near.get_by_text("Nobody is in sight.").wait_for()
@@ -647,7 +660,7 @@ def test_everything_can_be_done_with_the_keyboard_and_focus_is_seen(alone, open_
     tab_to(page, "Help")
     page.keyboard.press("Enter")
     opens("Help")
-    tab_to(page, "Chat")
+    tab_to(page, "Talk")
     page.keyboard.press("Enter")
     page.keyboard.type("never said")
     page.keyboard.press("Escape")

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tests.browser.conftest import PATIENCE, eventually, wait_for
+from tests.browser.conftest import PATIENCE, eventually, use_tool, wait_for
 from tests.browser.test_play import far, place, seen, stands, walk
 from tests.processes import ServerProcess, serving
 
@@ -234,7 +234,7 @@ def test_emotes_by_key_by_ring_and_by_touch_are_seen_by_others(alone, play):
     wait_for(b, f"({EMOTE})('Ada') === 2")
     walk(a, "d", 1)
     # The ring, by a finger.
-    b.get_by_role("button", name="Emotes").tap()
+    b.get_by_role("button", name="Wave", exact=True).tap()
     b.get_by_role("button", name="Huh?").tap()
     wait_for(a, f"({EMOTE})('Bob') === 6")
     assert b.get_by_role("button", name="Wave (1)").is_hidden()
@@ -261,7 +261,7 @@ def test_nothing_is_seen_of_the_emotes_of_who_was_muted(alone, play):
     a, b = play("Ada", url=alone.url), play("Bob", url=alone.url)
     wait_for(a, DRAWN, "Bob")
     a.keyboard.press("m")
-    a.get_by_role("dialog", name="Who is near").get_by_role("button", name="Bob").click()
+    a.get_by_role("dialog", name="Who is near").get_by_role("button", name="Bob ").click()
     a.get_by_role("button", name="Mute", exact=True).click()
     b.keyboard.press("3")
     wait_for(b, f"({EMOTE})('Bob') === 3")
@@ -292,7 +292,7 @@ def test_steps_and_emotes_sound_and_a_key_silences_them_also_for_later(alone, pl
     wait_for(page, f"{STEPS} >= 2")
     page.keyboard.press("1")
     wait_for(page, f"{TONES} >= 2")
-    page.keyboard.press("q")
+    page.keyboard.press("v")
     page.get_by_role("button", name="Unmute sounds").wait_for()
     quiet = page.evaluate("sounds")
     walk(page, "a", 3)
@@ -303,7 +303,7 @@ def test_steps_and_emotes_sound_and_a_key_silences_them_also_for_later(alone, pl
     enter(page)
     walk(page, "d", 2)
     assert page.evaluate("sounds") == {"OscillatorNode": 0, "AudioBufferSourceNode": 0}
-    page.keyboard.press("q")
+    page.keyboard.press("v")
     walk(page, "a", 2)
     wait_for(page, f"{STEPS} >= 1")
 
@@ -320,7 +320,7 @@ def test_a_guest_on_a_phone_comes_back_by_a_shared_link_and_is_told_if_its_host_
 ):
     phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
     host = play("Host", url=alone.url, script=SHARES, **phone)
-    host.get_by_role("button", name="Invite").tap()
+    use_tool(host, "Invite")
     host.get_by_role("button", name="Share").tap()
     [shared] = host.evaluate("shared")
     host.get_by_role("dialog", name="Invite").wait_for(state="hidden")

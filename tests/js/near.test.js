@@ -30,12 +30,15 @@ test('a way is told in tiles and one of eight directions', () => {
   assert.equal(wayTo(0.2, 0.1), 'here');
 });
 
-test('walkers are listed from the nearest on, without deer and oneself', () => {
+test('people are listed before clockwork, from the nearest on, without deer and oneself', () => {
   const own = { ...walker(1e6, 0, 0, 'Me'), own: true };
   const state = stateWith(walker(ADA, 9, 0, 'Ada'), own, walker(DEER, 1, 0, ''),
     walker(COMPUTER, 0, 4, 'Wren'));
   assert.deepEqual(walkersNear(state).map(({ name, way }) => [name, way]),
-    [['Wren', '4 tiles south'], ['Ada', '9 tiles east']]);
+    [['Ada', '9 tiles east'], ['Wren', '4 tiles south']]);
+  // Also where more clockwork is near than is listed.
+  for (let i = 0; i < 12; i++) state.walkers.push(walker(100 + i, 1, 1, `Clock ${i}`));
+  assert.equal(walkersNear(state)[0].name, 'Ada');
 });
 
 test('one that stands beside the own player is met; one that walks, or is far, is not', () => {

@@ -1,0 +1,25 @@
+// The keys of the user's keyboard: which letter an event means, and what is printed on the keys that walk.
+// Those are at the places of W, A, S and D on every keyboard; all other keys go by their letters.
+
+const PLACES = ['KeyW', 'KeyA', 'KeyS', 'KeyD'];
+
+/** Return the letter, a to z, of a keyboard event, or null. On a keyboard without Latin letters it is that
+ * of the key's place.
+ * @param {{ key: string, code: string }} event */
+export function letterOf({ key, code }) {
+  if (/^[a-z]$/i.test(key)) return key.toLowerCase();
+  return /^\p{L}$/u.test(key) && /^Key[A-Z]$/.test(code) ? code.slice(3).toLowerCase() : null;
+}
+
+/** Return what is printed on the keys that walk up, left, down and right, as far as the browser tells.
+ * @returns {Promise<string[]>} */
+export async function walkingKeys() {
+  const { keyboard } = /** @type {any} */ (navigator);
+  /** @type {Map<string, string>} */
+  const layout = await keyboard?.getLayoutMap?.().catch((error) => {
+    // A page within another one may not ask.
+    if (error instanceof DOMException) return undefined;
+    throw error;
+  });
+  return PLACES.map((code) => (layout?.get(code) ?? code.slice(3)).toUpperCase());
+}

@@ -348,8 +348,9 @@ export class Lookout {
 
   /** Take a key while the map has the focus: it must not move the player. */
   #key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.key === 'Tab') return;
     // The grid may be shown over the map as well.
-    if (event.ctrlKey || event.metaKey || event.altKey || ['Tab', 'g', 'G'].includes(event.key)) return;
+    if (letterOf(event) === 'g') return;
     event.stopPropagation();
     if (!this.isOpen) return;
     const { gaze } = this, pan = PANS[event.code];

@@ -36,6 +36,9 @@ ANSWER_WITHIN: Final = 1000
 AWAITED_FOR: Final = BEAT + ASK_AFTER + ANSWER_WITHIN
 READ_WITHIN: Final = 250
 
+#: What is due for a resident whose walk waits until that is read.
+OVERSLEPT: Final = 0
+
 #: Units from the origin along each axis within which home leads back to where home was asked for.
 AT_HOME: Final = 40 * UNIT
 
@@ -70,7 +73,7 @@ class Movement:
         """
         now = self._loop.now()
         oldest, until = now - INTENT_AGE, 0
-        if t < oldest or self._overslept:
+        if t < oldest or resident.due == OVERSLEPT:
             until = self._until()
             if until:
                 # It may have waited to be read for as long as this node stood still.
@@ -206,6 +209,7 @@ class Movement:
         now = self._loop.now()
         waits = _went_on(resident, self._until(), now)
         if waits:
+            resident.due = OVERSLEPT
             self._changes.drop(resident)
             self._overslept.put(resident, now + READ_WITHIN)
         return waits

@@ -176,8 +176,8 @@ class Bucket:
         return True
 
     def wait(self, now: int) -> int:
-        """Return in how many ms all that was spent, with `late` too, would have been in the
-        bucket."""
+        """Return in how many ms the bucket will have had all tokens that were spent, those with
+        `late` too."""
         return max(math.ceil(self.full_at - now - self._depth), 0)
 
     def give_back(self) -> None:

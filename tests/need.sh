@@ -59,8 +59,10 @@ if [ -n "$packages" ] && command -v apt-get >/dev/null 2>&1 && { [ -z "$root" ] 
   $root apt-get install -y -qq --no-install-recommends $packages >/dev/null 2>&1
   look
 fi
-has_firefox >/dev/null || echo "The page is not tried in Firefox: firefox-esr is not on this machine."
-[ -z "$missing" ] && exit 0
+if [ -z "$missing" ]; then
+  has_firefox >/dev/null || echo "Firefox is left out of the tests: firefox-esr is not on this machine."
+  exit 0
+fi
 echo "The tests need these programs, which are not on this machine:$missing" >&2
 command -v apt-get >/dev/null 2>&1 && echo "Install them: sudo apt-get install$packages" >&2
 echo "All tests that start no program run without them: make check" >&2

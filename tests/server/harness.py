@@ -730,7 +730,8 @@ def less_roughly(
             ahead = (known.track[0] - x) * dx + (known.track[1] - y) * dy
             late = known.track[4] - start - ahead * lasts // (dx * dx + dy * dy or 1)
             late = max(-slack, min(late, slack))
-            if is_close((x, y, dx, dy, start + late, lasts), known.track):
+            shifted = x, y, dx, dy, start + late, lasts
+            if is_close(truth[id][4], known.track) or is_close(shifted, known.track):
                 exact[id] = *belief[id][:4], truth[id][4], *belief[id][5:]
     return exact
 

@@ -79,6 +79,9 @@ def main() -> int:
     except StoreError as error:
         print(f"flatlands: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        # Somebody has waited long enough for a Redis.
+        return 130
     except OSError as error:
         print(f"flatlands: {_why(error, settings.host, settings.port)}", file=sys.stderr)
         return 1

@@ -96,6 +96,28 @@ def test_without_an_admin_token_nobody_gives_orders():
         assert json.loads(ask(server, "readyz")[1])["ready"]
 
 
+def test_operators_are_warned_of_a_store_that_was_taken_away(tmp_path):
+    path = tmp_path / "store.db"
+    with serving("--store", f"sqlite:///{path}") as server:
+        path.unlink()
+
+        def shown(what):
+            deadline = time.monotonic() + PATIENCE
+            while (found := json.loads(ask(server, "readyz")[1])).get("warnings", []) != what:
+                assert time.monotonic() < deadline, found
+                time.sleep(0.05)
+            return found
+
+        told = (
+            f"{path} was deleted or replaced while servers used it: they go on with what is there"
+            " now, or begin anew; stop all servers before you put another file there"
+        )
+        assert shown([told])["ready"] and json.loads(ask(server, "stats")[1])["store"] == 0
+        assert "warnings" not in json.loads(ask(server, "readyz", X_Real_IP="192.0.2.1")[1])
+        assert shown([])["ready"] and path.exists()
+        assert server.errors().count(told) == 1
+
+
 def test_no_proxy_keeps_what_operators_see(server):
     for path in ("stats", "metrics", "readyz"):
         with urllib.request.urlopen(server.url + path, timeout=PATIENCE) as answer:

@@ -372,6 +372,16 @@ def test_who_is_not_in_the_store_any_more_leaves_after_a_while_and_comes_back():
     assert incarnation(herd(harness.hosts[0])[2].seq) > incarnation(lost.seq)
 
 
+def test_a_store_that_has_forgotten_the_herd_is_told_of_it_before_anybody_leaves():
+    harness = herding(nodes=2)
+    harness.run(10_000)
+    harness.node.keeper.store._connection.execute("DELETE FROM item")
+    for _ in range(UNLEASED_FOR // 1000 + 5):
+        harness.run(1000)
+        assert {id for host in harness.hosts for id in herd(host)} == set(everybody())
+    check_shared(harness)
+
+
 @pytest.mark.parametrize("sizes", [Sizes(3, 1), Sizes(0, 2), Sizes(8, 5)])
 def test_after_a_restart_the_herd_may_be_smaller_or_larger(sizes):
     harness = herding(sizes=Sizes(people=6, deer=2))

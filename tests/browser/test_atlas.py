@@ -129,7 +129,7 @@ def test_fingers_move_the_map_and_the_small_map_opens_it(spread_server, play):
         "Eve", spread_server.url, viewport={"width": 390, "height": 844}, has_touch=True,
         is_mobile=True,
     )  # fmt: skip
-    page.locator(".map .world").tap()
+    page.locator("#minimap").tap()
     wait_for(page, "flatlands.state.atlas.pictures > 0")
     wait_for(page, RESTS)
     own = tuple(page.evaluate(OWN_SQUARE))

@@ -49,6 +49,12 @@ def test_a_line_is_left_read_by_others_grows_and_can_be_hidden(quarry, play):
     own.wait_for()
     assert "1 stone" in own.inner_text()
     assert own.get_by_role("button").filter(visible=True).count() == 0
+    # A line that is refused need not be written again.
+    leave(ada, "So is the mill.")
+    ada.get_by_text("There is a cairn close by already").wait_for()
+    ada.keyboard.press("c")
+    assert ada.get_by_label("One line").input_value() == "So is the mill."
+    ada.keyboard.press("Escape")
     walk(ada, "d", 4)
     own.wait_for(state="hidden")
     ((_, _, x, y),) = ada.evaluate(CAIRNS)

@@ -261,7 +261,7 @@ def test_nothing_is_seen_of_the_emotes_of_who_was_muted(alone, play):
     a, b = play("Ada", url=alone.url), play("Bob", url=alone.url)
     wait_for(a, DRAWN, "Bob")
     a.keyboard.press("m")
-    a.get_by_role("dialog", name="Who is near").get_by_role("button", name="Bob ").click()
+    a.get_by_role("dialog", name="Who is near").get_by_role("button", name="Bob").first.click()
     a.get_by_role("button", name="Mute", exact=True).click()
     b.keyboard.press("3")
     wait_for(b, f"({EMOTE})('Bob') === 3")

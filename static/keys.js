@@ -1,5 +1,6 @@
 // The keys of the user's keyboard: which letter an event means, and what is printed on the keys that walk.
-// Those are at the places of W, A, S and D on every keyboard; all other keys go by their letters.
+// Those are at the places of W, A, S and D on every keyboard; all other keys go by their letters. It never
+// touches the page.
 
 const PLACES = ['KeyW', 'KeyA', 'KeyS', 'KeyD'];
 
@@ -11,12 +12,12 @@ export function letterOf({ key, code }) {
   return /^\p{L}$/u.test(key) && /^Key[A-Z]$/.test(code) ? code.slice(3).toLowerCase() : null;
 }
 
-/** Return what is printed on the keys that walk up, left, down and right, as far as the browser tells.
+/** Return what is printed on the keys that walk up, left, down and right, as far as the browser's `keyboard`
+ * tells, which not every browser has.
+ * @param {{ getLayoutMap(): Promise<Map<string, string>> } | undefined} keyboard
  * @returns {Promise<string[]>} */
-export async function walkingKeys() {
-  const { keyboard } = /** @type {any} */ (navigator);
-  /** @type {Map<string, string>} */
-  const layout = await keyboard?.getLayoutMap?.().catch((error) => {
+export async function walkingKeys(keyboard) {
+  const layout = await keyboard?.getLayoutMap().catch((error) => {
     // A page within another one may not ask.
     if (error instanceof DOMException) return undefined;
     throw error;

@@ -50,7 +50,7 @@ IMPURE = {"gevent", "time", "datetime", "random", "os", "sys", "socket", "thread
 PURE_MODULES = ["protocol", "msgpack", "terrain", "track", "replica", "walk", "names", "clock",
                 "state", "scene", "lying", "faces", "day", "regions", "landmarks", "ember",
                 "places", "emotes", "footsteps", "atlas", "borders", "leading", "near",
-                "keys"]  # fmt: skip
+                "keys", "route"]  # fmt: skip
 PAGE = re.compile(r"\b(document|window|canvas|WebSocket|localStorage|sessionStorage)\b")
 
 

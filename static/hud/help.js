@@ -1,6 +1,5 @@
 // The help: how to play with keys and mouse, or with fingers, whichever this device has.
 
-import { walkingKeys } from '../keys.js';
 import { element, icon } from './element.js';
 
 const BY_KEYS = [['Arrows or W A S D', 'walk'],
@@ -25,8 +24,10 @@ const BY_TOUCH = [['', 'Stick', 'walk'], ['', 'Touch', 'walk there; hold to keep
   ['you', 'You', 'your name and your face'], ['cairn', 'Cairn', 'a heap of stones with one line'],
   ['gem', 'Gems', 'board: who found the most'], ['sound', 'Sounds', 'on or off']];
 
-/** Return the dialog that explains how to play. `onGrid()` shows the grid overlay, or hides it. */
-export function makeHelp(onGrid) {
+/** Return the dialog that explains how to play. `onGrid()` shows the grid overlay, or hides it;
+ * `walking` becomes what is printed on the keys that walk.
+ * @param {() => void} onGrid @param {Promise<string[]>} walking */
+export function makeHelp(onGrid, walking) {
   /** @type {HTMLMetaElement | null} */
   const forgets = document.querySelector('meta[name=forgets]');
   const close = element('button', { type: 'submit', class: 'play' }, 'Back to the world');
@@ -45,7 +46,7 @@ export function makeHelp(onGrid) {
     element('p', {}, 'The world is divided into squares, and each square is a channel. You receive '
       + 'only the squares around your screen, so the world can be endless.'),
     element('form', { method: 'dialog' }, element('div', { class: 'row-of-buttons' }, close, grid)));
-  walkingKeys().then((keys) => {
+  walking.then((keys) => {
     help.querySelector('dt').textContent = `Arrows or ${keys.join(' ')}`;
   });
   return help;

@@ -10,7 +10,8 @@ export class Tools {
    * help() }; `giveFocusBack` gives the focus to the world. On small screens most buttons are entries of a
    * menu, with their words. */
   constructor(on, giveFocusBack) {
-    this.help = makeHelp(on.grid);
+    const walking = walkingKeys(/** @type {any} */ (navigator).keyboard);
+    this.help = makeHelp(on.grid, walking);
     this.link = new LinkDialog();
     this.giveFocusBack = giveFocusBack;
     this.grid = button('grid', 'Grid', 'Show squares and channels (G)', on.grid);
@@ -43,7 +44,7 @@ export class Tools {
     });
     this.#openMore(false);
     const keys = Array.from({ length: 4 }, () => element('kbd', {}));
-    walkingKeys().then((labels) => labels.forEach((label, i) => keys[i].textContent = label));
+    walking.then((labels) => labels.forEach((label, i) => keys[i].textContent = label));
     this.keys = element('aside', { class: 'keys panel', 'aria-label': 'Keys' }, ...keys, 'walk');
     this.legend = makeLegend();
   }

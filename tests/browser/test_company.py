@@ -75,6 +75,8 @@ def test_a_clockwork_walker_says_what_it_is_when_it_is_asked(lively, play):
 def test_who_comes_back_is_given_no_beginners_hint(lively, play):
     page = play("Nora", url=lively.url)
     page.get_by_text("Walk with the arrow keys").wait_for()
+    page.keyboard.press("ArrowDown", delay=500)
+    wait_for(page, "localStorage.getItem('flatlands.walked') !== null")
     page.reload()
     page.get_by_label("Your name").wait_for()
     page.keyboard.press("Enter")

@@ -423,6 +423,9 @@ def parts(world, kind="", end=""):
     found = {}
     with redis.Redis.from_url(world.url) as client:
         for key in client.scan_iter(match=f"{{flatlands}}/{kind}*{end}"):
+            if client.type(key) == b"string":
+                # The id of the world in this store.
+                continue
             count = client.hlen if client.type(key) == b"hash" else client.zcard
             name = key.decode().removeprefix("{flatlands}/")
             found[name] = count(key), client.memory_usage(key, samples=0)

@@ -264,6 +264,28 @@ def test_an_arrow_is_small_and_a_click_on_it_walks_to_whom_it_shows(alone, play)
     assert page.evaluate("flatlands.state.followed") is None
 
 
+def test_an_arrow_beside_a_panel_shows_a_goal_that_lies_under_it(alone, play):
+    page = play("Seeker", url=alone.url, script=NOTE_PILLS)
+    [(_, left, top, right, bottom)] = boxes(page, ".tools")
+    page.evaluate(
+        """([x, y]) => {
+          const { camera } = flatlands.state;
+          flatlands.state.aim = { x: camera.x + (x - innerWidth / 2) / 32,
+            y: camera.y + (y - innerHeight / 2) / 32, reach: 1, label: 'a goal' };
+        }""",
+        [(left + right) / 2, (top + bottom) / 2],
+    )
+    wait_for(page, "pills.length === 1")
+    [(x, y, width, height)] = page.evaluate("pills")
+    pill = ["pill", x, y, x + width, y + height]
+    panels = boxes(page, ".map", ".tools", ".gems", ".tally", ".chat", ".keys")
+    assert all(apart(pill, panel) for panel in panels)
+    assert left - x < 200 and abs(y - top) < 200
+    # Where nothing covers it, the flag is enough.
+    page.evaluate("() => { flatlands.state.aim.x -= 12; }")
+    wait_for(page, "pills.length === 0")
+
+
 def test_whoever_holds_the_mouse_keeps_walking_and_stops_when_letting_go(alone, play):
     page = play("Holder", url=alone.url)
     x, y = place(page)

@@ -58,7 +58,7 @@ class HeardSquare:
 
     __slots__ = (
         "square", "channel", "needs", "replica", "things", "shown", "sync", "voices", "_around",
-        "_unheard", "_returned", "_missed", "_signed",
+        "_unheard", "_returned", "_missed", "_signed_since",
     )  # fmt: skip
 
     def __init__(self, square: Square, channel: str, around: Surroundings) -> None:
@@ -85,7 +85,7 @@ class HeardSquare:
         #: whether that one has come, or another one after it.
         self._missed = 0
         #: When this node gave the first sign here since one of its signs has come back, or 0.
-        self._signed = 0
+        self._signed_since = 0
         self._enter_own()
 
     def end(self) -> None:
@@ -176,7 +176,7 @@ class HeardSquare:
             if node != self._around.node:
                 self._sign(node, number, sent, inhabited)
             else:
-                self._signed = 0
+                self._signed_since = 0
         elif kind == peer_protocol.SYNC_REQUEST:
             self._sync_requested(fields[2], fields[3])
         elif kind == peer_protocol.CHANGES:
@@ -324,11 +324,11 @@ class HeardSquare:
     def signed(self, now: int) -> None:
         """Note that this node gives a sign here; find out whether anything comes, if none of its
         signs has come back for a while."""
-        if self._signed and now - self._signed >= DEAF_AFTER and self.sync.live:
-            self._signed = 0
+        if self._signed_since and now - self._signed_since >= DEAF_AFTER and self.sync.live:
+            self._signed_since = 0
             self.sync.request()
-        elif not self._signed:
-            self._signed = now
+        elif not self._signed_since:
+            self._signed_since = now
 
     def _count_own(self, number: int) -> None:
         """Apply all own batches up to a number, and pass them on to screens.

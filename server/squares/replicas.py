@@ -45,7 +45,7 @@ class Replicas:
         self._around = Surroundings(
             node, grid.span, broker, loop, hub, outbox, peers, store, self.show_changed
         )
-        outbox.signs.on_sign = self._signed
+        outbox.signs.on_sign = self._sign_given
         self.squares: dict[Square, HeardSquare] = {}
         self._by_channel: dict[str, HeardSquare] = {}
         self._lingering = Agenda(loop, self._forget)
@@ -195,7 +195,7 @@ class Replicas:
         if heard is not None:
             heard.published(batch, taken)
 
-    def _signed(self, square: Square, now: int) -> None:
+    def _sign_given(self, square: Square, now: int) -> None:
         if square in self.squares:
             self.squares[square].signed(now)
 

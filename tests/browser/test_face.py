@@ -7,6 +7,7 @@ import pytest
 from PIL import Image, ImageChops
 
 from tests.browser.conftest import PATIENCE, eventually, toggle_grid, use_tool, wait_for
+from tests.browser.test_land import TURN_TO
 from tests.browser.test_play import (
     ARRIVED,
     COMPUTER,
@@ -470,6 +471,7 @@ def test_reduced_motion_leaves_nothing_that_moves_by_itself(alone, play, minutes
 
 def test_nothing_covers_the_own_walker(alone, play):
     page = play("Center", url=alone.url, reduced_motion="reduce")
+    page.evaluate(TURN_TO, 3)
     raspberry, board = (239, 71, 111), (243, 226, 189)
     # North of the signpost of the plaza, where its board would be.
     page.evaluate("flatlands.state.aim = { x: 0.5, y: -2.8, reach: 0.2, label: 'the north' }")

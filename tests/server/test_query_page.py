@@ -45,8 +45,6 @@ BOTS, JOINS, SQUARES = 500, 120, 36
 #: and the seconds after which one that was taken lies somewhere else: after the test.
 TAKEN, GEMS, PAUSE = 60, 20, 3600
 
-ADMIN = "an-admin-token-of-tests"
-
 QUERY = [sys.executable, "-m", "server.query"]
 
 
@@ -60,7 +58,7 @@ def examples():
 
 def lines():
     """Return the command lines of the page; those of some lines in one."""
-    found = re.findall(r"^    ((?:python -m server\.query|curl) (?:.*\\\n)*.*)$", PAGE, re.M)
+    found = re.findall(r"^    (python -m server\.query (?:.*\\\n)*.*)$", PAGE, re.M)
     return [re.sub(r"\\\n +", "", line) for line in found]
 
 
@@ -134,8 +132,7 @@ class World:
         self.servers = [
             stack.enter_context(
                 serving(
-                    *rules, "--max-per-address", "0", ADMIN_TOKEN=ADMIN, module=module,
-                    **self.variables,
+                    *rules, "--max-per-address", "0", module=module, **self.variables
                 )
             )
             for module in ("server", "server", "tests.server.fast_clock_server")
@@ -233,9 +230,7 @@ class World:
     def run(self, *commands):
         """Run command lines, some at a time; return (what each printed, when it began)."""
         path = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
-        environment = {
-            **clean_environment(), **self.variables, "PATH": path, "ADMIN_TOKEN": ADMIN,
-        }  # fmt: skip
+        environment = {**clean_environment(), **self.variables, "PATH": path}
 
         def one(command):
             began = self.now()
@@ -454,17 +449,14 @@ CHECKS = {
 
 def check_lines(world):
     """Run the page's command lines, and check what they print and what objects they make."""
-    first, over_http, *morphs = lines()
+    first, *morphs = lines()
     to, back = morphs[:4], morphs[4:]
     assert all("--to" in line for line in to) and all("--from" in line for line in back)
-    said, answered, *_ = world.run_lines(first, over_http, *to)
+    said, *_ = world.run_lines(first, *to)
     counts = Counter(player.node for player in world.players.values())
     assert dict(re.findall(r"^ *(\d+) +(\d+) *$", said, re.M)) == {
         str(node): str(count) for node, count in counts.items()
     }
-    answer = json.loads(answered)
-    assert answer["cut"] is False
-    assert {row["node"]: row["players"] for row in answer["rows"]} == counts
     with redis.Redis.from_url(world.url, decode_responses=True) as client:
         hashes = {key: client.hgetall(key) for key in client.scan_iter(match="player:*")}
         assert hashes == {

@@ -108,11 +108,11 @@ class _Plan(NamedTuple):
 
 class _Around(NamedTuple):
     """The people of the herd around a player who may react to it: first those in its square, and
-    then those of its node, each time the nearest first. And how many others there are besides."""
+    then those of its node, each time the nearest first. And the ids of all others."""
 
     square: Square
     clockwork: list[Player]
-    people: int
+    people: list[int]
 
 
 class Company:
@@ -209,7 +209,7 @@ class Company:
 
     def _spoke(self, guest: int, text: str) -> None:
         around = self._look_around(guest, HEARS_WITHIN)
-        if around is None or around.people > CROWD or not around.clockwork:
+        if around is None or len(around.people) > CROWD or not around.clockwork:
             return
         words = set(re.findall(r"\w+", text.lower()))
         named = [player for player in around.clockwork if player.name.lower() in words]
@@ -230,7 +230,7 @@ class Company:
         here = resident.track.at(now)
         facts = Facts(
             player.name, resident.name, here, self._nearest_gem(*here),
-            self._nearest_landmark(here), around.people + 1, len(around.clockwork),
+            self._nearest_landmark(here), len(around.people) + 1, len(around.clockwork),
         )  # fmt: skip
         said = answer(text, facts)
         if person.errand is not None:
@@ -243,7 +243,7 @@ class Company:
 
     def _was_waved_to(self, guest: int) -> None:
         around = self._look_around(guest, WAVES_WITHIN)
-        if self._is_return(guest) or around is None or around.people > CROWD:
+        if around is None or len(around.people) > CROWD or self._is_return(guest, around.people):
             return
         now = self._loop.now()
         for player in around.clockwork:
@@ -256,20 +256,17 @@ class Company:
             plan = _Plan(nearest, lambda person: self._wave_back(person, guest), waves=True)
             self._put(guest, plan, around, wait=WAITS_FOR_PEOPLE if around.people else 0)
 
-    def _is_return(self, guest: int) -> bool:
-        """Say whether a wave returns another person's: then clockwork returns neither."""
-        player, now, waves = self._replicas.player(guest), self._loop.now(), self._waves
+    def _is_return(self, guest: int, beside: list[int]) -> bool:
+        """Say whether a wave returns that of somebody `beside`: then clockwork returns neither."""
+        now, waves = self._loop.now(), self._waves
         while waves and now - waves[next(iter(waves))] > WAITS_FOR_PEOPLE:
             del waves[next(iter(waves))]
-        for other in waves:
-            waver = self._replicas.player(other)
-            if player is None or waver is None or other == guest:
-                continue
-            if math.dist(waver.track.at(now), player.track.at(now)) <= WAVES_WITHIN:
-                del waves[other]
-                if other in self._plans and self._plans[other].waves:
-                    self._give_up(other)
-                return True
+        other = next((id for id in beside if id in waves), None)
+        if other is not None:
+            del waves[other]
+            if other in self._plans and self._plans[other].waves:
+                self._give_up(other)
+            return True
         waves.pop(guest, None)
         waves[guest] = now
         return False
@@ -346,7 +343,7 @@ class Company:
         here = player.track.at(now)
         square = self._grid.square(*here)
         found: list[tuple[bool, int, int, Player]] = []
-        people = 0
+        people: list[int] = []
         for other in islice(self._replicas.around(*here, reach), LOOKS_AT):
             if other.id == guest or DEER_FROM <= other.id < OTHERS_FROM:
                 continue
@@ -358,7 +355,7 @@ class Company:
                     if not is_beyond or other.node == player.node:
                         found.append((is_beyond, away, other.id, other))
                 else:
-                    people += 1
+                    people.append(other.id)
         clockwork = [one[-1] for one in sorted(found, key=lambda one: one[:3])]
         return _Around(square, clockwork, people)
 

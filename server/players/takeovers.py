@@ -25,10 +25,10 @@ ANSWER_WITHIN = 300
 #: this node publishes that the player is gone: the other node is dead, or the handover was lost.
 RELEASED_FOR = 3000
 
-#: If a player that was handed over is published in another square than the one it was in here, the
-#: next node may have published its leave from that square too, and it has come within so many ms.
-#: And if the next node said that it has the player, its enter has come by then, if it ever comes.
-LEAVE_WITHIN = 400
+#: So many ms after it was heard that another node has the player, this node publishes that it is
+#: gone from the square in which it was here. By then the other's enter has come wherever it comes,
+#: so that nobody who has heard it blinks; whoever has lost it loses the player, too.
+GONE_TOLD_AFTER = 400
 
 #: Every RETELL_EVERY ms a node names some of the players that came back to it. It names each player
 #: in one of RETELL_TURNS turns, so two nodes that have the same player notice it within 4 s.
@@ -68,11 +68,10 @@ class Takeovers:
         #: named. A player stays in it until it has left, and that is forgotten.
         self._watched: list[set[int]] = [set() for _ in range(RETELL_TURNS)]
         self._retelling = Agenda(self._loop, self._retell)
-        #: Players that were handed over, by their ids, until another node has published something
-        #: about them in the square in which they were here.
+        #: Players that were handed over, by their ids, until this node publishes that they are gone.
         self._released: dict[int, Resident] = {}
         self._vanishing = Agenda(self._loop, self._vanish)
-        #: Those of them that another node has, which may have published them elsewhere.
+        #: Those of them that another node has.
         self._leaving = Agenda(self._loop, self._clear)
 
     def ask(
@@ -140,10 +139,9 @@ class Takeovers:
         self._vanishing.put(resident.id, self._loop.now() + RELEASED_FOR)
 
     def _is_elsewhere(self, id: int) -> None:
-        """Wait no longer for another node to publish a player that was handed over: one has it.
-        What it publishes in the square in which the player was here comes soon, or never."""
+        """Wait no longer for another node to publish a player that was handed over: one has it."""
         if self._vanishing.drop(id):
-            self._leaving.put(id, self._loop.now() + LEAVE_WITHIN)
+            self._leaving.put(id, self._loop.now() + GONE_TOLD_AFTER)
 
     def waits(self, id: int) -> bool:
         """Say whether a takeover of a player waits for its answer."""
@@ -189,7 +187,7 @@ class Takeovers:
         if node != self._node:
             self._outlive(id, seq)
 
-    def entered(self, node: int, square: Square, id: int, seq: int) -> None:
+    def entered(self, node: int, _square: Square, id: int, seq: int) -> None:
         """Compare a player that another node has published in a square with those that are, or
         were, here."""
         resident = self._residents.by_id.get(id)
@@ -202,23 +200,15 @@ class Takeovers:
         if seq <= released.seq:
             # The other node does not know what this node published last.
             self._publish_left(id, released.seq)
-        elif square == released.square:
-            self._forget(id)
         else:
             self._is_elsewhere(id)
 
-    def parted(self, square: Square, id: int, seq: int) -> None:
+    def parted(self, _square: Square, id: int, seq: int) -> None:
         """Raise a player's seq, if it is here, above that of a leave or gone at another node."""
         self._outlive(id, seq)
         released = self._released.get(id)
-        if released is not None and square == released.square and seq > released.seq:
-            self._forget(id)
-
-    def _forget(self, id: int) -> None:
-        """Forget a player that was handed over: nothing needs to be published of it any more."""
-        del self._released[id]
-        self._vanishing.drop(id)
-        self._leaving.drop(id)
+        if released is not None and seq > released.seq:
+            self._is_elsewhere(id)
 
     def ignored(self, id: int, seq: int) -> None:
         """Answer an enter whose seq is too low to be believed (see PlayerNews in heard.py)."""
@@ -233,9 +223,6 @@ class Takeovers:
             self._publish_hosted(resident)
         else:
             self._hand_over(resident, node)
-            # The other node publishes the player, perhaps in a square far away: then nothing else
-            # would remove it from this square. If this were published at once, the player would be
-            # gone from screens until its enter comes.
             self._expect(resident)
             self._is_elsewhere(resident.id)
 
@@ -281,8 +268,8 @@ class Takeovers:
             self._publish_left(id, resident.seq)
 
     def _clear(self, id: int, _due: int) -> None:
-        """Publish that a player is gone from the square in which it was here: another node has it,
-        and has published neither its enter nor its leave there."""
+        """Publish that a player is gone from the square in which it was here. Who has heard of it
+        from its next node ignores that; others would show it for ever."""
         resident, again = self._released.pop(id), self._residents.by_id.get(id)
         # It may have come back to the square in the meantime.
         if again is None or again.square != resident.square:

@@ -71,6 +71,9 @@ class _Counting:
         self._forget(came)
         self._on_events(content.others)
 
+    def flush_waiting(self, square: Square) -> None:
+        """Do nothing: nothing waits."""
+
     def tell(self, square: Square, message: bytes) -> None:
         """Do nothing: only a screen shows things."""
 

@@ -115,8 +115,10 @@ class HeardSquare:
         `gone` are their ids. Another node, or this one, may have published an enter of one of them,
         here or in another square. It may not have been believed then: by this node, because the
         player was known here, or by clients, because a client knows a player in one square only.
+        Nor may a screen get an enter of one of them after a snapshot that does not have them.
         """
         around = self._around
+        around.hub.flush_waiting(self.square)
         self._enter_own()
         peers = around.peers.peers
         if len(peers) > (node in peers):

@@ -235,6 +235,11 @@ class Hub:
             else:
                 self._alarm.set(self.not_before)
 
+    def flush_waiting(self, square: Square) -> None:
+        """Write everything that has arrived now, if batches of a square are among it."""
+        if square in self._arrived:
+            self.flush()
+
     def flush(self) -> None:
         """Write everything that has arrived: once per screen, the same bytes to a whole group."""
         # It is guarded so that the batches are written even if it fails.

@@ -333,7 +333,7 @@ def test_whatever_happens_two_nodes_are_never_sure_of_it_and_it_comes_back(seed)
     harness.run(25_000)
     clients = []
     passes = {0}
-    for step in range(400):
+    for step in range(600):
         deed = chance.random()
         alive = [c for c in clients if c.connection.closed is None and c.host in harness.hosts]
         if deed < 0.05 and len(alive) < 6:

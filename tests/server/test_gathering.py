@@ -239,12 +239,13 @@ def test_who_walks_well_into_another_district_is_passed_on_and_on_a_line_nobody(
 
 
 def seqs(client, square, id):
-    """Return the seqs of the events, but tracks, of a player that a client was told in a square."""
+    """Return the seqs of the events, but tracks, of a player that a client was told in a square,
+    without that with which it is gone from the worker that has passed it on."""
     return [
         event[2]
         for column, row, *_, others, _replaced, _wide in batches(client.connection.messages)
         if (column, row) == square
-        for event in others if event[1] == id
+        for event in others if event[1] == id and event[0] != 3
     ]  # fmt: skip
 
 

@@ -5,6 +5,7 @@ What random worlds (tests/simulate) found, each as the shortest story that shows
 
 import pytest
 
+from server.messages.peer_protocol import full_state
 from server.players.residents import DIMMED_FOR
 from server.squares.peers import CLOCK_SET_BACK, RECENT, Peer
 from tests.server.harness import Harness, Link, node_batch, two_nodes
@@ -314,6 +315,25 @@ def test_a_suspended_nodes_players_are_drawn_where_they_are(two):
     assert a.at(b) == b.at() != (24 * UNIT, 8 * UNIT)
 
 
+def test_who_went_on_at_a_node_that_is_not_heard_does_not_stay_where_it_was():
+    harness = Harness(nodes=3)
+    harness.run(1500)
+    before, watching, after = harness.hosts
+    a, b = (harness.place(name, (0, 0), host=before) for name in "AB")
+    harness.place("C", (-1, 0), host=after)
+    watcher = harness.place("W", (0, 0), host=watching)
+    harness.run(500)
+    # It comes to its next node and leaves, unheard here; A stays, and does nothing.
+    harness.network.cuts.add((after.broker, watching.broker))
+    back = harness.client(after).hello("B", token=b.model.token)
+    harness.run(1000)
+    back.connection.lose(1000)
+    harness.run(3000)
+    harness.network.heal()
+    harness.run(5000)
+    assert back.id == b.id and not watcher.sees(back) and watcher.sees(a)
+
+
 # What a node knows of squares that a client does not hear.
 
 
@@ -339,3 +359,27 @@ def test_who_is_not_believed_by_a_node_is_not_on_its_clients_screens_either():
     harness.run(5000)
     assert set(a.model.players) == {a.id}
     harness.check()
+
+
+@pytest.mark.parametrize("newcomer", [False, True])
+def test_no_screen_gets_an_old_enter_after_the_snapshot_without_that_player(newcomer):
+    harness = Harness()
+    a = harness.place("A", (0, 0))
+    harness.run(500)
+    other, node = Link(harness.network), harness.node
+    channel = node.channels.square((0, 0))
+    enters = [[0, id, 1, 0, name, False, slot, 8192, 8192, 0, 0, 0, 0]
+              for slot, (id, name) in enumerate({100_005: "Left", 100_006: "Eve"}.items())]
+    # All of this comes before the next flush, as after a pause of the node.
+    node.hub.not_before = harness.loop.now() + 200
+    other.publish(channel, node_batch((0, 0), 77, 0, 1, harness.clock.time, enters))
+    harness.run(50)
+    other.publish(channel, full_state((0, 0), 77, 2, harness.clock.time, 0, 1, enters[1:]))
+    if newcomer:
+        harness.run(0)
+        screens = [a, harness.place("New", (0, 0))]
+    else:
+        screens = [a]
+    harness.run(500)
+    for client in screens:
+        assert 100_005 not in client.model.players and 100_006 in client.model.players

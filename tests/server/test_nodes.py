@@ -6,7 +6,7 @@ import pytest
 from server.clients.admission import WALKED
 from server.messages import peer_protocol
 from server.players.residents import DIMMED_FOR, LEFT_FOR
-from server.players.takeovers import LEAVE_WITHIN
+from server.players.takeovers import GONE_TOLD_AFTER
 from server.squares.peers import DEAD_AFTER, HEARTBEAT_EVERY
 from tests.server.harness import Harness, events, two_nodes
 from world.track import SPEED, UNIT
@@ -250,17 +250,15 @@ def test_who_comes_back_at_another_node_goes_on_where_it_stands(two):
     harness.check()
 
 
-def test_a_takeover_across_nodes_tells_the_old_session_and_shows_no_leave(two):
+def test_a_takeover_across_nodes_tells_the_old_session_and_nobody_blinks(two):
     harness, a, b = two
-    a.connection.messages.clear()
     again = harness.client(harness.hosts[0]).hello("B", token=b.model.token)
     harness.run(50)
     assert b.connection.closed[0] == 4001
     assert again.at() == (UNIT * 24, UNIT * 8)
-    harness.run(6000)
-    told = events(a.connection.messages)
-    assert not [event for event in told if event[0] in (2, 3) and event[1] == b.id]
-    assert a.sees(again)
+    for _ in range(600):
+        harness.run(10)
+        assert a.sees(again)
     harness.check()
 
 
@@ -417,7 +415,7 @@ def at_two_nodes(home):
 def test_who_is_kept_by_a_node_far_away_is_gone_from_here_as_soon_as_no_enter_can_come():
     harness, again, watcher = at_two_nodes(home=True)
     assert watcher.sees(again)
-    harness.run(LEAVE_WITHIN + 100)
+    harness.run(GONE_TOLD_AFTER + 100)
     assert not watcher.sees(again)
     harness.check()
 
@@ -427,7 +425,7 @@ def test_who_comes_back_at_once_is_not_told_to_be_gone(monkeypatch):
     loses = harness.hosts[1]
     back = harness.client(loses).hello("B", token=again.model.token)
     back.walk(0, 1)
-    harness.run(LEAVE_WITHIN - 100)
+    harness.run(GONE_TOLD_AFTER - 100)
     assert held_by(harness, back) == [False, True] and watcher.at(back) == back.at()
     # A gone would take the place of whatever waits to be published of it in the square.
     published, publish = [], loses.broker.publish

@@ -68,7 +68,7 @@ class Takeovers:
         #: named. A player stays in it until it has left, and that is forgotten.
         self._watched: list[set[int]] = [set() for _ in range(RETELL_TURNS)]
         self._retelling = Agenda(self._loop, self._retell)
-        #: Players that were handed over, by their ids, until this node publishes that they are gone.
+        #: Players that were handed over, by their ids, until it is published that they are gone.
         self._released: dict[int, Resident] = {}
         self._vanishing = Agenda(self._loop, self._vanish)
         #: Those of them that another node has.

@@ -8,7 +8,7 @@ from server.messages import peer_protocol
 from server.players.residents import DIMMED_FOR, LEFT_FOR
 from server.players.takeovers import GONE_TOLD_AFTER
 from server.squares.peers import DEAD_AFTER, HEARTBEAT_EVERY
-from tests.server.harness import Harness, events, two_nodes
+from tests.server.harness import Harness, two_nodes
 from world.track import SPEED, UNIT
 
 

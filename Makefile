@@ -111,7 +111,7 @@ mutants: .venv/testable
 	@$(BIN)/python -m tests.mutants $(if $(findstring command,$(origin SECONDS)),--seconds $(SECONDS))
 
 lint: .venv/testable $(JS)/node_modules/.package-lock.json
-	@$(BIN)/ruff check .
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check --quiet . || { echo "Format the code: $(BIN)/ruff format"; exit 1; }
 	$(call javascript,lint)
 
 types: .venv/testable $(JS)/node_modules/.package-lock.json

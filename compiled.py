@@ -162,8 +162,11 @@ def build() -> None:
     made = stamp()
     extensions = mypycify(
         [str(_source(name).relative_to(ROOT)) for name in MODULES],
-        group_name=LIBRARY, opt_level="2", debug_level="0", target_dir=str(new / "c"),
-    )  # fmt: skip
+        group_name=LIBRARY,
+        opt_level="2",
+        debug_level="0",
+        target_dir=str(new / "c"),
+    )
     command = build_ext(Distribution({"name": LIBRARY, "ext_modules": extensions}))
     command.build_lib, command.build_temp = str(new), str(new / "c")
     command.ensure_finalized()

@@ -60,27 +60,32 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__, epilog=EPILOG)
     parser.add_argument("--record", action="store_true", help="keep the figures to compare with")
     parser.add_argument(
-        "--full", action="store_true",
+        "--full",
+        action="store_true",
         help="more shapes, each three times: medians; takes twelve minutes",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--floods", action="store_true",
+        "--floods",
+        action="store_true",
         help="instead: what players notice while strangers flood the server; takes two minutes",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--overload", action="store_true",
+        "--overload",
+        action="store_true",
         help="instead: what becomes of a server with more players than its core can serve; takes "
         "three minutes",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--both", action="store_true",
+        "--both",
+        action="store_true",
         help="instead: what a move, a flush and a snapshot cost with the sources and with the "
         "compiled modules (make fast), in turn; takes five minutes",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--growth", action="store_true",
+        "--growth",
+        action="store_true",
         help="instead: how the cost grows with workers, nodes and crowds; takes ten minutes",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--charts", type=folder, metavar="DIR", help="with --growth: draw its charts there"
     )

@@ -197,9 +197,19 @@ def handshakes(to: Address) -> None:
 
 
 FLOODS = (
-    pipelined, keep_alive, thirty_clients, chunked_body, long_body, slow_heads, silent_sockets,
-    join_and_drop, chat_by_coming_back, pings, pongs, handshakes,
-)  # fmt: skip
+    pipelined,
+    keep_alive,
+    thirty_clients,
+    chunked_body,
+    long_body,
+    slow_heads,
+    silent_sockets,
+    join_and_drop,
+    chat_by_coming_back,
+    pings,
+    pongs,
+    handshakes,
+)
 
 
 # Players.
@@ -360,8 +370,9 @@ def measure(say: Callable[[str], None]) -> list[dict[str, Any]]:
                 field.run(BEFORE)
                 row: dict[str, Any] = {"flood": flood.__name__.replace("_", " ")}
                 row["pong before"], row["move before"] = (
-                    _slowest(field.pongs), _slowest(field.moves),
-                )  # fmt: skip
+                    _slowest(field.pongs),
+                    _slowest(field.moves),
+                )
                 process = floods.Process(target=flood, args=(server.address,), daemon=True)
                 process.start()
                 field.run(0.5)  # in which its interpreter starts

@@ -129,8 +129,9 @@ class _Growth:
         heard = self._node.replicas.squares
         return self._took(
             lambda: self._node.replicas.need(wanted),
-            lambda: all(square.shown.ready for square in heard.values()), len(wanted),
-        )  # fmt: skip
+            lambda: all(square.shown.ready for square in heard.values()),
+            len(wanted),
+        )
 
     def others(self) -> int:
         """Let another node tell of its players."""

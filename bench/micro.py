@@ -51,8 +51,9 @@ TAKES = 200
 #: Walkers on fresh land, the legs of each of them, and within how many tiles they begin.
 WALKERS, LEGS, FAR = 100, 6, 10**8
 
-AROUND = [Heading(*at) for at in
-          ((1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1))]  # fmt: skip
+AROUND = [
+    Heading(*at) for at in ((1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1))
+]
 
 #: What a batch of three events says, and the payload that is sealed: it is as long as such a batch.
 CONTENT = Content(bytes(3 * RECORD.size))
@@ -94,9 +95,13 @@ class Bench:
         self.loop = Loop(self.stats)
         self.broker = open_broker("memory://bench")
         self.node = Node(
-            grid=Grid(), terrain=Terrain(2013), broker=self.broker, loop=self.loop,
-            spread=SQUARES, store=open_store(f"sqlite:///{folder}/store.db", "bench"),
-        )  # fmt: skip
+            grid=Grid(),
+            terrain=Terrain(2013),
+            broker=self.broker,
+            loop=self.loop,
+            spread=SQUARES,
+            store=open_store(f"sqlite:///{folder}/store.db", "bench"),
+        )
         self.node.garden.start()
         self.listener = gevent.spawn(self.node.listen)
         tokens, limits = Tokens(None), Limits(self.stats, per_address=0)

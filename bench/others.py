@@ -106,9 +106,8 @@ class Other:
         self._id, self._published = id, dict[Square, int]()
         begin = random.randrange(all.squares)
         self._inside = [
-            spread_square((begin + turn) % all.squares, all.squares)
-            for turn in range(all.players)
-        ]  # fmt: skip
+            spread_square((begin + turn) % all.squares, all.squares) for turn in range(all.players)
+        ]
         self.near: set[Square] = set(self._inside) & all.asked
 
     def enter(self) -> list["Walker"]:
@@ -117,7 +116,7 @@ class Other:
             Walker(self._all, self._outbox, self._id, square, f"walker {number}")
             for number, square in enumerate(self._inside)
             if square in self.near
-        ]  # fmt: skip
+        ]
 
     def beat(self) -> None:
         """Publish a heartbeat if one is due."""
@@ -142,9 +141,7 @@ class Other:
 class Walker:
     """A player of one of the other nodes."""
 
-    def __init__(
-        self, all: "Others", outbox: Outbox, node: int, square: Square, name: str
-    ) -> None:
+    def __init__(self, all: "Others", outbox: Outbox, node: int, square: Square, name: str) -> None:
         self._all, self._outbox, self._square = all, outbox, square
         span = all.grid.span
         self._corner = square[0] * span, square[1] * span

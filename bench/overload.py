@@ -57,9 +57,13 @@ def _run(
     players: int, seconds: float, deed: Callable[[Field], None] | None, say: Callable[[str], None]
 ) -> Result:
     options = Options(
-        bots=players, seconds=seconds, scenario="pace", squares=max(round(players / SHARE), 1),
-        joins=1000.0, late=500.0,
-    )  # fmt: skip
+        bots=players,
+        seconds=seconds,
+        scenario="pace",
+        squares=max(round(players / SHARE), 1),
+        joins=1000.0,
+        late=500.0,
+    )
     result = run(options, _quiet, deed=deed)
     for fault in (*result.faults, *result.invalid):
         say(f"    ! {fault}")
@@ -95,14 +99,15 @@ def _found(players: int, thief: str, rows: Sequence[dict[str, float]], result: R
     verdict = result.verdict
     told = verdict is not None and verdict.expected
     return Found(
-        players, thief,
+        players,
+        thief,
         share=cpu / len(rows),
         per_cpu=sum(row["deliveries"] for row in rows) / max(cpu, 0.001),
         p50=statistics.median(row["p50"] for row in rows),
         p99=statistics.median(row["p99"] for row in rows),
         delivered=verdict.delivered / verdict.expected if verdict is not None and told else None,
         faults=[*result.faults, *result.invalid],
-    )  # fmt: skip
+    )
 
 
 def well_after(series: Sequence[dict[str, float]], begin: float, end: float) -> float | None:
@@ -138,8 +143,10 @@ def measure(say: Callable[[str], None]) -> dict[str, Any]:
         told = f"{one.delivered:7.0%}" if one.delivered is not None else f"{'-':>7}"
         what = f"{one.players} players, {one.thief}"
         mark = "  missed" if one.per_cpu < TARGET_SHARE * best else ""
-        say(f"{what:40}{one.share:8.0%}{one.per_cpu / 1000:10.0f}{one.per_cpu / best:9.0%}"
-            f"{one.p50:8.0f}{one.p99:9.0f}{told}{mark}")  # fmt: skip
+        say(
+            f"{what:40}{one.share:8.0%}{one.per_cpu / 1000:10.0f}{one.per_cpu / best:9.0%}"
+            f"{one.p50:8.0f}{one.p99:9.0f}{told}{mark}"
+        )
 
     result = _run(PASSING, BEFORE + DURING + AFTER, _steal(BEFORE, DURING), say)
     before = [row for row in result.series if row["second"] < BEFORE]
@@ -147,8 +154,10 @@ def measure(say: Callable[[str], None]) -> dict[str, Any]:
     keep(_found(PASSING, "a whole core", before, result))
     keep(_found(PASSING, f"half a core for {DURING:g} s", during, result))
     well = well_after(result.series, BEFORE, BEFORE + DURING)
-    say(f"  it is {'not well again' if well is None else f'well again after {well:.0f} s'} "
-        f"(target: within {TARGET_WELL:g} s)")  # fmt: skip
+    say(
+        f"  it is {'not well again' if well is None else f'well again after {well:.0f} s'} "
+        f"(target: within {TARGET_WELL:g} s)"
+    )
     for players in PLAYERS:
         result = _run(players, LASTS, _steal(0.0, LASTS), say)
         rows = [row for row in result.series if row["second"] > FIRST]

@@ -155,16 +155,18 @@ def store_file(rows: Sequence[Row]) -> Found:
         return Found(path.stat().st_size, "the file", client, kept)
 
 
-def _in_store(
-    store: Store, rows: Sequence[Row], ready: Callable[[], object]
-) -> tuple[float, int]:
+def _in_store(store: Store, rows: Sequence[Row], ready: Callable[[], object]) -> tuple[float, int]:
     """Put the rows into a store, and close it; return us of CPU time for each, and how many are
     there. `ready` is called before the first is put."""
 
     def put(some: Sequence[Row]) -> None:
-        store.put(KEY, [
-            Item(str(row.id), NEVER, f"{row.x // SPAN}:{row.y // SPAN}", row.rest) for row in some
-        ])  # fmt: skip
+        store.put(
+            KEY,
+            [
+                Item(str(row.id), NEVER, f"{row.x // SPAN}:{row.y // SPAN}", row.rest)
+                for row in some
+            ],
+        )
 
     try:
         # The first call opens the file or the connection.
@@ -204,9 +206,7 @@ class Server:
         asked = some or self.client.keys()
         usage = sum(self.client.memory_usage(key, samples=SAMPLE) for key in asked)
         how = " + ".join(sorted({self.client.object("ENCODING", key).decode() for key in asked}))
-        return Found(
-            size, how, client, kept, round(usage * keys / len(asked)), cpu / rows * 1e6
-        )  # fmt: skip
+        return Found(size, how, client, kept, round(usage * keys / len(asked)), cpu / rows * 1e6)
 
 
 def store_redis(rows: Sequence[Row]) -> Found:
@@ -321,9 +321,14 @@ def shown(found: dict[str, Found], number: int) -> Table:
         server = "" if one.server is None else f"{one.server:.1f}"
         how = one.how if one.sampled is None else f"used_memory; {one.how}"
         made.add_row(
-            name, f"{one.size / 1e6:.1f}", f"{one.size / number:.0f}", sampled,
-            f"{one.client:.1f}", server, how,
-        )  # fmt: skip
+            name,
+            f"{one.size / 1e6:.1f}",
+            f"{one.size / number:.0f}",
+            sampled,
+            f"{one.client:.1f}",
+            server,
+            how,
+        )
     return made
 
 
@@ -346,9 +351,10 @@ failed."""
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; return the exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m bench.rows", epilog=EPILOG,
+        prog="python -m bench.rows",
+        epilog=EPILOG,
         description="What the same rows take in sqlite, in Redis and in a node's memory.",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--rows", type=whole(1, 10**7), default=ROWS, metavar="N", help="how many (%(default)s)"
     )
@@ -367,9 +373,7 @@ def _show(given: argparse.Namespace, terminal: Terminal) -> int:
     terminal.print(shown_parts(parts))
     if given.json is not None:
         ways = {name: one._asdict() for name, one in found.items()}
-        write_json(given.json, {
-            "rows": given.rows, "ways": ways, "node": parts, "machine": about
-        })  # fmt: skip
+        write_json(given.json, {"rows": given.rows, "ways": ways, "node": parts, "machine": about})
     return 0
 
 

@@ -347,9 +347,11 @@ def point(calls: Sequence[Call], seconds: float, numbers: Iterator[int]) -> Poin
     histogram = Histogram()
     histogram.add([ns / 1000 for ns in took])
     return Point(
-        round(histogram.percentile(50), 3), round(histogram.percentile(99), 3),
-        round(len(took) * 1e9 / (ended - began), 1), len(took),
-    )  # fmt: skip
+        round(histogram.percentile(50), 3),
+        round(histogram.percentile(99), 3),
+        round(len(took) * 1e9 / (ended - began), 1),
+        len(took),
+    )
 
 
 #: Name of an operation -> what each number of callers got.
@@ -427,13 +429,17 @@ in its column. The exit code is 0, or 1 if something failed."""
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; return the exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m bench.uniform", epilog=EPILOG,
+        prog="python -m bench.uniform",
+        epilog=EPILOG,
         description="Latencies of sqlite, Redis and the game's store, side by side.",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--seconds", type=amount(0.01, 600), default=2.0, metavar="N",
+        "--seconds",
+        type=amount(0.01, 600),
+        default=2.0,
+        metavar="N",
         help="how long each number of callers asks (%(default)s)",
-    )  # fmt: skip
+    )
     parser.add_argument("--json", type=file, metavar="FILE", help="write all figures there")
     given = parser.parse_args(arguments)
     terminal = Terminal()
@@ -458,9 +464,13 @@ def _show(given: argparse.Namespace, terminal: Terminal) -> int:
         claimed = {"calls a second": CLAIMED, "from": CLAIMED_WHERE}
         write_json(
             given.json,
-            {"seconds": given.seconds, "operations": operations, "claimed": claimed,
-             "machine": about},
-        )  # fmt: skip
+            {
+                "seconds": given.seconds,
+                "operations": operations,
+                "claimed": claimed,
+                "machine": about,
+            },
+        )
     return 0
 
 

@@ -17,9 +17,17 @@ with packages("play"):
     from brokers.sealed import Sealed
 
 __all__ = [
-    "BACKENDS", "UNVERIFIED", "VERIFIED", "Broker", "BrokerClosed", "LinkAge", "Message", "Reset",
-    "members_of", "open_broker",
-]  # fmt: skip
+    "BACKENDS",
+    "UNVERIFIED",
+    "VERIFIED",
+    "Broker",
+    "BrokerClosed",
+    "LinkAge",
+    "Message",
+    "Reset",
+    "members_of",
+    "open_broker",
+]
 
 #: URL scheme -> module and class. A module is imported when its scheme is used, so only those who
 #: use a backend need its packages.

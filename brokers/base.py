@@ -50,9 +50,11 @@ class LinkAge(NamedTuple):
     trouble: str = ""
 
     def __str__(self) -> str:
-        return f"no link to {self.name}: {self.trouble}" if self.trouble else (
-            f"{self.name} does not answer"
-        )  # fmt: skip
+        return (
+            f"no link to {self.name}: {self.trouble}"
+            if self.trouble
+            else (f"{self.name} does not answer")
+        )
 
 
 class BrokerClosed(Exception):

@@ -32,13 +32,18 @@ BACKOFF_FIRST, BACKOFF_MOST = 0.1, 1.0
 
 #: What parsers raise if a server does not keep to its protocol.
 SURPRISES = (
-    LookupError, TypeError, ValueError, AttributeError, RecursionError, MemoryError, struct.error
-)  # fmt: skip
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    RecursionError,
+    MemoryError,
+    struct.error,
+)
 
 
 def unreadable(error: Exception) -> ConnectionError:
-    """Return one of SURPRISES as an error of the connection. Its text holds nothing of what came.
-    """
+    """Return one of SURPRISES as an error of the connection. Its text holds nothing that came."""
     return ConnectionError(f"it sends what nobody can read ({type(error).__name__})")
 
 

@@ -43,8 +43,14 @@ OPTIONS = b"\x20"
 NO_MQTT = "it does not speak MQTT 5"
 
 #: Reason codes as sentences. Other codes are logged as numbers.
-REASONS = {1: NO_MQTT, 0x84: NO_MQTT, 0x86: "bad user name or password", 0x87: "not authorized",
-           0x8B: "it is shutting down", 0x95: "a packet was too large for it"}  # fmt: skip
+REASONS = {
+    1: NO_MQTT,
+    0x84: NO_MQTT,
+    0x86: "bad user name or password",
+    0x87: "not authorized",
+    0x8B: "it is shutting down",
+    0x95: "a packet was too large for it",
+}
 
 
 @lru_cache(REMEMBERED)

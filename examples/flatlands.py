@@ -69,11 +69,13 @@ class World:
         self._bytes, self._offset, self._flush, self._n = b"", 0.0, 0, 0
         self._acks, self._acked, self._heard = 0, 0.0, time.monotonic()
         key = base64.b64encode(os.urandom(16)).decode()
-        self._socket.sendall((
-            f"GET {parts.path.rstrip('/')}/ws HTTP/1.1\r\nHost: {parts.netloc}\r\n"
-            "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-            f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Protocol: flatlands\r\n\r\n"
-        ).encode())  # fmt: skip
+        self._socket.sendall(
+            (
+                f"GET {parts.path.rstrip('/')}/ws HTTP/1.1\r\nHost: {parts.netloc}\r\n"
+                "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Protocol: flatlands\r\n\r\n"
+            ).encode()
+        )
         while b"\r\n\r\n" not in self._bytes:
             self._receive()
         head, self._bytes = self._bytes.split(b"\r\n\r\n", 1)
@@ -169,9 +171,18 @@ class World:
         return []
 
     def _batch(
-        self, now: float, column: int, row: int, source: int, ago: int, tracks: bytes = b"",
-        others: Any = (), _replaced: int = 0, wide: bytes = b"", *_more: Any,
-    ) -> Iterator[tuple[str, Player, Any]]:  # fmt: skip
+        self,
+        now: float,
+        column: int,
+        row: int,
+        source: int,
+        ago: int,
+        tracks: bytes = b"",
+        others: Any = (),
+        _replaced: int = 0,
+        wide: bytes = b"",
+        *_more: Any,
+    ) -> Iterator[tuple[str, Player, Any]]:
         square, sent = (column, row), now - ago
         middle = [(n * self.side + self.side // 2) * UNIT for n in square]
         for form, records in zip(RECORDS, (tracks, wide), strict=True):
@@ -204,8 +215,9 @@ class World:
                 player = self._called.get(((column, row), source, slot))
                 if player is not None and 0 < (marks - player.seq) & 15 < 8:
                     player.seq += (marks - player.seq) & 15
-                    x, y = (n * span + (2 * p + 1) * span // 512
-                            for n, p in ((column, px), (row, py)))
+                    x, y = (
+                        n * span + (2 * p + 1) * span // 512 for n, p in ((column, px), (row, py))
+                    )
                     self._follow(player, x, y, _way(sx), _way(sy), now)
 
     def _enter(self, square: tuple[int, int], source: int, sent: float, event: Any) -> None:
@@ -220,8 +232,9 @@ class World:
         self._follow(player, x + square[0] * span, y + square[1] * span, dx, dy, sent - age)
 
     def _follow(self, player: Player, x: int, y: int, dx: int, dy: int, start: float) -> None:
-        far, speed = (abs(dx), self.diagonal) if abs(dx) == abs(dy) else (
-            math.hypot(dx, dy), self.speed)  # fmt: skip
+        far, speed = (
+            (abs(dx), self.diagonal) if abs(dx) == abs(dy) else (math.hypot(dx, dy), self.speed)
+        )
         player.track = x, y, dx, dy, start, far * 1000 / speed
 
     def _forget(self, player: Player) -> None:

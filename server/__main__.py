@@ -42,9 +42,7 @@ log = logging.getLogger("flatlands")
 def main() -> int:
     """Run the server; return the exit code."""
     settings = options.read(sys.argv[1:])
-    logs.set_up(
-        settings.log_level, settings.log_format, settings.worker, settings.short_addresses
-    )
+    logs.set_up(settings.log_level, settings.log_format, settings.worker, settings.short_addresses)
     stopping = Event()
     server: Server | Supervisor
     replace = worker = None
@@ -93,8 +91,9 @@ def main() -> int:
         elif len(settings.secret) < options.TOKEN_LENGTH:
             log.warning(
                 "SECRET_KEY has fewer than %d characters, so that it can be guessed: make one with "
-                "`openssl rand -hex 32`", options.TOKEN_LENGTH,
-            )  # fmt: skip
+                "`openssl rand -hex 32`",
+                options.TOKEN_LENGTH,
+            )
         if settings.forgets:
             log.warning(
                 "gems, scores and cairns will be lost at the next restart, as files of a dyno are: "

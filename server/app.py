@@ -123,9 +123,13 @@ class Server:
         self.gathering: Gathering | None = None
         if settings.worker is not None and settings.reports is not None and settings.gather:
             self.gathering = self._admission.passing = Gathering(
-                settings.worker - 1, Passage(settings.reports), self.node, self._admission,
-                self.limits, self,
-            )  # fmt: skip
+                settings.worker - 1,
+                Passage(settings.reports),
+                self.node,
+                self._admission,
+                self.limits,
+                self,
+            )
         self._started = time.monotonic()
         self._lag = 0.0
         self._draining = False
@@ -137,7 +141,8 @@ class Server:
         self._http = websocket_server(
             self._listener,
             make_pages(
-                self.health, operator_pages(self, self.node.orders, settings.admin_token),
+                self.health,
+                operator_pages(self, self.node.orders, settings.admin_token),
                 forgets=settings.forgets,
             ),
             self.accept,
@@ -243,9 +248,7 @@ class Server:
 
     def begin(self, connection: Connection) -> Session:
         """Begin a session on a connection, which may have had one at another worker."""
-        session = Session(
-            connection, self.node, self._admission, self._tokens, self.limits
-        )
+        session = Session(connection, self.node, self._admission, self._tokens, self.limits)
         self.sessions.add(session)
         self._greeting.add(session)
         guest = connection.guest
@@ -290,9 +293,14 @@ class Server:
         else:
             how = _HOW.get(code, "lost")
         logs.log_line(
-            "refused" if session.player is None else "leave", player=session.player, how=how,
-            error=session.error, code=code, address=session.address, node=self.node.id,
-        )  # fmt: skip
+            "refused" if session.player is None else "leave",
+            player=session.player,
+            how=how,
+            error=session.error,
+            code=code,
+            address=session.address,
+            node=self.node.id,
+        )
         session.player = session.error = None
 
     def _spread_notice(self, text: str) -> None:

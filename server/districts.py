@@ -150,9 +150,10 @@ class Districts:
         """Make one district of the two quietest on either side of a line, if together they are less
         busy than `most`. The busier worker keeps it, so that fewer players must go."""
         pairs = [
-            (loads[low].busy + loads[high].busy, low, high) for low, high in _pairs(self.plan)
+            (loads[low].busy + loads[high].busy, low, high)
+            for low, high in _pairs(self.plan)
             if low in loads and high in loads and loads[low].takes and loads[high].takes
-        ]  # fmt: skip
+        ]
         if pairs:
             busy, low, high = min(pairs)
             if busy < most:

@@ -101,9 +101,14 @@ class Gathering:
     """See the module. `slot` is this worker's, from 0. It implements `Passing` for admission."""
 
     def __init__(
-        self, slot: int, passage: Workers, node: Node, admission: Admission, limits: Limits,
+        self,
+        slot: int,
+        passage: Workers,
+        node: Node,
+        admission: Admission,
+        limits: Limits,
         server: Server,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._slot = slot
         self._passage = passage
         self._node = node
@@ -162,8 +167,9 @@ class Gathering:
         resident = session.resident
         if resident is not None:
             column, row = resident.square
-            if all(self._elsewhere((column + c, row + r), resident.id) is not None
-                   for c, r in BESIDE):  # fmt: skip
+            if all(
+                self._elsewhere((column + c, row + r), resident.id) is not None for c, r in BESIDE
+            ):
                 self.compare(session)
 
     def keep_following(self) -> None:
@@ -197,17 +203,26 @@ class Gathering:
         )
 
     def _line(self) -> Any:
-        return line([
-            r.square for r in self._node.residents.by_id.values()
-            if r.screen is not None and owner(self._plan, r.square, r.id) == self._slot
-        ])  # fmt: skip
+        return line(
+            [
+                r.square
+                for r in self._node.residents.by_id.values()
+                if r.screen is not None and owner(self._plan, r.square, r.id) == self._slot
+            ]
+        )
 
     # Passing on.
 
     def pass_hello(
-        self, applicant: Applicant, worker: int, hello: Hello, met: Met | None, place: Place,
-        id: int, stay: Callable[[], None],
-    ) -> None:  # fmt: skip
+        self,
+        applicant: Applicant,
+        worker: int,
+        hello: Hello,
+        met: Met | None,
+        place: Place,
+        id: int,
+        stay: Callable[[], None],
+    ) -> None:
         """Pass an applicant to another worker at the end of this turn; see Passing."""
         assert isinstance(applicant, Session)
 
@@ -248,7 +263,8 @@ class Gathering:
             return
         slot = self._elsewhere(resident.square, resident.id)
         if slot is not None and not (
-            resident.seq == seq and session.settled
+            resident.seq == seq
+            and session.settled
             and self._node.replicas.squares[resident.square].echoed(number)
             and self._pass_player(session, resident, slot)
         ):
@@ -264,11 +280,20 @@ class Gathering:
         seq = next_incarnation(resident.seq)
         session.renew_token(seq)
         fields = (
-            resident.id, seq, resident.ack, resident.name, resident.track.numbers(),
-            _pack_intent(resident.intent), resident.square, resident.moved, resident.acted,
-            resident.left, resident.look,
-            *view, session.state(),
-        )  # fmt: skip
+            resident.id,
+            seq,
+            resident.ack,
+            resident.name,
+            resident.track.numbers(),
+            _pack_intent(resident.intent),
+            resident.square,
+            resident.moved,
+            resident.acted,
+            resident.left,
+            resident.look,
+            *view,
+            session.state(),
+        )
         if not self._send(session, slot, PLAYER, fields):
             return False
         # From here on the player is the other worker's, whatever becomes of that.
@@ -278,8 +303,7 @@ class Gathering:
         return True
 
     def _send(self, session: Session, slot: int, kind: int, fields: tuple[Any, ...]) -> bool:
-        """Send a client to another worker, and forget it; return False if that is impossible now.
-        """
+        """Send a client to another worker, and forget it; return False if that is impossible."""
         connection = session.connection
         if not connection.at_rest:
             return False
@@ -340,10 +364,19 @@ class Gathering:
         self._node.stats["taken_in"] += 1
 
     def _greet(
-        self, session: Session, name: str, half_width: int, half_height: int, token: str | None,
-        near: int | str | None, stood: list[int] | None, met: list[Any] | None, place: list[int],
-        id: int, early: list[list[Any]],
-    ) -> None:  # fmt: skip
+        self,
+        session: Session,
+        name: str,
+        half_width: int,
+        half_height: int,
+        token: str | None,
+        near: int | str | None,
+        stood: list[int] | None,
+        met: list[Any] | None,
+        place: list[int],
+        id: int,
+        early: list[list[Any]],
+    ) -> None:
         stands = None if stood is None else (stood[0], stood[1])
         hello = Hello(name, Viewport(half_width, half_height), token, near, stands)
         x, y = place
@@ -351,10 +384,23 @@ class Gathering:
         session.greet(hello, _unpack_met(met), (x, y), id, said)
 
     def _go_on(
-        self, session: Session, id: int, seq: int, ack: int, name: str, track: list[int],
-        intent: list[int] | None, square: list[int], moved: int, acted: bool,
-        left: list[int] | None, look: int, half_width: int, half_height: int, state: list[Any],
-    ) -> None:  # fmt: skip
+        self,
+        session: Session,
+        id: int,
+        seq: int,
+        ack: int,
+        name: str,
+        track: list[int],
+        intent: list[int] | None,
+        square: list[int],
+        moved: int,
+        acted: bool,
+        left: list[int] | None,
+        look: int,
+        half_width: int,
+        half_height: int,
+        state: list[Any],
+    ) -> None:
         node = self._node
         if node.takeovers.waits(id):
             # Its client has come here on another connection meanwhile, which is the newer one.

@@ -345,8 +345,9 @@ class Limits:
         the limit."""
         if key is None:
             return True
-        counted = {each: self._per_site if n == SITE else self._per_address
-                   for each, n in _with_site(key)}  # fmt: skip
+        counted = {
+            each: self._per_site if n == SITE else self._per_address for each, n in _with_site(key)
+        }
         if any(self._by_address[each] >= most * times for each, most in counted.items()):
             self.stats["limited_connections"] += 1
             return False
@@ -423,9 +424,7 @@ class Limits:
     def allow_address(self, rate: Rate, address: str, where: Hashable = None) -> bool:
         """Say whether an address may do something once more, and count that it does. For each
         place `where` it does it there is another count."""
-        return all(
-            self.allow(each, (key, where)) for key, each in self._of_address(rate, address)
-        )
+        return all(self.allow(each, (key, where)) for key, each in self._of_address(rate, address))
 
     def wait(self, rate: Rate, address: str) -> int | None:
         """Count that an address does something once more, and return in how many ms it may: at
@@ -483,4 +482,3 @@ class Limits:
             for key in [key for key, entry in entries.items() if entry.full(now)]:
                 del entries[key]
             self._sweep_at[id(entries)] = max(2 * len(entries), 1024)
-

@@ -162,4 +162,3 @@ class Alarm:
             self._timer.close()
             self._timer = None
         self._at = None
-

@@ -64,10 +64,20 @@ class Node:
     """
 
     def __init__(
-        self, *, grid: Grid, terrain: Terrain | Any, broker: Broker, loop: Loop, spread: int = 0,
-        ring: int = 0, world: str = WORLD, store: Store | None = None, rules: Rules = RULES,
-        sizes: Sizes = NOBODY, spawn: Callable[..., object] = gevent.spawn,
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        grid: Grid,
+        terrain: Terrain | Any,
+        broker: Broker,
+        loop: Loop,
+        spread: int = 0,
+        ring: int = 0,
+        world: str = WORLD,
+        store: Store | None = None,
+        rules: Rules = RULES,
+        sizes: Sizes = NOBODY,
+        spawn: Callable[..., object] = gevent.spawn,
+    ) -> None:
         self.id = id = random.getrandbits(32)
         self.grid = grid
         self.terrain = terrain
@@ -86,19 +96,30 @@ class Node:
         self.outbox = Outbox(id, grid.span, self.channels, broker, loop, self.hub)
         self.peers = Peers(id, self.channels, broker, loop)
         self.replicas = Replicas(
-            id, grid, self.channels, broker, loop, self.hub, self.outbox, self.peers,
+            id,
+            grid,
+            self.channels,
+            broker,
+            loop,
+            self.hub,
+            self.outbox,
+            self.peers,
             lambda: self.keeper.identity,
-        )  # fmt: skip
+        )
         self.survey = Survey(id, self.channels, broker, loop, self.outbox)
 
         # Things that lie in squares.
         self.garden = Garden(
-            grid, terrain, self.channels.ground, self.keeper, self.replicas, self.board, loop,
+            grid,
+            terrain,
+            self.channels.ground,
+            self.keeper,
+            self.replicas,
+            self.board,
+            loop,
             rules,
-        )  # fmt: skip
-        self.cairns = Cairns(
-            grid, terrain, self.channels.ground, self.keeper, self.replicas, loop
         )
+        self.cairns = Cairns(grid, terrain, self.channels.ground, self.keeper, self.replicas, loop)
         self.finders = Finders(terrain, self.channels.ground, self.keeper, loop)
         self.reading = Reading(
             self.keeper, self.replicas, loop, (self.garden.fetch, self.cairns.fetch)
@@ -110,9 +131,7 @@ class Node:
 
         # Players.
         spots = Spots(grid, terrain, spread, ring)
-        self.movement = Movement(
-            grid, terrain, spots, loop, self.hub, self.outbox, self.replicas
-        )
+        self.movement = Movement(grid, terrain, spots, loop, self.hub, self.outbox, self.replicas)
         self.residents = Residents(id, grid, spots, loop, self.outbox, self.movement)
         self.replicas.begin_crowds(CROWD_FROM, self.screen)
         self.listening = Listening(self.channels, broker, loop, self.residents)
@@ -125,9 +144,20 @@ class Node:
         self.today = Today(self.channels.ground, self.keeper, loop, self.orders.is_muted)
         self.orders.on_silenced = self.today.take_out
         self.herd = Herd(
-            id, grid, terrain, self.channels.ground, self.keeper, loop, self.residents,
-            self.movement, self.replicas, self.peers, self.takeovers, self.longest, sizes,
-        )  # fmt: skip
+            id,
+            grid,
+            terrain,
+            self.channels.ground,
+            self.keeper,
+            loop,
+            self.residents,
+            self.movement,
+            self.replicas,
+            self.peers,
+            self.takeovers,
+            self.longest,
+            sizes,
+        )
 
         if sizes.people:
             self.replicas.report_events(self.herd.heard)
@@ -135,13 +165,23 @@ class Node:
 
         # The map of everybody.
         self.counting = Counting(
-            id, self.channels, broker, loop, self.outbox,
+            id,
+            self.channels,
+            broker,
+            loop,
+            self.outbox,
             lambda: ((resident.id, resident.square) for resident in self.herd.residents()),
-        )  # fmt: skip
+        )
         self.watching = Watching(
-            id, self.channels, broker, loop, lambda: self.peers.peers, terrain.seed, grid.side,
+            id,
+            self.channels,
+            broker,
+            loop,
+            lambda: self.peers.peers,
+            terrain.seed,
+            grid.side,
             self.today.walked,
-        )  # fmt: skip
+        )
 
         self.hub.before_flush = self.replicas.show_changed
         self.outbox.on_published = self.replicas.published

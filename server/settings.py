@@ -214,105 +214,168 @@ _OPTIONS: tuple[tuple[str, str, str, Any, str], ...] = (
     ("--host", "HOST", "127.0.0.1", str, "address to listen on; 0.0.0.0 listens on all"),
     ("--port", "PORT", "8000", _port, "port to listen on; 0 chooses a free one"),
     (
-        "--broker", "BROKER_URL", "", str,
+        "--broker",
+        "BROKER_URL",
+        "",
+        str,
         "URL of the broker that connects the nodes of a world; without one, $REDIS_URL, or else "
         "memory:// for one worker and a ZeroMQ forwarder of its own for several",
     ),
     (
-        "--broker-tls", "BROKER_TLS", "", _certificates,
+        "--broker-tls",
+        "BROKER_TLS",
+        "",
+        _certificates,
         "which certificates to accept from a broker over TLS: 'verified' (those that the system "
         "trusts), 'unverified' (any), or the path of a file with those to trust; without it, "
         "'verified', but on Heroku 'unverified' for $REDIS_URL",
     ),
     (
-        "--workers", "WEB_CONCURRENCY", "1", _workers,
+        "--workers",
+        "WEB_CONCURRENCY",
+        "1",
+        _workers,
         "number of processes that serve the world together on one port",
     ),
     (
-        "--world", "WORLD", WORLD, _world,
+        "--world",
+        "WORLD",
+        WORLD,
+        _world,
         "name of the world: servers with different names on one broker do not hear each other",
     ),
     (
-        "--seed", "SEED", "2013", _seed,
+        "--seed",
+        "SEED",
+        "2013",
+        _seed,
         "number that the world is generated from: another seed makes another world",
     ),
     ("--side", "SIDE", str(SIDE), _side, "width and height of a square in tiles"),
     (
-        "--walkers", "WALKERS", "20", _herd,
+        "--walkers",
+        "WALKERS",
+        "20",
+        _herd,
         "number of computer players that wander near the plaza, in the whole world: the same for "
         "all its servers; 0 for load tests",
     ),
     (
-        "--deer", "DEER", "8", _herd,
+        "--deer",
+        "DEER",
+        "8",
+        _herd,
         "number of deer that graze near the plaza and flee from players, in the whole world",
     ),
     (
-        "--store", "STORE_URL", "", str,
+        "--store",
+        "STORE_URL",
+        "",
+        str,
         "URL of what keeps gems, scores, cairns and the herd: sqlite:///PATH for a file that all "
         "workers of this machine share, redis:// and its kinds for servers on several machines, "
         "memory:// until this process ends, or none; without one, the broker if that is a Redis, "
         f"or else the file {STORE_FILE} in $STATE_DIRECTORY or the working directory",
     ),
     (
-        "--gems", "GEMS", "4", _gems,
+        "--gems",
+        "GEMS",
+        "4",
+        _gems,
         "number of gems in each part of the world, of 64 x 64 tiles, that somebody came near",
     ),
     (
-        "--gem-pause", "GEM_PAUSE", "120", _seconds,
+        "--gem-pause",
+        "GEM_PAUSE",
+        "120",
+        _seconds,
         "seconds until a gem that was taken lies somewhere else: half of it to half as much again",
     ),
     (
-        "--spread", "SPREAD", "0", _spread,
+        "--spread",
+        "SPREAD",
+        "0",
+        _spread,
         "for load tests: number of squares around the origin over which newcomers are spread; 0 "
         "puts them on the plaza",
     ),
     (
-        "--spread-ring", "SPREAD_RING", "0", _ring,
+        "--spread-ring",
+        "SPREAD_RING",
+        "0",
+        _ring,
         "for load tests: these squares lie on a circle of so many tiles around the origin; 0 puts "
         "them side by side at the origin",
     ),
     (
-        "--max-players", "MAX_PLAYERS", "0", _players,
+        "--max-players",
+        "MAX_PLAYERS",
+        "0",
+        _players,
         "number of players that each worker accepts; 0 allows as many as it has file "
         "descriptors for",
     ),
     (
-        "--max-per-address", "MAX_PER_ADDRESS", str(PER_ADDRESS), _per_address,
+        "--max-per-address",
+        "MAX_PER_ADDRESS",
+        str(PER_ADDRESS),
+        _per_address,
         "number of connections that one address may have; the other limits of an address are in "
         "proportion to it; 0 limits no address",
     ),
     (
-        "--any-rate", "ANY_RATE", "0", _switch,
+        "--any-rate",
+        "ANY_RATE",
+        "0",
+        _switch,
         "for load tests: 1 lets each player send as many messages as it likes",
     ),
     (
-        "--http-share", "HTTP_SHARE", "30", _percent,
+        "--http-share",
+        "HTTP_SHARE",
+        "30",
+        _percent,
         "percentage of each second that HTTP requests, handshakes included, may take from "
         "the players",
     ),
     (
-        "--trusted-proxies", "TRUSTED_PROXIES", "", _proxies,
+        "--trusted-proxies",
+        "TRUSTED_PROXIES",
+        "",
+        _proxies,
         "addresses and networks of the reverse proxies in front of this server: it believes what "
         "their header X-Forwarded-For says of the client's address; * believes every peer",
     ),
     (
-        "--allowed-origins", "ALLOWED_ORIGINS", "", _origins,
+        "--allowed-origins",
+        "ALLOWED_ORIGINS",
+        "",
+        _origins,
         "origins, such as https://example.org, whose pages may connect in addition to this "
         "server's own; * allows all",
     ),
     (
-        "--allowed-hosts", "ALLOWED_HOSTS", "", _hosts,
+        "--allowed-hosts",
+        "ALLOWED_HOSTS",
+        "",
+        _hosts,
         "host names, without ports, that the server answers to; * allows all; without it, all, or "
         "only this machine's own names if the server listens on a loopback address",
     ),
     (
-        "--secret", "SECRET_KEY", "", str,
+        "--secret",
+        "SECRET_KEY",
+        "",
+        str,
         "key that signs the tokens of players and seals the messages between nodes, the same for "
         "all servers of a world; without one, tokens are valid for one run; other users can see a "
         "command line, so set the variable instead",
     ),
     (
-        "--admin-token", "ADMIN_TOKEN", "", _admin_token,
+        "--admin-token",
+        "ADMIN_TOKEN",
+        "",
+        _admin_token,
         "token that opens /admin, /metrics and /stats to requests that carry it; other users can "
         "see a command line, so set the variable instead",
     ),
@@ -320,15 +383,21 @@ _OPTIONS: tuple[tuple[str, str, str, Any, str], ...] = (
     ("--log-format", "LOG_FORMAT", "text", str.lower, "text, or json for one object per line"),
     ("--access-log", "ACCESS_LOG", "0", _switch, "1 logs a line for every HTTP request"),
     (
-        "--short-addresses", "SHORT_ADDRESSES", "0", _switch,
+        "--short-addresses",
+        "SHORT_ADDRESSES",
+        "0",
+        _switch,
         "1 logs only the network of a client's address, its /24 or for IPv6 its /48",
     ),
     (
-        "--gather", "GATHER", "1", _switch,
+        "--gather",
+        "GATHER",
+        "1",
+        _switch,
         "0 lets each player stay at the worker that its connection came to, however far from its "
         "neighbours",
     ),
-)  # fmt: skip
+)
 
 #: Every environment variable that the server reads.
 VARIABLES = (*(variable for _, variable, *_ in _OPTIONS), *REDIS_URLS, STATE)
@@ -376,9 +445,11 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
 
 
 def read_some(
-    parser: argparse.ArgumentParser, names: Sequence[str],
-    arguments: Sequence[str] | None = None, environment: Mapping[str, str] = os.environ,
-) -> argparse.Namespace:  # fmt: skip
+    parser: argparse.ArgumentParser,
+    names: Sequence[str],
+    arguments: Sequence[str] | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> argparse.Namespace:
     """Return what a parser reads, and of the server's options those with these names as well.
 
     The names are those of the fields of Settings; `broker`, `broker_tls`, `store` and `secret` must

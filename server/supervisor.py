@@ -136,9 +136,7 @@ class Child:
         if not self.alive:
             return True
         since = self.serves_since
-        return (
-            since is not None and not self.ready and time.monotonic() - since > READY_WITHIN
-        )
+        return since is not None and not self.ready and time.monotonic() - since > READY_WITHIN
 
     def why_not_ready(self) -> str:
         """Return a sentence that says why it is not ready."""
@@ -261,8 +259,9 @@ class Supervisor:
                 if why := self._replace_all():
                     log.error(
                         "no worker was replaced, the old ones go on: %s; next try in %g s",
-                        why, pause,
-                    )  # fmt: skip
+                        why,
+                        pause,
+                    )
                     gevent.wait([self._again, self._stopping], timeout=pause, count=1)
                     self._again.set()
                     pause = min(pause * 2, REPLACE_AFTER_MOST)
@@ -347,9 +346,14 @@ class Supervisor:
         self._forget_the_dead()
         if slot == FORWARDER:
             child = Child(
-                "the ZeroMQ forwarder", "brokers.zeromq", "--ipc", self._prefix,
-                "--parent", str(os.getpid()), env=self._environment,
-            )  # fmt: skip
+                "the ZeroMQ forwarder",
+                "brokers.zeromq",
+                "--ipc",
+                self._prefix,
+                "--parent",
+                str(os.getpid()),
+                env=self._environment,
+            )
         else:
             fd = self._listener.fileno()
             # If an option is given twice, the last one counts.
@@ -358,9 +362,7 @@ class Supervisor:
                 options.append("--unsealed")
             options += ("--worker", str(slot + 1), "--reports", self._reports.name)
             options += ("--clock", str(self._clock))
-            child = Child(
-                f"worker {slot + 1}", "server", *options, env=self._environment, fds=[fd]
-            )
+            child = Child(f"worker {slot + 1}", "server", *options, env=self._environment, fds=[fd])
         self._children.append(child)
         return child
 
@@ -383,15 +385,19 @@ class Supervisor:
     def _tell_districts(self, districts: Districts) -> None:
         """Let the plan follow how busy the workers are, and tell it to all of them."""
         loads = {
-            slot: child.load._replace(takes=child.takes) for slot, child in self._slots.items()
+            slot: child.load._replace(takes=child.takes)
+            for slot, child in self._slots.items()
             if child.load is not None and child.alive
-        }  # fmt: skip
+        }
         before = districts.plan
         districts.follow(loads, time.monotonic())
         if districts.plan != before:
             workers = ", ".join(str(slot + 1) for slot in sorted(slots(districts.plan)))
-            log.info("the busiest worker is at %d %%: now workers %s share the players",
-                     100 * max(load.busy for load in loads.values()), workers)  # fmt: skip
+            log.info(
+                "the busiest worker is at %d %%: now workers %s share the players",
+                100 * max(load.busy for load in loads.values()),
+                workers,
+            )
         takes = [slot for slot, load in loads.items() if load.takes]
         plan = pack_plan(districts.plan, takes, len(self._workers))
         for slot in loads:

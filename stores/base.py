@@ -129,9 +129,12 @@ class Store(ABC):
         return self._wait(self._claim, _queue(queue), most, lease)
 
     def done(
-        self, queue: str, ids: Iterable[str], then: Iterable[tuple[str, Item]] = (),
+        self,
+        queue: str,
+        ids: Iterable[str],
+        then: Iterable[tuple[str, Item]] = (),
         score: Score | None = None,
-    ) -> int:  # fmt: skip
+    ) -> int:
         """Remove items that this caller has claimed; return how many were still its own.
 
         In the same step, if any was, put what follows, as (queue, item), and add a score.
@@ -146,9 +149,14 @@ class Store(ABC):
         return self._wait(self._renew, _queue(queue), some, lease)
 
     def take(
-        self, queue: str, id: str, then: Iterable[tuple[str, Item]] = (),
-        score: Score | None = None, *, only: bytes | None = None,
-    ) -> bytes | None:  # fmt: skip
+        self,
+        queue: str,
+        id: str,
+        then: Iterable[tuple[str, Item]] = (),
+        score: Score | None = None,
+        *,
+        only: bytes | None = None,
+    ) -> bytes | None:
         """Remove an item, due or not; return its body, or None if it is not there. Of any number of
         callers exactly one gets it. What follows is put as by `done`, if it was there.
 
@@ -256,18 +264,25 @@ class Store(ABC):
 
     @abstractmethod
     def _done(
-        self, queue: str, ids: Sequence[str], then: Sequence[tuple[str, Item]],
+        self,
+        queue: str,
+        ids: Sequence[str],
+        then: Sequence[tuple[str, Item]],
         score: Score | None,
-    ) -> int: ...  # fmt: skip
+    ) -> int: ...
 
     @abstractmethod
     def _renew(self, queue: str, items: Sequence[tuple[str, bytes]], lease: int) -> list[str]: ...
 
     @abstractmethod
     def _take(
-        self, queue: str, id: str, only: bytes | None, then: Sequence[tuple[str, Item]],
+        self,
+        queue: str,
+        id: str,
+        only: bytes | None,
+        then: Sequence[tuple[str, Item]],
         score: Score | None,
-    ) -> bytes | None: ...  # fmt: skip
+    ) -> bytes | None: ...
 
     @abstractmethod
     def _group(self, queue: str, names: Sequence[str]) -> list[Item]: ...

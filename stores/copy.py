@@ -41,20 +41,23 @@ class Content(NamedTuple):
 def main() -> int:
     """Copy and compare; return the exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m stores.copy", description="Copy all that a world keeps from one store into "
+        prog="python -m stores.copy",
+        description="Copy all that a world keeps from one store into "
         "another, and compare the two. Stop the servers of the world before, but for --backup.",
-    )  # fmt: skip
+    )
     parser.add_argument("source", metavar="FROM", help="such as sqlite:///flatlands.db")
     parser.add_argument("target", metavar="TO", help="such as redis://127.0.0.1:6379")
     parser.add_argument("--world", default="flatlands", help="its name (default flatlands)")
     parser.add_argument(
-        "--tls", default=os.environ.get("BROKER_TLS") or VERIFIED,
+        "--tls",
+        default=os.environ.get("BROKER_TLS") or VERIFIED,
         help=f"which certificates are accepted: {VERIFIED}, {UNVERIFIED}, or a file [$BROKER_TLS]",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--backup", action="store_true",
+        "--backup",
+        action="store_true",
         help="copy the file of FROM, with all worlds in it, into a new file, while servers use it",
-    )  # fmt: skip
+    )
     given = parser.parse_args()
     try:
         if given.backup:

@@ -238,9 +238,10 @@ class RedisStore(Store):
 
     def _connect(self) -> Any:
         options: dict[str, Any] = {
-            "socket_timeout": TIMEOUT, "socket_connect_timeout": TIMEOUT,
+            "socket_timeout": TIMEOUT,
+            "socket_connect_timeout": TIMEOUT,
             "retry": Retry(NoBackoff(), 0),
-        }  # fmt: skip
+        }
         if self._secure and self._tls == UNVERIFIED:
             options |= {"ssl_cert_reqs": "none", "ssl_check_hostname": False}
         elif self._secure and self._tls != VERIFIED:
@@ -347,9 +348,12 @@ class RedisStore(Store):
         return [Claimed(id.decode(), body, int(tries)) for id, body, tries in found]
 
     def _done(
-        self, queue: str, ids: Sequence[str], then: Sequence[tuple[str, Item]],
+        self,
+        queue: str,
+        ids: Sequence[str],
+        then: Sequence[tuple[str, Item]],
         score: Score | None,
-    ) -> int:  # fmt: skip
+    ) -> int:
         board, id, n = score or NO_SCORE
         keys, items = self._keys(queue, board, then)
         return int(self._run(_DONE, keys, (self._caller, len(ids), *ids, n, id, *items)))
@@ -361,9 +365,13 @@ class RedisStore(Store):
         ]
 
     def _take(
-        self, queue: str, id: str, only: bytes | None, then: Sequence[tuple[str, Item]],
+        self,
+        queue: str,
+        id: str,
+        only: bytes | None,
+        then: Sequence[tuple[str, Item]],
         score: Score | None,
-    ) -> bytes | None:  # fmt: skip
+    ) -> bytes | None:
         board, who, n = score or NO_SCORE
         keys, items = self._keys(queue, board, then)
         which = ("", "") if only is None else ("only", only)

@@ -61,7 +61,9 @@ _ADDED = (
     *(
         f"CREATE TRIGGER score_{event} AFTER {event} ON score BEGIN {''.join(statements)} END"
         for event, statements in {
-            "insert": (_ONE_MORE,), "update": (_ONE_MORE, *_ONE_LESS), "delete": _ONE_LESS
+            "insert": (_ONE_MORE,),
+            "update": (_ONE_MORE, *_ONE_LESS),
+            "delete": _ONE_LESS,
         }.items()
     ),
 )
@@ -285,9 +287,12 @@ class SqliteStore(Store):
             return [Claimed(*row) for row in found]
 
     def _done(
-        self, queue: str, ids: Sequence[str], then: Sequence[tuple[str, Item]],
+        self,
+        queue: str,
+        ids: Sequence[str],
+        then: Sequence[tuple[str, Item]],
         score: Score | None,
-    ) -> int:  # fmt: skip
+    ) -> int:
         with self._transaction() as execute:
             removed = 0
             for id in ids:
@@ -313,9 +318,13 @@ class SqliteStore(Store):
             ]
 
     def _take(
-        self, queue: str, id: str, only: bytes | None, then: Sequence[tuple[str, Item]],
+        self,
+        queue: str,
+        id: str,
+        only: bytes | None,
+        then: Sequence[tuple[str, Item]],
         score: Score | None,
-    ) -> bytes | None:  # fmt: skip
+    ) -> bytes | None:
         with self._transaction() as execute:
             row = execute(
                 "DELETE FROM item WHERE world = ? AND queue = ? AND id = ?"

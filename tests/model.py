@@ -208,9 +208,19 @@ class Model:
                 del self.players[player.id]
 
     def _batch(
-        self, written: int, column: int, row: int, source: int, ago: int, tracks: bytes,
-        others: Sequence[Any] = (), replaced: int = 0, wide: bytes = b"", *, now: int,
-    ) -> None:  # fmt: skip
+        self,
+        written: int,
+        column: int,
+        row: int,
+        source: int,
+        ago: int,
+        tracks: bytes,
+        others: Sequence[Any] = (),
+        replaced: int = 0,
+        wide: bytes = b"",
+        *,
+        now: int,
+    ) -> None:
         assert replaced >= 0
         square = (column, row)
         if not self.holds(square):
@@ -279,9 +289,14 @@ class Model:
         self.removed[id] = max(seq, self.removed.get(id, (0, 0))[0]), now + REMEMBERED
 
     def _enter(
-        self, square: tuple[int, int], sent: int, source: int, entry: list[Any], now: int,
+        self,
+        square: tuple[int, int],
+        sent: int,
+        source: int,
+        entry: list[Any],
+        now: int,
         again: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         _, id, seq, ack, name, dimmed, slot = entry[:7]
         removed_seq, until = self.removed.get(id, (-1, 0))
         known = self.players.get(id)
@@ -291,13 +306,9 @@ class Model:
         if known is not None and (seq < known.seq or (seq == known.seq and not again)):
             return
         track = self._track(square, sent, entry[7:12])
-        self.players[id] = Known(
-            id, seq, ack, name, dimmed, track, square, source, slot, entry[12]
-        )
+        self.players[id] = Known(id, seq, ack, name, dimmed, track, square, source, slot, entry[12])
 
-    def _track(
-        self, square: tuple[int, int], sent: int, fields: Sequence[int]
-    ) -> tuple[int, ...]:
+    def _track(self, square: tuple[int, int], sent: int, fields: Sequence[int]) -> tuple[int, ...]:
         x, y, dx, dy, age = fields
         span = self.side * 1024
         lasts = duration(dx, dy, self.speed, self.diagonal)

@@ -30,15 +30,23 @@ class ServerProcess(Program):
     """
 
     def __init__(
-        self, *options: str, port: int = 0, module: str = "server", before: Sequence[str] = (),
-        descriptors: int | tuple[int, int] | None = None, folder: Path = ROOT, **environment: str,
-    ) -> None:  # fmt: skip
+        self,
+        *options: str,
+        port: int = 0,
+        module: str = "server",
+        before: Sequence[str] = (),
+        descriptors: int | tuple[int, int] | None = None,
+        folder: Path = ROOT,
+        **environment: str,
+    ) -> None:
         own = ["-W", "error", "-m", module, *before, "--port", str(port)]
         super().__init__(
-            [sys.executable, *own, *options], "the server",
-            environment={"WALKERS": "0", "DEER": "0", **environment}, prepare=limited(descriptors),
+            [sys.executable, *own, *options],
+            "the server",
+            environment={"WALKERS": "0", "DEER": "0", **environment},
+            prepare=limited(descriptors),
             folder=folder,
-        )  # fmt: skip
+        )
         try:
             found = self.ready(r"http://\S+:(\d+)", PATIENCE)
         except Trouble:

@@ -69,16 +69,23 @@ class SocketClient:
         key = os.urandom(4)
         masked = bytes(byte ^ key[i % 4] for i, byte in enumerate(payload))
         size = len(payload)
-        head = bytes([0x80 | opcode, 0x80 | size]) if size < 126 else (
-            bytes([0x80 | opcode, 0xFE]) + size.to_bytes(2, "big")
-        )  # fmt: skip
+        head = (
+            bytes([0x80 | opcode, 0x80 | size])
+            if size < 126
+            else (bytes([0x80 | opcode, 0xFE]) + size.to_bytes(2, "big"))
+        )
         self.socket.sendall(head + key + masked)
 
     def send(self, *message: Any) -> None:
         self.frame(msgpack.packb(list(message)))
 
-    def hello(self, name: str, size: tuple[int, int] = (40, 25), token: str | None = None,
-              near: str | int | None = None) -> "SocketClient":  # fmt: skip
+    def hello(
+        self,
+        name: str,
+        size: tuple[int, int] = (40, 25),
+        token: str | None = None,
+        near: str | int | None = None,
+    ) -> "SocketClient":
         """Send hello, and wait until the player's own enter event has come."""
         self.name = name
         self.send(1, 2, name, *size, token, near, None, None)

@@ -115,9 +115,14 @@ def test_the_bots_are_short_and_the_guide_names_what_there_is():
         imported = {
             name.split(".")[0]
             for node in ast.walk(ast.parse(path.read_text()))
-            for name in ([alias.name for alias in node.names] if isinstance(node, ast.Import)
-                         else [node.module] if isinstance(node, ast.ImportFrom) else [])
-        }  # fmt: skip
+            for name in (
+                [alias.name for alias in node.names]
+                if isinstance(node, ast.Import)
+                else [node.module]
+                if isinstance(node, ast.ImportFrom)
+                else []
+            )
+        }
         assert imported - set(sys.stdlib_module_names) <= {"msgpack", "flatlands"}
     lines = (EXAMPLES / "greeter.py").read_text().splitlines()
     assert len([line for line in lines if line]) <= 20

@@ -80,8 +80,12 @@ def test_a_command_without_its_packages_says_in_a_sentence_what_to_do(command, t
     # Without -S Python would find them.
     ended = subprocess.run(
         [sys.executable, "-S", *command.split()],
-        cwd=ROOT, env=clean_environment(), capture_output=True, text=True, timeout=PATIENCE,
-    )  # fmt: skip
+        cwd=ROOT,
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
     assert ended.returncode == 1
     assert re.fullmatch(
         rf"flatlands: the package \w+ is not installed for .*: run make {target} once, .*\n",

@@ -37,20 +37,51 @@ ROOMS = {
     "things": {"messages", "squares", "agenda", "loop"},
     "players": {"messages", "squares", "things", "agenda", "logs", "loop"},
     "clients": {
-        "messages", "websocket", "things", "players", "node", "agenda", "limits", "logs", "loop",
+        "messages",
+        "websocket",
+        "things",
+        "players",
+        "node",
+        "agenda",
+        "limits",
+        "logs",
+        "loop",
     },
     "web": {"messages", "websocket", "players"},
     "query": {"messages", "squares", "things", "loop", "settings"},
-}  # fmt: skip
+}
 
 # What would make the rules of the world depend on when, where or by what chance they run.
 IMPURE = {"gevent", "time", "datetime", "random", "os", "sys", "socket", "threading", "secrets"}
 
 # The browser's modules that know neither the page nor the network.
-PURE_MODULES = ["protocol", "msgpack", "terrain", "track", "replica", "walk", "names", "clock",
-                "state", "scene", "lying", "faces", "day", "regions", "landmarks", "ember",
-                "places", "emotes", "footsteps", "atlas", "borders", "leading", "near",
-                "keys", "route"]  # fmt: skip
+PURE_MODULES = [
+    "protocol",
+    "msgpack",
+    "terrain",
+    "track",
+    "replica",
+    "walk",
+    "names",
+    "clock",
+    "state",
+    "scene",
+    "lying",
+    "faces",
+    "day",
+    "regions",
+    "landmarks",
+    "ember",
+    "places",
+    "emotes",
+    "footsteps",
+    "atlas",
+    "borders",
+    "leading",
+    "near",
+    "keys",
+    "route",
+]
 PAGE = re.compile(r"\b(document|window|canvas|WebSocket|localStorage|sessionStorage)\b")
 
 
@@ -134,8 +165,9 @@ def test_the_world_is_pure():
 def test_only_the_start_opens_a_broker():
     users = [p for p in (ROOT / "server").rglob("*.py") if "open_broker" in p.read_text()]
     assert {path.relative_to(ROOT / "server").as_posix() for path in users} == {
-        "__main__.py", "query/__main__.py",
-    }  # fmt: skip
+        "__main__.py",
+        "query/__main__.py",
+    }
 
 
 @pytest.mark.parametrize("name", PURE_MODULES)

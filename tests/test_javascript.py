@@ -17,8 +17,11 @@ def test_the_pages_pure_modules_in_node():
     assert tests
     ended = subprocess.run(
         [node, "--import", "./tests/js/modules.js", "--test", *tests],
-        cwd=ROOT, env=clean_environment(), capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+    )
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 

@@ -79,9 +79,12 @@ class Upstream(BaseHTTPRequestHandler):
 def get(front, path, host="127.0.0.1", **headers):
     """Return status and text of an answer of nginx to a client on a loopback address."""
     connection = http.client.HTTPSConnection(
-        "localhost", front.secure, timeout=PATIENCE, source_address=(host, 0),
+        "localhost",
+        front.secure,
+        timeout=PATIENCE,
+        source_address=(host, 0),
         context=ssl.create_default_context(cafile=str(certify()[1])),
-    )  # fmt: skip
+    )
     connection.request("GET", path, headers=headers)
     answer = connection.getresponse()
     text = answer.read().decode()

@@ -81,10 +81,20 @@ class Corner:
         """Return everything about a player as a plain tuple, to be sent."""
         track = p.track
         return (
-            ENTER, p.id, p.seq, p.ack, p.name, p.dimmed, p.slot,
-            track.x - self.x, track.y - self.y, track.dx, track.dy, self.sent - track.start,
+            ENTER,
+            p.id,
+            p.seq,
+            p.ack,
+            p.name,
+            p.dimmed,
+            p.slot,
+            track.x - self.x,
+            track.y - self.y,
+            track.dx,
+            track.dy,
+            self.sent - track.start,
             p.look,
-        )  # fmt: skip
+        )
 
     def enter(self, p: Player) -> EnterEvent:
         """Return the enter event of a player."""
@@ -97,10 +107,15 @@ class Corner:
         pack = _pack_narrow if slot < NARROW else _pack_wide
         try:
             return pack(
-                slot, p.seq & 255, p.ack & 255,
-                track.x - self.middle_x, track.y - self.middle_y, track.dx, track.dy,
+                slot,
+                p.seq & 255,
+                p.ack & 255,
+                track.x - self.middle_x,
+                track.y - self.middle_y,
+                track.dx,
+                track.dy,
                 self.sent - track.start,
-            )  # fmt: skip
+            )
         except struct.error:
             return None
 

@@ -94,9 +94,13 @@ Entry = tuple[int, int, int, int, str, bool, int, int, int, int, int, int, int]
 
 #: The class of each kind of event.
 EVENTS: dict[int, type[Event]] = {
-    ENTER: EnterEvent, LEAVE: LeaveEvent, GONE: GoneEvent, SAY: SayEvent, EMOTE: EmoteEvent,
+    ENTER: EnterEvent,
+    LEAVE: LeaveEvent,
+    GONE: GoneEvent,
+    SAY: SayEvent,
+    EMOTE: EmoteEvent,
     EMBER: EmberEvent,
-}  # fmt: skip
+}
 
 
 def named(fields: Sequence[Any]) -> Event:
@@ -117,9 +121,17 @@ class Player:
     __slots__ = ("node", "id", "seq", "ack", "name", "dimmed", "track", "slot", "look")
 
     def __init__(
-        self, node: int, id: int, seq: int, ack: int, name: str, dimmed: bool, track: Track,
-        slot: int = -1, look: int = 0,
-    ) -> None:  # fmt: skip
+        self,
+        node: int,
+        id: int,
+        seq: int,
+        ack: int,
+        name: str,
+        dimmed: bool,
+        track: Track,
+        slot: int = -1,
+        look: int = 0,
+    ) -> None:
         self.node = node
         self.id = id
         self.seq = seq

@@ -112,9 +112,7 @@ class Grid:
                 soonest = after
         return None if soonest is None else track.start + soonest
 
-    def _border(
-        self, up: bool, at: int, half: int | None, held: tuple[int, int] | None
-    ) -> int:
+    def _border(self, up: bool, at: int, half: int | None, held: tuple[int, int] | None) -> int:
         """Return the position along one axis, in units, at which something changes first.
 
         `up`: the track goes towards higher positions. `at` is the column or row, `half` half the

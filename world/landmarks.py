@@ -64,7 +64,5 @@ class Landmarks:
             kind in (GRASS, SAND)
             and FROM_PATH < path < PATH_FAR
             and x * x + y * y > FROM_PLAZA**2
-            and all(
-                self._terrain.kind(x + dx, y + dy) in (GRASS, SAND, WOOD) for dx, dy in _AROUND
-            )
+            and all(self._terrain.kind(x + dx, y + dy) in (GRASS, SAND, WOOD) for dx, dy in _AROUND)
         )

@@ -152,9 +152,7 @@ class Replica:
                 moved.jumped += newer - 1
             known.seq += newer
             known.ack = (known.ack + ((ack - known.ack) & 255)) & _NUMBER
-            known.track = Track(
-                x + from_x, y + from_y, dx, dy, sent - age, duration(dx, dy)
-            )
+            known.track = Track(x + from_x, y + from_y, dx, dy, sent - age, duration(dx, dy))
 
     def replace(
         self, node: int, sent: int, entries: Sequence[EnterEvent], now: int

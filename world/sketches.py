@@ -40,9 +40,12 @@ def sketch(player: Player, square: Square, span: int, now: int) -> bytes | None:
     if not (0 <= part_x < PARTS and 0 <= part_y < PARTS):
         return None
     return _pack(
-        player.seq & MARK | (player.ack & MARK) << 4, part_x, part_y,
-        _steps(track.x + track.dx - x), _steps(track.y + track.dy - y),
-    )  # fmt: skip
+        player.seq & MARK | (player.ack & MARK) << 4,
+        part_x,
+        part_y,
+        _steps(track.x + track.dx - x),
+        _steps(track.y + track.dy - y),
+    )
 
 
 def _steps(way: int) -> int:

@@ -265,9 +265,7 @@ class Terrain:
         left, top = cx * CHUNK, cy * CHUNK
         row, column = self._strips(cx, cy)
         if top + row <= y < top + row + RAMP_WIDTH:
-            tiles = [
-                [(left + i, top + row + k) for k in range(RAMP_WIDTH)] for i in range(CHUNK)
-            ]
+            tiles = [[(left + i, top + row + k) for k in range(RAMP_WIDTH)] for i in range(CHUNK)]
             if x - left in self._slopes(tiles):
                 return True
         if left + column <= x < left + column + RAMP_WIDTH:

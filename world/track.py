@@ -205,9 +205,7 @@ def duration(dx: int, dy: int) -> int:
     return -(-distance * 1000 // SPEED)
 
 
-def _straight(
-    ground: Land, x: int, y: int, dx: int, dy: int
-) -> tuple[int, int, str | None]:
+def _straight(ground: Land, x: int, y: int, dx: int, dy: int) -> tuple[int, int, str | None]:
     """Cut a displacement where its track would enter a blocked tile.
 
     Returns (dx, dy, the axis that was barred: "x", "y" or None). A cut changes the rounding along
@@ -229,9 +227,7 @@ def _straight(
     return dx, dy, barred
 
 
-def _first_block(
-    ground: Land, x: int, y: int, dx: int, dy: int
-) -> tuple[str, int] | None:
+def _first_block(ground: Land, x: int, y: int, dx: int, dy: int) -> tuple[str, int] | None:
     """Follow a track from tile to tile until it would enter a blocked one.
 
     Returns the axis ("x" or "y") along which it would enter the blocked tile, and the last free
@@ -276,9 +272,15 @@ def _first_block(
 
 
 def _first_block_between(
-    ground: Land, x: int, y: int, dx: int, dy: int, duration: int,
-    start: tuple[int, int], end: tuple[int, int],
-) -> tuple[str, int] | None:  # fmt: skip
+    ground: Land,
+    x: int,
+    y: int,
+    dx: int,
+    dy: int,
+    duration: int,
+    start: tuple[int, int],
+    end: tuple[int, int],
+) -> tuple[str, int] | None:
     """Do what _first_block does for the piece of a track between two of its tiles."""
     col, row = start
     last_col, last_row = end
@@ -312,9 +314,7 @@ def _first_block_between(
     return None
 
 
-def _slide(
-    ground: Land, x: int, y: int, far_x: int, far_y: int, barred: str
-) -> tuple[int, int]:
+def _slide(ground: Land, x: int, y: int, far_x: int, far_y: int, barred: str) -> tuple[int, int]:
     """Return the displacement along an obstacle that bars one axis.
 
     It ends where the obstacle ends, where the other axis is barred too, or where the player wants
@@ -368,9 +368,7 @@ def _to_gap(p: int, ahead: Callable[[int], bool], beside: Callable[[int], bool])
     return nearest
 
 
-def _along(
-    p: int, far: int, ahead: Callable[[int], bool], beside: Callable[[int], bool]
-) -> int:
+def _along(p: int, far: int, ahead: Callable[[int], bool], beside: Callable[[int], bool]) -> int:
     """Return how far a player can go from `p` along one axis, by at most `far` and REACH.
 
     The way ends before a tile that is blocked (`ahead`), and at a tile beside which the obstacle

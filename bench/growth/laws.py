@@ -41,10 +41,12 @@ def laws(points: Sequence[Point]) -> dict[str, dict[str, Any]]:
 
     def of(series: str, figure: str, **where: Any) -> list[tuple[float, float]]:
         return [
-            (point["size"], point[figure]) for point in good
-            if point["series"] == series and point.get(figure) is not None
+            (point["size"], point[figure])
+            for point in good
+            if point["series"] == series
+            and point.get(figure) is not None
             and all(point[name] == value for name, value in where.items())
-        ]  # fmt: skip
+        ]
 
     found = {
         **{

@@ -48,10 +48,14 @@ class Players:
         self._family, self._target = family, target
         self._epoch = time.monotonic_ns() // 1000
         config = {
-            "host": f"{target.name}:{target.address[1]}", "path": target.path,
-            "address": target.address, "sources": [], "number": 0, "processes": 1,
+            "host": f"{target.name}:{target.address[1]}",
+            "path": target.path,
+            "address": target.address,
+            "sources": [],
+            "number": 0,
+            "processes": 1,
             "epoch": self._epoch,
-        }  # fmt: skip
+        }
         command = [sys.executable, "-m", "bench.walkers", json.dumps(config)]
         self._process = family.worker("the process of the players", command, cpus)
         self._number = 0
@@ -83,10 +87,16 @@ class Players:
         start = self._now() + SECOND // 2
         begin = start + round(IN_STEP * SECOND)
         end = begin + round(sizes.SECONDS * SECOND)
-        self._process.send({
-            "loop": "open", "request": "walk", "begin": begin, "end": end,
-            "every": SECOND / (self._number * sizes.MOVES), "first": float(start),
-        })  # fmt: skip
+        self._process.send(
+            {
+                "loop": "open",
+                "request": "walk",
+                "begin": begin,
+                "end": end,
+                "every": SECOND / (self._number * sizes.MOVES),
+                "first": float(start),
+            }
+        )
         then, now = self._look(begin), self._look(end)
         [report] = self._family.answers([self._process], sizes.SECONDS + ANSWER)
         seconds, number = now["at"] - then["at"], len(self._servers())
@@ -102,8 +112,11 @@ class Players:
         if found["unanswered"]:
             invalid.append(f"{found['unanswered']} pings were not answered")
         return {
-            "cpu": share, "received": received, "p99": found["latency"]["p99"], "invalid": invalid,
-        }  # fmt: skip
+            "cpu": share,
+            "received": received,
+            "p99": found["latency"]["p99"],
+            "invalid": invalid,
+        }
 
     def _now(self) -> int:
         return time.monotonic_ns() // 1000 - self._epoch
@@ -159,15 +172,22 @@ def _one_of(number: int, note: Callable[[str], None]) -> Point:
 
 
 def _among(
-    number: int, family: Children, target: Target, cpus: Sequence[int], url: str,
+    number: int,
+    family: Children,
+    target: Target,
+    cpus: Sequence[int],
+    url: str,
     note: Callable[[str], None],
-) -> Point:  # fmt: skip
+) -> Point:
     others = None
     if number > 1:
         config = {
-            "broker": url, "nodes": number - 1, "players": sizes.PLAYERS,
-            "squares": _spread(number), "moves": sizes.MOVES,
-        }  # fmt: skip
+            "broker": url,
+            "nodes": number - 1,
+            "players": sizes.PLAYERS,
+            "squares": _spread(number),
+            "moves": sizes.MOVES,
+        }
         command = [sys.executable, "-m", "bench.others", json.dumps(config)]
         others = family.worker("the process of the other nodes", command, cpus)
         family.answers([others], START)
@@ -178,9 +198,16 @@ def _among(
     note(f"one node of {number:,}: alone")
     found = players.walk()
     point = {
-        "series": "nodes", "size": number, "heartbeats": None, "rest": found["cpu"],
-        "near": 0, "beats": 0.0, "beats_bytes": 0.0, "faults": [], **found,
-    }  # fmt: skip
+        "series": "nodes",
+        "size": number,
+        "heartbeats": None,
+        "rest": found["cpu"],
+        "near": 0,
+        "beats": 0.0,
+        "beats_bytes": 0.0,
+        "faults": [],
+        **found,
+    }
     if others is None:
         return point
     others.send({"begin": True})
@@ -203,16 +230,23 @@ def _among(
     if grown["cpu"] > BUSY:
         invalid.append(f"the process of the other nodes used {grown['cpu']:.0%} of a core")
     if after["late_ms"] > LATE:
-        invalid.append(f"one player of the other nodes in a hundred was {after['late_ms']:.0f} ms "
-                       "late")  # fmt: skip
+        invalid.append(
+            f"one player of the other nodes in a hundred was {after['late_ms']:.0f} ms late"
+        )
     if after["lost"] or after["failed"]:
         invalid.append("messages of the other nodes were lost")
     heartbeats = standing["cpu"] - found["cpu"]
     return {
-        **point, **walking, "heartbeats": heartbeats, "rest": walking["cpu"] - heartbeats,
-        "near": near["near"], "beats": grown["heartbeats"], "beats_bytes": grown["heartbeat_bytes"],
-        "others_cpu": grown["cpu"], "invalid": invalid,
-    }  # fmt: skip
+        **point,
+        **walking,
+        "heartbeats": heartbeats,
+        "rest": walking["cpu"] - heartbeats,
+        "near": near["near"],
+        "beats": grown["heartbeats"],
+        "beats_bytes": grown["heartbeat_bytes"],
+        "others_cpu": grown["cpu"],
+        "invalid": invalid,
+    }
 
 
 def real(note: Callable[[str], None]) -> Iterator[Point]:
@@ -241,6 +275,10 @@ def real(note: Callable[[str], None]) -> Iterator[Point]:
                     found["invalid"].append("the nodes together used all cores")
                 found["invalid"] += made["invalid"]
                 yield {
-                    "series": "real", "size": number, "faults": [], **found,
-                    "made_cpu": made["cpu"], "made_received": made["received"],
-                }  # fmt: skip
+                    "series": "real",
+                    "size": number,
+                    "faults": [],
+                    **found,
+                    "made_cpu": made["cpu"],
+                    "made_received": made["received"],
+                }

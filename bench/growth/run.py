@@ -22,8 +22,11 @@ from loadtest.kit.processes import raise_descriptor_limit
 
 #: Name of a series -> what yields its points.
 SERIES: dict[str, Callable[[Callable[[str], None]], Iterator[Point]]] = {
-    "workers": workers, "nodes": nodes, "real": real, "crowd": crowds,
-}  # fmt: skip
+    "workers": workers,
+    "nodes": nodes,
+    "real": real,
+    "crowd": crowds,
+}
 
 
 def measure(say: Callable[[str], None]) -> tuple[dict[str, Any], int]:
@@ -33,9 +36,10 @@ def measure(say: Callable[[str], None]) -> tuple[dict[str, Any], int]:
     returned.
     """
     run: dict[str, Any] = {
-        "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "machine": machine(),
+        "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "machine": machine(),
         "series": list(SERIES),
-    }  # fmt: skip
+    }
 
     def points(name: str) -> Iterator[Point]:
         sentence, heading = rows.HEADINGS[name]

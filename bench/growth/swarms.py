@@ -26,22 +26,34 @@ def workers(note: Callable[[str], None]) -> Iterator[Point]:
         for number in sizes.WORKERS:
             name = f"{scenario}, {sizes.BOTS} players, {number} workers"
             options = Options(
-                bots=sizes.BOTS, squares=sizes.SQUARES, scenario=scenario, workers=number,
-                broker=sizes.BROKER, seconds=sizes.SECONDS, warm_up=sizes.SETTLED, pin=False,
-            )  # fmt: skip
+                bots=sizes.BOTS,
+                squares=sizes.SQUARES,
+                scenario=scenario,
+                workers=number,
+                broker=sizes.BROKER,
+                seconds=sizes.SECONDS,
+                warm_up=sizes.SETTLED,
+                pin=False,
+            )
             result = _swarm(options, name, note)
             found = show.figures(result)
             us = 1e6 / found["per CPU s"] if found["per CPU s"] else None
             alone = us if number == 1 else alone
             yield {
-                "series": "workers", "size": number, "scenario": scenario,
-                "us": us, "times": us / alone if us and alone else None,
-                "cpu": found["server"], "broker": found["broker"],
+                "series": "workers",
+                "size": number,
+                "scenario": scenario,
+                "us": us,
+                "times": us / alone if us and alone else None,
+                "cpu": found["server"],
+                "broker": found["broker"],
                 "deliveries": found["deliveries/s"],
                 "bytes_event": result.totals["bytes"] / max(result.totals["events"], 1),
-                "p50": found["p50"], "p99": found["p99"],
-                "faults": result.faults, "invalid": result.invalid,
-            }  # fmt: skip
+                "p50": found["p50"],
+                "p99": found["p99"],
+                "faults": result.faults,
+                "invalid": result.invalid,
+            }
 
 
 def crowds(note: Callable[[str], None]) -> Iterator[Point]:
@@ -53,20 +65,32 @@ def crowds(note: Callable[[str], None]) -> Iterator[Point]:
     """
     for number in sizes.CROWDS:
         options = Options(
-            bots=number, squares=1, scenario="crowd", rate=sizes.CROWD_MOVES, seconds=sizes.SECONDS,
-            joins=number / sizes.CROWD_JOINS, processes=sizes.CROWD_PROCESSES, pin=False,
-        )  # fmt: skip
+            bots=number,
+            squares=1,
+            scenario="crowd",
+            rate=sizes.CROWD_MOVES,
+            seconds=sizes.SECONDS,
+            joins=number / sizes.CROWD_JOINS,
+            processes=sizes.CROWD_PROCESSES,
+            pin=False,
+        )
         result = _swarm(options, f"a crowd of {number:,}", note)
         found = show.figures(result)
         seconds = result.measured
         told, replaced = (result.server.get(name, 0) / seconds for name in ("events", "replaced"))
         yield {
-            "series": "crowd", "size": number, "cpu": found["server"],
-            "p50": found["p50"], "p99": found["p99"], "told": told, "replaced": replaced,
+            "series": "crowd",
+            "size": number,
+            "cpu": found["server"],
+            "p50": found["p50"],
+            "p99": found["p99"],
+            "told": told,
+            "replaced": replaced,
             "bytes_each": result.totals["bytes"] / seconds / number,
             "lagging": result.totals["resyncs"],
-            "faults": result.faults, "invalid": result.invalid,
-        }  # fmt: skip
+            "faults": result.faults,
+            "invalid": result.invalid,
+        }
 
 
 def _swarm(options: Options, name: str, note: Callable[[str], None]) -> Result:

@@ -156,8 +156,17 @@ def _line(outcome: Outcome) -> str:
 
 def _table(outcomes: Sequence[Outcome]) -> Table:
     table = Table(show_edge=False, pad_edge=False)
-    for heading in ("fault", "promised, s", "right after, s", "cut off", "back as themselves",
-                    "away, s: median", "most", "not told", ""):  # fmt: skip
+    for heading in (
+        "fault",
+        "promised, s",
+        "right after, s",
+        "cut off",
+        "back as themselves",
+        "away, s: median",
+        "most",
+        "not told",
+        "",
+    ):
         table.add_column(heading, justify="left" if heading in ("fault", "") else "right")
     for outcome in outcomes:
         cells = ["-"] * 6
@@ -166,10 +175,13 @@ def _table(outcomes: Sequence[Outcome]) -> Table:
             returns, verdict = result.returns, result.verdict
             away = returns.away
             cells = [
-                f"{outcome.right:.1f}", f"{returns.cuts:,}", f"{returns.as_themselves:,}",
+                f"{outcome.right:.1f}",
+                f"{returns.cuts:,}",
+                f"{returns.as_themselves:,}",
                 f"{away[len(away) // 2]:.1f}" if away else "-",
-                f"{away[-1]:.1f}" if away else "-", f"{verdict.missing + verdict.dropped:,}",
-            ]  # fmt: skip
+                f"{away[-1]:.1f}" if away else "-",
+                f"{verdict.missing + verdict.dropped:,}",
+            ]
         word = "not valid" if outcome.invalid else "broken" if outcome.broken else "kept"
         table.add_row(outcome.fault.about, f"{outcome.fault.promise:g}", *cells, word)
     return table
@@ -187,8 +199,13 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--bots", type=whole(1, 100_000), default=300, help="how many bots (300)")
     add("--faults", nargs="+", choices=FAULTS, metavar="NAME", help="only these; see below")
-    add("--soak", type=whole(1, 86_400), default=0, metavar="SECONDS",
-        help="afterwards bots come and go for so long under faults: what is left?")  # fmt: skip
+    add(
+        "--soak",
+        type=whole(1, 86_400),
+        default=0,
+        metavar="SECONDS",
+        help="afterwards bots come and go for so long under faults: what is left?",
+    )
     return parser
 
 

@@ -210,16 +210,24 @@ FAULTS = {
     "stop-worker": Fault("a worker stands still for 15 s", _stop_worker(15), 20, 15, cuts=True),
     "stall": Fault("a worker stands still for 2.5 s", _stop_worker(2.5), 5, 3),
     "kill-parent": Fault(
-        "kill -9 of the parent of two workers; another server takes the port", _kill_supervisor,
-        15, 15, cuts=True,
+        "kill -9 of the parent of two workers; another server takes the port",
+        _kill_supervisor,
+        15,
+        15,
+        cuts=True,
     ),
     "terminate": Fault("SIGTERM, and another server", _terminate, 12, 10, cuts=True),
     "kill-forwarder": Fault("kill -9 of the forwarder", _kill_forwarder, 5, 5),
     "stop-forwarder": Fault("the forwarder stands still for 5 s", _stop_forwarder, 5, 5),
-    "restart-redis": Fault("Redis ends, and starts after 3 s", _restart_redis, 5, 4, broker="redis://"),
+    "restart-redis": Fault(
+        "Redis ends, and starts after 3 s", _restart_redis, 5, 4, broker="redis://"
+    ),
     "stop-redis": Fault("Redis stands still for 5 s", _stop_redis, 5, 5, broker="redis://"),
     "dead-member": Fault(
-        "one of three of a ring ends, and starts after 8 s", _dead_member, 5, 8,
+        "one of three of a ring ends, and starts after 8 s",
+        _dead_member,
+        5,
+        8,
         broker="redis://,redis://,redis://",
     ),
     "hangup": Fault("kill -HUP: new workers", _hang_up(1), 5, 12, cuts=True),
@@ -227,17 +235,29 @@ FAULTS = {
     "pipelined": Fault("6 s of pipelined HTTP", _http(_pipelined), 3, 6),
     "chunked": Fault("6 s of bodies in chunks of a byte", _http(_chunked), 3, 6),
     "no-grant": Fault(
-        "clients show tokens and hang up at once", _hang_up_before_handover, 16, 5,
+        "clients show tokens and hang up at once",
+        _hang_up_before_handover,
+        16,
+        5,
     ),
     "join-and-drop": Fault("joins that are reset, 60 a second", _join_and_drop, 16, 4),
     "close-and-stay": Fault(
-        "clients close with 1012, come back, stay, and are cut off", _close_and_stay, 16, 13,
+        "clients close with 1012, come back, stay, and are cut off",
+        _close_and_stay,
+        16,
+        13,
         workers=1,
     ),
     "close-codes": Fault("clients close with all kinds of codes", _close_codes, 5, 9, cuts=True),
-}  # fmt: skip
+}
 
 #: The faults that end no process. A soak does them again and again.
 SOAKING = (
-    "stall", "restart-redis", "pipelined", "chunked", "no-grant", "join-and-drop", "close-codes",
-)  # fmt: skip
+    "stall",
+    "restart-redis",
+    "pipelined",
+    "chunked",
+    "no-grant",
+    "join-and-drop",
+    "close-codes",
+)

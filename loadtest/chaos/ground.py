@@ -83,6 +83,4 @@ class Ground:
         broker = self.target.brokers[which]
         broker.process.kill()
         signals.sleep(seconds)
-        self.target.brokers[which] = self._stack.enter_context(
-            Program(broker.command, broker.name)
-        )
+        self.target.brokers[which] = self._stack.enter_context(Program(broker.command, broker.name))

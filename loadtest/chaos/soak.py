@@ -61,9 +61,7 @@ def soak(seconds: float, bots: int, display: show.Display) -> Soaked:
     return found
 
 
-def _play(
-    ground: Ground, bots: int, seconds: float, display: show.Display, found: Soaked
-) -> None:
+def _play(ground: Ground, bots: int, seconds: float, display: show.Display, found: Soaked) -> None:
     options = Options(
         bots=bots, seconds=seconds, scenario="churn", sample=10, late=500.0, pin=False
     )

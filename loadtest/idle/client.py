@@ -199,10 +199,15 @@ class Client:
         self._count()
         unanswered, self._open = self._open, 0
         lost, self._lost = dict(self._lost), Counter()
-        self._parent.send({
-            "latency": _listed(self._latency), "late": _listed(self._late), "cpu": share,
-            "open": unanswered, "lost": lost,
-        })  # fmt: skip
+        self._parent.send(
+            {
+                "latency": _listed(self._latency),
+                "late": _listed(self._late),
+                "cpu": share,
+                "open": unanswered,
+                "lost": lost,
+            }
+        )
 
     def _until(self, end: int) -> None:
         while (now := self._now()) < end:

@@ -30,16 +30,35 @@ RATE = 1000.0
 
 #: The options of bots.py that make no sense here.
 NOT_HERE = (
-    "admin_token", "insecure", "store", "kill", "compare", "repeat", "viewport", "sample", "joins",
+    "admin_token",
+    "insecure",
+    "store",
+    "kill",
+    "compare",
+    "repeat",
+    "viewport",
+    "sample",
+    "joins",
     "returns",
-)  # fmt: skip
+)
 
 #: The columns of the table: heading and width.
 _COLUMNS = (
-    ("connections", 11), ("loop", 11), ("a second", 8), ("p50 ms", 7), ("p99", 7), ("p99.9", 7),
-    ("p99.99", 7), ("max", 7), ("late", 5), ("CPU server", 10), ("clients", 7),
-    ("KB each: rss", 12), ("pss", 5), ("kernel", 6),
-)  # fmt: skip
+    ("connections", 11),
+    ("loop", 11),
+    ("a second", 8),
+    ("p50 ms", 7),
+    ("p99", 7),
+    ("p99.9", 7),
+    ("p99.99", 7),
+    ("max", 7),
+    ("late", 5),
+    ("CPU server", 10),
+    ("clients", 7),
+    ("KB each: rss", 12),
+    ("pss", 5),
+    ("kernel", 6),
+)
 
 
 def main(
@@ -57,9 +76,14 @@ def main(
         "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "command": ["python", "loadtest/bots.py", *map(bare, arguments)],
         "target": "Redis" if is_redis(options.url) else "Flatlands",
-        "seconds": options.seconds, "rate": options.rate, "workers": options.workers,
-        "processes": options.processes, "levels": LEVELS, "points": [], "troubles": [],
-    }  # fmt: skip
+        "seconds": options.seconds,
+        "rate": options.rate,
+        "workers": options.workers,
+        "processes": options.processes,
+        "levels": LEVELS,
+        "points": [],
+        "troubles": [],
+    }
     with signals.remembered():
         run["machine"] = machine()
         code = _measure(options, descriptors, run)
@@ -130,16 +154,16 @@ def _judge(run: dict[str, Any], terminal: Terminal) -> int:
 def _row(point: dict[str, Any], loop: dict[str, Any]) -> str:
     latency, kb = loop["latency"], point["memory_kb"] or {}
     cells = [
-        f"{point['connections']:,}", f"{loop['request']} {loop['loop']}",
+        f"{point['connections']:,}",
+        f"{loop['request']} {loop['loop']}",
         f"{loop['per_second']:,.0f}",
         *(f"{latency[p]:.2f}" for p in ("p50", "p99", "p99.9", "p99.99", "max")),
         f"{loop['late_ms']:.1f}" if loop["loop"] == "open" else "-",
-        f"{loop['server']:.0%}", f"{loop['clients']:.0%}" + ("*" if loop["bound"] else ""),
+        f"{loop['server']:.0%}",
+        f"{loop['clients']:.0%}" + ("*" if loop["bound"] else ""),
         *(f"{kb[name]:.1f}" if name in kb else "-" for name in ("rss", "pss", "slab")),
-    ]  # fmt: skip
-    return "  ".join(
-        cell.rjust(width) for cell, (_, width) in zip(cells, _COLUMNS, strict=True)
-    )
+    ]
+    return "  ".join(cell.rjust(width) for cell, (_, width) in zip(cells, _COLUMNS, strict=True))
 
 
 def _options(given: argparse.Namespace, parser: argparse.ArgumentParser) -> Options:
@@ -160,6 +184,14 @@ def _options(given: argparse.Namespace, parser: argparse.ArgumentParser) -> Opti
         raise ValueError("--url names a server that runs: --pin is for one started")
     pinned(given.pin, given.workers, processes)
     return Options(
-        counts, given.url, given.broker, given.workers, processes, given.seconds, rate,
-        given.squares, given.late, given.pin,
-    )  # fmt: skip
+        counts,
+        given.url,
+        given.broker,
+        given.workers,
+        processes,
+        given.seconds,
+        rate,
+        given.squares,
+        given.late,
+        given.pin,
+    )

@@ -170,9 +170,16 @@ def _game(target: Target, name: str, cpus: Sequence[int]) -> Ground:
 
     config = {"kind": "game", "host": host, "path": target.path}
     return Ground(
-        name, config, Game.requests, target.address, processes, workers, lambda: target.died,
-        lambda: program.errors() if program else "", client_cpus=cpus,
-    )  # fmt: skip
+        name,
+        config,
+        Game.requests,
+        target.address,
+        processes,
+        workers,
+        lambda: target.died,
+        lambda: program.errors() if program else "",
+        client_cpus=cpus,
+    )
 
 
 @contextmanager
@@ -200,13 +207,15 @@ def _redis(options: Options, descriptors: int) -> Iterator[Ground]:
         most_clients = clients.get("maxclients")
         yield Ground(
             "Redis" if program else options.url.rpartition("@")[2],
-            {"kind": "redis", "url": url}, Redis.requests, address,
+            {"kind": "redis", "url": url},
+            Redis.requests,
+            address,
             lambda: [program.process] if program else [],
             lambda: [program.process] if program else [],
             lambda: program.death() if program else "",
             most=None if most_clients is None else most_clients - clients["connected_clients"],
             client_cpus=client_cpus,
-        )  # fmt: skip
+        )
 
 
 def _forget(client: Any) -> None:
@@ -226,17 +235,24 @@ def _resolved(address: tuple[str, int]) -> tuple[str, int]:
 
 class _Ramp:
     def __init__(
-        self, options: Options, ground: Ground, family: Children, counts: Sequence[int],
-        several: bool, say: Say,
-    ) -> None:  # fmt: skip
+        self,
+        options: Options,
+        ground: Ground,
+        family: Children,
+        counts: Sequence[int],
+        several: bool,
+        say: Say,
+    ) -> None:
         self._options, self._ground, self._family, self._say = options, ground, family, say
         self._counts = counts
         self._epoch = time.monotonic_ns() // 1000
         shared = {
-            **ground.config, "address": list(ground.address), "epoch": self._epoch,
+            **ground.config,
+            "address": list(ground.address),
+            "epoch": self._epoch,
             "sources": sources(counts[-1], ports()) if several else [],
             "processes": options.processes,
-        }  # fmt: skip
+        }
         self._clients: list[Program] = []
         #: How many connections of each are ready, as far as it has said.
         self._ready: dict[Program, int] = {}
@@ -261,12 +277,16 @@ class _Ramp:
             kb = memory.each(self._memory(), before, count)
             loops = [
                 self._loop(loop, request, count)
-                for request in self._ground.requests for loop in ("open", "closed")
-            ]  # fmt: skip
+                for request in self._ground.requests
+                for loop in ("open", "closed")
+            ]
             yield {
-                "connections": count, "joined_s": round(took, 2), "memory_kb": kb,
-                "by_worker": by_worker, "loops": loops,
-            }  # fmt: skip
+                "connections": count,
+                "joined_s": round(took, 2),
+                "memory_kb": kb,
+                "by_worker": by_worker,
+                "loops": loops,
+            }
 
     def _now(self) -> int:
         return time.monotonic_ns() // 1000 - self._epoch
@@ -322,10 +342,16 @@ class _Ramp:
         for number, (client, share) in enumerate(zip(self._clients, shares, strict=True)):
             # A process sends its connections' share of the rate.
             every = gap * count / share if share else float(end)
-            client.send({
-                "loop": loop, "request": request, "begin": begin, "end": end,
-                "every": every if loop == "open" else 0.0, "first": start + gap * number,
-            })  # fmt: skip
+            client.send(
+                {
+                    "loop": loop,
+                    "request": request,
+                    "begin": begin,
+                    "end": end,
+                    "every": every if loop == "open" else 0.0,
+                    "first": start + gap * number,
+                }
+            )
         cpus = [self._cpu_at(begin), self._cpu_at(end)]
         (then, used), (now, more) = cpus
         reports = self._family.answers(self._clients, options.seconds + ANSWER)
@@ -346,9 +372,13 @@ class _Ramp:
 
 
 def figures(
-    loop: str, request: str, reports: Sequence[dict[str, Any]], seconds: float, server: float,
+    loop: str,
+    request: str,
+    reports: Sequence[dict[str, Any]],
+    seconds: float,
+    server: float,
     late: float,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Return the figures of a loop, from the reports of all processes (see client.py).
 
     Latencies are in ms; `server` and `clients` are shares of a core, `clients` those of the

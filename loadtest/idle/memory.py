@@ -37,13 +37,15 @@ def of_processes(processes: Iterable[psutil.Process]) -> dict[str, float]:
 def of_kernel(proc: Path = PROC) -> dict[str, float]:
     """Return the KB of the kernel's objects ("slab") and of what TCP's buffers hold ("tcp")."""
     slab = next(
-        line.split()[1] for line in (proc / "meminfo").read_text().splitlines()
+        line.split()[1]
+        for line in (proc / "meminfo").read_text().splitlines()
         if line.startswith("Slab:")
-    )  # fmt: skip
+    )
     tcp = next(
-        line.split() for line in (proc / "net" / "sockstat").read_text().splitlines()
+        line.split()
+        for line in (proc / "net" / "sockstat").read_text().splitlines()
         if line.startswith("TCP:")
-    )  # fmt: skip
+    )
     return {"slab": float(slab), "tcp": float(tcp[tcp.index("mem") + 1]) * PAGE_KB}
 
 

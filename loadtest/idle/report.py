@@ -82,9 +82,16 @@ def _surface(run: dict[str, Any], request: str, loop: str, title: str) -> Figure
         figure.suptitle(title, x=0.012, ha="left", fontsize=12.5, fontweight="bold")
         axes: Any = figure.add_axes((-0.02, 0.0, 1.0, 0.97), projection="3d")
         axes.plot_surface(
-            across, along, heights, facecolors=_colours(grid), rcount=len(levels),
-            ccount=len(counts), linewidth=0.25, edgecolor="#ffffff66", shade=False,
-        )  # fmt: skip
+            across,
+            along,
+            heights,
+            facecolors=_colours(grid),
+            rcount=len(levels),
+            ccount=len(counts),
+            linewidth=0.25,
+            edgecolor="#ffffff66",
+            shade=False,
+        )
         shown = range(0, len(counts), max(len(counts) // 8, 1))
         _marks(axes.xaxis, {float(n): charts.short(counts[n]) for n in shown})
         _marks(axes.yaxis, {nines(mark): f"{mark:g}" for mark in MARKS})
@@ -145,9 +152,24 @@ were too slow to be believed; in a closed loop one of their processes used all o
 the rate is theirs.</p>"""
 
 _COLUMNS = (
-    "connections", "", "a second", "p50 ms", "p90", "p99", "p99.9", "p99.99", "max", "sent late",
-    "CPU: server", "clients", "KB each: RSS", "PSS", "kernel", "joined in, s", "in a worker",
-)  # fmt: skip
+    "connections",
+    "",
+    "a second",
+    "p50 ms",
+    "p90",
+    "p99",
+    "p99.9",
+    "p99.99",
+    "max",
+    "sent late",
+    "CPU: server",
+    "clients",
+    "KB each: RSS",
+    "PSS",
+    "kernel",
+    "joined in, s",
+    "in a worker",
+)
 
 
 def write(run: dict[str, Any], folder: Path) -> None:
@@ -166,14 +188,17 @@ def _row(point: dict[str, Any], loop: dict[str, Any]) -> list[str]:
     latency = loop["latency"]
     spread = f"{min(workers):,} to {max(workers):,}" if workers else "&ndash;"
     return [
-        f"{point['connections']:,}", escape(f"{loop['request']}, {loop['loop']}"),
+        f"{point['connections']:,}",
+        escape(f"{loop['request']}, {loop['loop']}"),
         f"{loop['per_second']:,.0f}",
         *(f"{latency[p]:,.2f}" for p in ("p50", "p90", "p99", "p99.9", "p99.99", "max")),
         or_dash(loop["late_ms"] if loop["loop"] == "open" else None, ".1f"),
-        f"{loop['server']:.0%}", f"{loop['clients']:.0%}",
+        f"{loop['server']:.0%}",
+        f"{loop['clients']:.0%}",
         *(or_dash(kb.get(name), ".1f") for name in ("rss", "pss", "slab")),
-        f"{point['joined_s']:.1f}", spread,
-    ]  # fmt: skip
+        f"{point['joined_s']:.1f}",
+        spread,
+    ]
 
 
 def main(arguments: list[str]) -> int:

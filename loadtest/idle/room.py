@@ -36,9 +36,12 @@ def sources(connections: int, ports: int) -> list[str]:
 
 
 def why_not(
-    connections: int, processes: int, workers: int | None, descriptors: int,
+    connections: int,
+    processes: int,
+    workers: int | None,
+    descriptors: int,
     ports: int | None,
-) -> str:  # fmt: skip
+) -> str:
     """Return a sentence that says what is lacking for so many connections, or an empty text.
 
     `processes` are those of the clients, and `workers` those of the server, or None if it is not

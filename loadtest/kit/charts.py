@@ -161,10 +161,13 @@ def bar_chart(bars: Sequence[Bar], title: str, x: str) -> Figure:
         figure, axes = blank(title, "", height=1.3 + 0.34 * len(bars))
         names = [bar.label for bar in bars]
         axes.barh(
-            names, [b.value for b in bars], height=0.62,
+            names,
+            [b.value for b in bars],
+            height=0.62,
             color=[PAPER if b.hollow else b.colour for b in bars],
-            edgecolor=[b.colour for b in bars], linewidth=[1.8 * b.hollow for b in bars],
-        )  # fmt: skip
+            edgecolor=[b.colour for b in bars],
+            linewidth=[1.8 * b.hollow for b in bars],
+        )
         axes.invert_yaxis()
         for place, bar in enumerate(bars):
             axes.annotate(

@@ -38,9 +38,7 @@ class Children:
     def worker(self, name: str, command: list[str], cpus: Sequence[int] = ()) -> Program:
         """Start a worker on these cores (none given: all). Raises Trouble."""
         program = self._stack.enter_context(
-            Program(
-                command, name, cpus=cpus, environment=brokers.certificates(), with_input=True
-            )
+            Program(command, name, cpus=cpus, environment=brokers.certificates(), with_input=True)
         )
         self._all.append(program)
         return program

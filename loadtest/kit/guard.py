@@ -37,8 +37,10 @@ def _write(line: str) -> None:
     if _watcher is None:
         _watcher = subprocess.Popen(
             [sys.executable, str(Path(__file__).resolve())],
-            stdin=subprocess.PIPE, text=True, start_new_session=True,
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
         atexit.register(_close, _watcher)
     assert _watcher.stdin is not None
     _watcher.stdin.write(line + "\n")

@@ -53,9 +53,7 @@ def output_of(program: str, option: str) -> str:
     return subprocess.run([program, option], capture_output=True, text=True).stdout.strip()
 
 
-def pinned(
-    pin: bool | None, workers: int, processes: int
-) -> tuple[Sequence[int], Sequence[int]]:
+def pinned(pin: bool | None, workers: int, processes: int) -> tuple[Sequence[int], Sequence[int]]:
     """Return the cores for a server of so many workers, and those for so many client processes.
 
     With `pin` there are as many cores as workers and processes, and none is both; raises ValueError

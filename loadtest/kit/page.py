@@ -64,9 +64,7 @@ def facts(found: Mapping[str, Any]) -> str:
 def table(headings: Iterable[str], rows: Iterable[Sequence[object]]) -> str:
     """Return an HTML table. All columns except the first hold numbers."""
     head = "".join(f"<th>{heading}</th>" for heading in headings)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>\n" for row in rows
-    )
+    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>\n" for row in rows)
     return f'<div class="wide"><table><tr>{head}</tr>\n{body}</table></div>'
 
 

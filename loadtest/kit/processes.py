@@ -33,9 +33,16 @@ SPARE_DESCRIPTORS = 64
 #: The environment variables that a program inherits. No option of the server may be among them:
 #: tests/test_files.py checks this.
 PASSED_ON = (
-    "PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH",
-    "PYTHONDONTWRITEBYTECODE", "COMPILED",
-)  # fmt: skip
+    "PATH",
+    "HOME",
+    "TMPDIR",
+    "LANG",
+    "LC_ALL",
+    "LD_LIBRARY_PATH",
+    "PYTHONPATH",
+    "PYTHONDONTWRITEBYTECODE",
+    "COMPILED",
+)
 
 
 class Trouble(Exception):
@@ -85,10 +92,16 @@ class Program:
     """
 
     def __init__(
-        self, command: Sequence[str], name: str, *, cpus: Sequence[int] = (),
-        environment: Mapping[str, str] | None = None, with_input: bool = False,
-        prepare: Callable[[], None] | None = None, folder: Path = ROOT,
-    ) -> None:  # fmt: skip
+        self,
+        command: Sequence[str],
+        name: str,
+        *,
+        cpus: Sequence[int] = (),
+        environment: Mapping[str, str] | None = None,
+        with_input: bool = False,
+        prepare: Callable[[], None] | None = None,
+        folder: Path = ROOT,
+    ) -> None:
         self.command, self.name = list(command), name
         # They are files, since a pipe that nobody reads would stop the program when it is full.
         self._output, self._errors = tempfile.TemporaryFile("a+b"), tempfile.TemporaryFile("a+b")

@@ -206,10 +206,18 @@ class Client:
             self._until(end + round(DRAIN * SECOND), all_come=True)
         tally, past = self._tally, (ended - started) / SECOND
         return Measured(
-            self._expected, tally.delivered, tally.arrived, tally.bytes, past, cpu_after - cpu, mb,
-            (own_after - own) / past, self._late.percentile(99), self._lost,
+            self._expected,
+            tally.delivered,
+            tally.arrived,
+            tally.bytes,
+            past,
+            cpu_after - cpu,
+            mb,
+            (own_after - own) / past,
+            self._late.percentile(99),
+            self._lost,
             tally.latency.summary(),
-        )  # fmt: skip
+        )
 
     # The loop.
 

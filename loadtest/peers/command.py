@@ -33,8 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     terminal = Terminal()
     limit = raise_descriptor_limit()
     if max(given.players) + SPARE_DESCRIPTORS > limit:
-        terminal.say(f"peers: {max(given.players)} players need more file descriptors than the "
-                     f"{limit} that a process may have here: raise it (ulimit -n)")  # fmt: skip
+        terminal.say(
+            f"peers: {max(given.players)} players need more file descriptors than the "
+            f"{limit} that a process may have here: raise it (ulimit -n)"
+        )
         return 2
     names = given.only or [FLATLANDS, *(peer.name for peer in PEERS)]
     wanted = [peer for peer in PEERS if peer.name in names]
@@ -110,9 +112,10 @@ def _versions() -> dict[str, str]:
     found |= dict(re.findall(r"^require (\S+) (\S+)$", module, re.MULTILINE))
     lock = tomllib.loads((SERVERS / "rust" / "Cargo.lock").read_text())
     found |= {
-        package["name"]: package["version"] for package in lock["package"]
+        package["name"]: package["version"]
+        for package in lock["package"]
         if package["name"] in ("tokio", "tokio-tungstenite")
-    }  # fmt: skip
+    }
     found |= {"go": output_of(find_go(), "version"), "cargo": output_of(find_cargo(), "--version")}
     if shutil.which("node"):
         found["node"] = output_of("node", "--version")
@@ -133,13 +136,27 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("--players", type=whole(1, 100_000), nargs="+", default=[400, 2000], metavar="N",
-        help="how many players, 20 a square (400 2000)")  # fmt: skip
+    add(
+        "--players",
+        type=whole(1, 100_000),
+        nargs="+",
+        default=[400, 2000],
+        metavar="N",
+        help="how many players, 20 a square (400 2000)",
+    )
     add("--seconds", type=amount(1, 3600), default=8.0, help="how long to measure each (8)")
-    add("--repeat", type=whole(1, 100_000), default=1,
-        help="how often each (1); the table shows medians")  # fmt: skip
+    add(
+        "--repeat",
+        type=whole(1, 100_000),
+        default=1,
+        help="how often each (1); the table shows medians",
+    )
     add("--only", nargs="+", choices=[FLATLANDS, *names], metavar="NAME", help="only these")
     add("--json", type=file, metavar="FILE", help="write all figures there")
-    add("--report", type=folder, metavar="DIR",
-        help="write a chart for each number of players there")  # fmt: skip
+    add(
+        "--report",
+        type=folder,
+        metavar="DIR",
+        help="write a chart for each number of players there",
+    )
     return parser

@@ -51,7 +51,10 @@ PEERS = (
     Peer("ws", "ws, by hand", "ws.mjs", PlainJson),
     Peer("colyseus", "Colyseus, a view a player", "colyseus.mjs", Colyseus),
     Peer(
-        "colyseus-shared", "Colyseus, a view a square", "colyseus.mjs", Colyseus,
+        "colyseus-shared",
+        "Colyseus, a view a square",
+        "colyseus.mjs",
+        Colyseus,
         ("--shared-views",),
     ),
     Peer("go", "Go, gobwas/ws", "go/main.go", PlainJson),
@@ -96,8 +99,10 @@ def _missing(suffix: str) -> str:
     if suffix == ".mjs" and shutil.which("node") is None:
         return f"Node is not on this machine: install Node 20 or newer with npm, {then}"
     if suffix == ".mjs" and not (SERVERS / "node_modules").is_dir():
-        return "their packages are not installed: run make bench-peers, or npm ci in " \
-            "loadtest/peers/servers"  # fmt: skip
+        return (
+            "their packages are not installed: run make bench-peers, or npm ci in "
+            "loadtest/peers/servers"
+        )
     if suffix == ".py" and not PYTHON.exists():
         return "their packages are not installed: run make bench-peers"
     if suffix == ".go" and shutil.which(find_go()) is None:

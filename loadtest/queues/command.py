@@ -87,8 +87,13 @@ def parser() -> argparse.ArgumentParser:
         help=f"numbers of clients to measure with, such as 4, 1-4 or 1,2,8 (1-{2 * cores}: up to "
         "twice the cores)",
     )
-    add("--num-seconds", type=whole(1, 3600), default=10, metavar="N",
-        help="number of seconds that are counted for each point (%(default)s)")  # fmt: skip
+    add(
+        "--num-seconds",
+        type=whole(1, 3600),
+        default=10,
+        metavar="N",
+        help="number of seconds that are counted for each point (%(default)s)",
+    )
     add(
         "--warm-up",
         type=amount(0, 3600),
@@ -96,8 +101,13 @@ def parser() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help="time before that in which messages are not counted (%(default)s)",
     )
-    add("--num-channels", type=whole(1, 65536), default=50, metavar="N",
-        help="number of channels (%(default)s)")  # fmt: skip
+    add(
+        "--num-channels",
+        type=whole(1, 65536),
+        default=50,
+        metavar="N",
+        help="number of channels (%(default)s)",
+    )
     add(
         "--message-size",
         type=whole(STAMP.size, PAYLOAD_LIMIT),
@@ -112,8 +122,13 @@ def parser() -> argparse.ArgumentParser:
         metavar="N",
         help="messages that each publisher sends per second (as many as it can)",
     )
-    add("--buffer", type=whole(1, 10**6), default=1000, metavar="N",
-        help="messages that redis-buffered and redis-2013 send together (%(default)s)")  # fmt: skip
+    add(
+        "--buffer",
+        type=whole(1, 10**6),
+        default=1000,
+        metavar="N",
+        help="messages that redis-buffered and redis-2013 send together (%(default)s)",
+    )
     add(
         "--flush-ms",
         type=whole(1, 60_000),
@@ -121,9 +136,13 @@ def parser() -> argparse.ArgumentParser:
         metavar="MS",
         help="time after which they send fewer (%(default)s)",
     )
-    add("--redis", type=_url("redis", "rediss"), metavar="URL",
+    add(
+        "--redis",
+        type=_url("redis", "rediss"),
+        metavar="URL",
         help="use this running Redis instead of one that is started; rediss:// is TLS, and the "
-        "variable BROKER_TLS says which certificates to accept, as for the server")  # fmt: skip
+        "variable BROKER_TLS says which certificates to accept, as for the server",
+    )
     add("--zeromq", type=_url("zeromq"), metavar="URL", help="use this running forwarder likewise")
     add("--json", type=file, metavar="FILE", help="write all figures to FILE")
     add("--report", type=folder, metavar="DIR", help="write a page with charts into DIR")

@@ -28,9 +28,13 @@ class Agenda:
         heapq.heappush(self._heap, (due, self._order, what, bot, argument))
 
     def append(
-        self, queue: "deque[tuple[int, Deed, Bot, Any]]", due: int, what: Deed, bot: Bot,
+        self,
+        queue: "deque[tuple[int, Deed, Bot, Any]]",
+        due: int,
+        what: Deed,
+        bot: Bot,
         argument: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Do the same at a lower cost, by one of the queues.
 
         It may be put into the heap all the same, if a deed in the queue is due later.

@@ -85,9 +85,14 @@ class Bot(Connection):
     """
 
     def __init__(
-        self, world: World, index: int, viewport: tuple[int, int], *, observes: bool,
+        self,
+        world: World,
+        index: int,
+        viewport: tuple[int, int],
+        *,
+        observes: bool,
         hunts: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(world.door, world.sockets)
         self.world, self._tally = world, world.tally
         self.index = index
@@ -204,10 +209,7 @@ class Bot(Connection):
 
         Returns False, and does nothing, if that is more than to note it, or other bytes come first.
         """
-        if (
-            self.waiting or self._rest or self.observer is not None
-            or flush.view is not self.view
-        ):  # fmt: skip
+        if self.waiting or self._rest or self.observer is not None or flush.view is not self.view:
             return False
         self._tally.bytes += flush.size
         self._flushed(flush, now)
@@ -373,9 +375,7 @@ class Bot(Connection):
 
     # What it receives.
 
-    def moved(
-        self, square: Square, seq: int, ack: int, track: tuple[int, ...], now: int
-    ) -> None:
+    def moved(self, square: Square, seq: int, ack: int, track: tuple[int, ...], now: int) -> None:
         """Note an event of its own; see Course."""
         self.course.moved(square, seq, ack, track, now)
 

@@ -78,8 +78,10 @@ def _judge(done: list[Result], display: show.Display) -> int:
             display.say(f"failed: {show.name(result.options)}: {fault}")
             code = 1
         for why in result.invalid:
-            display.say(f"not valid: {show.name(result.options)}: {why}; end what else runs here, "
-                        "use fewer bots, or --processes on a machine with more cores")  # fmt: skip
+            display.say(
+                f"not valid: {show.name(result.options)}: {why}; end what else runs here, "
+                "use fewer bots, or --processes on a machine with more cores"
+            )
             code = code or 3
     if any(result.error == "interrupted" for result in done):
         return 130
@@ -154,9 +156,13 @@ def _parser() -> argparse.ArgumentParser:
         "started; with idle also redis://HOST:PORT, or redis:// for one that is started",
     )
     add("--insecure", action="store_true", help="accept any certificate of a wss:// server")
-    add("--admin-token", type=_token, metavar="TOKEN",
+    add(
+        "--admin-token",
+        type=_token,
+        metavar="TOKEN",
         help="admin token of the --url server, which then tells its CPU, memory and losses; they "
-        "are not asked for without it")  # fmt: skip
+        "are not asked for without it",
+    )
     add("--broker", default="", metavar="URL", help="broker of the server that is started")
     add("--workers", type=whole(1, 64), default=1, help="number of its processes (1)")
     add(
@@ -165,12 +171,21 @@ def _parser() -> argparse.ArgumentParser:
         help="store of the server that is started (none; for gems: the broker if it is a Redis, or "
         "else a file that is deleted afterwards)",
     )
-    add("--kill", type=amount(1, 86_400), default=0.0, metavar="SECONDS",
-        help="kill the oldest worker (with -9) after every so many seconds")  # fmt: skip
+    add(
+        "--kill",
+        type=amount(1, 86_400),
+        default=0.0,
+        metavar="SECONDS",
+        help="kill the oldest worker (with -9) after every so many seconds",
+    )
     add("--bots", type=whole(1, 100_000), default=1000, help="number of bots (1000)")
     add("--seconds", type=amount(1, 86_400), default=30.0, help="number of seconds to measure (30)")
-    add("--warm-up", type=amount(0, 3600), metavar="SECONDS",
-        help="seconds in which bots move before that (2); several workers settle within 15")
+    add(
+        "--warm-up",
+        type=amount(0, 3600),
+        metavar="SECONDS",
+        help="seconds in which bots move before that (2); several workers settle within 15",
+    )
     add(
         "--scenario",
         choices=[*SCENARIOS, idle.NAME],
@@ -178,9 +193,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="what the bots do: one of those below (wander)",
     )
-    add("--compare", nargs="+", metavar="URL",
+    add(
+        "--compare",
+        nargs="+",
+        metavar="URL",
         help="make a run with each of these brokers in turn: what each adds to the game, which "
-        "asks little of any; loadtest/two_queues.py asks as much as they can carry")  # fmt: skip
+        "asks little of any; loadtest/two_queues.py asks as much as they can carry",
+    )
     add(
         "--ramp",
         type=_ramp,
@@ -210,9 +229,11 @@ def _parser() -> argparse.ArgumentParser:
         metavar="WxH",
         help="tiles that a bot's screen shows, instead of the scenario's",
     )
-    add("--processes", type=whole(1, 256),
-        help="number of processes of the swarm (half the cores; with idle, as many as "
-        "it needs)")  # fmt: skip
+    add(
+        "--processes",
+        type=whole(1, 256),
+        help="number of processes of the swarm (half the cores; with idle, as many as it needs)",
+    )
     add(
         "--sample",
         type=whole(1, 100_000),
@@ -220,15 +241,27 @@ def _parser() -> argparse.ArgumentParser:
         help="number of bots whose messages are checked (40)",
     )
     add("--joins", type=amount(1, 100_000), default=500.0, help="bots that join per second (500)")
-    add("--pin", action=argparse.BooleanOptionalAction,
+    add(
+        "--pin",
+        action=argparse.BooleanOptionalAction,
         help="give the server as many cores of its own as it has workers, and each process of the "
         "swarm one; without this option a server of one worker has the first core, and the swarm "
-        "the others; --no-pin leaves it to the system")  # fmt: skip
-    add("--no-return", dest="returns", action="store_false",
-        help="bots that are cut off stay away instead of coming back as themselves")  # fmt: skip
-    add("--late", type=amount(1, 500), default=LATE, metavar="MS",
+        "the others; --no-pin leaves it to the system",
+    )
+    add(
+        "--no-return",
+        dest="returns",
+        action="store_false",
+        help="bots that are cut off stay away instead of coming back as themselves",
+    )
+    add(
+        "--late",
+        type=amount(1, 500),
+        default=LATE,
+        metavar="MS",
         help="a run is not valid if one move in a hundred was sent more than MS milliseconds late "
-             f"({LATE:g})")  # fmt: skip
+        f"({LATE:g})",
+    )
     add("--json", type=file, metavar="FILE", help="write all results to FILE")
     add("--report", type=folder, metavar="DIR", help="write a page with charts into DIR")
     return parser

@@ -44,9 +44,7 @@ class Course:
         self.timeline.append((seq, 0, *square, *self.position))
         self.told_at.append(now)
 
-    def moved(
-        self, square: Square, seq: int, ack: int, track: tuple[int, ...], now: int
-    ) -> None:
+    def moved(self, square: Square, seq: int, ack: int, track: tuple[int, ...], now: int) -> None:
         """Note an event of its own, which says where it really is.
 
         `ack` is a number of an intent, and `track` is as `position` has it.

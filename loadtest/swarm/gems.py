@@ -123,9 +123,12 @@ def account(
     told = Counter(gem for hunter in hunters.values() for gem in hunter["taken"])
     found._note(
         "twice",
-        (f"gem {id} of version {version} was given {n} times"
-         for (id, version), n in sorted(told.items()) if n > 1),
-    )  # fmt: skip
+        (
+            f"gem {id} of version {version} was given {n} times"
+            for (id, version), n in sorted(told.items())
+            if n > 1
+        ),
+    )
     if before is None or after is None:
         return found
     shown: set[tuple[str, int]] = set().union(*(report["shown"] for report in reports))
@@ -150,9 +153,14 @@ def _under_way(hunter: Mapping[str, Any]) -> int:
 
 
 def _compare_gems(
-    found: Gems, known: Iterable[tuple[str, int]], told: Mapping[tuple[str, int], int],
-    before: Stored, after: Stored, span: int, per_cell: int,
-) -> None:  # fmt: skip
+    found: Gems,
+    known: Iterable[tuple[str, int]],
+    told: Mapping[tuple[str, int], int],
+    before: Stored,
+    after: Stored,
+    span: int,
+    per_cell: int,
+) -> None:
     gems = after.gems
     found.lying = sum(gem.place is not None for gem in gems.values())
     found.ripening = len(gems) - found.lying
@@ -166,21 +174,29 @@ def _compare_gems(
     found._note("strange", (f"there is a gem {id}" for id in sorted(strange)))
     found._note(
         "strange",
-        (f"gem {id} lies in square {name(gem.place, span)} and is listed in {gem.group!r}"
-         for id, gem in sorted(gems.items()) if gem.group != name(gem.place, span)),
-    )  # fmt: skip
+        (
+            f"gem {id} lies in square {name(gem.place, span)} and is listed in {gem.group!r}"
+            for id, gem in sorted(gems.items())
+            if gem.group != name(gem.place, span)
+        ),
+    )
     found.strange += after.torn
     found._note(
         "false",
-        (f"gem {id} of version {version} was given, and the store has version {gems[id].version}"
-         for id, version in sorted(told) if id in gems and version >= gems[id].version),
-    )  # fmt: skip
+        (
+            f"gem {id} of version {version} was given, and the store has version {gems[id].version}"
+            for id, version in sorted(told)
+            if id in gems and version >= gems[id].version
+        ),
+    )
     found._note(
         "overdue",
-        (f"gem {id} was ripe {(after.now - gem.due) / 1000:.0f} s ago"
-         for id, gem in sorted(gems.items())
-         if gem.place is None and after.now - gem.due > RIPE_WITHIN),
-    )  # fmt: skip
+        (
+            f"gem {id} was ripe {(after.now - gem.due) / 1000:.0f} s ago"
+            for id, gem in sorted(gems.items())
+            if gem.place is None and after.now - gem.due > RIPE_WITHIN
+        ),
+    )
 
 
 def _cells(ids: Iterable[str]) -> set[str]:
@@ -213,9 +229,7 @@ def _compare_points(
         found.untold += max(n - told, 0)
 
 
-def differences(
-    screens: Mapping[tuple[Square, Content], int], stored: Stored, span: int
-) -> int:
+def differences(screens: Mapping[tuple[Square, Content], int], stored: Stored, span: int) -> int:
     """Return how many squares on screens do not show what lies there by the store.
 
     `screens`: (square, what lies there) -> how many bots believe it.

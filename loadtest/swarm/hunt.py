@@ -51,9 +51,12 @@ class Hunt:
         return stores.read(self._target.store) if self._reads else None
 
     def settle(
-        self, look: Callable[[], tuple[Screens, int]], wait: Callable[[float], None], *,
+        self,
+        look: Callable[[], tuple[Screens, int]],
+        wait: Callable[[float], None],
+        *,
         deaths: bool,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Wait until all screens show what the store has, and keep that.
 
         `look` returns what is on all screens, and a square's span in units; `wait` waits for some
@@ -80,9 +83,12 @@ class Hunt:
         return found
 
     def restart(
-        self, found: Gems, reports: Sequence[dict[str, Any]], stack: contextlib.ExitStack,
+        self,
+        found: Gems,
+        reports: Sequence[dict[str, Any]],
+        stack: contextlib.ExitStack,
         **server: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Compare the board with that after a restart of the server, and note it in `found`.
 
         `server` are the arguments of `target.started`. Raises Trouble.
@@ -96,9 +102,7 @@ class Hunt:
         target.program.process.terminate()
         if not target.program.wait(STOP_WITHIN):
             raise Trouble(f"the server does not stop within {STOP_WITHIN:.0f} s")
-        again = stack.enter_context(
-            started(port=target.address[1], store=target.store, **server)
-        )
+        again = stack.enter_context(started(port=target.address[1], store=target.store, **server))
         after = _boards(again, keys)
         found.restarted = True
         for name in keys:

@@ -77,9 +77,7 @@ class Hunter:
     def _holds(self, square: Square) -> bool:
         held = self._held
         return (
-            held is not None
-            and held[0] <= square[0] <= held[2]
-            and held[1] <= square[1] <= held[3]
+            held is not None and held[0] <= square[0] <= held[2] and held[1] <= square[1] <= held[3]
         )
 
     def screen(self) -> Iterator[tuple[Square, Content]]:

@@ -49,9 +49,7 @@ class Belief:
 
     __slots__ = ("id", "seq", "ack", "square", "track", "until", "over", "rough")
 
-    def __init__(
-        self, id: int, seq: int, ack: int, square: Square, track: tuple[int, ...]
-    ) -> None:
+    def __init__(self, id: int, seq: int, ack: int, square: Square, track: tuple[int, ...]) -> None:
         self.id = id
         self.seq = seq
         self.ack = ack
@@ -280,9 +278,7 @@ class Observer:
     def _holds(self, square: Square) -> bool:
         held = self.held
         return (
-            held is not None
-            and held[0] <= square[0] <= held[2]
-            and held[1] <= square[1] <= held[3]
+            held is not None and held[0] <= square[0] <= held[2] and held[1] <= square[1] <= held[3]
         )
 
     def _note(self, id: int, ack: int, kind: int, now: int, row: int, seq: int) -> None:
@@ -315,9 +311,15 @@ class Observer:
         del self.players[player.id]
 
     def _enter(
-        self, square: Square, source: int, sent: int, event: tuple[Any, ...], now: int,
-        *, entry: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        square: Square,
+        source: int,
+        sent: int,
+        event: tuple[Any, ...],
+        now: int,
+        *,
+        entry: bool = False,
+    ) -> None:
         """Believe an enter, or an entry of a snapshot."""
         id, seq, ack = event[1:4]
         known = self.players.get(id)

@@ -101,9 +101,18 @@ class Verdict:
     def faults(self) -> dict[str, int]:
         """The counts that must be 0 and are not."""
         names = (
-            "missing", "foreign", "duplicate", "reordered", "stale", "ghosts", "unseen", "wrong",
-            "misplaced", "stalled", "unanswered",
-        )  # fmt: skip
+            "missing",
+            "foreign",
+            "duplicate",
+            "reordered",
+            "stale",
+            "ghosts",
+            "unseen",
+            "wrong",
+            "misplaced",
+            "stalled",
+            "unanswered",
+        )
         return {name: getattr(self, name) for name in names if getattr(self, name)}
 
     def __iadd__(self, other: "Verdict") -> "Verdict":
@@ -133,9 +142,11 @@ def _misplaced(timeline: Any, span: int) -> int:
     y0 = np.minimum(timeline[:, 5], timeline[:, 5] + timeline[:, 7])
     y1 = np.maximum(timeline[:, 5], timeline[:, 5] + timeline[:, 7])
     inside = (
-        (x1 >= low_x - near) & (x0 <= low_x + span + near)
-        & (y1 >= low_y - near) & (y0 <= low_y + span + near)
-    )  # fmt: skip
+        (x1 >= low_x - near)
+        & (x0 <= low_x + span + near)
+        & (y1 >= low_y - near)
+        & (y0 <= low_y + span + near)
+    )
     return int((~inside).sum())
 
 
@@ -165,9 +176,13 @@ def _judge_one(world: World, life: dict[str, Any]) -> Verdict:
 
 
 def _judge_moves(
-    world: World, interest: Interest, life: dict[str, Any], begin: int, end: int,
+    world: World,
+    interest: Interest,
+    life: dict[str, Any],
+    begin: int,
+    end: int,
     verdict: Verdict,
-) -> None:  # fmt: skip
+) -> None:
     observed = life["observed"]
     # The viewport must be known for a second around the move, and there must be time to deliver it.
     there = (world.due >= begin + COVERED) & (world.due < end - GONE_WITHIN)
@@ -200,9 +215,12 @@ def _judge_moves(
 
 
 def _account(
-    world: World, interest: Interest, untold: dict[int, list[int]], life: dict[str, Any],
+    world: World,
+    interest: Interest,
+    untold: dict[int, list[int]],
+    life: dict[str, Any],
     verdict: Verdict,
-) -> None:  # fmt: skip
+) -> None:
     """Count why moves were not delivered by their own numbers."""
     observed = life["observed"]
     rows = observed["rows"]
@@ -253,8 +271,7 @@ def _account(
 def _passed_on(
     world: World, interest: Interest, life: dict[str, Any], id: int, number: int
 ) -> bool:
-    """Say whether the observer's node told another one of a move, in a square that this one held.
-    """
+    """Say whether the observer's node told another one of a move in a square that this one held."""
     return any(
         other is not life and interest.must(np.array([at]), column, row, column, row)[0]
         for other, at, column, row in world.told.get((life["node"], id, number), ())
@@ -298,9 +315,17 @@ def _hidden(
         if count:
             shown = not ended and news[after].row < 0
             later = [] if ended else news[after + 1 :]
-            found.append(Hidden.between(
-                id, mine, count, news[before] if before >= 0 else None, between, later, shown,
-            ))  # fmt: skip
+            found.append(
+                Hidden.between(
+                    id,
+                    mine,
+                    count,
+                    news[before] if before >= 0 else None,
+                    between,
+                    later,
+                    shown,
+                )
+            )
     return found
 
 
@@ -315,9 +340,7 @@ def _untold(before: News, between: list[News]) -> int:
     return last - begun - sum(news.seq > begun for news in between)
 
 
-def _surely_held(
-    world: World, interest: Interest, id: int, before: News, after: News
-) -> bool:
+def _surely_held(world: World, interest: Interest, id: int, before: News, after: News) -> bool:
     """Say whether all that a player did between two news of it had to be told."""
     lives = world.by_id.get(id)
     if lives is None or len(lives) > 1 or before.row < 0 or after.row < 0:
@@ -333,9 +356,7 @@ def _held_late(holds: Any, some: Hidden) -> bool:
     return bool(((holds[:, 0] >= some.after) & (holds[:, 0] <= some.before)).any())
 
 
-def _judge_end(
-    world: World, interest: Interest, life: dict[str, Any], verdict: Verdict
-) -> None:
+def _judge_end(world: World, interest: Interest, life: dict[str, Any], verdict: Verdict) -> None:
     """Compare what an observer believes at the end with the truth."""
     beliefs = {row[0]: row for row in life["observed"]["beliefs"].tolist()}
     last = np.array([world.ended - COVERED])

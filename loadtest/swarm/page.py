@@ -72,8 +72,10 @@ def _judgement(done: Sequence[Result]) -> str:
             run = escape(name(result.options))
             lines.append(f'<p class="bad">{word}: {run}: {escape(why)}.</p>')
     if any(result.invalid for result in done):
-        lines.append('<p class="note">Runs that are not valid are drawn as outlines, and their '
-                     "lines broken.</p>")  # fmt: skip
+        lines.append(
+            '<p class="note">Runs that are not valid are drawn as outlines, and their '
+            "lines broken.</p>"
+        )
     if not lines:
         lines.append(f'<p class="good">All right: {escape(praise(done))}.</p>')
     return "\n".join(lines)
@@ -144,8 +146,14 @@ def _over_time(kind: str, result: Result, draw: Draw) -> str:
 
     def lines(*wanted: tuple[str, str, str, float]) -> list[Line]:
         return [
-            Line(label, colour, seconds, [row[key] * scale for row in result.series],
-                 is_past=bool(result.invalid), marker="")  # fmt: skip
+            Line(
+                label,
+                colour,
+                seconds,
+                [row[key] * scale for row in result.series],
+                is_past=bool(result.invalid),
+                marker="",
+            )
             for label, key, colour, scale in wanted
         ]
 
@@ -196,17 +204,18 @@ def _ramp(broker: str, steps: list[list[Result]], draw: Draw) -> str:
     ):
         for p in PERCENTILES:
             if less[p] and more[p] / less[p] > JUMP:
-                jumps.append(f"<p class='bad'>{p} grows {more[p] / less[p]:.0f}-fold "
-                             f"from {before:,} to {after:,} bots.</p>")  # fmt: skip
+                jumps.append(
+                    f"<p class='bad'>{p} grows {more[p] / less[p]:.0f}-fold "
+                    f"from {before:,} to {after:,} bots.</p>"
+                )
     return (
-        f"<h2>{escape(broker)}: more and more bots</h2>" + "".join(jumps)
+        f"<h2>{escape(broker)}: more and more bots</h2>"
+        + "".join(jumps)
         + "".join(draw(figure) for figure in drawn)
-    )  # fmt: skip
+    )
 
 
-def _surface(
-    bots: list[int], found: list[dict[str, float]], doubtful: Sequence[bool]
-) -> Figure:
+def _surface(bots: list[int], found: list[dict[str, float]], doubtful: Sequence[bool]) -> Figure:
     """Return a chart of latency by percentile and number of bots, as coloured cells; those of runs
     that are `doubtful` are named so."""
     grid = np.array([[max(row[p], 0.1) for row in found] for p in PERCENTILES])
@@ -215,8 +224,14 @@ def _surface(
         axes.pcolormesh(grid, norm=LogNorm(1, 1000), cmap="YlOrRd", edgecolors=charts.PAPER)
         for (row, column), ms in np.ndenumerate(grid):
             dark = ms > 200
-            axes.text(column + 0.5, row + 0.5, charts.short(float(ms)), ha="center", va="center",
-                      color="white" if dark else charts.INK)  # fmt: skip
+            axes.text(
+                column + 0.5,
+                row + 0.5,
+                charts.short(float(ms)),
+                ha="center",
+                va="center",
+                color="white" if dark else charts.INK,
+            )
         names = [f"{n:,}" + "\nnot valid" * bad for n, bad in zip(bots, doubtful, strict=True)]
         axes.set_xticks(np.arange(len(bots)) + 0.5, names)
         axes.set_yticks(np.arange(len(PERCENTILES)) + 0.5, PERCENTILES)

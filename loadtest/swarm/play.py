@@ -169,9 +169,7 @@ class Play:
         pause = min(BACK_AFTER << min(bot.tries, 8), BACK_AFTER_MOST)
         bot.tries += 1
         self.away.add(bot)
-        self._agenda.put(
-            self.now() + round(pause * (0.5 + random.random() / 2)), self._join, bot
-        )
+        self._agenda.put(self.now() + round(pause * (0.5 + random.random() / 2)), self._join, bot)
 
     def ack_after(self, bot: Bot, now: int) -> None:
         """See World."""

@@ -43,9 +43,15 @@ class Hidden:
     """
 
     def __init__(
-        self, id: int, numbers: Sequence[int], count: int, after: int, before: int,
-        rows: list[int], shown: bool,
-    ) -> None:  # fmt: skip
+        self,
+        id: int,
+        numbers: Sequence[int],
+        count: int,
+        after: int,
+        before: int,
+        rows: list[int],
+        shown: bool,
+    ) -> None:
         self.id = id
         self.numbers = numbers
         self.count = count
@@ -55,9 +61,15 @@ class Hidden:
 
     @classmethod
     def between(
-        cls, id: int, numbers: Sequence[int], count: int, before: News | None,
-        following: list[News], later: list[News], shown: bool,
-    ) -> "Hidden":  # fmt: skip
+        cls,
+        id: int,
+        numbers: Sequence[int],
+        count: int,
+        before: News | None,
+        following: list[News],
+        later: list[News],
+        shown: bool,
+    ) -> "Hidden":
         """Return the hidden events between `before` and the last of `following`.
 
         `later` are the player's events after that.
@@ -71,9 +83,14 @@ class Hidden:
                 squares.add(news.square)
                 rows.append(news.row)
         return cls(
-            id, numbers, count, before.at if before is not None else 0,
-            following[-1].at if following else 2**62, rows, shown,
-        )  # fmt: skip
+            id,
+            numbers,
+            count,
+            before.at if before is not None else 0,
+            following[-1].at if following else 2**62,
+            rows,
+            shown,
+        )
 
 
 def pay(hidden: list[Hidden], budget: list[int]) -> dict[Hidden, int]:

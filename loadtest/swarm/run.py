@@ -63,9 +63,7 @@ class _Ended(Exception):
 class Field:
     """What a deed that is done during a run can see of it, and order."""
 
-    def __init__(
-        self, target: Target, now: Callable[[], int], order: Callable[..., None]
-    ) -> None:
+    def __init__(self, target: Target, now: Callable[[], int], order: Callable[..., None]) -> None:
         self.target = target
         #: Returns the time by the run's clock, in us.
         self.now = now
@@ -95,9 +93,11 @@ def run(
             server_cpus, swarm_cpus = pinned(options.pin, options.workers, options.processes)
             scenario = SCENARIOS[options.scenario]
             server: dict[str, Any] = {
-                "workers": options.workers, "cpus": server_cpus, "options": scenario.server,
+                "workers": options.workers,
+                "cpus": server_cpus,
+                "options": scenario.server,
                 "spread": options.squares or scenario.squares(options.bots),
-            }  # fmt: skip
+            }
             store = ("" if scenario.hunts else NO_STORE) if options.store is None else options.store
             target = stack.enter_context(
                 targets.started(broker=options.broker, store=store, **server)
@@ -109,9 +109,15 @@ def run(
 
 class _Run:
     def __init__(
-        self, options: Options, target: Target, cpus: Sequence[int], show: Show,
-        stack: ExitStack, deed: Deed | None, server: dict[str, Any],
-    ) -> None:  # fmt: skip
+        self,
+        options: Options,
+        target: Target,
+        cpus: Sequence[int],
+        show: Show,
+        stack: ExitStack,
+        deed: Deed | None,
+        server: dict[str, Any],
+    ) -> None:
         self._options, self._target, self._show = options, target, show
         self._deed = self._kill if deed is None and options.kill else deed
         #: Whether the server may end in the middle of the run; and how it was started, if it was.
@@ -215,9 +221,10 @@ class _Run:
         )
         if self._hunt is not None:
             self._hunt.settle(
-                self._look, lambda seconds: self._wait("settling", seconds),
+                self._look,
+                lambda seconds: self._wait("settling", seconds),
                 deaths=self._result.killed > 0,
-            )  # fmt: skip
+            )
         self._order("report")
         self._wait("reporting", REPORTING, lambda _: len(self._reports) == len(self._pipes))
         watch.look()
@@ -249,6 +256,7 @@ class _Run:
         for screens, _ in self._screens:
             total.update(screens)
         return total, max(span for _, span in self._screens)
+
     def _do_deed(self) -> None:
         assert self._deed is not None
         try:
@@ -280,9 +288,13 @@ class _Run:
                 raise _Ended("a process of the swarm has died", certain=True) from error
 
     def _wait(
-        self, phase: str, seconds: float,
-        until: Callable[[dict[str, Any]], bool] | None = None, *, ends: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        phase: str,
+        seconds: float,
+        until: Callable[[dict[str, Any]], bool] | None = None,
+        *,
+        ends: bool = True,
+    ) -> None:
         """Receive the processes' progress for so many seconds, or until a condition is true.
 
         If the condition does not become true in time and `ends` is set, the run ends.

@@ -202,7 +202,10 @@ SCENARIOS = {
     "march": Scenario("20 bots in each square walk on across borders", march),
     "explore": Scenario(
         "bots begin alone, far from each other and from the plaza, and walk outwards on new land",
-        explore, 0.5, share=1, server=("--spread-ring", str(RING)),
+        explore,
+        0.5,
+        share=1,
+        server=("--spread-ring", str(RING)),
     ),
     "border": Scenario("bots step to and fro over a border between squares", border, 15, share=10),
     "storm": Scenario("nine bots in ten join within five seconds", wander, late=0.9),
@@ -210,15 +213,25 @@ SCENARIOS = {
     "slow": Scenario("one bot in ten never reads", wander, deaf=0.1),
     "flood": Scenario("one bot in ten sends garbage and too many messages", wander, rude=0.1),
     "browserquest": Scenario(
-        "all begin in one square, and each clicks every two seconds", hop, 0.5, share=0,
+        "all begin in one square, and each clicks every two seconds",
+        hop,
+        0.5,
+        share=0,
     ),
     "workadventure": Scenario("all bots walk in circles, five moves a second", circle, 5, share=40),
     "life": Scenario(
         "one bot in each square steps only when it has heard the last steps of its neighbours",
-        step, rate=10, share=1, lockstep=True,
+        step,
+        rate=10,
+        share=1,
+        lockstep=True,
     ),
     "gems": Scenario(
         "bots hunt gems, of which there are many; the account of all gems is checked",
-        hunt, 4, share=10, hunts=True, server=("--gems", str(GEMS), "--gem-pause", "2"),
+        hunt,
+        4,
+        share=10,
+        hunts=True,
+        server=("--gems", str(GEMS), "--gem-pause", "2"),
     ),
-}  # fmt: skip
+}

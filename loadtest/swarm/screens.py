@@ -144,9 +144,13 @@ def look(world: World, *, strangers: bool) -> Screens:
 
 
 def _look(
-    world: World, life: dict[str, Any], players: list[int], known: set[int], strangers: bool,
+    world: World,
+    life: dict[str, Any],
+    players: list[int],
+    known: set[int],
+    strangers: bool,
     found: Screens,
-) -> None:  # fmt: skip
+) -> None:
     observed = life["observed"]
     looks, screens = observed["looks"], observed["screens"]
     begin, end = life["ready"] + SECOND, life["left"] or world.ended
@@ -180,9 +184,12 @@ def _look(
             continue
         x, y = world.paths[id].at(times)
         covers = interest.must(
-            times, (x - SLACK) // world.span, (y - SLACK) // world.span,
-            (x + SLACK) // world.span, (y + SLACK) // world.span,
-        )  # fmt: skip
+            times,
+            (x - SLACK) // world.span,
+            (y - SLACK) // world.span,
+            (x + SLACK) // world.span,
+            (y + SLACK) // world.span,
+        )
         must = there & counted & covers
         _count(found, "unseen", must & ~on, linked, times, WRONG_FOR)
         _count(found, "outdated", must & on & (seqs < told), linked, times, WRONG_FOR)

@@ -104,8 +104,8 @@ def target(options: Options) -> str:
 
 def title(options: Options, number: int, of: int) -> str:
     """Return the heading of the run with this number, of so many."""
-    server, swarm = ((), ()) if options.url else pinned(
-        options.pin, options.workers, options.processes
+    server, swarm = (
+        ((), ()) if options.url else pinned(options.pin, options.workers, options.processes)
     )
     cores = f"; server on {_cores(server)}, swarm on {_cores(swarm)}" if server else ""
     return f"{name(options)}{cores}" + (f" ({number} of {of})" if of > 1 else "")
@@ -289,14 +289,17 @@ def _cpu(progress: Progress) -> str:
 def _board(progress: Progress, options: Options) -> Any:
     table = Table.grid(padding=(0, 2))
     rows = (
-        (progress.phase, f"{progress.seconds:.0f} s"
-         + (f" of {options.seconds:.0f}" if progress.phase == "measuring" else "")),
+        (
+            progress.phase,
+            f"{progress.seconds:.0f} s"
+            + (f" of {options.seconds:.0f}" if progress.phase == "measuring" else ""),
+        ),
         ("bots", f"{progress.bots:,} of {options.bots:,}"),
         ("moves/s", f"{progress.moves:,.0f}"),
         ("deliveries/s", f"{progress.deliveries:,.0f}"),
         ("p99", f"{progress.p99:.1f} ms"),
         ("CPU", _cpu(progress)),
-    )  # fmt: skip
+    )
     for key, value in rows:
         table.add_row(f"  {key}", value)
     return table

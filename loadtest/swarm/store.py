@@ -152,8 +152,10 @@ def _read_redis(client: Any, found: Stored) -> None:
         of = f"{{{WORLD}}}"
         for key in client.scan_iter(match=f"{of}/queue/{GEMS}*/items"):
             queue = key.decode().removesuffix("/items")
-            dues = {id.decode(): int(due) for id, due in client.zrange(
-                f"{queue}/due", 0, -1, withscores=True)}  # fmt: skip
+            dues = {
+                id.decode(): int(due)
+                for id, due in client.zrange(f"{queue}/due", 0, -1, withscores=True)
+            }
             groups = {
                 tuple(member.decode().split("\0"))
                 for member in client.zrange(f"{queue}/groups", 0, -1)

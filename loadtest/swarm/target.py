@@ -73,9 +73,11 @@ class Target:
         server_cpu, server_mb = cost(servers) if self.program is not None else self.told
         broker_cpu, broker_mb = cost(others)
         return {
-            "server_cpu": server_cpu, "server_mb": server_mb,
-            "broker_cpu": broker_cpu, "broker_mb": broker_mb,
-        }  # fmt: skip
+            "server_cpu": server_cpu,
+            "server_mb": server_mb,
+            "broker_cpu": broker_cpu,
+            "broker_mb": broker_mb,
+        }
 
     def stats(self) -> "dict[str, Any]":
         """Return the counters of all workers of the server; none if it does not answer."""
@@ -108,9 +110,14 @@ class Target:
 
 #: The counters of a server, or its broker, that grow when something is lost or may be.
 LOSSES = (
-    "gaps", "unheard_batches", "refused_batches", "resets", "repairs", "nodes_lost",
+    "gaps",
+    "unheard_batches",
+    "refused_batches",
+    "resets",
+    "repairs",
+    "nodes_lost",
     "broker_dropped",
-)  # fmt: skip
+)
 
 
 class Watch:
@@ -202,9 +209,15 @@ NO_STORE, OWN = "none", "its own"
 
 @contextlib.contextmanager
 def started(
-    broker: str, workers: int, spread: int, cpus: Sequence[int] = (), port: int = 0,
-    environment: Mapping[str, str] | None = None, module: Sequence[str] = ("server",),
-    store: str = NO_STORE, options: Sequence[str] = (),
+    broker: str,
+    workers: int,
+    spread: int,
+    cpus: Sequence[int] = (),
+    port: int = 0,
+    environment: Mapping[str, str] | None = None,
+    module: Sequence[str] = ("server",),
+    store: str = NO_STORE,
+    options: Sequence[str] = (),
 ) -> Iterator[Target]:
     """Start a server and its broker, and yield them; both end with the block.
 
@@ -231,14 +244,14 @@ def started(
         ]
         server = stack.enter_context(
             Program(
-                command, "the server", cpus=cpus,
+                command,
+                "the server",
+                cpus=cpus,
                 environment={**brokers.certificates(), **(environment or {})},
-            )  # fmt: skip
+            )
         )
         found = server.ready(r"http://\S+:(\d+)")
-        target = Target(
-            ("127.0.0.1", int(found[1])), "/ws", url or OWN, store, server, programs
-        )
+        target = Target(("127.0.0.1", int(found[1])), "/ws", url or OWN, store, server, programs)
         _wait_ready(target)
         yield target
 

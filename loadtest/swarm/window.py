@@ -30,16 +30,25 @@ class Latest:
 
     def at(self) -> int:
         """Return the average time, in us, of the processes' progress; 0 if there is none yet."""
-        return sum(progress["at"] for progress in self._latest.values()) // (
-            len(self._latest) or 1
-        )
+        return sum(progress["at"] for progress in self._latest.values()) // (len(self._latest) or 1)
 
     def total(self) -> dict[str, Any]:
         """Return the sums of all counts, by their names."""
         names = (
-            "playing", "ready", "moves", "joins", "deliveries", "events", "bytes", "snapshots",
-            "resyncs", "steps", "cpu", "unanswered", "away",
-        )  # fmt: skip
+            "playing",
+            "ready",
+            "moves",
+            "joins",
+            "deliveries",
+            "events",
+            "bytes",
+            "snapshots",
+            "resyncs",
+            "steps",
+            "cpu",
+            "unanswered",
+            "away",
+        )
         total: dict[str, Any] = dict.fromkeys(names, 0)
         counted: Counter[str] = Counter()
         for progress in self._latest.values():

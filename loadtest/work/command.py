@@ -32,17 +32,36 @@ def parser() -> argparse.ArgumentParser:
         "through a FIFO queue from a pusher to its pullers.",
     )
     add = found.add_argument
-    add("--series", type=names(SERIES), metavar="NAME,...",
-        help=f"what to measure: all (the default), or some of {', '.join(SERIES)}")  # fmt: skip
-    add("--repeat", type=whole(1, 1000), default=10, metavar="N",
+    add(
+        "--series",
+        type=names(SERIES),
+        metavar="NAME,...",
+        help=f"what to measure: all (the default), or some of {', '.join(SERIES)}",
+    )
+    add(
+        "--repeat",
+        type=whole(1, 1000),
+        default=10,
+        metavar="N",
         help=f"how often {FILLED:,} messages are put and taken in each way (%(default)s)",
-    )  # fmt: skip
-    add("--messages", type=whole(1, 10**7), default=200_000, metavar="N",
-        help="messages that pass through a FIFO queue (%(default)s)")  # fmt: skip
-    add("--kill", type=whole(1, 1000), nargs="?", const=5, default=0, metavar="N",
+    )
+    add(
+        "--messages",
+        type=whole(1, 10**7),
+        default=200_000,
+        metavar="N",
+        help="messages that pass through a FIFO queue (%(default)s)",
+    )
+    add(
+        "--kill",
+        type=whole(1, 1000),
+        nargs="?",
+        const=5,
+        default=0,
+        metavar="N",
         help="instead: kill N consumers, each after a second, and compare what was handed out "
         f"again with what they held ({', '.join(LASTING)}; 5, if N is not given)",
-    )  # fmt: skip
+    )
     add("--json", type=file, metavar="FILE", help="write all figures to FILE")
     add("--report", type=folder, metavar="DIR", help="write a page with charts into DIR")
     return found

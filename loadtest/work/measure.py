@@ -263,6 +263,4 @@ def _told() -> Iterator[None]:
 
 def _per_message(seconds: dict[str, float | None], messages: int) -> dict[str, float | None]:
     """Return microseconds a message from seconds of all messages."""
-    return {
-        name: None if used is None else used * 1e6 / messages for name, used in seconds.items()
-    }
+    return {name: None if used is None else used * 1e6 / messages for name, used in seconds.items()}

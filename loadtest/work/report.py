@@ -68,12 +68,16 @@ def draw(run: dict[str, Any]) -> dict[str, Figure]:
     us = "microseconds of CPU time for each message"
     # Charts on one page need titles of their own: the ids in an SVG come from its title.
     for name, bars, title, x in (
-        ("take", _takes(_points(run, "take")), f"To take {TAKEN} messages",
-         "milliseconds; half of the takes were not slower"),
+        (
+            "take",
+            _takes(_points(run, "take")),
+            f"To take {TAKEN} messages",
+            "milliseconds; half of the takes were not slower",
+        ),
         ("take-us", [*map(_us, _points(run, "take"))], f"CPU time to take {TAKEN} at a time", us),
         ("fifo", _fifos(_points(run, "fifo")), "Through a FIFO queue", "messages a second, pulled"),
         ("fifo-us", [*map(_us, _points(run, "fifo"))], "CPU time through a FIFO queue", us),
-    ):  # fmt: skip
+    ):
         if bars:
             found[f"work-queues-{name}"] = bar_chart(bars, title, x)
     return found
@@ -94,10 +98,19 @@ elsewhere. A series in which a message was lost, came twice or out of order is n
 
 _COLUMNS = {
     "take": ("", "ms, median", "mean", "fastest", "2016 (mean)", "client &micro;s", "server"),
-    "fifo": ("", "messages", "pushed /s", "pulled", "2021: pushed", "pulled", "pusher &micro;s",
-             "pullers", "server"),
+    "fifo": (
+        "",
+        "messages",
+        "pushed /s",
+        "pulled",
+        "2021: pushed",
+        "pulled",
+        "pusher &micro;s",
+        "pullers",
+        "server",
+    ),
     "kill": ("", "deaths", "held by the dead", "handed out again", "done"),
-}  # fmt: skip
+}
 
 
 def _tables(run: dict[str, Any]) -> list[str]:

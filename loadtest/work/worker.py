@@ -121,8 +121,12 @@ def take(config: dict[str, Any], parent: Parent) -> Report:
             meter.forget()
     waiting, held = way.left()
     return {
-        "times": times[1:], "got": got, "waiting": waiting, "held": held, "cpu": meter.report(),
-    }  # fmt: skip
+        "times": times[1:],
+        "got": got,
+        "waiting": waiting,
+        "held": held,
+        "cpu": meter.report(),
+    }
 
 
 def push(config: dict[str, Any], parent: Parent) -> Report:

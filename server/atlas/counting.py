@@ -37,9 +37,14 @@ class Counting:
     node."""
 
     def __init__(
-        self, node: int, channels: Channels, broker: Broker, loop: Loop, outbox: Outbox,
+        self,
+        node: int,
+        channels: Channels,
+        broker: Broker,
+        loop: Loop,
+        outbox: Outbox,
         computers: Callable[[], Iterable[tuple[int, Square]]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._node = node
         self._channels = channels
         self._broker = broker
@@ -115,9 +120,12 @@ class Counting:
                 self._publish(sheet, False, changed, crowds)
 
     def _publish(
-        self, sheet: Sheet, full: bool, crowds: dict[int, Crowd],
+        self,
+        sheet: Sheet,
+        full: bool,
+        crowds: dict[int, Crowd],
         all: dict[int, Crowd] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Publish crowds of a sheet; `all` are those that it has, if `crowds` are only changes."""
         flat = [number for index, crowd in crowds.items() for number in (index, *crowd)]
         message = peer_protocol.counts(*sheet, self._node, full, flat)

@@ -66,8 +66,15 @@ class Known:
     answer."""
 
     __slots__ = (
-        "channel", "nodes", "delivered", "asked", "tries", "heard", "_places", "_inhabited"
-    )  # fmt: skip
+        "channel",
+        "nodes",
+        "delivered",
+        "asked",
+        "tries",
+        "heard",
+        "_places",
+        "_inhabited",
+    )
 
     def __init__(self, channel: str) -> None:
         self.channel = channel
@@ -106,9 +113,13 @@ class Hearing:
     """See the module. `others` returns the ids of the other nodes that are alive."""
 
     def __init__(
-        self, node: int, channels: Channels, broker: Broker, loop: Loop,
+        self,
+        node: int,
+        channels: Channels,
+        broker: Broker,
+        loop: Loop,
         others: Callable[[], Iterable[int]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._node = node
         self._channels = channels
         self._broker = broker

@@ -65,10 +65,16 @@ class Watching:
     world."""
 
     def __init__(
-        self, node: int, channels: Channels, broker: Broker, loop: Loop,
-        others: Callable[[], Iterable[int]], seed: int, side: int,
+        self,
+        node: int,
+        channels: Channels,
+        broker: Broker,
+        loop: Loop,
+        others: Callable[[], Iterable[int]],
+        seed: int,
+        side: int,
         walked: Callable[[], tuple[Sequence[str], int]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._walked = walked
         self._broker = broker
         self._loop = loop

@@ -81,9 +81,15 @@ class Passing(Protocol):
         """Return which other worker serves a player at a place; None if none does."""
 
     def pass_hello(
-        self, applicant: Applicant, worker: int, hello: Hello, met: Met | None, place: Place,
-        id: int, stay: Callable[[], None],
-    ) -> None:  # fmt: skip
+        self,
+        applicant: Applicant,
+        worker: int,
+        hello: Hello,
+        met: Met | None,
+        place: Place,
+        id: int,
+        stay: Callable[[], None],
+    ) -> None:
         """Pass an applicant to another worker: later there is nothing more of it here. `stay` is
         called instead if that is impossible."""
 
@@ -172,9 +178,7 @@ class Admission:
         # The player that invited may be at another node, or may have walked on since.
         self._node.invitations.find(invitation.id, found)
 
-    def _decide(
-        self, hello: Hello, claim: Claim | None, applicant: Applicant, near: Near
-    ) -> None:
+    def _decide(self, hello: Hello, claim: Claim | None, applicant: Applicant, near: Near) -> None:
         # An order may have been given since.
         self._node.orders.admit(None if claim is None else claim.id, applicant.address)
         if claim is not None:
@@ -196,16 +200,20 @@ class Admission:
     def _spot(self, near: Near) -> Place:
         return near.place if isinstance(near, Met) else self._node.residents.spot(near)
 
-    def _join(
-        self, hello: Hello, applicant: Applicant, near: Near, place: Place, id: int
-    ) -> None:
+    def _join(self, hello: Hello, applicant: Applicant, near: Near, place: Place, id: int) -> None:
         resident = self._node.residents.join(hello.name, place, id=id)
         self._let_in(applicant, resident, hello, near, back=False)
 
     def _pass(
-        self, applicant: Applicant, worker: int, hello: Hello, near: Near, place: Place, id: int,
+        self,
+        applicant: Applicant,
+        worker: int,
+        hello: Hello,
+        near: Near,
+        place: Place,
+        id: int,
         stay: Callable[[], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Pass an applicant to another worker; `stay` lets it in here if that is impossible."""
 
         def stay_or_refuse() -> None:
@@ -231,9 +239,7 @@ class Admission:
         else:
             self._bring_back_here(claim, hello, applicant, met)
 
-    def _bring_back(
-        self, claim: Claim, hello: Hello, applicant: Applicant, near: Near
-    ) -> None:
+    def _bring_back(self, claim: Claim, hello: Hello, applicant: Applicant, near: Near) -> None:
         """Let an applicant come back as the player that its token names."""
         here = claim.id in self._node.residents.by_id
         if self.passing is not None and not here:

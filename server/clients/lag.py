@@ -20,8 +20,15 @@ class Lag:
     """See the module."""
 
     __slots__ = (
-        "since", "sent", "earlier", "_loop", "_mark", "_marked", "_marked_bytes", "_later_bytes",
-    )  # fmt: skip
+        "since",
+        "sent",
+        "earlier",
+        "_loop",
+        "_mark",
+        "_marked",
+        "_marked_bytes",
+        "_later_bytes",
+    )
 
     def __init__(self, loop: Loop) -> None:
         #: Node time in ms since which the client lags, or None.

@@ -114,9 +114,11 @@ def key(asker: Asker, text: str) -> None:
     asker.owner = board.owner(text)
     asker.node.today.note(resident.id, resident.name)
     board.ask(
-        asker.owner, lambda standing: _show_board(asker, standing), lambda: None,
+        asker.owner,
+        lambda standing: _show_board(asker, standing),
+        lambda: None,
         note=board.entry(asker.owner, resident.id, resident.name),
-    )  # fmt: skip
+    )
 
 
 def tell_name(asker: Asker) -> None:

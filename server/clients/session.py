@@ -41,6 +41,7 @@ ANSWERED_WITHIN: Final = 3000
 #: The reason in the close frame of a connection whose player goes on at another connection.
 TAKEN_OVER: Final = "you went on playing somewhere else"
 
+
 class Session:
     """See the module.
 
@@ -49,10 +50,30 @@ class Session:
     """
 
     __slots__ = (
-        "connection", "opened", "resident", "node", "limits", "player", "error", "owner", "pinged",
-        "lag", "intents", "allowance", "_watches", "_admission", "_tokens", "_seat", "_token_at",
-        "_link_told", "_waiting", "_early", "_ended", "_arriving", "_asked",
-    )  # fmt: skip
+        "connection",
+        "opened",
+        "resident",
+        "node",
+        "limits",
+        "player",
+        "error",
+        "owner",
+        "pinged",
+        "lag",
+        "intents",
+        "allowance",
+        "_watches",
+        "_admission",
+        "_tokens",
+        "_seat",
+        "_token_at",
+        "_link_told",
+        "_waiting",
+        "_early",
+        "_ended",
+        "_arriving",
+        "_asked",
+    )
 
     def __init__(
         self,
@@ -225,15 +246,29 @@ class Session:
         self._seat = self.limits.take_seat(self.address)
         self.player = resident.id
         log_line(
-            "join", player=resident.id, name=resident.name, how="back" if back else "new",
-            address=self.address, node=node.id,
-        )  # fmt: skip
+            "join",
+            player=resident.id,
+            name=resident.name,
+            how="back" if back else "new",
+            address=self.address,
+            node=node.id,
+        )
         self.allowance.belongs_to(resident.id)
         now = node.loop.now()
         welcome = protocol.welcome(
-            protocol.VERSION, resident.id, now, node.terrain.seed, *resident.track.at(now),
-            grid.side, SPEED, DIAGONAL, grid.lead, grid.drop, *_tiles(view), GROUND,
-        )  # fmt: skip
+            protocol.VERSION,
+            resident.id,
+            now,
+            node.terrain.seed,
+            *resident.track.at(now),
+            grid.side,
+            SPEED,
+            DIAGONAL,
+            grid.lead,
+            grid.drop,
+            *_tiles(view),
+            GROUND,
+        )
         self._write(frame(welcome))
         if not node.peers.whole:
             self.tell_link()
@@ -419,9 +454,13 @@ class Session:
     # From one worker of a machine to another (server/gathering.py).
 
     def greet(
-        self, hello: Hello, met: Met | None, place: tuple[int, int], id: int,
+        self,
+        hello: Hello,
+        met: Met | None,
+        place: tuple[int, int],
+        id: int,
         early: list[tuple[int, list[Any]]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Let a client play that has said hello to another worker, or refuse it.
 
         `early` is what it has sent since, and `met` who has invited it. Newcomers begin at `place`
@@ -447,17 +486,22 @@ class Session:
         another one: no answer from the store is awaited, and its client neither lags nor looks at
         the map."""
         return (
-            self.resident is not None and self.intents.noted is None and self.lag.since is None
+            self.resident is not None
+            and self.intents.noted is None
+            and self.lag.since is None
             and not self.node.watching.shows(self)
             and self.node.loop.now() - self._asked > ANSWERED_WITHIN
-        )  # fmt: skip
+        )
 
     def state(self) -> list[Any]:
         """Return what another session needs to go on in its place; see `go_on`."""
         return [
-            self.intents.last, max(self.lag.sent, self.lag.earlier), self.owner, self._link_told,
+            self.intents.last,
+            max(self.lag.sent, self.lag.earlier),
+            self.owner,
+            self._link_told,
             self.allowance.state(),
-        ]  # fmt: skip
+        ]
 
     def leave(self) -> None:
         """End this session without a word to the client, which has another session now."""
@@ -517,8 +561,12 @@ def _tiles(view: Viewport) -> tuple[int, int]:
 
 #: The close codes for clients that broke the protocol. Their players leave at once.
 _OUR_ERRORS: Final = (
-    PROTOCOL_ERROR, protocol.UNSUPPORTED, protocol.MALFORMED, protocol.POLICY, TOO_BIG,
-)  # fmt: skip
+    PROTOCOL_ERROR,
+    protocol.UNSUPPORTED,
+    protocol.MALFORMED,
+    protocol.POLICY,
+    TOO_BIG,
+)
 
 #: The messages that may come before hello.
 _BEFORE_HELLO: Final = (protocol.HELLO, protocol.WATCH)
@@ -526,8 +574,12 @@ _BEFORE_HELLO: Final = (protocol.HELLO, protocol.WATCH)
 #: The messages that need not wait until the intents before them are obeyed, and that the store does
 #: not answer.
 _AFTER_INTENTS: Final = (
-    protocol.WALK, protocol.GO, protocol.PING, protocol.ACK, protocol.HELLO,
-)  # fmt: skip
+    protocol.WALK,
+    protocol.GO,
+    protocol.PING,
+    protocol.ACK,
+    protocol.HELLO,
+)
 
 _OBEY: dict[int, Callable[..., None]] = {
     protocol.HELLO: Session._hello,

@@ -83,28 +83,61 @@ _TIME = 2**50
 _FIELDS = {
     field.name: field
     for field in (
-        number("column"), number("row"), number("x", -_FAR, _FAR), number("y", -_FAR, _FAR),
-        number("dx", -REACH, REACH), number("dy", -REACH, REACH),
-        number("node"), number("to"), number("nonce"),
-        number("previous", 0), number("number"), number("replaced", 0),
-        number("page", 0), number("pages", 1, 100),
-        number("sent", -_TIME, _TIME), number("age", -_TIME, _TIME), number("slot", 0),
-        number("id"), number("player"), number("seq", 0, _SEQ), number("ack"),
-        number("state", ALIVE, STARTING), number("deed", KICK, NOTICE),
+        number("column"),
+        number("row"),
+        number("x", -_FAR, _FAR),
+        number("y", -_FAR, _FAR),
+        number("dx", -REACH, REACH),
+        number("dy", -REACH, REACH),
+        number("node"),
+        number("to"),
+        number("nonce"),
+        number("previous", 0),
+        number("number"),
+        number("replaced", 0),
+        number("page", 0),
+        number("pages", 1, 100),
+        number("sent", -_TIME, _TIME),
+        number("age", -_TIME, _TIME),
+        number("slot", 0),
+        number("id"),
+        number("player"),
+        number("seq", 0, _SEQ),
+        number("ack"),
+        number("state", ALIVE, STARTING),
+        number("deed", KICK, NOTICE),
         number("every", 1, EVERY_MOST),
-        number("memory", 0), number("connections", 0), number("heard", 0),
+        number("memory", 0),
+        number("connections", 0),
+        number("heard", 0),
         number("seconds", 0, ORDER_MOST),
-        Field("name", str, 1, NAME_LIMIT), Field("dimmed", bool), Field("text", str, 1, TEXT_LIMIT),
-        LOOK, EMOTED, Field("inhabited", bool),
-        number("passes", 0), number("before", 0), number("kept", 0, _TIME),
-        Field("ring", str), Field("ground", str), Field("who", str, 0, ORDER_TEXT),
-        Field("store", str), Field("things", list), Field("gone", list), number("stones", 1, 1000),
-        Field("tracks", bytes), Field("others", list), Field("wide", bytes), Field("entries", list),
+        Field("name", str, 1, NAME_LIMIT),
+        Field("dimmed", bool),
+        Field("text", str, 1, TEXT_LIMIT),
+        LOOK,
+        EMOTED,
+        Field("inhabited", bool),
+        number("passes", 0),
+        number("before", 0),
+        number("kept", 0, _TIME),
+        Field("ring", str),
+        Field("ground", str),
+        Field("who", str, 0, ORDER_TEXT),
+        Field("store", str),
+        Field("things", list),
+        Field("gone", list),
+        number("stones", 1, 1000),
+        Field("tracks", bytes),
+        Field("others", list),
+        Field("wide", bytes),
+        Field("entries", list),
         Field("squares", list),
-        Field("sheets", list, 0, 3 * SHEETS), number("level", 0, LEVEL_MOST), Field("full", bool),
+        Field("sheets", list, 0, 3 * SHEETS),
+        number("level", 0, LEVEL_MOST),
+        Field("full", bool),
         Field("dots", list, 0, 4 * DOTS),
     )
-}  # fmt: skip
+}
 
 
 def _table_row(name: str, fields: Iterable[str], agree: Callable[..., bool] | None = None) -> Row:
@@ -115,9 +148,17 @@ def _table_row(name: str, fields: Iterable[str], agree: Callable[..., bool] | No
 
 
 def _is_next(
-    _column: int, _row: int, _node: int, previous: int, number: int, _sent: int, tracks: bytes,
-    _others: list[Any], _replaced: int, wide: bytes,
-) -> bool:  # fmt: skip
+    _column: int,
+    _row: int,
+    _node: int,
+    previous: int,
+    number: int,
+    _sent: int,
+    tracks: bytes,
+    _others: list[Any],
+    _replaced: int,
+    wide: bytes,
+) -> bool:
     return previous < number and not len(tracks) % RECORD.size and not len(wide) % WIDE.size
 
 
@@ -201,9 +242,7 @@ MESSAGES = {
     SURVEY: _table_row("survey", ("node",)),
     SQUARES: _table_row("squares", ("node", "squares"), _are_squares),
     WATCH: _table_row("watch", ("node", "sheets"), _are_sheets),
-    COUNTS: _table_row(
-        "counts", ("level", "column", "row", "node", "full", "dots"), _are_counts
-    ),
+    COUNTS: _table_row("counts", ("level", "column", "row", "node", "full", "dots"), _are_counts),
 }
 
 #: The fields of things that are not as in events.
@@ -296,9 +335,7 @@ def _check(said: Any, rows: dict[int, Row]) -> None:
         raise Malformed(f"a message that is malformed: {fault}")
 
 
-def batch(
-    square: Square, node: int, previous: int, number: int, sent: int, tail: Tail
-) -> bytes:
+def batch(square: Square, node: int, previous: int, number: int, sent: int, tail: Tail) -> bytes:
     """Pack what happened in a square.
 
     `number` is the node's next in any square. `previous` is its last in this square, or 0 if it had
@@ -308,9 +345,14 @@ def batch(
 
 
 def full_state(
-    square: Square, node: int, number: int, sent: int, page: int, pages: int,
+    square: Square,
+    node: int,
+    number: int,
+    sent: int,
+    page: int,
+    pages: int,
     entries: Sequence[Entry],
-) -> bytes:  # fmt: skip
+) -> bytes:
     """Pack one page, of `pages`, of all players that a node has in a square.
 
     `number` is the node's next, as for a batch; all pages have the same. Ages in `entries` are ms
@@ -347,9 +389,16 @@ def sign(square: Square, node: int, number: int, sent: int, inhabited: bool) -> 
 
 
 def heartbeat(
-    node: int, sent: int, ring: str, ground: str, state: int, every: int, memory: int,
-    connections: int, heard: int,
-) -> bytes:  # fmt: skip
+    node: int,
+    sent: int,
+    ring: str,
+    ground: str,
+    state: int,
+    every: int,
+    memory: int,
+    connections: int,
+    heard: int,
+) -> bytes:
     """Pack a heartbeat.
 
     `ring` is the broker's identity, and `ground` that of Channels. `every` is the number of ms
@@ -378,9 +427,7 @@ def takeover(node: int, player: int) -> bytes:
     return _pack([TAKEOVER, node, player])
 
 
-def handover(
-    node: int, player: int, to: int, name: str, seq: int, x: int, y: int
-) -> bytes:
+def handover(node: int, player: int, to: int, name: str, seq: int, x: int, y: int) -> bytes:
     """Pack the answer to a takeover by node `to`, which has the player from now on.
 
     `seq` is the player's last one, and (x, y) its position.
@@ -413,9 +460,7 @@ def where(node: int, player: int, nonce: int) -> bytes:
     return _pack([WHERE, node, player, nonce])
 
 
-def here(
-    node: int, to: int, nonce: int, name: str, x: int, y: int, dx: int, dy: int
-) -> bytes:
+def here(node: int, to: int, nonce: int, name: str, x: int, y: int, dx: int, dy: int) -> bytes:
     """Pack the answer to the question `nonce` of node `to`: the player, of this name, is here. The
     guest begins at (x, y), and the player is from there at (dx, dy)."""
     return _pack([HERE, node, to, nonce, name, x, y, dx, dy])

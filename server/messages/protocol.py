@@ -100,9 +100,7 @@ MESSAGES: Final = {
         ),
         rate=1,
         burst=1,
-        agree=lambda *fields: (
-            fields[0] == VERSION and (fields[-2] is None) == (fields[-1] is None)
-        ),
+        agree=lambda *fields: fields[0] == VERSION and (fields[-2] is None) == (fields[-1] is None),
     ),
     WALK: Row("walk", (_INTENT, _TIME, number("dx", -1, 1), number("dy", -1, 1)), 30, 60),
     GO: Row(
@@ -137,7 +135,10 @@ MESSAGES: Final = {
         "watch",
         (
             Field("grain", int, 0, GRAIN_MOST, optional=True),
-            number("c0"), number("r0"), number("c1"), number("r1"),
+            number("c0"),
+            number("r0"),
+            number("c1"),
+            number("r1"),
         ),
         rate=0.5,
         burst=5,
@@ -282,19 +283,46 @@ _HEADERS: Final = [bytes((_ARRAY + items,)) for items in range(16)]
 
 
 def welcome(
-    version: int, id: int, now: int, seed: int, x: int, y: int, side: int, speed: int,
-    diagonal: int, lead: int, drop: int, width: int, height: int, ground: int,
-) -> bytes:  # fmt: skip
+    version: int,
+    id: int,
+    now: int,
+    seed: int,
+    x: int,
+    y: int,
+    side: int,
+    speed: int,
+    diagonal: int,
+    lead: int,
+    drop: int,
+    width: int,
+    height: int,
+    ground: int,
+) -> bytes:
     """Pack the welcome of player `id` at the node time `now` in ms.
 
     `side` and the granted viewport's `width` and `height` are in tiles. `speed` and `diagonal` are
     in units a second. The position (x, y) and the margins `lead` and `drop` are in units. `ground`
     is GROUND of world/terrain.py.
     """
-    return _pack([
-        WELCOME, version, id, now, seed, x, y, side, speed, diagonal, lead, drop, width, height,
-        ground,
-    ])  # fmt: skip
+    return _pack(
+        [
+            WELCOME,
+            version,
+            id,
+            now,
+            seed,
+            x,
+            y,
+            side,
+            speed,
+            diagonal,
+            lead,
+            drop,
+            width,
+            height,
+            ground,
+        ]
+    )
 
 
 def token(text: str) -> bytes:
@@ -321,9 +349,7 @@ def batch(square: Square, source: int, ago: int, tail: Tail) -> bytes:
     return with_tail([*square, source, ago], tail)
 
 
-def flush(
-    number: int, now: int, batches: Sequence[bytes], crowds: Sequence[bytes] = ()
-) -> bytes:
+def flush(number: int, now: int, batches: Sequence[bytes], crowds: Sequence[bytes] = ()) -> bytes:
     """Pack flush `number`, which the client acknowledges, at the node time `now`.
 
     `batches` are as `batch` has packed them, and `crowds` as `crowd` has.
@@ -332,9 +358,9 @@ def flush(
         head = _pack([FLUSH, number, now, None])[:-1]
         return b"".join([head, _pack_header(len(batches)), *batches])
     head = _pack([FLUSH, number, now, None, None])[:-2]
-    return b"".join([
-        head, _pack_header(len(batches)), *batches, _pack_header(len(crowds)), *crowds
-    ])  # fmt: skip
+    return b"".join(
+        [head, _pack_header(len(batches)), *batches, _pack_header(len(crowds)), *crowds]
+    )
 
 
 def crowd(square: Square, replaced: int, sketches: Sequence[tuple[int, bytes]]) -> bytes:
@@ -391,9 +417,12 @@ def found(id: str, version: int, gems: int, place: int, of: int) -> bytes:
 
 
 def board(
-    gems: int, place: int, of: int, top: Sequence[tuple[str, int, bool]],
+    gems: int,
+    place: int,
+    of: int,
+    top: Sequence[tuple[str, int, bool]],
     longest: Sequence[tuple[str, int, bool] | None],
-) -> bytes:  # fmt: skip
+) -> bytes:
     """Pack how many gems a player has, and its place, from 1, among `of` players.
 
     `top` has (name, gems, whether it is the client's player) of those with the most gems. `longest`
@@ -411,9 +440,16 @@ def finders(column: int, row: int, place: int, of: int) -> bytes:
 
 
 def totals(
-    people: int, computers: int, squares: int | None, nodes: int, broker: str, seed: int, side: int,
-    names: Sequence[str], walked: int,
-) -> bytes:  # fmt: skip
+    people: int,
+    computers: int,
+    squares: int | None,
+    nodes: int,
+    broker: str,
+    seed: int,
+    side: int,
+    names: Sequence[str],
+    walked: int,
+) -> bytes:
     """Pack how many players there are in the whole world, and on how many squares.
 
     `squares` is None if that is not known. `broker` is the name of what joins the nodes. `seed` and

@@ -12,8 +12,12 @@ from typing import Any, Final
 NUMBER: Final = 2**53 - 1
 
 _TYPES: Final = {
-    int: "a whole number", str: "a text", bool: "true or false", list: "an array", bytes: "bytes",
-}  # fmt: skip
+    int: "a whole number",
+    str: "a text",
+    bool: "true or false",
+    list: "an array",
+    bytes: "bytes",
+}
 _UNITS: Final = {int: "", str: " characters", list: " items"}
 
 

@@ -120,9 +120,15 @@ class Company:
     lets it begin an errand now."""
 
     def __init__(
-        self, loop: Loop, grid: Grid, replicas: Replicas, errands: Errands, landmarks: Landmarks,
-        person: Callable[[int], Person | None], begin: Callable[[Person, Errand], None],
-    ) -> None:  # fmt: skip
+        self,
+        loop: Loop,
+        grid: Grid,
+        replicas: Replicas,
+        errands: Errands,
+        landmarks: Landmarks,
+        person: Callable[[int], Person | None],
+        begin: Callable[[Person, Errand], None],
+    ) -> None:
         self._loop = loop
         self._grid = grid
         self._replicas = replicas
@@ -229,9 +235,14 @@ class Company:
             return None
         here = resident.track.at(now)
         facts = Facts(
-            player.name, resident.name, here, self._nearest_gem(*here),
-            self._nearest_landmark(here), len(around.people) + 1, len(around.clockwork),
-        )  # fmt: skip
+            player.name,
+            resident.name,
+            here,
+            self._nearest_gem(*here),
+            self._nearest_landmark(here),
+            len(around.people) + 1,
+            len(around.clockwork),
+        )
         said = answer(text, facts)
         if person.errand is not None:
             if said is not None:
@@ -375,6 +386,7 @@ class Company:
             if heard is not None:
                 gems += [
                     (column * grid.span + thing.x, row * grid.span + thing.y)
-                    for thing in heard.things.all() if thing.kind == GEM
-                ]  # fmt: skip
+                    for thing in heard.things.all()
+                    if thing.kind == GEM
+                ]
         return min(gems, key=lambda place: math.dist(place, (x, y)), default=None)

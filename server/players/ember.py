@@ -95,10 +95,19 @@ class Ember:
     with the id of a player that has got the ember. Times are node time in ms."""
 
     def __init__(
-        self, node: int, grid: Grid, ground: str, keeper: Keeper, loop: Loop, residents: Residents,
-        replicas: Replicas, peers: Peers, longest: Longest,
-        clockwork: Callable[[], Sequence[Resident]], wake: Callable[[int], None],
-    ) -> None:  # fmt: skip
+        self,
+        node: int,
+        grid: Grid,
+        ground: str,
+        keeper: Keeper,
+        loop: Loop,
+        residents: Residents,
+        replicas: Replicas,
+        peers: Peers,
+        longest: Longest,
+        clockwork: Callable[[], Sequence[Resident]],
+        wake: Callable[[int], None],
+    ) -> None:
         self._node = node
         self._grid = grid
         self._queue = f"{QUEUE} {ground}"
@@ -241,9 +250,10 @@ class Ember:
         return not is_deer and not player.dimmed and player.id != carrier
 
     def _ask(
-        self, question: Callable[[Store], Carried | None],
+        self,
+        question: Callable[[Store], Carried | None],
         answered: Callable[[Carried | None], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Ask the store, one question at a time."""
         if self._asking:
             return
@@ -327,9 +337,10 @@ class Ember:
         x, y = (0, 0) if known is None else known.track.at(now)
         near: list[Player] = [one for one in self._clockwork() if one.id != kept.id]
         near += [
-            player for player in self._replicas.around(x, y, self._grid.span)
+            player
+            for player in self._replicas.around(x, y, self._grid.span)
             if player.id < DEER_FROM and player.id != kept.id
-        ]  # fmt: skip
+        ]
         to = min(near, key=lambda player: math.dist(player.track.at(now), (x, y)), default=None)
         if to is not None:
             self._pass(kept, self._next_carried(kept, to.id), to)

@@ -74,9 +74,13 @@ class Errands:
     """See the module. Times are node time in ms."""
 
     def __init__(
-        self, loop: Loop, residents: Residents, movement: Movement, replicas: Replicas,
+        self,
+        loop: Loop,
+        residents: Residents,
+        movement: Movement,
+        replicas: Replicas,
         sights: Sights,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._loop = loop
         self._residents = residents
         self._movement = movement
@@ -184,9 +188,7 @@ class Errands:
         self._movement.stroll(person, [Goal(*place)])
         yield person.track.end
 
-    def _wait(
-        self, person: Resident, guest: int, patience: int
-    ) -> Generator[int, None, bool]:
+    def _wait(self, person: Resident, guest: int, patience: int) -> Generator[int, None, bool]:
         """Wait up to `patience` ms for a guest that is far behind; return whether it came."""
         until = self._loop.now() + patience
         while not self._follows(person, guest):
@@ -214,9 +216,10 @@ class Errands:
             return 0
         here = player.track.at(now)
         people = (
-            other for other in islice(self._replicas.around(*here, SEES), LOOKS_AT)
+            other
+            for other in islice(self._replicas.around(*here, SEES), LOOKS_AT)
             if other.id >= OTHERS_FROM and math.dist(other.track.at(now), here) <= SEES
-        )  # fmt: skip
+        )
         return len(list(islice(people, COMPANY)))
 
     def _follows(self, person: Resident, guest: int) -> bool:

@@ -91,10 +91,21 @@ class Herd:
     """See the module. `ground` is the seed and the side, as in the names of channels."""
 
     def __init__(
-        self, node: int, grid: Grid, terrain: Terrain, ground: str, keeper: Keeper, loop: Loop,
-        residents: Residents, movement: Movement, replicas: Replicas, peers: Peers,
-        takeovers: Takeovers, longest: Longest, sizes: Sizes,
-    ) -> None:  # fmt: skip
+        self,
+        node: int,
+        grid: Grid,
+        terrain: Terrain,
+        ground: str,
+        keeper: Keeper,
+        loop: Loop,
+        residents: Residents,
+        movement: Movement,
+        replicas: Replicas,
+        peers: Peers,
+        takeovers: Takeovers,
+        longest: Longest,
+        sizes: Sizes,
+    ) -> None:
         self._node = node
         self._grid = grid
         self._terrain = terrain
@@ -133,12 +144,27 @@ class Herd:
         self._news: list[tuple[Square, Sequence[Event]]] = []
         #: What the people among them notice of others.
         self._company = Company(
-            loop, grid, replicas, errands, landmarks, self._person, self._begin,
-        )  # fmt: skip
+            loop,
+            grid,
+            replicas,
+            errands,
+            landmarks,
+            self._person,
+            self._begin,
+        )
         self.ember = Ember(
-            node, grid, ground, keeper, loop, residents, replicas, peers, longest,
-            lambda: [one for one in self.residents() if one.id < DEER_FROM], self._wake,
-        )  # fmt: skip
+            node,
+            grid,
+            ground,
+            keeper,
+            loop,
+            residents,
+            replicas,
+            peers,
+            longest,
+            lambda: [one for one in self.residents() if one.id < DEER_FROM],
+            self._wake,
+        )
         self._tag = Tag(loop, movement, replicas, self.ember.seen, self.ember.barred)
 
     def __len__(self) -> int:

@@ -100,9 +100,7 @@ class Invitations:
         resident = self._residents.by_id.get(id)
         if resident is not None:
             name, place, way = self._receive(resident)
-            self._to_node(
-                node, peer_protocol.here(self._node, node, nonce, name, *place, *way)
-            )
+            self._to_node(node, peer_protocol.here(self._node, node, nonce, name, *place, *way))
 
     def found(
         self, _node: int, to: int, nonce: int, name: str, x: int, y: int, dx: int, dy: int

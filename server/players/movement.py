@@ -47,9 +47,15 @@ class Movement:
     """See the module. Times are node time in ms, positions in units."""
 
     def __init__(
-        self, grid: Grid, terrain: Land, spots: Spots, loop: Loop, hub: Hub, outbox: Outbox,
+        self,
+        grid: Grid,
+        terrain: Land,
+        spots: Spots,
+        loop: Loop,
+        hub: Hub,
+        outbox: Outbox,
         replicas: Replicas,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._grid = grid
         self._terrain = terrain
         self._spots = spots

@@ -14,10 +14,33 @@ from server.players.tag import Tag
 from world.track import UNIT, Goal
 
 NAMES = (
-    "Ash", "Birch", "Bramble", "Clover", "Fern", "Finch", "Hazel", "Heron", "Ivy", "Juniper",
-    "Lark", "Linden", "Maple", "Moss", "Otter", "Pike", "Reed", "Robin", "Rook", "Rowan",
-    "Sage", "Sorrel", "Teal", "Thistle", "Willow", "Wren",
-)  # fmt: skip
+    "Ash",
+    "Birch",
+    "Bramble",
+    "Clover",
+    "Fern",
+    "Finch",
+    "Hazel",
+    "Heron",
+    "Ivy",
+    "Juniper",
+    "Lark",
+    "Linden",
+    "Maple",
+    "Moss",
+    "Otter",
+    "Pike",
+    "Reed",
+    "Robin",
+    "Rook",
+    "Rowan",
+    "Sage",
+    "Sorrel",
+    "Teal",
+    "Thistle",
+    "Willow",
+    "Wren",
+)
 
 #: How far from the origin they walk along each axis, in tiles: mostly no farther than the first,
 #: and in one of so many walks up to the second.
@@ -44,9 +67,13 @@ class Person:
     of a walk, or None."""
 
     def __init__(
-        self, resident: Resident, residents: Residents, movement: Movement, tag: Tag,
+        self,
+        resident: Resident,
+        residents: Residents,
+        movement: Movement,
+        tag: Tag,
         mutter: Callable[[Resident], str | None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.resident = resident
         self._residents = residents
         self._movement = movement

@@ -30,9 +30,18 @@ class Resident(Player):
     """A player, with what only its own node knows of it. Times are node time in ms."""
 
     __slots__ = (
-        "square", "intent", "screen", "view", "held", "due", "moved", "watched", "asked", "acted",
+        "square",
+        "intent",
+        "screen",
+        "view",
+        "held",
+        "due",
+        "moved",
+        "watched",
+        "asked",
+        "acted",
         "left",
-    )  # fmt: skip
+    )
 
     def __init__(
         self, node: int, id: int, seq: int, name: str, track: Track, square: Square

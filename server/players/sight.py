@@ -135,9 +135,10 @@ class Sights:
         while at < len(places) - 1:
             # One can always go to the next place.
             at = next(
-                to for to in range(min(at + STRIDE // STEP, len(places) - 1), at, -1)
+                to
+                for to in range(min(at + STRIDE // STEP, len(places) - 1), at, -1)
                 if to == at + 1 or is_straight(self._terrain, places[at], places[to])
-            )  # fmt: skip
+            )
             way.append(places[at])
         return way
 

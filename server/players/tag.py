@@ -52,9 +52,13 @@ class Tag:
     and `barred` who cannot have it next."""
 
     def __init__(
-        self, loop: Loop, movement: Movement, replicas: Replicas,
-        seen: Callable[[], Carried | None], barred: Callable[[Player], Collection[int]],
-    ) -> None:  # fmt: skip
+        self,
+        loop: Loop,
+        movement: Movement,
+        replicas: Replicas,
+        seen: Callable[[], Carried | None],
+        barred: Callable[[Player], Collection[int]],
+    ) -> None:
         self._loop = loop
         self._movement = movement
         self._replicas = replicas
@@ -104,10 +108,12 @@ class Tag:
         if away > SEES or math.hypot(*there) > HOME or walker.id in barred:
             return False
         nearer = (
-            player for player in islice(self._replicas.around(*there, SEES), LOOKS_AT)
-            if player.id < DEER_FROM and player.id not in (walker.id, carrier.id, *barred)
+            player
+            for player in islice(self._replicas.around(*there, SEES), LOOKS_AT)
+            if player.id < DEER_FROM
+            and player.id not in (walker.id, carrier.id, *barred)
             and math.dist(player.track.at(now), there) < away
-        )  # fmt: skip
+        )
         return len(list(islice(nearer, CHASERS))) < CHASERS
 
     def _flee(self, walker: Resident) -> int | None:
@@ -115,10 +121,11 @@ class Tag:
         here = walker.track.at(now)
         barred = self._barred(walker)
         others = (
-            player.track.at(now) for player in islice(self._replicas.around(*here, SHY), LOOKS_AT)
+            player.track.at(now)
+            for player in islice(self._replicas.around(*here, SHY), LOOKS_AT)
             if (player.id < DEER_FROM or player.id >= OTHERS_FROM)
             and player.id not in (walker.id, *barred)
-        )  # fmt: skip
+        )
         there = min(others, key=lambda place: math.dist(here, place), default=None)
         if there is None or math.dist(here, there) > SHY:
             return None

@@ -42,9 +42,11 @@ def main() -> int:
     shown.add_argument("--csv", action="store_true", help="print lines with commas")
     shown.add_argument("--json", action="store_true", help="print an object for each row")
     parser.add_argument(
-        "--watch", type=_positive, metavar="SECONDS",
+        "--watch",
+        type=_positive,
+        metavar="SECONDS",
         help="ask again and again, with so many seconds between, until Ctrl-C",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--to",
         nargs=2,
@@ -60,9 +62,11 @@ def main() -> int:
         help="read the objects of a Redis into the table redis, such as 'hash player:*'",
     )
     parser.add_argument(
-        "--seconds", type=_positive, default=5.0,
+        "--seconds",
+        type=_positive,
+        default=5.0,
         help="the most time that a statement may take (default 5)",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--rows", type=_count, default=1000, help="the most rows that are shown (default 1000)"
     )

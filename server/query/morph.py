@@ -203,8 +203,11 @@ def _write_zset(pipe: Any, key: str, _columns: list[str], rows: list[tuple[Any, 
 
 
 _WRITERS: dict[str, Callable[[Any, str, list[str], list[tuple[Any, ...]]], None]] = {
-    "hash": _write_hash, "list": _write_list, "set": _write_set, "zset": _write_zset,
-}  # fmt: skip
+    "hash": _write_hash,
+    "list": _write_list,
+    "set": _write_set,
+    "zset": _write_zset,
+}
 
 #: The command that reads an object, and its arguments after the key.
 _READERS: dict[str, tuple[Any, ...]] = {

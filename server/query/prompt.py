@@ -20,9 +20,23 @@ from stores import StoreError
 HISTORY, LINES = os.path.join("~", ".flatlands-query"), 1000
 
 WORDS = (
-    "SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "LIMIT", "JOIN", "USING", "count", "avg",
-    "sum", "min", "max", "DESC", "BETWEEN", "AND",
-)  # fmt: skip
+    "SELECT",
+    "FROM",
+    "WHERE",
+    "GROUP BY",
+    "ORDER BY",
+    "LIMIT",
+    "JOIN",
+    "USING",
+    "count",
+    "avg",
+    "sum",
+    "min",
+    "max",
+    "DESC",
+    "BETWEEN",
+    "AND",
+)
 
 
 def names() -> list[str]:

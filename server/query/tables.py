@@ -38,9 +38,16 @@ def _players(source: Source) -> Iterator[Row]:
         walking = player.track.end > now and bool(player.track.duration)
         since = now - (player.track.start if walking else player.track.end)
         yield (
-            player.id, player.name, x / UNIT, y / UNIT, *square, player.node, walking,
-            player.dimmed, since,
-        )  # fmt: skip
+            player.id,
+            player.name,
+            x / UNIT,
+            y / UNIT,
+            *square,
+            player.node,
+            walking,
+            player.dimmed,
+            since,
+        )
 
 
 def _squares(source: Source) -> Iterator[Row]:
@@ -62,10 +69,16 @@ def _nodes(source: Source) -> Iterator[Row]:
         squares.setdefault(player.node, set()).add(square)
     for id, peer in watcher.peers.peers.items():
         yield (
-            id, now - peer.last_heard, _STATES[peer.state], hosted.get(id, 0),
-            len(squares.get(id, ())), peer.load.connections, peer.load.heard,
-            peer.load.memory or None, peer.offset,
-        )  # fmt: skip
+            id,
+            now - peer.last_heard,
+            _STATES[peer.state],
+            hosted.get(id, 0),
+            len(squares.get(id, ())),
+            peer.load.connections,
+            peer.load.heard,
+            peer.load.memory or None,
+            peer.offset,
+        )
 
 
 def _items(source: Source, queue: str) -> Iterator[Item]:
@@ -89,9 +102,17 @@ def _cairns(source: Source) -> Iterator[Row]:
         cairn = cairns.read(item.body)
         column, row = map(int, item.id.split(":"))
         yield (
-            item.id, cairn.x / UNIT, cairn.y / UNIT, column, row, cairn.player, cairn.name,
-            cairn.text, len(cairn.adders), item.delay,
-        )  # fmt: skip
+            item.id,
+            cairn.x / UNIT,
+            cairn.y / UNIT,
+            column,
+            row,
+            cairn.player,
+            cairn.name,
+            cairn.text,
+            len(cairn.adders),
+            item.delay,
+        )
 
 
 def _scores(source: Source) -> Iterator[Row]:
@@ -128,36 +149,42 @@ TABLES = {
     "player": Table(
         "id INTEGER PRIMARY KEY, name TEXT, x REAL, y REAL, col INTEGER, row INTEGER, "
         "node INTEGER, walking INTEGER, dimmed INTEGER, since INTEGER",
-        "every player of every node", _players,
+        "every player of every node",
+        _players,
     ),
     "square": Table(
         "col INTEGER, row INTEGER, players INTEGER, nodes INTEGER, events_s REAL",
-        "every square with players", _squares,
+        "every square with players",
+        _squares,
     ),
     "node": Table(
         "id INTEGER PRIMARY KEY, age_ms INTEGER, state TEXT, players INTEGER, squares INTEGER, "
         "connections INTEGER, heard INTEGER, bytes INTEGER, clock_ms INTEGER",
-        "every server process", _nodes,
+        "every server process",
+        _nodes,
     ),
     "gem": Table(
         "id TEXT PRIMARY KEY, state TEXT, version INTEGER, x REAL, y REAL, col INTEGER, "
         "row INTEGER, due_ms INTEGER",
-        "every gem, lying or ripening", _gems,
+        "every gem, lying or ripening",
+        _gems,
     ),
     "cairn": Table(
         "id TEXT PRIMARY KEY, x REAL, y REAL, col INTEGER, row INTEGER, player INTEGER, "
         "name TEXT, text TEXT, stones INTEGER, due_ms INTEGER",
-        "every cairn", _cairns,
+        "every cairn",
+        _cairns,
     ),
     "score": Table(
         "id INTEGER, owner TEXT PRIMARY KEY, name TEXT, gems INTEGER",
-        "everybody who ever took a gem", _scores,
+        "everybody who ever took a gem",
+        _scores,
     ),
     "queue": Table("name TEXT PRIMARY KEY, items INTEGER", "every queue of the store", _queues),
     "size": Table(
         "name TEXT PRIMARY KEY, rows INTEGER, bytes INTEGER", "the parts of the store", _sizes
     ),
-}  # fmt: skip
+}
 
 
 def create(database: sqlite3.Connection) -> None:

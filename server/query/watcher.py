@@ -132,9 +132,11 @@ class Watcher:
         if not self.ground:
             links = [str(link) for link in self._broker.links() if link.seconds > PATIENCE]
             raise Silent(
-                links[0] if links else f"no server of the world {self._world!r} is heard: compare "
+                links[0]
+                if links
+                else f"no server of the world {self._world!r} is heard: compare "
                 "--broker, --world and SECRET_KEY with those of the servers"
-            )  # fmt: skip
+            )
         gevent.sleep(SETTLES_AFTER)
         heard = self.replicas.squares
         self._wait(lambda: all(each.shown.ready for each in heard.values()), SETTLES_WITHIN)

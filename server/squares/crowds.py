@@ -41,10 +41,16 @@ class Crowd:
     """
 
     def __init__(
-        self, square: Square, span: int, node: int, replica: Replica, until: int,
-        source: Callable[[int], int], screen: Callable[[int], Screen | None],
+        self,
+        square: Square,
+        span: int,
+        node: int,
+        replica: Replica,
+        until: int,
+        source: Callable[[int], int],
+        screen: Callable[[int], Screen | None],
         on_end: Callable[[], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._square = square
         self._span = span
         self._node = node
@@ -108,8 +114,7 @@ class Crowd:
         return told
 
     def _exactly(self, corner: Corner, node: int, some: list[tuple[Player, int]]) -> bytes:
-        """Return a batch with the tracks of players of a node, each with the seq that screens know.
-        """
+        """Return a batch with tracks of a node's players, each given with the seq on screens."""
         tracks: list[bytes] = []
         wide: list[bytes] = []
         others: list[Event] = []

@@ -57,9 +57,20 @@ class HeardSquare:
     """See the module. Times are node time in ms; in messages they are the sending node's."""
 
     __slots__ = (
-        "square", "channel", "needs", "replica", "things", "shown", "sync", "voices", "_around",
-        "_unheard", "_returned", "_missed", "_signed_since",
-    )  # fmt: skip
+        "square",
+        "channel",
+        "needs",
+        "replica",
+        "things",
+        "shown",
+        "sync",
+        "voices",
+        "_around",
+        "_unheard",
+        "_returned",
+        "_missed",
+        "_signed_since",
+    )
 
     def __init__(self, square: Square, channel: str, around: Surroundings) -> None:
         self.square = square
@@ -317,8 +328,7 @@ class HeardSquare:
             self._count_own(self._unheard[0].number)
 
     def _look_for_missed(self, _due: int) -> None:
-        """Find out whether anything comes here, if an own batch has not come back, and none since.
-        """
+        """See whether anything comes here, if an own batch has not come back, nor one since."""
         missed, self._missed = self._missed, 0
         if self._returned < missed and self.sync.live:
             self.sync.request()
@@ -369,10 +379,11 @@ class HeardSquare:
         """Return the computer players here, without those that have since been heard elsewhere."""
         whereabouts = self._around.whereabouts
         return [
-            id for id, player in self.replica.players.items()
+            id
+            for id, player in self.replica.players.items()
             if id < OTHERS_FROM
             and all(other.players[id].seq <= player.seq for other in whereabouts.of(id))
-        ]  # fmt: skip
+        ]
 
     def _remove_all(self, node: int, but: Collection[int] = ()) -> bool:
         """Remove a node's players, except `but`, and forget what it said; say whether there were
@@ -434,5 +445,7 @@ class HeardSquare:
 
 #: All methods that may be due for a square.
 _ACTS: Final = (
-    HeardSquare._echo_overdue, HeardSquare._look_for_missed, HeardSquare._look_for_silent
+    HeardSquare._echo_overdue,
+    HeardSquare._look_for_missed,
+    HeardSquare._look_for_silent,
 )

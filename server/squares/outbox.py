@@ -106,9 +106,7 @@ class Outbox:
         player.seq += 1
         self._batch(square).enter(player)
 
-    def track(
-        self, player: Player, square: Square, replaces: int = 0, leaps: bool = False
-    ) -> None:
+    def track(self, player: Player, square: Square, replaces: int = 0, leaps: bool = False) -> None:
         """Publish a player's new track. It replaces so many others that nobody was told of.
 
         `leaps`: its intent's number is not the next one after those that were obeyed or replaced.

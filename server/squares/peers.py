@@ -113,9 +113,17 @@ class Peer:
     """What is known of another node. Times are this node's, in ms, but `sent` is the other's."""
 
     __slots__ = (
-        "source", "last_heard", "said", "state", "every", "load", "offset", "greeted", "_samples",
+        "source",
+        "last_heard",
+        "said",
+        "state",
+        "every",
+        "load",
+        "offset",
+        "greeted",
+        "_samples",
         "_recent",
-    )  # fmt: skip
+    )
 
     def __init__(self, source: int, now: int) -> None:
         #: What this node calls it to clients.
@@ -356,9 +364,14 @@ class Peers:
             # Nodes that were started together drift apart.
             self._next_beat -= int(random.random() * (every // 4))
         message = peer_protocol.heartbeat(
-            self._id, now, self._broker.identity, self._channels.ground, state, every,
+            self._id,
+            now,
+            self._broker.identity,
+            self._channels.ground,
+            state,
+            every,
             *self.load(),
-        )  # fmt: skip
+        )
         self._broker.publish(self._channels.nodes, message)
 
     def publish_due(self) -> bool:
@@ -369,9 +382,17 @@ class Peers:
         return due
 
     def heartbeat(
-        self, node: int, sent: int, ring: str, ground: str, state: int, every: int, memory: int,
-        connections: int, heard: int,
-    ) -> None:  # fmt: skip
+        self,
+        node: int,
+        sent: int,
+        ring: str,
+        ground: str,
+        state: int,
+        every: int,
+        memory: int,
+        connections: int,
+        heard: int,
+    ) -> None:
         """Apply a heartbeat, this node's own or another's; fields as in docs/nodes.md."""
         now = self._loop.now()
         if node == self._id:

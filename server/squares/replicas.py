@@ -33,9 +33,17 @@ class Replicas:
     """See the module. `squares` are the squares that this node is subscribed to."""
 
     def __init__(
-        self, node: int, grid: Grid, channels: Channels, broker: Broker, loop: Loop, hub: Hub | Any,
-        outbox: Outbox, peers: Peers, store: Callable[[], str],
-    ) -> None:  # fmt: skip
+        self,
+        node: int,
+        grid: Grid,
+        channels: Channels,
+        broker: Broker,
+        loop: Loop,
+        hub: Hub | Any,
+        outbox: Outbox,
+        peers: Peers,
+        store: Callable[[], str],
+    ) -> None:
         self._node = node
         self._grid = grid
         self._channel = channels.square

@@ -88,10 +88,15 @@ class Shown:
             around.hub.deliver(self._square, source, sent, tail)
             if len(self._replica.players) >= around.crowd_from:
                 self._crowd = Crowd(
-                    self._square, around.span, around.node, self._replica,
-                    int(around.crowd_from * CROWD_UNTIL), around.peers.source, around.screen,
+                    self._square,
+                    around.span,
+                    around.node,
+                    self._replica,
+                    int(around.crowd_from * CROWD_UNTIL),
+                    around.peers.source,
+                    around.screen,
                     self._end_crowd,
-                )  # fmt: skip
+                )
             return
         besides = crowd.besides(content)
         if besides is not None:

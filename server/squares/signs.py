@@ -47,9 +47,14 @@ class Signs:
     """
 
     def __init__(
-        self, node: int, channels: Channels, broker: Broker, loop: Loop,
-        inhabited: Container[Square], waits: Callable[[Square], bool],
-    ) -> None:  # fmt: skip
+        self,
+        node: int,
+        channels: Channels,
+        broker: Broker,
+        loop: Loop,
+        inhabited: Container[Square],
+        waits: Callable[[Square], bool],
+    ) -> None:
         self._node = node
         self._channels = channels
         self._broker = broker

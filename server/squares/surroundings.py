@@ -57,9 +57,17 @@ class Surroundings:
     """
 
     def __init__(
-        self, node: int, span: int, broker: Broker, loop: Loop, hub: Hub | Any, outbox: Outbox,
-        peers: Peers, store: Callable[[], str], show: Callable[[], None],
-    ) -> None:  # fmt: skip
+        self,
+        node: int,
+        span: int,
+        broker: Broker,
+        loop: Loop,
+        hub: Hub | Any,
+        outbox: Outbox,
+        peers: Peers,
+        store: Callable[[], str],
+        show: Callable[[], None],
+    ) -> None:
         self.node = node
         self.store = store
         self.on_live: Callable[[Square], None] = lambda _square: None

@@ -34,9 +34,19 @@ class Sync:
     """See the module. Times are node time in ms."""
 
     __slots__ = (
-        "live", "requested", "answered", "_square", "_channel", "_around", "_gaps", "_unsure",
-        "_nonce", "_wait", "_published", "_anew",
-    )  # fmt: skip
+        "live",
+        "requested",
+        "answered",
+        "_square",
+        "_channel",
+        "_around",
+        "_gaps",
+        "_unsure",
+        "_nonce",
+        "_wait",
+        "_published",
+        "_anew",
+    )
 
     def __init__(self, square: Square, channel: str, around: Surroundings) -> None:
         #: Whether the last sync request has come back, so that what is published from now on is

@@ -89,9 +89,12 @@ class Board:
         return [(NAMES, Item(owner, NEVER, owner, body))] if owner else []
 
     def ask(
-        self, owner: str, answered: Callable[[Standing], None], failed: Callable[[], None],
+        self,
+        owner: str,
+        answered: Callable[[Standing], None],
+        failed: Callable[[], None],
         note: Sequence[tuple[str, Item]] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Call `answered` with the standing of an owner, or `failed` if the store fails. `note` is
         as in Asker."""
         if len(self._askers) >= WAITING:

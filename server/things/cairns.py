@@ -88,9 +88,14 @@ class Cairns:
     """See the module. `ground` is the seed and the side, as in the names of channels."""
 
     def __init__(
-        self, grid: Grid, terrain: Terrain, ground: str, keeper: Keeper, replicas: Replicas,
+        self,
+        grid: Grid,
+        terrain: Terrain,
+        ground: str,
+        keeper: Keeper,
+        replicas: Replicas,
         loop: Loop,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._grid = grid
         self._terrain = terrain
         self._queue, self._places = f"{QUEUE} {ground}", f"{PLACES} {ground}"
@@ -118,16 +123,26 @@ class Cairns:
         span = self._grid.span
         x, y = cairn.x - square[0] * span, cairn.y - square[1] * span
         return CairnThing(
-            CAIRN, _name(square), cairn.version, x, y, cairn.player, cairn.name, cairn.text,
+            CAIRN,
+            _name(square),
+            cairn.version,
+            x,
+            y,
+            cairn.player,
+            cairn.name,
+            cairn.text,
             len(cairn.adders),
-        )  # fmt: skip
+        )
 
     # Players build.
 
     def build(
-        self, builder: Builder, text: str, built: Callable[[Square], None],
+        self,
+        builder: Builder,
+        text: str,
+        built: Callable[[Square], None],
         refused: Callable[[Refused], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Leave a cairn where a player stands. Calls `built` with the square, or `refused` if that
         cannot be done, later.
 

@@ -40,9 +40,13 @@ class Finders:
         self._loop = loop
 
     def find(
-        self, part: tuple[int, int], track: Track, owner: str,
-        found: Callable[[int, int, bool], None], failed: Callable[[], None],
-    ) -> None:  # fmt: skip
+        self,
+        part: tuple[int, int],
+        track: Track,
+        owner: str,
+        found: Callable[[int, int, bool], None],
+        failed: Callable[[], None],
+    ) -> None:
         """Count a player, whose owner is as in board.py, as a finder of a part's landmark.
 
         Calls `found` later with its place among the finders, from 1, their number, and whether it

@@ -65,9 +65,16 @@ class Garden:
     """See the module. `ground` is the seed and the side, as in the names of channels."""
 
     def __init__(
-        self, grid: Grid, terrain: Terrain, ground: str, keeper: Keeper, replicas: Replicas,
-        board: Board, loop: Loop, rules: Rules,
-    ) -> None:  # fmt: skip
+        self,
+        grid: Grid,
+        terrain: Terrain,
+        ground: str,
+        keeper: Keeper,
+        replicas: Replicas,
+        board: Board,
+        loop: Loop,
+        rules: Rules,
+    ) -> None:
         self._grid = grid
         self._terrain = terrain
         self._queue = f"{QUEUE} {ground}"
@@ -120,9 +127,14 @@ class Garden:
     # Players take gems.
 
     def take(
-        self, square: Square, id: str, player: Player, owner: str,
-        taken: Callable[[int], None], refused: Callable[[Refused], None],
-    ) -> None:  # fmt: skip
+        self,
+        square: Square,
+        id: str,
+        player: Player,
+        owner: str,
+        taken: Callable[[int], None],
+        refused: Callable[[Refused], None],
+    ) -> None:
         """Give a player the gem that lies in a square, and `owner` a point, if it is not "".
 
         Calls `taken` with the gem's version, or `refused`, now or later. Raises Refused if the gem

@@ -69,9 +69,11 @@ class Keeper:
             store.close()
 
     def ask(
-        self, question: Callable[[Store], _T], answered: Callable[[_T], None],
+        self,
+        question: Callable[[Store], _T],
+        answered: Callable[[_T], None],
         failed: Callable[[], None] = _ignore,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Call `question` with the store in a greenlet, where it may wait, and `answered` with its
         result. If the store fails, or too many questions wait, call `failed` instead."""
         if self.store is None or self.waiting >= WAITING:
@@ -82,9 +84,12 @@ class Keeper:
         self._spawn(self._ask, self.store, question, answered, failed)
 
     def _ask(
-        self, store: Store, question: Callable[[Store], Any], answered: Callable[[Any], None],
+        self,
+        store: Store,
+        question: Callable[[Store], Any],
+        answered: Callable[[Any], None],
         failed: Callable[[], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         try:
             answer = question(store)
         except StoreError as error:

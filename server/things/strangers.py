@@ -52,9 +52,10 @@ class Strangers:
         if peers.state == ALIVE and peers.hears:
             self._keeper.ask(self._write, self._wrote)
         self._seen = {
-            id: (first, last) for id, (first, last) in self._seen.items()
+            id: (first, last)
+            for id, (first, last) in self._seen.items()
             if now - last < COUNTS_FOR and not peers.knows(id)
-        }  # fmt: skip
+        }
         # The heartbeat of a node that has just started may be still to come.
         peers.tell_apart(any(now - first >= peers.silence for first, _ in self._seen.values()))
 

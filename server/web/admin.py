@@ -109,8 +109,9 @@ def operator_pages(server: Operated, orders: Orders, token: str | None) -> Bluep
         if not has_token():
             refuse()
         kind, who, seconds = _read(deed)
-        log.warning("admin: %s %r for %d s, ordered from %s", deed, who, seconds,
-                    request.remote_addr)  # fmt: skip
+        log.warning(
+            "admin: %s %r for %d s, ordered from %s", deed, who, seconds, request.remote_addr
+        )
         orders.give(kind, who, seconds)
         return jsonify({"deed": deed, "who": who, "seconds": seconds})
 

@@ -14,9 +14,17 @@ LABELLED = ("refused_", "closed_", "limited_")
 #: Counters that Prometheus gets from the start, as 0: it notices a counter's first rise only if it
 #: has seen the counter before.
 FROM_ZERO = (
-    "errors", "lagged", "gaps", "given_up", "joins", "leaves", "nodes_lost",
-    "refused_batches", "store_errors", "unheard_batches",
-)  # fmt: skip
+    "errors",
+    "lagged",
+    "gaps",
+    "given_up",
+    "joins",
+    "leaves",
+    "nodes_lost",
+    "refused_batches",
+    "store_errors",
+    "unheard_batches",
+)
 
 
 def exposition(workers: int, report: Report) -> bytes:

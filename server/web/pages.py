@@ -117,8 +117,10 @@ class _File:
             kind += "; charset=utf-8"
         tag = hashlib.sha256(content).hexdigest()[:16]
         headers: tuple[tuple[str, str], ...] = (
-            ("Content-Type", kind), ("Vary", "Accept-Encoding"), *PROTECTION,
-        )  # fmt: skip
+            ("Content-Type", kind),
+            ("Vary", "Accept-Encoding"),
+            *PROTECTION,
+        )
         self._plain = content, f'"{tag}"', headers
         packed = gzip.compress(content, mtime=0)
         smaller = len(packed) < len(content)

@@ -58,17 +58,44 @@ class Connection:
     """
 
     __slots__ = (
-        "on_message", "on_closing", "on_close", "on_drain", "address", "bytes_in", "bytes_out",
-        "last_heard", "guest", "closed_by_peer", "_loop", "_socket", "_fd", "_frames",
-        "_early", "_state", "_code",
-        "_reason", "_reading", "_writing", "_timer", "_remainder", "_queued", "_over",
-        "_light", "_closing", "more", "__weakref__",
-    )  # fmt: skip
+        "on_message",
+        "on_closing",
+        "on_close",
+        "on_drain",
+        "address",
+        "bytes_in",
+        "bytes_out",
+        "last_heard",
+        "guest",
+        "closed_by_peer",
+        "_loop",
+        "_socket",
+        "_fd",
+        "_frames",
+        "_early",
+        "_state",
+        "_code",
+        "_reason",
+        "_reading",
+        "_writing",
+        "_timer",
+        "_remainder",
+        "_queued",
+        "_over",
+        "_light",
+        "_closing",
+        "more",
+        "__weakref__",
+    )
 
     def __init__(
-        self, sock: Any, max_message: int, early: bytes = b"", address: str = "",
+        self,
+        sock: Any,
+        max_message: int,
+        early: bytes = b"",
+        address: str = "",
         guest: Guest | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Own `sock`, a connected non-blocking socket that nobody else uses or watches.
 
         `max_message` is the largest accepted message in bytes (see FrameReader). `early` are bytes
@@ -194,9 +221,11 @@ class Connection:
         """Whether it is open, and no byte waits here: neither of a message that has come in part
         nor of what is to be sent."""
         return (
-            not self._state and self._early is None and self._remainder is None
+            not self._state
+            and self._early is None
+            and self._remainder is None
             and self._frames.fresh
-        )  # fmt: skip
+        )
 
     @property
     def socket(self) -> Any:

@@ -66,9 +66,20 @@ class FrameReader:
     """
 
     __slots__ = (
-        "error", "light", "_max_message", "_fresh", "_ended", "_rest",
-        "_opcode", "_message", "_size", "_decoder", "_left", "_final", "_key",
-    )  # fmt: skip
+        "error",
+        "light",
+        "_max_message",
+        "_fresh",
+        "_ended",
+        "_rest",
+        "_opcode",
+        "_message",
+        "_size",
+        "_decoder",
+        "_left",
+        "_final",
+        "_key",
+    )
 
     def __init__(self, max_message: int) -> None:
         self.error: FrameError | None = None

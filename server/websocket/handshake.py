@@ -283,9 +283,12 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
     def log_request(self) -> None:
         if self.server.access_log:
             log_line(
-                "request", request=self.requestline, status=int((self.status or "0").split()[0]),
-                ms=round((self.time_finish - self.time_start) * 1000, 1), address=self._address(),
-            )  # fmt: skip
+                "request",
+                request=self.requestline,
+                status=int((self.status or "0").split()[0]),
+                ms=round((self.time_finish - self.time_start) * 1000, 1),
+                address=self._address(),
+            )
 
     def _address(self) -> str:
         # A request that could not be parsed has no environ.

@@ -53,9 +53,13 @@ class WebSocketServer(WSGIServer):
         # Without SERVER_NAME, pywsgi would look up its own name when it starts. The server could be
         # stopped during that wait.
         super().__init__(
-            listener, wsgi_app, handler_class=Handshake, log=None, error_log=log,
+            listener,
+            wsgi_app,
+            handler_class=Handshake,
+            log=None,
+            error_log=log,
             environ={"SERVER_NAME": "localhost"},
-        )  # fmt: skip
+        )
         self.access_log = access_log
         self.accept = accept
         self.path = path
@@ -146,9 +150,17 @@ def websocket_server(
     and Connection.address are those of the client behind the proxies.
     """
     return WebSocketServer(
-        listener, wsgi_app, accept, path, protocol, max_message, access_log,
-        limits or Limits(Counter()), hosts or Hosts(), share,
-    )  # fmt: skip
+        listener,
+        wsgi_app,
+        accept,
+        path,
+        protocol,
+        max_message,
+        access_log,
+        limits or Limits(Counter()),
+        hosts or Hosts(),
+        share,
+    )
 
 
 def _peer(address: Any) -> str:

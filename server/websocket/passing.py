@@ -95,9 +95,9 @@ class Passage:
         """
         if len(message) > LONGEST:
             return False
-        rights = [] if sock is None else [
-            (SOL_SOCKET, SCM_RIGHTS, array.array("i", [sock.fileno()]))
-        ]  # fmt: skip
+        rights = (
+            [] if sock is None else [(SOL_SOCKET, SCM_RIGHTS, array.array("i", [sock.fileno()]))]
+        )
         try:
             self._sender.sendmsg([message], rights, 0, str(self._folder / name))
         except OSError:

@@ -16,8 +16,10 @@ class Nats(Server):
         lines = [f"listen: 127.0.0.1:{self.port}", *options]
         if self.tls:
             key, certificate = certify()
-            lines.append(f"tls: {{cert_file: {json.dumps(str(certificate))}, key_file: "
-                         f"{json.dumps(str(key))}}}")  # fmt: skip
+            lines.append(
+                f"tls: {{cert_file: {json.dumps(str(certificate))}, key_file: "
+                f"{json.dumps(str(key))}}}"
+            )
         if self.login:
             who = {"user": USER, "password": PASSWORD}
             lines.append(f"authorization: {json.dumps(who)}")

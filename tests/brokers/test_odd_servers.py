@@ -1,5 +1,4 @@
-"""Servers that do not keep to their protocol, because they are broken, hostile or of another kind.
-"""
+"""Servers that do not keep to their protocol, being broken, hostile or of another kind."""
 
 import time
 from itertools import islice
@@ -86,14 +85,19 @@ def odd_cluster(slots):
 @pytest.mark.parametrize(
     "kind, serve",
     [
-        nats_sends(b"MSG some.subject 1 -26\r\n"), nats_sends(b"MSG 5\r\nabcde\r\n"),
-        nats_greets(b"INFO 5\r\n"), nats_greets(b"INFO " + b"[" * 100_000 + b"\r\n"),
+        nats_sends(b"MSG some.subject 1 -26\r\n"),
+        nats_sends(b"MSG 5\r\nabcde\r\n"),
+        nats_greets(b"INFO 5\r\n"),
+        nats_greets(b"INFO " + b"[" * 100_000 + b"\r\n"),
         nats_greets(b'INFO {"max_payload": "much"}\r\nPONG\r\n'),
-        mqtt_sends(b"\x30\x00"), mqtt_sends(b"\x90\x00"), mqtt_sends(b"\x30\x01\x00"),
+        mqtt_sends(b"\x30\x00"),
+        mqtt_sends(b"\x90\x00"),
+        mqtt_sends(b"\x30\x01\x00"),
         odd_cluster(b"*1\r\n*2\r\n:1\r\n:2\r\n"),
-        redis_sends(b"*-5\r\n"), redis_sends(b"+PONG\r\n*1\r\n:1\r\n*0\r\n"),
+        redis_sends(b"*-5\r\n"),
+        redis_sends(b"+PONG\r\n*1\r\n:1\r\n*0\r\n"),
     ],
-)  # fmt: skip
+)
 def test_what_nobody_can_read_is_told_once_and_freezes_nothing(kind, serve, opened, caplog):
     with odd_server(serve) as port:
         broker = opened(f"{kind}://127.0.0.1:{port}")

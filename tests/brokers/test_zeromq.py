@@ -202,8 +202,11 @@ def test_a_publisher_that_ends_while_a_forwarder_is_behind_does_not_end_it():
     )
     process = subprocess.Popen(
         [sys.executable, "-c", slow, "--pull", str(pull), "--pub", str(pub)],
-        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
         assert process.stdout.readline().startswith("ready: ")
         with zmq.Context() as context, context.socket(zmq.PUSH) as push:

@@ -25,8 +25,10 @@ from tests.nginx import nginx
 from tests.processes import ROOT, serving
 
 PHONE: dict[str, Any] = {
-    "viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "has_touch": True,
-}  # fmt: skip
+    "viewport": {"width": 390, "height": 844},
+    "device_scale_factor": 2,
+    "has_touch": True,
+}
 #: The line of a slow phone: ms, and bytes a second (1.6 Mbit/s); and how much slower its CPU is.
 LATENCY, THROUGHPUT, SLOW = 150, 200_000, 4
 #: The targets: seconds to the field for the name at a first and a second visit, requests, and KB.
@@ -85,10 +87,15 @@ def load(browser: Browser, url: str, *visits: str) -> None:
         page = context.new_page()
         session = context.new_cdp_session(page)
         session.send("Network.enable")
-        session.send("Network.emulateNetworkConditions", {
-            "offline": False, "latency": LATENCY, "downloadThroughput": THROUGHPUT,
-            "uploadThroughput": THROUGHPUT,
-        })  # fmt: skip
+        session.send(
+            "Network.emulateNetworkConditions",
+            {
+                "offline": False,
+                "latency": LATENCY,
+                "downloadThroughput": THROUGHPUT,
+                "uploadThroughput": THROUGHPUT,
+            },
+        )
         session.send("Emulation.setCPUThrottlingRate", {"rate": SLOW})
         waterfall = Waterfall(session)
         page.goto(url)
@@ -130,8 +137,10 @@ def draw(page: Page, seconds: float, slow: float) -> None:
         page.wait_for_timeout(seconds * 1000 / 3)
         after = metrics(session)
         at = page.evaluate("frames_")
-        spent = {name: (after[name] - before[name]) * 1000 / len(at) for name in (
-            "ScriptDuration", "TaskDuration", "LayoutDuration", "RecalcStyleDuration")}  # fmt: skip
+        spent = {
+            name: (after[name] - before[name]) * 1000 / len(at)
+            for name in ("ScriptDuration", "TaskDuration", "LayoutDuration", "RecalcStyleDuration")
+        }
         found.append((spent, (len(at) - 1) * 1000 / (at[-1] - at[0])))
     spent, rate = min(found, key=lambda one: one[0]["ScriptDuration"])
     median = statistics.median(one[0]["ScriptDuration"] for one in found)
@@ -192,9 +201,15 @@ def main() -> None:
         for walkers in options.walkers:
             with serving("--max-per-address", "0") as server:
                 swarm = [
-                    sys.executable, "loadtest/bots.py", "--url", f"ws://localhost:{server.port}/ws",
-                    "--bots", str(walkers), "--seconds", str(options.seconds * 2 + 90),
-                ]  # fmt: skip
+                    sys.executable,
+                    "loadtest/bots.py",
+                    "--url",
+                    f"ws://localhost:{server.port}/ws",
+                    "--bots",
+                    str(walkers),
+                    "--seconds",
+                    str(options.seconds * 2 + 90),
+                ]
                 bots = subprocess.Popen(swarm, cwd=ROOT, stdout=subprocess.DEVNULL)
                 desktop = {"viewport": {"width": 1280, "height": 800}}
                 context = browser.new_context(**(PHONE if options.phone else desktop))

@@ -126,9 +126,12 @@ def test_escape_closes_the_map_and_the_server_is_told(spread_server, play):
 
 def test_fingers_move_the_map_and_the_small_map_opens_it(spread_server, play):
     page = play(
-        "Eve", spread_server.url, viewport={"width": 390, "height": 844}, has_touch=True,
+        "Eve",
+        spread_server.url,
+        viewport={"width": 390, "height": 844},
+        has_touch=True,
         is_mobile=True,
-    )  # fmt: skip
+    )
     page.locator("#minimap").tap()
     wait_for(page, "flatlands.state.atlas.pictures > 0")
     wait_for(page, RESTS)

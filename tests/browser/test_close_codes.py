@@ -29,8 +29,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("hello", "data", "text", "code", "reason"), [c[1:] for c in CASES],
-                         ids=[c[0] for c in CASES])  # fmt: skip
+@pytest.mark.parametrize(
+    ("hello", "data", "text", "code", "reason"), [c[1:] for c in CASES], ids=[c[0] for c in CASES]
+)
 def test_a_browser_reads_why_it_was_closed(blank, server, hello, data, text, code, reason):
     url = f"ws://localhost:{server.port}/ws"
     got, why, clean = blank.evaluate(CLOSED, [url, hello, data, text])

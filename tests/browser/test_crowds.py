@@ -48,12 +48,23 @@ def crowded():
     with serving("--spread", "1", "--walkers", "0", "--deer", "0") as server:
         bots = subprocess.Popen(
             [
-                sys.executable, "loadtest/bots.py", "--bots", str(BOTS), "--seconds", "600",
-                "--scenario", "crowd", "--rate", "0.5", "--url",
+                sys.executable,
+                "loadtest/bots.py",
+                "--bots",
+                str(BOTS),
+                "--seconds",
+                "600",
+                "--scenario",
+                "crowd",
+                "--rate",
+                "0.5",
+                "--url",
                 f"ws://127.0.0.1:{server.port}/ws",
             ],
-            cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         yield server
         bots.terminate()
         bots.wait()

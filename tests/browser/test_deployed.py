@@ -40,9 +40,12 @@ class Deployed:
             "DEER": "0",
         }
         self.honcho = subprocess.Popen(
-            ["honcho", "start"], cwd=ROOT, env=environment,
-            stdout=self._output, stderr=self._output,
-        )  # fmt: skip
+            ["honcho", "start"],
+            cwd=ROOT,
+            env=environment,
+            stdout=self._output,
+            stderr=self._output,
+        )
         self._ending = ExitStack()
         self.nginx = self._ending.enter_context(nginx(folder, port, output=self._output))
 
@@ -104,8 +107,11 @@ def test_the_procfile_behind_a_proxy_with_tls(deployed, play):
     def enter(name, url):
         return play(
             # At the end nobody answers any more.
-            name, url=url, ignore_https_errors=True, cut_off=True,
-        )  # fmt: skip
+            name,
+            url=url,
+            ignore_https_errors=True,
+            cut_off=True,
+        )
 
     anna = enter("Anna", deployed.nginx.url)
     assert invitation(anna).startswith(f"{deployed.nginx.url}?near=")

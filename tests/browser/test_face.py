@@ -20,15 +20,26 @@ from tests.browser.test_play import (
     set_out,
     stands,
     walk,
-)  # fmt: skip
+)
 from tests.processes import serving
 from tests.socket_client import SocketClient
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
 #: Desktops, also in a low window, phones both ways, small phones, tablets, and a desktop at 200 %.
-SIZES = [(1280, 800), (390, 844), (844, 390), (320, 568), (568, 320), (1000, 700), (640, 400),
-         (2560, 1440), (1100, 600), (1024, 768), (820, 1180)]  # fmt: skip
+SIZES = [
+    (1280, 800),
+    (390, 844),
+    (844, 390),
+    (320, 568),
+    (568, 320),
+    (1000, 700),
+    (640, 400),
+    (2560, 1440),
+    (1100, 600),
+    (1024, 768),
+    (820, 1180),
+]
 FINGERS = {(390, 844), (844, 390), (320, 568), (568, 320), (1024, 768), (820, 1180)}
 
 
@@ -114,8 +125,13 @@ def test_hints_legend_and_tools_never_cover_each_other_nor_the_own_walker(alone,
         more.click()
         entries = page.locator(".tools .entries button:visible .word")
         assert entries.all_inner_texts() == [
-            "Home", "Invite", "You", "Leave a cairn", "Mute sounds", "Help",
-        ]  # fmt: skip
+            "Home",
+            "Invite",
+            "You",
+            "Leave a cairn",
+            "Mute sounds",
+            "Help",
+        ]
         [menu] = boxes(page, ".entries")
         assert menu[1] >= 0 and menu[2] >= 0 and menu[3] <= size[0] and menu[4] <= size[1]
         page.keyboard.press("Escape")
@@ -375,7 +391,9 @@ def test_the_chat_scrolls_back_and_the_keys_then_scroll(alone, play):
 
 
 def test_the_margins_are_told_apart_by_words_and_dashes_not_by_colour_alone(alone, play):
-    note = NOTE_WORDS + """
+    note = (
+        NOTE_WORDS
+        + """
       globalThis.dashes = {};
       const { strokeRect } = CanvasRenderingContext2D.prototype;
       CanvasRenderingContext2D.prototype.strokeRect = function (...given) {
@@ -384,6 +402,7 @@ def test_the_margins_are_told_apart_by_words_and_dashes_not_by_colour_alone(alon
         return strokeRect.apply(this, given);
       };
     """
+    )
     page = play("Looker", url=alone.url, script=note)
     page.keyboard.press("g")
     for word in ("drop margin", "lead margin", "your screen"):
@@ -424,8 +443,9 @@ def test_who_and_what_is_near_is_listed_and_one_can_walk_there(alone, play):
     rows = near.get_by_role("listitem").all_inner_texts()
     # People come before clockwork, which is marked.
     assert [" ".join(row.split()) for row in rows[:2]] == [
-        "Somebody 8 tiles north-east", "clockwork Computer 3 tiles east",
-    ]  # fmt: skip
+        "Somebody 8 tiles north-east",
+        "clockwork Computer 3 tiles east",
+    ]
     assert rows[2].startswith("The plaza")
     x, y = place(page)
     near.get_by_role("button", name="Wave to Somebody").click()

@@ -18,8 +18,14 @@ class Firefox:
     """Firefox without a window; its profile is in a folder."""
 
     def __init__(self, folder):
-        command = [shutil.which(FIREFOX), "--headless", "--profile", str(folder),
-                   "--remote-debugging-port", "0"]  # fmt: skip
+        command = [
+            shutil.which(FIREFOX),
+            "--headless",
+            "--profile",
+            str(folder),
+            "--remote-debugging-port",
+            "0",
+        ]
         self.program = Program(command, "Firefox")
         known = folder / "WebDriverBiDiServer.json"
         eventually(lambda: known.exists() and known.read_text(), "Firefox starts", STARTS_WITHIN)
@@ -62,8 +68,12 @@ class Firefox:
 
     def evaluate(self, expression):
         """Return the value of an expression in the page: a number, a text or a truth value."""
-        found = self.ask("script.evaluate", expression=expression, awaitPromise=False,
-                         target={"context": self.page})  # fmt: skip
+        found = self.ask(
+            "script.evaluate",
+            expression=expression,
+            awaitPromise=False,
+            target={"context": self.page},
+        )
         assert found["type"] == "success", found
         return found["result"].get("value")
 
@@ -73,8 +83,12 @@ class Firefox:
         self.ask("input.performActions", context=self.page, actions=[source])
 
     def press(self, key, ms=0):
-        self.act("key", {"type": "keyDown", "value": key}, {"type": "pause", "duration": ms},
-                 {"type": "keyUp", "value": key})  # fmt: skip
+        self.act(
+            "key",
+            {"type": "keyDown", "value": key},
+            {"type": "pause", "duration": ms},
+            {"type": "keyUp", "value": key},
+        )
 
     def click(self, selector):
         middle = """(({ left, top, width, height }) => Math.round(left + width / 2) + ' '

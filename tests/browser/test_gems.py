@@ -93,8 +93,11 @@ def test_who_walks_over_a_gem_has_it_and_it_is_gone_for_everybody_else(garden, p
     # On the way it may have walked over others.
     found = int(ada.locator(".gems b").inner_text())
     assert counter(ada).get_attribute("aria-label") == f"Gems {found}, 1st of 1. Open the board."
-    wait_for(bob, f"([id, version]) => !({GEMS})().some(([a, b]) => a === id && b === version)",
-             [id, version])  # fmt: skip
+    wait_for(
+        bob,
+        f"([id, version]) => !({GEMS})().some(([a, b]) => a === id && b === version)",
+        [id, version],
+    )
     assert counter(bob).get_attribute("aria-label") == "Gems 0. Open the board."
     wait_for(ada, f"flights === {found} && tones === {4 * found}")
     assert bob.evaluate("[flights, tones]") == [0, 0]

@@ -134,10 +134,13 @@ def test_joined_modules_export_what_they_do_alone(blank):
     # All but main.js, which would begin the game.
     imports = re.findall(r"^import [^;]+;", sources["main.js"], re.M)
     joined = join_modules({**sources, "all.js": "\n".join(imports)}, "all.js")
-    blank.route("**/all.js", lambda route: route.fulfill(
-        content_type="text/javascript",
-        body=f"{joined} delete $modules['all.js']; export default $modules;",
-    ))  # fmt: skip
+    blank.route(
+        "**/all.js",
+        lambda route: route.fulfill(
+            content_type="text/javascript",
+            body=f"{joined} delete $modules['all.js']; export default $modules;",
+        ),
+    )
     many, wrong = blank.evaluate(COMPARED)
     assert many > 90 and wrong == []
 
@@ -145,9 +148,10 @@ def test_joined_modules_export_what_they_do_alone(blank):
 def test_a_visit_takes_few_requests_and_bytes(open_page, server):
     page = open_page("about:blank")
     session, asked = page.context.new_cdp_session(page), {}
-    session.on("Network.loadingFinished", lambda event: asked.update(
-        {event["requestId"]: event["encodedDataLength"]}
-    ))  # fmt: skip
+    session.on(
+        "Network.loadingFinished",
+        lambda event: asked.update({event["requestId"]: event["encodedDataLength"]}),
+    )
     session.send("Network.enable")
     page.goto(server.url)
     wait_for(page, BEGUN)

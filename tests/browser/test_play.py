@@ -30,9 +30,13 @@ SPEED = 5
 
 #: Where keys lead to.
 WAYS = {
-    "w": (0, -1), "a": (-1, 0), "s": (0, 1), "d": (1, 0),
-    "ArrowRight": (1, 0), "ArrowDown": (0, 1),
-}  # fmt: skip
+    "w": (0, -1),
+    "a": (-1, 0),
+    "s": (0, 1),
+    "d": (1, 0),
+    "ArrowRight": (1, 0),
+    "ArrowDown": (0, 1),
+}
 
 ARRIVED = "flatlands.state.walk.arrived"
 
@@ -54,10 +58,13 @@ def place(page):
 
 def await_camera(page):
     """Return once the camera looks at the own walker: that decides where a click leads."""
-    wait_for(page, f"""() => {{
+    wait_for(
+        page,
+        f"""() => {{
       const {{ x, y }} = flatlands.state.camera, [px, py] = ({PLACE})();
       return Math.hypot(x - px, y - py) < 0.02;
-    }}""")
+    }}""",
+    )
 
 
 def far(a, b):
@@ -530,11 +537,13 @@ NOTE_WIDTHS = """
 def test_giant_letters_keep_their_bounds(alone, play):
     readers = {
         size: play(
-            "Reader", url=alone.url, script=NOTE_WIDTHS,
+            "Reader",
+            url=alone.url,
+            script=NOTE_WIDTHS,
             viewport={"width": size[0], "height": size[1]},
         )
         for size in ((1280, 800), (390, 844), (844, 390))
-    }  # fmt: skip
+    }
     for letter in WIDE:
         giant = SocketClient(alone.port)
         giant.hello(letter * 20)

@@ -13,8 +13,10 @@ from tests.fuzz.inputs import Broken, Inputs
 from tests.fuzz.readers import cut
 
 _PARSERS: dict[str, Callable[[Iterator[bytes]], Iterator[Any]]] = {
-    "nats": nats.parse, "mqtt": mqtt.parse, "redis": wire.parse,
-}  # fmt: skip
+    "nats": nats.parse,
+    "mqtt": mqtt.parse,
+    "redis": wire.parse,
+}
 
 _SIZES = ("0", "1", "5", "5", "126", "128", "70000", "1048577", "-1", "-26", "+5", "1_0", "x", "")
 
@@ -49,10 +51,16 @@ def _nats(chance: random.Random) -> bytes:
     body = chance.randbytes(chance.choice((0, 5, 126)))
     size = chance.choice((str(len(body)), chance.choice(_SIZES)))
     reply = chance.choice(("", "", " back"))
-    return chance.choice((
-        f"MSG some.subject {chance.randint(1, 9)}{reply} {size}\r\n".encode() + body + b"\r\n",
-        b"PING\r\n", b"PONG\r\n", b"-ERR 'x'\r\n", b'INFO {"max_payload": 5}\r\n', b"MSG \r\n",
-    ))  # fmt: skip
+    return chance.choice(
+        (
+            f"MSG some.subject {chance.randint(1, 9)}{reply} {size}\r\n".encode() + body + b"\r\n",
+            b"PING\r\n",
+            b"PONG\r\n",
+            b"-ERR 'x'\r\n",
+            b'INFO {"max_payload": 5}\r\n',
+            b"MSG \r\n",
+        )
+    )
 
 
 def _mqtt(chance: random.Random) -> bytes:
@@ -64,11 +72,17 @@ def _mqtt(chance: random.Random) -> bytes:
 
 def _redis(chance: random.Random) -> bytes:
     size = chance.choice(_SIZES)
-    return chance.choice((
-        wire.pack((b"message", b"a", chance.randbytes(5))), b"+PONG\r\n", b"-ERR no\r\n", b":1\r\n",
-        f"${size}\r\n".encode() + chance.randbytes(5) + b"\r\n", f"*{size}\r\n".encode(),
-        b"$-1\r\n",
-    ))  # fmt: skip
+    return chance.choice(
+        (
+            wire.pack((b"message", b"a", chance.randbytes(5))),
+            b"+PONG\r\n",
+            b"-ERR no\r\n",
+            b":1\r\n",
+            f"${size}\r\n".encode() + chance.randbytes(5) + b"\r\n",
+            f"*{size}\r\n".encode(),
+            b"$-1\r\n",
+        )
+    )
 
 
 _ITEMS = {"nats": _nats, "mqtt": _mqtt, "redis": _redis}

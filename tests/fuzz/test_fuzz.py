@@ -18,8 +18,13 @@ from world.track import leg, stand
 
 #: Streams, messages and worlds of each round here.
 ROUNDS = {
-    "frames": 100, "messages": 1000, "servers": 1000, "sessions": 3, "strangers": 3, "forgers": 3,
-}  # fmt: skip
+    "frames": 100,
+    "messages": 1000,
+    "servers": 1000,
+    "sessions": 3,
+    "strangers": 3,
+    "forgers": 3,
+}
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -115,4 +120,3 @@ def test_a_fault_is_found(target, fault, first, monkeypatch):
     with pytest.raises((Broken, AssertionError)):
         for seed in range(first, first + 200):
             play(target, seed, Inputs())
-

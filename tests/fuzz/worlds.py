@@ -75,9 +75,12 @@ class Crowd:
         self.chance = chance
         self.store = open_store("memory://", "fuzz")
         self.harness = Harness(
-            free=False, nodes=2, skew=chance.choice((0, 7000)), seed=chance.randrange(2**32),
+            free=False,
+            nodes=2,
+            skew=chance.choice((0, 7000)),
+            seed=chance.randrange(2**32),
             stores=lambda: self.store,
-        )  # fmt: skip
+        )
         self.harness.run(2000)
         #: Resident -> (x, y, time) of its first look since it joined or went home, and of its last.
         self._walks: dict[Resident, tuple[tuple[int, int, int], tuple[int, int, int]]] = {}
@@ -368,9 +371,10 @@ class Stranger:
         about = chance.random() < 0.6
         message = self._about_square(square) if about else self._among_nodes()
         news = (
-            channels.nodes, channels.node(chance.choice(self.real)),
+            channels.nodes,
+            channels.node(chance.choice(self.real)),
             channels.player(chance.choice(self.ids)),
-        )  # fmt: skip
+        )
         some = chance.random()
         if some < 0.2:
             message = mutated(chance, message)
@@ -390,9 +394,10 @@ class Stranger:
     def _about_a_sheet(self, channel: str, sheet: tuple[int, int, int]) -> None:
         chance = self.crowd.chance
         dots = [
-            n for _ in range(chance.choice((0, 1, 3, 30)))
+            n
+            for _ in range(chance.choice((0, 1, 3, 30)))
             for n in (self._some(0, 255), self._some(0, 9), self._some(0, 9), self._some(0, 9))
-        ]  # fmt: skip
+        ]
         message = [51, *sheet, chance.choice(self.nodes), chance.random() < 0.5, dots]
         if chance.random() < 0.1:
             message = mutated(chance, message)

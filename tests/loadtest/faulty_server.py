@@ -97,7 +97,6 @@ class Faults:
             assert fault == "drop", fault
         return []
 
-
     def _hide(self, session: Session, crowd: list[Any]) -> list[Any]:
         """Return what a client is told of a crowd, perhaps without the last of its moves."""
         time, player = gevent.get_hub().loop.now(), session.resident

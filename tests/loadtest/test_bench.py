@@ -24,10 +24,17 @@ TOTALS = {"bytes": 4_608_000, "events": 100_000}
 
 
 def run(**what):
-    return [{
-        "figures": FIGURES, "faults": [], "invalid": [], "options": {"bots": 8000},
-        "totals": TOTALS, "measured": 2.0, **what,
-    }]  # fmt: skip
+    return [
+        {
+            "figures": FIGURES,
+            "faults": [],
+            "invalid": [],
+            "options": {"bots": 8000},
+            "totals": TOTALS,
+            "measured": 2.0,
+            **what,
+        }
+    ]
 
 
 def shapes(**changed):
@@ -72,16 +79,23 @@ def test_a_run_that_ends_before_what_is_measured_is_told_in_a_sentence():
 @pytest.mark.load
 def test_what_becomes_of_an_overloaded_server_can_be_measured(monkeypatch, capsys):
     for name, value in {
-        "PASSING": 40, "PLAYERS": (60,), "BEFORE": 2.0, "DURING": 4.0, "AFTER": 2.0, "LASTS": 3.0,
+        "PASSING": 40,
+        "PLAYERS": (60,),
+        "BEFORE": 2.0,
+        "DURING": 4.0,
+        "AFTER": 2.0,
+        "LASTS": 3.0,
         "FIRST": 1.0,
-    }.items():  # fmt: skip
+    }.items():
         monkeypatch.setattr(overload, name, value)
     monkeypatch.setattr("loadtest.swarm.run.WARM_UP", 0.5)
     monkeypatch.setattr("loadtest.swarm.run.SETTLE", 1.0)
     found = overload.measure(print)
     assert [(one["players"], one["thief"]) for one in found["found"]] == [
-        (40, "a whole core"), (40, "half a core for 4 s"), (60, "half a core"),
-    ]  # fmt: skip
+        (40, "a whole core"),
+        (40, "half a core for 4 s"),
+        (60, "half a core"),
+    ]
     assert all(one["per_cpu"] > 0 and one["share"] > 0 for one in found["found"])
     assert "60 players, half a core" in capsys.readouterr().out
 
@@ -97,9 +111,10 @@ def servers(pid, *, asked=False):
     only asked for its version."""
     found = children(psutil.Process(pid)).items()
     return [
-        child for child, command in found
+        child
+        for child, command in found
         if "redis-server" in " ".join(command) and ("--version" in command) == asked
-    ]  # fmt: skip
+    ]
 
 
 def one_of(process, seen, **what):
@@ -206,8 +221,9 @@ def test_a_call_that_fails_is_no_figure():
 def test_a_point_counts_the_calls_of_all_callers():
     numbers = []
     # Each call lets the others run, so that all of them ask.
-    point = uniform.point([lambda n: (numbers.append(n), uniform.gevent.sleep(0))] * 10, 0.05,
-                          iter(range(10**9)))  # fmt: skip
+    point = uniform.point(
+        [lambda n: (numbers.append(n), uniform.gevent.sleep(0))] * 10, 0.05, iter(range(10**9))
+    )
     assert point.calls == len(numbers) > 10 and numbers == list(range(len(numbers)))
     assert 0 < point.p50 <= point.p99 and point.rate > 0
     # On a busy machine the time may be over before the first of them begins.
@@ -258,7 +274,7 @@ def test_ctrl_c_ends_a_benchmark_and_its_server():
 def test_ctrl_c_while_a_benchmark_looks_at_the_machine_ends_it(tmp_path, monkeypatch):
     # It asks Redis for its version, which takes a while here.
     slow = tmp_path / "redis-server"
-    slow.write_text('#!/bin/sh\n: redis-server\nsleep 1\n')
+    slow.write_text("#!/bin/sh\n: redis-server\nsleep 1\n")
     slow.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     with watched.measuring(["-m", "bench.uniform"]) as (process, seen):

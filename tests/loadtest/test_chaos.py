@@ -37,9 +37,11 @@ def outcome(right=1.0, **what):
     found = Outcome("kill-worker", FAULTS["kill-worker"])
     moment = 10 * SECOND + round(right * SECOND)
     result = Result(
-        Options(), verdict=Verdict(**what.pop("verdict", {})), returns=Returns(**what),
+        Options(),
+        verdict=Verdict(**what.pop("verdict", {})),
+        returns=Returns(**what),
         screens=Screens(wrong={moment: {"ghosts": 1}}),
-    )  # fmt: skip
+    )
     judge(found, result, [10 * SECOND])
     return found
 

@@ -40,9 +40,15 @@ def ripens(version, due=10**15):
 
 def bot(*taken, **more):
     return {
-        "key": "k", "taken": list(taken), "asked": len(taken), "refusals": {}, "cut_off": 0,
-        "silent": 0, "short": 0, **more,
-    }  # fmt: skip
+        "key": "k",
+        "taken": list(taken),
+        "asked": len(taken),
+        "refusals": {},
+        "cut_off": 0,
+        "silent": 0,
+        "short": 0,
+        **more,
+    }
 
 
 def judge(bots, gems, points=(), *, shown=(), before=None, **more):
@@ -92,32 +98,56 @@ def test_what_was_there_before_is_not_of_this_run():
     ("bots", "gems", "points", "faults"),
     [
         # Two bots have the same gem: one point too many, or one point for two.
-        ({"x": bot((A, 5)), "y": bot((A, 5))}, {A: lies(6), B: lies(9)}, {"x": 1, "y": 1},
-         {"twice": 1, "unbalanced": 1}),
-        ({"x": bot((A, 5)), "y": bot((A, 5))}, {A: lies(6), B: lies(9)}, {"x": 1},
-         {"twice": 1, "uncounted": 1}),
+        (
+            {"x": bot((A, 5)), "y": bot((A, 5))},
+            {A: lies(6), B: lies(9)},
+            {"x": 1, "y": 1},
+            {"twice": 1, "unbalanced": 1},
+        ),
+        (
+            {"x": bot((A, 5)), "y": bot((A, 5))},
+            {A: lies(6), B: lies(9)},
+            {"x": 1},
+            {"twice": 1, "uncounted": 1},
+        ),
         # A gem is in the store no more; and one was made anew where it was lost.
         ({"x": bot((A, 5))}, {A: lies(6)}, {"x": 1}, {"lost": 1}),
         ({"x": bot((A, 5))}, {B: lies(9)}, {"x": 1}, {"lost": 1}),
-        ({"x": bot((A, 5), (B, 9))}, {A: lies(6), B: lies(70)}, {"x": 1}, {"uncounted": 1,
-                                                                        "unbalanced": 1}),
+        (
+            {"x": bot((A, 5), (B, 9))},
+            {A: lies(6), B: lies(70)},
+            {"x": 1},
+            {"uncounted": 1, "unbalanced": 1},
+        ),
         # A gem is there twice, under another name or in another square.
         ({"x": bot((A, 5))}, {A: lies(6), B: lies(9), "0:0:2": lies(9)}, {"x": 1}, {"strange": 1}),
-        ({"x": bot((A, 5))}, {A: lies(6), B: StoredGem("3:3", 9, (5, 7), 10**15)}, {"x": 1},
-         {"strange": 1}),
+        (
+            {"x": bot((A, 5))},
+            {A: lies(6), B: StoredGem("3:3", 9, (5, 7), 10**15)},
+            {"x": 1},
+            {"strange": 1},
+        ),
         # It was given, and is still there.
         ({"x": bot((A, 5))}, {A: lies(5), B: lies(9)}, {"x": 1}, {"false": 1, "unbalanced": 1}),
         # Points of nobody, and a point that was taken away.
-        ({"x": bot((A, 5))}, {A: lies(6), B: lies(9)}, {"x": 1, "who": 3},
-         {"unearned": 3, "unbalanced": 3}),
+        (
+            {"x": bot((A, 5))},
+            {A: lies(6), B: lies(9)},
+            {"x": 1, "who": 3},
+            {"unearned": 3, "unbalanced": 3},
+        ),
         ({"x": bot((A, 5))}, {A: lies(6), B: lies(9)}, {"x": 0}, {"uncounted": 1, "unbalanced": 1}),
         # It is ripe for long, and no node has let it lie anywhere.
         ({"x": bot((A, 5))}, {A: ripens(6, 10**15 - 10_001), B: lies(9)}, {"x": 1}, {"overdue": 1}),
         # What bots themselves noticed.
-        ({"x": bot((A, 5), short=2, silent=1)}, {A: lies(6), B: lies(9)}, {"x": 1},
-         {"short": 2, "silent": 1}),
+        (
+            {"x": bot((A, 5), short=2, silent=1)},
+            {A: lies(6), B: lies(9)},
+            {"x": 1},
+            {"short": 2, "silent": 1},
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_found(bots, gems, points, faults):
     found = judge(bots, gems, points)
     assert wrong(found) == faults
@@ -279,9 +309,11 @@ def file(folder):
 
 
 STORES = {
-    "sqlite": file, "redis": lambda _: run_url(Redis), "ring of redis": ring,
+    "sqlite": file,
+    "redis": lambda _: run_url(Redis),
+    "ring of redis": ring,
     "rediscluster": lambda _: rediscluster_url(),
-}  # fmt: skip
+}
 each_store = pytest.mark.parametrize(
     "kind", [pytest.param(k, marks=() if k == "sqlite" else pytest.mark.process) for k in STORES]
 )
@@ -313,9 +345,7 @@ def test_what_the_game_has_stored_is_read(kind, tmp_path):
     assert found.points == {owner: 12} and found.names == {owner: "Zoé"} and found.torn == 0
     assert abs(found.now - time.time() * 1000) < 60_000
     gems = {id: (gem.group, gem.version, gem.place) for id, gem in found.gems.items()}
-    assert gems == {
-        "0:0:0": ("1:-2", 7, (SPAN + 3, -SPAN - 4)), "-1:0:19": ("", 8, None)
-    }  # fmt: skip
+    assert gems == {"0:0:0": ("1:-2", 7, (SPAN + 3, -SPAN - 4)), "-1:0:19": ("", 8, None)}
     assert 4990 - took < found.gems["0:0:0"].due - found.now <= 5000
     assert -60_000 < found.gems["-1:0:19"].due - found.now <= 0
 
@@ -340,10 +370,13 @@ def test_a_gem_that_a_redis_has_in_part_is_noticed(part):
         assert read(url).torn == 0
         key = f"{{{WORLD}}}/queue/gem 2013-16/{part}"
         with redis.Redis.from_url(url) as client:
-            client.execute_command(*{
-                "due": ("ZADD", key, 5, "0:0:9"), "items": ("HDEL", key, "0:0:1"),
-                "groups": ("ZADD", key, 0, "2:2\0" + "0:0:1"),
-            }[part])  # fmt: skip
+            client.execute_command(
+                *{
+                    "due": ("ZADD", key, 5, "0:0:9"),
+                    "items": ("HDEL", key, "0:0:1"),
+                    "groups": ("ZADD", key, 0, "2:2\0" + "0:0:1"),
+                }[part]
+            )
         assert read(url).torn
 
 
@@ -352,9 +385,16 @@ def test_a_gem_that_a_redis_has_in_part_is_noticed(part):
 
 def hunting(*options, bots=14, seconds=5):
     return (
-        "--scenario", "gems", "--bots", str(bots), "--seconds", str(seconds), "--squares", "2",
+        "--scenario",
+        "gems",
+        "--bots",
+        str(bots),
+        "--seconds",
+        str(seconds),
+        "--squares",
+        "2",
         *options,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.load
@@ -404,17 +444,25 @@ def spoil(path, *how):
     [
         # One that all bots have seen, beside the plaza. A node that reads the store again may put
         # another in its place.
-        (["DELETE FROM item WHERE queue LIKE 'gem %' AND id = (SELECT min(id) FROM item"
-          " WHERE queue LIKE 'gem %' AND \"group\" IN ('0:0', '-1:0', '0:-1', '-1:-1'))"],
-         [{"lost": 1, "unbalanced": 1}]),
-        (["INSERT INTO item SELECT world, queue, id || '0', due, \"group\", holder, tries, body"
-          " FROM item WHERE id LIKE '%:19' AND queue LIKE 'gem %' LIMIT 1",
-          "UPDATE score SET n = n + 3 WHERE id = (SELECT min(id) FROM score)",
-          "UPDATE score SET n = n - 1 WHERE id = (SELECT max(id) FROM score)"],
-         [{"strange": 1}, {"unearned": 3}, {"uncounted": 1}]),
+        (
+            [
+                "DELETE FROM item WHERE queue LIKE 'gem %' AND id = (SELECT min(id) FROM item"
+                " WHERE queue LIKE 'gem %' AND \"group\" IN ('0:0', '-1:0', '0:-1', '-1:-1'))"
+            ],
+            [{"lost": 1, "unbalanced": 1}],
+        ),
+        (
+            [
+                "INSERT INTO item SELECT world, queue, id || '0', due, \"group\", holder, tries,"
+                " body FROM item WHERE id LIKE '%:19' AND queue LIKE 'gem %' LIMIT 1",
+                "UPDATE score SET n = n + 3 WHERE id = (SELECT min(id) FROM score)",
+                "UPDATE score SET n = n - 1 WHERE id = (SELECT max(id) FROM score)",
+            ],
+            [{"strange": 1}, {"unearned": 3}, {"uncounted": 1}],
+        ),
     ],
     ids=["a gem removed", "a gem put twice, points given and a point taken away"],
-)  # fmt: skip
+)
 def test_a_store_that_was_tampered_with_is_found_out(tmp_path, how, faults):
     path = tmp_path / "store.db"
     code, result, said = disturbed(
@@ -442,8 +490,9 @@ def test_a_server_whose_take_is_broken_is_found_out(fault, any_of, monkeypatch):
     monkeypatch.setattr("loadtest.swarm.run.ANSWERED", 3.0)
     module = ("tests.loadtest.broken_take", fault)
     options = Options(bots=14, seconds=4, scenario="gems", pin=False)
-    with target.started("", 1, 2, module=module, store="",
-                        options=SCENARIOS["gems"].server) as server:  # fmt: skip
+    with target.started(
+        "", 1, 2, module=module, store="", options=SCENARIOS["gems"].server
+    ) as server:
         result = run(options, lambda _: None, target=server)
     assert result.error is None
     assert any(found <= wrong(result.gems).keys() for found in any_of), result.gems

@@ -14,10 +14,22 @@ from loadtest.swarm.plan import Plan
 from loadtest.swarm.reader import Flush
 
 PLAN = Plan(
-    address=("127.0.0.1", 1), name="", tls="", path="/ws", scenario="slow", rate=1.0,
-    viewports=((24, 24),), indices=range(2), sample=100, joins=1.0, epoch=0, cpus=(), returns=True,
-    bots=2, dues=room(2),
-)  # fmt: skip
+    address=("127.0.0.1", 1),
+    name="",
+    tls="",
+    path="/ws",
+    scenario="slow",
+    rate=1.0,
+    viewports=((24, 24),),
+    indices=range(2),
+    sample=100,
+    joins=1.0,
+    epoch=0,
+    cpus=(),
+    returns=True,
+    bots=2,
+    dues=room(2),
+)
 
 
 def test_who_stands_from_a_moment_that_is_yet_to_come_is_where_it_stands():

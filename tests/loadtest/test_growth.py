@@ -83,25 +83,52 @@ def test_one_size_has_no_exponent(x, ys):
 
 def crowd(size, cpu, **what):
     return {
-        "series": "crowd", "size": size, "cpu": cpu, "bytes_each": 10.0 * size, "p50": 1.0,
-        "p99": 2.0, "told": 3.0, "replaced": 4.0, "lagging": 5, "faults": [], "invalid": [], **what,
-    }  # fmt: skip
+        "series": "crowd",
+        "size": size,
+        "cpu": cpu,
+        "bytes_each": 10.0 * size,
+        "p50": 1.0,
+        "p99": 2.0,
+        "told": 3.0,
+        "replaced": 4.0,
+        "lagging": 5,
+        "faults": [],
+        "invalid": [],
+        **what,
+    }
 
 
 def node(size, cpu, heartbeats, **what):
     return {
-        "series": "nodes", "size": size, "cpu": cpu, "heartbeats": heartbeats,
-        "rest": cpu - (heartbeats or 0), "received": 9.0, "beats": 1.0, "beats_bytes": 2048.0,
-        "p99": 3.0, "faults": [], "invalid": [], **what,
-    }  # fmt: skip
+        "series": "nodes",
+        "size": size,
+        "cpu": cpu,
+        "heartbeats": heartbeats,
+        "rest": cpu - (heartbeats or 0),
+        "received": 9.0,
+        "beats": 1.0,
+        "beats_bytes": 2048.0,
+        "p99": 3.0,
+        "faults": [],
+        "invalid": [],
+        **what,
+    }
 
 
 def test_a_law_is_made_of_what_is_valid_and_below_a_whole_core():
-    found = laws.laws([
-        crowd(100, 0.1), crowd(200, 0.2), crowd(400, 0.97), crowd(800, 0.5, invalid=["busy"]),
-        crowd(1600, 0.5, faults=["1 missing"]), node(1, 0.1, None), node(10, 0.2, 0.1),
-        node(100, 1.1, 1.0), node(2, 0.1, 0.001),
-    ])  # fmt: skip
+    found = laws.laws(
+        [
+            crowd(100, 0.1),
+            crowd(200, 0.2),
+            crowd(400, 0.97),
+            crowd(800, 0.5, invalid=["busy"]),
+            crowd(1600, 0.5, faults=["1 missing"]),
+            node(1, 0.1, None),
+            node(10, 0.2, 0.1),
+            node(100, 1.1, 1.0),
+            node(2, 0.1, 0.001),
+        ]
+    )
     full = "CPU of a crowd of n, below a whole core"
     assert found[full]["points"] == [(100, 0.1), (200, 0.2)]
     assert close(found[full]["exponent"], 1)
@@ -125,8 +152,11 @@ def test_a_chart_is_drawn_of_whatever_was_measured(tmp_path):
     points = [node(1, 0.1, None), node(1000, 0.3, 0.2), crowd(100, 0.1), crowd(200, 0.99)]
     charts.draw({"points": points, "laws": laws.laws(points)}, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {
-        "growth-nodes.png", "growth-nodes.svg", "growth-crowd.png", "growth-crowd.svg",
-    }  # fmt: skip
+        "growth-nodes.png",
+        "growth-nodes.svg",
+        "growth-crowd.png",
+        "growth-crowd.svg",
+    }
     text = (tmp_path / "growth-nodes.svg").read_text()
     assert "one node: n^" in text and "target: heartbeats" in text
 
@@ -152,8 +182,11 @@ def test_a_real_node_believes_all_that_the_other_nodes_publish(monkeypatch):
         gevent.sleep(0.5)
 
         def known():
-            return [p for heard in node.replicas.squares.values()
-                    for p in heard.replica.players.values()]  # fmt: skip
+            return [
+                p
+                for heard in node.replicas.squares.values()
+                for p in heard.replica.players.values()
+            ]
 
         assert len(node.peers.peers) == 6 and len(known()) == 120
         before = {player.id: player.ack for player in known()}
@@ -230,10 +263,19 @@ def test_a_series_without_its_programs_ends_with_a_sentence(monkeypatch, capsys)
 @pytest.mark.load
 def test_all_series_can_be_measured(monkeypatch, tmp_path):
     for name, value in {
-        "SECONDS": 1.0, "BOTS": 20, "SQUARES": 2, "WORKERS": (1, 2), "SCENARIOS": ("mill",),
-        "NODES": (1, 5), "REAL": (3,), "PLAYERS": 6, "TOGETHER": 2, "CROWDS": (40,),
-        "CROWD_JOINS": 1.0, "SETTLED": 0.5,
-    }.items():  # fmt: skip
+        "SECONDS": 1.0,
+        "BOTS": 20,
+        "SQUARES": 2,
+        "WORKERS": (1, 2),
+        "SCENARIOS": ("mill",),
+        "NODES": (1, 5),
+        "REAL": (3,),
+        "PLAYERS": 6,
+        "TOGETHER": 2,
+        "CROWDS": (40,),
+        "CROWD_JOINS": 1.0,
+        "SETTLED": 0.5,
+    }.items():
         monkeypatch.setattr(sizes, name, value)
     for name, value in ("KNOWN", 2.0), ("IN_STEP", 1.0), ("LATE", 5000.0), ("SLOW", 5000.0):
         monkeypatch.setattr(nodes, name, value)
@@ -246,8 +288,13 @@ def test_all_series_can_be_measured(monkeypatch, tmp_path):
     assert code in (0, 3) and not found["troubles"]
     by = {(point["series"], point["size"]): point for point in found["points"]}
     assert list(by) == [
-        ("workers", 1), ("workers", 2), ("nodes", 1), ("nodes", 5), ("real", 3), ("crowd", 40),
-    ]  # fmt: skip
+        ("workers", 1),
+        ("workers", 2),
+        ("nodes", 1),
+        ("nodes", 5),
+        ("real", 3),
+        ("crowd", 40),
+    ]
     assert all(point["cpu"] > 0 and point["p99"] > 0 for point in by.values())
     assert by["nodes", 5]["near"] == 4 and by["nodes", 5]["beats"] > 2
     # Five nodes of six players, who move once a second, and their heartbeats.
@@ -256,9 +303,10 @@ def test_all_series_can_be_measured(monkeypatch, tmp_path):
     assert by["crowd", 40]["told"] > 10 and by["crowd", 40]["bytes_each"] > 100
     charts.draw(found, tmp_path)
     assert not [
-        child for child in children(psutil.Process(os.getpid())).values()
+        child
+        for child in children(psutil.Process(os.getpid())).values()
         if "bench.others" in child or "redis-server" in " ".join(child)
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.process

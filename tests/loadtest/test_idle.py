@@ -55,15 +55,33 @@ def measure(out, *options):
         (65536, 4, 4, None, ""),
         (65536, 4, None, None, ""),
         (19936, 1, 1, None, ""),
-        (19937, 1, 2, None, "19,937 connections need 2 processes at least, because each may have "
-         "20,000 file descriptors here: give --processes 2, or raise the limit (ulimit -n)"),
-        (65536, 4, 3, None, "65,536 connections need 4 processes at least, because each may have "
-         "20,000 file descriptors here: give --workers 4, or raise the limit (ulimit -n)"),
-        (28233, 2, None, 28232, "28,233 connections need more ports than the 28,232 that this "
-         "machine's one address has (net.ipv4.ip_local_port_range): ramp to 28,232 at most"),
+        (
+            19937,
+            1,
+            2,
+            None,
+            "19,937 connections need 2 processes at least, because each may have "
+            "20,000 file descriptors here: give --processes 2, or raise the limit (ulimit -n)",
+        ),
+        (
+            65536,
+            4,
+            3,
+            None,
+            "65,536 connections need 4 processes at least, because each may have "
+            "20,000 file descriptors here: give --workers 4, or raise the limit (ulimit -n)",
+        ),
+        (
+            28233,
+            2,
+            None,
+            28232,
+            "28,233 connections need more ports than the 28,232 that this "
+            "machine's one address has (net.ipv4.ip_local_port_range): ramp to 28,232 at most",
+        ),
         (28232, 2, None, 28232, ""),
     ],
-)  # fmt: skip
+)
 def test_what_is_lacking_for_so_many_connections_is_one_sentence(
     connections, processes, workers, address_ports, sentence
 ):
@@ -138,10 +156,14 @@ def test_a_player_joins_acknowledges_and_is_answered_however_the_bytes_are_cut(c
     game, talk = Game("here:1", "/ws"), Talk()
     assert game.begin().startswith(b"GET /ws HTTP/1.1\r\nHost: here:1\r\n")
     came = (
-        ACCEPTED + from_server(wire.WELCOME, 2, 7) + from_server(wire.FLUSH, 3, 1000, [])
-        + from_server(wire.PONG, 0, 9) + from_server(wire.PONG, 12345, 9) + b"\x89\x01x"
+        ACCEPTED
+        + from_server(wire.WELCOME, 2, 7)
+        + from_server(wire.FLUSH, 3, 1000, [])
+        + from_server(wire.PONG, 0, 9)
+        + from_server(wire.PONG, 12345, 9)
+        + b"\x89\x01x"
         + from_server(wire.PONG, 777, 9)
-    )  # fmt: skip
+    )
     dues, replies = [], []
     for at in range(0, len(came), cut):
         some, reply = game.came(talk, came[at : at + cut])
@@ -165,10 +187,13 @@ def test_a_player_joins_acknowledges_and_is_answered_however_the_bytes_are_cut(c
         (ACCEPTED + b"\x88\x06\x03\xf5full", r"it closes with 1013 \(full\)", True),
         (ACCEPTED + b"\x88\x02\x03\xf0", r"it closes with 1008 \(no reason\)", False),
         (ACCEPTED + from_server(wire.ERROR, "full", "no room"), "no room", True),
-        (ACCEPTED + from_server(wire.WELCOME, 1) + from_server(wire.ERROR, "flood", "too many"),
-         "too many; start the server with --any-rate 1", False),
+        (
+            ACCEPTED + from_server(wire.WELCOME, 1) + from_server(wire.ERROR, "flood", "too many"),
+            "too many; start the server with --any-rate 1",
+            False,
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_server_that_does_not_want_a_player_is_understood(came, sentence, again):
     with pytest.raises(Refused, match=sentence) as refused:
         Game("here:1", "/ws").came(Talk(), came)
@@ -185,7 +210,9 @@ def test_a_redis_answers_in_order_however_the_bytes_are_cut(cut):
     for due in (5, 6, 7):
         assert KEY in client.ask(talk, "GET", due)
     came = b"$20\r\n%b\r\n" % (b"x" * 20) * 3
-    dues = [due for at in range(0, len(came), cut) for due in client.came(talk, came[at:at+cut])[0]]
+    dues = [
+        due for at in range(0, len(came), cut) for due in client.came(talk, came[at : at + cut])[0]
+    ]
     assert dues == [5, 6, 7]
 
 
@@ -222,11 +249,14 @@ def test_the_surface_has_every_percentile_of_every_step():
     # 10,000 latencies from 1 to 10,000 us, in two processes; then all ten times as long.
     values = np.arange(1, 10_001)
     points = [
-        {"connections": count, "loops": [
-            figures("open", "ping", [report_of(v[::2]), report_of(v[1::2])], 2.0, 0.1, 50)
-        ]}
+        {
+            "connections": count,
+            "loops": [
+                figures("open", "ping", [report_of(v[::2]), report_of(v[1::2])], 2.0, 0.1, 50)
+            ],
+        }
         for count, v in ((1, values), (1000, values * 10))
-    ]  # fmt: skip
+    ]
     assert points[0]["loops"][0]["per_second"] == 5000
     counts, levels, grid = surface_of({"points": points, "levels": LEVELS}, "ping", "open")
     assert counts == [1, 1000] and grid.shape == (118, 2)

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.process
 #: Seconds that anything here may take on a busy machine.
 PATIENCE = 30
 
+
 def test_cores_are_given_as_the_user_says_and_none_twice(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {7, 3, 4, 5})
     assert machine.pinned(True, 2, 1) == ([3, 4], [5])
@@ -166,9 +167,11 @@ def test_whoever_waits_is_told_of_a_signal(number):
         os.kill(os.getpid(), number)
         started = time.monotonic()
         for wait in (
-            lambda: signals.sleep(99), lambda: program.wait(99), lambda: program.line(99),
+            lambda: signals.sleep(99),
+            lambda: program.wait(99),
+            lambda: program.line(99),
             lambda: program.ready("ready"),
-        ):  # fmt: skip
+        ):
             with pytest.raises(Interrupted) as interrupted:
                 wait()
             assert interrupted.value.number == number

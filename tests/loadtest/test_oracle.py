@@ -19,25 +19,42 @@ def life(id, square, moves=(), *, left=0, seen=None, place=None, ready=SECOND, n
     rows = [(1, 0, *square, x, y, 0, 0, 0, 0)]
     rows += [(2 + n, due, *square, x, y, 0, 0, due // 1000, 0) for n, due in enumerate(moves)]
     return {
-        "index": id, "id": id, "viewport": VIEWPORT, "asked": 0, "ready": ready, "left": left,
-        "offset": 0.0, "honest": True, "held_changes": 0,
+        "index": id,
+        "id": id,
+        "viewport": VIEWPORT,
+        "asked": 0,
+        "ready": ready,
+        "left": left,
+        "offset": 0.0,
+        "honest": True,
+        "held_changes": 0,
         "intents": np.array(moves, dtype=np.int64),
-        "timeline": np.array(rows, dtype=np.int64), "observed": seen, "why": "", "welcomed": 0,
-        "former_seq": 0, "node": node, "late": np.empty(0, dtype=np.int64),
+        "timeline": np.array(rows, dtype=np.int64),
+        "observed": seen,
+        "why": "",
+        "welcomed": 0,
+        "former_seq": 0,
+        "node": node,
+        "late": np.empty(0, dtype=np.int64),
         "told_at": np.array([0, *moves], dtype=np.int64),
-    }  # fmt: skip
+    }
 
 
 def observed(news=(), rows=((0, 0, 0, 1, 0),), beliefs=(), behind=(), holds=()):
     """What an observer was told: news (when, id, due, kind, row, seq), and rows of batches."""
     return {
         "news": np.array(news, dtype=np.int64).reshape(-1, 6),
-        "holds": np.array(holds, dtype=np.int64).reshape(-1, 5), "links": [],
-        "looks": np.empty((0, 2), dtype=np.int64), "screens": np.empty((0, 2), dtype=np.int64),
+        "holds": np.array(holds, dtype=np.int64).reshape(-1, 5),
+        "links": [],
+        "looks": np.empty((0, 2), dtype=np.int64),
+        "screens": np.empty((0, 2), dtype=np.int64),
         "rows": np.array(rows, dtype=np.int64).reshape(-1, 5),
         "beliefs": np.array(beliefs, dtype=np.int64).reshape(-1, 12),
-        "behind": list(behind), "duplicate": 0, "reordered": 0, "lacking": 0,
-    }  # fmt: skip
+        "behind": list(behind),
+        "duplicate": 0,
+        "reordered": 0,
+        "lacking": 0,
+    }
 
 
 def belief(player):
@@ -46,8 +63,13 @@ def belief(player):
 
 
 def verdict(*lives, losses=(), slow=()):
-    report = {"lives": lives, "at": 24 * SECOND, "rules": (SPAN, SPAN // 2),
-              "stalled": [], "slow": list(slow)}  # fmt: skip
+    report = {
+        "lives": lives,
+        "at": 24 * SECOND,
+        "rules": (SPAN, SPAN // 2),
+        "stalled": [],
+        "slow": list(slow),
+    }
     return judge(World([report], (BEGIN, END), losses))
 
 
@@ -61,9 +83,9 @@ def watch(news, square=(0, 0), **what):
     believed = what.pop("believed", [belief(mover)])
     losses, slow = what.pop("losses", ()), what.pop("slow", ())
     watcher = life(1, (0, 0), seen=observed(news, beliefs=believed, **what))
-    watcher["observed"]["beliefs"] = np.array(
-        [*believed, belief(watcher)], dtype=np.int64
-    ).reshape(-1, 12)
+    watcher["observed"]["beliefs"] = np.array([*believed, belief(watcher)], dtype=np.int64).reshape(
+        -1, 12
+    )
     return verdict(watcher, mover, losses=losses, slow=slow)
 
 
@@ -108,11 +130,13 @@ def test_what_is_not_told_is_dropped_only_if_a_loss_was_counted_there_and_then()
     ("told", "node", "square", "missing"),
     [
         # What another one at the same node was told of has come to the node.
-        (TOLD, 1, (0, 0), 2), (TOLD, 2, (0, 0), 0), (TOLD[1:], 1, (0, 0), 1),
+        (TOLD, 1, (0, 0), 2),
+        (TOLD, 2, (0, 0), 0),
+        (TOLD[1:], 1, (0, 0), 1),
         # It was told of it in a square that the observer did not hold.
         (TOLD, 1, (5, 0), 0),
     ],
-)  # fmt: skip
+)
 def test_what_a_node_told_another_observer_was_not_dropped_on_the_way_to_the_node(
     told, node, square, missing
 ):
@@ -245,9 +269,7 @@ def test_who_is_believed_in_after_it_left_is_a_ghost():
     watcher = life(1, (0, 0))
     watcher["observed"] = observed(beliefs=[belief(watcher), belief(gone)])
     assert verdict(watcher, gone).ghosts == 1
-    watcher["observed"] = observed(
-        [(15 * SECOND, 3, 0, GONE, 0, 2)], beliefs=[belief(watcher)]
-    )
+    watcher["observed"] = observed([(15 * SECOND, 3, 0, GONE, 0, 2)], beliefs=[belief(watcher)])
     assert verdict(watcher, gone).faults == {}
 
 
@@ -277,9 +299,7 @@ def test_who_was_passed_on_at_the_end_may_not_have_been_told_of_yet(ago, wrong):
 def test_who_gets_no_answer_to_its_last_move_is_unanswered():
     mover = life(2, (0, 0), MOVES)
     mover["intents"] = np.array([*MOVES, MOVES[-1] + SECOND])
-    mover["observed"] = observed(
-        [(0, 2, 0, ENTER, 0, 1), *TOLD], beliefs=[belief(mover)]
-    )
+    mover["observed"] = observed([(0, 2, 0, ENTER, 0, 1), *TOLD], beliefs=[belief(mover)])
     found = verdict(mover)
     assert found.unanswered == 1 and found.missing == 1
 

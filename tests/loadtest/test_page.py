@@ -16,10 +16,15 @@ def result(bots=100, broker="memory://", p99=10.0, **verdict):
     row = {"second": 1.0, "deliveries": 500.0, "server_cpu": 0.1, "broker_cpu": 0.0, "cpu": 0.2}
     latency = {"p50": 1.0, "p90": 2.0, "p99": p99, "p99.9": 20.0, "max": 30.0}
     return Result(
-        Options(bots=bots, broker=broker), broker, None, Verdict(**counts), 10.0,
+        Options(bots=bots, broker=broker),
+        broker,
+        None,
+        Verdict(**counts),
+        10.0,
         {"moves": 100, "deliveries": 5000, "server_cpu": 1.0, "broker_cpu": 0.0, "lost": 0},
-        latency, series=[{**row, **latency}, {**row, **latency, "second": 2.0}],
-    )  # fmt: skip
+        latency,
+        series=[{**row, **latency}, {**row, **latency, "second": 2.0}],
+    )
 
 
 class Said:
@@ -83,9 +88,10 @@ def test_what_is_not_valid_is_drawn_otherwise_in_every_chart():
     *lines, cells = drawn([result(10), invalid(result(20))])
     for chart in lines:
         assert [
-            tuple(line.get_xdata()) for line in chart.lines
+            tuple(line.get_xdata())
+            for line in chart.lines
             if line.get_markerfacecolor() == charts.PAPER
-        ] == [(20,)] * (len(chart.lines) // 2)  # fmt: skip
+        ] == [(20,)] * (len(chart.lines) // 2)
     assert [label.get_text() for label in cells.get_xticklabels()] == ["10", "20\nnot valid"]
 
 

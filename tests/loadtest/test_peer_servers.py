@@ -113,8 +113,11 @@ def test_a_move_is_told_to_those_whose_screens_touch_its_square_and_to_nobody_el
         told += beside.told_until(4)[1]
     told.sort(key=lambda message: message["marker"])
     assert [(each["type"], each["x"], each["y"]) for each in told] == [
-        ("move", 7, 8), ("move", 9, 10), ("move", 11, 12), ("move", 13, 14),
-    ]  # fmt: skip
+        ("move", 7, 8),
+        ("move", 9, 10),
+        ("move", 11, 12),
+        ("move", 13, 14),
+    ]
     ids = [each["id"] for each in told]
     assert ids[0] == ids[2] != ids[1] == ids[3]
 

@@ -126,11 +126,16 @@ def test_a_world_as_make_play_has_it_is_all_right_on_screens_of_several_sizes(tm
         with serving("--walkers", "20", "--deer", "8", "--store", store) as server:
             # There is an ember, and it is where newcomers begin.
             guest = SocketClient(server.port).hello("Guest")
-            guest.until(lambda: any(
-                event[0] == 6
-                for message in guest.messages if message[0] == 21
-                for batch in message[3] for others in batch[5:6] for event in others
-            ))  # fmt: skip
+            guest.until(
+                lambda: any(
+                    event[0] == 6
+                    for message in guest.messages
+                    if message[0] == 21
+                    for batch in message[3]
+                    for others in batch[5:6]
+                    for event in others
+                )
+            )
             guest.close()
             yield server
 
@@ -145,8 +150,17 @@ def test_a_world_as_make_play_has_it_is_all_right_on_screens_of_several_sizes(tm
 def test_in_a_crowd_newer_moves_take_the_place_of_older_ones_and_none_is_unaccounted_for(tmp_path):
     # More than one batch can carry, and faster than its square may publish.
     code, result = judged(
-        tmp_path, "--bots", "150", "--seconds", "3", "--scenario", "crowd", "--rate", "9",
-        "--sample", "30",
+        tmp_path,
+        "--bots",
+        "150",
+        "--seconds",
+        "3",
+        "--scenario",
+        "crowd",
+        "--rate",
+        "9",
+        "--sample",
+        "30",
     )
     verdict = result["verdict"]
     assert code == 0 and result["faults"] == [] and result["adds_up"]
@@ -156,9 +170,18 @@ def test_in_a_crowd_newer_moves_take_the_place_of_older_ones_and_none_is_unaccou
 @pytest.mark.alone
 def test_what_is_told_by_sketches_is_accounted_for_move_by_move(tmp_path):
     code, result = judged(
-        tmp_path, "--bots", "330", "--seconds", "4", "--scenario", "crowd", "--rate", "1",
-        "--sample", "33",
-    )  # fmt: skip
+        tmp_path,
+        "--bots",
+        "330",
+        "--seconds",
+        "4",
+        "--scenario",
+        "crowd",
+        "--rate",
+        "1",
+        "--sample",
+        "33",
+    )
     verdict = result["verdict"]
     assert (code, result["faults"], result["adds_up"]) == (0, [], True), verdict
     assert verdict["observers"] == 33 and verdict["delivered"] > 30_000
@@ -169,9 +192,19 @@ def test_what_is_told_by_sketches_is_accounted_for_move_by_move(tmp_path):
 @pytest.mark.alone
 def test_a_move_that_is_left_out_of_a_crowd_is_found(tmp_path):
     code, result = judged(
-        tmp_path, "--bots", "330", "--seconds", "6", "--scenario", "crowd", "--rate", "1",
-        "--sample", "110", server=lambda: faulty({"hide": 60}, "--spread", "1"),
-    )  # fmt: skip
+        tmp_path,
+        "--bots",
+        "330",
+        "--seconds",
+        "6",
+        "--scenario",
+        "crowd",
+        "--rate",
+        "1",
+        "--sample",
+        "110",
+        server=lambda: faulty({"hide": 60}, "--spread", "1"),
+    )
     verdict = result["verdict"]
     assert code == 1 and not result["adds_up"]
     # One observer in three players is told of them.
@@ -182,16 +215,31 @@ def test_a_move_that_is_left_out_of_a_crowd_is_found(tmp_path):
 def test_each_broken_word_is_found_and_counted(tmp_path):
     counts = {"drop": 3, "duplicate": 4, "reorder": 5, "delay": 6, "leak": 7}
     code, result = judged(
-        tmp_path, "--bots", "12", "--seconds", "9", "--scenario", "crowd", "--rate", "1",
+        tmp_path,
+        "--bots",
+        "12",
+        "--seconds",
+        "9",
+        "--scenario",
+        "crowd",
+        "--rate",
+        "1",
         server=lambda: faulty(counts, "--spread", "1"),
-    )  # fmt: skip
-    found = {name: n for name, n in result["verdict"].items() if name in (
-        "missing", "duplicate", "stale", "foreign", "ghosts", "unseen", "misplaced"
-    )}  # fmt: skip
+    )
+    found = {
+        name: n
+        for name, n in result["verdict"].items()
+        if name in ("missing", "duplicate", "stale", "foreign", "ghosts", "unseen", "misplaced")
+    }
     assert found == {
-        "missing": 3, "duplicate": 4, "stale": 6, "foreign": 7,
-        "ghosts": 0, "unseen": 0, "misplaced": 0,
-    }  # fmt: skip
+        "missing": 3,
+        "duplicate": 4,
+        "stale": 6,
+        "foreign": 7,
+        "ghosts": 0,
+        "unseen": 0,
+        "misplaced": 0,
+    }
     # What is three seconds late comes after what was later.
     assert result["verdict"]["reordered"] == 5 + 6
     assert code == 1 and not result["adds_up"]
@@ -210,9 +258,18 @@ def test_in_lockstep_over_two_nodes_nothing_may_be_lost(tmp_path):
 @pytest.mark.parametrize("scenario", ["slow", "flood"])
 def test_who_never_reads_and_who_is_rude_harm_nobody(tmp_path, crowd, scenario):
     code, result = judged(
-        tmp_path, "--url", url(crowd), "--bots", "60", "--seconds", "4",
-        "--scenario", scenario, "--sample", "6",
-    )  # fmt: skip
+        tmp_path,
+        "--url",
+        url(crowd),
+        "--bots",
+        "60",
+        "--seconds",
+        "4",
+        "--scenario",
+        scenario,
+        "--sample",
+        "6",
+    )
     assert code == 0, result["faults"]
     assert (result["totals"]["offences"] > 5) == (scenario == "flood")
 
@@ -233,8 +290,10 @@ def test_who_never_reads_and_who_is_rude_harm_nobody(tmp_path, crowd, scenario):
         (["--url", "ws://x/ws", "--pin"], "--pin is for one started"),
         (["--admin-token", ADMIN], "a server that is started needs none"),
         (["--url", "ws://x/ws", "--admin-token", "é"], "only printable ASCII"),
-        (["--workers", "64", "--processes", "256", "--pin"], "--pin needs a core for each worker "
-         "(64) and for each process of the clients (256)"),
+        (
+            ["--workers", "64", "--processes", "256", "--pin"],
+            "--pin needs a core for each worker (64) and for each process of the clients (256)",
+        ),
         (["--scenario", "idle", "--workers", "64", "--pin"], "--pin needs a core for each worker"),
     ],
 )
@@ -327,7 +386,8 @@ def disturbed(tmp_path, disturb, *options):
 def child(process, word):
     """Return the child of a process that has a word in its command line."""
     [found] = [
-        child for child, command in children(process).items()
+        child
+        for child, command in children(process).items()
         if any(word in part for part in command)
     ]
     return found
@@ -378,9 +438,15 @@ def test_who_is_sent_away_comes_back_as_itself_to_the_next_server(tmp_path):
     with servers:
         servers.enter_context(serve())
         code, result, said = disturbed(
-            tmp_path, restart, "--url", f"ws://127.0.0.1:{port}/ws", "--bots", "30",
-            "--seconds", "9",
-        )  # fmt: skip
+            tmp_path,
+            restart,
+            "--url",
+            f"ws://127.0.0.1:{port}/ws",
+            "--bots",
+            "30",
+            "--seconds",
+            "9",
+        )
     assert code == 0, said
     found = result["returns"]
     assert found["cuts"] == found["as_themselves"] == 30

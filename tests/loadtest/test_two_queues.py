@@ -55,9 +55,7 @@ def measuring(out, series, *more, seconds=1):
 
 @pytest.mark.alone
 def test_every_message_is_accounted_for_on_every_broker(out, tmp_path, capsys):
-    series = (
-        "redis-unbuffered,redis-buffered,redis-2013,redis,zeromq,zeromq-2013,nats,mqtt,memory"
-    )
+    series = "redis-unbuffered,redis-buffered,redis-2013,redis,zeromq,zeromq-2013,nats,mqtt,memory"
     status = measure(out, series, "--rate", str(RATE), "--report", str(tmp_path / "report"))
     assert (status, capsys.readouterr().err) == (0, "")
     points, troubles = points_of(out)
@@ -116,8 +114,10 @@ def test_a_subscriber_that_the_broker_cuts_off_is_found_with_what_it_lost(series
     points, _ = points_of(out)
     account = points[series]["account"]
     assert account["lost"] > 0 and account["resets"] > 0 and account["cuts"] > 0
-    assert account["sent"] == account["due"] == (
-        account["delivered"] + account["dropped"] + account["lost"]
+    assert (
+        account["sent"]
+        == account["due"]
+        == (account["delivered"] + account["dropped"] + account["lost"])
     )
 
 
@@ -211,9 +211,7 @@ def test_a_broker_that_dies_while_it_is_measured_is_told(series, name, out):
     ("number", "series", "before"),
     [(signal.SIGINT, "redis-buffered", ["memory"]), (signal.SIGTERM, "zeromq", [])],
 )
-def test_whoever_stops_it_gets_what_was_measured_and_leaves_no_process(
-    number, series, before, out
-):
+def test_whoever_stops_it_gets_what_was_measured_and_leaves_no_process(number, series, before, out):
     with measuring(out, ",".join([*before, series])) as (process, seen):
         seen += children_at_work(process, 3, busy=0.1)
         process.send_signal(number)

@@ -45,9 +45,7 @@ def nobody():
 
 
 messages = st.one_of(
-    st.builds(
-        lambda n, events: ("flush", n, events), st.integers(1, 2**40), st.integers(0, 20)
-    ),
+    st.builds(lambda n, events: ("flush", n, events), st.integers(1, 2**40), st.integers(0, 20)),
     # A number may be any bytes, also those that a flush begins with.
     st.builds(lambda n: ("pong", n), st.integers(0, 2**40) | st.just(0x94159415)),
     st.just(("ping",)),
@@ -142,10 +140,15 @@ def test_a_record_is_read_as_it_was_packed():
 @pytest.mark.parametrize(
     "data",
     [
-        flush(1, [0, 0, 0, 0, b"12345"]), flush(1, [0, 0]), flush(1, 7),
-        frame(msgpack.packb([wire.FLUSH, 1])), frame(b"\x94\x15\x01"), b"\x83\x00", b"\xc2\x02ab",
+        flush(1, [0, 0, 0, 0, b"12345"]),
+        flush(1, [0, 0]),
+        flush(1, 7),
+        frame(msgpack.packb([wire.FLUSH, 1])),
+        frame(b"\x94\x15\x01"),
+        b"\x83\x00",
+        b"\xc2\x02ab",
     ],
-)  # fmt: skip
+)
 def test_bytes_that_are_no_message_of_a_server_break_the_connection(data):
     with pytest.raises(wire.BrokenFrame):
         split(Reader(), data, nobody())
@@ -155,10 +158,17 @@ def test_bytes_that_are_no_message_of_a_server_break_the_connection(data):
     ("by", "ms"),
     [
         # 5120 units a second, and 3620 along each axis of an exact diagonal.
-        ((0, 0), 0), ((5120, 0), 1000), ((0, -5121), 1001), ((1, 0), 1), ((3620, -3620), 1000),
-        ((-3621, 3621), 1001), ((3000, 4000), 977), ((32767, 0), 6400), ((32767, 32766), 9051),
+        ((0, 0), 0),
+        ((5120, 0), 1000),
+        ((0, -5121), 1001),
+        ((1, 0), 1),
+        ((3620, -3620), 1000),
+        ((-3621, 3621), 1001),
+        ((3000, 4000), 977),
+        ((32767, 0), 6400),
+        ((32767, 32766), 9051),
     ],
-)  # fmt: skip
+)
 def test_how_long_a_track_lasts_follows_from_how_far_it_goes(by, ms):
     rules = wire.Rules()
     rules.set(16, 5120, 3620)

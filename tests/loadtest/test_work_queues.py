@@ -156,15 +156,21 @@ HELD = [[1, 2], [2]]
         ([(0, 1), (1, 1), (2, 1), (1, 2), (2, 2), (2, 3)], ""),
         # The first one died before it could say what it had claimed.
         ([(0, 1), (1, 2), (2, 2), (2, 3)], ""),
-        ([(0, 1), (1, 1), (2, 1), (2, 2), (2, 3)], "2 messages were handed out again, and those"
-         " who died held 3: 1 are not the same"),
-        ([(0, 2), (1, 1), (2, 3)], "3 messages were handed out again, and those"
-         " who died held 3: 2 are not the same"),
-        ([(0, 1), (1, 2)], "1 messages were handed out again, and those"
-         " who died held 3: 1 are not the same"),
+        (
+            [(0, 1), (1, 1), (2, 1), (2, 2), (2, 3)],
+            "2 messages were handed out again, and those who died held 3: 1 are not the same",
+        ),
+        (
+            [(0, 2), (1, 1), (2, 3)],
+            "3 messages were handed out again, and those who died held 3: 2 are not the same",
+        ),
+        (
+            [(0, 1), (1, 2)],
+            "1 messages were handed out again, and those who died held 3: 1 are not the same",
+        ),
         ([(1, 2), (2, 3)], "1 of 3 messages are missing"),
     ],
-)  # fmt: skip
+)
 def test_what_is_handed_out_again_is_what_the_dead_held(claims, sentence):
     point = kill_figures("stream", 3, claims, HELD, (0, 0))
     assert fault(point["account"]) == sentence
@@ -191,11 +197,13 @@ def test_what_dead_consumers_held_is_handed_out_again(out, capsys):
         (["--repeat", "0"], "'0' is not a whole number, 1 to 1000"),
         (["--messages", "many"], "'many' is not a whole number, 1 to 10000000"),
         (["--kill", "0"], "'0' is not a whole number, 1 to 1000"),
-        (["--kill", "--series", "lpop,stream"], "--kill is for stream, store-redis, store-sqlite: "
-         "lpop would not hand out again"),
+        (
+            ["--kill", "--series", "lpop,stream"],
+            "--kill is for stream, store-redis, store-sqlite: lpop would not hand out again",
+        ),
         (["--json", "/dev/null/x/run.json"], "nothing can be written to /dev/null/x"),
     ],
-)  # fmt: skip
+)
 def test_options_that_make_no_sense_are_told(wrong, sentence, capsys):
     with pytest.raises(SystemExit) as end:
         main(wrong)

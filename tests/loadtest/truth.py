@@ -21,9 +21,14 @@ with packages("test"):
     from loadtest.swarm.scenarios import SCENARIOS
 
 BROKERS = (
-    "memory://", "redis://", "zeromq://", "nats://", "mqtt://", "redis://,redis://",
+    "memory://",
+    "redis://",
+    "zeromq://",
+    "nats://",
+    "mqtt://",
+    "redis://,redis://",
     "rediscluster://",
-)  # fmt: skip
+)
 
 #: The faulty server loses one message to clients in so many.
 ONE_IN = 10_000

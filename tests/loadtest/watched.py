@@ -50,7 +50,8 @@ def children_at_work(process, number, busy):
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline and process.poll() is None:
         found = [
-            child for child, command in children(psutil.Process(process.pid)).items()
+            child
+            for child, command in children(psutil.Process(process.pid)).items()
             if not any(word in part for part in command for word in APART)
         ]
         if len(found) == number and sum(found[1].cpu_times()[:2]) >= busy:

@@ -29,13 +29,30 @@ TARGETS = {
     **{f"world/{name}.py": ["tests/world/test_events.py"] for name in ("batches", "replica")},
     **{
         f"server/squares/{name}.py": [
-            *(f"tests/server/test_{tested}.py" for tested in (
-                "node", "nodes", "hub", "outbox", "promises", "readiness", "ghosts", "session",
-            )),
+            *(
+                f"tests/server/test_{tested}.py"
+                for tested in (
+                    "node",
+                    "nodes",
+                    "hub",
+                    "outbox",
+                    "promises",
+                    "readiness",
+                    "ghosts",
+                    "session",
+                )
+            ),
             WORLDS,
         ]
         for name in (
-            "heard", "hub", "outbox", "peers", "replicas", "shown", "surroundings", "sync",
+            "heard",
+            "hub",
+            "outbox",
+            "peers",
+            "replicas",
+            "shown",
+            "surroundings",
+            "sync",
         )
     },
     "server/players/takeovers.py": [

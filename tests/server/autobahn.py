@@ -72,8 +72,15 @@ def install(python: str) -> Path:
 def run(wstest: Path) -> dict[str, dict]:
     """Run all cases; return case number -> the suite's report."""
     server = subprocess.Popen(
-        [sys.executable, HERE / "echo_server.py", "--quiet", "--max-message", str(MAX_MESSAGE),
-         "--light-burst", "1000000"],
+        [
+            sys.executable,
+            HERE / "echo_server.py",
+            "--quiet",
+            "--max-message",
+            str(MAX_MESSAGE),
+            "--light-burst",
+            "1000000",
+        ],
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -92,8 +99,11 @@ def run(wstest: Path) -> dict[str, dict]:
         with open(WORK / "wstest.log", "w") as output:
             subprocess.run(
                 [wstest, "-m", "fuzzingclient", "-s", WORK / "fuzzingclient.json"],
-                stdout=output, stderr=subprocess.STDOUT, cwd=WORK, check=True,
-            )  # fmt: skip
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=WORK,
+                check=True,
+            )
         return json.loads((reports / "index.json").read_text())["Flatlands"]
     finally:
         server.terminate()

@@ -393,17 +393,33 @@ class Host:
     """A node of a harness, with its loop and its link."""
 
     def __init__(
-        self, harness: "Harness", free: bool, skew: int, seed: int, side: int, world: str,
-        store: Store | None, rules: Rules, sizes: Sizes, crowd_from: int = CROWD_FROM,
-    ) -> None:  # fmt: skip
+        self,
+        harness: "Harness",
+        free: bool,
+        skew: int,
+        seed: int,
+        side: int,
+        world: str,
+        store: Store | None,
+        rules: Rules,
+        sizes: Sizes,
+        crowd_from: int = CROWD_FROM,
+    ) -> None:
         self.loop = ManualLoop(harness.clock, skew)
         self.broker = Link(harness.network)
         terrain = Ground(lambda _x, _y: False, seed) if free else Terrain(seed)
         self.node = Node(
-            grid=Grid(side), terrain=terrain, broker=self.broker, loop=self.loop, world=world,  # type: ignore[arg-type]
+            grid=Grid(side),
+            terrain=terrain,
+            broker=self.broker,
+            loop=self.loop,
+            world=world,  # type: ignore[arg-type]
             # The store's answers are waited for, so that they come in a time that the test moves.
-            store=store, rules=rules, sizes=sizes, spawn=lambda call, *arguments: call(*arguments),
-        )  # fmt: skip
+            store=store,
+            rules=rules,
+            sizes=sizes,
+            spawn=lambda call, *arguments: call(*arguments),
+        )
         self.node.replicas.begin_crowds(crowd_from, self.node.screen)
         self.node.peers.start()
         self.node.garden.start()
@@ -458,8 +474,12 @@ class Client:
         self.host = host
         self.connection = FakeConnection(host.loop)
         self.session = Session(
-            self.connection, host.node, host.admission, host.tokens, host.limits  # type: ignore[arg-type]
-        )  # fmt: skip
+            self.connection,
+            host.node,
+            host.admission,
+            host.tokens,
+            host.limits,  # type: ignore[arg-type]
+        )
         self.connection.on_close = lambda code, _reason: self.session.closed(code)
         self.model = self.connection.model
         self.number = 0
@@ -474,16 +494,24 @@ class Client:
         self.raw(msgpack.packb(list(message)))
 
     def hello(
-        self, name: str = "Wren", size: tuple[int, int] = (40, 25), token: str | None = None,
-        near: int | str | None = None, place: tuple[int, int] | None = None,
-    ) -> "Client":  # fmt: skip
+        self,
+        name: str = "Wren",
+        size: tuple[int, int] = (40, 25),
+        token: str | None = None,
+        near: int | str | None = None,
+        place: tuple[int, int] | None = None,
+    ) -> "Client":
         self.say_hello(name, size, token, near, place)
         self.harness.settle()
         return self
 
     def say_hello(
-        self, name: str, size: tuple[int, int], token: str | None,
-        near: int | str | None, place: tuple[int, int] | None = None,
+        self,
+        name: str,
+        size: tuple[int, int],
+        token: str | None,
+        near: int | str | None,
+        place: tuple[int, int] | None = None,
     ) -> None:
         """Send hello without waiting for anything to happen."""
         hello = msgpack.packb([1, 2, name, *size, token, near, *(place or (None, None))])
@@ -557,10 +585,17 @@ class Harness:
     are those of gems, and `sizes` those of the herd. `crowd_from` players are a crowd."""
 
     def __init__(
-        self, free: bool = True, nodes: int = 1, skew: int = 0, seed: int = 1,
-        stores: Callable[[], Store | None] = lambda: None, rules: Rules = RULES,
-        sizes: Sizes = NOBODY, clock: Clock | None = None, crowd_from: int = CROWD_FROM,
-    ) -> None:  # fmt: skip
+        self,
+        free: bool = True,
+        nodes: int = 1,
+        skew: int = 0,
+        seed: int = 1,
+        stores: Callable[[], Store | None] = lambda: None,
+        rules: Rules = RULES,
+        sizes: Sizes = NOBODY,
+        clock: Clock | None = None,
+        crowd_from: int = CROWD_FROM,
+    ) -> None:
         self.clock = clock or Clock()
         self.chance = random.Random(seed)
         self.network = Network(self.clock, self.chance)
@@ -574,8 +609,10 @@ class Harness:
         for _ in range(nodes):
             self.host()
         self.loop, self.node, self.broker = (
-            self.hosts[0].loop, self.hosts[0].node, self.hosts[0].broker,
-        )  # fmt: skip
+            self.hosts[0].loop,
+            self.hosts[0].node,
+            self.hosts[0].broker,
+        )
         self.clients: list[Client] = []
         self._acknowledge = 0
         self.settle()
@@ -587,7 +624,15 @@ class Harness:
         skew = self._skew * len(self.hosts)
         self.hosts.append(
             Host(
-                self, self._free, skew, seed, side, world, self._stores(), self._rules, self._sizes,
+                self,
+                self._free,
+                skew,
+                seed,
+                side,
+                world,
+                self._stores(),
+                self._rules,
+                self._sizes,
                 self._crowd_from,
             )
         )
@@ -606,9 +651,12 @@ class Harness:
         return self.clients[-1]
 
     def place(
-        self, name: str, square: tuple[int, int], size: tuple[int, int] = (40, 25),
+        self,
+        name: str,
+        square: tuple[int, int],
+        size: tuple[int, int] = (40, 25),
         host: Host | None = None,
-    ) -> Client:  # fmt: skip
+    ) -> Client:
         """Return a client whose player stands in the middle of a square."""
         span = self.node.grid.span
         middle = square[0] * span + span // 2, square[1] * span + span // 2
@@ -717,9 +765,11 @@ class Harness:
 
 
 def less_roughly(
-    belief: dict[int, tuple[Any, ...]], truth: dict[int, tuple[Any, ...]], client: Client,
+    belief: dict[int, tuple[Any, ...]],
+    truth: dict[int, tuple[Any, ...]],
+    client: Client,
     slack: int = 0,
-) -> dict[int, tuple[Any, ...]]:  # fmt: skip
+) -> dict[int, tuple[Any, ...]]:
     """Return a belief with the true tracks in place of those that are from sketches and as close to
     them as docs/protocol.md promises, if the clocks of nodes are known to `slack` ms."""
     exact = dict(belief)
@@ -763,8 +813,7 @@ def batches(messages: list[Any]) -> list[list[Any]]:
 
 
 def events(messages: list[Any]) -> list[list[Any]]:
-    """Return the events of all flushes among messages, with records as [1, slot, seq, ack, x ...].
-    """
+    """Return the events of all flushes, with records as [1, slot, seq, ack, x ...]."""
     found = []
     for *_, tracks, others, _replaced, wide in batches(messages):
         for form, records in ((RECORD, tracks), (WIDE, wide)):

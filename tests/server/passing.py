@@ -78,9 +78,7 @@ class FakeServer:
 class Arrived(FakeConnection):
     """The connection of a client that was passed on, at its new worker."""
 
-    def __init__(
-        self, before: Any, _most: int, _early: bytes, address: str, guest: Any
-    ) -> None:  # fmt: skip
+    def __init__(self, before: Any, _most: int, _early: bytes, address: str, guest: Any) -> None:
         client: Client = before.client
         super().__init__(before.to.loop)
         self.client, self.address, self.guest = client, address, guest
@@ -115,8 +113,13 @@ class Machine(Harness):
         """Let a node be the worker of a slot."""
         server = self.servers[host] = FakeServer(host)
         worker = Gathering(
-            slot, FakePassage(self, host), host.node, host.admission, host.limits, server,
-        )  # fmt: skip
+            slot,
+            FakePassage(self, host),
+            host.node,
+            host.admission,
+            host.limits,
+            server,
+        )
         host.admission.passing = worker
         self.workers[host] = worker
         worker.open()

@@ -165,8 +165,10 @@ def test_who_is_kicked_is_told_why_and_stays_out(server, clients):
     clients.append(anna)
     token = [message[1] for message in anna.messages if message[0] == 17][-1]
     assert order(server, "kick", id=anna.model.id) == {
-        "deed": "kick", "who": str(anna.model.id), "seconds": 600,
-    }  # fmt: skip
+        "deed": "kick",
+        "who": str(anna.model.id),
+        "seconds": 600,
+    }
     assert anna.until_closed() == (1008, "an operator sent you away for 10 minutes")
     assert [message[1] for message in anna.messages if message[0] == ERROR] == ["kicked"]
     again = SocketClient(server.port)
@@ -278,8 +280,14 @@ def test_each_request_has_a_line_where_that_is_wanted():
 
 def test_a_log_for_programs_is_one_object_a_line():
     with serving(
-        "--workers", "2", "--log-format", "json", "--broker", "redis://user:hunter2@127.0.0.1:1",
-        "--store", "none",
+        "--workers",
+        "2",
+        "--log-format",
+        "json",
+        "--broker",
+        "redis://user:hunter2@127.0.0.1:1",
+        "--store",
+        "none",
     ) as server:
         client = SocketClient(server.port).hello("Fay")
         client.close()

@@ -478,8 +478,10 @@ def test_whatever_the_seed_there_is_a_sight_and_the_way_there_can_be_walked(seed
 
 def test_a_hundred_who_come_at_once_hear_little():
     harness = clockwork(count=20)
-    crowd = [harness.stand(f"One of {at}", (at % 10 * UNIT, at // 10 * UNIT), (20, 20))
-             for at in range(100)]  # fmt: skip
+    crowd = [
+        harness.stand(f"One of {at}", (at % 10 * UNIT, at // 10 * UNIT), (20, 20))
+        for at in range(100)
+    ]
     harness.run(30_000)
     assert len(crowd[0].model.chat) <= 4
 
@@ -536,20 +538,25 @@ FACTS = Facts("Ada", "Fern", (3 * UNIT, 0), (-UNIT, -4 * UNIT), (43 * UNIT, 0), 
         ("who are you?", "I am Fern, Ada. I am clockwork: a computer player."),
         ("Are you real", "I am Fern, Ada. I am clockwork: a computer player."),
         ("are you a bot?", "I am Fern, Ada. I am clockwork: a computer player."),
-        ("any gems?",
-         "Ada, I see a gem 6 tiles north-west of here. Walk over it, and it is yours."),
-        ("how many are there",
-         "Ada, I see 1 person and 5 clockwork. The map, or O, shows everybody."),
+        (
+            "any gems?",
+            "Ada, I see a gem 6 tiles north-west of here. Walk over it, and it is yours.",
+        ),
+        (
+            "how many are there",
+            "Ada, I see 1 person and 5 clockwork. The map, or O, shows everybody.",
+        ),
         ("landmark", "Ada, a landmark stands 40 tiles east of here. Signposts tell their names."),
-        ("Good day!",
-         "Hello, Ada! I am clockwork, but I know my way. Ask me where something is."),
-        ("what is the ember",
-         "Touch who carries the ember, Ada, and it is yours. Then run, and keep it!"),
+        ("Good day!", "Hello, Ada! I am clockwork, but I know my way. Ask me where something is."),
+        (
+            "what is the ember",
+            "Touch who carries the ember, Ada, and it is yours. Then run, and keep it!",
+        ),
         ("bye", "Goodbye, Ada! Come back soon."),
         ("fliegen", None),
         ("shiny", None),
     ],
-)  # fmt: skip
+)
 def test_an_answer_is_by_keyword_and_true(question, expected):
     assert answer(question, FACTS) == expected
 
@@ -570,10 +577,34 @@ def test_all_that_is_said_to_somebody_has_its_name_and_fits_a_message():
     for what, arrived in SIGHTS:
         said.append(COME.format(guest=guest, sight=what))
         said.append(arrived.format(guest=guest))
-    questions = ["lake", "landmark", "ember", "gem", "cairn", "plaza", "how many", "who are you",
-                 "key", "grid", "map", "deer", "signpost", "night", "friend", "hat", "wave",
-                 "sound", "help", "where",
-                 "how are you", "thanks", "sorry", "nice", "bye", "hello"]  # fmt: skip
+    questions = [
+        "lake",
+        "landmark",
+        "ember",
+        "gem",
+        "cairn",
+        "plaza",
+        "how many",
+        "who are you",
+        "key",
+        "grid",
+        "map",
+        "deer",
+        "signpost",
+        "night",
+        "friend",
+        "hat",
+        "wave",
+        "sound",
+        "help",
+        "where",
+        "how are you",
+        "thanks",
+        "sorry",
+        "nice",
+        "bye",
+        "hello",
+    ]
     facts = FACTS._replace(guest=guest, here=(far, far), people=10**6)
     for known in (facts, facts._replace(gem=None, landmark=None, here=(0, 0))):
         said += [answer(question, known) for question in questions]

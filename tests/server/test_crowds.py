@@ -21,9 +21,7 @@ def crowd(number=4, nodes=1, crowd_from=3, **options):
     and their clients."""
     harness = Harness(nodes=nodes, crowd_from=crowd_from, **options)
     harness.run(1500)
-    clients = [
-        harness.place(f"P{n}", SQUARE, host=harness.hosts[n % nodes]) for n in range(number)
-    ]
+    clients = [harness.place(f"P{n}", SQUARE, host=harness.hosts[n % nodes]) for n in range(number)]
     harness.run(500)
     for client in clients:
         client.connection.messages.clear()
@@ -34,11 +32,12 @@ def told(client):
     """Return the sketches that a client was told, as (replaced, source, slot, fields)."""
     return [
         (replaced, source, slot, fields)
-        for message in client.connection.messages if message[0] == 21
+        for message in client.connection.messages
+        if message[0] == 21
         for _column, _row, replaced, *rest in (message[4] if len(message) > 4 else [])
         for source, data in zip(rest[::2], rest[1::2], strict=True)
         for slot, fields in sketches(data)
-    ]  # fmt: skip
+    ]
 
 
 def records(client):
@@ -162,7 +161,7 @@ def test_what_is_replaced_is_counted_once():
     for turn in range(60):
         for client in clients[1:]:
             if harness.chance.random() < 0.7:
-                    client.go(*(harness.chance.randint(500, 15_000) for _ in range(2)))
+                client.go(*(harness.chance.randint(500, 15_000) for _ in range(2)))
             if harness.chance.random() < 0.1:
                 client.send(33, f"N{turn}", turn)
         harness.run(harness.chance.choice((0, 0, 30, 400)))
@@ -232,10 +231,12 @@ def test_sketches_take_no_more_than_their_share_however_many_move(monkeypatch):
             node.movement.act(walker, walker.ack + 1, now, Heading(turn % 2 * 2 - 1, 0))
         harness.run(250)
     sent = [
-        len(data) for message in watcher.connection.messages if message[0] == 21
+        len(data)
+        for message in watcher.connection.messages
+        if message[0] == 21
         for _c, _r, _replaced, *rest in (message[4] if len(message) > 4 else [])
         for data in rest[1::2]
-    ]  # fmt: skip
+    ]
     share = (harness.clock.time - began) * rate / 1000
     assert 0.9 * share < sum(sent) <= share + rate
     # A flush for each of those who wait would be as many writes to everybody.

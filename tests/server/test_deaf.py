@@ -13,8 +13,7 @@ NOTICED = DEAF_AFTER + 3500
 
 
 class Halves(Harness):
-    """Two nodes. Of the square HERE the first one's broker brings nothing, from the start or later.
-    """
+    """Two nodes. The broker of the first one brings nothing of the square HERE, or soon no more."""
 
     def __init__(self) -> None:
         super().__init__(nodes=2)

@@ -127,15 +127,19 @@ def test_a_worker_that_takes_nobody_gets_no_district_but_is_relieved():
 LOADS = st.dictionaries(
     st.integers(0, 5),
     st.builds(
-        Load, st.floats(0, 4),
+        Load,
+        st.floats(0, 4),
         st.none() | st.builds(Line, st.sampled_from([COLUMNS, ROWS]), st.integers(-5, 5)),
         st.booleans(),
     ),
-)  # fmt: skip
+)
 
 
-@given(st.lists(LOADS, max_size=20), st.tuples(st.integers(-9, 9), st.integers(-9, 9)),
-       st.integers(0, 2**52))  # fmt: skip
+@given(
+    st.lists(LOADS, max_size=20),
+    st.tuples(st.integers(-9, 9), st.integers(-9, 9)),
+    st.integers(0, 2**52),
+)
 def test_each_player_always_has_one_worker_and_each_worker_one_district(all_loads, square, id):
     districts = Districts()
     for step, loads in enumerate(all_loads):

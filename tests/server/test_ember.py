@@ -35,9 +35,10 @@ def told(client):
 def keepers(harness):
     """Return the nodes that keep the ember and are sure of it."""
     return [
-        host for host in harness.hosts
+        host
+        for host in harness.hosts
         if host.node.herd.ember.kept is not None and host.loop.now() < host.node.herd.ember._sure
-    ]  # fmt: skip
+    ]
 
 
 def kept(harness):
@@ -365,7 +366,7 @@ def test_of_the_last_three_hands_none_has_it_again_unless_too_few_are_there(play
     clients = [
         harness.stand(f"P{at}", (at * REACH // 10, 0), SCREEN, harness.hosts[at % nodes])
         for at in range(players)
-    ]  # fmt: skip
+    ]
     harness.run(500)
     give(harness, clients[0])
     for step in range(20):

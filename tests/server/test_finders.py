@@ -36,9 +36,7 @@ def come(harness, name, away=(0, 0), host=None, key=None):
 def told(client):
     """Return the (place, of) of all that a client was told of the landmark."""
     return [
-        tuple(message[3:])
-        for message in client.connection.messages
-        if message[:3] == [41, *PLACE]
+        tuple(message[3:]) for message in client.connection.messages if message[:3] == [41, *PLACE]
     ]
 
 

@@ -156,9 +156,15 @@ def test_a_short_frame_inside_a_fragmented_message_does_not_take_the_fast_path()
 
 
 @pytest.mark.parametrize(
-    "size, head", [(0, "8200"), (125, "827d"), (126, "827e007e"), (65535, "827effff"),
-                   (65536, "827f0000000000010000")]
-)  # fmt: skip
+    "size, head",
+    [
+        (0, "8200"),
+        (125, "827d"),
+        (126, "827e007e"),
+        (65535, "827effff"),
+        (65536, "827f0000000000010000"),
+    ],
+)
 def test_a_server_frame_has_the_shortest_length_and_no_mask(size, head):
     assert frame(bytes(size)) == bytes.fromhex(head) + bytes(size)
 

@@ -165,10 +165,17 @@ def test_a_name_that_somebody_gave_this_machine_is_not_answered_to(server):
 def handshake(port, *headers):
     """Ask for a WebSocket; return the status line and the body of what is no upgrade."""
     lines = [
-        "GET /ws HTTP/1.1", "Host: localhost", "Upgrade: websocket", "Connection: Upgrade",
-        "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
-        "Sec-WebSocket-Protocol: flatlands", *headers, "", "",
-    ]  # fmt: skip
+        "GET /ws HTTP/1.1",
+        "Host: localhost",
+        "Upgrade: websocket",
+        "Connection: Upgrade",
+        "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+        "Sec-WebSocket-Protocol: flatlands",
+        *headers,
+        "",
+        "",
+    ]
     sock = connect(port)
     sock.sendall("\r\n".join(lines).encode())
     found = sock.recv(65536)
@@ -179,9 +186,11 @@ def handshake(port, *headers):
 
 def test_a_page_of_another_host_may_not_play(server):
     for origin, status in (
-        ("http://localhost", 101), ("https://localhost", 101), ("http://evil.example", 403),
+        ("http://localhost", 101),
+        ("https://localhost", 101),
+        ("http://evil.example", 403),
         ("null", 403),
-    ):  # fmt: skip
+    ):
         found, text, sock = handshake(server.port, f"Origin: {origin}")
         sock.close()
         assert found == status
@@ -232,8 +241,13 @@ def test_a_client_of_a_trusted_proxy_comes_over_tls_and_goes_on_doing_so():
             secure = come(server, path, told="https")
             assert secure.status == status and int(secure.headers[STRICT].split("=")[1]) > 86400
         # This machine by its own name, and a proxy that says nothing of it.
-        for asked in ({"host": "localhost", "told": "http"}, {"host": "127.0.0.1", "told": "http"},
-                      {"host": "localhost", "told": "https"}, {}, {"told": "ftp"}):  # fmt: skip
+        for asked in (
+            {"host": "localhost", "told": "http"},
+            {"host": "127.0.0.1", "told": "http"},
+            {"host": "localhost", "told": "https"},
+            {},
+            {"told": "ftp"},
+        ):
             plain = come(server, "/", **asked)
             assert plain.status == 200 and plain.headers[STRICT] is None, asked
 

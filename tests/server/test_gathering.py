@@ -245,8 +245,9 @@ def seqs(client, square, id):
         event[2]
         for column, row, *_, others, _replaced, _wide in batches(client.connection.messages)
         if (column, row) == square
-        for event in others if event[1] == id and event[0] != 3
-    ]  # fmt: skip
+        for event in others
+        if event[1] == id and event[0] != 3
+    ]
 
 
 def test_who_crosses_a_border_under_way_is_told_of_in_order(machine):
@@ -531,27 +532,35 @@ DEEDS = st.lists(
         st.sampled_from(
             ["walk", "walk", "stop", "say", "plan", "look", "lose", "kill", "join", "drop", "wait"]
         ),
-        st.integers(0, 7), st.integers(0, 900),
+        st.integers(0, 7),
+        st.integers(0, 900),
     ),
     max_size=25,
-)  # fmt: skip
+)
 
 
 @settings(max_examples=60)
 @given(DEEDS, st.integers(0, 2**16))
 # All are passed on, some of them twice, and must acknowledge what the next worker sends.
 @example(
-    [("plan", 0, 207), ("plan", 0, 0), *[("walk", 0, 0)] * 4, ("walk", 0, 406), ("plan", 0, 0),
-     ("kill", 2, 0), ("walk", 0, 0), ("plan", 0, 842), ("look", 0, 0)],
+    [
+        ("plan", 0, 207),
+        ("plan", 0, 0),
+        *[("walk", 0, 0)] * 4,
+        ("walk", 0, 406),
+        ("plan", 0, 0),
+        ("kill", 2, 0),
+        ("walk", 0, 0),
+        ("plan", 0, 842),
+        ("look", 0, 0),
+    ],
     17505,
-)  # fmt: skip
+)
 def test_whatever_happens_everybody_plays_at_one_worker_and_sees_everybody(deeds, seed):
     with pytest.MonkeyPatch.context() as monkeypatch:
         machine = Machine(monkeypatch, workers=3, seed=seed)
         machine.tell(HALVES)
-        clients = [
-            machine.place(f"P{n}", (n - 2, 0), host=machine.hosts[n % 3]) for n in range(5)
-        ]
+        clients = [machine.place(f"P{n}", (n - 2, 0), host=machine.hosts[n % 3]) for n in range(5)]
         machine.arrive()
         machine.run(3500)
         for what, number, ms in deeds:

@@ -202,9 +202,13 @@ def reach(host, chance, span, owners, taken, answers):
     answers["asked"] += 1
     try:
         host.node.garden.take(
-            square, thing.id, player, chance.choice(owners), has,
+            square,
+            thing.id,
+            player,
+            chance.choice(owners),
+            has,
             lambda refused: answers.update([refused.code]),
-        )  # fmt: skip
+        )
     except Refused as refused:
         answers[refused.code] += 1
 

@@ -63,8 +63,9 @@ def test_gems_lie_near_paths_on_ground_that_can_be_walked_on_and_not_on_the_plaz
             assert abs(column - i * CELL) <= CELL // 2 and abs(row - j * CELL) <= CELL // 2
             kinds = {
                 terrain.kind(column + dx, row + dy)
-                for dx in range(-16, 17) for dy in range(-16, 17)
-            }  # fmt: skip
+                for dx in range(-16, 17)
+                for dy in range(-16, 17)
+            }
             assert kinds & {6, 7, 8}
     # Nine cells are near, and each of them has three, whether they lie in a square that is held.
     assert store.count(f"{QUEUE} 2013-16") == 27

@@ -368,8 +368,10 @@ def test_no_screen_gets_an_old_enter_after_the_snapshot_without_that_player(newc
     harness.run(500)
     other, node = Link(harness.network), harness.node
     channel = node.channels.square((0, 0))
-    enters = [[0, id, 1, 0, name, False, slot, 8192, 8192, 0, 0, 0, 0]
-              for slot, (id, name) in enumerate({100_005: "Left", 100_006: "Eve"}.items())]
+    enters = [
+        [0, id, 1, 0, name, False, slot, 8192, 8192, 0, 0, 0, 0]
+        for slot, (id, name) in enumerate({100_005: "Left", 100_006: "Eve"}.items())
+    ]
     # All of this comes before the next flush, as after a pause of the node.
     node.hub.not_before = harness.loop.now() + 200
     other.publish(channel, node_batch((0, 0), 77, 0, 1, harness.clock.time, enters))

@@ -37,9 +37,13 @@ def herding(nodes=1, sizes=SIZES, **more):
     """Return a harness whose nodes share a herd."""
     clock = Clock()
     return Harness(
-        nodes=nodes, sizes=sizes, stores=clock_stores(clock), rules=Rules(per_cell=0), clock=clock,
+        nodes=nodes,
+        sizes=sizes,
+        stores=clock_stores(clock),
+        rules=Rules(per_cell=0),
+        clock=clock,
         **more,
-    )  # fmt: skip
+    )
 
 
 def herd(host):

@@ -162,8 +162,9 @@ def test_a_guest_never_begins_within_anybody(two, node):
     text = invitation(host)
     for _ in range(10):
         guest = come(harness, text, node)
-        places = [other.at(guest.now()) for other in guest.model.players.values()
-                  if other.id != guest.id]  # fmt: skip
+        places = [
+            other.at(guest.now()) for other in guest.model.players.values() if other.id != guest.id
+        ]
         assert min(math.dist(guest.at(), place) for place in places) > 0.6 * UNIT
         guest.connection.lose(1000)
         # The place of the last guest is kept free for a moment.

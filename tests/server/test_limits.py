@@ -204,4 +204,3 @@ def test_a_bucket_gives_what_was_missed_while_we_stood_still_and_only_once():
     assert not bucket.spend(100_000, late=10_000)
     assert [bucket.spend(105_000) for _ in range(10)].count(True) == 4
     assert bucket.spend(105_500) and not bucket.spend(105_500)
-

@@ -39,8 +39,9 @@ def test_so_many_lines_a_second_are_written_and_the_rest_is_counted(caplog, cloc
     clock[0] += 1
     logs.log_line("join", player=7)
     assert logged(caplog)[-2:] == [
-        ("lines of join left out: 40 (100 a second are written)", None), ("join", {"player": 7}),
-    ]  # fmt: skip
+        ("lines of join left out: 40 (100 a second are written)", None),
+        ("join", {"player": 7}),
+    ]
     clock[0] += 1
     logs.log_left_out()
     assert len(caplog.records) == logs.LINES + 3

@@ -60,9 +60,7 @@ def test_in_the_picture_nobody_hears_anybody_until_green_walks_onto_the_screen_o
     # In the article those hear each other who hold the same squares, red and green, blue and green:
     # they publish in all of them. Here a player is heard where it stands: docs/two-queues.md.
     drawn = picture.screens()
-    players = {
-        name: harness.stand(name, screen.at, screen.size) for name, screen in drawn.items()
-    }
+    players = {name: harness.stand(name, screen.at, screen.size) for name, screen in drawn.items()}
     green = players["green"]
 
     def held():
@@ -551,8 +549,10 @@ def test_a_square_is_heard_a_little_longer_than_it_is_held(harness):
     harness.run(200)
     channels, id = harness.node.channels, harness.node.id
     assert harness.broker.channels == {
-        channels.nodes, channels.node(id), channels.player(client.id)
-    }  # fmt: skip
+        channels.nodes,
+        channels.node(id),
+        channels.player(client.id),
+    }
     replicas = harness.node.replicas
     assert replicas.squares == replicas._by_channel == {} and not len(replicas._around.due)
     assert harness.node.outbox.numbers == harness.node.outbox.present == {}
@@ -815,7 +815,8 @@ def test_what_is_asked_while_a_node_stands_still_begins_when_it_was_asked(harnes
     harness.run(1000)
     resident = harness.node.residents.by_id[client.id]
     assert resident.dimmed and resident.track.at(harness.clock.time) == (
-        x + walked(AWAITED_FOR - 1000) + walked(1000 + AWAITED_FOR), y
+        x + walked(AWAITED_FOR - 1000) + walked(1000 + AWAITED_FOR),
+        y,
     )
 
 

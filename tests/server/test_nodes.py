@@ -430,9 +430,10 @@ def test_who_comes_back_at_once_is_not_told_to_be_gone(monkeypatch):
     # A gone would take the place of whatever waits to be published of it in the square.
     published, publish = [], loses.broker.publish
     monkeypatch.setattr(
-        loses.broker, "publish",
+        loses.broker,
+        "publish",
         lambda channel, payload: published.append(channel) or publish(channel, payload),
-    )  # fmt: skip
+    )
     harness.run(200)
     assert loses.node.channels.square((40, 40)) not in published
     assert watcher.sees(back)

@@ -240,11 +240,19 @@ def test_only_so_many_orders_are_remembered():
 @pytest.mark.parametrize(
     "fields",
     [
-        (5, "", 60), (-1, "", 60), (KICK, "Anna", 60), (KICK, "-1", 60), (MUTE, "", 60),
-        (KICK, "\u0663", 60), (DOOR, "", -1), (DOOR, "", 10**9), (NOTICE, "x" * 121, 0),
-        (NOTICE, 17, 0), (DOOR, "", 1.5),
+        (5, "", 60),
+        (-1, "", 60),
+        (KICK, "Anna", 60),
+        (KICK, "-1", 60),
+        (MUTE, "", 60),
+        (KICK, "\u0663", 60),
+        (DOOR, "", -1),
+        (DOOR, "", 10**9),
+        (NOTICE, "x" * 121, 0),
+        (NOTICE, 17, 0),
+        (DOOR, "", 1.5),
     ],
-)  # fmt: skip
+)
 def test_an_order_that_makes_no_sense_is_none(fields):
     with pytest.raises(Malformed):
         peer_protocol.read(msgpack.packb([peer_protocol.ORDER, 1, *fields]))

@@ -56,12 +56,13 @@ class Bench:
         """What was published: (square, replaced, ids). The slots of who moved are their ids."""
         return [
             (
-                (column, row), replaced,
+                (column, row),
+                replaced,
                 [record[0] for record in (*RECORD.iter_unpack(tracks), *WIDE.iter_unpack(wide))]
                 + [event[1] for event in others],
             )
             for _, column, row, _, _, _, _, tracks, others, replaced, wide in self.keeper.published
-        ]  # fmt: skip
+        ]
 
 
 @pytest.fixture
@@ -141,7 +142,7 @@ def test_each_part_of_a_large_batch_tells_what_its_own_events_replaced(bench):
             if id % seq == 0:
                 bench.move(id, seq)
     bench.run(0)
-    for (_, replaced, ids) in bench.batches:
+    for _, replaced, ids in bench.batches:
         assert replaced == sum((id % 2 == 0) + (id % 3 == 0) for id in ids) > 0
     assert len(bench.batches) == 2
 

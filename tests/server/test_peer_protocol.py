@@ -126,7 +126,8 @@ MALFORMED = {
     "an item behind the last": (SQUARE, spelt(b"", [], 0, b"", 0)),
     "less than nothing replaced": (SQUARE, spelt(b"", [], -1)),
     "numbers in more bytes than they need": (
-        SQUARE, b"\x98\x14\xcc\x00" + msgpack.packb([0, 77, 0, 1, 1, b""])[1:],
+        SQUARE,
+        b"\x98\x14\xcc\x00" + msgpack.packb([0, 77, 0, 1, 1, b""])[1:],
     ),
     "a state that nodes are not in": (NODES, heartbeat(state=9)),
     "a handover far away": (NODE, peer_protocol.handover(77, 5, 77, "x", 1, 2**43, 0)),
@@ -184,9 +185,17 @@ def mutated(draw, message):
     if isinstance(message[at], list) and message[at] and draw(st.booleans()):
         return changed(message, at, mutated(draw, message[at]))
     anything = st.one_of(
-        st.integers(-(2**63), HUGE), st.integers(-3, 3), st.none(), st.booleans(), st.text(),
-        st.binary(), st.floats(), st.lists(st.integers(-3, 3)), st.just([[]]), st.just({}),
-    )  # fmt: skip
+        st.integers(-(2**63), HUGE),
+        st.integers(-3, 3),
+        st.none(),
+        st.booleans(),
+        st.text(),
+        st.binary(),
+        st.floats(),
+        st.lists(st.integers(-3, 3)),
+        st.just([[]]),
+        st.just({}),
+    )
     return changed(message, at, draw(anything))
 
 
@@ -232,9 +241,10 @@ def test_a_fault_in_taking_something_does_not_stop_the_rest(monkeypatch, caplog)
 
 
 ROWS = [
-    *peer_protocol.MESSAGES.values(), *peer_protocol._EVENTS.values(),
+    *peer_protocol.MESSAGES.values(),
+    *peer_protocol._EVENTS.values(),
     *peer_protocol._THINGS.values(),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])

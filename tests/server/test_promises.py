@@ -466,9 +466,10 @@ def test_nobody_is_removed_because_this_node_stood_still_or_heard_nothing(watche
 def signs(said):
     """Return the signs among published messages, as (moment, number, inhabited)."""
     return [
-        (moment, message[4], message[6]) for moment, message in said
+        (moment, message[4], message[6])
+        for moment, message in said
         if message[0] == peer_protocol.SIGN
-    ]  # fmt: skip
+    ]
 
 
 def test_a_node_repeats_its_last_number_in_a_quiet_square_ever_more_rarely():
@@ -825,9 +826,14 @@ def test_the_more_nodes_there_are_the_rarer_are_their_heartbeats(watched):
         while len(host.node.peers.peers) < nodes:
             # They are silent for a long time, and no fewer meanwhile.
             message = peer_protocol.heartbeat(
-                10**6 + len(host.node.peers.peers), harness.loop.now(), host.broker.identity,
-                host.node.channels.ground, 0, peer_protocol.EVERY_MOST, *Load(),
-            )  # fmt: skip
+                10**6 + len(host.node.peers.peers),
+                harness.loop.now(),
+                host.broker.identity,
+                host.node.channels.ground,
+                0,
+                peer_protocol.EVERY_MOST,
+                *Load(),
+            )
             host.node.receive(Message(host.node.channels.nodes, message))
         harness.run(every)
         said.clear()
@@ -1091,9 +1097,7 @@ def test_a_player_that_a_node_no_longer_lists_is_asked_of_the_others(watched):
     heard(harness, peer_protocol.full_state(SQUARE, NODE, 2, sent, 0, 1, []))
     harness.run(1000)
     assert len(times(said, peer_protocol.SYNC_REQUEST)) == 1
-    heard(
-        harness, peer_protocol.full_state(SQUARE, NODE + 1, 1, sent, 0, 1, [entry(1, seq=5)])
-    )
+    heard(harness, peer_protocol.full_state(SQUARE, NODE + 1, 1, sent, 0, 1, [entry(1, seq=5)]))
     harness.run(50)
     assert watcher.model.players[1].square == SQUARE
 

@@ -55,9 +55,10 @@ def test_the_table_of_what_a_client_sends():
 
 #: What stands for more than one field in the functions that pack a message.
 TOGETHER = {
-    "square": ["column", "row"], "rect": ["c0", "r0", "c1", "r1"],
+    "square": ["column", "row"],
+    "rect": ["c0", "r0", "c1", "r1"],
     "tail": ["tracks", "others", "replaced", "wide"],
-}  # fmt: skip
+}
 
 
 def fields_of(pack):
@@ -289,5 +290,13 @@ def test_the_close_codes_of_the_page_are_those_of_the_source():
 def test_only_what_comes_too_fast_or_cannot_be_done_now_leaves_the_connection_open():
     open_ones = {code for code, closes in refusals() if None in closes}
     assert open_ones == {
-        "flood", "crowded", "muted", "missed", "far", "cairn", "store", "name", "landmark",
-    }  # fmt: skip
+        "flood",
+        "crowded",
+        "muted",
+        "missed",
+        "far",
+        "cairn",
+        "store",
+        "name",
+        "landmark",
+    }

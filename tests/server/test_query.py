@@ -46,9 +46,12 @@ class World:
         self.nodes = []
         for _ in range(2):
             node = Node(
-                grid=Grid(), terrain=Terrain(2013), broker=open_broker(name),
-                loop=Loop(Counter()), store=self.store,
-            )  # fmt: skip
+                grid=Grid(),
+                terrain=Terrain(2013),
+                broker=open_broker(name),
+                loop=Loop(Counter()),
+                store=self.store,
+            )
             gevent.spawn(node.listen)
             node.peers.start()
             node.garden.start()
@@ -105,11 +108,13 @@ def test_every_player_of_every_node_is_a_row(world):
     )
     # Who has connections tells of them; a node by itself has none.
     assert asker.ask("SELECT connections, heard, bytes FROM node ORDER BY heard").rows == [
-        (0, 0, None), (3, 9, 5_000_000),
-    ]  # fmt: skip
+        (0, 0, None),
+        (3, 9, 5_000_000),
+    ]
     assert asker.ask("SELECT col, row, players, nodes FROM square ORDER BY col").rows == [
-        (0, -1, 1, 1), (*tit.square, 1, 1),
-    ]  # fmt: skip
+        (0, -1, 1, 1),
+        (*tit.square, 1, 1),
+    ]
     # What happens later is seen by the next statement.
     one.residents.leave(wren)
     lark = two.residents.join("Lark", (-200 * UNIT, 0))
@@ -176,7 +181,7 @@ def test_what_the_store_keeps_can_be_joined_with_who_plays(world):
         ("-- nothing", "the statement ends too early"),
         ("SELECT * FROM nobody", "no such table: nobody: there are player, square"),
         ("SELECT wings FROM player", "no such column: wings"),
-        ("SELECT * FORM player", 'near "FORM": syntax error, after \'SELECT * \''),
+        ("SELECT * FORM player", "near \"FORM\": syntax error, after 'SELECT * '"),
         ("SELECT 'a\0b'", "nul"),
         ("SELECT randomblob(2000000)", "too big"),
         (
@@ -256,9 +261,7 @@ def test_no_broker_is_silent_because_a_statement_took_long(tmp_path):
         stand_still(world)
 
 
-ANSWER = Answer(
-    ["name", "gems", "x"], [("[red]Wr,en", 3, 1.239), ("Tit\"", None, None)], cut=True
-)
+ANSWER = Answer(["name", "gems", "x"], [("[red]Wr,en", 3, 1.239), ('Tit"', None, None)], cut=True)
 
 
 def test_answers_are_shown_as_tables_lines_or_objects():
@@ -269,13 +272,16 @@ def test_answers_are_shown_as_tables_lines_or_objects():
     out = io.StringIO(newline="")
     show.as_csv(ANSWER, out)
     assert list(csv.reader(io.StringIO(out.getvalue(), newline=""))) == [
-        ["name", "gems", "x"], ["[red]Wr,en", "3", "1.239"], ['Tit"', "", ""],
-    ]  # fmt: skip
+        ["name", "gems", "x"],
+        ["[red]Wr,en", "3", "1.239"],
+        ['Tit"', "", ""],
+    ]
     out = io.StringIO()
     show.as_json(ANSWER, out)
     assert [json.loads(line) for line in out.getvalue().splitlines()] == [
-        {"name": "[red]Wr,en", "gems": 3, "x": 1.239}, {"name": 'Tit"', "gems": None, "x": None},
-    ]  # fmt: skip
+        {"name": "[red]Wr,en", "gems": 3, "x": 1.239},
+        {"name": 'Tit"', "gems": None, "x": None},
+    ]
 
 
 def test_names_of_tables_and_columns_are_completed():
@@ -317,8 +323,9 @@ def redis():
 
 ROWS = Answer(
     ["id", "name", "x", "team"],
-    [(1, "Wren", 0.5, "a"), (2, "T\u00efts 007", -3.0, "b"), (3, "003", None, "a")], cut=False,
-)  # fmt: skip
+    [(1, "Wren", 0.5, "a"), (2, "T\u00efts 007", -3.0, "b"), (3, "003", None, "a")],
+    cut=False,
+)
 
 
 @pytest.mark.process
@@ -326,19 +333,25 @@ ROWS = Answer(
     ("made", "read", "columns", "rows"),
     [
         (
-            "hash player:{id}", "hash player:*", ["object_key", "id", "name", "x", "team"],
+            "hash player:{id}",
+            "hash player:*",
+            ["object_key", "id", "name", "x", "team"],
             [(f"player:{row[0]}", *row) for row in ROWS.rows],
         ),
         (
-            "list all:{team}", "list all:*", ["object_key", "position", "value"],
+            "list all:{team}",
+            "list all:*",
+            ["object_key", "position", "value"],
             [("all:a", 0, 1), ("all:a", 1, 3), ("all:b", 0, 2)],
         ),
         (
-            "set of {team}", "set of *", ["object_key", "member"],
+            "set of {team}",
+            "set of *",
+            ["object_key", "member"],
             [("of a", 1), ("of a", 3), ("of b", 2)],
         ),
     ],
-)  # fmt: skip
+)
 def test_rows_become_objects_and_come_back_as_they_were(redis, made, read, columns, rows):
     count = to_redis(redis, form(made), ROWS)
     assert count == len({row[0] for row in rows})
@@ -371,7 +384,8 @@ def test_a_sorted_set_has_the_second_column_as_its_scores(redis):
         ("zset board", ROWS, "'Wren' is no score"),
         ("zset board", Answer(["id"], [(1,)], False), "a zset needs two columns"),
         (
-            "zset board", Answer(["name", "gems"], [("Wren", 7), ("Tit", 1), ("Wren", 2)], False),
+            "zset board",
+            Answer(["name", "gems"], [("Wren", 7), ("Tit", 1), ("Wren", 2)], False),
             "two rows would be the member 'Wren' of board: group them",
         ),
         ("set all", ROWS._replace(cut=True), "more rows than --rows allows"),
@@ -404,10 +418,14 @@ def test_objects_are_a_table_beside_the_others(settled):
 def query(*arguments, **environment):
     """Run `python -m server.query` to its end."""
     return subprocess.run(
-        [sys.executable, "-W", "error", "-m", "server.query", *arguments], cwd=ROOT,
-        env={**clean_environment(), **environment}, capture_output=True, text=True,
-        timeout=PATIENCE, input="",
-    )  # fmt: skip
+        [sys.executable, "-W", "error", "-m", "server.query", *arguments],
+        cwd=ROOT,
+        env={**clean_environment(), **environment},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        input="",
+    )
 
 
 @pytest.mark.process

@@ -84,11 +84,22 @@ class Bots:
     def __init__(self, server, scenario, indices, epoch, memory):
         self.indices, self.node = indices, json.loads(server.get("stats"))["node"]
         plan = Plan(
-            address=("127.0.0.1", server.port), name="127.0.0.1", tls="", path="/ws",
-            scenario=scenario, rate=2, viewports=((24, 24),), indices=indices,
-            sample=10**6, joins=JOINS / 3, epoch=epoch, cpus=(), returns=False,
-            bots=BOTS, dues=memory,
-        )  # fmt: skip
+            address=("127.0.0.1", server.port),
+            name="127.0.0.1",
+            tls="",
+            path="/ws",
+            scenario=scenario,
+            rate=2,
+            viewports=((24, 24),),
+            indices=indices,
+            sample=10**6,
+            joins=JOINS / 3,
+            epoch=epoch,
+            cpus=(),
+            returns=False,
+            bots=BOTS,
+            dues=memory,
+        )
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
         self.process = context.Process(target=generate, args=(theirs, plan), daemon=True)
@@ -131,12 +142,10 @@ class World:
         rules = ("--spread", str(SQUARES), "--gems", str(GEMS), "--gem-pause", str(PAUSE))
         self.servers = [
             stack.enter_context(
-                serving(
-                    *rules, "--max-per-address", "0", module=module, **self.variables
-                )
+                serving(*rules, "--max-per-address", "0", module=module, **self.variables)
             )
             for module in ("server", "server", "tests.server.fast_clock_server")
-        ]  # fmt: skip
+        ]
         memory = dues.room(BOTS)
         # Those of the third server never leave their squares, and move only in the end.
         self.swarm = [
@@ -182,9 +191,7 @@ class World:
         for _ in range(2):
             for bots in self.swarm:
                 bots.progress = None
-            self.until(
-                lambda: all(b.progress and not b.progress["unanswered"] for b in self.swarm)
-            )
+            self.until(lambda: all(b.progress and not b.progress["unanswered"] for b in self.swarm))
 
     def _build(self):
         """Let a player leave a cairn, and stay. It cannot on the plaza: then another one joins,
@@ -214,9 +221,12 @@ class World:
                 assert not life["left"], life["why"]
                 *_, x, y, dx, dy, start, duration = map(int, life["timeline"][-1])
                 players[life["id"]] = Player(
-                    f"bot-{life['index']}", bots.node, x + dx, y + dy,
+                    f"bot-{life['index']}",
+                    bots.node,
+                    x + dx,
+                    y + dy,
                     start + duration - life["offset"],
-                )  # fmt: skip
+                )
             for name, hunter in report["hunters"].items():
                 if hunter["taken"]:
                     points[name] = len(hunter["taken"])
@@ -235,9 +245,15 @@ class World:
         def one(command):
             began = self.now()
             ended = subprocess.run(
-                command, cwd=ROOT, env=environment, capture_output=True, text=True,
-                timeout=PATIENCE, shell=isinstance(command, str), stdin=subprocess.DEVNULL,
-            )  # fmt: skip
+                command,
+                cwd=ROOT,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE,
+                shell=isinstance(command, str),
+                stdin=subprocess.DEVNULL,
+            )
             assert ended.returncode == 0 and "Traceback" not in ended.stderr, ended.stderr
             return ended.stdout, began
 
@@ -268,9 +284,10 @@ class World:
     def near(self):
         """Return the players in the 25 squares around the origin, by their names."""
         return {
-            player.name for player in self.players.values()
+            player.name
+            for player in self.players.values()
             if all(-2 <= place <= 2 for place in player.square)
-        }  # fmt: skip
+        }
 
 
 def builder(server):
@@ -288,9 +305,11 @@ def builder(server):
 def cairns(client):
     """Return the cairns that a client is shown: the fields of each, by its square."""
     return {
-        square: fields for square, things in client.model.things.items()
-        for kind, *fields in things if kind == 1
-    }  # fmt: skip
+        square: fields
+        for square, things in client.model.things.items()
+        for kind, *fields in things
+        if kind == 1
+    }
 
 
 # What the answers to the page's statements must be. `began` is when each was asked, and the bots of
@@ -346,9 +365,10 @@ def hunters(world, rows, began):
 def crowd(world, rows, began, walking=()):
     crowds = world.crowds()
     standing = {
-        player.name: player.stands for player in world.players.values()
+        player.name: player.stands
+        for player in world.players.values()
         if crowds[player.square] > 10 and player.node not in walking
-    }  # fmt: skip
+    }
     longest = sorted(standing.values())[9]
     assert len({row["name"] for row in rows}) == 10
     # One that walks may have stood for long too, because its way was blocked.
@@ -461,10 +481,13 @@ def check_lines(world):
         hashes = {key: client.hgetall(key) for key in client.scan_iter(match="player:*")}
         assert hashes == {
             f"player:{id}": {
-                "id": str(id), "name": p.name, "x": str(p.x / UNIT), "y": str(p.y / UNIT)
+                "id": str(id),
+                "name": p.name,
+                "x": str(p.x / UNIT),
+                "y": str(p.y / UNIT),
             }
             for id, p in world.players.items()
-        }  # fmt: skip
+        }
         assert dict(client.zrange("gems", 0, -1, withscores=True)) == world.points
         found = {key: client.smembers(key) for key in client.scan_iter(match="square:*")}
         inside = {}

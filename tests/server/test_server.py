@@ -143,9 +143,7 @@ def test_who_never_reads_costs_nothing_and_harms_nobody(server):
         assert grown < 8 * 2**20
         for client in walkers:
             client.walk(0, 0)
-        together(
-            walkers, lambda: all(c.model.players[c.model.id].ack == c.number for c in walkers)
-        )
+        together(walkers, lambda: all(c.model.players[c.model.id].ack == c.number for c in walkers))
         # A walker that this process did not let read for a while has lagged as well.
         assert all(client.model.resyncs == 0 for client in walkers if client.paused < 1)
         # It reads at last: what it gets in the end is the present.

@@ -82,7 +82,7 @@ BEFORE_HELLO = [
     ("a place beyond all bounds", hello(x=2**41 + 1, y=0), "fields", 1008),
     ("a field too many", [*HELLO, 1], "fields", 1008),
     ("a field too few", HELLO[:-1], "fields", 1008),
-]  # fmt: skip
+]
 
 AFTER_HELLO = [
     ("a second hello", HELLO, "hello", 1008),
@@ -142,7 +142,7 @@ AFTER_HELLO = [
     ("a byte that MessagePack never uses", b"\xc1", "malformed", 1007),
     ("a bomb of 4,000 arrays in each other", b"\x91" * 4000 + b"\x00", "malformed", 1007),
     ("an array of 4,000 items", b"\xdc\x0f\xa0" + b"\x00" * 4000, "malformed", 1007),
-]  # fmt: skip
+]
 
 
 def packed(message):
@@ -156,8 +156,11 @@ def refused(client, code, close):
     assert client.connection.closed[1] == sentence and len(sentence.split()) >= 4
 
 
-@pytest.mark.parametrize(("message", "code", "close"), [row[1:] for row in BEFORE_HELLO],
-                         ids=[row[0] for row in BEFORE_HELLO])  # fmt: skip
+@pytest.mark.parametrize(
+    ("message", "code", "close"),
+    [row[1:] for row in BEFORE_HELLO],
+    ids=[row[0] for row in BEFORE_HELLO],
+)
 def test_a_bad_beginning_is_refused_and_nobody_joins(harness, message, code, close):
     client = harness.client()
     client.raw(packed(message))
@@ -166,8 +169,11 @@ def test_a_bad_beginning_is_refused_and_nobody_joins(harness, message, code, clo
     assert harness.loop.stats[f"refused_{code}"] == 1
 
 
-@pytest.mark.parametrize(("message", "code", "close"), [row[1:] for row in AFTER_HELLO],
-                         ids=[row[0] for row in AFTER_HELLO])  # fmt: skip
+@pytest.mark.parametrize(
+    ("message", "code", "close"),
+    [row[1:] for row in AFTER_HELLO],
+    ids=[row[0] for row in AFTER_HELLO],
+)
 def test_a_bad_message_is_refused_and_disturbs_nobody_else(harness, pair, message, code, close):
     client, neighbour = pair
     at, told = neighbour.at(), len(neighbour.connection.messages)
@@ -213,9 +219,18 @@ def test_the_farthest_of_all_fields_is_taken(harness):
     assert client.model.players[client.id].ack == 2**53 - 1
 
 
-NAMES = ["W", "Zoë", "李小龍", "👩\u200d👩\u200d👧 fox", "x" * 20, "  padded   out  ",
-         "🧑🏽\u200d❤\ufe0f\u200d💋\u200d🧑🏿 1\ufe0f\u20e3", "می\u200cخواهم",
-         "क्\u200dष", "a\u0378"]  # fmt: skip
+NAMES = [
+    "W",
+    "Zoë",
+    "李小龍",
+    "👩\u200d👩\u200d👧 fox",
+    "x" * 20,
+    "  padded   out  ",
+    "🧑🏽\u200d❤\ufe0f\u200d💋\u200d🧑🏿 1\ufe0f\u20e3",
+    "می\u200cخواهم",
+    "क्\u200dष",
+    "a\u0378",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -524,8 +539,9 @@ def test_what_piled_up_while_the_server_stood_still_is_nobodys_fault(harness, pa
 #: For each intent: how many ms before it is read it began, by the client, and its direction.
 INTENTS = st.lists(
     st.tuples(st.integers(-50, 900), st.integers(-1, 1), st.integers(-1, 1)),
-    min_size=1, max_size=9,
-)  # fmt: skip
+    min_size=1,
+    max_size=9,
+)
 
 
 @given(INTENTS)
@@ -563,9 +579,10 @@ def test_of_old_intents_in_one_read_the_last_one_is_obeyed(harness, pair, monkey
     obeyed = []
     act = harness.node.movement.act
     monkeypatch.setattr(
-        harness.node.movement, "act",
+        harness.node.movement,
+        "act",
         lambda resident, number, *rest: (obeyed.append(number), act(resident, number, *rest)),
-    )  # fmt: skip
+    )
     harness.run(1000)
     client.host.freeze()
     for age in (900, 700, 400, 150, 100):
@@ -606,6 +623,7 @@ def test_who_cannot_be_heard_by_a_late_server_does_not_lag(harness, pair):
 
 # Who does not keep up.
 
+
 def test_who_only_acknowledges_does_not_lag_and_is_told_nothing(harness, pair):
     client, neighbour = pair
     client.silent = True
@@ -621,7 +639,6 @@ def test_who_only_acknowledges_does_not_lag_and_is_told_nothing(harness, pair):
     client.send(14, client.model.flush + 1)
     assert client.connection.closed[0] == 1008
     assert client.model.errors == ["flush"]
-
 
 
 def test_who_takes_nothing_misses_events_and_is_then_told_everything(harness, pair):

@@ -81,8 +81,14 @@ def test_messages_are_sealed_with_a_secret_unless_a_supervisor_has_made_it():
 
 def run(*arguments, descriptors=None):
     command = [sys.executable, "-m", "server", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE,
-                          preexec_fn=limited(descriptors))  # fmt: skip
+    return subprocess.run(
+        command,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        preexec_fn=limited(descriptors),
+    )
 
 
 @pytest.mark.process
@@ -194,7 +200,6 @@ def test_a_server_in_a_network_tells_the_address_for_others():
         assert int(port) == server.port and not address.startswith("127.")
         with urllib.request.urlopen(f"http://{address}:{port}/", timeout=PATIENCE) as page:
             assert b"<title>" in page.read()
-
 
 
 @pytest.mark.process

@@ -263,9 +263,14 @@ def test_a_node_that_was_silent_keeps_its_source_and_one_that_is_forgotten_gets_
     now = harness.loop.now()
     for node in (77, 78):
         peers.heartbeat(
-            node, now, harness.broker.identity, harness.node.channels.ground, 0, HEARTBEAT_EVERY,
+            node,
+            now,
+            harness.broker.identity,
+            harness.node.channels.ground,
+            0,
+            HEARTBEAT_EVERY,
             *Load(),
-        )  # fmt: skip
+        )
     assert [peers.source(node) for node in (harness.node.id, 77, 78)] == [0, 1, 2]
     harness.run(5000)
     assert not peers.peers and peers.source(77) == 1

@@ -327,10 +327,15 @@ def test_an_upgrade_to_something_else_is_an_ordinary_request(server):
 
 @pytest.mark.parametrize(
     "garbage",
-    [b"\x16\x03\x01\x02\r\n", b"GET\r\n\r\n", b"GET / HTTP/1\r\n\r\n", b"GET / HTTP/x.y\r\n\r\n",
-     b"GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
-     b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 200 + b"\r\n"],
-)  # fmt: skip
+    [
+        b"\x16\x03\x01\x02\r\n",
+        b"GET\r\n\r\n",
+        b"GET / HTTP/1\r\n\r\n",
+        b"GET / HTTP/x.y\r\n\r\n",
+        b"GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 200 + b"\r\n",
+    ],
+)
 def test_what_is_no_request_gets_a_400_and_nothing_is_logged(server, garbage):
     with Client(server) as client:
         client.send(garbage)

@@ -360,9 +360,7 @@ def test_players_of_several_workers_share_one_world():
         nodes = {json.loads(server.get("stats"))["node"] for _ in range(30)}
         assert len(nodes) > 1, "all requests went to one worker"
         clients[0].send(6, "hello all")
-        settle(
-            clients, lambda: all(c.model.chat[-1:] == [("P0", "hello all")] for c in clients)
-        )
+        settle(clients, lambda: all(c.model.chat[-1:] == [("P0", "hello all")] for c in clients))
         for client in clients:
             client.close()
 

@@ -75,10 +75,16 @@ class World:
         self.rare = plan.rare
         self.sizes = HERD if plan.herd else NOBODY
         self.harness = Harness(
-            plan.free, 1, plan.skew, plan.seed, clock=clock, sizes=self.sizes,
-            stores=clock_stores(clock) if plan.herd else lambda: None, rules=Rules(per_cell=0),
+            plan.free,
+            1,
+            plan.skew,
+            plan.seed,
+            clock=clock,
+            sizes=self.sizes,
+            stores=clock_stores(clock) if plan.herd else lambda: None,
+            rules=Rules(per_cell=0),
             crowd_from=3 if plan.crowds else CROWD_FROM,
-        )  # fmt: skip
+        )
         for _ in range(plan.nodes - 1):
             # The nodes' heartbeats are out of phase, as they are between machines.
             self.harness.run(self.harness.chance.randint(0, 999))
@@ -341,13 +347,36 @@ class World:
 
 #: The deeds, and about how many of a hundred are of each kind.
 _SHARES: dict[Callable[..., None], int] = {
-    World.join: 6, World.walk: 14, World.go: 8, World.home: 2, World.view: 2, World.say: 1,
-    World.lose: 8, World.come_back: 10, World.come_and_hang_up: 6, World.come_twice: 4,
-    World.move_on: 6, World.fall_silent: 2, World.get_stuck: 1,
-    World.start: 2, World.kill: 2, World.stop: 2, World.freeze: 3, World.thaw: 3, World.walker: 1,
-    World.down: 3, World.up: 3, World.all_down: 1, World.all_up: 1, World.lossy: 2,
-    World.cut: 3, World.join_up: 1, World.delay: 3, World.forget: 2, World.remember: 1,
-}  # fmt: skip
+    World.join: 6,
+    World.walk: 14,
+    World.go: 8,
+    World.home: 2,
+    World.view: 2,
+    World.say: 1,
+    World.lose: 8,
+    World.come_back: 10,
+    World.come_and_hang_up: 6,
+    World.come_twice: 4,
+    World.move_on: 6,
+    World.fall_silent: 2,
+    World.get_stuck: 1,
+    World.start: 2,
+    World.kill: 2,
+    World.stop: 2,
+    World.freeze: 3,
+    World.thaw: 3,
+    World.walker: 1,
+    World.down: 3,
+    World.up: 3,
+    World.all_down: 1,
+    World.all_up: 1,
+    World.lossy: 2,
+    World.cut: 3,
+    World.join_up: 1,
+    World.delay: 3,
+    World.forget: 2,
+    World.remember: 1,
+}
 
 WHAT: dict[str, Callable[..., None]] = {deed.__name__: deed for deed in (*_SHARES, World.quiet)}
 
@@ -362,16 +391,19 @@ def plan(seed: int) -> Plan:
     waits = chance.choice([(0, 100), (0, 1500), (0, 5000)])
     deeds += [Deed(0, "join", n, n, 0) for n in range(chance.randint(1, 5))]
     for _ in range(chance.randint(1, 4)):
-        for kind in chance.choices(
-            list(shares), list(shares.values()), k=chance.randint(*EPISODE)
-        ):
+        for kind in chance.choices(list(shares), list(shares.values()), k=chance.randint(*EPISODE)):
             # Often there is no wait, so that the last deed is not known everywhere.
             wait = 0 if chance.random() < 0.3 else chance.randint(*waits)
             some = (chance.randrange(10_000) for _ in range(3))
             deeds.append(Deed(wait, kind.__name__, *some))
         deeds.append(Deed(0, "quiet", 0, 0, 0))
     return Plan(
-        seed, chance.randint(1, 4), chance.choice([0, 0, 7000, 3_600_000]), chance.random() < 0.7,
-        tuple(deeds), chance.randrange(HERD_ONE_IN) == 0, chance.randrange(4) == 0,
+        seed,
+        chance.randint(1, 4),
+        chance.choice([0, 0, 7000, 3_600_000]),
+        chance.random() < 0.7,
+        tuple(deeds),
+        chance.randrange(HERD_ONE_IN) == 0,
+        chance.randrange(4) == 0,
         chance.randrange(3) == 0,
-    )  # fmt: skip
+    )

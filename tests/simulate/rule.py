@@ -131,7 +131,8 @@ def _is_on(way: tuple[int, ...], sketch: tuple[int, ...]) -> bool:
     x, y, dx, dy = way
     near = 512
     return (
-        abs(x + dx - sketch[0] - sketch[2]) <= near and abs(y + dy - sketch[1] - sketch[3]) <= near
+        abs(x + dx - sketch[0] - sketch[2]) <= near
+        and abs(y + dy - sketch[1] - sketch[3]) <= near
         and min(x, x + dx) - near <= sketch[0] <= max(x, x + dx) + near
         and min(y, y + dy) - near <= sketch[1] <= max(y, y + dy) + near
     )

@@ -31,21 +31,30 @@ def test_a_world_is_the_same_when_it_is_played_again():
 
 def test_a_computer_player_that_went_on_while_a_link_was_down_is_no_ghost():
     deeds = (
-        Deed(0, "join", 1, 1, 0), Deed(0, "join", 3, 3, 0), Deed(0, "join", 4, 4, 0),
-        Deed(3591, "go", 601, 3638, 8140), Deed(0, "quiet", 0, 0, 0), Deed(0, "all_down", 0, 0, 0),
-        Deed(0, "walk", 4580, 1701, 9492), Deed(1291, "remember", 6539, 6300, 6449),
-        Deed(3286, "walk", 9895, 1991, 7252), Deed(4673, "go", 7439, 6409, 8636),
-    )  # fmt: skip
+        Deed(0, "join", 1, 1, 0),
+        Deed(0, "join", 3, 3, 0),
+        Deed(0, "join", 4, 4, 0),
+        Deed(3591, "go", 601, 3638, 8140),
+        Deed(0, "quiet", 0, 0, 0),
+        Deed(0, "all_down", 0, 0, 0),
+        Deed(0, "walk", 4580, 1701, 9492),
+        Deed(1291, "remember", 6539, 6300, 6449),
+        Deed(3286, "walk", 9895, 1991, 7252),
+        Deed(4673, "go", 7439, 6409, 8636),
+    )
     assert fails(Plan(286, 3, 3_600_000, False, deeds, herd=True, rare=True)) == ""
 
 
 def test_who_comes_to_a_node_while_it_stops_is_kept_like_its_other_players():
     deeds = (
-        *(Deed(0, "join", n, n, 0) for n in range(5)), Deed(0, "join", 2689, 4020, 279),
-        Deed(0, "come_twice", 4702, 5743, 4945), Deed(4901, "come_and_hang_up", 138, 9834, 5114),
-        Deed(2127, "delay", 5423, 324, 7776), Deed(0, "move_on", 1333, 3688, 5502),
+        *(Deed(0, "join", n, n, 0) for n in range(5)),
+        Deed(0, "join", 2689, 4020, 279),
+        Deed(0, "come_twice", 4702, 5743, 4945),
+        Deed(4901, "come_and_hang_up", 138, 9834, 5114),
+        Deed(2127, "delay", 5423, 324, 7776),
+        Deed(0, "move_on", 1333, 3688, 5502),
         Deed(0, "stop", 8932, 3054, 8913),
-    )  # fmt: skip
+    )
     assert fails(Plan(900684, 3, 0, True, deeds)) == ""
 
 
@@ -100,22 +109,27 @@ def never_miss_anybody(monkeypatch):
 def name_another_slot(monkeypatch):
     """Now and then a record names the slot below that of its player."""
     monkeypatch.setattr(
-        batches, "_pack_narrow",
+        batches,
+        "_pack_narrow",
         lambda slot, seq, *rest: batches.RECORD.pack(max(slot - (seq % 5 == 0), 0), seq, *rest),
-    )  # fmt: skip
+    )
 
 
 #: Each fault, and a seed from which on a world that shows it is soon found and shrunk: to find and
 #: to shrink the first of all may take a minute.
 FAULTS = [
-    (forget_partings, 224), (let_go_for_nothing, 595), (believe_nobody_again, 12),
+    (forget_partings, 224),
+    (let_go_for_nothing, 595),
+    (believe_nobody_again, 12),
     *(
         pytest.param(fault, first, marks=pytest.mark.interpreted)
         for fault, first in (
-            (name_another_slot, 1), (never_say_it_again, 171), (never_miss_anybody, 120),
+            (name_another_slot, 1),
+            (never_say_it_again, 171),
+            (never_miss_anybody, 120),
         )
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("fault", "first"), FAULTS)

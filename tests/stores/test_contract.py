@@ -244,8 +244,10 @@ def test_a_group_is_all_that_belongs_together_and_nothing_else(store):
     store.put("elsewhere", [item("far", 0, "1:2")])
     found = store.group("q", "1:2")
     assert [(one.id, one.group, one.body) for one in found] == [
-        ("now", "1:2", b"body"), ("late", "1:2", b"body"), ("never", "1:2", b"x"),
-    ]  # fmt: skip
+        ("now", "1:2", b"body"),
+        ("late", "1:2", b"body"),
+        ("never", "1:2", b"x"),
+    ]
     assert found[0].delay == 0 and LONG - 5000 < found[1].delay <= LONG
     assert NEVER - 5000 < found[2].delay <= NEVER
     store.take("q", "late")
@@ -442,7 +444,9 @@ def test_the_account_of_a_queue_is_right_whatever_is_done(opening):
     run_state_machine_as_test(
         lambda: Accounts(opening),
         settings=settings(
-            max_examples=15, stateful_step_count=20, deadline=None,
+            max_examples=15,
+            stateful_step_count=20,
+            deadline=None,
             suppress_health_check=list(HealthCheck),
         ),
-    )  # fmt: skip
+    )

@@ -25,10 +25,13 @@ def filled(url, world="flatlands"):
     """Return a store with 3,000 cairns, as many scores, and some of other kinds."""
     store = open_store(url, world)
     for start in range(0, 3000, 1000):
-        store.put("cairn 2013-16", [
-            Item(f"{n}:\u00fc", n * 1000, f"{n % 7}:1", n.to_bytes(3) + b"\0\xff")
-            for n in range(start, start + 1000)
-        ])  # fmt: skip
+        store.put(
+            "cairn 2013-16",
+            [
+                Item(f"{n}:\u00fc", n * 1000, f"{n % 7}:1", n.to_bytes(3) + b"\0\xff")
+                for n in range(start, start + 1000)
+            ],
+        )
     store.put("gem 2013-16", [Item("a", 0, "", b""), Item("b", 10**6, "1:2", b"x")])
     store.claim("gem 2013-16", 1, 60_000)
     for n in range(3000):
@@ -47,9 +50,13 @@ def printed(source, target):
 
 def run(*arguments, **environment):
     return subprocess.run(
-        [sys.executable, "-W", "error", "-m", "stores.copy", *arguments], cwd=ROOT,
-        env=clean_environment() | environment, capture_output=True, text=True, timeout=PATIENCE,
-    )  # fmt: skip
+        [sys.executable, "-W", "error", "-m", "stores.copy", *arguments],
+        cwd=ROOT,
+        env=clean_environment() | environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
 
 
 @pytest.mark.process
@@ -93,17 +100,23 @@ def recipe(path, kept):
     assert len(lines) == 3
     command = f"{sys.executable} -W error"
     return [
-        line.replace("backup.db", str(kept)).replace("flatlands.db", str(path))
+        line.replace("backup.db", str(kept))
+        .replace("flatlands.db", str(path))
         .replace("python", command, 1)
         for line in lines
-    ]  # fmt: skip
+    ]
 
 
 def shell(line):
     return subprocess.run(
-        line, shell=True, cwd=ROOT, env=clean_environment(), capture_output=True, text=True,
+        line,
+        shell=True,
+        cwd=ROOT,
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
         timeout=PATIENCE,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.process

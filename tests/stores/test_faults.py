@@ -363,9 +363,11 @@ def test_a_redis_that_has_lost_a_part_says_so_until_all_of_it_is_gone(opening):
             store.put("q", [Item("a", 0, "here", b"body")])
             server.ask("DEL", lost)
             for ask in (
-                lambda: store.put("q", [item()]), lambda: store.claim("q", 1, 1),
-                lambda: store.take("q", "a"), lambda: store.group("q", "here"),
-            ):  # fmt: skip
+                lambda: store.put("q", [item()]),
+                lambda: store.claim("q", 1, 1),
+                lambda: store.take("q", "a"),
+                lambda: store.group("q", "here"),
+            ):
                 with pytest.raises(StoreError) as error:
                     ask()
                 assert str(error.value) == (
@@ -479,10 +481,12 @@ def test_what_a_killed_process_held_is_done_by_others_and_nothing_else_twice(kin
         consumers = [
             subprocess.Popen(
                 [sys.executable, "-m", "tests.stores.consumer", url, "world"],
-                cwd=ROOT, stdout=subprocess.PIPE, text=True,
+                cwd=ROOT,
+                stdout=subprocess.PIPE,
+                text=True,
             )
             for _ in range(3)
-        ]  # fmt: skip
+        ]
         try:
             # Somewhere in its work: what it has printed then is what it held.
             lines = [consumers[0].stdout.readline() for _ in range(70)]

@@ -24,12 +24,25 @@ from world.track import UNIT, Goal, Heading, leg
 HERE = Path(__file__).parent
 
 SEEDS = (2013, 0, 7, 4294967295)
-CHUNKS = ((0, 0), (-1, -1), (3, -2), (-40, 17), (1000, -1000), (LIMIT // 16 - 1, -LIMIT // 16),
-          (LIMIT // 16, 0))  # fmt: skip
+CHUNKS = (
+    (0, 0),
+    (-1, -1),
+    (3, -2),
+    (-40, 17),
+    (1000, -1000),
+    (LIMIT // 16 - 1, -LIMIT // 16),
+    (LIMIT // 16, 0),
+)
 
 #: Seeds, and chunks of theirs that have ramps.
-RAMPS = ((2013, 3, 3), (2013, -12, -10), (2013, LIMIT // 16 - 12, -LIMIT // 16 + 9), (0, -12, 10),
-         (7, -5, -10), (4294967295, -9, -7))  # fmt: skip
+RAMPS = (
+    (2013, 3, 3),
+    (2013, -12, -10),
+    (2013, LIMIT // 16 - 12, -LIMIT // 16 + 9),
+    (0, -12, 10),
+    (7, -5, -10),
+    (4294967295, -9, -7),
+)
 
 
 def tiles_of(land: Terrain, cx: int, cy: int) -> list[tuple[int, int, int, int]]:
@@ -155,10 +168,15 @@ def sequences(count: int) -> Iterator[list[tuple[int, list[Any]]]]:
                 wide += WIDE.pack(slot(id), seq % 256, seq // 2 % 256, *track())
             else:
                 column, row = chance.randint(0, 2), chance.randint(0, 1)
-                others.append({
-                    0: enter(id, number), 2: [2, id, seq, column, row], 3: [3, id, seq],
-                    4: [4, id, "hello"], 5: [5, id, 2],
-                }[kind])  # fmt: skip
+                others.append(
+                    {
+                        0: enter(id, number),
+                        2: [2, id, seq, column, row],
+                        3: [3, id, seq],
+                        4: [4, id, "hello"],
+                        5: [5, id, 2],
+                    }[kind]
+                )
         square = [chance.choice((0, 0, 0, 1, 2)), chance.choice((0, 0, 1))]
         tail: list[Any] = [tracks, others, chance.choice((0, 0, 2)), wide]
         while len(tail) > 1 and not tail[-1]:

@@ -47,8 +47,20 @@ def replica_of(*batches):
 
 def test_positions_are_counted_from_the_corner_and_times_are_ages():
     assert Corner(SQUARE, SPAN, 1000).enter(player()) == (
-        ENTER, 7, 1, 4, "Wren", False, 7, 10, 20, 100, -200, 100, 0,
-    )  # fmt: skip
+        ENTER,
+        7,
+        1,
+        4,
+        "Wren",
+        False,
+        7,
+        10,
+        20,
+        100,
+        -200,
+        100,
+        0,
+    )
 
 
 def test_a_record_counts_positions_from_the_centre_and_has_low_bytes():
@@ -59,21 +71,38 @@ def test_a_record_counts_positions_from_the_centre_and_has_low_bytes():
     assert WIDE.unpack(record) == (300, 1, 4, 10 - middle, 20 - middle, 100, -200, 100)
 
 
-@pytest.mark.parametrize("what", [
-    {"slot": 65536}, {"x": X + SPAN // 2 + 32768}, {"y": Y + SPAN // 2 - 32769},
-    {"start": 1000 - 32768}, {"start": 1000 + 32769}, {"dx": 32768},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "what",
+    [
+        {"slot": 65536},
+        {"x": X + SPAN // 2 + 32768},
+        {"y": Y + SPAN // 2 - 32769},
+        {"start": 1000 - 32768},
+        {"start": 1000 + 32769},
+        {"dx": 32768},
+    ],
+)
 def test_what_does_not_fit_a_record_is_an_enter(what):
     b, p = batch(), player(**what)
     b.track(p)
     assert events(b) == [Corner(SQUARE, SPAN, 1000).enter(p)]
 
 
-@pytest.mark.parametrize("what", [
-    {"slot": 0}, {"slot": 255}, {"slot": 256}, {"slot": 65535}, {"x": X + SPAN // 2 + 32767},
-    {"y": Y + SPAN // 2 - 32768}, {"start": 1000 - 32767}, {"start": 1000 + 32768}, {"dx": REACH},
-    {"dx": -REACH},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "what",
+    [
+        {"slot": 0},
+        {"slot": 255},
+        {"slot": 256},
+        {"slot": 65535},
+        {"x": X + SPAN // 2 + 32767},
+        {"y": Y + SPAN // 2 - 32768},
+        {"start": 1000 - 32767},
+        {"start": 1000 + 32768},
+        {"dx": REACH},
+        {"dx": -REACH},
+    ],
+)
 def test_what_just_fits_a_record_is_one_and_is_read_as_it_was(what):
     first, second = batch(), batch(1000)
     p = player(**{"slot": 7, **what})

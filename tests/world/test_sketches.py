@@ -17,9 +17,13 @@ def player(track, seq=0, ack=0):
 
 
 @given(
-    SIDES, st.integers(-3, 3), st.floats(0, 1, exclude_max=True), WAYS, WAYS,
+    SIDES,
+    st.integers(-3, 3),
+    st.floats(0, 1, exclude_max=True),
+    WAYS,
+    WAYS,
     st.integers(-500, 9000),
-)  # fmt: skip
+)
 def test_a_sketch_is_as_close_to_the_track_as_it_promises(side, column, part, dx, dy, age):
     span = side * UNIT
     x = column * span + int(part * span)
@@ -34,8 +38,9 @@ def test_a_sketch_is_as_close_to_the_track_as_it_promises(side, column, part, dx
     place_x, place_y = column * span + (2 * px + 1) * span // 512, (2 * py + 1) * span // 512
     assert abs(place_x - real_x) <= span // 512 and abs(place_y - real_y) <= span // 512
     for place, way, end in (
-        (place_x, units(sx), track.x + dx), (place_y, units(sy), track.y + dy),
-    ):  # fmt: skip
+        (place_x, units(sx), track.x + dx),
+        (place_y, units(sy), track.y + dy),
+    ):
         near = abs(way) < NEAR * STEP
         assert abs(place + way - end) <= span // 512 + (STEP // 2 if near else 5 * STEP)
     if age >= track.end:

@@ -4,7 +4,7 @@ FROM python:3.11-slim
 WORKDIR /flatlands
 COPY requirements.txt requirements.lock ./
 RUN pip install --no-cache-dir --disable-pip-version-check -r requirements.txt
-COPY needs.py compiled.py ./
+COPY flatlands ./flatlands
 COPY world ./world
 COPY brokers ./brokers
 COPY stores ./stores

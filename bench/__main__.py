@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import compiled
-from needs import packages
+from flatlands import compiled
+from flatlands.needs import packages
 
 # What is measured is what `python -m server` would use.
 compiled.use()
@@ -17,9 +17,9 @@ with packages("swarm"):
     from bench import both, command, floods, micro, overload, whole
     from bench.growth import charts
     from bench.growth import run as growth
-    from loadtest.kit.options import file, folder
-    from loadtest.kit.page import write_json
-    from loadtest.kit.terminal import Terminal
+    from flatlands.loadtest.kit.options import file, folder
+    from flatlands.loadtest.kit.page import write_json
+    from flatlands.loadtest.kit.terminal import Terminal
 
 RECORDED = Path(__file__).resolve().parent / "recorded.json"
 

@@ -16,26 +16,26 @@ from typing import Any
 
 import msgpack
 
-import compiled
-from needs import packages
+from flatlands import compiled
+from flatlands.needs import packages
 
 compiled.use()
 
 with packages("swarm"):
     from bench import command
     from bench.micro import NoSocket
-    from brokers import open_broker
-    from loadtest.kit.terminal import Terminal
-    from server.clients.admission import Admission
-    from server.clients.session import Session
-    from server.clients.tokens import Tokens
-    from server.limits import Limits
-    from server.loop import Loop
-    from server.messages import protocol
-    from server.node import Node
-    from server.websocket.frames import BINARY
-    from world.grid import Grid, Square
-    from world.terrain import Terrain
+    from flatlands.brokers.registry import open_broker
+    from flatlands.loadtest.kit.terminal import Terminal
+    from flatlands.server.clients.admission import Admission
+    from flatlands.server.clients.session import Session
+    from flatlands.server.clients.tokens import Tokens
+    from flatlands.server.limits import Limits
+    from flatlands.server.loop import Loop
+    from flatlands.server.messages import protocol
+    from flatlands.server.node import Node
+    from flatlands.server.websocket.frames import BINARY
+    from flatlands.world.grid import Grid, Square
+    from flatlands.world.terrain import Terrain
 
 PLAYERS, SQUARES_WIDE, VIEWERS, SECONDS = 10_000, 45, 100, 20
 

@@ -9,8 +9,8 @@ import statistics
 import sys
 from collections.abc import Callable
 
-import compiled
-from loadtest.kit.processes import Program, Trouble
+from flatlands import compiled
+from flatlands.loadtest.kit.processes import Program, Trouble
 
 #: How often each is measured, and the seconds that one measurement may take.
 TIMES, WITHIN = 5, 600.0

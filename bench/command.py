@@ -5,9 +5,9 @@ It measures nothing itself.
 
 from collections.abc import Callable
 
-from loadtest.kit import signals
-from loadtest.kit.processes import Trouble
-from loadtest.kit.signals import Interrupted
+from flatlands.loadtest.kit import signals
+from flatlands.loadtest.kit.processes import Trouble
+from flatlands.loadtest.kit.signals import Interrupted
 
 
 def run(name: str, work: Callable[[], int], say: Callable[[str], None]) -> int:

@@ -18,9 +18,9 @@ from typing import Any
 
 import msgpack
 
-from loadtest.kit import signals
-from loadtest.swarm import target, wire
-from loadtest.swarm.visitor import Address, Visitor, connected
+from flatlands.loadtest.kit import signals
+from flatlands.loadtest.swarm import target, wire
+from flatlands.loadtest.swarm.visitor import Address, Visitor, connected
 
 #: Players that are measured, moves and pings of each a second, and squares in which they begin.
 PLAYERS, MOVES, PINGS, SPREAD = 200, 1.0, 4.0, 8

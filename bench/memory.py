@@ -16,23 +16,24 @@ from typing import Any
 import gevent
 import msgpack
 
-from brokers import Message, open_broker
-from loadtest.kit import signals
-from loadtest.kit.processes import Trouble, raise_descriptor_limit
-from server.clients.admission import Admission
-from server.clients.session import Session
-from server.clients.tokens import Tokens
-from server.limits import Limits
-from server.loop import Loop
-from server.messages import peer_protocol, protocol
-from server.node import Node
-from server.players.spots import spread_square
-from server.websocket.connection import Connection
-from server.websocket.frames import BINARY
-from world.batches import Content
-from world.events import ENTER, EnterEvent
-from world.grid import Grid, Square
-from world.terrain import Terrain
+from flatlands.brokers.base import Message
+from flatlands.brokers.registry import open_broker
+from flatlands.loadtest.kit import signals
+from flatlands.loadtest.kit.processes import Trouble, raise_descriptor_limit
+from flatlands.server.clients.admission import Admission
+from flatlands.server.clients.session import Session
+from flatlands.server.clients.tokens import Tokens
+from flatlands.server.limits import Limits
+from flatlands.server.loop import Loop
+from flatlands.server.messages import peer_protocol, protocol
+from flatlands.server.node import Node
+from flatlands.server.players.spots import spread_square
+from flatlands.server.websocket.connection import Connection
+from flatlands.server.websocket.frames import BINARY
+from flatlands.world.batches import Content
+from flatlands.world.events import ENTER, EnterEvent
+from flatlands.world.grid import Grid, Square
+from flatlands.world.terrain import Terrain
 
 #: How many there are of each kind, how many players and connections are in one square, and how many
 #: squares around these the screens may reach.

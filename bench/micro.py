@@ -17,25 +17,25 @@ from typing import Any
 import gevent
 import msgpack
 
-from brokers import open_broker
-from brokers.sealed import Sealed
-from loadtest.kit import signals
-from server.clients.admission import Admission
-from server.clients.session import Session
-from server.clients.tokens import Tokens
-from server.limits import Limits
-from server.loop import Loop
-from server.messages import protocol
-from server.node import Node
-from server.things.garden import QUEUE
-from server.websocket.frames import BINARY
-from stores import Item, open_store
-from stores.base import NEVER
-from world.batches import RECORD, Content
-from world.grid import Grid
-from world.terrain import Terrain
-from world.things import GEM, GemThing
-from world.track import UNIT, Heading, leg
+from flatlands.brokers.registry import open_broker
+from flatlands.brokers.sealed import Sealed
+from flatlands.loadtest.kit import signals
+from flatlands.server.clients.admission import Admission
+from flatlands.server.clients.session import Session
+from flatlands.server.clients.tokens import Tokens
+from flatlands.server.limits import Limits
+from flatlands.server.loop import Loop
+from flatlands.server.messages import protocol
+from flatlands.server.node import Node
+from flatlands.server.things.garden import QUEUE
+from flatlands.server.websocket.frames import BINARY
+from flatlands.stores.base import NEVER, Item
+from flatlands.stores.registry import open_store
+from flatlands.world.batches import RECORD, Content
+from flatlands.world.grid import Grid
+from flatlands.world.terrain import Terrain
+from flatlands.world.things import GEM, GemThing
+from flatlands.world.track import UNIT, Heading, leg
 
 #: Players, and the squares over which they are spread. Each player holds some nine squares.
 PLAYERS, SQUARES = 2000, 100

@@ -26,8 +26,8 @@ import time
 from collections import Counter
 from typing import Any
 
-import compiled
-from needs import packages
+from flatlands import compiled
+from flatlands.needs import packages
 
 # What packs the messages is what a server would use.
 compiled.use()
@@ -36,23 +36,24 @@ with packages("swarm"):
     import gevent
     import numpy as np
 
-    from brokers import Broker, BrokerClosed, Message, open_broker
-    from loadtest.kit.histogram import Histogram
-    from loadtest.kit.parent import Parent
-    from server.agenda import Agenda
-    from server.loop import Loop
-    from server.messages import peer_protocol
-    from server.messages.channels import WORLD, Channels
-    from server.messages.peer_protocol import ALIVE, ENTRIES, SYNC_REQUEST
-    from server.messages.protocol import OTHERS_FROM
-    from server.players.spots import spread_square
-    from server.squares.hub import CALM
-    from server.squares.outbox import Outbox
-    from server.squares.peers import HEARTBEAT_EVERY, HEARTBEATS_HEARD, Load, Peers
-    from world.events import Player
-    from world.grid import Grid, Square
-    from world.terrain import Terrain
-    from world.track import UNIT, Goal, leg, stand
+    from flatlands.brokers.base import Broker, BrokerClosed, Message
+    from flatlands.brokers.registry import open_broker
+    from flatlands.loadtest.kit.histogram import Histogram
+    from flatlands.loadtest.kit.parent import Parent
+    from flatlands.server.agenda import Agenda
+    from flatlands.server.loop import Loop
+    from flatlands.server.messages import peer_protocol
+    from flatlands.server.messages.channels import WORLD, Channels
+    from flatlands.server.messages.peer_protocol import ALIVE, ENTRIES, SYNC_REQUEST
+    from flatlands.server.messages.protocol import OTHERS_FROM
+    from flatlands.server.players.spots import spread_square
+    from flatlands.server.squares.hub import CALM
+    from flatlands.server.squares.outbox import Outbox
+    from flatlands.server.squares.peers import HEARTBEAT_EVERY, HEARTBEATS_HEARD, Load, Peers
+    from flatlands.world.events import Player
+    from flatlands.world.grid import Grid, Square
+    from flatlands.world.terrain import Terrain
+    from flatlands.world.track import UNIT, Goal, leg, stand
 
 #: The seed of the world, which is the server's own.
 SEED = 2013

@@ -9,11 +9,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from loadtest.kit import signals
-from loadtest.kit.machine import shared_out
-from loadtest.kit.processes import Program, Trouble
-from loadtest.swarm.result import Options, Progress, Result
-from loadtest.swarm.run import Field, run
+from flatlands.loadtest.kit import signals
+from flatlands.loadtest.kit.machine import shared_out
+from flatlands.loadtest.kit.processes import Program, Trouble
+from flatlands.loadtest.swarm.result import Options, Progress, Result
+from flatlands.loadtest.swarm.run import Field, run
 
 #: Players that walk to and fro on half a core, in the runs that last.
 PLAYERS = 2000, 3000, 4000

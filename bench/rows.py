@@ -20,7 +20,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from needs import packages
+from flatlands.needs import packages
 
 with packages("swarm"):
     import msgpack
@@ -28,19 +28,19 @@ with packages("swarm"):
     from rich.table import Table
 
     from bench import command, memory
-    from loadtest.kit import brokers, signals
-    from loadtest.kit.machine import machine
-    from loadtest.kit.options import file, whole
-    from loadtest.kit.page import write_json
-    from loadtest.kit.processes import Trouble
-    from loadtest.kit.terminal import Terminal
-    from loadtest.work.worker import server_cpu
-    from server.players.residents import ID_MOST
-    from stores import Item, Store, StoreError, open_store
-    from stores.base import BATCH_LIMIT, NEVER
-    from world.events import Player
-    from world.grid import Grid
-    from world.track import UNIT, stand
+    from flatlands.loadtest.kit import brokers, signals
+    from flatlands.loadtest.kit.machine import machine
+    from flatlands.loadtest.kit.options import file, whole
+    from flatlands.loadtest.kit.page import write_json
+    from flatlands.loadtest.kit.processes import Trouble
+    from flatlands.loadtest.kit.terminal import Terminal
+    from flatlands.loadtest.work.worker import server_cpu
+    from flatlands.server.players.residents import ID_MOST
+    from flatlands.stores.base import BATCH_LIMIT, NEVER, Item, Store, StoreError
+    from flatlands.stores.registry import open_store
+    from flatlands.world.events import Player
+    from flatlands.world.grid import Grid
+    from flatlands.world.track import UNIT, stand
 
 #: Rows, unless the user wants another number.
 ROWS = 100_000

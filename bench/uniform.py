@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from needs import packages
+from flatlands.needs import packages
 
 with packages("swarm"):
     import gevent
@@ -28,16 +28,16 @@ with packages("swarm"):
     from rich.table import Table
 
     from bench import command
-    from brokers.redis.wire import pack
-    from loadtest.kit import brokers, signals
-    from loadtest.kit.histogram import Histogram
-    from loadtest.kit.machine import machine
-    from loadtest.kit.options import amount, file
-    from loadtest.kit.page import write_json
-    from loadtest.kit.processes import Trouble
-    from loadtest.kit.terminal import Terminal
-    from stores import Item, Score, Store, StoreError, open_store
-    from stores.base import BATCH_LIMIT
+    from flatlands.brokers.redis.wire import pack
+    from flatlands.loadtest.kit import brokers, signals
+    from flatlands.loadtest.kit.histogram import Histogram
+    from flatlands.loadtest.kit.machine import machine
+    from flatlands.loadtest.kit.options import amount, file
+    from flatlands.loadtest.kit.page import write_json
+    from flatlands.loadtest.kit.processes import Trouble
+    from flatlands.loadtest.kit.terminal import Terminal
+    from flatlands.stores.base import BATCH_LIMIT, Item, Score, Store, StoreError
+    from flatlands.stores.registry import open_store
 
 CALLERS = (1, 10, 100)
 

@@ -12,11 +12,11 @@ import time
 
 import msgpack
 
-from loadtest.idle.client import Client, Trouble
-from loadtest.idle.dialects import Game, Talk
-from loadtest.kit.parent import Parent
-from loadtest.kit.processes import raise_descriptor_limit
-from loadtest.swarm import wire
+from flatlands.loadtest.idle.client import Client, Trouble
+from flatlands.loadtest.idle.dialects import Game, Talk
+from flatlands.loadtest.kit.parent import Parent
+from flatlands.loadtest.kit.processes import raise_descriptor_limit
+from flatlands.loadtest.swarm import wire
 
 #: Tiles that a screen shows. With the margin around it, a player in a square of 16 tiles holds that
 #: square and the eight around it, wherever in the square it is.

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Callable
 from typing import Any
 
-from loadtest.swarm.kept import run_apart
+from flatlands.loadtest.swarm.kept import run_apart
 
 #: Seconds measured in each run; for a full measurement, seconds and the number of runs.
 SECONDS, FULL_SECONDS, FULL_TIMES = 6, 8, 3

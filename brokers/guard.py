@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import gevent
 
-from brokers.base import NEVER
+from flatlands.brokers.base import NEVER
 
 log = logging.getLogger("flatlands")
 

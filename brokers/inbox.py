@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from gevent.event import Event
 
-from brokers.base import BrokerClosed, Counters, Message, Reset
+from flatlands.brokers.base import BrokerClosed, Counters, Message, Reset
 
 #: Messages and Resets that may wait for the receiver. Further messages are dropped, and a Reset
 #: says so.

@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterable, Sequence
 import gevent
 from gevent.event import AsyncResult, Event
 
-from brokers.base import NEVER, Broker, Counters, LinkAge, Message, Reset, check_payload
-from brokers.guard import keep_running
-from brokers.inbox import Inbox
+from flatlands.brokers.base import NEVER, Broker, Counters, LinkAge, Message, Reset, check_payload
+from flatlands.brokers.guard import keep_running
+from flatlands.brokers.inbox import Inbox
 
 log = logging.getLogger("flatlands")
 

@@ -6,8 +6,8 @@ ever leaves the process, so a server with several workers cannot use this broker
 
 from collections.abc import Iterable
 
-from brokers.base import Broker, LinkAge, Message, Reset, check_payload
-from brokers.inbox import Inbox
+from flatlands.brokers.base import Broker, LinkAge, Message, Reset, check_payload
+from flatlands.brokers.inbox import Inbox
 
 _Subscribers = dict[str, list["MemoryBroker"]]
 

@@ -17,9 +17,9 @@ from urllib.parse import quote
 
 import gevent
 
-from brokers.base import PAYLOAD_LIMIT, REMEMBERED, Counters, Message
-from brokers.inbox import Inbox
-from brokers.stream import Endpoint, StreamBroker, StreamLink
+from flatlands.brokers.base import PAYLOAD_LIMIT, REMEMBERED, Counters, Message
+from flatlands.brokers.inbox import Inbox
+from flatlands.brokers.stream import Endpoint, StreamBroker, StreamLink
 
 #: The beginning of the topics of all probes.
 PROBES = "flatlands/probe/"

@@ -6,7 +6,7 @@ their own steps, since these too come back through the broker.
 
 from gevent.event import Event
 
-from brokers.base import Broker, BrokerClosed, LinkAge, Message, Reset, check_payload
+from flatlands.brokers.base import Broker, BrokerClosed, LinkAge, Message, Reset, check_payload
 
 
 class NullBroker(Broker):

@@ -17,7 +17,7 @@ from functools import lru_cache, partial
 
 from gevent.queue import Empty, Full, Queue
 
-from brokers.base import (
+from flatlands.brokers.base import (
     REMEMBERED,
     Broker,
     BrokerClosed,
@@ -28,7 +28,7 @@ from brokers.base import (
     bare,
     short_hash,
 )
-from brokers.guard import keep_running
+from flatlands.brokers.guard import keep_running
 
 #: Points of one member: enough that of three each has 31 to 36 % of the channels.
 POINTS = 512

@@ -12,8 +12,8 @@ import hmac
 import logging
 import time
 
-from brokers.base import Broker, Counters, LinkAge, Message, Reset, Sums, check_payload
-from brokers.guard import LogLimit
+from flatlands.brokers.base import Broker, Counters, LinkAge, Message, Reset, Sums, check_payload
+from flatlands.brokers.guard import LogLimit
 
 log = logging.getLogger("flatlands")
 

@@ -14,9 +14,9 @@ import gevent
 from gevent import socket, ssl
 from gevent.event import Event
 
-from brokers.base import UNVERIFIED, VERIFIED, Counters
-from brokers.inbox import Inbox
-from brokers.link import SURPRISES, Link, LinkedBroker, unreadable
+from flatlands.brokers.base import UNVERIFIED, VERIFIED, Counters
+from flatlands.brokers.inbox import Inbox
+from flatlands.brokers.link import SURPRISES, Link, LinkedBroker, unreadable
 
 log = logging.getLogger("flatlands")
 

@@ -3,7 +3,7 @@
 import math
 import sys
 
-from flatlands import World
+from client import World
 
 NAME = "Duckling"
 world = World(sys.argv[1] if len(sys.argv) > 1 else "http://localhost:8000", NAME)

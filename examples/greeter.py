@@ -2,7 +2,7 @@
 
 import sys
 
-from flatlands import World
+from client import World
 
 world = World(sys.argv[1] if len(sys.argv) > 1 else "http://localhost:8000", "Greeter Bot")
 met = set()

@@ -6,9 +6,9 @@ from pathlib import Path
 if __name__ == "__main__":
     # Instead of this folder, which Python puts there.
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
-    from needs import packages
+    from flatlands.needs import packages
 
     with packages("swarm"):
-        from loadtest.swarm.command import main
+        from flatlands.loadtest.swarm.command import main
 
     sys.exit(main())

@@ -1,6 +1,6 @@
 """`python -m server`: serve the world until SIGINT or SIGTERM."""
 
-from needs import packages
+from flatlands.needs import packages
 
 # This comes before all other imports, so that their sockets and locks are gevent's.
 with packages("play"):
@@ -20,21 +20,22 @@ from typing import TYPE_CHECKING
 import gevent
 from gevent.event import Event
 
-import compiled
+from flatlands import compiled
 
 # This comes before the imports of what may be compiled.
 compiled.use()
 
-from brokers import open_broker
-from server import logs
-from server import settings as options
-from server.garbage import keep_collecting
-from stores import Store, StoreError, open_store
+from flatlands.brokers.registry import open_broker
+from flatlands.server import logs
+from flatlands.server import settings as options
+from flatlands.server.garbage import keep_collecting
+from flatlands.stores.base import Store, StoreError
+from flatlands.stores.registry import open_store
 
 if TYPE_CHECKING:
-    from server.app import Server
-    from server.supervisor import Supervisor
-    from server.worker import Worker
+    from flatlands.server.app import Server
+    from flatlands.server.supervisor import Supervisor
+    from flatlands.server.worker import Worker
 
 log = logging.getLogger("flatlands")
 
@@ -114,7 +115,7 @@ def main() -> int:
 
 
 def _supervisor(settings: options.Settings, stopping: Event) -> "Supervisor":
-    from server.supervisor import Supervisor
+    from flatlands.server.supervisor import Supervisor
 
     store = _store(settings)
     if store is not None:
@@ -123,7 +124,7 @@ def _supervisor(settings: options.Settings, stopping: Event) -> "Supervisor":
 
 
 def _node(settings: options.Settings) -> "Server":
-    from server.app import Server
+    from flatlands.server.app import Server
 
     secret = settings.secret if settings.sealed else None
     url = settings.broker or "memory://"
@@ -143,7 +144,7 @@ def _store(settings: options.Settings) -> Store | None:
 
 
 def _worker(server: "Server", stopping: Event) -> "Worker":
-    from server.worker import Worker
+    from flatlands.server.worker import Worker
 
     return Worker(server, stopping)
 

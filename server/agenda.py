@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator
 from heapq import heapify, heappop, heappush
 from typing import Any, Final
 
-from server.loop import Loop
+from flatlands.server.loop import Loop
 
 #: The heap is rebuilt when its stale entries outnumber the keys by more than this.
 SLACK: Final = 256

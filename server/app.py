@@ -11,37 +11,37 @@ from typing import Any
 import gevent
 from gevent import socket
 
-import compiled
-from brokers import Broker
-from server import logs
-from server.clients.admission import Admission
-from server.clients.session import STUCK_AFTER, Session
-from server.clients.tokens import Tokens
-from server.gathering import Gathering
-from server.limits import Limits
-from server.loop import Loop
-from server.messages import protocol
-from server.messages.peer_protocol import DRAINING
-from server.messages.protocol import Refused
-from server.node import Node
-from server.players.herd import NOBODY, Sizes
-from server.port import listen
-from server.settings import KEPT_BACK, SPARE_DESCRIPTORS, Settings, raise_descriptor_limit
-from server.squares.peers import Load
-from server.things.board import NO_NAME
-from server.things.garden import Rules
-from server.web import metrics
-from server.web.admin import operator_pages
-from server.web.exposition import exposition
-from server.web.pages import make_pages
-from server.websocket.connection import Connection
-from server.websocket.frames import frame
-from server.websocket.hosts import Hosts, is_local
-from server.websocket.listener import websocket_server
-from server.websocket.passing import Passage
-from stores import Store
-from world.grid import Grid, Square
-from world.terrain import Terrain
+from flatlands import compiled
+from flatlands.brokers.base import Broker
+from flatlands.server import logs
+from flatlands.server.clients.admission import Admission
+from flatlands.server.clients.session import STUCK_AFTER, Session
+from flatlands.server.clients.tokens import Tokens
+from flatlands.server.gathering import Gathering
+from flatlands.server.limits import Limits
+from flatlands.server.loop import Loop
+from flatlands.server.messages import protocol
+from flatlands.server.messages.peer_protocol import DRAINING
+from flatlands.server.messages.protocol import Refused
+from flatlands.server.node import Node
+from flatlands.server.players.herd import NOBODY, Sizes
+from flatlands.server.port import listen
+from flatlands.server.settings import KEPT_BACK, SPARE_DESCRIPTORS, Settings, raise_descriptor_limit
+from flatlands.server.squares.peers import Load
+from flatlands.server.things.board import NO_NAME
+from flatlands.server.things.garden import Rules
+from flatlands.server.web import metrics
+from flatlands.server.web.admin import operator_pages
+from flatlands.server.web.exposition import exposition
+from flatlands.server.web.pages import make_pages
+from flatlands.server.websocket.connection import Connection
+from flatlands.server.websocket.frames import frame
+from flatlands.server.websocket.hosts import Hosts, is_local
+from flatlands.server.websocket.listener import websocket_server
+from flatlands.server.websocket.passing import Passage
+from flatlands.stores.base import Store
+from flatlands.world.grid import Grid, Square
+from flatlands.world.terrain import Terrain
 
 log = logging.getLogger("flatlands")
 

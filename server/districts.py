@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgpack
 
-from world.grid import Square
+from flatlands.world.grid import Square
 
 #: The kind of the message with which the supervisor tells workers the plan.
 PLAN: Final = 0

@@ -18,20 +18,20 @@ import gevent
 import msgpack
 from gevent.event import Event
 
-from server.agenda import Agenda
-from server.clients.admission import Admission, Applicant, Hello
-from server.clients.session import Session
-from server.districts import PLAN, Load, Plan, line, owner, slot_name
-from server.limits import Limits
-from server.messages import protocol
-from server.node import Node
-from server.players.invitations import Met
-from server.players.resident import Resident, next_incarnation
-from server.players.spots import Place
-from server.websocket.connection import Connection
-from server.websocket.frames import close_frame
-from world.grid import Square, Viewport
-from world.track import Goal, Heading, Intent, Track
+from flatlands.server.agenda import Agenda
+from flatlands.server.clients.admission import Admission, Applicant, Hello
+from flatlands.server.clients.session import Session
+from flatlands.server.districts import PLAN, Load, Plan, line, owner, slot_name
+from flatlands.server.limits import Limits
+from flatlands.server.messages import protocol
+from flatlands.server.node import Node
+from flatlands.server.players.invitations import Met
+from flatlands.server.players.resident import Resident, next_incarnation
+from flatlands.server.players.spots import Place
+from flatlands.server.websocket.connection import Connection
+from flatlands.server.websocket.frames import close_frame
+from flatlands.world.grid import Square, Viewport
+from flatlands.world.track import Goal, Heading, Intent, Track
 
 log = logging.getLogger("flatlands")
 

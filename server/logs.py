@@ -15,7 +15,7 @@ from functools import partial
 from ipaddress import ip_network
 from typing import Any
 
-from brokers.guard import LogLimit
+from flatlands.brokers.guard import LogLimit
 
 log = logging.getLogger("flatlands")
 

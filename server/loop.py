@@ -11,7 +11,7 @@ from typing import Any
 
 import gevent
 
-from brokers import guard
+from flatlands.brokers import guard
 
 log = logging.getLogger("flatlands")
 

@@ -12,40 +12,40 @@ from typing import Any
 
 import gevent
 
-from brokers import Broker, BrokerClosed, Message, Reset
-from server.atlas.counting import Counting
-from server.atlas.watching import Watching
-from server.loop import Loop
-from server.messages import peer_protocol
-from server.messages.channels import WORLD, Channels
-from server.messages.peer_protocol import Malformed
-from server.players.among_nodes import AmongNodes
-from server.players.herd import NOBODY, Herd, Sizes
-from server.players.invitations import Invitations
-from server.players.listening import Listening
-from server.players.movement import Movement
-from server.players.orders import Orders
-from server.players.residents import Residents
-from server.players.spots import Spots
-from server.players.takeovers import Takeovers
-from server.squares.crowds import CROWD_FROM
-from server.squares.hub import Hub, Screen
-from server.squares.outbox import Outbox
-from server.squares.peers import Peers
-from server.squares.replicas import Replicas
-from server.squares.survey import Survey
-from server.things.board import Board
-from server.things.cairns import Cairns
-from server.things.finders import Finders
-from server.things.garden import RULES, Garden, Rules
-from server.things.keeper import Keeper
-from server.things.longest import Longest
-from server.things.reading import Reading
-from server.things.strangers import Strangers
-from server.things.today import Today
-from stores import Store
-from world.grid import Grid
-from world.terrain import Terrain
+from flatlands.brokers.base import Broker, BrokerClosed, Message, Reset
+from flatlands.server.atlas.counting import Counting
+from flatlands.server.atlas.watching import Watching
+from flatlands.server.loop import Loop
+from flatlands.server.messages import peer_protocol
+from flatlands.server.messages.channels import WORLD, Channels
+from flatlands.server.messages.peer_protocol import Malformed
+from flatlands.server.players.among_nodes import AmongNodes
+from flatlands.server.players.herd import NOBODY, Herd, Sizes
+from flatlands.server.players.invitations import Invitations
+from flatlands.server.players.listening import Listening
+from flatlands.server.players.movement import Movement
+from flatlands.server.players.orders import Orders
+from flatlands.server.players.residents import Residents
+from flatlands.server.players.spots import Spots
+from flatlands.server.players.takeovers import Takeovers
+from flatlands.server.squares.crowds import CROWD_FROM
+from flatlands.server.squares.hub import Hub, Screen
+from flatlands.server.squares.outbox import Outbox
+from flatlands.server.squares.peers import Peers
+from flatlands.server.squares.replicas import Replicas
+from flatlands.server.squares.survey import Survey
+from flatlands.server.things.board import Board
+from flatlands.server.things.cairns import Cairns
+from flatlands.server.things.finders import Finders
+from flatlands.server.things.garden import RULES, Garden, Rules
+from flatlands.server.things.keeper import Keeper
+from flatlands.server.things.longest import Longest
+from flatlands.server.things.reading import Reading
+from flatlands.server.things.strangers import Strangers
+from flatlands.server.things.today import Today
+from flatlands.stores.base import Store
+from flatlands.world.grid import Grid
+from flatlands.world.terrain import Terrain
 
 log = logging.getLogger("flatlands")
 

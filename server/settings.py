@@ -8,12 +8,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from brokers import UNVERIFIED, VERIFIED, members_of
-from server.limits import PER_ADDRESS, Proxies
-from server.messages.channels import WORLD
-from server.websocket.hosts import is_origin
-from stores import BACKENDS, REDIS_STORE
-from world.grid import SIDE, SIDES
+from flatlands.brokers.base import UNVERIFIED, VERIFIED
+from flatlands.brokers.registry import members_of
+from flatlands.server.limits import PER_ADDRESS, Proxies
+from flatlands.server.messages.channels import WORLD
+from flatlands.server.websocket.hosts import is_origin
+from flatlands.stores.registry import BACKENDS, REDIS_STORE
+from flatlands.world.grid import SIDE, SIDES
 
 #: Descriptors that are kept for other things than players: listener, event loop, logs, broker,
 #: HTTP; and how many of them no connection ever gets.

@@ -23,13 +23,13 @@ import gevent
 from gevent import socket, subprocess
 from gevent.event import Event
 
-from server.districts import Districts, Load, pack_plan, slot_name, slots
-from server.loop import clock_offset
-from server.port import listen
-from server.settings import Settings
-from server.web.metrics import bury
-from server.websocket.passing import Passage
-from server.worker import CLOSE, OPEN, READY, SHUT, read_load
+from flatlands.server.districts import Districts, Load, pack_plan, slot_name, slots
+from flatlands.server.loop import clock_offset
+from flatlands.server.port import listen
+from flatlands.server.settings import Settings
+from flatlands.server.web.metrics import bury
+from flatlands.server.websocket.passing import Passage
+from flatlands.server.worker import CLOSE, OPEN, READY, SHUT, read_load
 
 log = logging.getLogger("flatlands")
 
@@ -347,7 +347,7 @@ class Supervisor:
         if slot == FORWARDER:
             child = Child(
                 "the ZeroMQ forwarder",
-                "brokers.zeromq",
+                "flatlands.brokers.zeromq",
                 "--ipc",
                 self._prefix,
                 "--parent",
@@ -362,7 +362,9 @@ class Supervisor:
                 options.append("--unsealed")
             options += ("--worker", str(slot + 1), "--reports", self._reports.name)
             options += ("--clock", str(self._clock))
-            child = Child(f"worker {slot + 1}", "server", *options, env=self._environment, fds=[fd])
+            child = Child(
+                f"worker {slot + 1}", "flatlands.server", *options, env=self._environment, fds=[fd]
+            )
         self._children.append(child)
         return child
 

@@ -14,11 +14,11 @@ import gevent
 import gevent.socket
 from gevent.event import Event
 
-from server.districts import Line, Load
+from flatlands.server.districts import Line, Load
 
 if TYPE_CHECKING:
     # The supervisor knows this module, and needs nothing of a node.
-    from server.app import Server
+    from flatlands.server.app import Server
 
 log = logging.getLogger("flatlands")
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from gevent.threadpool import ThreadPool
 
-from brokers.base import bare
+from flatlands.brokers.base import bare
 
 #: Bytes of a body, characters of a name or id, and items of one call, at most.
 BODY_LIMIT, NAME_LIMIT, BATCH_LIMIT = 16 * 1024, 200, 1000

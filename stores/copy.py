@@ -12,13 +12,13 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from needs import packages
+from flatlands.needs import packages
 
 with packages("play"):
-    from brokers.base import UNVERIFIED, VERIFIED, bare
-    from stores import Item, Score, Store, StoreError, open_store
-    from stores.base import BATCH_LIMIT
-    from stores.sqlite import FILE, SqliteStore
+    from flatlands.brokers.base import UNVERIFIED, VERIFIED, bare
+    from flatlands.stores.base import BATCH_LIMIT, Item, Score, Store, StoreError
+    from flatlands.stores.registry import open_store
+    from flatlands.stores.sqlite import FILE, SqliteStore
 
 #: The sentence after a copy that differs.
 DIFFERS = (

@@ -28,10 +28,10 @@ from redis.exceptions import (
 )
 from redis.retry import Retry
 
-from brokers.base import UNVERIFIED, VERIFIED, bare, short_hash
-from brokers.redis.wire import KIND, PORT
-from brokers.stream import endpoints
-from stores.base import Claimed, Item, Rank, Score, Size, Store, StoreError
+from flatlands.brokers.base import UNVERIFIED, VERIFIED, bare, short_hash
+from flatlands.brokers.redis.wire import KIND, PORT
+from flatlands.brokers.stream import endpoints
+from flatlands.stores.base import Claimed, Item, Rank, Score, Size, Store, StoreError
 
 #: Seconds that a call waits for its answer.
 TIMEOUT = 2.0

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
-from brokers.base import short_hash
-from stores.base import Claimed, Item, Rank, Score, Size, Store, StoreError
+from flatlands.brokers.base import short_hash
+from flatlands.stores.base import Claimed, Item, Rank, Score, Size, Store, StoreError
 
 #: The version of the tables; it stands in the file.
 SCHEMA = 1

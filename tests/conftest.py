@@ -11,7 +11,7 @@ from zlib import crc32
 import pytest
 from hypothesis import HealthCheck, settings
 
-import compiled
+from flatlands import compiled
 from tests.socket_client import SocketClient
 
 #: Chance falls alike in each run, so that what fails is the change's doing. Another value of SEED

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from world.terrain import Terrain
+from flatlands.world.terrain import Terrain
 
 
 class Ground:

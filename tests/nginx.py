@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
 
-from loadtest.kit.processes import find
+from flatlands.loadtest.kit.processes import find
 from tests.brokers.redis_servers import certify, eventually, free_port
 from tests.processes import ROOT
 

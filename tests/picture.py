@@ -3,9 +3,9 @@
 from typing import NamedTuple
 from xml.etree import ElementTree
 
+from flatlands.world.grid import SIDE, Rect
+from flatlands.world.track import UNIT
 from tests.processes import ROOT
-from world.grid import SIDE, Rect
-from world.track import UNIT
 
 #: Pixels of the drawing that are the side of a square.
 SIDE_PX = 60

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from loadtest.kit.processes import ROOT, Program, Trouble, clean_environment
+from flatlands.loadtest.kit.processes import ROOT, Program, Trouble, clean_environment
 
 __all__ = ["PATIENCE", "ROOT", "Proxy", "ServerProcess", "clean_environment", "limited", "serving"]
 

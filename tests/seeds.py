@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-from loadtest.kit.options import amount, whole
+from flatlands.loadtest.kit.options import amount, whole
 
 #: Seconds between two lines about the progress.
 SHOWN_EVERY = 10

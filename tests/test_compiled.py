@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-import compiled
+from flatlands import compiled
 from tests.processes import ROOT, ServerProcess
 
 
@@ -15,13 +15,14 @@ def tree(tmp_path, monkeypatch):
     """A project with one source and nothing compiled, in a process that uses nothing compiled."""
     monkeypatch.setattr(compiled, "ROOT", tmp_path)
     monkeypatch.setattr(compiled, "FOLDER", tmp_path / "build" / "fast")
-    monkeypatch.setattr(compiled, "MODULES", ("world.one",))
+    monkeypatch.setattr(compiled, "MODULES", ("flatlands.world.one",))
     monkeypatch.setattr(compiled._State, "used", False)
     monkeypatch.setattr(compiled._State, "stale", False)
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     monkeypatch.delenv(compiled.SWITCH, raising=False)
-    (tmp_path / "world").mkdir()
-    (tmp_path / "world" / "one.py").write_text("ONE = 1\n")
+    world = tmp_path / "flatlands" / "world"
+    world.mkdir(parents=True)
+    (world / "one.py").write_text("ONE = 1\n")
     return tmp_path
 
 
@@ -42,14 +43,15 @@ def test_compiled_modules_that_fit_are_found_before_their_sources(tree):
     compiled.use()
     assert compiled.used() and not compiled.stale()
     first, second = sys.meta_path[:2]
-    assert first.find_spec("world.one", None).origin.startswith(str(compiled.FOLDER / "world"))
-    assert first.find_spec("world.two", None) is None and type(second) is not type(first)
+    found = first.find_spec("flatlands.world.one", None)
+    assert found.origin.startswith(str(compiled.FOLDER / "flatlands" / "world"))
+    assert first.find_spec("flatlands.world.two", None) is None and type(second) is not type(first)
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        lambda monkeypatch, tree: (tree / "world" / "one.py").write_text("ONE = 2\n"),
+        lambda monkeypatch, tree: (tree / "flatlands" / "world" / "one.py").write_text("ONE = 2\n"),
         lambda monkeypatch, tree: monkeypatch.setattr(sys, "version", "another Python"),
         lambda monkeypatch, tree: (compiled.FOLDER / compiled.STAMP).write_text(""),
     ],
@@ -84,8 +86,7 @@ def test_all_that_is_compiled_has_a_source():
 def test_a_server_says_what_it_uses_and_that_what_is_stale_is_left_aside(tmp_path):
     for name in ("world", "brokers", "stores", "server", "static"):
         (tmp_path / name).symlink_to(ROOT / name)
-    for name in ("needs.py", "compiled.py"):
-        shutil.copy(ROOT / name, tmp_path)
+    shutil.copytree(ROOT / "flatlands", tmp_path / "flatlands", symlinks=True)
     folder = tmp_path / "build" / "fast"
     folder.mkdir(parents=True)
     (folder / compiled.STAMP).write_text("of other sources")

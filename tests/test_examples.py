@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from loadtest.kit.processes import Program
+from flatlands.loadtest.kit.processes import Program
 from tests.processes import ROOT, serving
 from tests.socket_client import SocketClient, together
 
@@ -89,9 +89,9 @@ def test_a_bot_acknowledges_each_second_pings_each_fifth_time_and_begins_anew_af
     monkeypatch,
 ):
     monkeypatch.syspath_prepend(str(EXAMPLES))
-    flatlands = importlib.import_module("flatlands")
-    world, sent, clock = flatlands.World.__new__(flatlands.World), [], [100.0]
-    world.id, world.players, world._called = 7, {7: flatlands.Player(7)}, {}
+    client = importlib.import_module("client")
+    world, sent, clock = client.World.__new__(client.World), [], [100.0]
+    world.id, world.players, world._called = 7, {7: client.Player(7)}, {}
     world._flush = world._acks = world._acked = 0
     world.send = lambda *message: sent.append(message)
     told = [[21, 40, 0, []], [-1], [22], [-1], [21, 2, 0, []], [-1], [-1]]
@@ -99,11 +99,11 @@ def test_a_bot_acknowledges_each_second_pings_each_fifth_time_and_begins_anew_af
     def messages():
         for message in told:
             clock[0] += 1.1
-            world.players[7] = flatlands.Player(7)
+            world.players[7] = client.Player(7)
             yield message
 
     world._messages = messages
-    monkeypatch.setattr(flatlands.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(client.time, "monotonic", lambda: clock[0])
     assert {what for what, player, _ in world.events() if player.id == 7} == {""}
     assert sent == [(7, 0, 40), (14, 40), (14, 0), (14, 2), (14, 2), (7, 0, 2)]
 
@@ -123,9 +123,9 @@ def test_the_bots_are_short_and_the_guide_names_what_there_is():
                 else []
             )
         }
-        assert imported - set(sys.stdlib_module_names) <= {"msgpack", "flatlands"}
+        assert imported - set(sys.stdlib_module_names) <= {"msgpack", "client"}
     lines = (EXAMPLES / "greeter.py").read_text().splitlines()
     assert len([line for line in lines if line]) <= 20
-    world = (EXAMPLES / "flatlands.py").read_text()
+    world = (EXAMPLES / "client.py").read_text()
     for method in re.findall(r"world\.(\w+)\(", guide):
         assert f"def {method}(" in world

@@ -14,8 +14,8 @@ from importlib import metadata
 import pytest
 from packaging.requirements import Requirement
 
-from loadtest.kit.processes import PASSED_ON
-from server import settings
+from flatlands.loadtest.kit.processes import PASSED_ON
+from flatlands.server import settings
 from tests.brokers.redis_servers import free_port
 from tests.processes import PATIENCE, ROOT, clean_environment, serving
 from tests.socket_client import SocketClient
@@ -101,8 +101,10 @@ def test_what_the_dockerfile_copies_is_enough_to_serve(tmp_path):
         if instruction == "COPY":
             *sources, goal = rest.split()
             for source in sources:
-                copy = shutil.copytree if (ROOT / source).is_dir() else shutil.copy
-                copy(ROOT / source, tmp_path / goal)
+                if (ROOT / source).is_dir():
+                    shutil.copytree(ROOT / source, tmp_path / goal, symlinks=True)
+                else:
+                    shutil.copy(ROOT / source, tmp_path / goal)
                 # What the build is sent at all.
                 assert f"!{source}" in (ROOT / ".dockerignore").read_text().splitlines()
     [command], [check] = (

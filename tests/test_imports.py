@@ -92,7 +92,8 @@ def imported_modules(path):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute here"
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            module = f"{node.module}.".removeprefix("flatlands.")
+            yield from (f"{module}{alias.name}" for alias in node.names)
 
 
 def imported(path):

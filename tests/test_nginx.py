@@ -8,9 +8,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from server.limits import PER_ADDRESS, REQUESTS
-from server.web.admin import operator_pages
-from server.web.pages import PAGES, STATIC, make_pages
+from flatlands.server.limits import PER_ADDRESS, REQUESTS
+from flatlands.server.web.admin import operator_pages
+from flatlands.server.web.pages import PAGES, STATIC, make_pages
 from tests.brokers.redis_servers import certify
 from tests.nginx import CONFIGURATION, nginx
 from tests.processes import PATIENCE, ROOT

@@ -10,11 +10,11 @@ import pytest
 
 from bench.floods import Field
 from bench.walkers import Walker
-from loadtest.idle.dialects import Talk
-from loadtest.swarm import wire
-from loadtest.swarm.connection import SHAKING
-from loadtest.swarm.generator import Generator
-from loadtest.swarm.visitor import Visitor
+from flatlands.loadtest.idle.dialects import Talk
+from flatlands.loadtest.swarm import wire
+from flatlands.loadtest.swarm.connection import SHAKING
+from flatlands.loadtest.swarm.generator import Generator
+from flatlands.loadtest.swarm.visitor import Visitor
 from tests.loadtest.test_generator import PLAN
 from tests.loadtest.test_wire import frame
 from tests.model import Model
@@ -134,7 +134,7 @@ def bot(told):
 
 def example(told):
     """What the client of examples/ knows."""
-    spec = importlib.util.spec_from_file_location("example", ROOT / "examples" / "flatlands.py")
+    spec = importlib.util.spec_from_file_location("example", ROOT / "examples" / "client.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     world = module.World.__new__(module.World)

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from world.events import (
+from flatlands.world.events import (
     EMOTE,
     ENTER,
     GONE,
@@ -26,8 +26,8 @@ from world.events import (
     Player,
     SayEvent,
 )
-from world.grid import Square
-from world.track import Track, duration
+from flatlands.world.grid import Square
+from flatlands.world.track import Track, duration
 
 #: The record of a track: slot, low byte of seq, low byte of ack, x, y, dx, dy, age. The second form
 #: is for slots that do not fit one byte.

@@ -5,7 +5,7 @@ This module never knows who they are, nor what follows from it.
 
 from itertools import pairwise
 
-from world.track import Track
+from flatlands.world.track import Track
 
 
 def first_contact(a: Track, b: Track, reach: int, start: int, until: int) -> int | None:

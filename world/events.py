@@ -8,7 +8,7 @@ age is in ms before the time at which the event's batch was begun.
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from world.track import Track
+from flatlands.world.track import Track
 
 #: The kinds of the events that are tuples.
 ENTER: Final = 0

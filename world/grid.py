@@ -5,7 +5,7 @@ Every square has a channel at the broker. This module never knows which players 
 
 from typing import Final, NamedTuple
 
-from world.track import UNIT, Track, passing
+from flatlands.world.track import UNIT, Track, passing
 
 #: The default length of a square's side in tiles, and the lengths that a world may have.
 SIDE: Final = 16

@@ -7,8 +7,8 @@ way, have one landmark, on open ground not far from a path. Nobody is stopped by
 
 from typing import Final
 
-from world.recent import Recent
-from world.terrain import GRASS, PATH_FAR, SAND, WOOD, Terrain, hash32
+from flatlands.world.recent import Recent
+from flatlands.world.terrain import GRASS, PATH_FAR, SAND, WOOD, Terrain, hash32
 
 #: The tiles each way that have one landmark, and those from it to the border of its part.
 PART: Final = 160

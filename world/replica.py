@@ -7,10 +7,10 @@ long ago.
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final
 
-from world.batches import FOLLOWED, RECORD, WIDE, Content, Corner
-from world.events import EmberEvent, EmoteEvent, EnterEvent, Player, SayEvent
-from world.grid import Square
-from world.track import Track, duration
+from flatlands.world.batches import FOLLOWED, RECORD, WIDE, Content, Corner
+from flatlands.world.events import EmberEvent, EmoteEvent, EnterEvent, Player, SayEvent
+from flatlands.world.grid import Square
+from flatlands.world.track import Track, duration
 
 #: The seq of a removed player is remembered for so many ms. This is two seconds longer than clients
 #: remember it: so a node knows of every event that a client may still ignore as too old.

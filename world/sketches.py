@@ -8,9 +8,9 @@ import struct
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from world.events import Player
-from world.grid import Square
-from world.track import UNIT
+from flatlands.world.events import Player
+from flatlands.world.grid import Square
+from flatlands.world.track import UNIT
 
 #: A square is this many parts wide and high; a sketch says in which of them its player is.
 PARTS: Final = 256

@@ -27,8 +27,8 @@ from math import isqrt
 from struct import Struct
 from typing import Final
 
-from world import lanes
-from world.recent import Recent
+from flatlands.world import lanes
+from flatlands.world.recent import Recent
 
 DEEP, WATER, SAND, GRASS, WOOD, ROCK, PATH, BRIDGE, PLAZA, RAMP, PLATEAU = range(11)
 

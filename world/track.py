@@ -11,7 +11,7 @@ from collections.abc import Callable
 from math import isqrt
 from typing import Final, Protocol
 
-from world.terrain import Terrain
+from flatlands.world.terrain import Terrain
 
 #: Positions are whole numbers of 1/UNIT tile.
 UNIT: Final = 1024

@@ -14,8 +14,8 @@ def draw(run: dict[str, Any], folder: Path) -> None:
     What is not valid, or has a whole core, is drawn as an outline: the laws are without it.
     """
     # It is imported here because matplotlib takes a second to load.
-    from loadtest.kit import charts
-    from loadtest.kit.charts import Line, line_chart
+    from flatlands.loadtest.kit import charts
+    from flatlands.loadtest.kit.charts import Line, line_chart
 
     def curve(
         label: str,

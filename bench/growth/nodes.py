@@ -14,12 +14,12 @@ from typing import Any
 
 from bench.growth import sizes
 from bench.growth.laws import FULL, Point
-from loadtest.idle.measure import figures
-from loadtest.kit.children import Children
-from loadtest.kit.machine import shared_out
-from loadtest.kit.processes import START, Trouble, cost
-from loadtest.swarm import target as targets
-from loadtest.swarm.target import Target
+from flatlands.loadtest.idle.measure import figures
+from flatlands.loadtest.kit.children import Children
+from flatlands.loadtest.kit.machine import shared_out
+from flatlands.loadtest.kit.processes import START, Trouble, cost
+from flatlands.loadtest.swarm import target as targets
+from flatlands.loadtest.swarm.target import Target
 
 SECOND = 1_000_000
 

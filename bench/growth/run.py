@@ -16,9 +16,9 @@ from bench.growth import rows
 from bench.growth.laws import Point, laws
 from bench.growth.nodes import nodes, real
 from bench.growth.swarms import crowds, workers
-from loadtest.kit.machine import machine
-from loadtest.kit.points import measure_all
-from loadtest.kit.processes import raise_descriptor_limit
+from flatlands.loadtest.kit.machine import machine
+from flatlands.loadtest.kit.points import measure_all
+from flatlands.loadtest.kit.processes import raise_descriptor_limit
 
 #: Name of a series -> what yields its points.
 SERIES: dict[str, Callable[[Callable[[str], None]], Iterator[Point]]] = {

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 
 from bench.growth import sizes
 from bench.growth.laws import Point
-from loadtest.kit import signals
-from loadtest.kit.processes import Trouble
-from loadtest.swarm import show
-from loadtest.swarm.result import Options, Progress, Result
-from loadtest.swarm.run import run as run_swarm
+from flatlands.loadtest.kit import signals
+from flatlands.loadtest.kit.processes import Trouble
+from flatlands.loadtest.swarm import show
+from flatlands.loadtest.swarm.result import Options, Progress, Result
+from flatlands.loadtest.swarm.run import run as run_swarm
 
 
 def workers(note: Callable[[str], None]) -> Iterator[Point]:

@@ -7,10 +7,10 @@ Redis, channels do not belong to a db: brokers of one server receive each other'
 `/db` their URLs name.
 """
 
-from brokers.link import LinkedBroker
-from brokers.redis.links import PublishLink, SubscribeLink
-from brokers.redis.wire import KIND, PORT
-from brokers.stream import CONNECT_WITHIN, endpoints
+from flatlands.brokers.link import LinkedBroker
+from flatlands.brokers.redis.links import PublishLink, SubscribeLink
+from flatlands.brokers.redis.wire import KIND, PORT
+from flatlands.brokers.stream import CONNECT_WITHIN, endpoints
 
 
 class RedisBroker(LinkedBroker):

@@ -15,14 +15,14 @@ from functools import partial
 import gevent
 from gevent.event import Event
 
-from brokers.base import NEVER, Counters, LinkAge
-from brokers.guard import keep_running
-from brokers.inbox import Inbox
-from brokers.link import Link, LinkedBroker, await_links, nothing_comes
-from brokers.redis import wire
-from brokers.redis.links import PublishLink, SubscribeLink, Words
-from brokers.redis.wire import KIND, PORT
-from brokers.stream import CONNECT_WITHIN, Connection, Endpoint, endpoints
+from flatlands.brokers.base import NEVER, Counters, LinkAge
+from flatlands.brokers.guard import keep_running
+from flatlands.brokers.inbox import Inbox
+from flatlands.brokers.link import Link, LinkedBroker, await_links, nothing_comes
+from flatlands.brokers.redis import wire
+from flatlands.brokers.redis.links import PublishLink, SubscribeLink, Words
+from flatlands.brokers.redis.wire import KIND, PORT
+from flatlands.brokers.stream import CONNECT_WITHIN, Connection, Endpoint, endpoints
 
 log = logging.getLogger("flatlands")
 

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 from hiredis import ReplyError
 
-from brokers.base import Counters, Message
-from brokers.inbox import Inbox
-from brokers.redis import wire
-from brokers.redis.wire import pack
-from brokers.stream import Endpoint, StreamLink
+from flatlands.brokers.base import Counters, Message
+from flatlands.brokers.inbox import Inbox
+from flatlands.brokers.redis import wire
+from flatlands.brokers.redis.wire import pack
+from flatlands.brokers.stream import Endpoint, StreamLink
 
 log = logging.getLogger("flatlands")
 

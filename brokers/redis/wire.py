@@ -5,7 +5,7 @@ from typing import Any
 
 from hiredis import Reader, ReplyError, pack_command
 
-from brokers.stream import Connection
+from flatlands.brokers.stream import Connection
 
 #: The words of a command -> its bytes. (hiredis declares its type for a single word only.)
 pack: Callable[[tuple[str | bytes, ...]], bytes] = pack_command  # type: ignore[assignment]

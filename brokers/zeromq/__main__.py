@@ -2,7 +2,10 @@
 
 import sys
 
-from brokers.zeromq.forwarder import main
+from flatlands.needs import packages
+
+with packages("play"):
+    from flatlands.brokers.zeromq.forwarder import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 
 import gevent.socket
 
-from brokers.base import Counters
-from brokers.inbox import Inbox
-from brokers.link import PROBE_EVERY, Link, LinkedBroker
-from brokers.zeromq.pair import Pair
-from brokers.zeromq.wire import END, MESSAGE, Addresses, addresses_of, tcp_addresses
+from flatlands.brokers.base import Counters
+from flatlands.brokers.inbox import Inbox
+from flatlands.brokers.link import PROBE_EVERY, Link, LinkedBroker
+from flatlands.brokers.zeromq.pair import Pair
+from flatlands.brokers.zeromq.wire import END, MESSAGE, Addresses, addresses_of, tcp_addresses
 
 #: Seconds within which a new pair must be proven, and the first pause between its probes. Each
 #: further pause is twice as long.

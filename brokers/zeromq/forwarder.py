@@ -22,7 +22,7 @@ from typing import NoReturn
 
 import zmq
 
-from brokers.zeromq.wire import (
+from flatlands.brokers.zeromq.wire import (
     END,
     FRAME_LIMIT,
     OVERFLOW,

@@ -16,10 +16,10 @@ import zmq
 from gevent.event import Event
 from zmq.utils.monitor import parse_monitor_message
 
-from brokers.base import Counters, Message
-from brokers.inbox import Inbox
-from brokers.link import SURPRISES, unreadable
-from brokers.zeromq.wire import (
+from flatlands.brokers.base import Counters, Message
+from flatlands.brokers.inbox import Inbox
+from flatlands.brokers.link import SURPRISES, unreadable
+from flatlands.brokers.zeromq.wire import (
     END,
     FRAME_LIMIT,
     OVERFLOW,

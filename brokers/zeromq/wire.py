@@ -19,7 +19,7 @@ import struct
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
-from brokers.base import PAYLOAD_LIMIT, bare
+from flatlands.brokers.base import PAYLOAD_LIMIT, bare
 
 MESSAGE, PROBE, END = b"=", b"?", b"\0"
 

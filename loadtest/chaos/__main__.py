@@ -12,21 +12,21 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from needs import packages
+from flatlands.needs import packages
 
 with packages("swarm"):
     from rich.table import Table
 
-    from loadtest.chaos.faults import FAULTS, Fault
-    from loadtest.chaos.ground import Ground
-    from loadtest.chaos.soak import soak
-    from loadtest.kit import signals
-    from loadtest.kit.options import whole
-    from loadtest.kit.processes import Trouble
-    from loadtest.kit.signals import Interrupted
-    from loadtest.swarm import show
-    from loadtest.swarm.result import END, Options, Result
-    from loadtest.swarm.run import Field, run
+    from flatlands.loadtest.chaos.faults import FAULTS, Fault
+    from flatlands.loadtest.chaos.ground import Ground
+    from flatlands.loadtest.chaos.soak import soak
+    from flatlands.loadtest.kit import signals
+    from flatlands.loadtest.kit.options import whole
+    from flatlands.loadtest.kit.processes import Trouble
+    from flatlands.loadtest.kit.signals import Interrupted
+    from flatlands.loadtest.swarm import show
+    from flatlands.loadtest.swarm.result import END, Options, Result
+    from flatlands.loadtest.swarm.run import Field, run
 
 #: Seconds of measured time before the fault, and after the promised time.
 BEFORE, AFTER = 3.0, 3.0

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import psutil
 
-from loadtest.chaos.ground import RESTART_WITHIN, Ground
-from loadtest.kit import signals
-from loadtest.swarm.visitor import Visitor, connected
+from flatlands.loadtest.chaos.ground import RESTART_WITHIN, Ground
+from flatlands.loadtest.kit import signals
+from flatlands.loadtest.swarm.visitor import Visitor, connected
 
 #: A function that does a fault, and returns the time in us, by the run's clock, from which the
 #: promise counts.

@@ -6,10 +6,10 @@ import time
 
 import psutil
 
-from loadtest.kit import signals
-from loadtest.kit.processes import Program, Trouble, children
-from loadtest.swarm import target
-from loadtest.swarm.run import Field
+from flatlands.loadtest.kit import signals
+from flatlands.loadtest.kit.processes import Program, Trouble, children
+from flatlands.loadtest.swarm import target
+from flatlands.loadtest.swarm.run import Field
 
 #: Seconds within which a new server must find the port free, and start.
 RESTART_WITHIN = 60.0
@@ -50,7 +50,7 @@ class Ground:
     def forwarder(self) -> psutil.Process:
         """Return the forwarder that the workers share. Raises ValueError while there is none."""
         found = children(self.server).items()
-        [forwarder] = [child for child, command in found if "brokers.zeromq" in command]
+        [forwarder] = [child for child, command in found if "flatlands.brokers.zeromq" in command]
         return forwarder
 
     def stop(self, process: psutil.Process, seconds: float) -> None:

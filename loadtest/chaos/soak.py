@@ -8,12 +8,12 @@ import json
 import time
 from dataclasses import dataclass, field
 
-from loadtest.chaos.faults import FAULTS, SOAKING
-from loadtest.chaos.ground import Ground
-from loadtest.kit import signals
-from loadtest.swarm import show
-from loadtest.swarm.result import Options
-from loadtest.swarm.run import Field, run
+from flatlands.loadtest.chaos.faults import FAULTS, SOAKING
+from flatlands.loadtest.chaos.ground import Ground
+from flatlands.loadtest.kit import signals
+from flatlands.loadtest.swarm import show
+from flatlands.loadtest.swarm.result import Options
+from flatlands.loadtest.swarm.run import Field, run
 
 #: Seconds between two faults, and seconds to wait at the end until all players are gone: a lost
 #: player stays for ten.

@@ -29,10 +29,10 @@ from typing import Any
 
 import numpy as np
 
-from loadtest.idle.dialects import Dialect, Refused, Talk, dialect
-from loadtest.kit.histogram import Histogram
-from loadtest.kit.parent import Parent
-from loadtest.kit.processes import raise_descriptor_limit
+from flatlands.loadtest.idle.dialects import Dialect, Refused, Talk, dialect
+from flatlands.loadtest.kit.histogram import Histogram
+from flatlands.loadtest.kit.parent import Parent
+from flatlands.loadtest.kit.processes import raise_descriptor_limit
 
 SECOND = 1_000_000
 

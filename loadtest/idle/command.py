@@ -11,15 +11,15 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from loadtest.idle.measure import LEVELS, Options, check_room, is_redis, ramp
-from loadtest.idle.room import processes_for
-from loadtest.kit import signals
-from loadtest.kit.brokers import bare
-from loadtest.kit.machine import machine, pinned
-from loadtest.kit.page import write_json
-from loadtest.kit.processes import Trouble, raise_descriptor_limit
-from loadtest.kit.signals import Interrupted
-from loadtest.kit.terminal import Terminal
+from flatlands.loadtest.idle.measure import LEVELS, Options, check_room, is_redis, ramp
+from flatlands.loadtest.idle.room import processes_for
+from flatlands.loadtest.kit import signals
+from flatlands.loadtest.kit.brokers import bare
+from flatlands.loadtest.kit.machine import machine, pinned
+from flatlands.loadtest.kit.page import write_json
+from flatlands.loadtest.kit.processes import Trouble, raise_descriptor_limit
+from flatlands.loadtest.kit.signals import Interrupted
+from flatlands.loadtest.kit.terminal import Terminal
 
 #: What the scenario is called, and what it does.
 NAME = "idle"
@@ -91,7 +91,7 @@ def main(
         write_json(given.json, run)
     if given.report is not None:
         # It is imported here because matplotlib takes a second to load.
-        from loadtest.idle import report
+        from flatlands.loadtest.idle import report
 
         report.write(run, given.report)
         print(f"The report is {given.report / 'index.html'}.")

@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgpack
 
-from loadtest.swarm import wire
+from flatlands.loadtest.swarm import wire
 
 #: The least screen there is, in tiles: it shows few others.
 SCREEN = 8

@@ -17,16 +17,16 @@ from typing import Any
 import psutil
 import redis
 
-from loadtest.idle import memory
-from loadtest.idle.dialects import KEY, VALUE, Game, Redis
-from loadtest.idle.room import ports, sources, why_not
-from loadtest.kit import brokers
-from loadtest.kit.children import Children
-from loadtest.kit.histogram import Histogram
-from loadtest.kit.machine import pinned, shared_out
-from loadtest.kit.processes import Program, Trouble, children, cost
-from loadtest.swarm import target as targets
-from loadtest.swarm.target import Target
+from flatlands.loadtest.idle import memory
+from flatlands.loadtest.idle.dialects import KEY, VALUE, Game, Redis
+from flatlands.loadtest.idle.room import ports, sources, why_not
+from flatlands.loadtest.kit import brokers
+from flatlands.loadtest.kit.children import Children
+from flatlands.loadtest.kit.histogram import Histogram
+from flatlands.loadtest.kit.machine import pinned, shared_out
+from flatlands.loadtest.kit.processes import Program, Trouble, children, cost
+from flatlands.loadtest.swarm import target as targets
+from flatlands.loadtest.swarm.target import Target
 
 SECOND = 1_000_000
 
@@ -258,7 +258,7 @@ class _Ramp:
         self._ready: dict[Program, int] = {}
         for number in range(options.processes):
             config = json.dumps({**shared, "number": number})
-            command = [sys.executable, "-m", "loadtest.idle.client", config]
+            command = [sys.executable, "-m", "flatlands.loadtest.idle.client", config]
             name = f"process {number + 1} of the clients"
             self._clients.append(family.worker(name, command, ground.client_cpus))
 

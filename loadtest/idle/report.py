@@ -16,9 +16,9 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
-from loadtest.kit import charts
-from loadtest.kit.charts import Line, line_chart
-from loadtest.kit.page import opening, or_dash, page, table
+from flatlands.loadtest.kit import charts
+from flatlands.loadtest.kit.charts import Line, line_chart
+from flatlands.loadtest.kit.page import opening, or_dash, page, table
 
 #: The percentiles that are drawn as lines, and their colours.
 LINES = {50: "#8fb8cf", 90: "#4f93b8", 99: "#1d70a2", 99.9: "#7d5ba6", 99.99: "#c8442f"}

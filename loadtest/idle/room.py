@@ -5,7 +5,7 @@ It counts, and opens nothing.
 
 from pathlib import Path
 
-from loadtest.kit.processes import SPARE_DESCRIPTORS
+from flatlands.loadtest.kit.processes import SPARE_DESCRIPTORS
 
 #: Where Linux says which ports connections come from.
 PORT_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")

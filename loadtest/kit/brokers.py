@@ -15,8 +15,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from loadtest.kit import signals
-from loadtest.kit.processes import START, Program, Trouble, find
+from flatlands.loadtest.kit import signals
+from flatlands.loadtest.kit.processes import START, Program, Trouble, find
 
 #: A broker's URL, and the programs that were started for it.
 Started = tuple[str, list[Program]]
@@ -129,7 +129,7 @@ def local_forwarder(stack: ExitStack) -> Started:
 
 
 def _forwarder(stack: ExitStack, *where: str) -> Program:
-    command = [sys.executable, "-m", "brokers.zeromq", *where]
+    command = [sys.executable, "-m", "flatlands.brokers.zeromq", *where]
     program = stack.enter_context(Program(command, "the ZeroMQ forwarder"))
     program.ready("^ready")
     return program

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from loadtest.kit import brokers, signals
-from loadtest.kit.processes import Program, Trouble
+from flatlands.loadtest.kit import brokers, signals
+from flatlands.loadtest.kit.processes import Program, Trouble
 
 #: Seconds between two looks at all programs.
 LOOK_S = 0.05

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from loadtest.kit.processes import Program, Trouble
+from flatlands.loadtest.kit.processes import Program, Trouble
 
 #: Where their own installers put the programs, which is not on every PATH.
 USUAL_GO = "/usr/local/go/bin/go"

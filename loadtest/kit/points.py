@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from loadtest.kit.processes import Trouble
-from loadtest.kit.signals import Interrupted
+from flatlands.loadtest.kit.processes import Trouble
+from flatlands.loadtest.kit.signals import Interrupted
 
 
 def measure_all(

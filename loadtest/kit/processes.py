@@ -20,7 +20,7 @@ from typing import IO, Any
 
 import psutil
 
-from loadtest.kit import guard, signals
+from flatlands.loadtest.kit import guard, signals
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

@@ -2,9 +2,9 @@
 
 import sys
 
-from needs import packages
+from flatlands.needs import packages
 
 with packages("swarm"):
-    from loadtest.peers.command import main
+    from flatlands.loadtest.peers.command import main
 
 sys.exit(main())

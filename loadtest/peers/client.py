@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from loadtest.kit import signals
-from loadtest.kit.histogram import Histogram
-from loadtest.peers.dialects import Address, Dialect, Lines, Refused, Square
-from loadtest.peers.marker import Tally, marker
-from loadtest.swarm.wire import CLOSE, WS_PING, WS_PONG, client_frame
+from flatlands.loadtest.kit import signals
+from flatlands.loadtest.kit.histogram import Histogram
+from flatlands.loadtest.peers.dialects import Address, Dialect, Lines, Refused, Square
+from flatlands.loadtest.peers.marker import Tally, marker
+from flatlands.loadtest.swarm.wire import CLOSE, WS_PING, WS_PONG, client_frame
 
 SECOND = 1_000_000
 

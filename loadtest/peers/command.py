@@ -9,17 +9,17 @@ import tomllib
 from collections.abc import Sequence
 from typing import Any
 
-from loadtest.kit import signals
-from loadtest.kit.compilers import find_cargo, find_go
-from loadtest.kit.machine import machine, output_of
-from loadtest.kit.options import amount, file, folder, whole
-from loadtest.kit.page import write_json
-from loadtest.kit.processes import SPARE_DESCRIPTORS, Trouble, raise_descriptor_limit
-from loadtest.kit.signals import Interrupted
-from loadtest.kit.terminal import Terminal
-from loadtest.peers import report
-from loadtest.peers.programs import PEERS, PYTHON, SERVERS, Peer, absent, build
-from loadtest.peers.rows import FLATLANDS, Row, measure_flatlands, measure_peer
+from flatlands.loadtest.kit import signals
+from flatlands.loadtest.kit.compilers import find_cargo, find_go
+from flatlands.loadtest.kit.machine import machine, output_of
+from flatlands.loadtest.kit.options import amount, file, folder, whole
+from flatlands.loadtest.kit.page import write_json
+from flatlands.loadtest.kit.processes import SPARE_DESCRIPTORS, Trouble, raise_descriptor_limit
+from flatlands.loadtest.kit.signals import Interrupted
+from flatlands.loadtest.kit.terminal import Terminal
+from flatlands.loadtest.peers import report
+from flatlands.loadtest.peers.programs import PEERS, PYTHON, SERVERS, Peer, absent, build
+from flatlands.loadtest.peers.rows import FLATLANDS, Row, measure_flatlands, measure_peer
 
 EPILOG = """names: flatlands, {}
 

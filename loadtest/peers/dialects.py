@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import msgpack
 
-from loadtest.swarm.wire import BINARY, TEXT
+from flatlands.loadtest.swarm.wire import BINARY, TEXT
 
 Address = tuple[str, int]
 Square = tuple[int, int]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from loadtest.kit.histogram import Histogram
+from flatlands.loadtest.kit.histogram import Histogram
 
 DIGITS = 12
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from loadtest.kit.compilers import build_go, build_rust, find_cargo, find_go
-from loadtest.kit.processes import ROOT, Program, Trouble, cost
-from loadtest.peers.dialects import Address, Colyseus, Dialect, PlainJson, SocketIo
+from flatlands.loadtest.kit.compilers import build_go, build_rust, find_cargo, find_go
+from flatlands.loadtest.kit.processes import ROOT, Program, Trouble, cost
+from flatlands.loadtest.peers.dialects import Address, Colyseus, Dialect, PlainJson, SocketIo
 
 SERVERS = Path(__file__).resolve().parent / "servers"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from loadtest.peers.rows import FLATLANDS, Row
+from flatlands.loadtest.peers.rows import FLATLANDS, Row
 
 #: The keys of the latencies that are shown.
 SHOWN = ("p50", "p90", "p99", "max")
@@ -108,7 +108,7 @@ def line(row: Row) -> str:
 def draw(rows: Sequence[Row], folder: Path) -> None:
     """Write a chart for each number of players into a folder, as SVG and PNG."""
     # It is imported here because matplotlib takes a second to load.
-    from loadtest.kit import charts
+    from flatlands.loadtest.kit import charts
 
     by_players: dict[int, list[Row]] = {}
     for (players, _), runs in grouped(rows).items():

@@ -4,13 +4,13 @@ import contextlib
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from loadtest.kit.machine import shared_out
-from loadtest.kit.processes import Trouble, on_cores
-from loadtest.peers import programs
-from loadtest.peers.client import Client, Measured, block
-from loadtest.peers.dialects import Refused
-from loadtest.peers.programs import Peer
-from loadtest.swarm.kept import run_apart
+from flatlands.loadtest.kit.machine import shared_out
+from flatlands.loadtest.kit.processes import Trouble, on_cores
+from flatlands.loadtest.peers import programs
+from flatlands.loadtest.peers.client import Client, Measured, block
+from flatlands.loadtest.peers.dialects import Refused
+from flatlands.loadtest.peers.programs import Peer
+from flatlands.loadtest.swarm.kept import run_apart
 
 FLATLANDS = "flatlands"
 

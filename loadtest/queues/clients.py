@@ -17,10 +17,10 @@ import gevent
 import redis
 import zmq
 
-from brokers import Message, open_broker
-from brokers.base import VERIFIED
-from brokers.zeromq.wire import addresses_of
-from loadtest.kit.brokers import redis_options
+from flatlands.brokers.base import VERIFIED, Message
+from flatlands.brokers.registry import open_broker
+from flatlands.brokers.zeromq.wire import addresses_of
+from flatlands.loadtest.kit.brokers import redis_options
 
 #: Seconds within which a broker of the game must accept a message, or it counts as gone.
 GONE_S = 3.0

@@ -14,19 +14,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from brokers.base import PAYLOAD_LIMIT
-from loadtest.kit import signals
-from loadtest.kit.brokers import bare
-from loadtest.kit.compilers import find_go
-from loadtest.kit.machine import machine, output_of
-from loadtest.kit.options import amount, file, folder, names, whole
-from loadtest.kit.page import write_json
-from loadtest.kit.points import measure_all
-from loadtest.kit.processes import Trouble
-from loadtest.queues.measure import Options, build_worker, measure
-from loadtest.queues.series import SERIES
-from loadtest.queues.stamp import STAMP
-from loadtest.queues.worker import DRAIN_S
+from flatlands.brokers.base import PAYLOAD_LIMIT
+from flatlands.loadtest.kit import signals
+from flatlands.loadtest.kit.brokers import bare
+from flatlands.loadtest.kit.compilers import find_go
+from flatlands.loadtest.kit.machine import machine, output_of
+from flatlands.loadtest.kit.options import amount, file, folder, names, whole
+from flatlands.loadtest.kit.page import write_json
+from flatlands.loadtest.kit.points import measure_all
+from flatlands.loadtest.kit.processes import Trouble
+from flatlands.loadtest.queues.measure import Options, build_worker, measure
+from flatlands.loadtest.queues.series import SERIES
+from flatlands.loadtest.queues.stamp import STAMP
+from flatlands.loadtest.queues.worker import DRAIN_S
 
 #: Clients that a run may have: a publisher's number has 16 bits in each message.
 CLIENTS_LIMIT = 1000
@@ -216,7 +216,7 @@ def main(arguments: list[str] | None = None) -> int:
         write_json(given.json, run)
     if given.report:
         # It is imported here because matplotlib takes a second to load.
-        from loadtest.queues import report
+        from flatlands.loadtest.queues import report
 
         report.write(run, given.report)
         print(f"The report is {given.report / 'index.html'}.")

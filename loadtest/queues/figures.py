@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from statistics import median
 from typing import Any
 
-from loadtest.kit.histogram import Histogram
+from flatlands.loadtest.kit.histogram import Histogram
 
 
 def percentiles(latencies: Iterable[dict[Any, int]]) -> dict[str, float | None]:

@@ -10,14 +10,14 @@ from typing import Any
 
 import psutil
 
-from loadtest.kit.brokers import free_ports
-from loadtest.kit.children import Children
-from loadtest.kit.compilers import build_go
-from loadtest.kit.processes import ROOT, START, Program, Trouble
-from loadtest.queues.figures import costs, figures
-from loadtest.queues.series import GO_2013, PYTHON_2013, Series
-from loadtest.queues.stamp import SECOND
-from loadtest.queues.worker import DRAIN_S
+from flatlands.loadtest.kit.brokers import free_ports
+from flatlands.loadtest.kit.children import Children
+from flatlands.loadtest.kit.compilers import build_go
+from flatlands.loadtest.kit.processes import ROOT, START, Program, Trouble
+from flatlands.loadtest.queues.figures import costs, figures
+from flatlands.loadtest.queues.series import GO_2013, PYTHON_2013, Series
+from flatlands.loadtest.queues.stamp import SECOND
+from flatlands.loadtest.queues.worker import DRAIN_S
 
 #: Seconds between the message to the workers when to begin, and the beginning.
 LEAD_S = 0.15
@@ -25,7 +25,7 @@ LEAD_S = 0.15
 #: Seconds by which a worker's answer may be late on a machine with fewer cores than workers.
 LATE_S = 30.0
 
-PYTHON = (sys.executable, "-m", "loadtest.queues.worker")
+PYTHON = (sys.executable, "-m", "flatlands.loadtest.queues.worker")
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def open_brokers(
         return "memory://two-queues", []
     if series.broker in (PYTHON_2013, GO_2013):
         pull, pub = free_ports(2)
-        python = [sys.executable, "-m", "loadtest.queues.broker_2013"]
+        python = [sys.executable, "-m", "flatlands.loadtest.queues.broker_2013"]
         command = python if series.broker == PYTHON_2013 else [go, "broker"]
         program = children.worker("the broker of 2013", [*command, str(pull), str(pub)])
         program.ready("^ready")

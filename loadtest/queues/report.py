@@ -7,10 +7,10 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from loadtest.kit import charts
-from loadtest.kit.charts import COLOURS, Bar, Line, tint
-from loadtest.kit.page import opening, or_dash, page, table
-from loadtest.queues.series import CHARTS, PAST, PAST_CLIENTS, SERIES
+from flatlands.loadtest.kit import charts
+from flatlands.loadtest.kit.charts import COLOURS, Bar, Line, tint
+from flatlands.loadtest.kit.page import opening, or_dash, page, table
+from flatlands.loadtest.queues.series import CHARTS, PAST, PAST_CLIENTS, SERIES
 
 #: Series -> its colour and marker. Variants of one backend have tints of its colour.
 LOOK = {

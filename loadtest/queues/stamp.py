@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from loadtest.kit.histogram import Histogram
+from flatlands.loadtest.kit.histogram import Histogram
 
 #: The time of sending, the publisher, the run, and the message's number, from 0 for each publisher.
 STAMP = struct.Struct("<QHHQ")

@@ -26,12 +26,18 @@ from typing import Any
 import gevent
 import redis
 
-from brokers import BrokerClosed
-from loadtest.kit.brokers import bare
-from loadtest.kit.parent import LOOK_S, Parent
-from loadtest.kit.processes import Trouble
-from loadtest.queues.clients import PUBLISHERS, SUBSCRIBERS, BrokerClient, Publisher, Subscriber
-from loadtest.queues.stamp import HELLO, SECOND, STAMP, Tally
+from flatlands.brokers.base import BrokerClosed
+from flatlands.loadtest.kit.brokers import bare
+from flatlands.loadtest.kit.parent import LOOK_S, Parent
+from flatlands.loadtest.kit.processes import Trouble
+from flatlands.loadtest.queues.clients import (
+    PUBLISHERS,
+    SUBSCRIBERS,
+    BrokerClient,
+    Publisher,
+    Subscriber,
+)
+from flatlands.loadtest.queues.stamp import HELLO, SECOND, STAMP, Tally
 
 #: Messages that a publisher sends before others of the process have a turn.
 BURST = 64

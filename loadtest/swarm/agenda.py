@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from loadtest.swarm.bot import Bot
+from flatlands.loadtest.swarm.bot import Bot
 
 #: Called with the bot, the time at which the deed was due, and the argument given to `put`.
 Deed = Callable[[Bot, int, Any], None]

@@ -9,16 +9,24 @@ from typing import Any, Protocol
 
 import msgpack
 
-from loadtest.swarm import wire
-from loadtest.swarm.connection import CLOSED, GREETING, PLAYING, SHAKING, Connection, Door, Sockets
-from loadtest.swarm.course import Course
-from loadtest.swarm.dues import Dues
-from loadtest.swarm.hunter import Hunter
-from loadtest.swarm.observer import Observer
-from loadtest.swarm.reader import Flush
-from loadtest.swarm.tally import Tally
-from loadtest.swarm.views import View
-from loadtest.swarm.wire import Rules, Square
+from flatlands.loadtest.swarm import wire
+from flatlands.loadtest.swarm.connection import (
+    CLOSED,
+    GREETING,
+    PLAYING,
+    SHAKING,
+    Connection,
+    Door,
+    Sockets,
+)
+from flatlands.loadtest.swarm.course import Course
+from flatlands.loadtest.swarm.dues import Dues
+from flatlands.loadtest.swarm.hunter import Hunter
+from flatlands.loadtest.swarm.observer import Observer
+from flatlands.loadtest.swarm.reader import Flush
+from flatlands.loadtest.swarm.tally import Tally
+from flatlands.loadtest.swarm.views import View
+from flatlands.loadtest.swarm.wire import Rules, Square
 
 #: A flush is acknowledged after so many us, or after so many bytes: by a ping if the last one is so
 #: many us ago. A quiet connection is pinged after so many us.

@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 
-from loadtest.idle import command as idle
-from loadtest.kit import signals
-from loadtest.kit.machine import pinned
-from loadtest.kit.options import amount, file, folder, whole
-from loadtest.kit.page import write_json
-from loadtest.kit.processes import SPARE_DESCRIPTORS, Trouble, raise_descriptor_limit
-from loadtest.kit.signals import Interrupted
-from loadtest.swarm import kept, show
-from loadtest.swarm.result import LATE, Options, Result
-from loadtest.swarm.run import run
-from loadtest.swarm.scenarios import SCENARIOS
-from loadtest.swarm.store import can_be_read
-from loadtest.swarm.target import there
+from flatlands.loadtest.idle import command as idle
+from flatlands.loadtest.kit import signals
+from flatlands.loadtest.kit.machine import pinned
+from flatlands.loadtest.kit.options import amount, file, folder, whole
+from flatlands.loadtest.kit.page import write_json
+from flatlands.loadtest.kit.processes import SPARE_DESCRIPTORS, Trouble, raise_descriptor_limit
+from flatlands.loadtest.kit.signals import Interrupted
+from flatlands.loadtest.swarm import kept, show
+from flatlands.loadtest.swarm.result import LATE, Options, Result
+from flatlands.loadtest.swarm.run import run
+from flatlands.loadtest.swarm.scenarios import SCENARIOS
+from flatlands.loadtest.swarm.store import can_be_read
+from flatlands.loadtest.swarm.target import there
 
 EPILOG = """scenarios:
 {}

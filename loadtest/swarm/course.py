@@ -7,7 +7,7 @@ from array import array
 from bisect import bisect_left
 from operator import itemgetter
 
-from loadtest.swarm.wire import Square
+from flatlands.loadtest.swarm.wire import Square
 
 #: us: a move that is sent later after it was due is not judged, for the bot was elsewhere by then.
 TOO_LATE = 500_000

@@ -17,8 +17,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from loadtest.swarm.hunter import Content, Square, content
-from loadtest.swarm.store import Stored
+from flatlands.loadtest.swarm.hunter import Content, Square, content
+from flatlands.loadtest.swarm.store import Stored
 
 #: ms after which a gem that ripened must lie somewhere: nodes look each second, and a lease of 5 s
 #: may have to end.

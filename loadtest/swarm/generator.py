@@ -15,16 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from loadtest.kit.processes import raise_descriptor_limit
-from loadtest.kit.signals import leave_to_parent
-from loadtest.swarm import wire
-from loadtest.swarm.agenda import Agenda
-from loadtest.swarm.bot import DEAD_AFTER, MADE_WITHIN, PING_ANYWAY, Bot
-from loadtest.swarm.connection import CLOSED, CONNECTING, PLAYING, SECURING, Sockets
-from loadtest.swarm.hunter import Content, Square
-from loadtest.swarm.plan import Plan
-from loadtest.swarm.play import Play
-from loadtest.swarm.tally import Tally
+from flatlands.loadtest.kit.processes import raise_descriptor_limit
+from flatlands.loadtest.kit.signals import leave_to_parent
+from flatlands.loadtest.swarm import wire
+from flatlands.loadtest.swarm.agenda import Agenda
+from flatlands.loadtest.swarm.bot import DEAD_AFTER, MADE_WITHIN, PING_ANYWAY, Bot
+from flatlands.loadtest.swarm.connection import CLOSED, CONNECTING, PLAYING, SECURING, Sockets
+from flatlands.loadtest.swarm.hunter import Content, Square
+from flatlands.loadtest.swarm.plan import Plan
+from flatlands.loadtest.swarm.play import Play
+from flatlands.loadtest.swarm.tally import Tally
 
 SECOND = 1_000_000
 

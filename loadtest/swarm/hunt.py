@@ -9,14 +9,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from loadtest.kit.processes import Trouble
-from loadtest.swarm import store as stores
-from loadtest.swarm.gems import Gems, account, differences
-from loadtest.swarm.hunter import Content, Square
-from loadtest.swarm.scenarios import GEMS
-from loadtest.swarm.store import Stored
-from loadtest.swarm.target import Target, started
-from loadtest.swarm.visitor import Visitor
+from flatlands.loadtest.kit.processes import Trouble
+from flatlands.loadtest.swarm import store as stores
+from flatlands.loadtest.swarm.gems import Gems, account, differences
+from flatlands.loadtest.swarm.hunter import Content, Square
+from flatlands.loadtest.swarm.scenarios import GEMS
+from flatlands.loadtest.swarm.store import Stored
+from flatlands.loadtest.swarm.target import Target, started
+from flatlands.loadtest.swarm.visitor import Visitor
 
 #: Seconds within which all screens show what the store has, once all bots stand. A worker may have
 #: been killed after it changed the store and before it told the others: they read each square once

@@ -10,12 +10,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from loadtest.kit.brokers import bare
-from loadtest.kit.machine import machine
-from loadtest.kit.page import write_json
-from loadtest.kit.processes import PARTING, Program, Trouble
-from loadtest.swarm.result import Result
-from loadtest.swarm.show import figures
+from flatlands.loadtest.kit.brokers import bare
+from flatlands.loadtest.kit.machine import machine
+from flatlands.loadtest.kit.page import write_json
+from flatlands.loadtest.kit.processes import PARTING, Program, Trouble
+from flatlands.loadtest.swarm.result import Result
+from flatlands.loadtest.swarm.show import figures
 
 
 def as_dict(result: Result) -> dict[str, Any]:
@@ -55,8 +55,8 @@ def write_report(folder: Path, done: Sequence[Result], token: str = "") -> None:
     """Write into a folder: `index.html`, which needs no other file, its charts as numbered SVG and
     PNG files, and `runs.json`. `token` is as in `as_json`."""
     # They are imported here because matplotlib takes a second to load.
-    from loadtest.kit import charts
-    from loadtest.swarm.page import page
+    from flatlands.loadtest.kit import charts
+    from flatlands.loadtest.swarm.page import page
 
     found = as_json(done, token)
     write_json(folder / "runs.json", found)

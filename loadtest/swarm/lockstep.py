@@ -3,12 +3,12 @@
 A single lost message stops a bot, and then its neighbours.
 """
 
-from loadtest.swarm.agenda import Agenda
-from loadtest.swarm.bot import Bot
-from loadtest.swarm.connection import PLAYING
-from loadtest.swarm.plan import Plan
-from loadtest.swarm.scenarios import SCENARIOS
-from loadtest.swarm.tally import Tally
+from flatlands.loadtest.swarm.agenda import Agenda
+from flatlands.loadtest.swarm.bot import Bot
+from flatlands.loadtest.swarm.connection import PLAYING
+from flatlands.loadtest.swarm.plan import Plan
+from flatlands.loadtest.swarm.scenarios import SCENARIOS
+from flatlands.loadtest.swarm.tally import Tally
 
 SECOND = 1_000_000
 

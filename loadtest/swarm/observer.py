@@ -10,8 +10,8 @@ from typing import Any
 import msgpack
 import numpy as np
 
-from loadtest.swarm.dues import Dues
-from loadtest.swarm.wire import (
+from flatlands.loadtest.swarm.dues import Dues
+from flatlands.loadtest.swarm.wire import (
     ENTER,
     GONE,
     LEAVE,

@@ -28,10 +28,10 @@ from typing import Any
 
 import numpy as np
 
-from loadtest.swarm.observer import SHOWN
-from loadtest.swarm.replaced import Hidden, News, pay
-from loadtest.swarm.wire import GONE, LEAVE
-from loadtest.swarm.world import COVERED, GRAIN, LINGERS, SECOND, TILE, Interest, World
+from flatlands.loadtest.swarm.observer import SHOWN
+from flatlands.loadtest.swarm.replaced import Hidden, News, pay
+from flatlands.loadtest.swarm.wire import GONE, LEAVE
+from flatlands.loadtest.swarm.world import COVERED, GRAIN, LINGERS, SECOND, TILE, Interest, World
 
 #: us: a move is stale if it is delivered later after it was due.
 STALE = 2 * SECOND

@@ -9,12 +9,12 @@ from matplotlib import rc_context
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from loadtest.kit import charts
-from loadtest.kit import page as kit
-from loadtest.kit.charts import Bar, Line
-from loadtest.swarm.oracle import Verdict
-from loadtest.swarm.result import Result
-from loadtest.swarm.show import (
+from flatlands.loadtest.kit import charts
+from flatlands.loadtest.kit import page as kit
+from flatlands.loadtest.kit.charts import Bar, Line
+from flatlands.loadtest.swarm.oracle import Verdict
+from flatlands.loadtest.swarm.result import Result
+from flatlands.loadtest.swarm.show import (
     ACCOUNT,
     FAULTS,
     FIGURES,

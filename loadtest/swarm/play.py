@@ -6,18 +6,18 @@ Times are in us of the run's clock.
 import random
 from typing import Any
 
-from loadtest.swarm import wire
-from loadtest.swarm.agenda import Agenda
-from loadtest.swarm.bot import ACK_AFTER, Bot
-from loadtest.swarm.connection import CLOSED, PLAYING, Door, Sockets
-from loadtest.swarm.dues import Dues
-from loadtest.swarm.lockstep import Lockstep
-from loadtest.swarm.plan import Plan
-from loadtest.swarm.rude import offend
-from loadtest.swarm.scenarios import JOIN_WITHIN, SCENARIOS
-from loadtest.swarm.tally import Tally
-from loadtest.swarm.views import View
-from loadtest.swarm.wire import Rules
+from flatlands.loadtest.swarm import wire
+from flatlands.loadtest.swarm.agenda import Agenda
+from flatlands.loadtest.swarm.bot import ACK_AFTER, Bot
+from flatlands.loadtest.swarm.connection import CLOSED, PLAYING, Door, Sockets
+from flatlands.loadtest.swarm.dues import Dues
+from flatlands.loadtest.swarm.lockstep import Lockstep
+from flatlands.loadtest.swarm.plan import Plan
+from flatlands.loadtest.swarm.rude import offend
+from flatlands.loadtest.swarm.scenarios import JOIN_WITHIN, SCENARIOS
+from flatlands.loadtest.swarm.tally import Tally
+from flatlands.loadtest.swarm.views import View
+from flatlands.loadtest.swarm.wire import Rules
 
 SECOND = 1_000_000
 

@@ -9,9 +9,9 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
-from loadtest.swarm import wire
-from loadtest.swarm.views import View
-from loadtest.swarm.wire import Batch, Crowd
+from flatlands.loadtest.swarm import wire
+from flatlands.loadtest.swarm.views import View
+from flatlands.loadtest.swarm.wire import Batch, Crowd
 
 #: Turns for which a batch is remembered after it was read. A flush is for two.
 REMEMBERED = 20

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from loadtest.swarm.gems import Gems
-from loadtest.swarm.oracle import Verdict
-from loadtest.swarm.screens import Returns, Screens
+from flatlands.loadtest.swarm.gems import Gems
+from flatlands.loadtest.swarm.oracle import Verdict
+from flatlands.loadtest.swarm.screens import Returns, Screens
 
 #: Faults of the oracle that the end of a run must not show, whatever happened before.
 END = ("ghosts", "unseen", "wrong", "misplaced", "foreign", "duplicate")

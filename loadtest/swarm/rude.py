@@ -4,8 +4,8 @@ import math
 import os
 import random
 
-from loadtest.swarm import wire
-from loadtest.swarm.bot import Bot
+from flatlands.loadtest.swarm import wire
+from flatlands.loadtest.swarm.bot import Bot
 
 
 def offend(bot: Bot) -> None:

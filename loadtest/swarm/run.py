@@ -15,24 +15,24 @@ from typing import Any
 
 import numpy as np
 
-from loadtest.kit import signals
-from loadtest.kit.histogram import Histogram
-from loadtest.kit.machine import pinned
-from loadtest.kit.processes import Trouble
-from loadtest.kit.signals import Interrupted
-from loadtest.swarm import dues
-from loadtest.swarm import target as targets
-from loadtest.swarm.generator import HOUSEKEEPING
-from loadtest.swarm.generator import main as generate
-from loadtest.swarm.hunt import Hunt, Screens
-from loadtest.swarm.oracle import judge
-from loadtest.swarm.plan import Plan
-from loadtest.swarm.result import Options, Progress, Result, Show
-from loadtest.swarm.scenarios import SCENARIOS
-from loadtest.swarm.screens import look, returns
-from loadtest.swarm.target import NO_STORE, OWN, Target, Watch
-from loadtest.swarm.window import Latest, Window
-from loadtest.swarm.world import World
+from flatlands.loadtest.kit import signals
+from flatlands.loadtest.kit.histogram import Histogram
+from flatlands.loadtest.kit.machine import pinned
+from flatlands.loadtest.kit.processes import Trouble
+from flatlands.loadtest.kit.signals import Interrupted
+from flatlands.loadtest.swarm import dues
+from flatlands.loadtest.swarm import target as targets
+from flatlands.loadtest.swarm.generator import HOUSEKEEPING
+from flatlands.loadtest.swarm.generator import main as generate
+from flatlands.loadtest.swarm.hunt import Hunt, Screens
+from flatlands.loadtest.swarm.oracle import judge
+from flatlands.loadtest.swarm.plan import Plan
+from flatlands.loadtest.swarm.result import Options, Progress, Result, Show
+from flatlands.loadtest.swarm.scenarios import SCENARIOS
+from flatlands.loadtest.swarm.screens import look, returns
+from flatlands.loadtest.swarm.target import NO_STORE, OWN, Target, Watch
+from flatlands.loadtest.swarm.window import Latest, Window
+from flatlands.loadtest.swarm.world import World
 
 SECOND = 1_000_000
 

@@ -9,8 +9,8 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from loadtest.swarm import wire
-from loadtest.swarm.bot import Bot
+from flatlands.loadtest.swarm import wire
+from flatlands.loadtest.swarm.bot import Bot
 
 TILE = 1024
 

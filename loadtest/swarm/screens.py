@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from loadtest.swarm.oracle import DIMMED
-from loadtest.swarm.world import SECOND, SLACK, Interest, World
+from flatlands.loadtest.swarm.oracle import DIMMED
+from flatlands.loadtest.swarm.world import SECOND, SLACK, Interest, World
 
 #: us: a player that came less long ago need not be seen; one that left less long ago may still be
 #: seen; what a player was told of itself is on all screens after so long.

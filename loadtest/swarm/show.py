@@ -10,11 +10,11 @@ from typing import Any
 from rich.live import Live
 from rich.table import Table
 
-from loadtest.kit.brokers import bare
-from loadtest.kit.machine import pinned
-from loadtest.kit.terminal import Terminal
-from loadtest.swarm.gems import FAULTS as WRONG_GEMS
-from loadtest.swarm.result import Options, Progress, Result, Show
+from flatlands.loadtest.kit.brokers import bare
+from flatlands.loadtest.kit.machine import pinned
+from flatlands.loadtest.kit.terminal import Terminal
+from flatlands.loadtest.swarm.gems import FAULTS as WRONG_GEMS
+from flatlands.loadtest.swarm.result import Options, Progress, Result, Show
 
 #: Seconds between two lines of progress, if standard output is no terminal.
 LINE_EVERY = 5.0

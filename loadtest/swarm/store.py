@@ -18,8 +18,8 @@ from redis import Redis, RedisCluster
 from redis.cluster import ClusterNode
 from redis.exceptions import RedisError
 
-from loadtest.kit.brokers import redis_options
-from loadtest.kit.processes import Trouble
+from flatlands.loadtest.kit.brokers import redis_options
+from flatlands.loadtest.kit.processes import Trouble
 
 #: The world of a server that is given no name for it, and the names of its queues and its board.
 WORLD, GEMS, NAMES, BOARD = "flatlands", "gem ", "name", "gems"

@@ -6,11 +6,11 @@ from typing import Any
 import msgpack
 import numpy as np
 
-from loadtest.kit.histogram import Histogram
-from loadtest.swarm import wire
-from loadtest.swarm.hunter import Gem, Square
-from loadtest.swarm.reader import Flush, Reader
-from loadtest.swarm.views import Player
+from flatlands.loadtest.kit.histogram import Histogram
+from flatlands.loadtest.swarm import wire
+from flatlands.loadtest.swarm.hunter import Gem, Square
+from flatlands.loadtest.swarm.reader import Flush, Reader
+from flatlands.loadtest.swarm.views import Player
 
 #: Latencies that are counted at once. They fit the processor's nearest caches, and no move waits
 #: for longer than their counting takes, about a millisecond.

@@ -22,10 +22,10 @@ from urllib.parse import urlsplit
 
 import psutil
 
-from loadtest.kit import brokers, signals
-from loadtest.kit.processes import START, Program, Trouble, children, cost
-from loadtest.swarm import store as stores
-from loadtest.swarm import wire
+from flatlands.loadtest.kit import brokers, signals
+from flatlands.loadtest.kit.processes import START, Program, Trouble, children, cost
+from flatlands.loadtest.swarm import store as stores
+from flatlands.loadtest.swarm import wire
 
 
 @dataclass
@@ -60,7 +60,7 @@ class Target:
         """Return the workers of the server, the oldest first; none if it is one process."""
         assert self.program is not None
         found = children(self.program.process).items()
-        return [child for child, command in found if "server" in command]
+        return [child for child, command in found if "flatlands.server" in command]
 
     def cost(self) -> dict[str, float]:
         """Return CPU seconds since the start, and MB of resident memory, of server and broker; 0
@@ -69,7 +69,7 @@ class Target:
         if self.program is not None:
             servers.add(self.program.process)
             for child, command in children(self.program.process).items():
-                (others if "brokers.zeromq" in command else servers).add(child)
+                (others if "flatlands.brokers.zeromq" in command else servers).add(child)
         server_cpu, server_mb = cost(servers) if self.program is not None else self.told
         broker_cpu, broker_mb = cost(others)
         return {
@@ -215,7 +215,7 @@ def started(
     cpus: Sequence[int] = (),
     port: int = 0,
     environment: Mapping[str, str] | None = None,
-    module: Sequence[str] = ("server",),
+    module: Sequence[str] = ("flatlands.server",),
     store: str = NO_STORE,
     options: Sequence[str] = (),
 ) -> Iterator[Target]:

@@ -16,8 +16,8 @@ from typing import Any, Protocol
 
 import msgpack
 
-from loadtest.swarm.dues import Dues
-from loadtest.swarm.wire import ENTER, GONE, LEAVE, Batch, Crowd, Rules, Square
+from flatlands.loadtest.swarm.dues import Dues
+from flatlands.loadtest.swarm.wire import ENTER, GONE, LEAVE, Batch, Crowd, Rules, Square
 
 #: A player whose seq is so much higher than a view knows is taken as a snapshot shows it. Low bytes
 #: tell differences below 128.

@@ -3,9 +3,9 @@
 from collections import Counter
 from typing import Any
 
-from loadtest.kit.histogram import Histogram
-from loadtest.swarm.result import Result
-from loadtest.swarm.target import Target
+from flatlands.loadtest.kit.histogram import Histogram
+from flatlands.loadtest.swarm.result import Result
+from flatlands.loadtest.swarm.target import Target
 
 SECOND = 1_000_000
 

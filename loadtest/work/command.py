@@ -9,15 +9,15 @@ import sys
 import time
 from typing import Any
 
-from loadtest.kit import signals
-from loadtest.kit.machine import machine
-from loadtest.kit.options import file, folder, names, whole
-from loadtest.kit.page import write_json
-from loadtest.kit.points import measure_all
-from loadtest.kit.processes import Trouble
-from loadtest.work.account import fault
-from loadtest.work.measure import Options, measure
-from loadtest.work.series import FIFOS, FILLED, LASTING, TAKEN, TAKES
+from flatlands.loadtest.kit import signals
+from flatlands.loadtest.kit.machine import machine
+from flatlands.loadtest.kit.options import file, folder, names, whole
+from flatlands.loadtest.kit.page import write_json
+from flatlands.loadtest.kit.points import measure_all
+from flatlands.loadtest.kit.processes import Trouble
+from flatlands.loadtest.work.account import fault
+from flatlands.loadtest.work.measure import Options, measure
+from flatlands.loadtest.work.series import FIFOS, FILLED, LASTING, TAKEN, TAKES
 
 SERIES = [*TAKES, *FIFOS]
 
@@ -114,7 +114,7 @@ def main(arguments: list[str] | None = None) -> int:
         write_json(given.json, run)
     if given.report:
         # It is imported here because matplotlib takes a second to load.
-        from loadtest.work import report
+        from flatlands.loadtest.work import report
 
         report.write(run, given.report)
         print(f"The report is {given.report / 'index.html'}.")

@@ -15,14 +15,14 @@ from typing import Any
 
 import redis
 
-from loadtest.kit.children import Children
-from loadtest.kit.machine import shared_out
-from loadtest.kit.processes import START, Program, Trouble
-from loadtest.work.account import account, handed_out_again, together
-from loadtest.work.series import FIFOS, FILLED, TAKEN, TAKES, Fifo, Take
-from loadtest.work.ways import WAYS
-from loadtest.work.worker import CLAIMED, WORK_S, message, number_of, queue_of, server_cpu
-from stores import StoreError
+from flatlands.loadtest.kit.children import Children
+from flatlands.loadtest.kit.machine import shared_out
+from flatlands.loadtest.kit.processes import START, Program, Trouble
+from flatlands.loadtest.work.account import account, handed_out_again, together
+from flatlands.loadtest.work.series import FIFOS, FILLED, TAKEN, TAKES, Fifo, Take
+from flatlands.loadtest.work.ways import WAYS
+from flatlands.loadtest.work.worker import CLAIMED, WORK_S, message, number_of, queue_of, server_cpu
+from flatlands.stores.base import StoreError
 
 #: Seconds that a worker may need for 1,000 messages, on a busy machine, and at least.
 SLOW_S, LATE_S = 2.0, 30.0
@@ -65,7 +65,7 @@ class Ground:
 
     def worker(self, name: str, config: dict[str, Any]) -> Program:
         """Start a worker."""
-        command = [sys.executable, "-m", "loadtest.work.worker", json.dumps(config)]
+        command = [sys.executable, "-m", "flatlands.loadtest.work.worker", json.dumps(config)]
         return self.children.worker(name, command, self._client_cpus)
 
     def begin(self, workers: list[Program]) -> None:

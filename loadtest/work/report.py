@@ -6,10 +6,10 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from loadtest.kit import charts
-from loadtest.kit.charts import COLOURS, FAINT, Bar, bar_chart, tint
-from loadtest.kit.page import opening, or_dash, page, table
-from loadtest.work.series import FIFOS, TAKEN, TAKES
+from flatlands.loadtest.kit import charts
+from flatlands.loadtest.kit.charts import COLOURS, FAINT, Bar, bar_chart, tint
+from flatlands.loadtest.kit.page import opening, or_dash, page, table
+from flatlands.loadtest.work.series import FIFOS, TAKEN, TAKES
 
 TITLE = "Work queues"
 

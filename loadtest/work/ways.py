@@ -10,7 +10,8 @@ from typing import Any
 
 import redis
 
-from stores import Item, open_store
+from flatlands.stores.base import Item
+from flatlands.stores.registry import open_store
 
 #: The name of the queue, of the list of messages that are held, and of a stream's group.
 QUEUE, HELD, GROUP = "queue", "queue:held", "consumers"

@@ -24,10 +24,10 @@ from typing import Any
 
 import redis
 
-from loadtest.kit.parent import Parent
-from loadtest.work.series import FIFOS, FILLED, TAKEN
-from loadtest.work.ways import WAYS, Way
-from stores import StoreError
+from flatlands.loadtest.kit.parent import Parent
+from flatlands.loadtest.work.series import FIFOS, FILLED, TAKEN
+from flatlands.loadtest.work.ways import WAYS, Way
+from flatlands.stores.base import StoreError
 
 #: What a message has besides its number, which makes about 115 bytes of JSON.
 PADDING = "x" * 90

@@ -9,14 +9,14 @@ who looks, and nothing of other nodes' players.
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from brokers import Broker
-from server.atlas.sheets import Place, Sheet, around
-from server.loop import Loop
-from server.messages import peer_protocol
-from server.messages.channels import Channels
-from server.messages.protocol import DEER_FROM
-from server.squares.outbox import Outbox
-from world.grid import Square
+from flatlands.brokers.base import Broker
+from flatlands.server.atlas.sheets import Place, Sheet, around
+from flatlands.server.loop import Loop
+from flatlands.server.messages import peer_protocol
+from flatlands.server.messages.channels import Channels
+from flatlands.server.messages.protocol import DEER_FROM
+from flatlands.server.squares.outbox import Outbox
+from flatlands.world.grid import Square
 
 #: ms between two counts, and ms for which a sheet is counted after it was asked for.
 COUNT_EVERY: Final = 1000

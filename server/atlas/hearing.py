@@ -8,22 +8,14 @@ world, and goes down only where somebody is. It never learns of a player, nor wh
 from collections.abc import Callable, Collection, Iterable
 from typing import Final, NamedTuple
 
-from brokers import Broker, Reset
-from server.atlas.layers import Dot
-from server.atlas.sheets import (
-    ROOT,
-    TOP,
-    Place,
-    Sheet,
-    dot_of,
-    dots_within,
-    patch_of,
-)
-from server.loop import Loop
-from server.messages import peer_protocol
-from server.messages.channels import Channels
-from server.messages.peer_protocol import COUNTS, DOTS, Malformed
-from world.grid import Rect
+from flatlands.brokers.base import Broker, Reset
+from flatlands.server.atlas.layers import Dot
+from flatlands.server.atlas.sheets import ROOT, TOP, Place, Sheet, dot_of, dots_within, patch_of
+from flatlands.server.loop import Loop
+from flatlands.server.messages import peer_protocol
+from flatlands.server.messages.channels import Channels
+from flatlands.server.messages.peer_protocol import COUNTS, DOTS, Malformed
+from flatlands.world.grid import Rect
 
 #: ms after which a sheet is asked for again, if no node has asked for it meanwhile; and the same
 #: while no answer has come, for the first few times.

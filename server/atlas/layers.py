@@ -6,9 +6,9 @@ not where the numbers come from.
 
 from typing import TypeVar
 
-from server.atlas.sheets import Place
-from server.messages import protocol
-from world.grid import Rect
+from flatlands.server.atlas.sheets import Place
+from flatlands.server.messages import protocol
+from flatlands.world.grid import Rect
 
 #: A dot as clients see it: people, computer players, the number of the node that has most of them,
 #: how many these are, and batches.

@@ -9,7 +9,7 @@ This module is arithmetic, and counts nobody.
 
 from typing import Final, NamedTuple
 
-from world.grid import Rect, Square
+from flatlands.world.grid import Rect, Square
 
 #: The level of the one sheet that has the whole world. Its dots are so large that the outermost of
 #: them are empty.

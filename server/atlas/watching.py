@@ -7,15 +7,15 @@ Dots are joined to larger ones until there are few enough of them (layers.py).
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
-from brokers import Broker, Reset
-from server.atlas.hearing import EVERYWHERE, Asked, Hearing
-from server.atlas.layers import Layer
-from server.atlas.sheets import COARSEST, Sheet, patches_within
-from server.loop import Loop
-from server.messages import protocol
-from server.messages.channels import Channels
-from server.websocket.frames import frame
-from world.grid import Rect
+from flatlands.brokers.base import Broker, Reset
+from flatlands.server.atlas.hearing import EVERYWHERE, Asked, Hearing
+from flatlands.server.atlas.layers import Layer
+from flatlands.server.atlas.sheets import COARSEST, Sheet, patches_within
+from flatlands.server.loop import Loop
+from flatlands.server.messages import protocol
+from flatlands.server.messages.channels import Channels
+from flatlands.server.websocket.frames import frame
+from flatlands.world.grid import Rect
 
 #: ms between two messages to a client.
 SHOW_EVERY: Final = 1000

@@ -9,18 +9,18 @@ writes to clients.
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from server.agenda import Agenda
-from server.clients.tokens import Claim, Tokens
-from server.limits import JOINS, RETURNS, Limits
-from server.messages.protocol import FULL, Refused
-from server.node import Node
-from server.players.invitations import Met
-from server.players.resident import Resident, next_incarnation
-from server.players.residents import new_id
-from server.players.spots import Place
-from server.players.takeovers import Elsewhere
-from world.grid import Viewport
-from world.track import SPEED, UNIT
+from flatlands.server.agenda import Agenda
+from flatlands.server.clients.tokens import Claim, Tokens
+from flatlands.server.limits import JOINS, RETURNS, Limits
+from flatlands.server.messages.protocol import FULL, Refused
+from flatlands.server.node import Node
+from flatlands.server.players.invitations import Met
+from flatlands.server.players.resident import Resident, next_incarnation
+from flatlands.server.players.residents import new_id
+from flatlands.server.players.spots import Place
+from flatlands.server.players.takeovers import Elsewhere
+from flatlands.world.grid import Viewport
+from flatlands.world.track import SPEED, UNIT
 
 #: How far along each axis a player can have walked, in units, since its last token was made: a new
 #: one comes every ten seconds, or a little later.

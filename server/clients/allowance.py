@@ -6,10 +6,10 @@ buckets again: server/limits.py keeps them meanwhile.
 
 from typing import Any, Final
 
-from server.limits import Bucket, Limits, Rates
-from server.loop import Loop
-from server.messages import protocol
-from server.messages.protocol import MESSAGES, Refused
+from flatlands.server.limits import Bucket, Limits, Rates
+from flatlands.server.loop import Loop
+from flatlands.server.messages import protocol
+from flatlands.server.messages.protocol import MESSAGES, Refused
 
 #: Messages over their rate that a client may send, at once and a second, before it is closed.
 PATIENCE: Final = 40

@@ -2,10 +2,10 @@
 
 from typing import Protocol
 
-from server.limits import Limits
-from server.messages.protocol import Refused
-from server.node import Node
-from server.players.resident import Resident
+from flatlands.server.limits import Limits
+from flatlands.server.messages.protocol import Refused
+from flatlands.server.node import Node
+from flatlands.server.players.resident import Resident
 
 
 class Asker(Protocol):

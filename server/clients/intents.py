@@ -3,11 +3,11 @@
 What an intent does to the player is in server/players/movement.py.
 """
 
-from server.loop import Loop
-from server.messages.protocol import Refused
-from server.players.movement import INTENT_AGE, Movement
-from server.players.resident import Resident
-from world.track import Intent
+from flatlands.server.loop import Loop
+from flatlands.server.messages.protocol import Refused
+from flatlands.server.players.movement import INTENT_AGE, Movement
+from flatlands.server.players.resident import Resident
+from flatlands.world.track import Intent
 
 
 class Intended:

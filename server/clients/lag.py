@@ -6,8 +6,8 @@ module only counts: what a client that lags is told, and when it has caught up, 
 
 from typing import Final
 
-from server.loop import Loop
-from server.messages.protocol import Refused
+from flatlands.server.loop import Loop
+from flatlands.server.messages.protocol import Refused
 
 #: A client that has not acknowledged a flush for this many ms is late by a second or more: it lags.
 LAGGING_AFTER: Final = 2000

@@ -9,14 +9,14 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from server.clients.asker import Asker
-from server.limits import BUILDS, FINDS, Rate
-from server.logs import log_line
-from server.messages import protocol
-from server.messages.protocol import Refused
-from server.things.board import Standing
-from server.things.cairns import Builder
-from world.grid import Square
+from flatlands.server.clients.asker import Asker
+from flatlands.server.limits import BUILDS, FINDS, Rate
+from flatlands.server.logs import log_line
+from flatlands.server.messages import protocol
+from flatlands.server.messages.protocol import Refused
+from flatlands.server.things.board import Standing
+from flatlands.server.things.cairns import Builder
+from flatlands.world.grid import Square
 
 #: The characters of a key.
 _KEY: Final = re.compile("[A-Za-z0-9_-]*")

@@ -8,24 +8,24 @@ import logging
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Final
 
-from server.clients import lasting, speaking
-from server.clients.admission import Admission, Hello
-from server.clients.allowance import Allowance
-from server.clients.intents import Intents
-from server.clients.lag import Lag
-from server.clients.tokens import Tokens
-from server.limits import Limits
-from server.logs import log_line
-from server.messages import protocol
-from server.messages.protocol import MESSAGES, Refused
-from server.node import Node
-from server.players.invitations import Met
-from server.players.resident import Resident
-from server.websocket.connection import Connection
-from server.websocket.frames import ABNORMAL, NORMAL, PROTOCOL_ERROR, TEXT, TOO_BIG, frame
-from world.grid import Rect, Square, Viewport, viewport
-from world.terrain import GROUND
-from world.track import DIAGONAL, SPEED, UNIT, Goal, Heading, Intent
+from flatlands.server.clients import lasting, speaking
+from flatlands.server.clients.admission import Admission, Hello
+from flatlands.server.clients.allowance import Allowance
+from flatlands.server.clients.intents import Intents
+from flatlands.server.clients.lag import Lag
+from flatlands.server.clients.tokens import Tokens
+from flatlands.server.limits import Limits
+from flatlands.server.logs import log_line
+from flatlands.server.messages import protocol
+from flatlands.server.messages.protocol import MESSAGES, Refused
+from flatlands.server.node import Node
+from flatlands.server.players.invitations import Met
+from flatlands.server.players.resident import Resident
+from flatlands.server.websocket.connection import Connection
+from flatlands.server.websocket.frames import ABNORMAL, NORMAL, PROTOCOL_ERROR, TEXT, TOO_BIG, frame
+from flatlands.world.grid import Rect, Square, Viewport, viewport
+from flatlands.world.terrain import GROUND
+from flatlands.world.track import DIAGONAL, SPEED, UNIT, Goal, Heading, Intent
 
 log = logging.getLogger("flatlands")
 

@@ -4,13 +4,13 @@ Each function obeys one kind of message; its fields are those of docs/protocol.m
 Refused if the player may not.
 """
 
-from server.clients import lasting
-from server.clients.asker import Asker
-from server.limits import EMOTES, EMOTES_EACH, SAYINGS, SAYINGS_EACH, Rate
-from server.logs import log_line
-from server.messages import protocol
-from server.messages.protocol import Refused
-from server.players.resident import Resident
+from flatlands.server.clients import lasting
+from flatlands.server.clients.asker import Asker
+from flatlands.server.limits import EMOTES, EMOTES_EACH, SAYINGS, SAYINGS_EACH, Rate
+from flatlands.server.logs import log_line
+from flatlands.server.messages import protocol
+from flatlands.server.messages.protocol import Refused
+from flatlands.server.players.resident import Resident
 
 #: What is told of a name that is not allowed.
 BAD_NAME = f"a name must have 1 to {protocol.NAME_LIMIT} characters that can be seen"

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
-from world.grid import Square
+from flatlands.world.grid import Square
 
 #: The version of the messages between nodes; it grows with GROUND of world/terrain.py too, so that
 #: no node meets one that has other ground. Messages to clients have a version of their own.

@@ -12,8 +12,8 @@ from typing import Any, cast
 
 import msgpack
 
-from brokers.base import PAYLOAD_LIMIT
-from server.messages.protocol import (
+from flatlands.brokers.base import PAYLOAD_LIMIT
+from flatlands.server.messages.protocol import (
     EMOTED,
     ID_LIMIT,
     LOOK,
@@ -22,12 +22,12 @@ from server.messages.protocol import (
     Tail,
     with_tail,
 )
-from server.messages.table import NUMBER, Field, Row, number
-from world.batches import RECORD, WIDE, Content
-from world.events import ENTER, EVENTS, EnterEvent, Entry, named
-from world.grid import Square
-from world.things import THINGS, Thing
-from world.track import REACH
+from flatlands.server.messages.table import NUMBER, Field, Row, number
+from flatlands.world.batches import RECORD, WIDE, Content
+from flatlands.world.events import ENTER, EVENTS, EnterEvent, Entry, named
+from flatlands.world.grid import Square
+from flatlands.world.things import THINGS, Thing
+from flatlands.world.track import REACH
 
 # On a square's channel.
 BATCH, FULL_STATE, SYNC_REQUEST, CHANGES, SIGN = 20, 32, 33, 43, 44

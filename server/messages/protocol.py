@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import msgpack
 
-from server.messages.table import NUMBER, Field, Row, number
-from world.batches import Content
-from world.grid import Rect, Square
-from world.things import Thing
+from flatlands.server.messages.table import NUMBER, Field, Row, number
+from flatlands.world.batches import Content
+from flatlands.world.grid import Rect, Square
+from flatlands.world.things import Thing
 
 #: The WebSocket subprotocol, and the version of the messages that hello asks for.
 SUBPROTOCOL: Final = "flatlands"

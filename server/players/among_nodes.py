@@ -6,9 +6,9 @@ It never asks or answers anything itself.
 from collections.abc import Callable
 from typing import NamedTuple
 
-from server.loop import Loop
-from server.players.residents import Residents
-from server.squares.peers import Peers
+from flatlands.server.loop import Loop
+from flatlands.server.players.residents import Residents
+from flatlands.server.squares.peers import Peers
 
 
 class AmongNodes(NamedTuple):

@@ -18,20 +18,20 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
-from server.agenda import Agenda
-from server.loop import Loop
-from server.messages.protocol import DEER_FROM, OTHERS_FROM
-from server.players.errands import COMPANY, WAVE, WONDER, Errands
-from server.players.people import Errand, Person
-from server.players.resident import INCARNATION, Resident
-from server.players.spots import Place
-from server.players.talk import SAYINGS, Facts, answer
-from server.squares.replicas import Replicas
-from world.events import EmoteEvent, EnterEvent, Event, Player, SayEvent
-from world.grid import Grid, Rect, Square
-from world.landmarks import Landmarks
-from world.things import GEM
-from world.track import UNIT
+from flatlands.server.agenda import Agenda
+from flatlands.server.loop import Loop
+from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
+from flatlands.server.players.errands import COMPANY, WAVE, WONDER, Errands
+from flatlands.server.players.people import Errand, Person
+from flatlands.server.players.resident import INCARNATION, Resident
+from flatlands.server.players.spots import Place
+from flatlands.server.players.talk import SAYINGS, Facts, answer
+from flatlands.server.squares.replicas import Replicas
+from flatlands.world.events import EmoteEvent, EnterEvent, Event, Player, SayEvent
+from flatlands.world.grid import Grid, Rect, Square
+from flatlands.world.landmarks import Landmarks
+from flatlands.world.things import GEM
+from flatlands.world.track import UNIT
 
 #: How near somebody is greeted, and answered, and how near its wave is returned, in units.
 GREETS_WITHIN: Final = 24 * UNIT

@@ -9,14 +9,14 @@ import random
 from collections.abc import Iterator
 from itertools import islice
 
-from server.messages.protocol import OTHERS_FROM
-from server.players.movement import Movement
-from server.players.resident import Resident
-from server.players.spots import Place
-from server.squares.replicas import Replicas
-from world.grid import Grid, Rect
-from world.terrain import GRASS, Terrain
-from world.track import UNIT, Goal
+from flatlands.server.messages.protocol import OTHERS_FROM
+from flatlands.server.players.movement import Movement
+from flatlands.server.players.resident import Resident
+from flatlands.server.players.spots import Place
+from flatlands.server.squares.replicas import Replicas
+from flatlands.world.grid import Grid, Rect
+from flatlands.world.terrain import GRASS, Terrain
+from flatlands.world.track import UNIT, Goal
 
 NAME = "Deer"
 

@@ -27,21 +27,21 @@ from typing import Final, NamedTuple
 
 import msgpack
 
-from server.agenda import Agenda
-from server.loop import Loop
-from server.messages.peer_protocol import ALIVE
-from server.messages.protocol import DEER_FROM, OTHERS_FROM
-from server.players.resident import Resident
-from server.players.residents import Residents
-from server.squares.peers import Peers
-from server.squares.replicas import Replicas
-from server.things.keeper import Keeper
-from server.things.longest import Kept, Longest
-from stores import Item, Store
-from world.contact import first_contact
-from world.events import EMBER, EmberEvent, EnterEvent, Event, Player
-from world.grid import Grid, Rect, Square
-from world.track import UNIT
+from flatlands.server.agenda import Agenda
+from flatlands.server.loop import Loop
+from flatlands.server.messages.peer_protocol import ALIVE
+from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
+from flatlands.server.players.resident import Resident
+from flatlands.server.players.residents import Residents
+from flatlands.server.squares.peers import Peers
+from flatlands.server.squares.replicas import Replicas
+from flatlands.server.things.keeper import Keeper
+from flatlands.server.things.longest import Kept, Longest
+from flatlands.stores.base import Item, Store
+from flatlands.world.contact import first_contact
+from flatlands.world.events import EMBER, EmberEvent, EnterEvent, Event, Player
+from flatlands.world.grid import Grid, Rect, Square
+from flatlands.world.track import UNIT
 
 #: The name of the ember's queue begins with it, and that of the ground follows. Its only item:
 QUEUE, ITEM = "ember", "ember"

@@ -12,15 +12,15 @@ from collections.abc import Generator
 from itertools import islice
 from typing import Final
 
-from server.loop import Loop
-from server.messages.protocol import OTHERS_FROM
-from server.players.movement import Movement
-from server.players.people import Errand
-from server.players.resident import Resident
-from server.players.residents import Residents
-from server.players.sight import BEGINS, Sights
-from server.players.spots import Place
-from server.players.talk import (
+from flatlands.server.loop import Loop
+from flatlands.server.messages.protocol import OTHERS_FROM
+from flatlands.server.players.movement import Movement
+from flatlands.server.players.people import Errand
+from flatlands.server.players.resident import Resident
+from flatlands.server.players.residents import Residents
+from flatlands.server.players.sight import BEGINS, Sights
+from flatlands.server.players.spots import Place
+from flatlands.server.players.talk import (
     AGAIN,
     CLICK_ME,
     COME,
@@ -30,9 +30,9 @@ from server.players.talk import (
     WAITING,
     way,
 )
-from server.squares.replicas import Replicas
-from world.events import Player
-from world.track import UNIT, Goal
+from flatlands.server.squares.replicas import Replicas
+from flatlands.world.events import Player
+from flatlands.world.track import UNIT, Goal
 
 #: The number of the emote that is a wave, and of the one that asks: static/emotes.js has them all.
 WAVE: Final = 1

@@ -15,34 +15,33 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import msgpack
 
-from server.agenda import Agenda
-from server.loop import Loop
-from server.messages.peer_protocol import ALIVE
-from server.messages.protocol import DEER_FROM, OTHERS_FROM
-from server.players import deer, people
-from server.players.company import Company
-from server.players.deer import Deer
-from server.players.ember import Ember
-from server.players.errands import Errands
-from server.players.movement import Movement
-from server.players.people import Errand, Person
-from server.players.resident import Resident, next_incarnation
-from server.players.residents import Residents
-from server.players.sight import Sights
-from server.players.spots import Place
-from server.players.tag import Tag
-from server.players.takeovers import Takeovers
-from server.squares.peers import Peers
-from server.squares.replicas import Replicas
-from server.things.keeper import Keeper
-from server.things.longest import Longest
-from stores import Claimed, Item, Store
-from stores.base import BATCH_LIMIT
-from world.events import Event
-from world.grid import Grid, Square
-from world.landmarks import Landmarks
-from world.terrain import Terrain
-from world.track import Track, stand
+from flatlands.server.agenda import Agenda
+from flatlands.server.loop import Loop
+from flatlands.server.messages.peer_protocol import ALIVE
+from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
+from flatlands.server.players import deer, people
+from flatlands.server.players.company import Company
+from flatlands.server.players.deer import Deer
+from flatlands.server.players.ember import Ember
+from flatlands.server.players.errands import Errands
+from flatlands.server.players.movement import Movement
+from flatlands.server.players.people import Errand, Person
+from flatlands.server.players.resident import Resident, next_incarnation
+from flatlands.server.players.residents import Residents
+from flatlands.server.players.sight import Sights
+from flatlands.server.players.spots import Place
+from flatlands.server.players.tag import Tag
+from flatlands.server.players.takeovers import Takeovers
+from flatlands.server.squares.peers import Peers
+from flatlands.server.squares.replicas import Replicas
+from flatlands.server.things.keeper import Keeper
+from flatlands.server.things.longest import Longest
+from flatlands.stores.base import BATCH_LIMIT, Claimed, Item, Store
+from flatlands.world.events import Event
+from flatlands.world.grid import Grid, Square
+from flatlands.world.landmarks import Landmarks
+from flatlands.world.terrain import Terrain
+from flatlands.world.track import Track, stand
 
 #: The names of two queues begin with these, and that of the ground follows: the computer players,
 #: and the nodes that host some.

@@ -11,14 +11,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from server.agenda import Agenda
-from server.messages import peer_protocol
-from server.players.among_nodes import AmongNodes
-from server.players.movement import Movement
-from server.players.resident import Resident
-from server.players.spots import NEAR, Place, Spots
-from server.squares.replicas import Replicas
-from world.track import UNIT
+from flatlands.server.agenda import Agenda
+from flatlands.server.messages import peer_protocol
+from flatlands.server.players.among_nodes import AmongNodes
+from flatlands.server.players.movement import Movement
+from flatlands.server.players.resident import Resident
+from flatlands.server.players.spots import NEAR, Place, Spots
+from flatlands.server.squares.replicas import Replicas
+from flatlands.world.track import UNIT
 
 #: ms that a question waits for an answer. After that no node has the player.
 ANSWER_WITHIN = 300

@@ -7,11 +7,11 @@ from that is repaired as after any other loss (takeovers.py). This module never 
 
 from typing import Final
 
-from brokers import Broker
-from server.agenda import Agenda
-from server.loop import Loop
-from server.messages.channels import Channels
-from server.players.residents import Residents
+from flatlands.brokers.base import Broker
+from flatlands.server.agenda import Agenda
+from flatlands.server.loop import Loop
+from flatlands.server.messages.channels import Channels
+from flatlands.server.players.residents import Residents
 
 #: ms for which this node stays subscribed to the channel of a player that it handed over. By then
 #: it knows whether another node has the player; if none has, it remembers it as one that left.

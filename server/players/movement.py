@@ -8,15 +8,15 @@ plays.
 from collections.abc import Iterable
 from typing import Final
 
-from server.agenda import Agenda
-from server.loop import BEAT, Loop
-from server.players.resident import Resident
-from server.players.spots import Place, Spots
-from server.squares.hub import Hub
-from server.squares.outbox import Outbox
-from server.squares.replicas import Replicas
-from world.grid import Grid, Rect, Viewport
-from world.track import UNIT, Goal, Heading, Intent, Land, Track, leg, stand
+from flatlands.server.agenda import Agenda
+from flatlands.server.loop import BEAT, Loop
+from flatlands.server.players.resident import Resident
+from flatlands.server.players.spots import Place, Spots
+from flatlands.server.squares.hub import Hub
+from flatlands.server.squares.outbox import Outbox
+from flatlands.server.squares.replicas import Replicas
+from flatlands.world.grid import Grid, Rect, Viewport
+from flatlands.world.track import UNIT, Goal, Heading, Intent, Land, Track, leg, stand
 
 #: An intent takes effect at most so many ms in the past, however old it says that it is.
 INTENT_AGE: Final = 200

@@ -10,12 +10,12 @@ anything else between nodes; brokers/sealed.py says who can.
 import ipaddress
 from collections.abc import Callable
 
-from server.agenda import Agenda
-from server.logs import log_line
-from server.messages import peer_protocol
-from server.messages.peer_protocol import BAR, DOOR, KICK, MUTE, NOTICE
-from server.messages.protocol import FULL, POLICY, Refused
-from server.players.among_nodes import AmongNodes
+from flatlands.server.agenda import Agenda
+from flatlands.server.logs import log_line
+from flatlands.server.messages import peer_protocol
+from flatlands.server.messages.peer_protocol import BAR, DOOR, KICK, MUTE, NOTICE
+from flatlands.server.messages.protocol import FULL, POLICY, Refused
+from flatlands.server.players.among_nodes import AmongNodes
 
 #: The most orders that a node keeps. Beyond that it forgets the one that ends first.
 LIMIT = 1000

@@ -7,11 +7,11 @@ It never decides which: company.py does.
 import random
 from collections.abc import Callable, Generator, Iterator
 
-from server.players.movement import Movement
-from server.players.resident import Resident
-from server.players.residents import Residents
-from server.players.tag import Tag
-from world.track import UNIT, Goal
+from flatlands.server.players.movement import Movement
+from flatlands.server.players.resident import Resident
+from flatlands.server.players.residents import Residents
+from flatlands.server.players.tag import Tag
+from flatlands.world.track import UNIT, Goal
 
 NAMES = (
     "Ash",

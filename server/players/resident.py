@@ -3,10 +3,10 @@ moves it."""
 
 from typing import Final
 
-from server.squares.hub import Screen
-from world.events import Player
-from world.grid import Rect, Square, Viewport
-from world.track import Intent, Track
+from flatlands.server.squares.hub import Screen
+from flatlands.world.events import Player
+from flatlands.world.grid import Rect, Square, Viewport
+from flatlands.world.track import Intent, Track
 
 #: A seq is the player's incarnation x INCARNATION + its number of events in that incarnation. One
 #: comparison therefore tells which of two events is newer.

@@ -6,17 +6,17 @@ It remembers for a minute who has left. It never moves a player: movement.py doe
 import random
 from collections.abc import Callable
 
-from server.agenda import Agenda
-from server.loop import Loop
-from server.messages.protocol import OTHERS_FROM
-from server.players.movement import Movement
-from server.players.resident import Resident
-from server.players.spots import Place, Spots
-from server.squares.hub import Screen
-from server.squares.outbox import Outbox
-from world.events import EmberEvent
-from world.grid import Grid, Square, Viewport
-from world.track import stand
+from flatlands.server.agenda import Agenda
+from flatlands.server.loop import Loop
+from flatlands.server.messages.protocol import OTHERS_FROM
+from flatlands.server.players.movement import Movement
+from flatlands.server.players.resident import Resident
+from flatlands.server.players.spots import Place, Spots
+from flatlands.server.squares.hub import Screen
+from flatlands.server.squares.outbox import Outbox
+from flatlands.world.events import EmberEvent
+from flatlands.world.grid import Grid, Square, Viewport
+from flatlands.world.track import stand
 
 #: Ids of players are below it, so that JavaScript can represent them.
 ID_MOST = 2**52

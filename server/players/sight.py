@@ -10,10 +10,10 @@ from collections.abc import Generator
 from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
-from server.players.spots import Place, is_straight
-from world.landmarks import Landmarks
-from world.terrain import BRIDGE, CELL, Terrain
-from world.track import UNIT
+from flatlands.server.players.spots import Place, is_straight
+from flatlands.world.landmarks import Landmarks
+from flatlands.world.terrain import BRIDGE, CELL, Terrain
+from flatlands.world.track import UNIT
 
 #: The most tiles of the way: half a minute's walk.
 FARTHEST: Final = 150

@@ -7,9 +7,9 @@ import math
 import random
 from collections.abc import Collection
 
-from world.grid import Grid, Square
-from world.terrain import HIGH, PLAZA_WITHIN, Terrain
-from world.track import UNIT, Goal, leg
+from flatlands.world.grid import Grid, Square
+from flatlands.world.terrain import HIGH, PLAZA_WITHIN, Terrain
+from flatlands.world.track import UNIT, Goal, leg
 
 #: The distances in tiles from a friend at which a guest begins: the two do not overlap, and see
 #: each other.

@@ -11,15 +11,15 @@ from collections.abc import Callable, Collection, Iterator
 from itertools import islice
 from typing import Final
 
-from server.loop import Loop
-from server.messages.protocol import DEER_FROM, OTHERS_FROM
-from server.players.ember import Carried
-from server.players.movement import Movement
-from server.players.resident import Resident
-from server.players.spots import Place
-from server.squares.replicas import Replicas
-from world.events import Player
-from world.track import SPEED, UNIT, Goal
+from flatlands.server.loop import Loop
+from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
+from flatlands.server.players.ember import Carried
+from flatlands.server.players.movement import Movement
+from flatlands.server.players.resident import Resident
+from flatlands.server.players.spots import Place
+from flatlands.server.squares.replicas import Replicas
+from flatlands.world.events import Player
+from flatlands.world.track import SPEED, UNIT, Goal
 
 #: How far others see its carrier, and how near its carrier lets others come, in units.
 SEES, SHY = 16 * UNIT, 5 * UNIT

@@ -11,12 +11,12 @@ This module never moves a player. docs/nodes.md gives the rules.
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from server.agenda import Agenda
-from server.messages import peer_protocol
-from server.players.among_nodes import AmongNodes
-from server.players.resident import Resident, incarnation, next_incarnation
-from server.players.spots import Place
-from world.grid import Square
+from flatlands.server.agenda import Agenda
+from flatlands.server.messages import peer_protocol
+from flatlands.server.players.among_nodes import AmongNodes
+from flatlands.server.players.resident import Resident, incarnation, next_incarnation
+from flatlands.server.players.spots import Place
+from flatlands.world.grid import Square
 
 #: ms that a takeover waits for an answer. After that no other node has the player.
 ANSWER_WITHIN = 300

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from server.players.spots import Place
-from world.track import UNIT
+from flatlands.server.players.spots import Place
+from flatlands.world.track import UNIT
 
 #: What they say to nobody now and then.
 SAYINGS: Final = (

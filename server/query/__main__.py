@@ -1,6 +1,6 @@
 """`python -m server.query "SELECT ..."`: asks the world, and prints the answer."""
 
-from needs import packages
+from flatlands.needs import packages
 
 # This comes before all other imports, so that their sockets and locks are gevent's.
 with packages("play"):
@@ -15,14 +15,15 @@ import sys
 import gevent
 
 with packages("play"):
-    from brokers import open_broker
-    from server import settings as options
-    from server.query import prompt, show
-    from server.query.ask import Asker, Wrong
-    from server.query.morph import Unfit, form, from_redis, to_redis
-    from server.query.tables import TABLES, Source
-    from server.query.watcher import Silent, Watcher
-    from stores import StoreError, open_store
+    from flatlands.brokers.registry import open_broker
+    from flatlands.server import settings as options
+    from flatlands.server.query import prompt, show
+    from flatlands.server.query.ask import Asker, Wrong
+    from flatlands.server.query.morph import Unfit, form, from_redis, to_redis
+    from flatlands.server.query.tables import TABLES, Source
+    from flatlands.server.query.watcher import Silent, Watcher
+    from flatlands.stores.base import StoreError
+    from flatlands.stores.registry import open_store
 
 DESCRIPTION = """Ask the world in SQL: every player of every server, and what the store keeps.
 Without a statement there is a prompt. It changes nothing."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from gevent.monkey import get_original
 
-from server.query.tables import TABLES, Source, create, fill
+from flatlands.server.query.tables import TABLES, Source, create, fill
 
 #: The most bytes of a value, a row or a statement.
 LENGTH = 1_000_000

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from redis import Redis
 from redis.exceptions import RedisError
 
-from brokers.base import bare
-from server.query.ask import Answer
+from flatlands.brokers.base import bare
+from flatlands.server.query.ask import Answer
 
 #: Seconds that a call waits for its answer, and commands that are sent at a time.
 TIMEOUT, AT_ONCE = 5.0, 500

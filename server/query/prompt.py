@@ -11,10 +11,10 @@ from collections.abc import Callable
 import gevent
 from gevent.threadpool import ThreadPool
 
-from server.query.ask import Answer, Asker, Wrong
-from server.query.tables import TABLES
-from server.query.watcher import Silent
-from stores import StoreError
+from flatlands.server.query.ask import Answer, Asker, Wrong
+from flatlands.server.query.tables import TABLES
+from flatlands.server.query.watcher import Silent
+from flatlands.stores.base import StoreError
 
 #: Where the history is kept, and how many lines of it.
 HISTORY, LINES = os.path.join("~", ".flatlands-query"), 1000

@@ -9,7 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from server.query.ask import Answer
+from flatlands.server.query.ask import Answer
 
 
 def as_table(answer: Answer, out: TextIO = sys.stdout) -> None:

@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 
 import msgpack
 
-from server.messages.peer_protocol import ALIVE, DRAINING, STARTING
-from server.query.watcher import Watcher
-from server.things import board, cairns, garden
-from stores import Item, Store
-from stores.base import BATCH_LIMIT
-from world.grid import Square
-from world.track import UNIT
+from flatlands.server.messages.peer_protocol import ALIVE, DRAINING, STARTING
+from flatlands.server.query.watcher import Watcher
+from flatlands.server.things import board, cairns, garden
+from flatlands.stores.base import BATCH_LIMIT, Item, Store
+from flatlands.world.grid import Square
+from flatlands.world.track import UNIT
 
 Row = tuple[Any, ...]
 

@@ -13,19 +13,19 @@ from typing import Any
 import gevent
 import msgpack
 
-from brokers import Broker, BrokerClosed, Message, Reset
-from server.loop import Loop
-from server.messages import peer_protocol
-from server.messages.channels import Channels, nodes_channel
-from server.messages.peer_protocol import HEARTBEAT, SQUARES, Malformed
-from server.messages.protocol import Tail, with_tail
-from server.squares.hub import Screen
-from server.squares.outbox import Outbox
-from server.squares.peers import BROKEN_AFTER, HEARTBEAT_EVERY, STALLED, Peers
-from server.squares.replicas import Replicas
-from world.batches import Content
-from world.events import GONE, LEAVE, Player
-from world.grid import Grid, Square
+from flatlands.brokers.base import Broker, BrokerClosed, Message, Reset
+from flatlands.server.loop import Loop
+from flatlands.server.messages import peer_protocol
+from flatlands.server.messages.channels import Channels, nodes_channel
+from flatlands.server.messages.peer_protocol import HEARTBEAT, SQUARES, Malformed
+from flatlands.server.messages.protocol import Tail, with_tail
+from flatlands.server.squares.hub import Screen
+from flatlands.server.squares.outbox import Outbox
+from flatlands.server.squares.peers import BROKEN_AFTER, HEARTBEAT_EVERY, STALLED, Peers
+from flatlands.server.squares.replicas import Replicas
+from flatlands.world.batches import Content
+from flatlands.world.events import GONE, LEAVE, Player
+from flatlands.world.grid import Grid, Square
 
 #: Seconds that a watcher waits for the first heartbeat; and then, for those of all other nodes and
 #: for all squares, at least and at most.

@@ -9,14 +9,14 @@ has a bound, however many move. This module changes nothing between nodes, and n
 from collections.abc import Callable
 from typing import Final
 
-from server.messages import protocol
-from server.messages.protocol import Tail
-from server.squares.hub import Screen, Told
-from world.batches import FOLLOWED, RECORD, Content, Corner
-from world.events import Event, Player
-from world.grid import Square
-from world.replica import Moved, Replica
-from world.sketches import MARK, RISES, join, sketch
+from flatlands.server.messages import protocol
+from flatlands.server.messages.protocol import Tail
+from flatlands.server.squares.hub import Screen, Told
+from flatlands.world.batches import FOLLOWED, RECORD, Content, Corner
+from flatlands.world.events import Event, Player
+from flatlands.world.grid import Square
+from flatlands.world.replica import Moved, Replica
+from flatlands.world.sketches import MARK, RISES, join, sketch
 
 #: A square is a crowd once it has CROWD_FROM players, until it has fewer than CROWD_UNTIL x as
 #: many.

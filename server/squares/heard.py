@@ -10,20 +10,20 @@ decides which nodes are alive: peers.py does.
 from collections.abc import Callable, Collection
 from typing import Any, Final
 
-from server.messages import peer_protocol, protocol
-from server.messages.peer_protocol import Malformed
-from server.messages.protocol import OTHERS_FROM, Tail
-from server.squares.outbox import OwnBatch
-from server.squares.peers import GONE_AFTER
-from server.squares.shown import Shown
-from server.squares.surroundings import Surroundings
-from server.squares.sync import DEAF_AFTER, FULL_STATE_EVERY, Sync
-from server.squares.voices import Voice
-from world.batches import SLOT_RESTS, Content
-from world.events import EnterEvent
-from world.grid import Square
-from world.replica import Replica
-from world.things import Thing, Things
+from flatlands.server.messages import peer_protocol, protocol
+from flatlands.server.messages.peer_protocol import Malformed
+from flatlands.server.messages.protocol import OTHERS_FROM, Tail
+from flatlands.server.squares.outbox import OwnBatch
+from flatlands.server.squares.peers import GONE_AFTER
+from flatlands.server.squares.shown import Shown
+from flatlands.server.squares.surroundings import Surroundings
+from flatlands.server.squares.sync import DEAF_AFTER, FULL_STATE_EVERY, Sync
+from flatlands.server.squares.voices import Voice
+from flatlands.world.batches import SLOT_RESTS, Content
+from flatlands.world.events import EnterEvent
+from flatlands.world.grid import Square
+from flatlands.world.replica import Replica
+from flatlands.world.things import Thing, Things
 
 #: An own batch that has not come back from the broker after so many ms is applied all the same.
 ECHO_WITHIN: Final = 250

@@ -10,11 +10,11 @@ has a queue of its own. The hub never looks inside a batch.
 from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
-from server.loop import Loop
-from server.messages import protocol
-from server.messages.protocol import Refused, Tail
-from server.websocket.frames import frame
-from world.grid import Rect, Square
+from flatlands.server.loop import Loop
+from flatlands.server.messages import protocol
+from flatlands.server.messages.protocol import Refused, Tail
+from flatlands.server.websocket.frames import frame
+from flatlands.world.grid import Rect, Square
 
 #: After a flush that took c ms, the next one comes PAUSE x c x c ms later at the earliest, but no
 #: pause is made longer than CALM ms for it. A quiet node therefore flushes at once, and a busy one

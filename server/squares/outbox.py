@@ -9,17 +9,17 @@ player, and reads no batches of other nodes.
 from collections.abc import Callable
 from typing import Any, Final
 
-from brokers import Broker
-from server.loop import Loop
-from server.messages import peer_protocol, protocol
-from server.messages.channels import Channels
-from server.messages.protocol import Tail
-from server.squares.hub import Hub
-from server.squares.signs import Signs
-from server.squares.slots import Slots
-from world.batches import Batch, Content, Corner
-from world.events import EmberEvent, Entry, Player
-from world.grid import Square
+from flatlands.brokers.base import Broker
+from flatlands.server.loop import Loop
+from flatlands.server.messages import peer_protocol, protocol
+from flatlands.server.messages.channels import Channels
+from flatlands.server.messages.protocol import Tail
+from flatlands.server.squares.hub import Hub
+from flatlands.server.squares.signs import Signs
+from flatlands.server.squares.slots import Slots
+from flatlands.world.batches import Batch, Content, Corner
+from flatlands.world.events import EmberEvent, Entry, Player
+from flatlands.world.grid import Square
 
 #: The most events in one batch. The longest chat messages, 494 bytes each, still fit a broker's
 #: payload in this number.

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from math import ceil
 from typing import NamedTuple
 
-from brokers import Broker
-from brokers.guard import LogLimit
-from server.agenda import Agenda
-from server.loop import Loop
-from server.messages import peer_protocol
-from server.messages.channels import Channels
-from server.messages.peer_protocol import ALIVE, DRAINING, EVERY_MOST, STARTING, Malformed
+from flatlands.brokers.base import Broker
+from flatlands.brokers.guard import LogLimit
+from flatlands.server.agenda import Agenda
+from flatlands.server.loop import Loop
+from flatlands.server.messages import peer_protocol
+from flatlands.server.messages.channels import Channels
+from flatlands.server.messages.peer_protocol import ALIVE, DRAINING, EVERY_MOST, STARTING, Malformed
 
 log = logging.getLogger("flatlands")
 

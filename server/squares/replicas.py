@@ -7,19 +7,19 @@ into a message: heard.py does.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from brokers import Broker, Reset
-from server.agenda import Agenda
-from server.loop import Loop
-from server.messages import peer_protocol
-from server.messages.channels import Channels
-from server.squares.heard import HeardSquare
-from server.squares.hub import Hub, Screen
-from server.squares.outbox import Outbox, OwnBatch
-from server.squares.peers import Peers
-from server.squares.surroundings import PlayerNews, Surroundings
-from world.events import Event, Player
-from world.grid import Grid, Rect, Square
-from world.things import Thing
+from flatlands.brokers.base import Broker, Reset
+from flatlands.server.agenda import Agenda
+from flatlands.server.loop import Loop
+from flatlands.server.messages import peer_protocol
+from flatlands.server.messages.channels import Channels
+from flatlands.server.squares.heard import HeardSquare
+from flatlands.server.squares.hub import Hub, Screen
+from flatlands.server.squares.outbox import Outbox, OwnBatch
+from flatlands.server.squares.peers import Peers
+from flatlands.server.squares.surroundings import PlayerNews, Surroundings
+from flatlands.world.events import Event, Player
+from flatlands.world.grid import Grid, Rect, Square
+from flatlands.world.things import Thing
 
 #: This node stays subscribed to a square for so many ms after nobody needs it any more.
 LINGER: Final = 2000

@@ -4,15 +4,15 @@ Batches are passed on as they are, or in a crowd as crowds.py has them; the rest
 of them too. This module never changes a replica: heard.py does.
 """
 
-from server.messages import protocol
-from server.messages.protocol import Tail
-from server.squares.crowds import CROWD_UNTIL, Crowd
-from server.squares.surroundings import Surroundings
-from server.websocket.frames import frame
-from world.batches import Content
-from world.grid import Square
-from world.replica import Replica
-from world.things import Things
+from flatlands.server.messages import protocol
+from flatlands.server.messages.protocol import Tail
+from flatlands.server.squares.crowds import CROWD_UNTIL, Crowd
+from flatlands.server.squares.surroundings import Surroundings
+from flatlands.server.websocket.frames import frame
+from flatlands.world.batches import Content
+from flatlands.world.grid import Square
+from flatlands.world.replica import Replica
+from flatlands.world.things import Things
 
 
 class Shown:

@@ -11,12 +11,12 @@ import random
 from collections.abc import Callable, Container
 from typing import Final
 
-from brokers import Broker
-from server.agenda import Agenda
-from server.loop import Loop
-from server.messages import peer_protocol
-from server.messages.channels import Channels
-from world.grid import Square
+from flatlands.brokers.base import Broker
+from flatlands.server.agenda import Agenda
+from flatlands.server.loop import Loop
+from flatlands.server.messages import peer_protocol
+from flatlands.server.messages.channels import Channels
+from flatlands.world.grid import Square
 
 #: ms after the last batch or full state in a square until the first sign, from there to the second,
 #: and between all that follow; each may come a quarter earlier, so that signs that began together

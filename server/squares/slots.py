@@ -6,8 +6,8 @@ lost or late must not make it another player's. This module knows squares and nu
 
 from collections import deque
 
-from world.batches import NARROW, SLOT_RESTS
-from world.grid import Square
+from flatlands.world.batches import NARROW, SLOT_RESTS
+from flatlands.world.grid import Square
 
 
 class _Row:

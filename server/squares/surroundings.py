@@ -8,16 +8,16 @@ changes a replica: heard.py does.
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
-from brokers import Broker
-from brokers.guard import LogLimit
-from server.agenda import Agenda
-from server.loop import Loop
-from server.squares.hub import Hub, Screen
-from server.squares.outbox import Outbox
-from server.squares.peers import Peers
-from world.events import EnterEvent, Event, GoneEvent, LeaveEvent
-from world.grid import Square
-from world.replica import Departed, Replica, Whereabouts
+from flatlands.brokers.base import Broker
+from flatlands.brokers.guard import LogLimit
+from flatlands.server.agenda import Agenda
+from flatlands.server.loop import Loop
+from flatlands.server.squares.hub import Hub, Screen
+from flatlands.server.squares.outbox import Outbox
+from flatlands.server.squares.peers import Peers
+from flatlands.world.events import EnterEvent, Event, GoneEvent, LeaveEvent
+from flatlands.world.grid import Square
+from flatlands.world.replica import Departed, Replica, Whereabouts
 
 #: The link is made anew for a square of which nothing comes once in so many seconds at most, since
 #: all other squares are then asked for, and players may come ever again to where nothing helps.

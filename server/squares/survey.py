@@ -6,12 +6,12 @@ however many look.
 
 from typing import Final
 
-from brokers import Broker
-from server.loop import Loop
-from server.messages import peer_protocol
-from server.messages.channels import Channels
-from server.messages.peer_protocol import SURVEYED
-from server.squares.outbox import Outbox
+from flatlands.brokers.base import Broker
+from flatlands.server.loop import Loop
+from flatlands.server.messages import peer_protocol
+from flatlands.server.messages.channels import Channels
+from flatlands.server.messages.peer_protocol import SURVEYED
+from flatlands.server.squares.outbox import Outbox
 
 #: A node answers at most once in so many ms.
 ANSWER_EVERY: Final = 500

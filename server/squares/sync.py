@@ -10,9 +10,9 @@ import random
 from collections.abc import Callable
 from typing import Final
 
-from server.messages import peer_protocol
-from server.squares.surroundings import Surroundings
-from world.grid import Square
+from flatlands.server.messages import peer_protocol
+from flatlands.server.squares.surroundings import Surroundings
+from flatlands.world.grid import Square
 
 #: A sync request that has not come back from the broker is repeated after AGAIN ms. The pause
 #: doubles each time, up to AGAIN_MOST ms.

@@ -3,7 +3,7 @@
 It only keeps what heard.py has found, and never decides what follows from it.
 """
 
-from world.events import EnterEvent
+from flatlands.world.events import EnterEvent
 
 
 class Voice:

@@ -10,12 +10,11 @@ from typing import NamedTuple
 
 import msgpack
 
-from server.loop import Loop
-from server.messages.protocol import BOARD_LENGTH
-from server.things.keeper import Keeper
-from server.things.longest import Best, Longest
-from stores import Item, Rank, Score, Store
-from stores.base import NEVER
+from flatlands.server.loop import Loop
+from flatlands.server.messages.protocol import BOARD_LENGTH
+from flatlands.server.things.keeper import Keeper
+from flatlands.server.things.longest import Best, Longest
+from flatlands.stores.base import NEVER, Item, Rank, Score, Store
 
 #: The names of the board, and of the queue that has the players' names, in the store.
 BOARD, NAMES = "gems", "name"

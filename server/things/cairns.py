@@ -12,17 +12,17 @@ from typing import NamedTuple
 
 import msgpack
 
-from server.agenda import Agenda
-from server.loop import Loop
-from server.messages.protocol import Refused
-from server.squares.replicas import Replicas
-from server.things.keeper import AWAY, Keeper
-from server.things.reach import reaches
-from stores import Claimed, Item, Store
-from world.grid import Grid, Square
-from world.terrain import PLAZA, Terrain
-from world.things import CAIRN, CairnThing, Thing
-from world.track import UNIT, Track
+from flatlands.server.agenda import Agenda
+from flatlands.server.loop import Loop
+from flatlands.server.messages.protocol import Refused
+from flatlands.server.squares.replicas import Replicas
+from flatlands.server.things.keeper import AWAY, Keeper
+from flatlands.server.things.reach import reaches
+from flatlands.stores.base import Claimed, Item, Store
+from flatlands.world.grid import Grid, Square
+from flatlands.world.terrain import PLAZA, Terrain
+from flatlands.world.things import CAIRN, CairnThing, Thing
+from flatlands.world.track import UNIT, Track
 
 #: The names of two queues in the store begin with these, and that of the ground follows: the
 #: cairns, and the places of their owners.

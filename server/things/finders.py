@@ -9,15 +9,14 @@ connections.
 
 from collections.abc import Callable
 
-from server.loop import Loop
-from server.messages.protocol import Refused
-from server.things.keeper import Keeper
-from server.things.reach import reaches
-from stores import Item, Store
-from stores.base import NEVER
-from world.landmarks import PART, Landmarks
-from world.terrain import Terrain
-from world.track import UNIT, Track
+from flatlands.server.loop import Loop
+from flatlands.server.messages.protocol import Refused
+from flatlands.server.things.keeper import Keeper
+from flatlands.server.things.reach import reaches
+from flatlands.stores.base import NEVER, Item, Store
+from flatlands.world.landmarks import PART, Landmarks
+from flatlands.world.terrain import Terrain
+from flatlands.world.track import UNIT, Track
 
 #: The name of the queue in the store begins with it, and that of the ground follows.
 QUEUE = "finders"

@@ -15,19 +15,19 @@ from typing import NamedTuple
 
 import msgpack
 
-from server.agenda import Agenda
-from server.loop import Loop
-from server.messages.protocol import Refused
-from server.squares.replicas import Replicas
-from server.things.board import Board
-from server.things.keeper import AWAY, Keeper
-from server.things.reach import reaches
-from stores import Claimed, Item, Store
-from world.events import Player
-from world.grid import Grid, Square
-from world.terrain import BLOCKED, CELL, HIGH, PLAZA_WITHIN, Terrain
-from world.things import GEM, GemThing, Thing
-from world.track import UNIT
+from flatlands.server.agenda import Agenda
+from flatlands.server.loop import Loop
+from flatlands.server.messages.protocol import Refused
+from flatlands.server.squares.replicas import Replicas
+from flatlands.server.things.board import Board
+from flatlands.server.things.keeper import AWAY, Keeper
+from flatlands.server.things.reach import reaches
+from flatlands.stores.base import Claimed, Item, Store
+from flatlands.world.events import Player
+from flatlands.world.grid import Grid, Square
+from flatlands.world.terrain import BLOCKED, CELL, HIGH, PLAZA_WITHIN, Terrain
+from flatlands.world.things import GEM, GemThing, Thing
+from flatlands.world.track import UNIT
 
 #: The name of the gems' queue in the store begins with it, and that of the ground follows.
 QUEUE = "gem"

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 import gevent
 
-from brokers.guard import LogLimit
-from server.loop import Loop
-from stores import Store, StoreError
+from flatlands.brokers.guard import LogLimit
+from flatlands.server.loop import Loop
+from flatlands.stores.base import Store, StoreError
 
 log = logging.getLogger("flatlands")
 

@@ -10,9 +10,8 @@ from typing import Final, NamedTuple
 
 import msgpack
 
-from server.things.keeper import Keeper
-from stores import Item, Store
-from stores.base import NEVER
+from flatlands.server.things.keeper import Keeper
+from flatlands.stores.base import NEVER, Item, Store
 
 #: The name of the queue in the store begins with it, and that of the ground follows. Its two items
 #: are one group.

@@ -1,6 +1,6 @@
 """From how far a player reaches a thing. It never decides what the player may do with it."""
 
-from world.track import Track
+from flatlands.world.track import Track
 
 #: A player reaches from where it is, from where it was so many ms ago, and from between: for its
 #: client it was on the way a moment earlier.

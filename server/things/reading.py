@@ -7,13 +7,13 @@ minute, and when the store answers again. This module never changes what is in t
 
 from collections.abc import Callable, Iterable, Sequence
 
-from server.agenda import Agenda
-from server.loop import Loop
-from server.squares.replicas import Replicas
-from server.things.keeper import Keeper
-from stores import Store
-from world.grid import Square
-from world.things import Thing
+from flatlands.server.agenda import Agenda
+from flatlands.server.loop import Loop
+from flatlands.server.squares.replicas import Replicas
+from flatlands.server.things.keeper import Keeper
+from flatlands.stores.base import Store
+from flatlands.world.grid import Square
+from flatlands.world.things import Thing
 
 #: ms after which a square is read again: after a read, and after a try that failed.
 AGAIN, AFTER_FAILURE = 60_000, 5_000

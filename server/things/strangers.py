@@ -9,13 +9,12 @@ module reports to Peers, and stops nothing.
 
 import msgpack
 
-from server.agenda import Agenda
-from server.loop import Loop
-from server.messages.peer_protocol import ALIVE
-from server.squares.peers import Peers
-from server.things.keeper import Keeper
-from stores import Item, Store
-from stores.base import NEVER
+from flatlands.server.agenda import Agenda
+from flatlands.server.loop import Loop
+from flatlands.server.messages.peer_protocol import ALIVE
+from flatlands.server.squares.peers import Peers
+from flatlands.server.things.keeper import Keeper
+from flatlands.stores.base import NEVER, Item, Store
 
 #: The name of the queue in the store begins with it, and that of the ground follows. It has one
 #: item, which is a group, with so many ids at most.

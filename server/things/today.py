@@ -11,10 +11,9 @@ from typing import Final, NamedTuple
 
 import msgpack
 
-from server.loop import Loop
-from server.things.keeper import Keeper
-from stores import Item, Store
-from stores.base import NEVER
+from flatlands.server.loop import Loop
+from flatlands.server.things.keeper import Keeper
+from flatlands.stores.base import NEVER, Item, Store
 
 #: The name of the queue in the store begins with it, and that of the ground follows. Its only item
 #: is a group of its own.

@@ -18,12 +18,12 @@ from urllib.parse import urlsplit
 from flask import Blueprint, Response, abort, jsonify, make_response, request
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
-from server.messages import protocol
-from server.messages.peer_protocol import BAR, DOOR, KICK, MUTE, NOTICE, ORDER_MOST
-from server.players.orders import Orders, network
-from server.websocket.hosts import is_local
-from server.websocket.pace import TURN, Turn
-from world.grid import Square
+from flatlands.server.messages import protocol
+from flatlands.server.messages.peer_protocol import BAR, DOOR, KICK, MUTE, NOTICE, ORDER_MOST
+from flatlands.server.players.orders import Orders, network
+from flatlands.server.websocket.hosts import is_local
+from flatlands.server.websocket.pace import TURN, Turn
+from flatlands.world.grid import Square
 
 log = logging.getLogger("flatlands")
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from server.web.metrics import GAUGES, Report
+from flatlands.server.web.metrics import GAUGES, Report
 
 #: All counters with one of these beginnings are one metric; the rest of the name is its label
 #: `code`.

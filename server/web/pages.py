@@ -15,7 +15,7 @@ from typing import Any
 
 from flask import Blueprint, Flask, Response, jsonify
 
-from server.web.joined import join_modules
+from flatlands.server.web.joined import join_modules
 
 STATIC = Path(__file__).resolve().parent.parent.parent / "static"
 

@@ -15,9 +15,9 @@ from typing import Any, Final
 from gevent import get_hub
 from gevent.event import Event
 
-from server.limits import Bucket, Guest
-from server.websocket import frames
-from server.websocket.passing import forget
+from flatlands.server.limits import Bucket, Guest
+from flatlands.server.websocket import frames
+from flatlands.server.websocket.passing import forget
 
 # Bytes that are read in one callback of the loop, so that floods do not starve others.
 READ_SIZE: Final = 8 * 1024

@@ -19,13 +19,13 @@ from typing import Any
 from gevent import Timeout
 from geventwebsocket.handler import WebSocketHandler
 
-from server import logs
-from server.limits import HANDSHAKES, REQUESTS, Guest
-from server.logs import log_line
-from server.websocket import frames
-from server.websocket.connection import Connection
-from server.websocket.hosts import site
-from server.websocket.pace import TURN
+from flatlands.server import logs
+from flatlands.server.limits import HANDSHAKES, REQUESTS, Guest
+from flatlands.server.logs import log_line
+from flatlands.server.websocket import frames
+from flatlands.server.websocket.connection import Connection
+from flatlands.server.websocket.hosts import site
+from flatlands.server.websocket.pace import TURN
 
 HEAD_TIMEOUT = 10.0  # seconds for a request line and its headers, or between two requests
 ANSWER_TIMEOUT = 60.0  # seconds for the whole answer

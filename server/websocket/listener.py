@@ -13,12 +13,12 @@ from typing import Any
 
 from gevent.pywsgi import WSGIServer
 
-from server.limits import Limits
-from server.logs import LimitedLog
-from server.websocket.connection import Connection
-from server.websocket.handshake import Handshake, whole_answer
-from server.websocket.hosts import Hosts
-from server.websocket.pace import Pace, PacedSocket, Turn
+from flatlands.server.limits import Limits
+from flatlands.server.logs import LimitedLog
+from flatlands.server.websocket.connection import Connection
+from flatlands.server.websocket.handshake import Handshake, whole_answer
+from flatlands.server.websocket.hosts import Hosts
+from flatlands.server.websocket.pace import Pace, PacedSocket, Turn
 
 #: The shares of each second that all of HTTP may take, handshakes included, and that accepting may
 #: take besides.

@@ -17,7 +17,7 @@ from gevent import get_hub
 from gevent.hub import Waiter
 from gevent.socket import socket as Socket
 
-from server.limits import Guest
+from flatlands.server.limits import Guest
 
 #: Seconds for which HTTP may run at a stretch.
 SLICE = 0.002

@@ -2,7 +2,7 @@
 
 import pytest
 
-from brokers import open_broker
+from flatlands.brokers.registry import open_broker
 
 
 @pytest.fixture

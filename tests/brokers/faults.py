@@ -7,7 +7,7 @@ from typing import Any
 
 import gevent
 
-from brokers import Broker, Message, Reset
+from flatlands.brokers.base import Broker, Message, Reset
 
 #: Seconds that a recovery may take.
 PATIENCE = 20.0

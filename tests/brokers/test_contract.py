@@ -11,7 +11,8 @@ from functools import partial
 import gevent
 import pytest
 
-from brokers import BrokerClosed, Message, open_broker
+from flatlands.brokers.base import BrokerClosed, Message
+from flatlands.brokers.registry import open_broker
 from tests.brokers import zeromq_forwarders
 from tests.brokers.mosquitto_servers import Mosquitto
 from tests.brokers.nats_servers import Nats

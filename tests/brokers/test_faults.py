@@ -11,7 +11,9 @@ import sys
 import gevent
 import pytest
 
-from brokers import Message, Reset, open_broker, stream
+from flatlands.brokers import stream
+from flatlands.brokers.base import Message, Reset
+from flatlands.brokers.registry import open_broker
 from tests.brokers import mosquitto_servers, nats_servers, redis_servers
 from tests.brokers.faults import (
     STALL_S,
@@ -273,7 +275,7 @@ def test_a_patched_process_works_as_well(running):
     script = """
 from gevent import monkey; monkey.patch_all()
 import sys
-from brokers import Message, open_broker
+from flatlands.brokers.registry import open_broker
 broker = open_broker(sys.argv[1])
 broker.subscribe("a")
 while broker.receive(0.05) is None:

@@ -1,8 +1,9 @@
 import gevent
 import pytest
 
-from brokers import Message, Reset, inbox, memory, open_broker
-from brokers.base import BrokerClosed
+from flatlands.brokers import inbox, memory
+from flatlands.brokers.base import BrokerClosed, Message, Reset
+from flatlands.brokers.registry import open_broker
 
 
 @pytest.fixture

@@ -6,9 +6,8 @@ import gevent
 import pytest
 from gevent.event import Event
 
-from brokers import Message, Reset
-from brokers.base import PAYLOAD_LIMIT
-from brokers.mqtt import PACKET_LIMIT, PUBLISH, packet, parse, topic_of
+from flatlands.brokers.base import PAYLOAD_LIMIT, Message, Reset
+from flatlands.brokers.mqtt import PACKET_LIMIT, PUBLISH, packet, parse, topic_of
 from tests.brokers.faults import await_log, drain, exchange, make_live
 from tests.brokers.mosquitto_servers import running
 from tests.brokers.servers import PATIENCE

@@ -5,9 +5,8 @@ import time
 import gevent
 import pytest
 
-from brokers import Message, Reset
-from brokers.base import PAYLOAD_LIMIT
-from brokers.nats import parse, subject_of
+from flatlands.brokers.base import PAYLOAD_LIMIT, Message, Reset
+from flatlands.brokers.nats import parse, subject_of
 from tests.brokers.faults import PATIENCE, Ledger, await_log, await_publish, exchange, make_live
 from tests.brokers.nats_servers import running
 from tests.brokers.servers import free_port

@@ -6,8 +6,9 @@ from itertools import islice
 import gevent
 import pytest
 
-from brokers import Reset, mqtt, nats
-from brokers.redis import wire
+from flatlands.brokers import mqtt, nats
+from flatlands.brokers.base import Reset
+from flatlands.brokers.redis import wire
 from tests.brokers.faults import PATIENCE
 from tests.brokers.odd_servers import mqtt_login, nats_login, odd_server
 

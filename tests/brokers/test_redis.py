@@ -3,8 +3,7 @@
 import gevent
 import pytest
 
-from brokers import Reset
-from brokers.base import PAYLOAD_LIMIT
+from flatlands.brokers.base import PAYLOAD_LIMIT, Reset
 from tests.brokers.faults import await_reset, exchange, make_live
 from tests.brokers.redis_servers import running
 

@@ -3,9 +3,9 @@ import time
 import gevent
 import pytest
 
-from brokers import Message, Reset
-from brokers.link import Link
-from brokers.redis.cluster import slot_of
+from flatlands.brokers.base import Message, Reset
+from flatlands.brokers.link import Link
+from flatlands.brokers.redis.cluster import slot_of
 from tests.brokers.faults import (
     PATIENCE,
     STALL_S,

@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brokers import BrokerClosed, Message, Reset, inbox, open_broker, ring
-from brokers.ring import Circle
+from flatlands.brokers import inbox, ring
+from flatlands.brokers.base import BrokerClosed, Message, Reset
+from flatlands.brokers.registry import open_broker
+from flatlands.brokers.ring import Circle
 from tests.brokers.faults import await_reset, drain, exchange, make_live, oldest
 from tests.brokers.zeromq_forwarders import forwarding
 
@@ -142,7 +144,7 @@ def test_a_receiver_that_is_slow_stops_the_pumps_and_loses_nothing(monkeypatch):
 
 
 def test_a_pump_that_fails_starts_again_and_is_counted(monkeypatch, caplog):
-    monkeypatch.setattr("brokers.guard.RESTART_AFTER", 0.01)
+    monkeypatch.setattr("flatlands.brokers.guard.RESTART_AFTER", 0.01)
     whole, names = ring_of(*THREE), one_on_each(THREE)
     whole.subscribe(*names)
     member = whole._find(names[0])

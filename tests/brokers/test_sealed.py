@@ -4,8 +4,9 @@ import logging
 
 import pytest
 
-from brokers import Message, open_broker
-from brokers.sealed import SEAL_SIZE, Sealed
+from flatlands.brokers.base import Message
+from flatlands.brokers.registry import open_broker
+from flatlands.brokers.sealed import SEAL_SIZE, Sealed
 
 URL = "memory://sealed"
 

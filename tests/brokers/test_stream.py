@@ -8,7 +8,7 @@ import pytest
 from gevent import socket
 from gevent import ssl as green_ssl
 
-from brokers.stream import Connection, endpoints
+from flatlands.brokers.stream import Connection, endpoints
 from tests.brokers.servers import certify
 
 pytestmark = pytest.mark.process

@@ -10,11 +10,12 @@ import gevent
 import pytest
 import zmq
 
-from brokers import Message, Reset, inbox, link, open_broker
-from brokers.base import PAYLOAD_LIMIT
-from brokers.zeromq import pair
-from brokers.zeromq.forwarder import FORGET_S, LATE_S, Relay
-from brokers.zeromq.wire import FRAME_LIMIT, TRAILER, addresses_of
+from flatlands.brokers import inbox, link
+from flatlands.brokers.base import PAYLOAD_LIMIT, Message, Reset
+from flatlands.brokers.registry import open_broker
+from flatlands.brokers.zeromq import pair
+from flatlands.brokers.zeromq.forwarder import FORGET_S, LATE_S, Relay
+from flatlands.brokers.zeromq.wire import FRAME_LIMIT, TRAILER, addresses_of
 from tests.brokers.faults import (
     STALL_S,
     Ledger,
@@ -196,7 +197,7 @@ def test_a_publisher_that_ends_while_a_forwarder_is_behind_does_not_end_it():
     pull, pub = free_ports()
     slow = (
         "import sys, time\n"
-        "from brokers.zeromq import forwarder\n"
+        "from flatlands.brokers.zeromq import forwarder\n"
         "forwarder.Relay.pass_on = lambda *_: time.sleep(4)\n"
         "forwarder.main(sys.argv[1:])\n"
     )

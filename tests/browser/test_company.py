@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from server.players.sight import LANDMARK
-from server.players.talk import SIGHTS
+from flatlands.server.players.sight import LANDMARK
+from flatlands.server.players.talk import SIGHTS
 from tests.browser.conftest import eventually, wait_for
 from tests.processes import serving
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from loadtest.kit.processes import children
+from flatlands.loadtest.kit.processes import children
 from tests.brokers.redis_servers import certify, eventually, free_port, running
 from tests.browser.conftest import wait_for
 from tests.nginx import nginx
@@ -70,7 +70,7 @@ class Deployed:
     def terminate(self) -> None:
         """End the server as a host does: SIGTERM to all of its processes at once."""
         for process, command in children(psutil.Process(self.honcho.pid)).items():
-            if {"server", "brokers.zeromq"} & set(command):
+            if {"server", "flatlands.server", "flatlands.brokers.zeromq"} & set(command):
                 process.terminate()
 
     def close(self) -> None:

@@ -6,8 +6,8 @@ import socket
 
 import pytest
 
-from loadtest.kit.processes import Program
-from loadtest.swarm import wire
+from flatlands.loadtest.kit.processes import Program
+from flatlands.loadtest.swarm import wire
 from tests.browser.conftest import FIREFOX, PATIENCE, eventually
 
 #: How long Firefox may take to start, in seconds.

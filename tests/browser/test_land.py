@@ -5,10 +5,10 @@ import time
 
 from PIL import Image, ImageStat
 
+from flatlands.world.terrain import PLATEAU, RAMP, ROCK
 from tests.browser.conftest import eventually, wait_for
 from tests.browser.test_play import far, place, set_out, stands, walk
 from tests.processes import serving
-from world.terrain import PLATEAU, RAMP, ROCK
 
 #: Lets it be another minute of a page's day.
 TURN_TO = """(minute) => {

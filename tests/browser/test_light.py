@@ -10,8 +10,8 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 import pytest
 from playwright.sync_api import Error
 
-from server.web.joined import join_modules
-from server.web.pages import STATIC, Files
+from flatlands.server.web.joined import join_modules
+from flatlands.server.web.pages import STATIC, Files
 from tests.browser.conftest import eventually, wait_for
 
 BEGUN = (

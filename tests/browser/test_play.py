@@ -9,11 +9,11 @@ import time
 import pytest
 from PIL import Image
 
-from server.messages.protocol import SAY
+from flatlands.server.messages.protocol import SAY
+from flatlands.world.track import UNIT
 from tests.browser.conftest import PATIENCE, eventually, wait_for
 from tests.processes import Proxy, ServerProcess, serving
 from tests.socket_client import SocketClient
-from world.track import UNIT
 
 SEES = "(name) => [...flatlands.state.replica.players.values()].some((p) => p.name === name)"
 PLACE = "() => flatlands.state.walk.drawn(flatlands.state.clock.now())"

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from server.messages.protocol import NAME_LIMIT, clean
+from flatlands.server.messages.protocol import NAME_LIMIT, clean
 from tests.processes import ROOT
 from tests.vectors import make
 

@@ -9,7 +9,7 @@ import time
 import traceback
 from collections.abc import Callable
 
-from needs import packages
+from flatlands.needs import packages
 
 with packages("test"):
     from tests import seeds

@@ -3,9 +3,9 @@
 import random
 from typing import Any
 
-from server.messages import protocol
-from server.messages.protocol import MESSAGE_LIMIT, MESSAGES, Refused
-from server.websocket.frames import FrameReader
+from flatlands.server.messages import protocol
+from flatlands.server.messages.protocol import MESSAGE_LIMIT, MESSAGES, Refused
+from flatlands.server.websocket.frames import FrameReader
 from tests.fuzz.draw import anything, corrupted, mutated, number, packed, text
 from tests.fuzz.inputs import Broken, Inputs
 from tests.server.client_frames import client_close, client_frame

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-from brokers import mqtt, nats
-from brokers.link import SURPRISES
-from brokers.redis import wire
+from flatlands.brokers import mqtt, nats
+from flatlands.brokers.link import SURPRISES
+from flatlands.brokers.redis import wire
 from tests.fuzz.draw import corrupted
 from tests.fuzz.inputs import Broken, Inputs
 from tests.fuzz.readers import cut

@@ -5,16 +5,16 @@ import random
 
 import pytest
 
-from server.messages import peer_protocol
-from server.messages.table import NUMBER, Field, Row
-from server.players import movement
-from server.websocket import frames
+from flatlands.server.messages import peer_protocol
+from flatlands.server.messages.table import NUMBER, Field, Row
+from flatlands.server.players import movement
+from flatlands.server.websocket import frames
+from flatlands.world.track import leg, stand
 from tests.fuzz import worlds
 from tests.fuzz.__main__ import TARGETS, play
 from tests.fuzz.draw import packed
 from tests.fuzz.inputs import Broken, Inputs
 from tests.ground import Ground
-from world.track import leg, stand
 
 #: Streams, messages and worlds of each round here.
 ROUNDS = {

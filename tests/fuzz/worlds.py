@@ -9,9 +9,9 @@ import random
 from struct import Struct
 from typing import Any
 
-from brokers.base import PAYLOAD_LIMIT
-from server.messages import protocol
-from server.messages.protocol import (
+from flatlands.brokers.base import PAYLOAD_LIMIT
+from flatlands.server.messages import protocol
+from flatlands.server.messages.protocol import (
     ACK,
     APPEAR,
     BUILD,
@@ -32,17 +32,17 @@ from server.messages.protocol import (
     WALK,
     WATCH,
 )
-from server.players.resident import Resident
-from stores import open_store
+from flatlands.server.players.resident import Resident
+from flatlands.stores.registry import open_store
+from flatlands.world.batches import RECORD, WIDE
+from flatlands.world.events import EMBER, ENTER, GONE, LEAVE
+from flatlands.world.events import EMOTE as EMOTED
+from flatlands.world.events import SAY as SAID
+from flatlands.world.track import REACH, SPEED, UNIT
 from tests.fuzz.draw import anything, corrupted, mutated, number, packed, text
 from tests.fuzz.inputs import Broken, Inputs
 from tests.fuzz.readers import drawn
 from tests.server.harness import Client, Harness, Link
-from world.batches import RECORD, WIDE
-from world.events import EMBER, ENTER, GONE, LEAVE
-from world.events import EMOTE as EMOTED
-from world.events import SAY as SAID
-from world.track import REACH, SPEED, UNIT
 
 #: ms that an intent may be old when it comes, as docs/protocol.md says.
 HEAD_START = 200

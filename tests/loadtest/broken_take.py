@@ -4,10 +4,10 @@
 
 import sys
 
-from server.__main__ import main  # first of all: it patches the standard library
+from flatlands.server.__main__ import main  # first of all: it patches the standard library
 
-from server.things.garden import Garden  # isort: skip
-from stores import Store  # isort: skip
+from flatlands.server.things.garden import Garden  # isort: skip
+from flatlands.stores.base import Store  # isort: skip
 
 take_of_garden, take_of_store = Garden.take, Store.take
 

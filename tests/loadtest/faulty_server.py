@@ -12,16 +12,16 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from server.__main__ import main  # first of all: it patches the standard library
+from flatlands.server.__main__ import main  # first of all: it patches the standard library
 
 import gevent  # isort: skip
 import msgpack  # isort: skip
 
-from server.messages import protocol  # isort: skip
-from server.websocket.frames import frame  # isort: skip
-from server.clients.session import Session  # isort: skip
-from world.batches import RECORD  # isort: skip
-from world.sketches import join  # isort: skip
+from flatlands.server.messages import protocol  # isort: skip
+from flatlands.server.websocket.frames import frame  # isort: skip
+from flatlands.server.clients.session import Session  # isort: skip
+from flatlands.world.batches import RECORD  # isort: skip
+from flatlands.world.sketches import join  # isort: skip
 from tests.model import SKETCH, sketches  # isort: skip
 
 #: Seconds from the first flush to the first fault, and from each fault to the next.

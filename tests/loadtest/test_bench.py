@@ -13,9 +13,9 @@ import psutil
 import pytest
 
 from bench import memory, micro, overload, rows, uniform, whole
-from loadtest.kit.processes import Trouble, children
-from loadtest.swarm.result import Options, Result
-from server.node import Node
+from flatlands.loadtest.kit.processes import Trouble, children
+from flatlands.loadtest.swarm.result import Options, Result
+from flatlands.server.node import Node
 from tests.loadtest import watched
 from tests.loadtest.watched import PATIENCE
 
@@ -88,8 +88,8 @@ def test_what_becomes_of_an_overloaded_server_can_be_measured(monkeypatch, capsy
         "FIRST": 1.0,
     }.items():
         monkeypatch.setattr(overload, name, value)
-    monkeypatch.setattr("loadtest.swarm.run.WARM_UP", 0.5)
-    monkeypatch.setattr("loadtest.swarm.run.SETTLE", 1.0)
+    monkeypatch.setattr("flatlands.loadtest.swarm.run.WARM_UP", 0.5)
+    monkeypatch.setattr("flatlands.loadtest.swarm.run.SETTLE", 1.0)
     found = overload.measure(print)
     assert [(one["players"], one["thief"]) for one in found["found"]] == [
         (40, "a whole core"),

@@ -4,12 +4,12 @@ import re
 
 import pytest
 
-from loadtest.chaos.__main__ import Outcome, judge, main
-from loadtest.chaos.faults import FAULTS, SOAKING
-from loadtest.swarm.oracle import Verdict
-from loadtest.swarm.result import END, Options, Result
-from loadtest.swarm.screens import Returns, Screens
-from loadtest.swarm.world import SECOND
+from flatlands.loadtest.chaos.__main__ import Outcome, judge, main
+from flatlands.loadtest.chaos.faults import FAULTS, SOAKING
+from flatlands.loadtest.swarm.oracle import Verdict
+from flatlands.loadtest.swarm.result import END, Options, Result
+from flatlands.loadtest.swarm.screens import Returns, Screens
+from flatlands.loadtest.swarm.world import SECOND
 from tests.processes import ROOT
 
 #: Tries until the swarm is believed.
@@ -20,8 +20,8 @@ TRIES = 3
 @pytest.mark.alone
 @pytest.mark.parametrize("fault", ["stall", "close-codes"])
 def test_a_promise_of_the_operators_page_is_kept(fault, monkeypatch, capsys):
-    monkeypatch.setattr("loadtest.chaos.__main__.BEFORE", 1.0)
-    monkeypatch.setattr("loadtest.swarm.run.WARM_UP", 1.0)
+    monkeypatch.setattr("flatlands.loadtest.chaos.__main__.BEFORE", 1.0)
+    monkeypatch.setattr("flatlands.loadtest.swarm.run.WARM_UP", 1.0)
     for _ in range(TRIES):
         code = main(["--faults", fault, "--bots", "40"])
         said = capsys.readouterr().out

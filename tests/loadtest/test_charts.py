@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from loadtest.kit.charts import (
+from flatlands.loadtest.kit.charts import (
     LABEL_GAP,
     Bar,
     Line,

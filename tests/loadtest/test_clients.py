@@ -5,10 +5,10 @@ import time
 
 import pytest
 
-from loadtest.kit.children import Children
-from loadtest.queues.clients import BufferedRedisPublisher, Redis2013, ZeroMQ2013
-from loadtest.queues.measure import Options, open_brokers
-from loadtest.queues.series import SERIES
+from flatlands.loadtest.kit.children import Children
+from flatlands.loadtest.queues.clients import BufferedRedisPublisher, Redis2013, ZeroMQ2013
+from flatlands.loadtest.queues.measure import Options, open_brokers
+from flatlands.loadtest.queues.series import SERIES
 from tests.brokers.redis_servers import running
 from tests.brokers.servers import eventually
 

@@ -8,18 +8,19 @@ import msgpack
 import pytest
 import redis
 
-from loadtest.swarm import hunt, target
-from loadtest.swarm.gems import FAULTS, Gems, account, differences
-from loadtest.swarm.hunt import Hunt
-from loadtest.swarm.hunter import Hunter
-from loadtest.swarm.oracle import Verdict
-from loadtest.swarm.result import Options, Result
-from loadtest.swarm.run import run
-from loadtest.swarm.scenarios import SCENARIOS
-from loadtest.swarm.show import figures, gem_rows, praise
-from loadtest.swarm.store import WORLD, Stored, StoredGem, read
-from server.things.board import BOARD, Board
-from stores import Item, Score, open_store
+from flatlands.loadtest.swarm import hunt, target
+from flatlands.loadtest.swarm.gems import FAULTS, Gems, account, differences
+from flatlands.loadtest.swarm.hunt import Hunt
+from flatlands.loadtest.swarm.hunter import Hunter
+from flatlands.loadtest.swarm.oracle import Verdict
+from flatlands.loadtest.swarm.result import Options, Result
+from flatlands.loadtest.swarm.run import run
+from flatlands.loadtest.swarm.scenarios import SCENARIOS
+from flatlands.loadtest.swarm.show import figures, gem_rows, praise
+from flatlands.loadtest.swarm.store import WORLD, Stored, StoredGem, read
+from flatlands.server.things.board import BOARD, Board
+from flatlands.stores.base import Item, Score
+from flatlands.stores.registry import open_store
 from tests.brokers.redis_servers import Redis, rediscluster_url
 from tests.brokers.servers import run_url
 from tests.loadtest.test_swarm import PATIENCE, disturbed, judged
@@ -487,7 +488,7 @@ def test_a_store_that_was_tampered_with_is_found_out(tmp_path, how, faults):
 )
 def test_a_server_whose_take_is_broken_is_found_out(fault, any_of, monkeypatch):
     # What is never answered need not be waited for so long.
-    monkeypatch.setattr("loadtest.swarm.run.ANSWERED", 3.0)
+    monkeypatch.setattr("flatlands.loadtest.swarm.run.ANSWERED", 3.0)
     module = ("tests.loadtest.broken_take", fault)
     options = Options(bots=14, seconds=4, scenario="gems", pin=False)
     with target.started(

@@ -5,13 +5,13 @@ import select
 import socket
 from dataclasses import replace
 
-from loadtest.swarm.connection import CLOSED, PLAYING
-from loadtest.swarm.course import Course
-from loadtest.swarm.dues import room
-from loadtest.swarm.generator import Generator
-from loadtest.swarm.observer import Belief
-from loadtest.swarm.plan import Plan
-from loadtest.swarm.reader import Flush
+from flatlands.loadtest.swarm.connection import CLOSED, PLAYING
+from flatlands.loadtest.swarm.course import Course
+from flatlands.loadtest.swarm.dues import room
+from flatlands.loadtest.swarm.generator import Generator
+from flatlands.loadtest.swarm.observer import Belief
+from flatlands.loadtest.swarm.plan import Plan
+from flatlands.loadtest.swarm.reader import Flush
 
 PLAN = Plan(
     address=("127.0.0.1", 1),

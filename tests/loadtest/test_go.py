@@ -4,13 +4,13 @@ import subprocess
 
 import pytest
 
-from loadtest.kit import compilers
-from loadtest.kit.children import Children
-from loadtest.kit.compilers import build_go, build_rust
-from loadtest.kit.processes import Trouble
-from loadtest.queues import measure
-from loadtest.queues.measure import PYTHON, Job, Options, jobs_of, open_brokers, run
-from loadtest.queues.series import SERIES
+from flatlands.loadtest.kit import compilers
+from flatlands.loadtest.kit.children import Children
+from flatlands.loadtest.kit.compilers import build_go, build_rust
+from flatlands.loadtest.kit.processes import Trouble
+from flatlands.loadtest.queues import measure
+from flatlands.loadtest.queues.measure import PYTHON, Job, Options, jobs_of, open_brokers, run
+from flatlands.loadtest.queues.series import SERIES
 
 pytestmark = pytest.mark.load
 

@@ -16,21 +16,21 @@ import bench.__main__ as command
 from bench.growth import charts, laws, nodes, rows, run, sizes
 from bench.others import Others
 from bench.walkers import SCREEN, Walker
-from brokers import open_broker
-from loadtest.idle.dialects import Talk
-from loadtest.kit import signals
-from loadtest.kit.processes import Trouble, children
-from loadtest.swarm import wire
-from server.loop import Loop
-from server.messages import protocol
-from server.node import Node
-from server.players.spots import spread_square
+from flatlands.brokers.registry import open_broker
+from flatlands.loadtest.idle.dialects import Talk
+from flatlands.loadtest.kit import signals
+from flatlands.loadtest.kit.processes import Trouble, children
+from flatlands.loadtest.swarm import wire
+from flatlands.server.loop import Loop
+from flatlands.server.messages import protocol
+from flatlands.server.node import Node
+from flatlands.server.players.spots import spread_square
+from flatlands.world.grid import Grid
+from flatlands.world.terrain import Terrain
+from flatlands.world.track import UNIT
 from tests.loadtest import watched
 from tests.loadtest.test_bench import one_of
 from tests.loadtest.watched import PATIENCE
-from world.grid import Grid
-from world.terrain import Terrain
-from world.track import UNIT
 
 # The law.
 
@@ -279,8 +279,8 @@ def test_all_series_can_be_measured(monkeypatch, tmp_path):
         monkeypatch.setattr(sizes, name, value)
     for name, value in ("KNOWN", 2.0), ("IN_STEP", 1.0), ("LATE", 5000.0), ("SLOW", 5000.0):
         monkeypatch.setattr(nodes, name, value)
-    monkeypatch.setattr("loadtest.swarm.run.WARM_UP", 0.5)
-    monkeypatch.setattr("loadtest.swarm.run.SETTLE", 1.0)
+    monkeypatch.setattr("flatlands.loadtest.swarm.run.WARM_UP", 0.5)
+    monkeypatch.setattr("flatlands.loadtest.swarm.run.SETTLE", 1.0)
     said = []
     with signals.remembered():
         found, code = run.measure(said.append)

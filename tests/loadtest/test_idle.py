@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 import redis
 
-from loadtest.idle import command as idle
-from loadtest.idle import memory
-from loadtest.idle.dialects import KEY, Game, Redis, Refused, Talk
-from loadtest.idle.measure import LEVELS, figures
-from loadtest.idle.report import draw, nines, surface_of
-from loadtest.idle.room import ports, processes_for, sources, why_not
-from loadtest.kit.histogram import Histogram
-from loadtest.swarm import wire
-from loadtest.swarm.command import main
+from flatlands.loadtest.idle import command as idle
+from flatlands.loadtest.idle import memory
+from flatlands.loadtest.idle.dialects import KEY, Game, Redis, Refused, Talk
+from flatlands.loadtest.idle.measure import LEVELS, figures
+from flatlands.loadtest.idle.report import draw, nines, surface_of
+from flatlands.loadtest.idle.room import ports, processes_for, sources, why_not
+from flatlands.loadtest.kit.histogram import Histogram
+from flatlands.loadtest.swarm import wire
+from flatlands.loadtest.swarm.command import main
 from tests.brokers.redis_servers import running
 from tests.loadtest import watched
 from tests.loadtest.watched import PATIENCE, children_at_work
@@ -35,8 +35,8 @@ def out(tmp_path):
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
     """So few connections need no long warm-up."""
-    monkeypatch.setattr("loadtest.idle.measure.WARM_UP", 0.2)
-    monkeypatch.setattr("loadtest.idle.measure.SETTLE", 0.2)
+    monkeypatch.setattr("flatlands.loadtest.idle.measure.WARM_UP", 0.2)
+    monkeypatch.setattr("flatlands.loadtest.idle.measure.SETTLE", 0.2)
 
 
 def measure(out, *options):
@@ -100,7 +100,7 @@ def test_no_address_gives_more_than_half_of_its_ports():
 @pytest.mark.alone
 def test_a_redis_which_serves_one_address_only_is_asked_from_that_one(out, monkeypatch):
     # So many connections to a Flatlands server would come from two addresses.
-    monkeypatch.setattr("loadtest.idle.measure.ports", lambda: 4)
+    monkeypatch.setattr("flatlands.loadtest.idle.measure.ports", lambda: 4)
     status, run = measure(out, "--bots", "3", "--url", "redis://")
     assert status == 0 and run["troubles"] == []
 

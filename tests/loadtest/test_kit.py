@@ -10,11 +10,11 @@ import time
 import psutil
 import pytest
 
-from loadtest.kit import machine, signals
-from loadtest.kit.options import amount, file, folder, names, whole
-from loadtest.kit.points import measure_all
-from loadtest.kit.processes import ROOT, Program, Trouble, children
-from loadtest.kit.signals import Interrupted
+from flatlands.loadtest.kit import machine, signals
+from flatlands.loadtest.kit.options import amount, file, folder, names, whole
+from flatlands.loadtest.kit.points import measure_all
+from flatlands.loadtest.kit.processes import ROOT, Program, Trouble, children
+from flatlands.loadtest.kit.signals import Interrupted
 
 pytestmark = pytest.mark.process
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from loadtest.swarm.observer import SHOWN
-from loadtest.swarm.oracle import INCARNATION, judge
-from loadtest.swarm.wire import ENTER, GONE, LEAVE, TRACK
-from loadtest.swarm.world import SECOND, TILE, World
+from flatlands.loadtest.swarm.observer import SHOWN
+from flatlands.loadtest.swarm.oracle import INCARNATION, judge
+from flatlands.loadtest.swarm.wire import ENTER, GONE, LEAVE, TRACK
+from flatlands.loadtest.swarm.world import SECOND, TILE, World
 
 SPAN = 16 * TILE
 BEGIN, END = 10 * SECOND, 20 * SECOND

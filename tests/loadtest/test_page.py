@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from loadtest.kit import charts
-from loadtest.swarm.command import _judge
-from loadtest.swarm.oracle import Verdict
-from loadtest.swarm.page import page
-from loadtest.swarm.result import Options, Result
+from flatlands.loadtest.kit import charts
+from flatlands.loadtest.swarm.command import _judge
+from flatlands.loadtest.swarm.oracle import Verdict
+from flatlands.loadtest.swarm.page import page
+from flatlands.loadtest.swarm.result import Options, Result
 
 
 def result(bots=100, broker="memory://", p99=10.0, **verdict):

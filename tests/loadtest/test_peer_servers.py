@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from loadtest.peers import client
-from loadtest.peers.dialects import PlainJson
-from loadtest.peers.marker import marker
-from loadtest.peers.programs import PEERS, absent, build, command, started
-from loadtest.peers.rows import measure_peer
-from loadtest.swarm.wire import CLOSE, TEXT, WS_PING, WS_PONG, client_frame, handshake
+from flatlands.loadtest.peers import client
+from flatlands.loadtest.peers.dialects import PlainJson
+from flatlands.loadtest.peers.marker import marker
+from flatlands.loadtest.peers.programs import PEERS, absent, build, command, started
+from flatlands.loadtest.peers.rows import measure_peer
+from flatlands.loadtest.swarm.wire import CLOSE, TEXT, WS_PING, WS_PONG, client_frame, handshake
 
 pytestmark = pytest.mark.load
 

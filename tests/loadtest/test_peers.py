@@ -8,15 +8,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from loadtest.kit.processes import Trouble
-from loadtest.peers import client, programs, report, rows
-from loadtest.peers import command as peers_command
-from loadtest.peers.client import Client, audiences, block, whole_frames
-from loadtest.peers.dialects import Colyseus, PlainJson, Refused, SocketIo
-from loadtest.peers.marker import SIZE, Tally, find, marker
-from loadtest.peers.programs import PEERS, Peer, absent
-from loadtest.peers.rows import FLATLANDS, Row, measure_peer
-from loadtest.swarm import kept
+from flatlands.loadtest.kit.processes import Trouble
+from flatlands.loadtest.peers import client, programs, report, rows
+from flatlands.loadtest.peers import command as peers_command
+from flatlands.loadtest.peers.client import Client, audiences, block, whole_frames
+from flatlands.loadtest.peers.dialects import Colyseus, PlainJson, Refused, SocketIo
+from flatlands.loadtest.peers.marker import SIZE, Tally, find, marker
+from flatlands.loadtest.peers.programs import PEERS, Peer, absent
+from flatlands.loadtest.peers.rows import FLATLANDS, Row, measure_peer
+from flatlands.loadtest.swarm import kept
 
 TINY = Path(__file__).parent / "tiny_peer.py"
 TINY_PEER = Peer("tiny", "Tiny", "tiny.py", PlainJson)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from loadtest.kit.processes import Trouble
-from loadtest.queues import command, report
-from loadtest.queues.series import PAST, PAST_CLIENTS, SERIES
+from flatlands.loadtest.kit.processes import Trouble
+from flatlands.loadtest.queues import command, report
+from flatlands.loadtest.queues.series import PAST, PAST_CLIENTS, SERIES
 
 
 def point(series, clients, delivered=100):

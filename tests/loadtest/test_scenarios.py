@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from loadtest.swarm import wire
-from loadtest.swarm.scenarios import AROUND, RING, SCENARIOS, TILE
+from flatlands.loadtest.swarm import wire
+from flatlands.loadtest.swarm.scenarios import AROUND, RING, SCENARIOS, TILE
 
 
 @pytest.mark.parametrize("angle", range(0, 360, 7))

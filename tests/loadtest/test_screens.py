@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from loadtest.swarm.screens import look, returns
-from loadtest.swarm.world import SECOND, TILE, World
+from flatlands.loadtest.swarm.screens import look, returns
+from flatlands.loadtest.swarm.world import SECOND, TILE, World
 from tests.loadtest.test_oracle import SPAN, life, observed
 
 END = 40 * SECOND

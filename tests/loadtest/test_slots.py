@@ -5,11 +5,11 @@ from itertools import pairwise
 
 import pytest
 
-from loadtest.swarm import wire
-from loadtest.swarm.dues import KEPT, Dues, room
-from loadtest.swarm.observer import Observer
-from loadtest.swarm.reader import Reader
-from loadtest.swarm.views import View
+from flatlands.loadtest.swarm import wire
+from flatlands.loadtest.swarm.dues import KEPT, Dues, room
+from flatlands.loadtest.swarm.observer import Observer
+from flatlands.loadtest.swarm.reader import Reader
+from flatlands.loadtest.swarm.views import View
 from tests.loadtest.test_wire import enter, flush, record, snapshot, wide
 
 HERE, THERE = (0, 0), (1, 0)

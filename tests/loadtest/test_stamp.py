@@ -2,8 +2,8 @@
 
 import pytest
 
-from loadtest.queues.figures import account, costs, percentiles
-from loadtest.queues.stamp import HELLO, SECOND, STAMP, Tally
+from flatlands.loadtest.queues.figures import account, costs, percentiles
+from flatlands.loadtest.queues.stamp import HELLO, SECOND, STAMP, Tally
 
 RUN = 7
 SIZE = 20

@@ -15,8 +15,8 @@ from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdo
 import psutil
 import pytest
 
-from loadtest.kit.processes import children
-from loadtest.swarm.command import main
+from flatlands.loadtest.kit.processes import children
+from flatlands.loadtest.swarm.command import main
 from tests.brokers.redis_servers import running
 from tests.brokers.servers import QUOTED, certify, free_port
 from tests.loadtest import truth
@@ -47,7 +47,7 @@ def run(*options):
     """
     said = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(said), redirect_stderr(said):
-        patch.setattr("loadtest.swarm.run.WARM_UP", 1.0)
+        patch.setattr("flatlands.loadtest.swarm.run.WARM_UP", 1.0)
         try:
             code = main(["--no-pin", *options])
         except SystemExit as end:
@@ -455,7 +455,7 @@ def test_who_is_sent_away_comes_back_as_itself_to_the_next_server(tmp_path):
 
 @pytest.mark.parametrize("broker", ["memory://", "zeromq://", "redis://,redis://"])
 def test_beside_a_process_that_takes_a_core_nothing_is_said_to_have_failed(broker, monkeypatch):
-    monkeypatch.setattr("loadtest.swarm.run.WARM_UP", 1.0)
+    monkeypatch.setattr("flatlands.loadtest.swarm.run.WARM_UP", 1.0)
     result = truth.beside_a_busy_core(broker, seconds=2.0)
     assert truth.outcome(result) in ("all right", "not valid")
 

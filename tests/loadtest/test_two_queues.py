@@ -9,9 +9,9 @@ from contextlib import ExitStack
 import psutil
 import pytest
 
-from loadtest.kit import brokers, compilers
-from loadtest.kit.processes import Trouble
-from loadtest.queues.command import main
+from flatlands.loadtest.kit import brokers, compilers
+from flatlands.loadtest.kit.processes import Trouble
+from flatlands.loadtest.queues.command import main
 from tests.brokers.redis_servers import running
 from tests.brokers.servers import certify
 from tests.brokers.zeromq_forwarders import forwarding

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadtest.swarm import wire
-from loadtest.swarm.dues import Dues, room
-from loadtest.swarm.reader import Flush, Reader
-from loadtest.swarm.views import View
+from flatlands.loadtest.swarm import wire
+from flatlands.loadtest.swarm.dues import Dues, room
+from flatlands.loadtest.swarm.reader import Flush, Reader
+from flatlands.loadtest.swarm.views import View
 
 
 def frame(payload, first=0x82):

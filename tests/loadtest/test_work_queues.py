@@ -5,12 +5,12 @@ import signal
 
 import pytest
 
-from loadtest.work.account import account, fault
-from loadtest.work.command import main
-from loadtest.work.measure import due_of, fifo_figures, kill_figures, take_figures
-from loadtest.work.series import FIFOS, FILLED, LASTING, TAKEN, TAKES
-from loadtest.work.ways import WAYS, OneByOne
-from loadtest.work.worker import CLAIMED, message, take_all
+from flatlands.loadtest.work.account import account, fault
+from flatlands.loadtest.work.command import main
+from flatlands.loadtest.work.measure import due_of, fifo_figures, kill_figures, take_figures
+from flatlands.loadtest.work.series import FIFOS, FILLED, LASTING, TAKEN, TAKES
+from flatlands.loadtest.work.ways import WAYS, OneByOne
+from flatlands.loadtest.work.worker import CLAIMED, message, take_all
 from tests.brokers.redis_servers import running
 from tests.loadtest import watched
 from tests.loadtest.watched import PATIENCE, children_at_work

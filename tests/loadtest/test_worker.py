@@ -3,10 +3,10 @@
 import gevent
 import pytest
 
-from loadtest.queues import worker
-from loadtest.queues.clients import SUBSCRIBERS, Subscriber
-from loadtest.queues.stamp import SECOND, STAMP
-from loadtest.queues.worker import Subscribing, at_once
+from flatlands.loadtest.queues import worker
+from flatlands.loadtest.queues.clients import SUBSCRIBERS, Subscriber
+from flatlands.loadtest.queues.stamp import SECOND, STAMP
+from flatlands.loadtest.queues.worker import Subscribing, at_once
 
 CONFIG = {"client": "again", "run": 7, "clients": 1, "size": STAMP.size}
 

@@ -10,15 +10,15 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 
-from needs import packages
+from flatlands.needs import packages
 
 with packages("test"):
-    from loadtest.kit.options import whole
-    from loadtest.kit.processes import Program, Trouble
-    from loadtest.swarm import target
-    from loadtest.swarm.result import Options, Result
-    from loadtest.swarm.run import run
-    from loadtest.swarm.scenarios import SCENARIOS
+    from flatlands.loadtest.kit.options import whole
+    from flatlands.loadtest.kit.processes import Program, Trouble
+    from flatlands.loadtest.swarm import target
+    from flatlands.loadtest.swarm.result import Options, Result
+    from flatlands.loadtest.swarm.run import run
+    from flatlands.loadtest.swarm.scenarios import SCENARIOS
 
 BROKERS = (
     "memory://",

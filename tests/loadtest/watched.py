@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import psutil
 
-from loadtest.kit.processes import ROOT, children
+from flatlands.loadtest.kit.processes import ROOT, children
 
 #: Seconds that a run may take to get somewhere, also on a machine that is busy with other things.
 PATIENCE = 120

@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-from needs import packages
+from flatlands.needs import packages
 
 with packages("test"):
     import pytest
@@ -70,7 +70,8 @@ def main() -> int:
     given = parser.parse_args()
     targets = given.targets or list(TARGETS)
     for target in targets:
-        plugin = Mutants(ROOT / target, given.seconds / len(targets), os.cpu_count() or 1)
+        path = ROOT / "flatlands" / target
+        plugin = Mutants(path, given.seconds / len(targets), os.cpu_count() or 1)
         options = ["-q", "-p", "no:cacheprovider", "--no-header", "--hypothesis-profile=mutants"]
         options += ["-m", "not (process or browser or load)"]
         pytest.main([*options, *TARGETS[target]], [plugin])

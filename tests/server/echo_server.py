@@ -20,9 +20,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from server.limits import Limits, Proxies  # noqa: E402
-from server.websocket import connection, frames, handshake, listener  # noqa: E402
-from server.websocket.connection import Connection  # noqa: E402
+from flatlands.server.limits import Limits, Proxies  # noqa: E402
+from flatlands.server.websocket import connection, frames, handshake, listener  # noqa: E402
+from flatlands.server.websocket.connection import Connection  # noqa: E402
 
 
 def pattern(size: int) -> bytes:

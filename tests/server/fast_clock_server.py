@@ -11,6 +11,6 @@ if __name__ == "__main__":
     time.time = lambda: right() + FAST
 
     # What this imports patches the sockets of what comes after it.
-    from server.__main__ import main
+    from flatlands.server.__main__ import main
 
     sys.exit(main())

@@ -13,29 +13,28 @@ from typing import Any
 
 import msgpack
 
-from brokers import Broker, BrokerClosed, LinkAge, Message, Reset
-from brokers.base import check_payload
-from server.clients.admission import Admission
-from server.clients.session import Session
-from server.clients.tokens import Tokens
-from server.limits import Limits
-from server.loop import BEAT, FORGIVE_FOR, STALL
-from server.messages import peer_protocol, protocol
-from server.messages.channels import WORLD
-from server.messages.peer_protocol import DRAINING
-from server.messages.protocol import FLUSH
-from server.node import Node
-from server.players.herd import NOBODY, Sizes
-from server.squares.crowds import CROWD_FROM
-from server.things.garden import RULES, Rules
-from stores import Store
-from stores.sqlite import SqliteStore
+from flatlands.brokers.base import Broker, BrokerClosed, LinkAge, Message, Reset, check_payload
+from flatlands.server.clients.admission import Admission
+from flatlands.server.clients.session import Session
+from flatlands.server.clients.tokens import Tokens
+from flatlands.server.limits import Limits
+from flatlands.server.loop import BEAT, FORGIVE_FOR, STALL
+from flatlands.server.messages import peer_protocol, protocol
+from flatlands.server.messages.channels import WORLD
+from flatlands.server.messages.peer_protocol import DRAINING
+from flatlands.server.messages.protocol import FLUSH
+from flatlands.server.node import Node
+from flatlands.server.players.herd import NOBODY, Sizes
+from flatlands.server.squares.crowds import CROWD_FROM
+from flatlands.server.things.garden import RULES, Rules
+from flatlands.stores.base import Store
+from flatlands.stores.sqlite import SqliteStore
+from flatlands.world.batches import Content
+from flatlands.world.grid import SIDE, Grid, Rect
+from flatlands.world.terrain import Terrain
+from flatlands.world.track import Track
 from tests.ground import Ground
 from tests.model import RECORD, WIDE, Model
-from world.batches import Content
-from world.grid import SIDE, Grid, Rect
-from world.terrain import Terrain
-from world.track import Track
 
 
 class Clock:

@@ -3,9 +3,9 @@ for longer than one and a half."""
 
 import sys
 
-from server.__main__ import main  # isort: skip  (it patches the sockets of what comes after it)
+from flatlands.server.__main__ import main  # isort: skip  (it patches the sockets of what comes after it)
 
-from server import app
+from flatlands.server import app
 
 app.ROUND, app.ROUND_TURNS = 0.5, 5
 app.PING_AFTER, app.DEAD_AFTER = 0.3, 1.5

@@ -6,11 +6,11 @@ connection to the other worker, or loses it on the way.
 
 from typing import Any
 
-from server import gathering
-from server.clients.session import Session
-from server.districts import Plan, pack_plan, slot_name
-from server.gathering import HEARD_WITHIN, Gathering
-from server.websocket.frames import parse_close
+from flatlands.server import gathering
+from flatlands.server.clients.session import Session
+from flatlands.server.districts import Plan, pack_plan, slot_name
+from flatlands.server.gathering import HEARD_WITHIN, Gathering
+from flatlands.server.websocket.frames import parse_close
 from tests.server.harness import Client, FakeConnection, Harness, Host
 
 

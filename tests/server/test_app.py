@@ -3,7 +3,7 @@
 from collections import Counter
 from types import SimpleNamespace
 
-from server.app import Server
+from flatlands.server.app import Server
 
 
 class Heard:

@@ -6,8 +6,8 @@ from collections import Counter
 import msgpack
 import pytest
 
-from server.atlas import counting, hearing, watching
-from server.atlas.sheets import (
+from flatlands.server.atlas import counting, hearing, watching
+from flatlands.server.atlas.sheets import (
     COARSEST,
     ROOT,
     Sheet,
@@ -17,12 +17,12 @@ from server.atlas.sheets import (
     dots_within,
     patches_within,
 )
-from server.clients import session
-from server.messages import peer_protocol
-from server.messages.protocol import DEER_FROM, GRAIN_MOST
+from flatlands.server.clients import session
+from flatlands.server.messages import peer_protocol
+from flatlands.server.messages.protocol import DEER_FROM, GRAIN_MOST
+from flatlands.world.grid import Rect
+from flatlands.world.track import UNIT
 from tests.server.harness import Harness
-from world.grid import Rect
-from world.track import UNIT
 
 EVERYWHERE = (-(2**31), -(2**31), 2**31, 2**31)
 

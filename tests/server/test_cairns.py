@@ -4,14 +4,14 @@ import gevent
 import msgpack
 import pytest
 
-from server.limits import BUILDS
-from server.players.orders import MUTE
-from server.things import cairns
-from server.things.cairns import CRUMBLE_EVERY, MOST, PLACES, QUEUE, STONES
-from stores import StoreError
+from flatlands.server.limits import BUILDS
+from flatlands.server.players.orders import MUTE
+from flatlands.server.things import cairns
+from flatlands.server.things.cairns import CRUMBLE_EVERY, MOST, PLACES, QUEUE, STONES
+from flatlands.stores.base import StoreError
+from flatlands.world.track import UNIT
 from tests.server.harness import Harness
 from tests.server.things import KEY, Broken, worlds
-from world.track import UNIT
 
 GROUND = "2013-16"
 

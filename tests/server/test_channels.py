@@ -1,6 +1,6 @@
 """What is told apart by the names of channels."""
 
-from server.messages.channels import VERSION, Channels
+from flatlands.server.messages.channels import VERSION, Channels
 from tests.server.harness import Harness
 
 

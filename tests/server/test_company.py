@@ -4,19 +4,19 @@ import math
 
 import pytest
 
-from server.messages.protocol import DEER_FROM, OTHERS_FROM
-from server.players import company
-from server.players.company import ANSWERS_A_MINUTE, CROWD, QUIET, WAITS_FOR_PEOPLE
-from server.players.errands import (
+from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
+from flatlands.server.players import company
+from flatlands.server.players.company import ANSWERS_A_MINUTE, CROWD, QUIET, WAITS_FOR_PEOPLE
+from flatlands.server.players.errands import (
     COMES_BACK_AFTER,
     FOLLOWS_WITHIN,
     GIVES_UP_AFTER,
     HEARS_WITHIN,
 )
-from server.players.herd import Sizes
-from server.players.people import NAMES
-from server.players.sight import BEGINS, CROSSING, FARTHEST, LANDMARK, OVER_WATER, Sights
-from server.players.talk import (
+from flatlands.server.players.herd import Sizes
+from flatlands.server.players.people import NAMES
+from flatlands.server.players.sight import BEGINS, CROSSING, FARTHEST, LANDMARK, OVER_WATER, Sights
+from flatlands.server.players.talk import (
     AGAIN,
     CLICK_ME,
     COME,
@@ -29,11 +29,11 @@ from server.players.talk import (
     answer,
     way,
 )
+from flatlands.world.landmarks import Landmarks
+from flatlands.world.terrain import BRIDGE, DEEP, PATH, PLAZA, WATER, Terrain
+from flatlands.world.track import UNIT, Goal, leg
 from tests.server.harness import Clock, Harness, clock_stores
 from tests.server.test_herd import herding
-from world.landmarks import Landmarks
-from world.terrain import BRIDGE, DEEP, PATH, PLAZA, WATER, Terrain
-from world.track import UNIT, Goal, leg
 
 WAVE = 1
 SCREEN = (96, 64)

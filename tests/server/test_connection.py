@@ -6,9 +6,9 @@ import gevent
 import pytest
 from gevent.event import Event
 
-from server.websocket import connection as connection_module
-from server.websocket.connection import CONTROL_LIMIT, Connection
-from server.websocket.frames import close_frame, frame
+from flatlands.server.websocket import connection as connection_module
+from flatlands.server.websocket.connection import CONTROL_LIMIT, Connection
+from flatlands.server.websocket.frames import close_frame, frame
 from tests.server.client_frames import client_close, client_frame
 
 BIG = frame(bytes(range(256)) * 8000)  # 2 MB: more than a socket pair holds

@@ -7,11 +7,11 @@ from pathlib import Path
 import msgpack
 import pytest
 
-from server.squares import crowds
-from server.squares.crowds import CROWD_FROM, SKETCH_RATE
+from flatlands.server.squares import crowds
+from flatlands.server.squares.crowds import CROWD_FROM, SKETCH_RATE
+from flatlands.world.track import UNIT, Heading
 from tests.model import SKETCH, sketches
 from tests.server.harness import Harness, batches, events
-from world.track import UNIT, Heading
 
 SQUARE = (0, 0)
 
@@ -265,10 +265,10 @@ def test_slots_are_told_by_their_differences_up_to_any_number():
 
 def test_the_library_of_the_examples_follows_a_crowd(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "examples"))
-    flatlands = importlib.import_module("flatlands")
+    examples = importlib.import_module("client")
     harness, clients = crowd(5)
     watcher = harness.place("Watcher", SQUARE)
-    world = flatlands.World.__new__(flatlands.World)
+    world = examples.World.__new__(examples.World)
     world.players, world._called, world.id = {}, {}, watcher.id
     world.side, world.speed, world.diagonal = 16, 5120, 3620
     for client in clients:

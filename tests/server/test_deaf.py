@@ -2,8 +2,8 @@
 
 import pytest
 
-from server.messages import protocol
-from server.squares.sync import DEAF_AFTER, SUBSCRIBED_ANEW
+from flatlands.server.messages import protocol
+from flatlands.server.squares.sync import DEAF_AFTER, SUBSCRIBED_ANEW
 from tests.server.harness import Harness
 
 HERE = (0, 0)

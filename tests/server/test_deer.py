@@ -4,14 +4,22 @@ import math
 
 import pytest
 
-from server.messages.protocol import DEER_FROM
-from server.players import deer
-from server.players.deer import CALM_AFTER, FLIGHT, LOOK_EVERY, SHY, TOGETHER, WIDTH, meadow
-from server.players.herd import Sizes
+from flatlands.server.messages.protocol import DEER_FROM
+from flatlands.server.players import deer
+from flatlands.server.players.deer import (
+    CALM_AFTER,
+    FLIGHT,
+    LOOK_EVERY,
+    SHY,
+    TOGETHER,
+    WIDTH,
+    meadow,
+)
+from flatlands.server.players.herd import Sizes
+from flatlands.world.terrain import BLOCKED, GRASS, Terrain
+from flatlands.world.track import UNIT
 from tests.ground import Ground
 from tests.server.harness import Harness
-from world.terrain import BLOCKED, GRASS, Terrain
-from world.track import UNIT
 
 #: A deer that was frightened is back after so many ms: it is calm, and has walked home.
 BACK_AFTER = CALM_AFTER + 8000

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.districts import (
+from flatlands.server.districts import (
     COLUMNS,
     PLAYERS,
     ROWS,
@@ -18,7 +18,7 @@ from server.districts import (
     pack_plan,
     slots,
 )
-from server.worker import pack_load, read_load
+from flatlands.server.worker import pack_load, read_load
 
 
 def test_lines_along_columns_rows_and_ids_say_whose_a_player_is():

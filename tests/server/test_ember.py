@@ -6,16 +6,16 @@ import random
 import msgpack
 import pytest
 
-from server.messages.protocol import DEER_FROM, OTHERS_FROM
-from server.players.ember import EVERY, HANDS, IDLE, ITEM, LEASE, NOT_BACK, QUEUE, REACH
-from server.players.herd import Sizes
-from server.things.keeper import Keeper
-from server.things.longest import Best, Kept
-from stores.base import StoreError
+from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
+from flatlands.server.players.ember import EVERY, HANDS, IDLE, ITEM, LEASE, NOT_BACK, QUEUE, REACH
+from flatlands.server.players.herd import Sizes
+from flatlands.server.things.keeper import Keeper
+from flatlands.server.things.longest import Best, Kept
+from flatlands.stores.base import StoreError
+from flatlands.world.track import UNIT
 from tests.server.harness import Harness
 from tests.server.test_herd import herding
 from tests.server.things import Broken
-from world.track import UNIT
 
 SCREEN = (96, 64)
 EMBER = 6

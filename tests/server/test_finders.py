@@ -2,15 +2,15 @@
 
 import pytest
 
-from server.limits import FINDS
-from server.things import finders
-from server.things.finders import MARK, QUEUE
-from stores.base import NEVER, Item
+from flatlands.server.limits import FINDS
+from flatlands.server.things import finders
+from flatlands.server.things.finders import MARK, QUEUE
+from flatlands.stores.base import NEVER, Item
+from flatlands.world.landmarks import PART, Landmarks
+from flatlands.world.terrain import Terrain
+from flatlands.world.track import UNIT
 from tests.server.harness import Harness
 from tests.server.things import KEY, Broken, worlds
-from world.landmarks import PART, Landmarks
-from world.terrain import Terrain
-from world.track import UNIT
 
 QUEUE_HERE = f"{QUEUE} 2013-16"
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.websocket import frames
-from server.websocket.frames import FrameReader, close_frame, frame, parse_close
+from flatlands.server.websocket import frames
+from flatlands.server.websocket.frames import FrameReader, close_frame, frame, parse_close
 from tests.server.client_frames import client_close, client_frame
 from tests.server.violations import LIMIT, VIOLATIONS
 

@@ -12,11 +12,11 @@ import urllib.request
 import gevent
 import pytest
 
-from brokers import open_broker
-from server import settings
-from server.app import Server
-from server.port import listen
-from server.websocket.listener import websocket_server
+from flatlands.brokers.registry import open_broker
+from flatlands.server import settings
+from flatlands.server.app import Server
+from flatlands.server.port import listen
+from flatlands.server.websocket.listener import websocket_server
 from tests.processes import serving
 from tests.socket_client import SocketClient
 

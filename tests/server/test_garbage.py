@@ -8,7 +8,7 @@ import weakref
 import gevent
 import pytest
 
-from server import garbage
+from flatlands.server import garbage
 from tests.brokers.redis_servers import free_port
 from tests.processes import PATIENCE, ROOT
 
@@ -96,7 +96,7 @@ def test_a_process_that_serves_looks_itself(workers):
     # It looks at itself once it serves.
     script = (
         "import gc, os, signal, sys\n"
-        "from server.__main__ import main\n"
+        "from flatlands.server.__main__ import main\n"
         "import gevent\n"
         "from urllib.request import urlopen\n"
         "def serves():\n"

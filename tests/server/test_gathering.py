@@ -6,10 +6,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from server.districts import COLUMNS
-from server.gathering import NOT_TAKEN, TOO_OLD
-from server.players.takeovers import RELEASED_FOR
-from server.squares.outbox import REST_MOST
+from flatlands.server.districts import COLUMNS
+from flatlands.server.gathering import NOT_TAKEN, TOO_OLD
+from flatlands.server.players.takeovers import RELEASED_FOR
+from flatlands.server.squares.outbox import REST_MOST
 from tests.server.harness import batches, events
 from tests.server.passing import Machine
 

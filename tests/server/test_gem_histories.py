@@ -8,16 +8,16 @@ from types import SimpleNamespace
 import msgpack
 import pytest
 
-from server.messages.protocol import Refused
-from server.things import garden
-from server.things.board import BOARD
-from server.things.garden import GROW_EVERY, QUEUE, Rules
-from server.things.keeper import FAILS_FOR
-from server.things.reading import AFTER_FAILURE, AGAIN
-from stores import StoreError
-from stores.sqlite import SqliteStore
+from flatlands.server.messages.protocol import Refused
+from flatlands.server.things import garden
+from flatlands.server.things.board import BOARD
+from flatlands.server.things.garden import GROW_EVERY, QUEUE, Rules
+from flatlands.server.things.keeper import FAILS_FOR
+from flatlands.server.things.reading import AFTER_FAILURE, AGAIN
+from flatlands.stores.base import StoreError
+from flatlands.stores.sqlite import SqliteStore
+from flatlands.world.track import Track
 from tests.server.things import worlds
-from world.track import Track
 
 GROUND = f"{QUEUE} 2013-16"
 

@@ -5,17 +5,18 @@ from collections import Counter
 import gevent
 import pytest
 
-from server.things import board
-from server.things.garden import GROW_EVERY, LEASE, QUEUE
-from server.things.keeper import FAILS_FOR, WAITING
-from server.things.reach import AGO
-from server.things.reading import AFTER_FAILURE, AGAIN
-from server.things.strangers import EVERY
-from stores import Item, open_store
+from flatlands.server.things import board
+from flatlands.server.things.garden import GROW_EVERY, LEASE, QUEUE
+from flatlands.server.things.keeper import FAILS_FOR, WAITING
+from flatlands.server.things.reach import AGO
+from flatlands.server.things.reading import AFTER_FAILURE, AGAIN
+from flatlands.server.things.strangers import EVERY
+from flatlands.stores.base import Item
+from flatlands.stores.registry import open_store
+from flatlands.world.terrain import BLOCKED, CELL, HIGH, PLAZA_WITHIN
+from flatlands.world.track import UNIT
 from tests.server.harness import Harness
 from tests.server.things import KEY, QUICK, SLOW, Broken, worlds
-from world.terrain import BLOCKED, CELL, HIGH, PLAZA_WITHIN
-from world.track import UNIT
 
 
 @pytest.fixture

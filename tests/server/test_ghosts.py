@@ -5,11 +5,11 @@ What random worlds (tests/simulate) found, each as the shortest story that shows
 
 import pytest
 
-from server.messages.peer_protocol import full_state
-from server.players.residents import DIMMED_FOR
-from server.squares.peers import CLOCK_SET_BACK, RECENT, Peer
+from flatlands.server.messages.peer_protocol import full_state
+from flatlands.server.players.residents import DIMMED_FOR
+from flatlands.server.squares.peers import CLOCK_SET_BACK, RECENT, Peer
+from flatlands.world.track import UNIT
 from tests.server.harness import Harness, Link, node_batch, two_nodes
-from world.track import UNIT
 
 GONE, SAID = 3, 4
 

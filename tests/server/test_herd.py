@@ -3,9 +3,9 @@
 import msgpack
 import pytest
 
-from server.messages.peer_protocol import DRAINING
-from server.messages.protocol import DEER_FROM, OTHERS_FROM
-from server.players.herd import (
+from flatlands.server.messages.peer_protocol import DRAINING
+from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
+from flatlands.server.players.herd import (
     CLAIM_EVERY,
     LEASE,
     NODES,
@@ -16,13 +16,13 @@ from server.players.herd import (
     WAITS,
     Sizes,
 )
-from server.players.resident import INCARNATION, incarnation
-from server.squares.peers import DEAD_AFTER, GONE_AFTER
-from server.things.garden import Rules
-from stores import Item
+from flatlands.server.players.resident import INCARNATION, incarnation
+from flatlands.server.squares.peers import DEAD_AFTER, GONE_AFTER
+from flatlands.server.things.garden import Rules
+from flatlands.stores.base import Item
+from flatlands.world.track import SPEED, UNIT
 from tests.server.harness import Clock, ClockStore, Harness, clock_stores
 from tests.server.things import Broken
-from world.track import SPEED, UNIT
 
 #: More than half of the world's people and deer fit on a screen of this size, wherever they walk.
 SCREEN = (96, 64)
@@ -440,7 +440,7 @@ def test_newcomers_never_have_the_id_of_a_computer_player(monkeypatch):
         drawn.append((low, high))
         return low + len(drawn) - 1
 
-    monkeypatch.setattr("server.players.residents.random.randrange", least)
+    monkeypatch.setattr("flatlands.server.players.residents.random.randrange", least)
     ids = [harness.client().hello().id for _ in range(3)]
     assert ids == [OTHERS_FROM, OTHERS_FROM + 1, OTHERS_FROM + 2]
     assert set(drawn) == {(OTHERS_FROM, 2**52)}

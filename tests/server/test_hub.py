@@ -3,11 +3,11 @@
 import msgpack
 import pytest
 
-from server.messages import protocol
-from server.messages.protocol import Tail
-from server.squares.hub import CALM, LONGEST, Hub
+from flatlands.server.messages import protocol
+from flatlands.server.messages.protocol import Tail
+from flatlands.server.squares.hub import CALM, LONGEST, Hub
+from flatlands.world.grid import Rect
 from tests.server.harness import Clock, ManualLoop, split
-from world.grid import Rect
 
 WEST, EAST, BOTH = Rect(0, 0, 0, 0), Rect(1, 0, 1, 0), Rect(0, 0, 1, 0)
 

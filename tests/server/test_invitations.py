@@ -5,11 +5,11 @@ import math
 import msgpack
 import pytest
 
-from server.messages.peer_protocol import BAR
-from server.players.invitations import ANSWER_WITHIN
-from server.players.spots import NEAR, NEAREST
+from flatlands.server.messages.peer_protocol import BAR
+from flatlands.server.players.invitations import ANSWER_WITHIN
+from flatlands.server.players.spots import NEAR, NEAREST
+from flatlands.world.track import UNIT
 from tests.server.harness import Harness
-from world.track import UNIT
 
 
 @pytest.fixture

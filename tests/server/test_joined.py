@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from server.messages.protocol import NAME_LIMIT
-from server.web.joined import join_modules
-from server.web.pages import STATIC
+from flatlands.server.messages.protocol import NAME_LIMIT
+from flatlands.server.web.joined import join_modules
+from flatlands.server.web.pages import STATIC
 
 GOOD = {
     "main.js": "import { SMALL as least,\n  half } from './far/maths.js';\nhalf(least);\n",

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from server.limits import JOINS, PER_ADDRESS, Bucket, Limits, Proxies
+from flatlands.server.limits import JOINS, PER_ADDRESS, Bucket, Limits, Proxies
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from contextlib import ExitStack, contextmanager
 import msgpack
 import pytest
 
-from brokers import ring
-from brokers.redis.cluster import slot_of
-from server.messages.channels import WORLD, Channels
-from server.squares.peers import DEAF, UNREADABLE
+from flatlands.brokers import ring
+from flatlands.brokers.redis.cluster import slot_of
+from flatlands.server.messages.channels import WORLD, Channels
+from flatlands.server.squares.peers import DEAF, UNREADABLE
 from tests.brokers import redis_servers
 from tests.brokers.redis_servers import PASSWORD, QUOTED, eventually, running, running_cluster
 from tests.processes import ROOT, ServerProcess

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from server import logs
+from flatlands.server import logs
 
 
 @pytest.fixture

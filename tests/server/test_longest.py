@@ -6,10 +6,11 @@ import gevent
 import msgpack
 import pytest
 
-from server.loop import Loop
-from server.things.keeper import Keeper
-from server.things.longest import COUNTS_FOR, DAY, EVER, GROUP, QUEUE, Best, Kept, Longest
-from stores import StoreError, open_store
+from flatlands.server.loop import Loop
+from flatlands.server.things.keeper import Keeper
+from flatlands.server.things.longest import COUNTS_FOR, DAY, EVER, GROUP, QUEUE, Best, Kept, Longest
+from flatlands.stores.base import StoreError
+from flatlands.stores.registry import open_store
 from tests.brokers.redis_servers import Redis
 from tests.brokers.servers import run_url
 from tests.server.harness import Harness

@@ -6,8 +6,8 @@ from collections import Counter
 import gevent
 import pytest
 
-from server.agenda import Agenda
-from server.loop import Loop
+from flatlands.server.agenda import Agenda
+from flatlands.server.loop import Loop
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_an_agenda_goes_on_after_one_of_its_deeds_failed(loop, caplog):
 
 
 def test_a_greenlet_that_fails_runs_again_until_it_returns(monkeypatch, caplog):
-    monkeypatch.setattr("brokers.guard.RESTART_AFTER", 0.01)
+    monkeypatch.setattr("flatlands.brokers.guard.RESTART_AFTER", 0.01)
     loop, runs = Loop(Counter()), []
 
     def run():
@@ -100,7 +100,7 @@ def test_a_greenlet_that_fails_runs_again_until_it_returns(monkeypatch, caplog):
 
 def test_a_loop_that_stands_still_knows_for_how_long_and_for_a_while_afterwards(monkeypatch):
     clock = [1000.0]
-    monkeypatch.setattr("server.loop.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("flatlands.server.loop.time.monotonic", lambda: clock[0])
     loop = Loop(Counter())
     clock[0] += 100
     assert loop.late() == 0

@@ -11,8 +11,8 @@ import time
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from server.web.exposition import exposition
-from server.web.metrics import GAUGES, Report, Reports, bury
+from flatlands.server.web.exposition import exposition
+from flatlands.server.web.metrics import GAUGES, Report, Reports, bury
 from tests.processes import PATIENCE, serving
 from tests.socket_client import SocketClient
 

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brokers import Reset
-from server.clients.tokens import VALID_FOR
-from server.messages import peer_protocol, protocol
-from server.players.movement import ASK_AFTER, AWAITED_FOR, INTENT_AGE, RENEW_BEFORE
-from server.players.residents import DIMMED_FOR, LEFT_FOR
-from server.squares.replicas import LINGER
-from server.squares.signs import WAITS
+from flatlands.brokers.base import Reset
+from flatlands.server.clients.tokens import VALID_FOR
+from flatlands.server.messages import peer_protocol, protocol
+from flatlands.server.players.movement import ASK_AFTER, AWAITED_FOR, INTENT_AGE, RENEW_BEFORE
+from flatlands.server.players.residents import DIMMED_FOR, LEFT_FOR
+from flatlands.server.squares.replicas import LINGER
+from flatlands.server.squares.signs import WAITS
+from flatlands.world.grid import Rect
+from flatlands.world.track import REACH, SPEED, UNIT, duration
 from tests import picture
 from tests.server.harness import Harness, batches, two_nodes
-from world.grid import Rect
-from world.track import REACH, SPEED, UNIT, duration
 
 
 @pytest.fixture

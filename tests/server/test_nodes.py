@@ -3,13 +3,13 @@
 import msgpack
 import pytest
 
-from server.clients.admission import WALKED
-from server.messages import peer_protocol
-from server.players.residents import DIMMED_FOR, LEFT_FOR
-from server.players.takeovers import GONE_TOLD_AFTER
-from server.squares.peers import DEAD_AFTER, HEARTBEAT_EVERY
+from flatlands.server.clients.admission import WALKED
+from flatlands.server.messages import peer_protocol
+from flatlands.server.players.residents import DIMMED_FOR, LEFT_FOR
+from flatlands.server.players.takeovers import GONE_TOLD_AFTER
+from flatlands.server.squares.peers import DEAD_AFTER, HEARTBEAT_EVERY
+from flatlands.world.track import SPEED, UNIT
 from tests.server.harness import Harness, two_nodes
-from world.track import SPEED, UNIT
 
 
 @pytest.fixture

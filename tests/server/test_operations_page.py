@@ -4,11 +4,11 @@ import re
 from contextlib import closing
 from fnmatch import fnmatchcase
 
-from brokers import open_broker
-from server import settings
-from server.app import Server
-from server.web.exposition import FROM_ZERO
-from server.web.metrics import GAUGES
+from flatlands.brokers.registry import open_broker
+from flatlands.server import settings
+from flatlands.server.app import Server
+from flatlands.server.web.exposition import FROM_ZERO
+from flatlands.server.web.metrics import GAUGES
 from tests.processes import ROOT
 from tests.server.harness import Harness
 

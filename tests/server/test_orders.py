@@ -5,9 +5,9 @@ import logging
 import msgpack
 import pytest
 
-from server.messages import peer_protocol
-from server.messages.peer_protocol import BAR, DOOR, KICK, MUTE, NOTICE, Malformed
-from server.players.orders import LIMIT, network
+from flatlands.server.messages import peer_protocol
+from flatlands.server.messages.peer_protocol import BAR, DOOR, KICK, MUTE, NOTICE, Malformed
+from flatlands.server.players.orders import LIMIT, network
 from tests.server.harness import Harness, two_nodes
 
 TOKEN, ERROR = 17, 24

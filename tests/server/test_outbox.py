@@ -2,13 +2,13 @@
 
 import pytest
 
-from server.messages import peer_protocol
-from server.messages.channels import WORLD, Channels
-from server.squares.outbox import BATCH_LIMIT, LEAD, REST_MOST, Outbox
+from flatlands.server.messages import peer_protocol
+from flatlands.server.messages.channels import WORLD, Channels
+from flatlands.server.squares.outbox import BATCH_LIMIT, LEAD, REST_MOST, Outbox
+from flatlands.world.batches import RECORD, WIDE
+from flatlands.world.events import ENTER, LEAVE, Player
+from flatlands.world.track import stand
 from tests.server.harness import Clock, ManualLoop
-from world.batches import RECORD, WIDE
-from world.events import ENTER, LEAVE, Player
-from world.track import stand
 
 CHANNELS = Channels(WORLD, 2013, 16)
 

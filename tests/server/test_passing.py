@@ -9,9 +9,9 @@ from pathlib import Path
 import gevent
 import pytest
 
-from server.limits import Limits
-from server.websocket.connection import Connection
-from server.websocket.passing import LONGEST, Passage
+from flatlands.server.limits import Limits
+from flatlands.server.websocket.connection import Connection
+from flatlands.server.websocket.passing import LONGEST, Passage
 from tests.server.client_frames import client_frame
 from tests.server.test_connection import turn
 

@@ -8,14 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brokers import Message, open_broker
-from server.loop import Loop
-from server.messages import peer_protocol
-from server.messages.channels import WORLD, Channels
-from server.node import Node
+from flatlands.brokers.base import Message
+from flatlands.brokers.registry import open_broker
+from flatlands.server.loop import Loop
+from flatlands.server.messages import peer_protocol
+from flatlands.server.messages.channels import WORLD, Channels
+from flatlands.server.node import Node
+from flatlands.world.grid import Grid
+from flatlands.world.terrain import Terrain
 from tests.server.harness import Harness, node_batch
-from world.grid import Grid
-from world.terrain import Terrain
 
 CHANNELS = Channels(WORLD, 2013, 16)
 SQUARE, NODES = CHANNELS.square((0, 0)), CHANNELS.nodes

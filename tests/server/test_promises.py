@@ -6,17 +6,17 @@ Each test fails when the line of code that keeps its promise is taken away.
 import msgpack
 import pytest
 
-from brokers import Message, Reset
-from server.messages import peer_protocol
-from server.node import TELL_PAUSE
-from server.squares.heard import (
+from flatlands.brokers.base import Message, Reset
+from flatlands.server.messages import peer_protocol
+from flatlands.server.node import TELL_PAUSE
+from flatlands.server.squares.heard import (
     ANSWERED_WITHIN,
     ECHO_WITHIN,
     LOOK_AGAIN,
     LOST_AFTER,
     SILENT_AFTER,
 )
-from server.squares.peers import (
+from flatlands.server.squares.peers import (
     CLOCK_WINDOW,
     DEAD_AFTER,
     GONE_AFTER,
@@ -24,11 +24,11 @@ from server.squares.peers import (
     HEARTBEATS_HEARD,
     Load,
 )
-from server.squares.replicas import READY_AFTER
-from server.squares.signs import WAITS
-from server.squares.sync import AGAIN, AGAIN_MOST, FULL_STATE_EVERY
+from flatlands.server.squares.replicas import READY_AFTER
+from flatlands.server.squares.signs import WAITS
+from flatlands.server.squares.sync import AGAIN, AGAIN_MOST, FULL_STATE_EVERY
+from flatlands.world.track import SPEED, UNIT
 from tests.server.harness import Harness, node_batch
-from world.track import SPEED, UNIT
 
 
 def kinds(client):
@@ -1020,7 +1020,7 @@ def test_the_quickest_heartbeat_tells_how_a_clock_differs(watched):
 
 
 def test_many_are_told_of_the_link_some_at_a_time(monkeypatch):
-    monkeypatch.setattr("server.node.TOLD_AT_ONCE", 2)
+    monkeypatch.setattr("flatlands.server.node.TOLD_AT_ONCE", 2)
     harness = Harness()
     clients = [harness.place(f"P{n}", (n, 0)) for n in range(7)]
     harness.run(2000)

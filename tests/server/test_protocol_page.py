@@ -8,21 +8,21 @@ from pathlib import Path
 import msgpack
 import pytest
 
-from loadtest.swarm import wire
-from server import app
-from server.clients import allowance, lag, session, tokens
-from server.messages import peer_protocol, protocol
-from server.messages.protocol import MESSAGES
-from server.players import listening, movement, residents
-from server.squares import crowds, heard, peers, replicas, signs, sync
-from server.things import cairns, garden, reach
-from server.websocket import frames
+from flatlands.loadtest.swarm import wire
+from flatlands.server import app
+from flatlands.server.clients import allowance, lag, session, tokens
+from flatlands.server.messages import peer_protocol, protocol
+from flatlands.server.messages.protocol import MESSAGES
+from flatlands.server.players import listening, movement, residents
+from flatlands.server.squares import crowds, heard, peers, replicas, signs, sync
+from flatlands.server.things import cairns, garden, reach
+from flatlands.server.websocket import frames
+from flatlands.world import batches, events, sketches, things
+from flatlands.world.batches import Content, Corner
+from flatlands.world.events import Player
+from flatlands.world.grid import HEIGHTS, WIDTHS
+from flatlands.world.track import REACH, UNIT, Track
 from tests import model
-from world import batches, events, sketches, things
-from world.batches import Content, Corner
-from world.events import Player
-from world.grid import HEIGHTS, WIDTHS
-from world.track import REACH, UNIT, Track
 
 ROOT = Path(__file__).parents[2]
 

@@ -14,25 +14,26 @@ from itertools import count
 import gevent
 import pytest
 
-from brokers import open_broker
-from server.loop import Loop
-from server.messages.peer_protocol import ALIVE
-from server.node import Node
-from server.query import prompt, show
-from server.query.ask import Answer, Asker, Wrong
-from server.query.morph import Unfit, form, from_redis, to_redis
-from server.query.tables import TABLES, Source
-from server.query.watcher import Silent, Watcher
-from server.squares.peers import DEAD_AFTER, Load
-from server.things.board import BOARD
-from stores import Score, open_store
+from flatlands.brokers.registry import open_broker
+from flatlands.server.loop import Loop
+from flatlands.server.messages.peer_protocol import ALIVE
+from flatlands.server.node import Node
+from flatlands.server.query import prompt, show
+from flatlands.server.query.ask import Answer, Asker, Wrong
+from flatlands.server.query.morph import Unfit, form, from_redis, to_redis
+from flatlands.server.query.tables import TABLES, Source
+from flatlands.server.query.watcher import Silent, Watcher
+from flatlands.server.squares.peers import DEAD_AFTER, Load
+from flatlands.server.things.board import BOARD
+from flatlands.stores.base import Score
+from flatlands.stores.registry import open_store
+from flatlands.world.grid import Grid
+from flatlands.world.terrain import Terrain
+from flatlands.world.track import UNIT, Heading
 from tests.brokers.redis_servers import Redis
 from tests.brokers.servers import run_url
 from tests.processes import PATIENCE, ROOT, clean_environment, serving
 from tests.server.test_workers import until
-from world.grid import Grid
-from world.terrain import Terrain
-from world.track import UNIT, Heading
 
 NUMBERS = count()
 

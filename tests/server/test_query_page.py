@@ -22,17 +22,17 @@ from typing import NamedTuple
 import pytest
 import redis
 
-from loadtest.kit.processes import Program
-from loadtest.swarm import dues, store
-from loadtest.swarm.generator import main as generate
-from loadtest.swarm.plan import Plan
+from flatlands.loadtest.kit.processes import Program
+from flatlands.loadtest.swarm import dues, store
+from flatlands.loadtest.swarm.generator import main as generate
+from flatlands.loadtest.swarm.plan import Plan
+from flatlands.world.grid import SIDE
+from flatlands.world.track import UNIT
 from tests.brokers.redis_servers import Redis
 from tests.brokers.servers import run_url
 from tests.processes import PATIENCE, ROOT, clean_environment, serving
 from tests.server.fast_clock_server import FAST
 from tests.socket_client import SocketClient
-from world.grid import SIDE
-from world.track import UNIT
 
 pytestmark = [pytest.mark.load, pytest.mark.alone]
 

@@ -5,11 +5,11 @@ import logging
 
 import pytest
 
-from brokers import LinkAge
-from server.messages import peer_protocol
-from server.messages.peer_protocol import EVERY_MOST
-from server.squares.heard import LOOK_AGAIN, SILENT_AFTER
-from server.squares.peers import (
+from flatlands.brokers.base import LinkAge
+from flatlands.server.messages import peer_protocol
+from flatlands.server.messages.peer_protocol import EVERY_MOST
+from flatlands.server.squares.heard import LOOK_AGAIN, SILENT_AFTER
+from flatlands.server.squares.peers import (
     DEAD_AFTER,
     DEAF,
     GONE_AFTER,

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from flatlands.world.track import UNIT
 from tests.processes import ROOT, Proxy, ServerProcess, serving
 from tests.socket_client import PATIENCE, SocketClient, together
-from world.track import UNIT
 
 pytestmark = pytest.mark.process
 
@@ -264,9 +264,9 @@ def test_nothing_is_due_any_more_when_the_broker_is_closed():
     script = """
 from gevent import monkey; monkey.patch_all()
 import gevent
-from brokers import open_broker
-from server import settings
-from server.app import Server
+from flatlands.brokers.registry import open_broker
+from flatlands.server import settings
+from flatlands.server.app import Server
 server = Server(settings.read(["--port", "0", "--walkers", "50"], {}), open_broker("memory://"))
 server.start()
 gevent.sleep(1)

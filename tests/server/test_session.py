@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.clients import lag
-from server.messages.peer_protocol import BAR
-from server.squares.hub import LONGEST, PAUSE
+from flatlands.server.clients import lag
+from flatlands.server.messages.peer_protocol import BAR
+from flatlands.server.squares.hub import LONGEST, PAUSE
+from flatlands.world.terrain import GROUND
+from flatlands.world.track import UNIT
 from tests.server.harness import Harness, batches, events, split
-from world.terrain import GROUND
-from world.track import UNIT
 
 
 @pytest.fixture
@@ -293,7 +293,7 @@ def test_somebody_mashing_keys_as_fast_as_anyone_can_is_obeyed(harness, pair):
 
 
 def test_one_address_does_not_get_all_places(harness, monkeypatch):
-    monkeypatch.setattr("server.limits.LEAST_SEATS", 2)
+    monkeypatch.setattr("flatlands.server.limits.LEAST_SEATS", 2)
     harness.hosts[0].admission.capacity = 6
 
     def newcomer(address):

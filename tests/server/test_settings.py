@@ -6,7 +6,7 @@ import urllib.request
 
 import pytest
 
-from server import settings
+from flatlands.server import settings
 from tests.processes import PATIENCE, ROOT, ServerProcess, limited, serving
 
 
@@ -93,12 +93,15 @@ def run(*arguments, descriptors=None):
 
 @pytest.mark.process
 def test_a_supervisor_has_nothing_of_a_node_in_its_memory():
-    found = "import server.__main__, server.supervisor, sys; print(*sys.modules)"
+    found = (
+        "import flatlands.server.__main__, flatlands.server.supervisor, sys\nprint(*sys.modules)"
+    )
     loaded = subprocess.run(
         [sys.executable, "-c", found], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.split()
-    assert "server.supervisor" in loaded
-    assert not {"server.app", "server.node", "server.squares.hub", "flask"} & set(loaded)
+    assert "flatlands.server.supervisor" in loaded
+    of_a_node = {f"flatlands.server.{name}" for name in ("app", "node", "squares.hub")} | {"flask"}
+    assert not of_a_node & set(loaded)
 
 
 @pytest.mark.process

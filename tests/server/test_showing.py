@@ -3,7 +3,7 @@
 import msgpack
 import pytest
 
-from server.messages.peer_protocol import MUTE
+from flatlands.server.messages.peer_protocol import MUTE
 from tests.server.harness import Clock, Harness, clock_stores
 
 

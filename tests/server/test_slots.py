@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brokers import Message
-from server.messages import peer_protocol
-from server.messages.peer_protocol import EVERY_MOST
-from server.squares import heard, slots
-from server.squares.outbox import Outbox
-from server.squares.peers import HEARTBEAT_EVERY, Load
-from server.squares.slots import Slots
+from flatlands.brokers.base import Message
+from flatlands.server.messages import peer_protocol
+from flatlands.server.messages.peer_protocol import EVERY_MOST
+from flatlands.server.squares import heard, slots
+from flatlands.server.squares.outbox import Outbox
+from flatlands.server.squares.peers import HEARTBEAT_EVERY, Load
+from flatlands.server.squares.slots import Slots
+from flatlands.world.batches import NARROW, SLOT_RESTS
+from flatlands.world.events import Player
+from flatlands.world.track import Track, duration
 from tests.server.harness import Harness, ManualLoop, node_batch
-from world.batches import NARROW, SLOT_RESTS
-from world.events import Player
-from world.track import Track, duration
 
 SQUARE = (0, 0)
 

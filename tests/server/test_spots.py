@@ -5,11 +5,11 @@ from collections import Counter
 
 import pytest
 
-from server.players.spots import NEAR, NEAREST, Spots, spread_square
+from flatlands.server.players.spots import NEAR, NEAREST, Spots, spread_square
+from flatlands.world.grid import Grid
+from flatlands.world.terrain import BLOCKED, HIGH, PLAZA_WITHIN, Terrain
+from flatlands.world.track import UNIT
 from tests.ground import Ground
-from world.grid import Grid
-from world.terrain import BLOCKED, HIGH, PLAZA_WITHIN, Terrain
-from world.track import UNIT
 
 GRID, TERRAIN = Grid(16), Terrain(2013)
 

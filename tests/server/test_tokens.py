@@ -4,10 +4,10 @@ import time
 
 import pytest
 
-from server.clients.tokens import INVITED_FOR, VALID_FOR, Tokens
-from server.messages.protocol import INVITATION_LIMIT
+from flatlands.server.clients.tokens import INVITED_FOR, VALID_FOR, Tokens
+from flatlands.server.messages.protocol import INVITATION_LIMIT
+from flatlands.world.track import UNIT
 from tests.server.harness import Harness
-from world.track import UNIT
 
 
 @pytest.mark.parametrize(

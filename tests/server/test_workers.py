@@ -15,8 +15,8 @@ import gevent
 import pytest
 from gevent.event import Event
 
-from server import settings
-from server.supervisor import Supervisor
+from flatlands.server import settings
+from flatlands.server.supervisor import Supervisor
 from tests.brokers import redis_servers
 from tests.processes import PATIENCE, ROOT, serving
 from tests.server.harness import events
@@ -38,6 +38,20 @@ def until(condition, seconds=PATIENCE):
     while not condition():
         assert time.monotonic() < deadline, "it never came"
         time.sleep(0.05)
+
+
+def vanished(messages):
+    """Return the players of whom a client was told that they are gone, and believed it: it knew
+    nothing newer of them."""
+    seqs, found = {}, set()
+    for message in messages:
+        told = message[4] if message[0] == 19 else events([message])
+        for kind, id, *rest in told:
+            if kind == 0:
+                seqs[id] = max(seqs.get(id, 0), rest[0])
+            elif kind == 3 and rest[0] > seqs.get(id, 0):
+                found.add(id)
+    return found
 
 
 def none_lives(pids):
@@ -129,9 +143,10 @@ def test_who_waits_to_be_accepted_by_a_server_that_stops_is_refused_at_once():
 def test_a_dead_forwarder_is_started_again():
     with serving("--workers", "2") as server:
         clients = meet(server.port, 6)
-        [forwarder] = children(server, "brokers.zeromq")
+        program = "flatlands.brokers.zeromq"
+        [forwarder] = children(server, program)
         os.kill(forwarder, signal.SIGKILL)
-        settle(clients, lambda: children(server, "brokers.zeromq") not in ([], [forwarder]))
+        settle(clients, lambda: children(server, program) not in ([], [forwarder]))
         settle(clients, lambda: all(client.model.linked for client in clients))
         walk(clients, clients[:1])
         for client in clients:
@@ -175,7 +190,7 @@ def await_two(supervisor):
 
 @pytest.mark.parametrize("slot", [0, -1], ids=["worker", "forwarder"])
 def test_a_child_that_stands_still_is_killed_and_started_again(monkeypatch, caplog, slot):
-    monkeypatch.setattr("server.supervisor.SILENT_MOST", 3)
+    monkeypatch.setattr("flatlands.server.supervisor.SILENT_MOST", 3)
     with supervised() as supervisor:
         frozen = supervisor._slots[slot]
         frozen.process.send_signal(signal.SIGSTOP)
@@ -187,7 +202,7 @@ def test_a_child_that_stands_still_is_killed_and_started_again(monkeypatch, capl
 
 
 def test_a_supervisor_that_stood_still_itself_kills_nobody(monkeypatch):
-    monkeypatch.setattr("server.supervisor.SILENT_MOST", 3)
+    monkeypatch.setattr("flatlands.server.supervisor.SILENT_MOST", 3)
     with supervised("--broker", "null://") as supervisor:
         first = dict(supervisor._slots)
         # Without a turn of its loop, as after SIGSTOP.
@@ -202,7 +217,7 @@ def test_a_start_that_is_slow_ends_nobody_else_and_is_tried_anew(tmp_path, monke
     slow = program(
         tmp_path / "slow", f'mkdir {been} 2> /dev/null && exec sleep 60; exec {sys.executable} "$@"'
     )
-    monkeypatch.setattr("server.supervisor.START_WITHIN", 12)
+    monkeypatch.setattr("flatlands.server.supervisor.START_WITHIN", 12)
     with monkeypatch.context() as patched:
         patched.setattr(sys, "executable", slow)
         with supervised("--broker", "null://") as supervisor:
@@ -235,8 +250,8 @@ def test_a_worker_that_dies_during_a_failed_replacement_is_started_again(
 
 
 def test_deaf_workers_replace_nobody_until_the_broker_is_back(monkeypatch, caplog):
-    monkeypatch.setattr("server.supervisor.READY_WITHIN", 3)
-    monkeypatch.setattr("server.supervisor.REPLACE_AFTER", 0.5)
+    monkeypatch.setattr("flatlands.server.supervisor.READY_WITHIN", 3)
+    monkeypatch.setattr("flatlands.server.supervisor.REPLACE_AFTER", 0.5)
     caplog.set_level("INFO")
     with redis_servers.running() as redis:
         with supervised("--broker", f"redis://127.0.0.1:{redis.port}") as supervisor:
@@ -247,7 +262,7 @@ def test_deaf_workers_replace_nobody_until_the_broker_is_back(monkeypatch, caplo
             assert "is not ready: " in caplog.text
             assert supervisor._slots == first and all(child.alive for child in first.values())
             redis.resume()
-            monkeypatch.setattr("server.supervisor.READY_WITHIN", PATIENCE)
+            monkeypatch.setattr("flatlands.server.supervisor.READY_WITHIN", PATIENCE)
             eventually(lambda: "all workers were replaced" in caplog.text)
             replacing.join()
             assert not any(child.alive for child in first.values())
@@ -397,7 +412,7 @@ def test_replacing_all_workers_sends_everybody_away_once_and_loses_nobody():
         assert [client.model.id for client in clients] == ids
         assert agree(clients)
         for client in clients:
-            assert not [event for event in events(client.messages) if event[0] == 3]
+            assert not vanished(client.messages)
         for client in clients:
             client.close()
 
@@ -539,7 +554,7 @@ def test_half_of_the_players_of_a_full_worker_go_to_another_one_and_notice_a_res
         walk(clients, clients)
         clients[0].send(6, "hello all")
         settle(clients, lambda: all(("P0", "hello all") in c.model.chat for c in clients))
-        assert not [event for c in clients for event in events(c.messages) if event[0] == 3]
+        assert not [c for c in clients if vanished(c.messages)]
         told = json.loads(server.get("stats"))
         assert told["connections"] == told["residents"] == told["counted"]["joins"] == 19
         for client in clients:

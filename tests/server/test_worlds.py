@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from flatlands.world.track import UNIT
 from tests.brokers import redis_servers, zeromq_forwarders
 from tests.brokers.test_contract import BACKENDS
 from tests.processes import PATIENCE, ROOT, ServerProcess
 from tests.socket_client import SocketClient, together
-from world.track import UNIT
 
 pytestmark = pytest.mark.process
 

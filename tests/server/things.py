@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from server.things.garden import Rules
-from stores import Store, StoreError, open_store
+from flatlands.server.things.garden import Rules
+from flatlands.stores.base import Store, StoreError
+from flatlands.stores.registry import open_store
 from tests.server.harness import Harness
 
 KEY = "0123456789abcdef"

@@ -7,7 +7,7 @@ import sys
 import time
 import traceback
 
-from needs import packages
+from flatlands.needs import packages
 
 with packages("test"):
     from tests import seeds

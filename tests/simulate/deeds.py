@@ -8,16 +8,16 @@ import random
 from collections.abc import Callable
 from typing import NamedTuple
 
-from server.messages.protocol import OTHERS_FROM
-from server.players.herd import NOBODY, Sizes
-from server.players.resident import Resident
-from server.squares import peers
-from server.squares.crowds import CROWD_FROM
-from server.squares.peers import GONE_AFTER, HEARTBEAT_EVERY, HEARTBEATS_HEARD
-from server.things.garden import Rules
+from flatlands.server.messages.protocol import OTHERS_FROM
+from flatlands.server.players.herd import NOBODY, Sizes
+from flatlands.server.players.resident import Resident
+from flatlands.server.squares import peers
+from flatlands.server.squares.crowds import CROWD_FROM
+from flatlands.server.squares.peers import GONE_AFTER, HEARTBEAT_EVERY, HEARTBEATS_HEARD
+from flatlands.server.things.garden import Rules
+from flatlands.world.track import UNIT
 from tests.server.harness import Client, Clock, Harness, Host, clock_stores
 from tests.simulate.rule import check, check_ways
-from world.track import UNIT
 
 #: The most nodes that a world has at a time.
 NODES_MOST = 5

@@ -8,8 +8,8 @@ shown only on ways that it went. This module looks, and never changes anything.
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from server.messages.protocol import OTHERS_FROM
-from server.squares.peers import GONE_AFTER
+from flatlands.server.messages.protocol import OTHERS_FROM
+from flatlands.server.squares.peers import GONE_AFTER
 from tests.server.harness import Client, less_roughly
 
 if TYPE_CHECKING:

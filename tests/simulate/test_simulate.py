@@ -5,13 +5,13 @@ import time
 
 import pytest
 
-from server.players.residents import Residents
-from server.players.takeovers import Takeovers
-from server.squares import heard
-from server.squares.heard import HeardSquare
+from flatlands.server.players.residents import Residents
+from flatlands.server.players.takeovers import Takeovers
+from flatlands.server.squares import heard
+from flatlands.server.squares.heard import HeardSquare
+from flatlands.world import batches
 from tests.simulate.__main__ import SHORT, fails, play, shrink
 from tests.simulate.deeds import WHAT, Deed, Plan, World, plan
-from world import batches
 
 
 @pytest.mark.parametrize("seed", range(40))

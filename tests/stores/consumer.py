@@ -7,7 +7,7 @@ each that was still its own. It ends when the queue is empty.
 import sys
 import time
 
-from stores import open_store
+from flatlands.stores.registry import open_store
 
 #: Items of one claim, ms of a lease, seconds of work.
 MOST, LEASE, WORK = 50, 1500, 0.02

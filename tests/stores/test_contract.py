@@ -14,8 +14,17 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from stores import Claimed, Item, Rank, Score, open_store
-from stores.base import BATCH_LIMIT, BODY_LIMIT, NAME_LIMIT, NEVER
+from flatlands.stores.base import (
+    BATCH_LIMIT,
+    BODY_LIMIT,
+    NAME_LIMIT,
+    NEVER,
+    Claimed,
+    Item,
+    Rank,
+    Score,
+)
+from flatlands.stores.registry import open_store
 from tests.brokers.redis_servers import Redis, rediscluster_url
 from tests.brokers.servers import PATIENCE, run_url
 

@@ -7,9 +7,10 @@ import sys
 import gevent
 import pytest
 
-from loadtest.kit.processes import ROOT, clean_environment
-from stores import Item, Score, StoreError, open_store
-from stores.copy import content, copy
+from flatlands.loadtest.kit.processes import ROOT, clean_environment
+from flatlands.stores.base import Item, Score, StoreError
+from flatlands.stores.copy import content, copy
+from flatlands.stores.registry import open_store
 from tests.brokers.redis_servers import Redis
 from tests.brokers.servers import run_url
 from tests.processes import PATIENCE

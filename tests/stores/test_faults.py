@@ -17,7 +17,9 @@ from pathlib import Path
 import gevent
 import pytest
 
-from stores import Item, StoreError, open_store, redis, sqlite
+from flatlands.stores import redis, sqlite
+from flatlands.stores.base import Item, StoreError
+from flatlands.stores.registry import open_store
 from tests.brokers import redis_servers
 from tests.brokers.servers import eventually
 
@@ -150,8 +152,10 @@ def test_a_file_that_may_not_be_written_is_told():
         for path in (*folder.iterdir(), folder):
             path.chmod(0o555 if path.is_dir() else 0o444)
         program = (
-            "import os, stores.sqlite\n"
-            "from stores import *\n"
+            "import os\n"
+            "import flatlands.stores.sqlite\n"
+            "from flatlands.stores.base import Item, StoreError\n"
+            "from flatlands.stores.registry import open_store\n"
             # Rights do not bind root.
             "if os.geteuid() == 0: os.setuid(65534)\n"
             f"store = open_store('sqlite:///{folder}/store.db', 'world')\n"

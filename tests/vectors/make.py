@@ -15,11 +15,11 @@ from typing import Any
 
 import msgpack
 
+from flatlands.world.landmarks import PART, Landmarks
+from flatlands.world.sketches import join
+from flatlands.world.terrain import CHUNK, LIMIT, Terrain
+from flatlands.world.track import UNIT, Goal, Heading, leg
 from tests.model import RECORD, SKETCH, WIDE, Model
-from world.landmarks import PART, Landmarks
-from world.sketches import join
-from world.terrain import CHUNK, LIMIT, Terrain
-from world.track import UNIT, Goal, Heading, leg
 
 HERE = Path(__file__).parent
 

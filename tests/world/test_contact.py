@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from world.contact import first_contact
-from world.track import UNIT, Track, duration, stand
+from flatlands.world.contact import first_contact
+from flatlands.world.track import UNIT, Track, duration, stand
 
 REACH = UNIT * 4 // 5
 

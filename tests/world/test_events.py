@@ -2,11 +2,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from world.batches import RECORD, WIDE, Batch, Content, Corner
-from world.events import ENTER, GONE, LEAVE, SAY, EnterEvent, GoneEvent, Player, SayEvent, named
-from world.grid import Grid
-from world.replica import REMEMBERED, Departed, Replica, Whereabouts
-from world.track import REACH, Track, duration, stand
+from flatlands.world.batches import RECORD, WIDE, Batch, Content, Corner
+from flatlands.world.events import (
+    ENTER,
+    GONE,
+    LEAVE,
+    SAY,
+    EnterEvent,
+    GoneEvent,
+    Player,
+    SayEvent,
+    named,
+)
+from flatlands.world.grid import Grid
+from flatlands.world.replica import REMEMBERED, Departed, Replica, Whereabouts
+from flatlands.world.track import REACH, Track, duration, stand
 
 SPAN = Grid().span
 SQUARE = (-2, 3)

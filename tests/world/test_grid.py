@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flatlands.world.grid import Grid, Rect, viewport
+from flatlands.world.track import REACH, UNIT, Heading, Track, leg, stand
 from tests.ground import Ground
 from tests.picture import screens
-from world.grid import Grid, Rect, viewport
-from world.track import REACH, UNIT, Heading, Track, leg, stand
 
 GRID = Grid()
 SPAN = GRID.span

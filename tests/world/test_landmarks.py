@@ -1,8 +1,8 @@
 import pytest
 
+from flatlands.world.landmarks import EDGE, FROM_PLAZA, PART, Landmarks
+from flatlands.world.terrain import LIMIT, Terrain
 from tests.vectors import load
-from world.landmarks import EDGE, FROM_PLAZA, PART, Landmarks
-from world.terrain import LIMIT, Terrain
 
 
 @pytest.mark.parametrize("vector", load("landmarks"), ids=lambda v: f"{v['seed']}@{v['part']}")

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from world import lanes
+from flatlands.world import lanes
 
 VALUES = st.lists(st.integers(0, 10**6), min_size=lanes.COUNT, max_size=lanes.COUNT)
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from world.recent import Recent
+from flatlands.world.recent import Recent
 
 
 def test_what_is_used_again_and_again_stays_and_the_rest_is_forgotten():

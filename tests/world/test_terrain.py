@@ -6,10 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.vectors import load
-from tests.vectors.make import RAMPS, tiles_of
-from world import terrain
-from world.terrain import (
+from flatlands.world import terrain
+from flatlands.world.terrain import (
     BLOCKED,
     CELL,
     CHUNK,
@@ -28,6 +26,8 @@ from world.terrain import (
     Terrain,
     hash32,
 )
+from tests.vectors import load
+from tests.vectors.make import RAMPS, tiles_of
 
 
 @pytest.mark.parametrize("vector", load("terrain"), ids=lambda v: f"{v['seed']}@{v['chunk']}")

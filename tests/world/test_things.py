@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from world.things import GEM, GemThing, Things
+from flatlands.world.things import GEM, GemThing, Things
 
 
 def gem(id="a", version=1, x=0):

@@ -2,10 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.ground import Ground
-from tests.vectors import load
-from world.terrain import Terrain
-from world.track import (
+from flatlands.world.terrain import Terrain
+from flatlands.world.track import (
     DIAGONAL,
     GOAL_REACH,
     REACH,
@@ -18,6 +16,8 @@ from world.track import (
     passing,
     stand,
 )
+from tests.ground import Ground
+from tests.vectors import load
 
 LAND = Terrain(2013)
 TILES = Ground(LAND.blocked)

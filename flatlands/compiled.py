@@ -1,4 +1,4 @@
-"""The compiled modules: which there are, how Python finds them, and `python -m compiled`.
+"""The compiled modules: which there are, how Python finds them, and `python -m flatlands.compiled`.
 
 `make fast` compiles the modules on the path of a move with mypyc into build/fast/, and leaves the
 sources as they are: docs/adr/0017-the-hot-path-may-be-compiled.md. What calls `use` then imports
@@ -18,7 +18,7 @@ from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
-ROOT = Path(__file__).resolve().parent
+ROOT = Path(__file__).resolve().parent.parent
 
 #: Where the compiled modules are, and the file there that says what they were compiled from.
 FOLDER = ROOT / "build" / "fast"
@@ -28,46 +28,46 @@ STAMP = "stamp"
 SWITCH = "COMPILED"
 
 #: The library that has the code of all compiled modules: each of them only finds itself in it.
-LIBRARY = "flatlands"
+LIBRARY = "flatlands._fast"
 
 #: What is compiled: all of the path that a move takes through a node, as one unit, since calls
 #: from one compiled module into another are cheap only within a unit.
 MODULES = (
-    "world.batches",
-    "world.events",
-    "world.grid",
-    "world.lanes",
-    "world.recent",
-    "world.replica",
-    "world.sketches",
-    "world.terrain",
-    "world.things",
-    "world.track",
-    "server.agenda",
-    "server.limits",
-    "server.clients.allowance",
-    "server.clients.intents",
-    "server.clients.lag",
-    "server.clients.session",
-    "server.messages.channels",
-    "server.messages.peer_protocol",
-    "server.messages.protocol",
-    "server.messages.table",
-    "server.players.movement",
-    "server.players.resident",
-    "server.squares.crowds",
-    "server.squares.heard",
-    "server.squares.hub",
-    "server.squares.outbox",
-    "server.squares.peers",
-    "server.squares.replicas",
-    "server.squares.shown",
-    "server.squares.signs",
-    "server.squares.surroundings",
-    "server.squares.sync",
-    "server.squares.voices",
-    "server.websocket.connection",
-    "server.websocket.frames",
+    "flatlands.world.batches",
+    "flatlands.world.events",
+    "flatlands.world.grid",
+    "flatlands.world.lanes",
+    "flatlands.world.recent",
+    "flatlands.world.replica",
+    "flatlands.world.sketches",
+    "flatlands.world.terrain",
+    "flatlands.world.things",
+    "flatlands.world.track",
+    "flatlands.server.agenda",
+    "flatlands.server.limits",
+    "flatlands.server.clients.allowance",
+    "flatlands.server.clients.intents",
+    "flatlands.server.clients.lag",
+    "flatlands.server.clients.session",
+    "flatlands.server.messages.channels",
+    "flatlands.server.messages.peer_protocol",
+    "flatlands.server.messages.protocol",
+    "flatlands.server.messages.table",
+    "flatlands.server.players.movement",
+    "flatlands.server.players.resident",
+    "flatlands.server.squares.crowds",
+    "flatlands.server.squares.heard",
+    "flatlands.server.squares.hub",
+    "flatlands.server.squares.outbox",
+    "flatlands.server.squares.peers",
+    "flatlands.server.squares.replicas",
+    "flatlands.server.squares.shown",
+    "flatlands.server.squares.signs",
+    "flatlands.server.squares.surroundings",
+    "flatlands.server.squares.sync",
+    "flatlands.server.squares.voices",
+    "flatlands.server.websocket.connection",
+    "flatlands.server.websocket.frames",
 )
 
 

@@ -1,0 +1,81 @@
+"""Which brokers there are, by the schemes of their URLs, and how one is opened.
+
+A new backend is one file and one line in BACKENDS.
+"""
+
+import re
+from functools import partial
+from importlib import import_module
+from urllib.parse import urlsplit
+
+from flatlands.brokers.base import VERIFIED, Broker, bare
+from flatlands.brokers.ring import Ring
+from flatlands.brokers.sealed import Sealed
+
+#: URL scheme -> module and class. A module is imported when its scheme is used, so only those who
+#: use a backend need its packages.
+BACKENDS = {
+    "memory": "flatlands.brokers.memory:MemoryBroker",
+    "mqtt": "flatlands.brokers.mqtt:MqttBroker",
+    "mqtts": "flatlands.brokers.mqtt:MqttBroker",
+    "nats": "flatlands.brokers.nats:NatsBroker",
+    "null": "flatlands.brokers.null:NullBroker",
+    "redis": "flatlands.brokers.redis.broker:RedisBroker",
+    "rediss": "flatlands.brokers.redis.broker:RedisBroker",
+    "rediscluster": "flatlands.brokers.redis.cluster:RedisClusterBroker",
+    "redisclusters": "flatlands.brokers.redis.cluster:RedisClusterBroker",
+    "tls": "flatlands.brokers.nats:NatsBroker",
+    "zeromq": "flatlands.brokers.zeromq.broker:ZeroMQBroker",
+    "zeromq+ipc": "flatlands.brokers.zeromq.broker:ZeroMQBroker",
+}
+
+#: The schemes whose connections use TLS.
+OVER_TLS = ("mqtts", "rediss", "redisclusters", "tls")
+
+#: Alias of a scheme -> its usual name. Nodes whose URLs differ only in this have the same broker.
+ALIASES = {"valkey": "redis", "valkeys": "rediss"}
+
+#: The comma between the members of a ring. A comma between hosts belongs to the backend.
+_NEXT_MEMBER = re.compile(r",(?=[a-z+]+://)")
+
+
+def open_broker(url: str, tls: str = VERIFIED, secret: str | None = None) -> Broker:
+    """Return the broker at `url`, connected or still connecting.
+
+    Several URLs, separated by commas, make a ring (brokers/ring.py). `tls` says how the
+    certificates of servers are checked: VERIFIED, UNVERIFIED, or the path of a file with the
+    certificates to trust. With a `secret`, messages are sealed (brokers/sealed.py), unless they
+    never leave this process. Raises ValueError, with a sentence for the user, when the URL names no
+    broker or the file holds no certificates.
+    """
+    members = members_of(url)
+    if len(members) > 1:
+        broker: Broker = Ring(",".join(members), members, partial(_open, tls=tls))
+    else:
+        broker = _open(members[0], tls)
+    return Sealed(broker, secret) if secret and broker.links() else broker
+
+
+def members_of(url: str) -> list[str]:
+    """Return the URLs of a ring's members, or the one URL, each with its scheme's usual name."""
+    return [_usual(member) for member in _NEXT_MEMBER.split(url)]
+
+
+def _usual(url: str) -> str:
+    """Return a URL with the alias of its scheme replaced by the usual name."""
+    scheme, separator, rest = url.partition("://")
+    return ALIASES.get(scheme, scheme) + separator + rest
+
+
+def _open(url: str, tls: str) -> Broker:
+    scheme = urlsplit(url).scheme
+    if scheme not in BACKENDS:
+        known = ", ".join(f"{name}://" for name in sorted([*BACKENDS, *ALIASES]))
+        raise ValueError(
+            f"no broker is called {bare(url)!r}: a broker's URL begins with one of {known}"
+        )
+    module, name = BACKENDS[scheme].split(":")
+    options = {"tls": tls} if scheme in OVER_TLS else {}
+    broker = getattr(import_module(module), name)(url, **options)
+    assert isinstance(broker, Broker)
+    return broker

@@ -1,0 +1,136 @@
+"""The package: one name for all of it, wherever it is installed, and no module under two names."""
+
+import ast
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.processes import PATIENCE, ROOT, ServerProcess
+from tests.socket_client import SocketClient
+
+#: The folders that are parts of the package, and those that only use it.
+PARTS = ("brokers", "loadtest", "server", "static", "stores", "world")
+USERS = ("bench", "flatlands", "tests")
+
+#: Python runs this in each process whose path has it: what a process has loaded, when it ends.
+LOADED = """
+import atexit, json, os, sys
+
+def tell():
+    files = [(name, getattr(module, "__file__", None)) for name, module in sys.modules.items()]
+    with open(f"{os.environ['TOLD']}/{os.getpid()}.json", "w") as file:
+        json.dump([(name, os.path.realpath(path)) for name, path in files if path], file)
+
+atexit.register(tell)
+"""
+
+
+def test_each_part_is_a_folder_beside_the_package_and_has_a_link_in_it():
+    links = {path.name: path for path in (ROOT / "flatlands").iterdir() if path.is_symlink()}
+    assert set(links) == set(PARTS)
+    assert {str(path.readlink()) for path in links.values()} == {f"../{name}" for name in PARTS}
+
+
+@pytest.mark.parametrize("folder", [*PARTS, *USERS])
+def test_every_import_of_a_part_names_the_package(folder):
+    for path in (ROOT / folder).glob("**/*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module]
+            else:
+                continue
+            assert not {name.split(".")[0] for name in names} & {*PARTS, "compiled", "needs"}, path
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_what_a_command_may_load_under_another_name_says_only_what_it_is(part):
+    # `python -m server` loads the folder server/ itself, too, by its own name.
+    for path in (ROOT / part).glob("**/__init__.py"):
+        [docstring] = ast.parse(path.read_text()).body
+        assert isinstance(docstring.value, ast.Constant), path
+
+
+@pytest.mark.process
+def test_to_import_the_package_patches_opens_and_starts_nothing():
+    script = (
+        "import sys; before = {*sys.modules}; import flatlands; print(*{*sys.modules} - before)"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert loaded.stdout.split() == ["flatlands"]
+
+
+@pytest.fixture
+def watched(tmp_path):
+    """The path of a process that tells what it has loaded, and where it tells it."""
+    (tmp_path / "path").mkdir()
+    (tmp_path / "path" / "sitecustomize.py").write_text(LOADED)
+    (tmp_path / "told").mkdir()
+    return tmp_path / "path", tmp_path / "told"
+
+
+def told(folder):
+    """Return what each process has loaded, as lists of (name, file)."""
+    return [json.loads(path.read_text()) for path in folder.iterdir()]
+
+
+@pytest.mark.process
+def test_no_process_of_a_server_loads_a_module_under_two_names(watched):
+    path, folder = watched
+    server = ServerProcess("--workers", "2", PYTHONPATH=str(path), TOLD=str(folder))
+    server.stop()
+    server.close()
+    processes = told(folder)
+    # The supervisor, a forwarder, and the workers.
+    assert len(processes) == 4
+    for loaded in processes:
+        names = {}
+        for name, file in loaded:
+            if file.startswith(f"{ROOT}/") and not file.endswith("/__init__.py"):
+                names.setdefault(file, []).append(name)
+        assert len(names) > 4
+        assert [some for some in names.values() if len(some) > 1] == []
+
+
+@pytest.mark.process
+def test_the_wheel_serves_in_a_folder_with_names_of_its_own(tmp_path, watched):
+    path, folder = watched
+    source, own = tmp_path / "source", tmp_path / "own"
+    source.mkdir()
+    for name in ("flatlands", *PARTS):
+        unused = shutil.ignore_patterns("__pycache__", "node_modules")
+        shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=unused)
+    for name in ("pyproject.toml", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    built = ["wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", tmp_path, source]
+    subprocess.run([*pip, *built], check=True, timeout=PATIENCE)
+    [wheel] = tmp_path.glob("*.whl")
+    subprocess.run([*pip, "install", "--no-deps", "--target", path, wheel], check=True)
+    assert (next(path.glob("*.dist-info")) / "top_level.txt").read_text().split() == ["flatlands"]
+    for name in ("server.py", "brokers.py", "world/__init__.py", "tests/__init__.py"):
+        (own / name).parent.mkdir(parents=True, exist_ok=True)
+        (own / name).write_text("raise SystemExit('this is not Flatlands')\n")
+    server = ServerProcess(
+        *("--workers", "2"),
+        module="flatlands.server",
+        folder=own,
+        PYTHONPATH=str(path),
+        TOLD=str(folder),
+    )
+    try:
+        client = SocketClient(server.port).hello("Wheel")
+        assert b"<title>" in server.get("")
+        client.close()
+        server.stop()
+    finally:
+        server.close()
+    for loaded in told(folder):
+        files = [file for name, file in loaded if name.partition(".")[0] == "flatlands"]
+        assert files and all(file.startswith(str(path)) for file in files)

@@ -1,6 +1,6 @@
 # make play   the game at http://localhost:8000 (PORT=... for another port)
 # make swarm  twenty seconds of a thousand bots: what the server does, and whether it is right
-# make check  in a minute: lint, types, and all tests that run in one process
+# make check  in a minute: lint, types, budgets of lines, and all tests that run in one process
 # make test   all tests; sets up what they need
 # make simulate  random worlds of several nodes in which everything goes wrong, for a minute:
 #             SECONDS=... for longer, FIRST=... from a seed on, SEED=... plays one of them again
@@ -71,7 +71,7 @@ bench-peers: .venv/measurable .venv-peers/installed $(NODE_PEERS)/node_modules/.
 	@$(BIN)/python -m loadtest.peers --report tests/output/peers --json tests/output/peers/run.json
 
 check: .venv/testable $(JS)/node_modules/.package-lock.json
-	@$(MAKE) --no-print-directory --jobs 3 lint types in-process
+	@$(MAKE) --no-print-directory --jobs 3 lint types budget in-process
 
 .PHONY: fast
 fast: .venv/testable
@@ -117,6 +117,11 @@ lint: .venv/testable $(JS)/node_modules/.package-lock.json
 types: .venv/testable $(JS)/node_modules/.package-lock.json
 	@$(BIN)/mypy
 	$(call javascript,types)
+
+# How many lines each part has, beside what it may have.
+.PHONY: budget
+budget: .venv/created
+	@$(BIN)/python -m tests.budget
 
 autobahn: .venv/testable
 	@$(BIN)/python tests/server/autobahn.py

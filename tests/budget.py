@@ -1,0 +1,76 @@
+"""`python -m tests.budget`: how many lines each part of the project has, beside what it may have.
+
+The budgets are in pyproject.toml. Those under `code` count the lines of Python that have code: not
+blank lines, comments or docstrings. Those under `lines` count all lines of text that git tracks,
+but of lock files. The exit code is 1 if a part is above its budget.
+"""
+
+import ast
+import subprocess
+import sys
+import tokenize
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+#: Tokens that no line of code consists of.
+_EMPTY = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENCODING,
+    tokenize.ENDMARKER,
+}
+
+
+def code_lines(path: Path) -> int:
+    """Return how many lines of a Python file have code."""
+    with path.open("rb") as file:
+        tokens = [token for token in tokenize.tokenize(file.readline) if token.type not in _EMPTY]
+    lines = {line for token in tokens for line in range(token.start[0], token.end[0] + 1)}
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            lines -= {*range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+    return len(lines)
+
+
+def text_lines(path: Path) -> int:
+    """Return how many lines a file has; none if it is not text, or written by a package manager."""
+    if "lock" in path.name:
+        return 0
+    try:
+        return len(path.read_text().splitlines())
+    except UnicodeDecodeError:
+        return 0
+
+
+def main() -> int:
+    """Print what each part uses; return the exit code."""
+    budgets = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["flatlands"]["budget"]
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    paths = [ROOT / name for name in listed.stdout.splitlines()]
+    paths = [path for path in paths if path.is_file() and not path.is_symlink()]
+    above = []
+    for kind, count in (("code", code_lines), ("lines", text_lines)):
+        for parts, most in budgets[kind].items():
+            folders = [ROOT / part for part in parts.split()]
+            some = [path for path in paths if any(path.is_relative_to(part) for part in folders)]
+            if kind == "code":
+                some = [path for path in some if path.suffix == ".py"]
+            used = sum(map(count, some))
+            what = f"{kind} of {'all' if parts == '.' else parts}"
+            print(f"{what:40} {used:7,} of {most:7,}")
+            if used > most:
+                above.append(what)
+    if above:
+        print(f"Above its budget in pyproject.toml: {', '.join(above)}. Take something out.")
+    return bool(above)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -37,6 +37,11 @@ SHOWN = 9
 ADJUSTED = 100
 
 
+#: A player that comes to another node begins there with the next multiple of it among seqs, plus
+#: one (docs/nodes.md, incarnations).
+INCARNATION = 2**24
+
+
 class Belief:
     """A player as an observer believes it to be.
 
@@ -141,6 +146,10 @@ class Observer:
                 # It changes nothing of the player, or is of a kind that is not known.
                 continue
             id, seq = event[1], event[2]
+            before = self._seqs.get((square, id), 0)
+            if kind == GONE and seq // INCARNATION < before // INCARNATION:
+                # The node that handed it over says so last, for whoever has not heard the next one.
+                continue
             if self._heard(square, id, seq, late=late):
                 self._note(id, event[3] if kind == ENTER else 0, kind, now, row, seq)
                 if kind == ENTER:

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from flatlands.loadtest.swarm.observer import SHOWN
+from flatlands.loadtest.swarm.observer import INCARNATION, SHOWN
 from flatlands.loadtest.swarm.replaced import Hidden, News, pay
 from flatlands.loadtest.swarm.wire import GONE, LEAVE
 from flatlands.loadtest.swarm.world import COVERED, GRAIN, LINGERS, SECOND, TILE, Interest, World
@@ -47,11 +47,6 @@ ROUGH = 129
 
 #: us: a client that lagged has missed events of at most so long before the resync.
 BEHIND = 5 * SECOND
-
-
-#: A player that comes to another node begins there with the next multiple of it among seqs, plus
-#: one (docs/nodes.md, incarnations).
-INCARNATION = 2**24
 
 
 @dataclass

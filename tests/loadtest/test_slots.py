@@ -370,6 +370,15 @@ def test_an_observer_finds_what_comes_twice_and_what_comes_too_late(town):
     assert news(found)[-1] == (50, 0, 1, 3)
 
 
+def test_that_a_node_which_handed_a_player_over_says_so_last_is_not_too_late(town):
+    found = observer(town)
+    tell(found, 1, batch(HERE, b"", [enter(50, 2**24 + 1, 3)], source=1))
+    tell(found, 2, batch(HERE, b"", [[3, 50, 8]]))
+    assert found.reordered == 0 and found.players[50].seq == 2**24 + 1
+    tell(found, 3, batch(HERE, b"", [[3, 50, 2**24]]))
+    assert found.reordered == 1 and found.players[50].seq == 2**24 + 1
+
+
 def test_what_a_node_told_before_its_clock_was_estimated_anew_is_not_too_late(town):
     found = observer(town)
     tell(found, 1, batch(HERE, b"", [enter(50, 1, 3)], source=1), now=1000)

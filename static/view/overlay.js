@@ -156,7 +156,7 @@ export function drawBorderWords(ctx, state, screen, dpr, pageDpr) {
     const text = textOf(word, { size: 12, weight: 800, colour, dpr });
     const halfW = text.w / 2 + 5 * dpr, halfH = text.h / 2;
     const places = [[x + w / 2, y + h], [x + w / 2, y], [x, y + h / 2], [x + w, y + h / 2]];
-    const place = places.find(([atX, atY]) => isFree(state.panels, screen, pageDpr,
+    const place = places.find(([atX, atY]) => screen.isFree(state.panels, pageDpr,
       atX - halfW, atY - halfH, atX + halfW, atY + halfH));
     if (place === undefined) continue;
     const left = Math.round(place[0] - halfW), top = Math.round(place[1] - halfH);
@@ -168,13 +168,6 @@ export function drawBorderWords(ctx, state, screen, dpr, pageDpr) {
     ctx.globalAlpha = 1;
     ctx.drawImage(text.canvas, left + Math.round(5 * dpr), top);
   }
-}
-
-/** Say whether a box, in device px, is on the screen and under no panel. */
-function isFree(panels, screen, dpr, left, top, right, bottom) {
-  return left >= 0 && top >= 0 && right <= screen.width && bottom <= screen.height
-    && !panels.some((panel) => right > panel.left * dpr && left < panel.right * dpr
-      && bottom > panel.top * dpr && top < panel.bottom * dpr);
 }
 
 /** Write the channel name, number of players and messages per second into each held square; `side` is

@@ -6,7 +6,7 @@ import { FONT, textOf, widthOf } from './text.js';
 const NAME_SIZE = 15, SIZE = 13, LINE = 21;              // css px
 const PAD_X = 12, PAD_Y = 8, ROUND = 9, FAR_GAP = 14, ARROW = 20;     // css px
 const BELOW = 0.35, ABOVE = 1.95;         // tiles from a landmark to its name; from a post to its board
-const UNDER = 0.4;                        // tiles from a post down to its board, where that is below it
+const UNDER = 0.4, BESIDE = 0.6;          // tiles from a post to its board, where that is below or beside it
 const OWN = { half: 0.5, up: 1.2, down: 0.7 };    // tiles around the feet of the own walker
 const GOLD = '#ffe9b0', OUTLINE = 'rgba(20, 26, 36, 0.92)';
 const BOARD = '#f3e2bd', EDGE = '#8a6239', INK = '#3f2c1b';
@@ -14,8 +14,8 @@ const BOARD = '#f3e2bd', EDGE = '#8a6239', INK = '#3f2c1b';
 const boards = new Lru(8);
 
 /** Draw the names of the landmarks in view and the board of the signpost that is read. `dpr` is device
- * px per css px. */
-export function drawPlaces(ctx, state, screen, dpr) {
+ * px per css px for words, and `pageDpr` for the page's panels. */
+export function drawPlaces(ctx, state, screen, dpr, pageDpr) {
   for (const mark of state.marks) {
     const name = textOf(mark.name, { size: NAME_SIZE, weight: 800, colour: GOLD, outline: OUTLINE, dpr });
     const x = screen.x(mark.x + 0.5) - (name.w >> 1);
@@ -26,15 +26,23 @@ export function drawPlaces(ctx, state, screen, dpr) {
   }
   const { sign } = state;
   if (sign === null || sign.tells.length === 0) return;
-  const board = boardOf(sign.tells, dpr), { tile } = screen, { here } = state;
+  const board = boardOf(sign.tells, dpr), [x, y] = boardPlace(board, state, screen, pageDpr);
+  ctx.drawImage(board, x, y);
+}
+
+/** Return where a board is drawn: above its post, below or beside it, or below the own walker, wherever it
+ * covers neither that nor its name, and no panel covers it. */
+function boardPlace({ width, height }, { sign, here, panels }, screen, pageDpr) {
+  const { tile } = screen, postX = screen.x(sign.x + 0.5), foot = screen.y(sign.y + 0.5);
   const high = sign.x === 0 && sign.y === 0 ? 2 * ABOVE - 0.8 : ABOVE;
-  const x = screen.x(sign.x + 0.5) - (board.width >> 1), foot = screen.y(sign.y + 0.5);
-  const above = foot - Math.round(high * tile) - board.height;
-  // Above the post, or else below it: the own walker is never covered, nor is its name.
+  const left = postX - (width >> 1), beside = Math.round(BESIDE * tile);
   const ownX = screen.x(here.x), ownY = screen.y(here.y);
-  const covers = ownX > x - OWN.half * tile && ownX < x + board.width + OWN.half * tile
-    && ownY + OWN.down * tile > above && ownY - OWN.up * tile < above + board.height;
-  ctx.drawImage(board, x, covers ? foot + Math.round(UNDER * tile) : above);
+  const places = [[left, foot - Math.round(high * tile) - height], [left, foot + Math.round(UNDER * tile)],
+    [postX + beside, foot - (height >> 1)], [postX - beside - width, foot - (height >> 1)],
+    [left, ownY + Math.ceil(OWN.down * tile)]];
+  const clear = places.filter(([x, y]) => ownX <= x - OWN.half * tile || ownX >= x + width + OWN.half * tile
+    || ownY + OWN.down * tile <= y || ownY - OWN.up * tile >= y + height);
+  return clear.find(([x, y]) => screen.isFree(panels, pageDpr, x, y, x + width, y + height)) ?? clear[0];
 }
 
 /** Return the picture of a board with a line for each direction. */

@@ -127,7 +127,7 @@ export class View {
     ctx.setTransform(1, 0, 0, 1, 0, 0);
     this.vignette.draw(ctx);
     if (this.zoom === 0 || this.zoom === 1) {
-      drawPlaces(ctx, state, screen, wordDpr);
+      drawPlaces(ctx, state, screen, wordDpr, dpr);
       drawArrows(ctx, state, screen, wordDpr, dpr);
       this.speech.draw(ctx, state, screen, this.walkers.order, wordDpr, dpr);
     } else forgetArrows();

@@ -489,6 +489,26 @@ def test_reduced_motion_leaves_nothing_that_moves_by_itself(alone, play, minutes
     eventually(still, "nothing moves", 2 * PATIENCE / 1000)
 
 
+def test_no_panel_covers_the_board_of_a_signpost(alone, play):
+    boards = NOTE_BUBBLES.replace("'#ffffff'", "'#f3e2bd'")
+    page = play("Reader", url=alone.url, script=boards, **sized(844, 390))
+    # The own walker is where the board would be; below it the log is full.
+    page.evaluate("flatlands.state.aim = { x: 2.5, y: -1.8, reach: 0.2, label: 'the north' }")
+    page.get_by_role("button", name="Who is near").click()
+    page.get_by_role("button", name="the north").click()
+    wait_for(page, "flatlands.state.aim === null")
+    await_camera(page)
+    for id in range(90_001, 90_005):
+        page.evaluate(SPEAKER, [id, 0, 60, "What a long day it was, how far one came! " * 2])
+    wait_for(page, "document.querySelectorAll('.log li').length >= 4")
+    time.sleep(0.6)
+    [board] = page.evaluate("bubbles")
+    panels = boxes(page, ".log", ".map", ".tools", ".gems", ".tally", ".stick")
+    walker = ["walker", 422 - 14, 195 - 32, 422 + 14, 195 + 18]
+    for other in [walker, *panels]:
+        assert apart(board, other), (board, other)
+
+
 def test_nothing_covers_the_own_walker(alone, play):
     page = play("Center", url=alone.url, reduced_motion="reduce")
     page.evaluate(TURN_TO, 3)

@@ -364,8 +364,13 @@ def test_the_chat_scrolls_back_and_the_keys_then_scroll(alone, play):
     shown = "[...document.querySelectorAll('.log li')].filter((each) => each.offsetHeight).length"
     assert page.evaluate(shown) <= 5
     x, y = place(page)
+    # What has faded is there again at once.
+    last = "document.querySelector('.log li:last-child')"
+    page.evaluate(f"{last}.classList.add('old')")
+    wait_for(page, f"getComputedStyle({last}).opacity === '0'")
     page.keyboard.press("Enter")
     assert page.evaluate(shown) == 24
+    assert page.evaluate(f"getComputedStyle({last}).opacity") == "1"
     log = page.locator(".log")
     bottom = log.evaluate("(log) => log.scrollTop")
     assert bottom > 0 and log.evaluate("(log) => log.clientHeight") <= 0.4 * 800 + 1

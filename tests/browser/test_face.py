@@ -352,6 +352,10 @@ def test_help_and_words_are_for_the_device_at_hand(alone, play):
         assert page.get_by_text("Arrows or W A S D").is_visible() == keys
         assert page.get_by_text("Touch an arrow").is_hidden() == keys
         assert page.get_by_text("Escape", exact=True).is_visible() == keys
+        # However long it is, the way out is in view.
+        page.set_viewport_size({"width": 844, "height": 390})
+        [way_out] = boxes(page, ".help dl ~ form .play:not(.quiet)")
+        assert way_out[4] < 390
 
 
 def test_the_chat_scrolls_back_and_the_keys_then_scroll(alone, play):

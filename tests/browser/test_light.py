@@ -260,6 +260,9 @@ def test_a_slow_machine_never_has_the_blur_and_loses_half_of_its_pixels(play):
     page = play("Snail", viewport={"width": 640, "height": 480}, device_scale_factor=2)
     wide = "document.getElementById('world').width"
     wait_for(page, f"{wide} === 1280 && flatlands.state.plain")
+    # No words shine through a dialog.
+    dialog = "getComputedStyle(document.querySelector('.help')).backgroundColor"
+    assert page.evaluate(dialog) == "rgba(20, 26, 36, 0.94)"
     eventually(lambda: page.evaluate(wide) == 640, "frames have fewer pixels", 60)
     assert page.evaluate("flatlands.state.plain")
     before = page.evaluate("flatlands.state.here.x")

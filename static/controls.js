@@ -286,6 +286,7 @@ export class Controls {
   toggleSound() {
     this.sound.turn(!this.sound.on);
     this.hud.setSound(this.sound.on);
+    this.hud.toast(`Sounds are ${this.sound.on ? 'on' : 'off'}.`);
     this.sound.chime();
   }
 
@@ -303,6 +304,7 @@ export class Controls {
     if (!this.net.playing || name === undefined) return;
     this.following = new Following(id, name);
     state.followed = id;
+    this.hud.hint(null);
     this.hud.following(name);
   }
 

@@ -259,6 +259,14 @@ NOTE_PILLS = """
 
 def test_an_arrow_is_small_and_a_click_on_it_walks_to_whom_it_shows(alone, play):
     page = play("Seeker", url=alone.url, script=NOTE_PILLS)
+    # Whoever follows needs no hint how to walk, even while there is nowhere to go.
+    page.evaluate(SOMEBODY, [90_001, 1, 0])
+    page.locator(".hint.shown").wait_for()
+    wait_for(page, "flatlands.state.walkers.some(({ own, alpha }) => !own && alpha === 1)")
+    page.mouse.click(640 + 32, 400 - 16)
+    page.get_by_text("Following Somebody").wait_for()
+    assert page.locator(".hint.shown").count() == 0
+    page.keyboard.press("Escape")
     # Half on the screen: that is no reason for an arrow.
     page.evaluate(SOMEBODY, [90_001, 20, 0])
     wait_for(page, "flatlands.state.walkers.length === 2")

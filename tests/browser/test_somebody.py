@@ -294,6 +294,7 @@ def test_steps_and_emotes_sound_and_a_key_silences_them_also_for_later(alone, pl
     wait_for(page, f"{TONES} >= 2")
     page.keyboard.press("v")
     page.get_by_role("button", name="Unmute sounds").wait_for()
+    page.get_by_text("Sounds are off.").wait_for()
     quiet = page.evaluate("sounds")
     walk(page, "a", 3)
     page.keyboard.press("2")

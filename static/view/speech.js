@@ -18,16 +18,19 @@ const CLOCKWORK = { size: 12, line: 15, widest: 170, padX: 8, padY: 4, round: 8,
   paper: '#d5dae0' };
 const FADE_MS = 450, POP_MS = 140;
 const ABOVE = 1.2;                        // tiles from the feet to the tail's tip
+const ROWS = 3;                           // of a text at most
 const GAP = 4;                            // css px to the edge of the screen
 const LONGEST_TAIL = 18;                  // css px
 const LOWER = 2;                          // tiles: a place below the wanted one counts as so much farther
-const ASTRAY = 3.5;                       // tiles from its place at which a clockwork walker's bubble is not shown
+const HIGHER = 8;                         // a clockwork walker's place above the wanted one: so many times as far.
+                                          // Over another head it would be taken for what that one says
+const ASTRAY = 4.5;                       // tiles from its place at which a clockwork walker's bubble is not shown
 const FACE = { up: 1, down: 0.35, half: 0.34 };      // tiles from the feet up, and to both sides
 
 /** @param {{ text: string, emote: number }} saying @param {Look} look */
 function bubbleOf({ text, emote }, look, dpr) {
   const { padX, padY, line, sign } = look, font = '600 ' + look.size + 'px ' + FONT;
-  const rows = wrap(text, font, look.widest, 2);
+  const rows = wrap(text, font, look.widest, ROWS);
   const widest = rows.reduce((most, row) => Math.max(most, widthOf(row, font)), 12);
   const w = emote !== 0 ? sign + 2 * padY : Math.ceil(Math.min(widest, look.widest)) + 2 * padX;
   const h = (emote !== 0 ? sign : rows.length * line) + 2 * padY;
@@ -129,9 +132,8 @@ export class Speech {
   #placeOf(screen, gap, left, top, width, height, yields) {
     const { count, panels } = this;
     if (yields) {
-      const free = this.#freePlace(screen, gap, left, top, width, height, count);
-      return free === null || Math.hypot(free.x - left, free.y - top) > ASTRAY * screen.tile ? null
-        : this.#keep(Math.round(free.x), Math.round(free.y), width, height);
+      const free = this.#freePlace(screen, gap, left, top, width, height, count, true);
+      return free === null ? null : this.#keep(Math.round(free.x), Math.round(free.y), width, height);
     }
     const { x, y } = this.#freePlace(screen, gap, left, top, width, height, count)
       ?? this.#freePlace(screen, gap, left, top, width, height, panels) ?? { x: left, y: top };
@@ -139,7 +141,7 @@ export class Speech {
   }
 
   /** Return the nearest place that is clear of the first `count` of those that are taken, or null. */
-  #freePlace(screen, gap, left, top, width, height, count) {
+  #freePlace(screen, gap, left, top, width, height, count, yields = false) {
     if (!this.#isTaken(left, top, width, height, count)) return { x: left, y: top };
     let place = null, least = Infinity;
     for (let i = 0; i < 4 * count; i++) {
@@ -148,7 +150,9 @@ export class Speech {
       const y = side === 2 ? other.top - height : side === 3 ? other.top + other.height : top;
       if (x < gap || y < 0 || x + width > screen.width - gap || y + height > screen.height) continue;
       // Below its place a bubble would cover who speaks.
-      const cost = Math.abs(x - left) + Math.abs(y - top) + (y > top ? LOWER * screen.tile : 0);
+      const up = yields ? HIGHER : 1;
+      const cost = Math.abs(x - left) + (y > top ? y - top + LOWER * screen.tile : up * (top - y));
+      if (yields && Math.hypot(x - left, y - top) > ASTRAY * screen.tile) continue;
       if (cost >= least || this.#isTaken(x, y, width, height, count)) continue;
       least = cost;
       place = { x, y };

@@ -205,13 +205,15 @@ def test_what_is_said_is_never_under_panels_or_other_words(alone, play, size):
 
 
 def test_clockwork_walkers_speak_in_two_small_bubbles_that_cover_no_face(alone, play):
-    grey = NOTE_BUBBLES.replace("'#ffffff'", "'#d5dae0'")
+    grey = NOTE_BUBBLES.replace("'#ffffff'", "'#d5dae0'") + NOTE_WORDS
     page = play("Hearer", url=alone.url, script=grey, **PHONE)
     for i, (dx, dy) in enumerate([(-3, -5), (0, -8), (3, -5)]):
         page.evaluate(SPEAKER, [7 + i, dx, dy, "Tick, tock. I never tire."])
         # Where its bubble would be stands somebody.
         page.evaluate(SOMEBODY, [90_001 + i, dx, dy - 1.5])
-    page.evaluate(SPEAKER, [10, 2, 4, "Come, Hearer!"])
+    # Nor would Hearer's head be a place for what another one says.
+    said = "Good to see you, Hearer! I am one of those made of clockwork."
+    page.evaluate(SPEAKER, [10, -0.3, 1.2, said])
     wait_for(page, "bubbles.length === 2")
     time.sleep(0.6)
     found = page.evaluate("bubbles")
@@ -228,8 +230,13 @@ def test_clockwork_walkers_speak_in_two_small_bubbles_that_cover_no_face(alone, 
         # Their pictures have a rim for the shadow.
         inner = [None, *(v + 3 for v in bubble[1:3]), *(v - 3 for v in bubble[3:])]
         assert all(apart(inner, face) for face in faces), (bubble, faces)
+    [(_, left, top, right, _)] = [each for each in found if each[4] - each[2] > 50]
+    assert right < 195 or left > 195 or top > 422, (left, top, right)
+    # It has all words of the sentence.
+    assert page.evaluate("[...words].some((row) => row.endsWith('clockwork.'))")
     # Of all that, the log has what was said to her.
-    assert page.locator(".log li").all_inner_texts() == ["Speaker 10 Come, Hearer!"]
+    [line] = page.locator(".log li").all_inner_texts()
+    assert line.startswith("Speaker 10 Good to see you, Hearer!")
 
 
 #: Puts a player that is no computer player so many tiles from one's own.

@@ -49,6 +49,17 @@ def test_a_line_is_left_read_by_others_grows_and_can_be_hidden(quarry, play):
     own.wait_for()
     assert "1 stone" in own.inner_text()
     assert own.get_by_role("button").filter(visible=True).count() == 0
+    # On a small screen it is where the board opens, which then lies over it.
+    ada.set_viewport_size({"width": 320, "height": 568})
+    eventually(lambda: own.bounding_box()["x"] < 100, "the card is there again")
+    ada.keyboard.press("b")
+    ada.get_by_role("dialog", name="Board").wait_for()
+    box = own.bounding_box()
+    middle = [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]
+    on_top = "([x, y]) => document.elementFromPoint(x, y).closest('.board, .cairn').className"
+    assert "board" in ada.evaluate(on_top, middle)
+    ada.locator(".board .close").click()
+    ada.set_viewport_size({"width": 1280, "height": 800})
     # A line that is refused need not be written again.
     leave(ada, "So is the mill.")
     ada.get_by_text("There is a cairn close by already").wait_for()

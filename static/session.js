@@ -211,7 +211,7 @@ export class Session {
       this.joinedAt = performance.now();
       if (forBrowser.get(WALKED_KEY) === null) {
         hud.hint('Walk with the arrow keys, or click where you want to go.',
-          'Walk with the stick, or touch the place where you want to go.');
+          'Walk with the stick, or touch a place.');
       }
       hud.focusWorld();
     }

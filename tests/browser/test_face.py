@@ -100,12 +100,17 @@ def test_hints_legend_and_tools_never_cover_each_other_nor_the_own_walker(alone,
     for id in range(90_001, 90_005):
         page.evaluate(SPEAKER, [id, 0, 60, "What a long day it was, how far one came! " * 2])
     wait_for(page, "document.querySelectorAll('.log li').length >= 4")
+    for id in range(90_005, 90_017):
+        page.evaluate(SOMEBODY, [id, 4, -3])
+    page.get_by_text("and 11 others").wait_for()
     time.sleep(0.5)
     walker = ["walker", size[0] / 2 - 14, size[1] / 2 - 38, size[0] / 2 + 14, size[1] / 2 + 22]
     fixed = (".map", ".tools", ".gems", ".tally")
     shown = boxes(page, ".hint", *fixed, ".stick", ".keys", ".chat input")
     assert {".hint", *fixed} <= {name for name, *_ in shown}
     apart_all([walker, *shown], size)
+    [hint] = boxes(page, ".hint")
+    assert (hint[3] - hint[1]) * (hint[4] - hint[2]) < 0.09 * size[0] * size[1]
     # What was said is never under them either.
     [log] = boxes(page, ".log")
     above = [walker, *(one for one in shown if one[0] != ".chat input")]

@@ -127,13 +127,13 @@ class Node:
         self.strangers = Strangers(id, self.channels.ground, self.keeper, loop, self.peers)
         self.keeper.on_recovered = self.reading.read_all
         self.garden.on_missed = self.reading.read
-        self.replicas.report_live(self.reading.read)
+        self.replicas.on_live = self.reading.read
 
         # Players.
         spots = Spots(grid, terrain, spread, ring)
         self.movement = Movement(grid, terrain, spots, loop, self.hub, self.outbox, self.replicas)
         self.residents = Residents(id, grid, spots, loop, self.outbox, self.movement)
-        self.replicas.begin_crowds(CROWD_FROM, self.screen)
+        self.replicas.crowd_from, self.replicas.screen = CROWD_FROM, self.screen
         self.listening = Listening(self.channels, broker, loop, self.residents)
         among = AmongNodes(
             id, loop, self.residents, self.peers, self._to_all, self._to_node, self._to_player
@@ -160,8 +160,8 @@ class Node:
         )
 
         if sizes.people:
-            self.replicas.report_events(self.herd.heard)
-            self.replicas.report_moves(self.herd.ember.moved)
+            self.replicas.on_events = self.herd.heard
+            self.replicas.on_moves = self.herd.ember.moved
 
         # The map of everybody.
         self.counting = Counting(
@@ -185,7 +185,7 @@ class Node:
 
         self.hub.before_flush = self.replicas.show_changed
         self.outbox.on_published = self.replicas.published
-        self.replicas.report_to(self.takeovers)
+        self.replicas.news = self.takeovers
         self.peers.on_gone = self.replicas.drop
         self.peers.on_forgotten = self.replicas.drop_herd
         self.peers.on_link = self._tell_link

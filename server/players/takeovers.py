@@ -211,7 +211,7 @@ class Takeovers:
             self._is_elsewhere(id)
 
     def ignored(self, id: int, seq: int) -> None:
-        """Answer an enter whose seq is too low to be believed (see PlayerNews in heard.py)."""
+        """Answer an enter whose seq is too low to be believed (see PlayerNews in context.py)."""
         self._loop.stats["ignored_enters"] += 1
         self._publish_left(id, seq)
 

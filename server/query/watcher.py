@@ -92,7 +92,7 @@ class _Counting:
 class Watcher:
     """See the module. `world` is the world's name. Its ground is that of the first server heard.
 
-    It is what its replicas report to (PlayerNews in server/squares/surroundings.py).
+    It is what its replicas report to (PlayerNews in server/squares/context.py).
     """
 
     def __init__(self, broker: Broker, world: str) -> None:
@@ -209,7 +209,7 @@ class Watcher:
             self.peers,
             lambda: "",
         )
-        self.replicas.report_to(self)
+        self.replicas.news = self
         self.peers.on_gone = self.replicas.drop
         self.peers.on_forgotten = self.replicas.drop_herd
         self.peers.on_link = lambda: None

@@ -27,7 +27,7 @@ HEARTBEAT_EVERY = 1000
 HEARTBEATS_HEARD: float = 50
 
 #: A node that has sent no heartbeat for DEAD_AFTER ms, or three times as long as it said that they
-#: are apart, is dead. Its players may be gone from squares before that (heard.py). One that said
+#: are apart, is dead. Its players may be gone from squares before that (square.py). One that said
 #: that it stops is kept for GONE_AFTER ms, since its players are on their way back. So long the
 #: computer players of any node are kept, since other nodes take them on.
 DEAD_AFTER, GONE_AFTER = 3000, 10_000

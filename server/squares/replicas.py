@@ -1,7 +1,7 @@
 """The squares that this node is subscribed to: as long as it needs them, and a little longer.
 
 It subscribes and unsubscribes, and passes each square what the broker brings for it. It never looks
-into a message: heard.py does.
+into a message: square.py does.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,12 +12,12 @@ from flatlands.server.agenda import Agenda
 from flatlands.server.loop import Loop
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Channels
-from flatlands.server.squares.heard import HeardSquare
-from flatlands.server.squares.hub import Hub, Screen
+from flatlands.server.squares.context import Context
+from flatlands.server.squares.hub import Hub
 from flatlands.server.squares.outbox import Outbox, OwnBatch
 from flatlands.server.squares.peers import Peers
-from flatlands.server.squares.surroundings import PlayerNews, Surroundings
-from flatlands.world.events import Event, Player
+from flatlands.server.squares.square import HeardSquare
+from flatlands.world.events import Player
 from flatlands.world.grid import Grid, Rect, Square
 from flatlands.world.things import Thing
 
@@ -29,7 +29,7 @@ LINGER: Final = 2000
 READY_AFTER: Final = 300
 
 
-class Replicas:
+class Replicas(Context):
     """See the module. `squares` are the squares that this node is subscribed to."""
 
     def __init__(
@@ -44,48 +44,18 @@ class Replicas:
         peers: Peers,
         store: Callable[[], str],
     ) -> None:
-        self._node = node
+        super().__init__(node, grid.span, broker, loop, hub, outbox, peers, store)
         self._grid = grid
         self._channel = channels.square
-        self._broker = broker
-        self._loop = loop
-        self._hub = hub
-        self._around = Surroundings(
-            node, grid.span, broker, loop, hub, outbox, peers, store, self.show_changed
-        )
         outbox.signs.on_sign = self._sign_given
         self.squares: dict[Square, HeardSquare] = {}
         self._by_channel: dict[str, HeardSquare] = {}
         self._lingering = Agenda(loop, self._forget)
         self._getting_ready = Agenda(loop, self._get_ready)
 
-    def report_to(self, news: PlayerNews) -> None:
-        """Report to `news` from now on what other nodes publish about players."""
-        self._around.news = news
-
-    def report_events(self, on_events: Callable[[Square, Sequence[Event]], None]) -> None:
-        """Call `on_events` from now on as Surroundings says."""
-        self._around.on_events = on_events
-
-    def report_moves(self, on_moves: Callable[[Square], None]) -> None:
-        """Call `on_moves` from now on with each square of those to `follow` in which a batch was
-        applied."""
-        self._around.on_moves = on_moves
-
     def follow(self, squares: Iterable[Square]) -> None:
         """Report the moves in these squares from now on, and in no others."""
-        self._around.followed = frozenset(squares)
-
-    def report_live(self, on_live: Callable[[Square], None]) -> None:
-        """Call `on_live` from now on as Surroundings says."""
-        self._around.on_live = on_live
-
-    def begin_crowds(self, crowd_from: int, screen: Callable[[int], Screen | None]) -> None:
-        """Tell of squares with so many players as of crowds (crowds.py) from now on.
-
-        `screen` returns the screen of a player of this node, by its id, if it has one.
-        """
-        self._around.crowd_from, self._around.screen = crowd_from, screen
+        self.followed = frozenset(squares)
 
     # Which squares this node is subscribed to.
 
@@ -107,16 +77,16 @@ class Replicas:
         """Subscribe to squares, and ask the other nodes what is in them."""
         channels = list(map(self._channel, squares))
         some = tuple(
-            HeardSquare(square, channel, self._around)
+            HeardSquare(square, channel, self)
             for square, channel in zip(squares, channels, strict=True)
         )
         for heard in some:
             heard.needs = 1
             self.squares[heard.square] = self._by_channel[heard.channel] = heard
-        self._broker.subscribe(*channels)
+        self.broker.subscribe(*channels)
         for heard in some:
             heard.sync.request()
-        self._getting_ready.put(some, self._loop.now() + READY_AFTER)
+        self._getting_ready.put(some, self.loop.now() + READY_AFTER)
 
     def _get_ready(self, some: tuple[HeardSquare, ...], _due: int) -> None:
         for heard in some:
@@ -124,7 +94,7 @@ class Replicas:
 
     def let_go(self, squares: Iterable[Square]) -> None:
         """Count one need less for each of these squares. Those without any linger for a while."""
-        until = self._loop.now() + LINGER
+        until = self.loop.now() + LINGER
         for square in squares:
             heard = self.squares[square]
             heard.needs -= 1
@@ -135,18 +105,18 @@ class Replicas:
         """Unsubscribe from a square."""
         heard = self.squares.pop(square)
         del self._by_channel[heard.channel]
-        self._broker.unsubscribe(heard.channel)
+        self.broker.unsubscribe(heard.channel)
         heard.end()
 
     def seq(self, id: int) -> int:
         """Return the highest seq that is known of a player in any square, or -1 if none is."""
-        departed = self._around.departed.seq(id, self._loop.now())
+        departed = self.departed.seq(id, self.loop.now())
         player = self.player(id)
         return departed if player is None else max(departed, player.seq)
 
     def player(self, id: int) -> Player | None:
         """Return what is known of a player, by its highest seq in any square, or None."""
-        found = [replica.players[id] for replica in self._around.whereabouts.of(id)]
+        found = [replica.players[id] for replica in self.whereabouts.of(id)]
         return max(found, key=lambda player: player.seq, default=None)
 
     def around(self, x: int, y: int, reach: int) -> Iterator[Player]:
@@ -169,16 +139,6 @@ class Replicas:
         some = [self.squares[square].shown for square in squares]
         return b"".join([shown.snapshot() for shown in some if shown.ready])
 
-    def show_changed(self) -> None:
-        """Show the changed squares: one call for each screen, with all of those that it holds."""
-        around = self._around
-        if not around.changed:
-            return
-        squares_in_turn = (*around.changed, *around.again)
-        around.changed, around.again = set(), set()
-        for screen, squares in self._hub.screens(squares_in_turn).items():
-            self._loop.guarded(screen.show, squares)
-
     # What the broker brings.
 
     def receive(self, channel: str, payload: bytes) -> bool:
@@ -196,7 +156,7 @@ class Replicas:
         """Expect a batch of this node back from the broker, unless `taken` is False: then the
         broker has refused it."""
         if not taken:
-            self._loop.stats["refused_batches"] += 1
+            self.loop.stats["refused_batches"] += 1
         heard = self.squares.get(square)
         # This node may have unsubscribed: it also publishes, for the other nodes, that a player it
         # handed over is gone.
@@ -214,8 +174,8 @@ class Replicas:
 
         If the broker refuses the message, this node's own screens see the change all the same.
         """
-        message = peer_protocol.changes(square, self._node, self._around.store(), things, gone)
-        if not self._broker.publish(self._channel(square), message) and square in self.squares:
+        message = peer_protocol.changes(square, self.node, self.store(), things, gone)
+        if not self.broker.publish(self._channel(square), message) and square in self.squares:
             self.squares[square].receive(message)
 
     def reset(self, lost: Reset) -> None:
@@ -226,20 +186,20 @@ class Replicas:
         """
         for channel, heard in self._by_channel.items():
             if lost.channels is None or channel in lost.channels:
-                self._loop.stats["resets"] += 1
+                self.loop.stats["resets"] += 1
                 heard.reset()
 
     def drop(self, node: int) -> None:
         """Remove the players of a node that is dead, except computer players."""
-        for heard in self._heard_in(node):
-            heard.drop(node)
+        for square in self._heard_in(node):
+            square.drop(node, herd=False)
 
     def drop_herd(self, node: int) -> None:
         """Remove the computer players of a node that has been dead for so long that no other node
         will have them."""
-        for heard in self._heard_in(node):
-            heard.drop_herd(node)
+        for square in self._heard_in(node):
+            square.drop(node, herd=True)
 
     def _heard_in(self, node: int) -> list[HeardSquare]:
         """Return the squares in which a node is heard, or has players."""
-        return [self.squares[square] for square in self._around.heard_in.get(node, ())]
+        return [self.squares[square] for square in self.heard_in.get(node, ())]

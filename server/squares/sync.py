@@ -3,7 +3,7 @@
 A request is repeated until it has come back from the broker: only then is it certain that messages
 are received. If it does not, though other messages do, this node subscribes anew. An answer is the
 full state of what this node has in the square. This module never decides that something is missing,
-and never reads what the others answer: heard.py does.
+and never reads what the others answer: square.py does.
 """
 
 import random
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from flatlands.server.messages import peer_protocol
-from flatlands.server.squares.surroundings import Surroundings
+from flatlands.server.squares.context import Context
 from flatlands.world.grid import Square
 
 #: A sync request that has not come back from the broker is repeated after AGAIN ms. The pause
@@ -48,7 +48,7 @@ class Sync:
         "_anew",
     )
 
-    def __init__(self, square: Square, channel: str, around: Surroundings) -> None:
+    def __init__(self, square: Square, channel: str, around: Context) -> None:
         #: Whether the last sync request has come back, so that what is published from now on is
         #: received.
         self.live = False

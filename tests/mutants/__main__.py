@@ -45,13 +45,12 @@ TARGETS = {
             WORLDS,
         ]
         for name in (
-            "heard",
+            "square",
             "hub",
             "outbox",
             "peers",
             "replicas",
-            "shown",
-            "surroundings",
+            "context",
             "sync",
         )
     },

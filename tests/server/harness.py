@@ -419,7 +419,7 @@ class Host:
             sizes=sizes,
             spawn=lambda call, *arguments: call(*arguments),
         )
-        self.node.replicas.begin_crowds(crowd_from, self.node.screen)
+        self.node.replicas.crowd_from = crowd_from
         self.node.peers.start()
         self.node.garden.start()
         self.node.cairns.start()

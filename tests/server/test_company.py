@@ -151,7 +151,7 @@ def test_the_next_one_greets_if_the_nearest_ones_node_has_not_heard():
     harness.run(25_000)
     deaf = harness.hosts[0].node.herd._company
     deaf.heard = lambda _square, _events: None
-    harness.hosts[0].node.replicas.report_events(deaf.heard)
+    harness.hosts[0].node.replicas.on_events = deaf.heard
     for at in range(4):
         guest = f"Ada {at}"
         ada = harness.stand(guest, (0, 0), SCREEN, harness.hosts[1])
@@ -312,7 +312,7 @@ def test_they_say_only_so_much_in_a_minute_and_remember_only_so_many(monkeypatch
 
 def test_a_node_without_clockwork_walkers_hears_nothing():
     harness = Harness()
-    assert harness.node.replicas._around.on_events != harness.node.herd.heard
+    assert harness.node.replicas.on_events != harness.node.herd.heard
     assert Harness(sizes=Sizes(people=1)).node.herd._company._person(OTHERS_FROM) is None
 
 

@@ -12,8 +12,8 @@ from flatlands.server.clients.tokens import VALID_FOR
 from flatlands.server.messages import peer_protocol, protocol
 from flatlands.server.players.movement import ASK_AFTER, AWAITED_FOR, INTENT_AGE, RENEW_BEFORE
 from flatlands.server.players.residents import DIMMED_FOR, LEFT_FOR
+from flatlands.server.squares.outbox import WAITS
 from flatlands.server.squares.replicas import LINGER
-from flatlands.server.squares.signs import WAITS
 from flatlands.world.grid import Rect
 from flatlands.world.track import REACH, SPEED, UNIT, duration
 from tests import picture
@@ -554,7 +554,7 @@ def test_a_square_is_heard_a_little_longer_than_it_is_held(harness):
         channels.player(client.id),
     }
     replicas = harness.node.replicas
-    assert replicas.squares == replicas._by_channel == {} and not len(replicas._around.due)
+    assert replicas.squares == replicas._by_channel == {} and not len(replicas.due)
     assert harness.node.outbox.numbers == harness.node.outbox.present == {}
     # Who left is remembered for a minute: another node may ask where it was.
     harness.run(LEFT_FOR)

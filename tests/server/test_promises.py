@@ -9,13 +9,7 @@ import pytest
 from flatlands.brokers.base import Message, Reset
 from flatlands.server.messages import peer_protocol
 from flatlands.server.node import TELL_PAUSE
-from flatlands.server.squares.heard import (
-    ANSWERED_WITHIN,
-    ECHO_WITHIN,
-    LOOK_AGAIN,
-    LOST_AFTER,
-    SILENT_AFTER,
-)
+from flatlands.server.squares.outbox import WAITS
 from flatlands.server.squares.peers import (
     CLOCK_WINDOW,
     DEAD_AFTER,
@@ -25,7 +19,13 @@ from flatlands.server.squares.peers import (
     Load,
 )
 from flatlands.server.squares.replicas import READY_AFTER
-from flatlands.server.squares.signs import WAITS
+from flatlands.server.squares.square import (
+    ANSWERED_WITHIN,
+    ECHO_WITHIN,
+    LOOK_AGAIN,
+    LOST_AFTER,
+    SILENT_AFTER,
+)
 from flatlands.server.squares.sync import AGAIN, AGAIN_MOST, FULL_STATE_EVERY
 from flatlands.world.track import SPEED, UNIT
 from tests.server.harness import Harness, node_batch
@@ -416,7 +416,7 @@ def test_a_node_that_dies_loses_its_players_in_time_however_rare_its_heartbeats_
     harness.run(500)
     assert seen(watcher) == set() and harness.node.peers.lives(NODE)
     harness.run(3 * 20_000)
-    assert not harness.node.peers.peers and not harness.node.replicas._around.heard_in
+    assert not harness.node.peers.peers and not harness.node.replicas.heard_in
 
 
 @pytest.mark.parametrize("answer", ["a sign", "a full state", "a batch"])

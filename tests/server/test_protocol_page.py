@@ -14,7 +14,7 @@ from flatlands.server.clients import allowance, lag, session, tokens
 from flatlands.server.messages import peer_protocol, protocol
 from flatlands.server.messages.protocol import MESSAGES
 from flatlands.server.players import listening, movement, residents
-from flatlands.server.squares import crowds, heard, peers, replicas, signs, sync
+from flatlands.server.squares import crowds, outbox, peers, replicas, square, sync
 from flatlands.server.things import cairns, garden, reach
 from flatlands.server.websocket import frames
 from flatlands.world import batches, events, sketches, things
@@ -200,17 +200,17 @@ NUMBERS = [
     ("nodes", f"lease ends after {seconds(garden.LEASE)}"),
     ("nodes", f"lets go {seconds(replicas.LINGER)} after the last"),
     ("nodes", f"at most once in {sync.FULL_STATE_EVERY} ms"),
-    ("nodes", f"see the square {heard.ANSWERED_WITHIN} ms after the first request"),
-    ("nodes", f"not within {heard.ANSWERED_WITHIN // 2} ms after it has come back"),
+    ("nodes", f"see the square {square.ANSWERED_WITHIN} ms after the first request"),
+    ("nodes", f"not within {square.ANSWERED_WITHIN // 2} ms after it has come back"),
     ("nodes", f"if no other node lives; or after {replicas.READY_AFTER} ms"),
-    ("nodes", f"{seconds(signs.WAITS[0])} after that one, {seconds(signs.WAITS[1])} later"),
-    ("nodes", f"every {seconds(signs.WAITS[2])}; each of these times may be a quarter shorter"),
-    ("nodes", f"has come in a square for {seconds(heard.SILENT_AFTER)} though it has players"),
-    ("nodes", f"says nothing within {seconds(heard.LOST_AFTER)} after that has come back"),
-    ("nodes", f"the others have {seconds(heard.FORGIVEN)} more"),
+    ("nodes", f"{seconds(outbox.WAITS[0])} after that one, {seconds(outbox.WAITS[1])} later"),
+    ("nodes", f"every {seconds(outbox.WAITS[2])}; each of these times may be a quarter shorter"),
+    ("nodes", f"has come in a square for {seconds(square.SILENT_AFTER)} though it has players"),
+    ("nodes", f"says nothing within {seconds(square.LOST_AFTER)} after that has come back"),
+    ("nodes", f"the others have {seconds(square.FORGIVEN)} more"),
     ("nodes", f"handed it over in the last {seconds(listening.LINGER)}"),
     ("nodes", f"A node listens to {peers.NODES_LIMIT} others at most"),
-    ("nodes", f"not come back within {heard.ECHO_WITHIN} ms"),
+    ("nodes", f"not come back within {square.ECHO_WITHIN} ms"),
     ("nodes", f"no heartbeat for {seconds(peers.DEAD_AFTER)} is dead"),
     ("nodes", f"received nothing within {seconds(peers.FRESH)} of what it sends to itself"),
     ("nodes", f"Where there are more than {peers.HEARTBEATS_HEARD} nodes"),

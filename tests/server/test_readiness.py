@@ -8,7 +8,6 @@ import pytest
 from flatlands.brokers.base import LinkAge
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.peer_protocol import EVERY_MOST
-from flatlands.server.squares.heard import LOOK_AGAIN, SILENT_AFTER
 from flatlands.server.squares.peers import (
     DEAD_AFTER,
     DEAF,
@@ -21,6 +20,7 @@ from flatlands.server.squares.peers import (
     UNREADABLE,
     Load,
 )
+from flatlands.server.squares.square import LOOK_AGAIN, SILENT_AFTER
 from tests.server.harness import Harness
 
 
@@ -218,7 +218,7 @@ def test_pages_of_a_node_that_is_never_heard_again_are_not_kept(one):
     heard = host.node.replicas.squares[0, 0]
     assert len(heard.voices) == NODES_LIMIT
     one.run(SILENT_AFTER + LOOK_AGAIN)
-    assert not heard.voices and not host.node.replicas._around.heard_in
+    assert not heard.voices and not host.node.replicas.heard_in
     assert len(host.node.peers.peers) == NODES_LIMIT
     one.run(3 * EVERY_MOST + 2 * HEARTBEAT_EVERY)
     assert not host.node.peers.peers

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from flatlands.brokers.base import Message
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.peer_protocol import EVERY_MOST
-from flatlands.server.squares import heard, slots
-from flatlands.server.squares.outbox import Outbox
+from flatlands.server.squares import outbox, square
+from flatlands.server.squares.outbox import Outbox, Slots
 from flatlands.server.squares.peers import HEARTBEAT_EVERY, Load
-from flatlands.server.squares.slots import Slots
 from flatlands.world.batches import NARROW, SLOT_RESTS
 from flatlands.world.events import Player
 from flatlands.world.track import Track, duration
@@ -212,11 +211,11 @@ def test_the_stories_move_players():
 
 
 @pytest.mark.interpreted
-@pytest.mark.parametrize("module", [slots, heard])
+@pytest.mark.parametrize("module", [outbox, square])
 def test_the_stories_show_who_gives_slots_again_too_soon_or_reads_records_too_late(
     module, monkeypatch
 ):
-    monkeypatch.setattr(module, "SLOT_RESTS", 0 if module is slots else 10**12)
+    monkeypatch.setattr(module, "SLOT_RESTS", 0 if module is outbox else 10**12)
     assert any(deceived(seed)[0] for seed in range(1000))
 
 

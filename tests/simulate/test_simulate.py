@@ -7,8 +7,8 @@ import pytest
 
 from flatlands.server.players.residents import Residents
 from flatlands.server.players.takeovers import Takeovers
-from flatlands.server.squares import heard
-from flatlands.server.squares.heard import HeardSquare
+from flatlands.server.squares import square
+from flatlands.server.squares.square import HeardSquare
 from flatlands.world import batches
 from tests.simulate.__main__ import SHORT, fails, play, shrink
 from tests.simulate.deeds import WHAT, Deed, Plan, World, plan
@@ -103,7 +103,7 @@ def never_say_it_again(monkeypatch):
 
 def never_miss_anybody(monkeypatch):
     """A node that lives and is silent in a square keeps its players there."""
-    monkeypatch.setattr(heard, "SILENT_AFTER", 10**9)
+    monkeypatch.setattr(square, "SILENT_AFTER", 10**9)
 
 
 def name_another_slot(monkeypatch):

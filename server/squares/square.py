@@ -13,12 +13,12 @@ from typing import Any, Final
 from flatlands.server.messages import peer_protocol, protocol
 from flatlands.server.messages.peer_protocol import Malformed
 from flatlands.server.messages.protocol import OTHERS_FROM, Tail
+from flatlands.server.squares.context import Context
+from flatlands.server.squares.crowds import CROWD_UNTIL, Crowd
 from flatlands.server.squares.outbox import OwnBatch
 from flatlands.server.squares.peers import GONE_AFTER
-from flatlands.server.squares.shown import Shown
-from flatlands.server.squares.surroundings import Surroundings
 from flatlands.server.squares.sync import DEAF_AFTER, FULL_STATE_EVERY, Sync
-from flatlands.server.squares.voices import Voice
+from flatlands.server.websocket.frames import frame
 from flatlands.world.batches import SLOT_RESTS, Content
 from flatlands.world.events import EnterEvent
 from flatlands.world.grid import Square
@@ -33,9 +33,9 @@ ECHO_WITHIN: Final = 250
 #: screens are mostly shown all squares at once that they begin to hold at once.
 ANSWERED_WITHIN: Final = 60
 
-#: A node with players in a square that says nothing there for SILENT_AFTER ms, which is longer than
-#: its signs (signs.py) are apart, is asked for its full state. If it has said nothing LOST_AFTER ms
-#: after the sync request has come back either, it has no players there any more: it has lost a
+#: A node with players in a square that says nothing there for SILENT_AFTER ms, longer than its signs
+#: (outbox.py) are apart, is asked for its full state. If it has said nothing LOST_AFTER ms after
+#: the sync request has come back either, it has no players there any more: it has lost a
 #: leave, or is dead. So a dead node's players are gone within five seconds, however rare heartbeats
 #: are.
 SILENT_AFTER: Final = 3500
@@ -53,6 +53,142 @@ STOOD_STILL: Final = 500
 FORGIVEN: Final = 3000
 
 
+class Voice:
+    """Another node, as it is heard in one square.
+
+    Everything up to `number`, of its batches and full states here, has come; `last` is the number
+    of the last one that came. `sure` is the time, by the node's clock, before which nothing of it
+    is missing. `heard` is when it said anything here last, by this node's clock. Times are in ms.
+    """
+
+    __slots__ = ("number", "last", "sure", "heard", "_begun", "_pages")
+
+    def __init__(self, now: int) -> None:
+        self.number = 0
+        self.last = 0
+        self.sure = 0
+        self.heard = now
+        #: The number of the full state whose pages come, and page -> its entries.
+        self._begun = 0
+        self._pages: dict[int, list[EnterEvent]] = {}
+
+    def complete(self, number: int, sent: int) -> None:
+        """Note that nothing is missing up to a number, and to the node's time `sent`."""
+        self.number = self.last = number
+        self.sure = sent
+
+    def add_page(
+        self, number: int, page: int, pages: int, entries: list[EnterEvent]
+    ) -> list[EnterEvent] | None:
+        """Keep a page of the full state with this number.
+
+        Returns all its entries once all pages have come, until then None.
+        """
+        if number != self._begun:
+            self._begun, self._pages = number, {}
+        self._pages[page] = entries
+        if len(self._pages) < pages:
+            return None
+        everything = [entry for some in self._pages.values() for entry in some]
+        self._pages = {}
+        return everything
+
+
+class Shown:
+    """What the screens of this node are shown of one square: its snapshot, its batches, its things.
+
+    Batches are passed on as they are, or in a crowd as crowds.py has them; the rest of the node is
+    told of them too. `replica` and `things` are those of the square. Times are node time in ms.
+    """
+
+    __slots__ = ("ready", "_square", "_around", "_replica", "_things", "_snapshot", "_crowd")
+
+    def __init__(self, square: Square, around: Context, replica: Replica, things: Things) -> None:
+        #: Whether screens may see the square.
+        self.ready = False
+        self._square = square
+        self._around = around
+        self._replica = replica
+        self._things = things
+        #: The frames of the square's snapshot, or None if the replica or the things have changed
+        #: since they were made.
+        self._snapshot: bytes | None = None
+        self._crowd: Crowd | None = None
+
+    def end(self) -> None:
+        """Cancel what is due, because the node is not subscribed any more."""
+        self._around.due.drop((self, Shown.get_ready))
+
+    def get_ready_at(self, due: int) -> None:
+        """Let screens see the square from the time `due` on."""
+        self._around.due.put((self, Shown.get_ready), due)
+
+    def get_ready(self, _due: int = 0) -> None:
+        """Let screens see the square from now on."""
+        if not self.ready:
+            self.ready = True
+            self.show_anew()
+
+    def snapshot(self) -> bytes:
+        """Return the WebSocket frames of the square's snapshot, and of the things that lie in it.
+
+        Call it only once `ready` is set.
+        """
+        if self._snapshot is None:
+            now = self._around.loop.now()
+            players = self._replica.snapshot(now, self._around.peers.source)
+            self._snapshot = frame(protocol.snapshot(self._square, now, players))
+            if things := self._things.all():
+                self._snapshot += frame(protocol.things(self._square, things))
+        return self._snapshot
+
+    def show_anew(self) -> None:
+        """Note that the replica has changed, and show it to screens if it is ready."""
+        self._snapshot = None
+        if self.ready:
+            self._around.show_anew(self._square)
+
+    def tell_things(self) -> None:
+        """Send what lies in the square now to its screens, with the next flush."""
+        self._snapshot = None
+        self._around.hub.tell(self._square, protocol.things(self._square, self._things.all()))
+
+    def tell(self, node: int, sent: int, content: Content, tail: Tail) -> None:
+        """Tell screens and node of a batch, which the replica has just applied."""
+        around, square = self._around, self._square
+        self._snapshot = None
+        self._show(node, sent, content, tail)
+        if content.others:
+            around.loop.guarded(around.on_events, square, content.others)
+        if square in around.followed:
+            around.loop.guarded(around.on_moves, square)
+
+    def _show(self, node: int, sent: int, content: Content, tail: Tail) -> None:
+        around, crowd, source = self._around, self._crowd, self._around.peers.source(node)
+        if crowd is None:
+            around.hub.deliver(self._square, source, sent, tail)
+            if len(self._replica.players) >= around.crowd_from:
+                self._crowd = Crowd(
+                    self._square,
+                    around.span,
+                    around.node,
+                    self._replica,
+                    int(around.crowd_from * CROWD_UNTIL),
+                    around.peers.source,
+                    around.screen,
+                    self._end_crowd,
+                )
+            return
+        besides = crowd.besides(content)
+        if besides is not None:
+            around.hub.deliver(self._square, source, sent, besides)
+        if not around.hub.stir(self._square, crowd):
+            crowd.forget()
+
+    def _end_crowd(self) -> None:
+        self._crowd = None
+
+
 class HeardSquare:
     """See the module. Times are node time in ms; in messages they are the sending node's."""
 
@@ -68,11 +204,10 @@ class HeardSquare:
         "_around",
         "_unheard",
         "_returned",
-        "_missed",
-        "_signed_since",
+        "_unreturned",
     )
 
-    def __init__(self, square: Square, channel: str, around: Surroundings) -> None:
+    def __init__(self, square: Square, channel: str, around: Context) -> None:
         self.square = square
         self.channel = channel
         #: How many need it: one for all screens that hold it, and one for each own player in it.
@@ -92,11 +227,9 @@ class HeardSquare:
         self._unheard: list[OwnBatch] = []
         #: The number of the last own message that came back.
         self._returned = 0
-        #: The number of an own batch that did not come back in time, or 0. It is looked at later
-        #: whether that one has come, or another one after it.
-        self._missed = 0
-        #: When this node gave the first sign here since one of its signs has come back, or 0.
-        self._signed_since = 0
+        #: When this node published something here that did not come back in time, nor anything
+        #: since; or 0.
+        self._unreturned = 0
         self._enter_own()
 
     def end(self) -> None:
@@ -162,7 +295,7 @@ class HeardSquare:
         if self._unheard and payload == self._unheard[0].payload:
             # This is the usual case of an own batch: it is as it was published, so it need not be
             # read.
-            self._returned = self._unheard[0].number
+            self._own_came(self._unheard[0].number)
             self._count_own(self._returned)
             return
         kind, *fields = peer_protocol.read(payload)
@@ -172,7 +305,7 @@ class HeardSquare:
             column, row, node, previous, number, sent, *said = fields
             if node == self._around.node:
                 # An own batch before it was lost, or it came too late, or twice.
-                self._returned = max(number, self._returned)
+                self._own_came(number)
                 self._count_own(number)
             else:
                 tail = peer_protocol.tail(payload, column, row, node, previous, number, sent)
@@ -181,7 +314,7 @@ class HeardSquare:
         elif kind == peer_protocol.FULL_STATE:
             _, _, node, number, sent, page, pages, entries = fields
             if node == self._around.node:
-                self._returned = max(number, self._returned)
+                self._own_came(number)
             else:
                 self._full_state(node, number, sent, page, pages, entries)
         elif kind == peer_protocol.SIGN:
@@ -189,7 +322,7 @@ class HeardSquare:
             if node != self._around.node:
                 self._sign(node, number, sent, inhabited)
             else:
-                self._signed_since = 0
+                self._own_came(number)
         elif kind == peer_protocol.SYNC_REQUEST:
             self._sync_requested(fields[2], fields[3])
         elif kind == peer_protocol.CHANGES:
@@ -260,7 +393,7 @@ class HeardSquare:
         if not inhabited:
             voice = self.voices.get(node)
             if voice is not None and number >= voice.last:
-                self._lose(node)
+                around.loop.stats["repairs"] += self._remove_all(node)
             return
         voice = self._voice(node, now)
         if number < voice.last:
@@ -322,25 +455,20 @@ class HeardSquare:
     def _echo_overdue(self, due: int) -> None:
         while self._unheard and self._unheard[0].published + ECHO_WITHIN <= due:
             self._around.loop.stats["unheard_batches"] += 1
-            if not self._missed:
-                self._missed = self._unheard[0].number
-                self._later(HeardSquare._look_for_missed, due + DEAF_AFTER)
+            self.signed(due)
             self._count_own(self._unheard[0].number)
 
-    def _look_for_missed(self, _due: int) -> None:
-        """See whether anything comes here, if an own batch has not come back, nor one since."""
-        missed, self._missed = self._missed, 0
-        if self._returned < missed and self.sync.live:
+    def signed(self, now: int) -> None:
+        """Note that this node has given a sign here, which is still to come back; find out whether
+        anything comes, if nothing of its own has for a while."""
+        if not self._unreturned:
+            self._unreturned = now
+        elif now - self._unreturned >= DEAF_AFTER and self.sync.live:
+            self._unreturned = 0
             self.sync.request()
 
-    def signed(self, now: int) -> None:
-        """Note that this node gives a sign here; find out whether anything comes, if none of its
-        signs has come back for a while."""
-        if self._signed_since and now - self._signed_since >= DEAF_AFTER and self.sync.live:
-            self._signed_since = 0
-            self.sync.request()
-        elif not self._signed_since:
-            self._signed_since = now
+    def _own_came(self, number: int) -> None:
+        self._returned, self._unreturned = max(number, self._returned), 0
 
     def _count_own(self, number: int) -> None:
         """Apply all own batches up to a number, and pass them on to screens.
@@ -360,20 +488,10 @@ class HeardSquare:
 
     # What other nodes no longer have.
 
-    def drop(self, node: int) -> None:
-        """Remove the players of a node that is dead, except computer players: another node will
-        have them soon."""
-        self._remove_all(node, self._herd())
-
-    def drop_herd(self, node: int) -> None:
-        """Remove the computer players of a dead node, which no other node has published."""
-        self._remove_all(node)
-
-    def _lose(self, node: int, but: Collection[int] = ()) -> None:
-        """Remove a node's players, except `but`, because it has none here, though its leaves and
-        gones did not come."""
-        if self._remove_all(node, but):
-            self._around.loop.stats["repairs"] += 1
+    def drop(self, node: int, *, herd: bool) -> None:
+        """Remove the players of a node that is dead; computer players only with `herd`, when no
+        other node will have them any more."""
+        self._remove_all(node, () if herd else self._herd())
 
     def _herd(self) -> list[int]:
         """Return the computer players here, without those that have since been heard elsewhere."""
@@ -433,7 +551,8 @@ class HeardSquare:
                 # anything elsewhere since it was asked, it lives, and has nobody here.
                 lives = around.peers.has_said(node, self.sync.answered)
                 keeps = not lives and voice.heard > now - GONE_AFTER
-                self._lose(node, self._herd() if keeps else ())
+                lost = self._remove_all(node, self._herd() if keeps else ())
+                around.loop.stats["repairs"] += lost
                 soonest = min(soonest, now + LOOK_AGAIN)
             else:
                 if self.sync.requested < silent:
@@ -444,8 +563,4 @@ class HeardSquare:
 
 
 #: All methods that may be due for a square.
-_ACTS: Final = (
-    HeardSquare._echo_overdue,
-    HeardSquare._look_for_missed,
-    HeardSquare._look_for_silent,
-)
+_ACTS: Final = (HeardSquare._echo_overdue, HeardSquare._look_for_silent)

@@ -2,7 +2,7 @@
 what they know together.
 
 It finds where else a player is known, and collects which squares are to be shown anew. It never
-changes a replica: heard.py does.
+changes a replica: square.py does.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,16 +44,14 @@ class PlayerNews(Protocol):
         """
 
 
-class Surroundings:
-    """What all HeardSquares of one node share.
+class Context:
+    """What all HeardSquares of one node share. Replicas (replicas.py) is the only one.
 
     `span` is the length of a square's side in units, and `store` returns the identity of the store,
     "" if there is none. `on_live` is called with each square that is received without a gap from
     now on: when it was subscribed to, and whenever messages may have been lost. `on_events` is
-    called with a square and the events, without tracks, of a batch that was applied there. `show`
-    is called at the end of a turn of the event loop in which there was something to show. It shows
-    the squares in `changed`, and after them those in `again`; some squares are in both, and are
-    then shown twice.
+    called with a square and the events, without tracks, of a batch that was applied there, and
+    `on_moves` with the square of each batch in `followed`. `news` is told of other nodes' players.
     """
 
     def __init__(
@@ -66,13 +64,11 @@ class Surroundings:
         outbox: Outbox,
         peers: Peers,
         store: Callable[[], str],
-        show: Callable[[], None],
     ) -> None:
         self.node = node
         self.store = store
         self.on_live: Callable[[Square], None] = lambda _square: None
         self.on_events: Callable[[Square, Sequence[Event]], None] = lambda _square, _events: None
-        #: The squares in which `on_moves` is called after each batch.
         self.followed: frozenset[Square] = frozenset()
         self.on_moves: Callable[[Square], None] = lambda _square: None
         self.span = span
@@ -86,9 +82,10 @@ class Surroundings:
         self.crowd_from = NO_CROWDS
         self.screen: Callable[[int], Screen | None] = lambda _id: None
         self.news: PlayerNews
-        self.changed: set[Square] = set()
-        self.again: set[Square] = set()
-        self._show = show
+        #: The squares to show at the end of this turn of the event loop, and those to show after
+        #: them; some are in both, and are then shown twice.
+        self._changed: set[Square] = set()
+        self._again: set[Square] = set()
         #: The seqs of players that were removed not long ago, in whichever square.
         self.departed = Departed()
         self.whereabouts = Whereabouts()
@@ -143,13 +140,13 @@ class Surroundings:
 
     def show_anew(self, square: Square) -> None:
         """Send a square's snapshot to its screens at the end of this turn, together with others."""
-        if not (self.changed or self.again):
-            self.loop.soon(self._show)
-        self.changed.add(square)
+        if not (self._changed or self._again):
+            self.loop.soon(self.show_changed)
+        self._changed.add(square)
 
     def show_again(self, ids: list[int], besides: Square) -> None:
-        """Show all squares but `besides` that have any of these players, after the squares of
-        `changed`.
+        """Show all squares but `besides` that have any of these players, after those that are
+        shown anew.
 
         A client believes an entry with a lower seq only once it knows the player in no square. So
         the squares that lost the player must be shown first, and these after them.
@@ -158,4 +155,13 @@ class Surroundings:
             for replica in self.whereabouts.of(id):
                 if replica.square != besides:
                     self.show_anew(replica.square)
-                    self.again.add(replica.square)
+                    self._again.add(replica.square)
+
+    def show_changed(self) -> None:
+        """Show the changed squares: one call for each screen, with all of those that it holds."""
+        if not self._changed:
+            return
+        squares_in_turn = (*self._changed, *self._again)
+        self._changed, self._again = set(), set()
+        for screen, squares in self.hub.screens(squares_in_turn).items():
+            self.loop.guarded(screen.show, squares)

@@ -33,7 +33,7 @@ ECHO_WITHIN: Final = 250
 #: screens are mostly shown all squares at once that they begin to hold at once.
 ANSWERED_WITHIN: Final = 60
 
-#: A node with players in a square that says nothing there for SILENT_AFTER ms, longer than its signs
+#: A node with players in a square that says nothing there for SILENT_AFTER ms, longer than signs
 #: (outbox.py) are apart, is asked for its full state. If it has said nothing LOST_AFTER ms after
 #: the sync request has come back either, it has no players there any more: it has lost a
 #: leave, or is dead. So a dead node's players are gone within five seconds, however rare heartbeats

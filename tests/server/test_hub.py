@@ -72,7 +72,7 @@ def test_the_first_and_the_last_of_a_square_are_told(hub):
     assert hub.screens([(0, 0)]) and not hub.screens([(1, 0)])
     assert hub.move(a, WEST, None) == ([], [])
     assert hub.move(c, WEST, None) == ([], [(0, 0)])
-    assert hub._groups == hub._holding == hub._arrived == hub._told == {}
+    assert hub.groups() == [] and not hub.screens_holding
 
 
 def test_who_holds_the_same_squares_gets_the_same_bytes_made_once(hub, loop):
@@ -168,7 +168,7 @@ def test_a_batch_is_told_by_its_age_and_after_other_messages(hub, loop):
     assert things == ["things"]
     told = [[0, 0, 0, at - now + 3, "own"], [0, 0, 7, at - now - 2, "foreign"]]
     assert flush == [protocol.FLUSH, number, at, told]
-    assert east.flushes == [] and hub._told == {}
+    assert east.flushes == []
 
 
 def test_what_is_told_of_a_square_is_flushed_without_batches_too(hub, loop):

@@ -33,6 +33,9 @@ ASIDE: Final = 2
 #: A leg is checked in pieces of about so many columns or rows, since many are free as a whole.
 PIECE: Final = 8
 
+#: ms: a time that no track reaches.
+NEVER: Final = 2**62
+
 
 class Ground(Protocol):
     """The ground on which a walk is planned; world/terrain.py implements it."""
@@ -244,17 +247,9 @@ def _first_block(ground: Land, x: int, y: int, dx: int, dy: int) -> tuple[str, i
         return None
     # A track along one axis, as most are, needs no comparison of times.
     if row == last_row:
-        step = 1 if dx > 0 else -1
-        for tile in range(col, last_col, step):
-            if ground.blocked(tile + step, row):
-                return "x", tile
-        return None
+        return _first_on_axis("x", col, last_col, lambda tile: ground.blocked(tile, row))
     if col == last_col:
-        step = 1 if dy > 0 else -1
-        for tile in range(row, last_row, step):
-            if ground.blocked(col, tile + step):
-                return "y", tile
-        return None
+        return _first_on_axis("y", row, last_row, lambda tile: ground.blocked(col, tile))
     lasts = duration(dx, dy)
     pieces = max(wide, high) // PIECE + 1
     for piece in range(1, pieces + 1):
@@ -271,13 +266,24 @@ def _first_block(ground: Land, x: int, y: int, dx: int, dy: int) -> tuple[str, i
     return None
 
 
+def _first_on_axis(
+    axis: str, first: int, last: int, blocked: Callable[[int], bool]
+) -> tuple[str, int] | None:
+    """Do what _first_block does for a track that stays in one row or column."""
+    step = 1 if first < last else -1
+    for tile in range(first, last, step):
+        if blocked(tile + step):
+            return axis, tile
+    return None
+
+
 def _first_block_between(
     ground: Land,
     x: int,
     y: int,
     dx: int,
     dy: int,
-    duration: int,
+    lasts: int,
     start: tuple[int, int],
     end: tuple[int, int],
 ) -> tuple[str, int] | None:
@@ -285,33 +291,29 @@ def _first_block_between(
     col, row = start
     last_col, last_row = end
     step_x, step_y = (1 if dx > 0 else -1), (1 if dy > 0 else -1)
-    border_x, border_y = (col + (dx > 0)) * UNIT, (row + (dy > 0)) * UNIT
-    at_x = passing(x, dx, duration, border_x) if col != last_col else None
-    at_y = passing(y, dy, duration, border_y) if row != last_row else None
+    at_x = _next_border(x, dx, lasts, col, last_col)
+    at_y = _next_border(y, dy, lasts, row, last_row)
     while col != last_col or row != last_row:
-        if at_y is None or (at_x is not None and at_x < at_y):
-            if ground.blocked(col + step_x, row):
-                return "x", col
-        elif at_x is None or at_y < at_x:
-            if ground.blocked(col, row + step_y):
-                return "y", row
-        else:
-            side_x = ground.blocked(col + step_x, row)
-            side_y = ground.blocked(col, row + step_y)
-            if (side_x and side_y) or ground.blocked(col + step_x, row + step_y):
-                return ("x", col) if side_x else ("y", row)
-        # Only the axis of the step has a new border, and a new time.
-        ahead_x = at_x is not None and (at_y is None or at_x <= at_y)
-        ahead_y = at_y is not None and (at_x is None or at_y <= at_x)
-        if ahead_x:
-            col += step_x
-            border_x += step_x * UNIT
-            at_x = passing(x, dx, duration, border_x) if col != last_col else None
-        if ahead_y:
-            row += step_y
-            border_y += step_y * UNIT
-            at_y = passing(y, dy, duration, border_y) if row != last_row else None
+        next_col = col + step_x if at_x <= at_y else col
+        next_row = row + step_y if at_y <= at_x else row
+        corner = next_col != col and next_row != row
+        side_x = corner and ground.blocked(next_col, row)
+        if ground.blocked(next_col, next_row) or (side_x and ground.blocked(col, next_row)):
+            return ("x", col) if side_x or next_row == row else ("y", row)
+        # Only an axis along which it goes on has a new border, and a new time.
+        if next_col != col:
+            col = next_col
+            at_x = _next_border(x, dx, lasts, col, last_col)
+        if next_row != row:
+            row = next_row
+            at_y = _next_border(y, dy, lasts, row, last_row)
     return None
+
+
+def _next_border(at: int, d: int, lasts: int, tile: int, last: int) -> int:
+    """Return when a track leaves a column or row: in ms of its `lasts`, NEVER for its `last`."""
+    passes = passing(at, d, lasts, (tile + (d > 0)) * UNIT) if tile != last else None
+    return NEVER if passes is None else passes
 
 
 def _slide(ground: Land, x: int, y: int, far_x: int, far_y: int, barred: str) -> tuple[int, int]:

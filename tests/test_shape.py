@@ -14,7 +14,7 @@ MANY_BRANCHES, MANY_METHODS, MANY_ARGUMENTS = 10, 12, 6
 
 
 def code():
-    """Yield (file, definition) for each function and class of the server and of what it stands on."""
+    """Yield (file, definition) for each function and class of the server and what it stands on."""
     for folder in ("server", "world", "brokers", "stores"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text())):

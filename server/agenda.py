@@ -26,6 +26,9 @@ class Schedule:
     def __len__(self) -> int:
         return len(self._due)
 
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._due
+
     def put(self, key: Hashable, due: int) -> None:
         """Make a key due at the time `due`, and not at the time that it had before, if any."""
         before = self._due.get(key)

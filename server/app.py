@@ -17,12 +17,12 @@ from flatlands.server import logs
 from flatlands.server.clients.admission import Admission
 from flatlands.server.clients.session import STUCK_AFTER, Session
 from flatlands.server.clients.tokens import Tokens
-from flatlands.server.gathering import Gathering
 from flatlands.server.limits import Limits
 from flatlands.server.loop import Loop
 from flatlands.server.messages import protocol
 from flatlands.server.messages.peer_protocol import DRAINING
 from flatlands.server.messages.protocol import Refused
+from flatlands.server.migration import Migration
 from flatlands.server.node import Node
 from flatlands.server.players.herd import NOBODY, Sizes
 from flatlands.server.port import listen
@@ -38,7 +38,7 @@ from flatlands.server.websocket.connection import Connection
 from flatlands.server.websocket.frames import frame
 from flatlands.server.websocket.hosts import Hosts, is_local
 from flatlands.server.websocket.listener import websocket_server
-from flatlands.server.websocket.passing import Passage
+from flatlands.server.websocket.socket_passing import Passage
 from flatlands.stores.base import Store
 from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import Terrain
@@ -120,9 +120,9 @@ class Server:
         )
         self._admission = Admission(self.node, self._tokens, self.limits, capacity)
         #: Set if this is one of several workers that gather neighbours.
-        self.gathering: Gathering | None = None
+        self.migration: Migration | None = None
         if settings.worker is not None and settings.reports is not None and settings.gather:
-            self.gathering = self._admission.passing = Gathering(
+            self.migration = self._admission.passing = Migration(
                 settings.worker - 1,
                 Passage(settings.reports),
                 self.node,
@@ -170,8 +170,8 @@ class Server:
         loop.keep_running("the watch", self._watch)
         loop.keep_running("the round", self._go_round)
         loop.keep_running("the reports", self._reports.keep_writing)
-        if self.gathering is not None:
-            loop.keep_running("the districts", self.gathering.keep_following)
+        if self.migration is not None:
+            loop.keep_running("the districts", self.migration.keep_following)
         self.node.orders.on_notice = self._spread_notice
         self.node.peers.start()
         self.node.garden.start()
@@ -187,15 +187,15 @@ class Server:
         To call it again changes nothing: a worker that replaces another one gets the order twice.
         """
         if not self._draining:
-            if self.gathering is not None:
-                self.gathering.open()
+            if self.migration is not None:
+                self.migration.open()
             self._http.start()
 
     def shut(self) -> None:
         """Let nobody in any more."""
         self._draining = True
-        if self.gathering is not None:
-            self.gathering.close()
+        if self.migration is not None:
+            self.migration.close()
         self._http.close()
 
     def stop(self) -> None:
@@ -364,8 +364,8 @@ class Server:
             connection.ping()
         if session.resident is not None:
             session.renew_token()
-            if self.gathering is not None:
-                self.gathering.look_after(session)
+            if self.migration is not None:
+                self.migration.look_after(session)
 
     def health(self) -> dict[str, Any]:
         """Return what /healthz shows."""

@@ -18,9 +18,6 @@ import msgpack
 
 from flatlands.world.grid import Square
 
-#: The kind of the message with which the supervisor tells workers the plan.
-PLAN: Final = 0
-
 #: What a line divides: columns, rows, or the players by one bit of their ids.
 COLUMNS: Final = 0
 ROWS: Final = 1
@@ -68,8 +65,14 @@ def slot_name(slot: int) -> str:
 def pack_plan(plan: Plan, takes: Sequence[int], workers: int) -> bytes:
     """Return the message with the plan for so many workers; `takes` are the slots whose workers
     take players."""
-    packed: bytes = msgpack.packb([PLAN, plan, takes, workers])
+    packed: bytes = msgpack.packb([plan, takes, workers])
     return packed
+
+
+def read_plan(message: bytes) -> tuple[Plan, frozenset[int], int]:
+    """Return what `pack_plan` has packed."""
+    plan, takes, workers = msgpack.unpackb(message, use_list=False)
+    return plan, frozenset(takes), workers
 
 
 def owner(plan: Plan, square: Square, id: int) -> int:

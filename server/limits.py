@@ -306,30 +306,16 @@ class Limits:
             return None
         return str(found) if isinstance(found, IPv4Address) else ("/64", int(found) >> 64)
 
-    def take_in(self, address: str, close: Callable[[], bool], times: int) -> Guest | None:
-        """Admit a connection of a client at an address that another process has admitted.
-
-        An address may have `times` as many of them here as this process would admit by itself. For
-        the rest as `enter`.
-        """
-        key = self.key(address)
-        if not self.admit(key, times):
-            return None
-        return self._enter(key, close)
-
-    def enter(self, peer: str, close: Callable[[], bool]) -> Guest | None:
+    def enter(self, peer: str, close: Callable[[], bool], times: int = 1) -> Guest | None:
         """Admit a connection from an address; return None if that has too many already.
 
-        If there are too many connections in all, the oldest one that has not sent hello is closed.
+        It may have `times` the limit, since other processes pass connections to this one. If there
+        are too many connections in all, the oldest one that has not sent hello is closed.
         """
         # The client behind a proxy is known only from its request: see Guest.settle.
         key = None if self.proxies.trusts(peer) else self.key(peer)
-        if not self.admit(key):
+        if not self.admit(key, times):
             return None
-        return self._enter(key, close)
-
-    def _enter(self, key: Hashable | None, close: Callable[[], bool]) -> Guest | None:
-        """Let a connection in that was admitted, if there is room in all."""
         if self._most is not None and self.connections >= self._most and not self.make_room():
             self.stats["limited_descriptors"] += 1
             if key is not None:

@@ -22,7 +22,6 @@ from flatlands.server.messages.peer_protocol import Malformed
 from flatlands.server.players.among_nodes import AmongNodes
 from flatlands.server.players.herd import NOBODY, Herd, Sizes
 from flatlands.server.players.invitations import Invitations
-from flatlands.server.players.listening import Listening
 from flatlands.server.players.movement import Movement
 from flatlands.server.players.orders import Orders
 from flatlands.server.players.residents import Residents
@@ -132,9 +131,10 @@ class Node:
         # Players.
         spots = Spots(grid, terrain, spread, ring)
         self.movement = Movement(grid, terrain, spots, loop, self.hub, self.outbox, self.replicas)
-        self.residents = Residents(id, grid, spots, loop, self.outbox, self.movement)
+        self.residents = Residents(
+            id, grid, spots, loop, self.outbox, self.movement, self.channels, broker
+        )
         self.replicas.crowd_from, self.replicas.screen = CROWD_FROM, self.screen
-        self.listening = Listening(self.channels, broker, loop, self.residents)
         among = AmongNodes(
             id, loop, self.residents, self.peers, self._to_all, self._to_node, self._to_player
         )

@@ -28,7 +28,7 @@ from flatlands.server.loop import clock_offset
 from flatlands.server.port import listen
 from flatlands.server.settings import Settings
 from flatlands.server.web.metrics import bury
-from flatlands.server.websocket.passing import Passage
+from flatlands.server.websocket.socket_passing import Passage
 from flatlands.server.worker import CLOSE, OPEN, READY, SHUT, read_load
 
 log = logging.getLogger("flatlands")

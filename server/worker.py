@@ -73,8 +73,8 @@ class Worker:
     def _report(self) -> None:
         reasons = self._server.readiness()
         state = SHUT if self._shut else UNREADY if reasons else READY
-        gathering = self._server.gathering
-        load = "" if gathering is None else pack_load(gathering.load())
+        migration = self._server.migration
+        load = "" if migration is None else pack_load(migration.load())
         try:
             os.write(self._answers, f"{state}{'; '.join(reasons)}\t{load}\n".encode())
         except (BlockingIOError, BrokenPipeError):

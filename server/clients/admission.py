@@ -2,12 +2,13 @@
 
 A client with a token comes back as the token's player, wherever that player is. A client with an
 invitation begins beside the player that invited it. Both players may be known to another node only,
-so the decision may take some hundred ms, or longer if many come from one address. This module never
-writes to clients.
+so the decision may take some hundred ms, or longer if many come from one address. It is written as
+one function that stops where it waits (`Steps`). This module never writes to clients.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Generator
+from functools import partial
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from flatlands.server.agenda import Agenda
 from flatlands.server.clients.tokens import Claim, Tokens
@@ -18,7 +19,7 @@ from flatlands.server.players.invitations import Met
 from flatlands.server.players.resident import Resident, next_incarnation
 from flatlands.server.players.residents import new_id
 from flatlands.server.players.spots import Place
-from flatlands.server.players.takeovers import Elsewhere
+from flatlands.server.players.takeovers import WITHDRAWN, Elsewhere
 from flatlands.world.grid import Viewport
 from flatlands.world.track import SPEED, UNIT
 
@@ -26,8 +27,11 @@ from flatlands.world.track import SPEED, UNIT
 #: one comes every ten seconds, or a little later.
 WALKED = 12 * SPEED
 
-#: What a player begins beside: a player of this node by its id, who invited it, or nothing.
-Near = int | Met | None
+#: What a decision waits for: it is called with what to call with the answer.
+Wait: TypeAlias = Callable[[Callable[[Any], None]], object]
+
+#: A decision: it yields what it waits for, and is sent the answers. It raises Refused.
+Steps: TypeAlias = Generator[Wait, Any, None]
 
 
 class Hello(NamedTuple):
@@ -39,6 +43,17 @@ class Hello(NamedTuple):
     token: str | None
     near: int | str | None
     place: Place | None
+
+
+class Begin(NamedTuple):
+    """Where an applicant begins, as the worker has decided to which it came: a newcomer at this
+    place with this id, and one that comes back near it. `met` is who has invited it. It was passed
+    from worker to worker `hops` times."""
+
+    id: int
+    place: Place
+    met: Met | None
+    hops: int = 0
 
 
 class Applicant(Protocol):
@@ -80,18 +95,19 @@ class Passing(Protocol):
     def elsewhere(self, place: Place, id: int) -> int | None:
         """Return which other worker serves a player at a place; None if none does."""
 
+    def another(self) -> int | None:
+        """Return any other worker that takes players; None if none does."""
+
     def pass_hello(
         self,
         applicant: Applicant,
         worker: int,
         hello: Hello,
-        met: Met | None,
-        place: Place,
-        id: int,
-        stay: Callable[[], None],
+        begin: Begin,
+        done: Callable[[bool], None],
     ) -> None:
-        """Pass an applicant to another worker: later there is nothing more of it here. `stay` is
-        called instead if that is impossible."""
+        """Pass an applicant to another worker, in a moment, and call `done` with whether that was
+        possible; it is not called if the connection has ended."""
 
 
 class Admission:
@@ -106,9 +122,9 @@ class Admission:
         self.passing: Passing | None = None
         #: How many players other nodes are asked for: there must be room when they come.
         self._coming = 0
-        #: Those who wait for their turn, since many come from their addresses.
-        self._waiting: dict[Applicant, tuple[Hello, Claim | None]] = {}
-        self._turns = Agenda(node.loop, self._has_turn)
+        #: Those who wait for their turn, since many come from their addresses, and what it is told.
+        self._waiting: dict[Applicant, Callable[[None], None]] = {}
+        self._turns = Agenda(node.loop, lambda some, _due: self._waiting.pop(some)(None))
 
     @property
     def full(self) -> bool:
@@ -116,33 +132,10 @@ class Admission:
         # Players whose connections are lost do not count, nor do computer players.
         return self._node.hub.screens_holding + self._coming >= self.capacity
 
-    def decide(self, hello: Hello, applicant: Applicant) -> None:
-        """Welcome an applicant now or later, when it is its turn and other nodes have answered, or
-        refuse it then.
-
-        Raises Refused if it is refused at once.
-        """
-        claim = self._tokens.read(hello.token) if hello.token is not None else None
-        self._check(claim, applicant)
-        if claim is None or claim.id not in self._node.residents.by_id:
-            if self.passing is None:
-                self._check_seats(applicant)
-            wait = self._limits.wait(JOINS, applicant.address)
-            if wait is None:
-                raise Refused(
-                    "joins", "too many players come from your address: try again in a minute", FULL
-                )
-            if wait:
-                self._waiting[applicant] = hello, claim
-                self._turns.put(applicant, self._node.loop.now() + wait)
-                return
-        self._meet(hello, claim, applicant)
-
-    def _check(self, claim: Claim | None, applicant: Applicant) -> None:
-        """Raise Refused if an order keeps an applicant out, or if it comes back too often."""
-        self._node.orders.admit(None if claim is None else claim.id, applicant.address)
-        if claim is not None and not self._limits.allow(RETURNS, claim.id):
-            raise Refused("returns", "you come back too often: wait some seconds", FULL)
+    def decide(self, hello: Hello, applicant: Applicant, begin: Begin | None = None) -> None:
+        """Welcome an applicant or refuse it: now, or when it is its turn and other nodes have
+        answered. `begin` is what another worker has decided that has passed it to this one."""
+        self._go_on(applicant, self._decide(hello, applicant, begin), None)
 
     def withdraw(self, applicant: Applicant) -> None:
         """Forget an applicant that waits for its turn, if it does: its connection has ended."""
@@ -150,109 +143,101 @@ class Admission:
             self._turns.drop(applicant)
             self._limits.give_back(JOINS, applicant.address)
 
-    def _has_turn(self, applicant: Applicant, _due: int) -> None:
-        hello, claim = self._waiting.pop(applicant)
+    def _go_on(self, applicant: Applicant, steps: Steps, answer: Any) -> None:
+        """Go on with a decision, with the answer that it has waited for."""
         try:
-            self._meet(hello, claim, applicant)
+            wait = steps.send(answer)
+        except StopIteration:
+            return
         except Refused as refused:
             applicant.refuse(refused)
-
-    def _meet(self, hello: Hello, claim: Claim | None, applicant: Applicant) -> None:
-        """Find out who has invited an applicant, if anybody has, and decide then."""
-        near = hello.near
-        invitation = self._tokens.read_invitation(near) if isinstance(near, str) else None
-        if invitation is None:
-            self._decide(hello, claim, applicant, near if isinstance(near, int) else None)
             return
+        wait(partial(self._go_on, applicant, steps))
 
-        def found(met: Met | None) -> None:
-            if applicant.here:
-                if met is None:
-                    place = self._node.residents.spot(invitation.place)
-                    met = Met(invitation.name, place, None)
-                try:
-                    self._decide(hello, claim, applicant, met)
-                except Refused as refused:
-                    applicant.refuse(refused)
-
-        # The player that invited may be at another node, or may have walked on since.
-        self._node.invitations.find(invitation.id, found)
-
-    def _decide(self, hello: Hello, claim: Claim | None, applicant: Applicant, near: Near) -> None:
-        # An order may have been given since.
-        self._node.orders.admit(None if claim is None else claim.id, applicant.address)
-        if claim is not None:
-            self._bring_back(claim, hello, applicant, near)
-            return
-        id, place = new_id(), self._spot(near)
-        worker = None if self.passing is None else self.passing.elsewhere(place, id)
-
-        def stay() -> None:
-            self._check_seats(applicant)
-            self._join(hello, applicant, near, place, id)
-
-        if worker is None:
-            stay()
-            return
-        # Its address was counted here, where it came in. The other worker counts its players.
-        self._pass(applicant, worker, hello, near, place, id, stay)
-
-    def _spot(self, near: Near) -> Place:
-        return near.place if isinstance(near, Met) else self._node.residents.spot(near)
-
-    def _join(self, hello: Hello, applicant: Applicant, near: Near, place: Place, id: int) -> None:
-        resident = self._node.residents.join(hello.name, place, id=id)
-        self._let_in(applicant, resident, hello, near, back=False)
-
-    def _pass(
-        self,
-        applicant: Applicant,
-        worker: int,
-        hello: Hello,
-        near: Near,
-        place: Place,
-        id: int,
-        stay: Callable[[], None],
-    ) -> None:
-        """Pass an applicant to another worker; `stay` lets it in here if that is impossible."""
-
-        def stay_or_refuse() -> None:
-            try:
-                stay()
-            except Refused as refused:
-                applicant.refuse(refused)
-
-        assert self.passing is not None
-        met = near if isinstance(near, Met) else None
-        self.passing.pass_hello(applicant, worker, hello, met, place, id, stay_or_refuse)
-
-    def decide_here(
-        self, hello: Hello, applicant: Applicant, met: Met | None, place: Place, id: int
-    ) -> None:
-        """Decide on an applicant that another worker has passed to this one, as that worker would
-        have done: a newcomer begins at `place` with this id. Raises Refused."""
+    def _decide(self, hello: Hello, applicant: Applicant, begin: Begin | None) -> Steps:
         claim = self._tokens.read(hello.token) if hello.token is not None else None
-        self._check(claim, applicant)
-        if claim is None:
-            self._check_seats(applicant)
-            self._join(hello, applicant, met, place, id)
-        else:
-            self._bring_back_here(claim, hello, applicant, met)
-
-    def _bring_back(self, claim: Claim, hello: Hello, applicant: Applicant, near: Near) -> None:
-        """Let an applicant come back as the player that its token names."""
-        here = claim.id in self._node.residents.by_id
-        if self.passing is not None and not here:
-            place = near.place if isinstance(near, Met) else self._last_place(claim, hello)
-            worker = self.passing.elsewhere(place, claim.id)
-            if worker is not None:
-
-                def stay() -> None:
-                    self._bring_back_here(claim, hello, applicant, near)
-
-                self._pass(applicant, worker, hello, near, place, claim.id, stay)
+        self._check_orders(claim, applicant)
+        if claim is not None and not self._limits.allow(RETURNS, claim.id):
+            raise Refused("returns", "you come back too often: wait some seconds", FULL)
+        if begin is None:
+            if claim is None or claim.id not in self._node.residents.by_id:
+                yield from self._await_turn(applicant)
+            met = yield from self._find_host(hello)
+            if not applicant.here:
                 return
-        self._bring_back_here(claim, hello, applicant, near)
+            # An order may have been given since.
+            self._check_orders(claim, applicant)
+            id = new_id() if claim is None else claim.id
+            begin = Begin(id, self._place(hello, claim, met), met)
+        if (worker := self._worker(begin)) is not None:
+            assert self.passing is not None
+            if (yield partial(self.passing.pass_hello, applicant, worker, hello, begin)):
+                return
+        if claim is not None:
+            yield from self._bring_back(claim, hello, applicant, begin.met)
+            return
+        self._check_seats(applicant)
+        resident = self._node.residents.join(hello.name, begin.place, id=begin.id)
+        self._let_in(applicant, resident, hello, begin.met, back=False)
+
+    def _check_orders(self, claim: Claim | None, applicant: Applicant) -> None:
+        """Raise Refused if an order keeps an applicant out."""
+        self._node.orders.admit(None if claim is None else claim.id, applicant.address)
+
+    def _check_seats(self, applicant: Applicant) -> None:
+        """Raise Refused if there is no room for another player, or for one from this address."""
+        if self.full:
+            raise Refused("full", "this world is full: try again later", FULL)
+        if not self._limits.has_seat(applicant.address, self.capacity):
+            raise Refused(
+                "joins", "your address has its share of places here: try again later", FULL
+            )
+
+    def _await_turn(self, applicant: Applicant) -> Steps:
+        """Wait until one more player may come from an applicant's address."""
+        if self.passing is None:
+            self._check_seats(applicant)
+        # It is counted here, where it came in. A worker to which it is passed counts its players.
+        wait = self._limits.wait(JOINS, applicant.address)
+        if wait is None:
+            raise Refused(
+                "joins", "too many players come from your address: try again in a minute", FULL
+            )
+        if wait:
+            self._turns.put(applicant, self._node.loop.now() + wait)
+            yield partial(self._waiting.__setitem__, applicant)
+
+    def _find_host(self, hello: Hello) -> Generator[Wait, Any, Met | None]:
+        """Return who has invited an applicant, if anybody has."""
+        invitation = self._tokens.read_invitation(hello.near) if type(hello.near) is str else None
+        if invitation is None:
+            return None
+        # The player may be at another node, or may have walked on since.
+        met: Met | None = yield partial(self._node.invitations.find, invitation.id)
+        if met is None:
+            met = Met(invitation.name, self._node.residents.spot(invitation.place), None)
+        return met
+
+    def _worker(self, begin: Begin) -> int | None:
+        """Return to which other worker an applicant is passed, if to any."""
+        if self.passing is None or begin.id in self._node.residents.by_id:
+            return None
+        if not begin.hops:
+            return self.passing.elsewhere(begin.place, begin.id)
+        # This one has become full since the plan was made.
+        return self.passing.another() if begin.hops == 1 and self.full else None
+
+    def _place(self, hello: Hello, claim: Claim | None, met: Met | None) -> Place:
+        """Return where a player begins, as far as this node knows: beside who has invited it, or
+        where it was, or else beside another one or where newcomers begin."""
+        if met is not None:
+            return met.place
+        if claim is not None:
+            place = self._last_place(claim, hello)
+            # With another seed there may be water now.
+            if not self._blocked(place):
+                return place
+        return self._node.residents.spot(None if isinstance(hello.near, str) else hello.near)
 
     def _last_place(self, claim: Claim, hello: Hello) -> Place:
         """Return where a player was that comes back, as far as this node knows.
@@ -270,94 +255,68 @@ class Admission:
     def _blocked(self, place: Place) -> bool:
         return self._node.terrain.blocked(place[0] // UNIT, place[1] // UNIT)
 
-    def _bring_back_here(
-        self, claim: Claim, hello: Hello, applicant: Applicant, near: Near
-    ) -> None:
-        """Let it come back at this node."""
-        takeovers = self._node.takeovers
-        resident = self._node.residents.by_id.get(claim.id)
+    def _bring_back(
+        self, claim: Claim, hello: Hello, applicant: Applicant, met: Met | None
+    ) -> Steps:
+        """Let an applicant come back at this node, as the player that its token names."""
+        node = self._node
+        resident = node.residents.by_id.get(claim.id)
         # If two connections show a player's token, the later one gets the player.
-        takeovers.withdraw(claim.id)
+        node.takeovers.withdraw(claim.id)
         if resident is not None and resident.screen is not None:
             resident.screen.give_up()
         applicant.is_known(claim.id)
-        if resident is not None:
-            if isinstance(near, Met):
-                self._node.movement.put(resident, near.place)
-            self._let_in(applicant, resident, hello, near, back=True)
-            return
-        # This comes before another node hands the player over, for then there must be room.
-        self._check_seats(applicant)
-        if not self._node.peers.peers:
-            resident = self._return(claim, None, hello, near)
-            self._let_in(applicant, resident, hello, near, back=True)
-            return
-
-        self._coming += 1
-
-        def superseded() -> None:
-            self._coming -= 1
-            applicant.is_superseded()
-
-        def answered(elsewhere: Elsewhere | None) -> None:
-            self._coming -= 1
+        if resident is None:
+            # This comes before another node hands the player over, for then there must be room.
+            self._check_seats(applicant)
+            elsewhere: Elsewhere | None = None
+            if node.peers.peers:
+                # Another node may have the player, and hands it over when it is asked.
+                self._coming += 1
+                elsewhere = yield partial(node.takeovers.ask, claim.id)
+                self._coming -= 1
+            if elsewhere is WITHDRAWN:
+                applicant.is_superseded()
+                return
             if applicant.here:
-                try:
-                    self._node.orders.admit(claim.id, applicant.address)
-                except Refused as refused:
-                    applicant.refuse(refused)
-            if applicant.here:
-                resident = self._return(claim, elsewhere, hello, near)
-                self._let_in(applicant, resident, hello, near, back=True)
-            elif elsewhere is not None and elsewhere.name is not None:
+                self._check_orders(claim, applicant)
+            elif elsewhere is None or elsewhere.name is None:
+                return
+            resident = self._return(claim, elsewhere, hello, met)
+            if not applicant.here:
                 # The player's node has handed it over: only this node can now tell the others what
                 # becomes of it.
-                applicant.missed(self._return(claim, elsewhere, hello, near))
-
-        # Another node may have the player, and hands it over when it is asked.
-        takeovers.ask(claim.id, answered, superseded)
+                applicant.missed(resident)
+                return
+        elif met is not None:
+            node.movement.put(resident, met.place)
+        self._let_in(applicant, resident, hello, met, back=True)
 
     def _return(
-        self, claim: Claim, elsewhere: Elsewhere | None, hello: Hello, near: Near
+        self, claim: Claim, elsewhere: Elsewhere | None, hello: Hello, met: Met | None
     ) -> Resident:
-        """Return a new resident for a player that comes back.
-
-        `elsewhere` is what another node has handed over, or None. The player begins beside who has
-        invited it, or else where it was there, or else where it was as far as this node knows, or
-        else where newcomers begin.
-        """
+        """Return a new resident for a player that comes back; `elsewhere` is what another node has
+        answered, or None."""
         node, id, name = self._node, claim.id, hello.name
-        seqs, place = [claim.seq, node.replicas.seq(id)], self._last_place(claim, hello)
+        seqs, place = [claim.seq, node.replicas.seq(id)], self._place(hello, claim, met)
         if id in node.residents.left:
             seqs.append(node.residents.left[id][0])
         if elsewhere is not None:
-            name, place = elsewhere.name or name, elsewhere.place
+            name = elsewhere.name or name
             seqs.append(elsewhere.seq)
-        if isinstance(near, Met):
-            place = near.place
-        # With another seed there may be water now.
-        elif self._blocked(place):
-            place = node.residents.spot(near)
+            if met is None:
+                place = elsewhere.place
         # Its new events must have higher seqs than all that were published before.
         resident = node.residents.join(name, place, id=id, seq=next_incarnation(max(seqs)))
         node.takeovers.watch(id)
         return resident
 
     def _let_in(
-        self, applicant: Applicant, resident: Resident, hello: Hello, near: Near, *, back: bool
+        self, applicant: Applicant, resident: Resident, hello: Hello, met: Met | None, *, back: bool
     ) -> None:
         """Welcome an applicant as this resident; a guest looks at its host."""
-        if isinstance(near, Met) and near.way is not None:
-            self._node.movement.face(resident, *near.way)
+        if met is not None and met.way is not None:
+            self._node.movement.face(resident, *met.way)
         applicant.welcome(resident, hello.view, back=back)
-        if isinstance(near, Met):
-            applicant.tell_host(near.name, near.way is not None)
-
-    def _check_seats(self, applicant: Applicant) -> None:
-        """Raise Refused if there is no room for another player, or for one from this address."""
-        if self.full:
-            raise Refused("full", "this world is full: try again later", FULL)
-        if not self._limits.has_seat(applicant.address, self.capacity):
-            raise Refused(
-                "joins", "your address has its share of places here: try again later", FULL
-            )
+        if met is not None:
+            applicant.tell_host(met.name, met.way is not None)

@@ -9,17 +9,17 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Final
 
 from flatlands.server.clients import lasting, speaking
-from flatlands.server.clients.admission import Admission, Hello
+from flatlands.server.clients.admission import Admission, Begin, Hello
 from flatlands.server.clients.allowance import Allowance
 from flatlands.server.clients.intents import Intents
 from flatlands.server.clients.lag import Lag
 from flatlands.server.clients.tokens import Tokens
+from flatlands.server.clients.traveller import Traveller
 from flatlands.server.limits import Limits
 from flatlands.server.logs import log_line
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import MESSAGES, Refused
 from flatlands.server.node import Node
-from flatlands.server.players.invitations import Met
 from flatlands.server.players.resident import Resident
 from flatlands.server.websocket.connection import Connection
 from flatlands.server.websocket.frames import ABNORMAL, NORMAL, PROTOCOL_ERROR, TEXT, TOO_BIG, frame
@@ -213,13 +213,15 @@ class Session:
         if cleaned is None:
             raise Refused("name", speaking.BAD_NAME)
         place = None if x is None or y is None else (x, y)
-        hello = Hello(cleaned, viewport(width, height), token, near, place)
-        self._waiting = True
-        try:
-            self._admission.decide(hello, self)
-        except Refused:
-            self._waiting = False
-            raise
+        self.greet(Hello(cleaned, viewport(width, height), token, near, place))
+
+    def greet(
+        self, hello: Hello, begin: Begin | None = None, early: Iterable[tuple[int, list[Any]]] = ()
+    ) -> None:
+        """Let a client play that has said hello, or refuse it. Another worker may have passed it to
+        this one: then it has decided where it begins, and `early` is what came after the hello."""
+        self._waiting, self._early = True, list(early)
+        self._admission.decide(hello, self, begin)
 
     # The answers to its hello.
 
@@ -242,9 +244,7 @@ class Session:
         self._waiting = False
         self._end_to_watch()
         node, grid = self.node, self.node.grid
-        self.resident = resident
-        self._seat = self.limits.take_seat(self.address)
-        self.player = resident.id
+        self._play(resident)
         log_line(
             "join",
             player=resident.id,
@@ -275,6 +275,10 @@ class Session:
         self.renew_token()
         node.residents.attach(resident, self, view)
         self._obey_early()
+
+    def _play(self, resident: Resident) -> None:
+        self.resident, self.player = resident, resident.id
+        self._seat = self.limits.take_seat(self.address)
 
     def tell_host(self, name: str, here: bool) -> None:
         """Tell a guest who invited it, and whether that player is in play."""
@@ -451,27 +455,7 @@ class Session:
             if self._write(frame(protocol.token(token))):
                 self._token_at = place
 
-    # From one worker of a machine to another (server/gathering.py).
-
-    def greet(
-        self,
-        hello: Hello,
-        met: Met | None,
-        place: tuple[int, int],
-        id: int,
-        early: list[tuple[int, list[Any]]],
-    ) -> None:
-        """Let a client play that has said hello to another worker, or refuse it.
-
-        `early` is what it has sent since, and `met` who has invited it. Newcomers begin at `place`
-        with this id.
-        """
-        self._waiting, self._early = True, early
-        try:
-            self._admission.decide_here(hello, self, met, place, id)
-        except Refused as refused:
-            self._waiting = False
-            self.refuse(refused)
+    # From one worker of a machine to another (server/migration.py).
 
     @property
     def greeting(self) -> list[tuple[int, list[Any]]] | None:
@@ -480,49 +464,50 @@ class Session:
         waits = self._waiting and self._ended is None and not self.node.watching.shows(self)
         return self._early if waits else None
 
-    @property
-    def settled(self) -> bool:
-        """Whether it plays and nothing of it is under way in this process, so that it may go on in
-        another one: no answer from the store is awaited, and its client neither lags nor looks at
-        the map."""
-        return (
-            self.resident is not None
-            and self.intents.noted is None
-            and self.lag.since is None
-            and not self.node.watching.shows(self)
-            and self.node.loop.now() - self._asked > ANSWERED_WITHIN
-        )
-
-    def state(self) -> list[Any]:
-        """Return what another session needs to go on in its place; see `go_on`."""
-        return [
+    def traveller(self) -> Traveller | None:
+        """Return all that another session needs to go on in its place; None while it does not play,
+        or something of it is under way in this process: an answer from the store is awaited, or its
+        client lags or looks at the map."""
+        resident = self.resident
+        if (
+            resident is None
+            or resident.view is None
+            or self.intents.noted is not None
+            or self.lag.since is not None
+            or self.node.watching.shows(self)
+            or self.node.loop.now() - self._asked <= ANSWERED_WITHIN
+        ):
+            return None
+        return Traveller(
+            resident.state(),
+            resident.view,
             self.intents.last,
             max(self.lag.sent, self.lag.earlier),
             self.owner,
             self._link_told,
             self.allowance.state(),
-        ]
+        )
 
     def leave(self) -> None:
         """End this session without a word to the client, which has another session now."""
         self._leave_seat()
         self.allowance.forget()
+        if self.resident is not None:
+            self.node.residents.release(self.resident)
         self.player = self.error = self.resident = None
         self._waiting = False
 
-    def go_on(self, resident: Resident, view: Viewport, state: list[Any]) -> None:
-        """Go on as a resident in the place of a session of another worker, which had this state.
-
-        The client is shown its squares by `arrive`.
-        """
-        self.intents.last, self.lag.earlier, self.owner, self._link_told, rates = state
-        self.allowance.take_over(resident.id, rates)
-        self.resident = resident
-        self._seat = self.limits.take_seat(self.address)
-        self.player = resident.id
+    def go_on(self, traveller: Traveller) -> None:
+        """Go on in the place of a session of another worker; `arrive` shows the client what it is
+        to see."""
+        self.intents.last, self.lag.earlier = traveller.intent, traveller.flush
+        self.owner, self._link_told = traveller.owner, traveller.linked
+        self.allowance.take_over(traveller.player.id, traveller.rates)
         # Until its squares are known here it is as a client that lags.
         self.lag.since, self._arriving = self.opened, True
-        self.node.residents.resume(resident, self, view)
+        resident = self.node.residents.take_in(traveller.player)
+        self._play(resident)
+        self.node.residents.attach(resident, self, traveller.view, goes_on=True)
 
     def arrive(self) -> None:
         """Show the client its squares."""

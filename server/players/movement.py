@@ -160,10 +160,6 @@ class Movement:
         x, y = resident.track.at(self._loop.now())
         self.hold(resident, self._grid.held(resident.held, x, y, view))
         self._plan(resident, self._next(resident))
-
-    def resume(self, resident: Resident, view: Viewport) -> None:
-        """Let a resident that came from another node, with a screen of this viewport, go on."""
-        self.look(resident, view)
         self._watch(resident, self._loop.now())
 
     def stop(self, resident: Resident) -> None:

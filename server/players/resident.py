@@ -1,7 +1,7 @@
 """A resident: a player that this node hosts. It only holds state, and never moves: movement.py
 moves it."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from flatlands.server.squares.hub import Screen
 from flatlands.world.events import Player
@@ -26,6 +26,23 @@ def next_incarnation(seq: int) -> int:
     return (seq // INCARNATION + 1) * INCARNATION
 
 
+class State(NamedTuple):
+    """What a resident is made of, and takes along when its player is passed on: all else begins
+    anew at its next node. The fields are those of Resident."""
+
+    id: int
+    seq: int
+    name: str
+    track: Track
+    square: Square
+    moved: int
+    ack: int = 0
+    look: int = 0
+    intent: Intent = None
+    acted: bool = False
+    left: tuple[int, int] | None = None
+
+
 class Resident(Player):
     """A player, with what only its own node knows of it. Times are node time in ms."""
 
@@ -43,13 +60,20 @@ class Resident(Player):
         "left",
     )
 
-    def __init__(
-        self, node: int, id: int, seq: int, name: str, track: Track, square: Square
-    ) -> None:
-        super().__init__(node, id, seq, 0, name, False, track)
+    def __init__(self, node: int, state: State) -> None:
+        super().__init__(
+            node,
+            state.id,
+            state.seq,
+            state.ack,
+            state.name,
+            False,
+            state.track,
+            look=state.look,
+        )
         #: The square in which it is published.
-        self.square = square
-        self.intent: Intent = None
+        self.square = state.square
+        self.intent: Intent = state.intent
         #: Its client; None for a computer player, and while the connection is lost.
         self.screen: Screen | None = None
         #: The viewport of its screen, and the squares that the screen holds; None without a screen.
@@ -58,15 +82,19 @@ class Resident(Player):
         #: When something changes for it by itself next (a border, a leg), or None.
         self.due: int | None = None
         #: The time up to which `square` and `held` follow its track.
-        self.moved = track.start
+        self.moved = state.moved
         #: Whether its client is watched for signs of life, because it walks.
         self.watched = False
         #: The client's `last_heard` when it was pinged for a sign of life, or None.
         self.asked: int | None = None
         #: Whether its client has ever let it walk or speak.
-        self.acted = False
+        self.acted = state.acted
         #: Where it was when it asked for home, in units, until it goes back.
-        self.left: tuple[int, int] | None = None
+        self.left: tuple[int, int] | None = state.left
+
+    def state(self) -> State:
+        """Return what it takes along to another node."""
+        return State(*[getattr(self, name) for name in State._fields])
 
     def walks(self, now: int) -> bool:
         """Say whether it is on its way at the time `now`."""

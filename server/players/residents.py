@@ -1,16 +1,21 @@
 """The residents of this node: how they join, lose their connection, get another one, and leave.
 
-It remembers for a minute who has left. It never moves a player: movement.py does.
+It remembers for a minute who has left. It keeps this node subscribed to the channels of all players
+that it has, had, or remembers, where others ask about them. A subscription may not hold yet when
+somebody asks: what follows is repaired as after any other loss (takeovers.py). It never moves a
+player: movement.py does.
 """
 
 import random
-from collections.abc import Callable
+from typing import Final
 
+from flatlands.brokers.base import Broker
 from flatlands.server.agenda import Agenda
 from flatlands.server.loop import Loop
+from flatlands.server.messages.channels import Channels
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.movement import Movement
-from flatlands.server.players.resident import Resident
+from flatlands.server.players.resident import Resident, State
 from flatlands.server.players.spots import Place, Spots
 from flatlands.server.squares.hub import Screen
 from flatlands.server.squares.outbox import Outbox
@@ -33,6 +38,10 @@ GLANCED_FOR = 1000
 #: invisible.
 LEFT_FOR = 60_000
 
+#: ms for which this node stays subscribed to the channel of a player that it handed over. By then
+#: it knows whether another node has the player; if none has, it remembers it as one that left.
+LINGER: Final = 4000
+
 
 def new_id() -> int:
     """Return an id for a player that is new to the world."""
@@ -43,7 +52,15 @@ class Residents:
     """See the module. Places are positions (x, y) in units."""
 
     def __init__(
-        self, node: int, grid: Grid, spots: Spots, loop: Loop, outbox: Outbox, movement: Movement
+        self,
+        node: int,
+        grid: Grid,
+        spots: Spots,
+        loop: Loop,
+        outbox: Outbox,
+        movement: Movement,
+        channels: Channels,
+        broker: Broker,
     ) -> None:
         self._node = node
         self._grid = grid
@@ -51,15 +68,12 @@ class Residents:
         self._loop = loop
         self._outbox = outbox
         self._movement = movement
+        self._channels = channels
+        self._broker = broker
         #: All residents, by their ids.
         self.by_id: dict[int, Resident] = {}
         #: Players who left within LEFT_FOR: id -> (last seq, last place).
         self.left: dict[int, tuple[int, Place]] = {}
-        #: Called with the id of a player that is here, or remembered, from now on; with that of one
-        #: that was handed over; and with that of one that is not remembered any more.
-        self.on_known: Callable[[int], None] = lambda _id: None
-        self.on_handed_over: Callable[[int], None] = lambda _id: None
-        self.on_forgotten: Callable[[int], None] = lambda _id: None
         self._partings = Agenda(loop, lambda resident, _due: self.leave(resident))
         self._oblivion = Agenda(loop, self._forget)
 
@@ -83,19 +97,18 @@ class Residents:
         """
         while id is None or id in self.by_id:
             id = new_id()
-        track = stand(*place, self._loop.now())
-        resident = Resident(self._node, id, seq, name, track, self._grid.square(*place))
-        self.by_id[id] = resident
-        self.on_known(id)
-        self._movement.enter(resident)
+        now = self._loop.now()
         self._loop.stats["joins"] += 1
-        return resident
+        return self.take_in(
+            State(id, seq, name, stand(*place, now), self._grid.square(*place), now)
+        )
 
-    def take_in(self, resident: Resident) -> None:
-        """Take in a player as it was at another node, which has given it up."""
-        self.by_id[resident.id] = resident
-        self.on_known(resident.id)
+    def take_in(self, state: State) -> Resident:
+        """Return a new resident, which was in this state at another node that has given it up."""
+        resident = self.by_id[state.id] = Resident(self._node, state)
+        self._broker.subscribe(self._channels.player(state.id))
         self._movement.enter(resident)
+        return resident
 
     def leave(self, resident: Resident) -> None:
         """Let a resident leave the game, and publish that it is gone."""
@@ -110,7 +123,8 @@ class Residents:
             resident.screen.give_up()
         self._remove(resident)
         self._movement.hand_over(resident)
-        self.on_handed_over(resident.id)
+        self.left.pop(resident.id, None)
+        self._oblivion.put(resident.id, self._loop.now() + LINGER)
 
     def _remove(self, resident: Resident) -> None:
         del self.by_id[resident.id]
@@ -120,40 +134,40 @@ class Residents:
         """Remember the last seq and place of a player that is here no longer, for LEFT_FOR ms."""
         now = self._loop.now()
         self.left[resident.id] = resident.seq, resident.track.at(now)
-        self.on_known(resident.id)
+        self._broker.subscribe(self._channels.player(resident.id))
         self._oblivion.put(resident.id, now + LEFT_FOR)
 
     def _forget(self, id: int, _due: int) -> None:
         self.left.pop(id, None)
-        self.on_forgotten(id)
+        if id not in self.by_id:
+            self._broker.unsubscribe(self._channels.player(id))
 
     # Their clients.
 
-    def attach(self, resident: Resident, screen: Screen, view: Viewport) -> None:
-        """Give a screen to a resident that has none: it is no longer dimmed and will not leave."""
+    def attach(
+        self, resident: Resident, screen: Screen, view: Viewport, *, goes_on: bool = False
+    ) -> None:
+        """Give a screen to a resident that has none: it is no longer dimmed and will not leave.
+
+        If its client `goes_on` it numbers its intents on, and else anew.
+        """
         resident.screen = screen
         resident.view = view
         self._partings.drop(resident)
-        if resident.dimmed or resident.ack:
+        if not goes_on and (resident.dimmed or resident.ack):
             resident.dimmed = False
             resident.ack = 0
             self.renew(resident)
         self._movement.look(resident, view)
 
-    def resume(self, resident: Resident, screen: Screen, view: Viewport) -> None:
-        """Give a screen to a resident that was taken in: it goes on with what it was doing."""
-        resident.screen = screen
-        self._movement.resume(resident, view)
-
     def release(self, resident: Resident) -> None:
-        """Take away the screen of a resident that is about to be handed over as it is."""
+        """Take away a resident's screen, which then holds no squares."""
         self._movement.hold(resident, None)
         resident.screen = resident.view = None
 
     def detach(self, resident: Resident) -> None:
-        """Take away a resident's screen, which then holds no squares. The resident stands still."""
-        self._movement.hold(resident, None)
-        resident.screen = resident.view = None
+        """Take away a resident's screen. The resident stands still."""
+        self.release(resident)
         self._movement.stop(resident)
 
     def lose(self, resident: Resident, *, dimmed: bool = True) -> None:

@@ -9,7 +9,7 @@ This module never moves a player. docs/nodes.md gives the rules.
 """
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from flatlands.server.agenda import Agenda
 from flatlands.server.messages import peer_protocol
@@ -30,9 +30,9 @@ RELEASED_FOR = 3000
 #: so that nobody who has heard it blinks; whoever has lost it loses the player, too.
 GONE_TOLD_AFTER = 400
 
-#: Every RETELL_EVERY ms a node names some of the players that came back to it. It names each player
-#: in one of RETELL_TURNS turns, so two nodes that have the same player notice it within 4 s.
-RETELL_EVERY, RETELL_TURNS = 1000, 4
+#: A node names each player that came back to it once in so many ms, so two nodes that have the same
+#: player notice it.
+NAMED_EVERY = 4000
 
 
 class Elsewhere(NamedTuple):
@@ -47,12 +47,8 @@ class Elsewhere(NamedTuple):
     place: Place
 
 
-class _Question(NamedTuple):
-    """A takeover that waits for its answer: `done` gets the answer, and `withdrawn` is called if a
-    later takeover of the same player replaces this one."""
-
-    done: Callable[[Elsewhere | None], None]
-    withdrawn: Callable[[], None]
+#: What is answered to a takeover that a later one of the same player has replaced.
+WITHDRAWN: Final = Elsewhere(None, 0, (0, 0))
 
 
 class Takeovers:
@@ -62,49 +58,43 @@ class Takeovers:
         self._node, self._loop, self._residents, self._peers = among[:4]
         self._to_node, self._to_player = among.to_node, among.to_player
         #: The takeovers of this node that wait for an answer, by the player's id.
-        self._asked: dict[int, _Question] = {}
+        self._asked: dict[int, Callable[[Elsewhere | None], None]] = {}
         self._overdue = Agenda(self._loop, lambda id, _due: self._answer(id, None))
-        #: The ids of players that may be at another node too: a set for each turn in which they are
-        #: named. A player stays in it until it has left, and that is forgotten.
-        self._watched: list[set[int]] = [set() for _ in range(RETELL_TURNS)]
-        self._retelling = Agenda(self._loop, self._retell)
-        #: Players that were handed over, by their ids, until it is published that they are gone.
+        #: The ids of players that may be at another node too. A player is among them until it has
+        #: left, and that is forgotten.
+        self._watched = Agenda(self._loop, self._name)
+        #: Players that were handed over, by their ids, until it is published that they are gone,
+        #: and the ids of those that another node has.
         self._released: dict[int, Resident] = {}
-        self._vanishing = Agenda(self._loop, self._vanish)
-        #: Those of them that another node has.
-        self._leaving = Agenda(self._loop, self._clear)
+        self._arrived: set[int] = set()
+        self._ending = Agenda(self._loop, self._vanish)
 
-    def ask(
-        self, id: int, done: Callable[[Elsewhere | None], None], withdrawn: Callable[[], None]
-    ) -> None:
+    def ask(self, id: int, done: Callable[[Elsewhere | None], None]) -> None:
         """Ask all other nodes for a player. Call `withdraw` first, if a takeover may be waiting.
 
-        `done` is called with the answer, or with None after ANSWER_WITHIN ms. If `withdraw` comes
-        before that, `withdrawn` is called instead.
+        `done` is called with the answer, with None after ANSWER_WITHIN ms, or with WITHDRAWN.
         """
-        self._asked[id] = _Question(done, withdrawn)
+        self._asked[id] = done
         self._overdue.put(id, self._loop.now() + ANSWER_WITHIN)
         self._to_player(id, peer_protocol.takeover(self._node, id))
 
     def withdraw(self, id: int) -> None:
         """Give up the takeover of a player that waits for its answer, if there is one."""
-        question = self._asked.pop(id, None)
-        if question is not None:
-            self._overdue.drop(id)
-            question.withdrawn()
+        if id in self._asked:
+            self._answer(id, WITHDRAWN)
 
     def _answer(self, id: int, elsewhere: Elsewhere | None) -> None:
         self._overdue.drop(id)
-        self._asked.pop(id).done(elsewhere)
+        self._asked.pop(id)(elsewhere)
 
     def watch(self, id: int) -> None:
         """Name a player to the other nodes from now on, because it may be at one of them too.
 
         It came back to this node, or was here and is gone.
         """
-        if not any(self._watched):
-            self._retelling.put(0, self._loop.now() + RETELL_EVERY)
-        self._watched[id % RETELL_TURNS].add(id)
+        if id not in self._watched:
+            # Not all of those who come at once are named at once.
+            self._watched.put(id, self._loop.now() + id % NAMED_EVERY)
 
     def name(self, ids: Iterable[int]) -> None:
         """Name players that are here to the other nodes now: any that has one hands it over."""
@@ -112,6 +102,29 @@ class Takeovers:
             resident = self._residents.by_id.get(id)
             if resident is not None and self._peers.peers:
                 self._publish_hosted(resident)
+
+    def hand_over(self, resident: Resident, node: int | None = None) -> None:
+        """Give up a resident, whose player goes on at another node: one that has asked for it, or
+        (None) a worker of this machine that was given its connection with all that there is of it.
+        """
+        id = resident.id
+        self._residents.hand_over(resident)
+        self._released[id] = resident
+        self._arrived.discard(id)
+        self._ending.put(id, self._loop.now() + RELEASED_FOR)
+        if node is not None:
+            x, y = resident.track.at(self._loop.now())
+            self._to_node(
+                node,
+                peer_protocol.handover(self._node, id, node, resident.name, resident.seq, x, y),
+            )
+            self._loop.stats["released"] += 1
+
+    def _has_arrived(self, id: int) -> None:
+        """Wait no longer for another node to publish a player that was handed over: one has it."""
+        if id in self._released and id not in self._arrived:
+            self._arrived.add(id)
+            self._ending.put(id, self._loop.now() + GONE_TOLD_AFTER)
 
     # What other nodes publish.
 
@@ -121,31 +134,10 @@ class Takeovers:
             return
         resident = self._residents.by_id.get(id)
         if resident is not None:
-            self._hand_over(resident, node)
-            self._expect(resident)
+            self.hand_over(resident, node)
         elif id in self._residents.left:
             seq, (x, y) = self._residents.left[id]
             self._to_node(node, peer_protocol.departed(self._node, id, node, seq, x, y))
-
-    def release(self, resident: Resident) -> None:
-        """Give up a resident that another worker of this machine was told everything of."""
-        self._residents.hand_over(resident)
-        self._expect(resident)
-
-    def _expect(self, resident: Resident) -> None:
-        """Expect that another node publishes a player that was handed over."""
-        self._released[resident.id] = resident
-        self._leaving.drop(resident.id)
-        self._vanishing.put(resident.id, self._loop.now() + RELEASED_FOR)
-
-    def _is_elsewhere(self, id: int) -> None:
-        """Wait no longer for another node to publish a player that was handed over: one has it."""
-        if self._vanishing.drop(id):
-            self._leaving.put(id, self._loop.now() + GONE_TOLD_AFTER)
-
-    def waits(self, id: int) -> bool:
-        """Say whether a takeover of a player waits for its answer."""
-        return id in self._asked
 
     def handed_over(
         self, _node: int, id: int, to: int, name: str, seq: int, x: int, y: int
@@ -201,14 +193,14 @@ class Takeovers:
             # The other node does not know what this node published last.
             self._publish_left(id, released.seq)
         else:
-            self._is_elsewhere(id)
+            self._has_arrived(id)
 
     def parted(self, _square: Square, id: int, seq: int) -> None:
         """Raise a player's seq, if it is here, above that of a leave or gone at another node."""
         self._outlive(id, seq)
         released = self._released.get(id)
         if released is not None and seq > released.seq:
-            self._is_elsewhere(id)
+            self._has_arrived(id)
 
     def ignored(self, id: int, seq: int) -> None:
         """Answer an enter whose seq is too low to be believed (see PlayerNews in context.py)."""
@@ -222,18 +214,8 @@ class Takeovers:
         if (incarnation(seq), node) < (incarnation(resident.seq), self._node):
             self._publish_hosted(resident)
         else:
-            self._hand_over(resident, node)
-            self._expect(resident)
-            self._is_elsewhere(resident.id)
-
-    def _hand_over(self, resident: Resident, node: int) -> None:
-        self._residents.hand_over(resident)
-        x, y = resident.track.at(self._loop.now())
-        message = peer_protocol.handover(
-            self._node, resident.id, node, resident.name, resident.seq, x, y
-        )
-        self._to_node(node, message)
-        self._loop.stats["released"] += 1
+            self.hand_over(resident, node)
+            self._has_arrived(resident.id)
 
     def _outlive(self, id: int, seq: int) -> None:
         """Begin the next incarnation of a player that is here if its seq is not above `seq`.
@@ -257,36 +239,30 @@ class Takeovers:
     # What is due.
 
     def _vanish(self, id: int, _due: int) -> None:
-        """Publish that a player is gone which was handed over, and which no node has published."""
-        resident = self._released.pop(id)
-        # It may have come back here in the meantime.
-        if id not in self._residents.by_id:
-            self._loop.stats["vanished"] += 1
+        """Publish that a player that was handed over is gone from the square in which it was here.
+
+        Who has heard of it from its next node ignores that; others would show it for ever. If no
+        node has published it, it has left.
+        """
+        resident, again = self._released.pop(id), self._residents.by_id.get(id)
+        arrived = id in self._arrived
+        self._arrived.discard(id)
+        # It may have come back to the square in the meantime.
+        if again is None or again.square != resident.square:
             self._residents.tell_gone(resident)
+        if again is None and not arrived:
+            self._loop.stats["vanished"] += 1
             self._residents.remember(resident)
             self.watch(id)
             self._publish_left(id, resident.seq)
 
-    def _clear(self, id: int, _due: int) -> None:
-        """Publish that a player is gone from the square in which it was here. Who has heard of it
-        from its next node ignores that; others would show it for ever."""
-        resident, again = self._released.pop(id), self._residents.by_id.get(id)
-        # It may have come back to the square in the meantime.
-        if again is None or again.square != resident.square:
-            self._residents.tell_gone(resident)
-
-    def _retell(self, turn: int, due: int) -> None:
-        """Publish which players of a turn are here, and which have left."""
-        watched = self._watched[turn]
-        for id in tuple(watched):
-            resident = self._residents.by_id.get(id)
-            if resident is None and id not in self._residents.left:
-                watched.discard(id)
-            elif not self._peers.peers:
-                continue
-            elif resident is not None:
-                self._publish_hosted(resident)
-            else:
-                self._publish_left(id, self._residents.left[id][0])
-        if any(self._watched):
-            self._retelling.put((turn + 1) % RETELL_TURNS, due + RETELL_EVERY)
+    def _name(self, id: int, _due: int) -> None:
+        """Publish that a watched player is here, or has left."""
+        resident, left = self._residents.by_id.get(id), self._residents.left.get(id)
+        if resident is None and left is None:
+            return
+        if resident is not None:
+            self.name([id])
+        elif left is not None and self._peers.peers:
+            self._publish_left(id, left[0])
+        self._watched.put(id, self._loop.now() + NAMED_EVERY)

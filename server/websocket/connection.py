@@ -17,7 +17,7 @@ from gevent.event import Event
 
 from flatlands.server.limits import Bucket, Guest
 from flatlands.server.websocket import frames
-from flatlands.server.websocket.passing import forget
+from flatlands.server.websocket.socket_passing import forget
 
 # Bytes that are read in one callback of the loop, so that floods do not starve others.
 READ_SIZE: Final = 8 * 1024

@@ -1,6 +1,5 @@
 """The plan of the districts: whose is a square, and how the plan follows the loads."""
 
-import msgpack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +15,7 @@ from flatlands.server.districts import (
     line,
     owner,
     pack_plan,
+    read_plan,
     slots,
 )
 from flatlands.server.worker import pack_load, read_load
@@ -28,8 +28,7 @@ def test_lines_along_columns_rows_and_ids_say_whose_a_player_is():
     assert owner(plan, (3, 9), 6) == 2
     assert owner(plan, (3, 9), 7) == 3
     # As it comes to the workers.
-    _, told, _, _ = msgpack.unpackb(pack_plan(plan, [0], 4))
-    assert owner(told, (3, 9), 7) == 3
+    assert read_plan(pack_plan(plan, [0], 4)) == (plan, {0}, 4)
 
 
 def test_players_are_divided_across_the_longer_side_of_where_they_are():

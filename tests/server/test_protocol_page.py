@@ -13,7 +13,7 @@ from flatlands.server import app
 from flatlands.server.clients import allowance, lag, session, tokens
 from flatlands.server.messages import peer_protocol, protocol
 from flatlands.server.messages.protocol import MESSAGES
-from flatlands.server.players import listening, movement, residents
+from flatlands.server.players import movement, residents
 from flatlands.server.squares import crowds, outbox, peers, replicas, square, sync
 from flatlands.server.things import cairns, garden, reach
 from flatlands.server.websocket import frames
@@ -208,7 +208,7 @@ NUMBERS = [
     ("nodes", f"has come in a square for {seconds(square.SILENT_AFTER)} though it has players"),
     ("nodes", f"says nothing within {seconds(square.LOST_AFTER)} after that has come back"),
     ("nodes", f"the others have {seconds(square.FORGIVEN)} more"),
-    ("nodes", f"handed it over in the last {seconds(listening.LINGER)}"),
+    ("nodes", f"handed it over in the last {seconds(residents.LINGER)}"),
     ("nodes", f"A node listens to {peers.NODES_LIMIT} others at most"),
     ("nodes", f"not come back within {square.ECHO_WITHIN} ms"),
     ("nodes", f"no heartbeat for {seconds(peers.DEAD_AFTER)} is dead"),

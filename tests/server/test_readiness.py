@@ -229,7 +229,7 @@ def test_a_takeover_of_an_incompatible_node_is_not_obeyed(one):
     a = one.place("A", (0, 0))
     stray = one.host(seed=7)
     one.run(1500)
-    stray.node.takeovers.ask(a.id, lambda _granted: None, lambda: None)
+    stray.node.takeovers.ask(a.id, lambda _granted: None)
     one.run(1000)
     assert a.connection.closed is None and a.id in host.node.residents.by_id
 

@@ -1,10 +1,12 @@
-"""Gathers neighbours at one worker: passes players to the worker of this machine that serves their
-part of the world, and takes in those that others pass on.
+"""Moves players to the worker of this machine that serves their part of the world, so that
+neighbours are together, and takes in those whom other workers send.
 
 The plan says which worker that is (districts.py); the supervisor sends it once a second. A client
-is passed on when it says hello, before anything of its player exists, or later with its player and
-all that its session knows. Socket and state travel in one datagram (websocket/passing.py), and the
-worker that has sent it forgets them at once. This module never decides who may play.
+is passed on when it says hello, before anything of its player exists, or later, as a takeover whose
+connection travels along: the worker that has the player gives it up (players/takeovers.py), and
+the other one goes on with all that there was of it (clients/traveller.py). Socket and state are one
+datagram (websocket/socket_passing.py), and whoever has sent it forgets them at once. This module
+never decides who may play.
 """
 
 import logging
@@ -15,29 +17,24 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 import gevent
-import msgpack
 from gevent.event import Event
 
 from flatlands.server.agenda import Agenda
-from flatlands.server.clients.admission import Admission, Applicant, Hello
+from flatlands.server.clients.admission import Admission, Applicant, Begin, Hello
 from flatlands.server.clients.session import Session
-from flatlands.server.districts import PLAN, Load, Plan, line, owner, slot_name
+from flatlands.server.clients.traveller import Greeting, Traveller, pack, unpack
+from flatlands.server.districts import Load, Plan, line, owner, read_plan, slot_name
 from flatlands.server.limits import Limits
 from flatlands.server.messages import protocol
 from flatlands.server.node import Node
-from flatlands.server.players.invitations import Met
-from flatlands.server.players.resident import Resident, next_incarnation
+from flatlands.server.players.resident import next_incarnation
 from flatlands.server.players.spots import Place
 from flatlands.server.websocket.connection import Connection
 from flatlands.server.websocket.frames import close_frame
-from flatlands.world.grid import Square, Viewport
-from flatlands.world.track import Goal, Heading, Intent, Track
+from flatlands.server.websocket.socket_passing import Passage
+from flatlands.world.grid import Square
 
 log = logging.getLogger("flatlands")
-
-#: The kinds of the messages between workers, besides PLAN: a client that has said hello, a player
-#: with its client, and a client that has said hello for which its district's worker has no room.
-GREETING, PLAYER, OVERFLOW = 1, 2, 3
 
 #: A worker bears this share of a core, or this many pairs of a player and somebody that it sees, in
 #: case they all begin to walk, or this share of the players that it accepts.
@@ -70,21 +67,6 @@ HEARD_WITHIN = 60
 BESIDE = (0, 0), (-1, 0), (1, 0), (0, -1), (0, 1)
 
 
-class Workers(Protocol):
-    """The way to the other workers, as far as this module knows it: see websocket/passing.py."""
-
-    on_arrival: Callable[[bytes, Any], object]
-
-    def open(self, name: str) -> None:
-        """Receive what others send to a name. Raises OSError."""
-
-    def close(self) -> None:
-        """Receive nothing any more."""
-
-    def send(self, name: str, message: bytes, sock: Any) -> bool:
-        """Send a message and a socket to a name; return False if that is impossible now."""
-
-
 class Server(Protocol):
     """The server, as far as this module knows it."""
 
@@ -97,17 +79,19 @@ class Server(Protocol):
         """Forget a session that goes on at another worker."""
 
 
-class Gathering:
-    """See the module. `slot` is this worker's, from 0. It implements `Passing` for admission."""
+class Migration:
+    """See the module. `slot` is this worker's, from 0. It implements `Passing` for admission.
+    `connect` makes a connection of a socket that has come."""
 
     def __init__(
         self,
         slot: int,
-        passage: Workers,
+        passage: Passage | Any,
         node: Node,
         admission: Admission,
         limits: Limits,
         server: Server,
+        connect: Callable[..., Connection] = Connection,
     ) -> None:
         self._slot = slot
         self._passage = passage
@@ -116,6 +100,7 @@ class Gathering:
         self._admission = admission
         self._limits = limits
         self._server = server
+        self._connect = connect
         passage.on_arrival = self._arrived
         #: The plan, the slots that take players, and how many workers there are.
         self._plan: Plan = slot
@@ -151,9 +136,9 @@ class Gathering:
         While this worker is full, any other one may serve who begins in its district.
         """
         slot = self._elsewhere(self._node.grid.square(*place), id)
-        return self._another() if slot is None and self._admission.full else slot
+        return self.another() if slot is None and self._admission.full else slot
 
-    def _another(self) -> int | None:
+    def another(self) -> int | None:
         """Return any other worker that takes players, or None."""
         others = sorted(self._takes - {self._slot})
         return random.choice(others) if others else None
@@ -218,28 +203,24 @@ class Gathering:
         applicant: Applicant,
         worker: int,
         hello: Hello,
-        met: Met | None,
-        place: Place,
-        id: int,
-        stay: Callable[[], None],
+        begin: Begin,
+        done: Callable[[bool], None],
     ) -> None:
         """Pass an applicant to another worker at the end of this turn; see Passing."""
         assert isinstance(applicant, Session)
 
         def go() -> None:
             # What came in the same read has been read by now, and perhaps a close frame.
-            early = applicant.greeting
             if not applicant.connection.open:
                 return
-            if early is None:
-                stay()
-                return
-            name, view, token, near, stood = hello
-            fields = name, *view, token, near, stood, met, place, id, early
-            if self._send(applicant, worker, GREETING, fields):
+            early, passed = applicant.greeting, False
+            if early is not None:
+                there = begin._replace(hops=begin.hops + 1)
+                passed = self._send(applicant, worker, Greeting(hello, there, early))
+            if passed:
+                self._node.stats["passed_over"] += begin.hops
                 applicant.leave()
-            else:
-                stay()
+            done(passed)
 
         self._loop.soon(go)
 
@@ -262,52 +243,30 @@ class Gathering:
         if resident is None:
             return
         slot = self._elsewhere(resident.square, resident.id)
-        if slot is not None and not (
-            resident.seq == seq
-            and session.settled
-            and self._node.replicas.squares[resident.square].echoed(number)
-            and self._pass_player(session, resident, slot)
-        ):
-            # It is tried again in the next round.
-            self._unfollowed.set()
+        if slot is None:
+            return
+        heard = self._node.replicas.squares[resident.square].echoed(number)
+        traveller = session.traveller()
+        if resident.seq == seq and heard and traveller is not None:
+            # If the other worker dies at once, the client comes back with this token, and its
+            # player must begin an incarnation above the one that began there.
+            begins = next_incarnation(seq)
+            session.renew_token(begins)
+            traveller = traveller._replace(player=traveller.player._replace(seq=begins))
+            if self._send(session, slot, traveller):
+                # From here on the player is the other worker's, whatever becomes of that.
+                session.leave()
+                self._node.takeovers.hand_over(resident)
+                return
+        # It is tried again in the next round.
+        self._unfollowed.set()
 
-    def _pass_player(self, session: Session, resident: Resident, slot: int) -> bool:
-        """Pass a player on to another worker; return False if that is impossible now."""
-        view = resident.view
-        assert view is not None
-        # If the other worker dies at once, the client comes back with this token, and its player
-        # must begin an incarnation above the one that began there.
-        seq = next_incarnation(resident.seq)
-        session.renew_token(seq)
-        fields = (
-            resident.id,
-            seq,
-            resident.ack,
-            resident.name,
-            resident.track.numbers(),
-            _pack_intent(resident.intent),
-            resident.square,
-            resident.moved,
-            resident.acted,
-            resident.left,
-            resident.look,
-            *view,
-            session.state(),
-        )
-        if not self._send(session, slot, PLAYER, fields):
-            return False
-        # From here on the player is the other worker's, whatever becomes of that.
-        self._node.residents.release(resident)
-        self._node.takeovers.release(resident)
-        session.leave()
-        return True
-
-    def _send(self, session: Session, slot: int, kind: int, fields: tuple[Any, ...]) -> bool:
+    def _send(self, session: Session, slot: int, what: Greeting | Traveller) -> bool:
         """Send a client to another worker, and forget it; return False if that is impossible."""
         connection = session.connection
         if not connection.at_rest:
             return False
-        message = msgpack.packb([kind, self._loop.now(), connection.address, *fields])
+        message = pack((connection.address, self._loop.now(), what))
         if not self._passage.send(slot_name(slot), message, connection.socket):
             return False
         # It is the other worker's now, even if this one fails to let go of it.
@@ -319,32 +278,20 @@ class Gathering:
     # Taking in.
 
     def _arrived(self, message: bytes, sock: Any) -> None:
-        kind, *fields = msgpack.unpackb(message)
-        if kind == PLAN:
-            plan, takes, self._workers = fields
-            if (plan, frozenset(takes)) != (self._plan, self._takes):
-                self._plan, self._takes = plan, frozenset(takes)
-                self._unfollowed.set()
-        elif sock is not None and not self._pass_over(kind, sock, fields):
-            self._take(kind, sock, *fields)
+        """Take what has come: a plan, or the socket of a client."""
+        if sock is not None:
+            self._take(sock, *unpack(message))
+            return
+        plan, takes, self._workers = read_plan(message)
+        if (plan, takes) != (self._plan, self._takes):
+            self._plan, self._takes = plan, takes
+            self._unfollowed.set()
 
-    def _pass_over(self, kind: int, sock: Any, fields: list[Any]) -> bool:
-        """Pass a newcomer to some other worker, because this one has become full since the plan was
-        made; return False if there is room, or if that is impossible."""
-        slot = self._another()
-        if kind != GREETING or not self._admission.full or slot is None:
-            return False
-        if not self._passage.send(slot_name(slot), msgpack.packb([OVERFLOW, *fields]), sock):
-            return False
-        sock.close()
-        self._node.stats["passed_over"] += 1
-        return True
-
-    def _take(self, kind: int, sock: Any, sent: int, address: str, *fields: Any) -> None:
+    def _take(self, sock: Any, address: str, sent: int, what: Greeting | Traveller) -> None:
         """Take in a client that another worker has sent at the node time `sent`."""
         guest = None
         if self._loop.now() - sent <= TOO_OLD:
-            guest = self._limits.take_in(address, lambda: False, self._workers)
+            guest = self._limits.enter(address, lambda: False, self._workers)
         if guest is None:
             # The client comes back by itself, and its player goes on from its token.
             self._node.stats["not_taken"] += 1
@@ -352,71 +299,29 @@ class Gathering:
                 sock.send(close_frame(protocol.RESTART, NOT_TAKEN))
             sock.close()
             return
-        connection = Connection(sock, protocol.MESSAGE_LIMIT, b"", address, guest)
+        connection = self._connect(sock, protocol.MESSAGE_LIMIT, b"", address, guest)
         try:
             session = self._server.begin(connection)
-            (self._go_on if kind == PLAYER else self._greet)(session, *fields)
+            connection.start()
+            self._node.stats["taken_in"] += 1
+            if isinstance(what, Greeting):
+                session.greet(*what)
+            else:
+                self._go_on(session, what)
         except Exception:
             # Whatever this process does not understand, the client does not suffer for long.
             connection.abort()
             raise
-        connection.start()
-        self._node.stats["taken_in"] += 1
 
-    def _greet(
-        self,
-        session: Session,
-        name: str,
-        half_width: int,
-        half_height: int,
-        token: str | None,
-        near: int | str | None,
-        stood: list[int] | None,
-        met: list[Any] | None,
-        place: list[int],
-        id: int,
-        early: list[list[Any]],
-    ) -> None:
-        stands = None if stood is None else (stood[0], stood[1])
-        hello = Hello(name, Viewport(half_width, half_height), token, near, stands)
-        x, y = place
-        said = [(kind, fields) for kind, fields in early]
-        session.greet(hello, _unpack_met(met), (x, y), id, said)
-
-    def _go_on(
-        self,
-        session: Session,
-        id: int,
-        seq: int,
-        ack: int,
-        name: str,
-        track: list[int],
-        intent: list[int] | None,
-        square: list[int],
-        moved: int,
-        acted: bool,
-        left: list[int] | None,
-        look: int,
-        half_width: int,
-        half_height: int,
-        state: list[Any],
-    ) -> None:
-        node = self._node
-        if node.takeovers.waits(id):
-            # Its client has come here on another connection meanwhile, which is the newer one.
-            x, y = Track(*track).at(self._loop.now())
-            node.takeovers.handed_over(node.id, id, node.id, name, seq, x, y)
-        if id in node.residents.by_id:
+    def _go_on(self, session: Session, traveller: Traveller) -> None:
+        node, player = self._node, traveller.player
+        # Its client may have come here on another connection meanwhile, which is the newer one.
+        x, y = player.track.at(self._loop.now())
+        node.takeovers.handed_over(node.id, player.id, node.id, player.name, player.seq, x, y)
+        if player.id in node.residents.by_id:
             session.connection.abort()
             return
-        column, row = square
-        resident = Resident(node.id, id, seq, name, Track(*track), (column, row))
-        resident.ack, resident.acted, resident.moved = ack, acted, moved
-        resident.look = look
-        resident.intent = _unpack_intent(intent)
-        resident.left = None if left is None else (left[0], left[1])
-        node.residents.take_in(resident)
-        session.go_on(resident, Viewport(half_width, half_height), state)
+        session.go_on(traveller)
         self._arriving.put(session, self._loop.now())
 
     def _show(self, session: Session, _due: int) -> None:
@@ -430,23 +335,3 @@ class Gathering:
             session.arrive()
         else:
             self._arriving.put(session, now + LOOK_EVERY)
-
-
-def _unpack_met(packed: list[Any] | None) -> Met | None:
-    if packed is None:
-        return None
-    name, (x, y), way = packed
-    return Met(name, (x, y), None if way is None else (way[0], way[1]))
-
-
-def _pack_intent(intent: Intent) -> list[int] | None:
-    if intent is None:
-        return None
-    return [int(isinstance(intent, Goal)), intent.x, intent.y]
-
-
-def _unpack_intent(packed: list[int] | None) -> Intent:
-    if packed is None:
-        return None
-    is_goal, x, y = packed
-    return Goal(x, y) if is_goal else Heading(x, y)

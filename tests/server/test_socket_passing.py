@@ -11,7 +11,7 @@ import pytest
 
 from flatlands.server.limits import Limits
 from flatlands.server.websocket.connection import Connection
-from flatlands.server.websocket.passing import LONGEST, Passage
+from flatlands.server.websocket.socket_passing import LONGEST, Passage
 from tests.server.client_frames import client_frame
 from tests.server.test_connection import turn
 

@@ -6,12 +6,19 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from flatlands.server.clients.admission import Begin, Hello
+from flatlands.server.clients.traveller import Greeting, Traveller, pack, unpack
 from flatlands.server.districts import COLUMNS
-from flatlands.server.gathering import NOT_TAKEN, TOO_OLD
+from flatlands.server.migration import NOT_TAKEN, TOO_OLD
+from flatlands.server.players.invitations import Met
+from flatlands.server.players.resident import Resident, State
 from flatlands.server.players.takeovers import RELEASED_FOR
 from flatlands.server.squares.outbox import REST_MOST
+from flatlands.world.events import Player
+from flatlands.world.grid import Viewport
+from flatlands.world.track import Goal, Heading, Track
 from tests.server.harness import batches, events
-from tests.server.passing import Machine
+from tests.server.machine import Machine
 
 #: The western half is the first worker's, and the eastern half the second one's.
 HALVES = (COLUMNS, 0, 0, 1)
@@ -178,6 +185,26 @@ def test_the_address_of_a_newcomer_is_counted_where_it_came_in(machine):
 
 
 # While it plays.
+
+
+def test_nothing_of_a_player_is_forgotten_when_it_is_passed_on():
+    """Whoever adds a field says here whether it travels."""
+    stays = {"node", "dimmed", "slot", "screen", "view", "held", "due", "watched", "asked"}
+    assert {*Player.__slots__, *Resident.__slots__} == {*State._fields} | stays
+    state = State(7, 8, "W", Track(1, 2, 3, 4, 5, 6), (-1, 2), 5, 9, 77, Goal(3, 4), True, (5, 6))
+    assert len({repr(value) for value in state}) == len(state) == len(State._fields)
+    assert Resident(1, state).state() == state
+    for intent in (state.intent, Heading(0, -1), None):
+        traveller = Traveller(
+            state._replace(intent=intent), Viewport(30, 20), 4, 6, "who", False, [[], 3]
+        )
+        assert repr(unpack(pack(traveller))) == repr(traveller._replace(rates=((), 3)))
+    greeting = Greeting(
+        Hello("W", Viewport(30, 20), "token", "near", (1, 2)),
+        Begin(5, (3, 4), Met("host", (5, 6), None), 1),
+        [(6, ["hello"])],
+    )
+    assert repr(unpack(pack(greeting))) == repr(greeting._replace(early=((6, ("hello",)),)))
 
 
 def test_a_player_that_walks_is_passed_on_in_its_walk_and_neighbours_see_nothing(machine):

@@ -6,16 +6,15 @@ connection to the other worker, or loses it on the way.
 
 from typing import Any
 
-from flatlands.server import gathering
 from flatlands.server.clients.session import Session
 from flatlands.server.districts import Plan, pack_plan, slot_name
-from flatlands.server.gathering import HEARD_WITHIN, Gathering
+from flatlands.server.migration import HEARD_WITHIN, Migration
 from flatlands.server.websocket.frames import parse_close
 from tests.server.harness import Client, FakeConnection, Harness, Host
 
 
 class FakePassage:
-    """A server.websocket.passing.Passage of a machine of tests."""
+    """A server.websocket.socket_passing.Passage of a machine of tests."""
 
     def __init__(self, machine: "Machine", host: Host) -> None:
         self._machine, self.host = machine, host
@@ -57,7 +56,7 @@ class FakeSocket:
 
 
 class FakeServer:
-    """A server.app.Server as gatherings know it."""
+    """A server.app.Server as migrations know it."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -98,11 +97,10 @@ class Machine(Harness):
 
     def __init__(self, monkeypatch: Any, workers: int = 2, seed: int = 1) -> None:
         super().__init__(nodes=workers, seed=seed)
-        monkeypatch.setattr(gathering, "Connection", Arrived)
         self.passages: dict[str, FakePassage] = {}
         #: What was sent from worker to worker and has not arrived yet.
         self.under_way: list[tuple[FakePassage, bytes, Any]] = []
-        self.workers: dict[Host, Gathering] = {}
+        self.workers: dict[Host, Migration] = {}
         self.servers: dict[Host, FakeServer] = {}
         self.plan: Plan = 0
         for slot, host in enumerate(self.hosts):
@@ -112,13 +110,14 @@ class Machine(Harness):
     def join_machine(self, host: Host, slot: int) -> None:
         """Let a node be the worker of a slot."""
         server = self.servers[host] = FakeServer(host)
-        worker = Gathering(
+        worker = Migration(
             slot,
             FakePassage(self, host),
             host.node,
             host.admission,
             host.limits,
             server,
+            Arrived,
         )
         host.admission.passing = worker
         self.workers[host] = worker

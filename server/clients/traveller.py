@@ -1,0 +1,72 @@
+"""What goes from one worker of a machine to another with the socket of a client.
+
+It packs itself by the names of fields, so that two versions of this program that run side by side
+during an update refuse each other's travellers, and never take one field for another. This module
+never sends anything.
+"""
+
+from typing import Any, NamedTuple
+
+import msgpack
+
+from flatlands.server.clients.admission import Begin, Hello
+from flatlands.server.players.invitations import Met
+from flatlands.server.players.resident import State
+from flatlands.world.grid import Viewport
+from flatlands.world.track import Goal, Heading, Track
+
+
+class Greeting(NamedTuple):
+    """A client that has said hello, and was neither welcomed nor refused yet. `early` is what it
+    has sent since, as (kind, fields)."""
+
+    hello: Hello
+    begin: Begin
+    early: list[tuple[int, list[Any]]]
+
+
+class Traveller(NamedTuple):
+    """A player in play, with what its session knows: the numbers of the last intent and of the last
+    flush, whom gems are counted for, whether the client was last told that the node is linked, and
+    its rates (Allowance.state)."""
+
+    player: State
+    view: Viewport
+    intent: int
+    flush: int
+    owner: str
+    linked: bool
+    rates: list[Any]
+
+
+#: What is packed by the names of its fields, and these. Its place here is its MessagePack type.
+_CLASSES: dict[type[Any], tuple[str, ...]] = {
+    **{each: each._fields for each in (Greeting, Traveller, Hello, Begin, Met, State, Viewport)},
+    Track: ("x", "y", "dx", "dy", "start", "duration"),
+    Heading: ("x", "y"),
+    Goal: ("x", "y"),
+}
+
+
+def pack(what: Any) -> bytes:
+    """Pack plain values, and what this module knows, in one another."""
+    packed: bytes = msgpack.packb(what, default=_plain, strict_types=True)
+    return packed
+
+
+def unpack(packed: bytes) -> Any:
+    """Return what was packed, with tuples in place of lists. Raises what msgpack or a class does
+    that gets other fields than it has."""
+    return msgpack.unpackb(packed, use_list=False, ext_hook=_made)
+
+
+def _plain(what: Any) -> Any:
+    kind = type(what)
+    if kind is tuple:
+        return list(what)
+    fields = {name: getattr(what, name) for name in _CLASSES[kind]}
+    return msgpack.ExtType(list(_CLASSES).index(kind), pack(fields))
+
+
+def _made(code: int, packed: bytes) -> Any:
+    return list(_CLASSES)[code](**unpack(packed))

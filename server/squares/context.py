@@ -40,7 +40,7 @@ class PlayerNews(Protocol):
         """Another node has published an enter of a player whose seq is too low to be believed.
 
         `seq` is at least as high. It is known from when the player was removed, or from a node that
-        is dead or stops.
+        is dead or stops, in whichever square.
         """
 
 
@@ -117,21 +117,22 @@ class Context:
             if isinstance(event, EnterEvent):
                 id, seq = event.id, event.seq
                 self.news.entered(node, replica.square, id, seq)
-                known = replica.players.get(id)
                 departed = self.departed.seq(id, now)
                 if seq <= departed:
                     old.append(event)
-                if known is None:
-                    last_seq = departed
-                elif known.node not in (node, self.node) and not self.peers.lives(known.node):
-                    last_seq = known.seq
-                else:
-                    continue
+                last_seq = max(departed, self._left_behind(node, id))
                 if seq <= last_seq:
                     self.news.ignored(id, last_seq)
             elif isinstance(event, LeaveEvent | GoneEvent):
                 self.news.parted(replica.square, event.id, event.seq)
         return old
+
+    def _left_behind(self, node: int, id: int) -> int:
+        """Return the highest seq of a player in any square at a node that is dead or stops, but not
+        at `node`; -1 if there is none."""
+        known = [replica.players[id] for replica in self.whereabouts.of(id)]
+        others = [p for p in known if p.node not in (node, self.node)]
+        return max((p.seq for p in others if not self.peers.lives(p.node)), default=-1)
 
     def renew_link(self, channel: str) -> None:
         """Let the broker make the link to the server of a channel anew, but see RENEW_EVERY."""

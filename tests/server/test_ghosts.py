@@ -334,6 +334,23 @@ def test_who_went_on_at_a_node_that_is_not_heard_does_not_stay_where_it_was():
     assert back.id == b.id and not watcher.sees(back) and watcher.sees(a)
 
 
+def test_who_comes_back_elsewhere_with_an_old_token_is_not_where_its_stopped_node_had_it(two):
+    harness, a, b = two
+    stops = harness.host()
+    token = b.model.token
+    b.go(8 * UNIT, 8 * UNIT)
+    harness.run(4000)
+    harness.client(stops).hello("B", token=b.model.token)
+    harness.run(13_000)
+    assert a.at(b) == (8 * UNIT, 8 * UNIT)
+    harness.stop(stops)
+    # This node has not heard of the player, so it begins the incarnation of the stopped one again.
+    back = harness.client(harness.host()).hello("B", token=token)
+    harness.run(5000)
+    assert back.id == b.id and a.at(back) == back.at() == (24 * UNIT, 8 * UNIT)
+    harness.check()
+
+
 # What a node knows of squares that a client does not hear.
 
 

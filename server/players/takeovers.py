@@ -120,9 +120,11 @@ class Takeovers:
             )
             self._loop.stats["released"] += 1
 
-    def _has_arrived(self, id: int) -> None:
-        """Wait no longer for another node to publish a player that was handed over: one has it."""
-        if id in self._released and id not in self._arrived:
+    def _has_arrived(self, id: int, seq: int) -> None:
+        """Wait no longer for another node to publish a player that was handed over, if one has
+        published it with a seq that outlives the gone of this node."""
+        released = self._released.get(id)
+        if released is not None and seq > released.seq and id not in self._arrived:
             self._arrived.add(id)
             self._ending.put(id, self._loop.now() + GONE_TOLD_AFTER)
 
@@ -193,14 +195,12 @@ class Takeovers:
             # The other node does not know what this node published last.
             self._publish_left(id, released.seq)
         else:
-            self._has_arrived(id)
+            self._has_arrived(id, seq)
 
     def parted(self, _square: Square, id: int, seq: int) -> None:
         """Raise a player's seq, if it is here, above that of a leave or gone at another node."""
         self._outlive(id, seq)
-        released = self._released.get(id)
-        if released is not None and seq > released.seq:
-            self._has_arrived(id)
+        self._has_arrived(id, seq)
 
     def ignored(self, id: int, seq: int) -> None:
         """Answer an enter whose seq is too low to be believed (see PlayerNews in context.py)."""
@@ -215,7 +215,7 @@ class Takeovers:
             self._publish_hosted(resident)
         else:
             self.hand_over(resident, node)
-            self._has_arrived(resident.id)
+            self._has_arrived(resident.id, seq)
 
     def _outlive(self, id: int, seq: int) -> None:
         """Begin the next incarnation of a player that is here if its seq is not above `seq`.

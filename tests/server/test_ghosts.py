@@ -171,6 +171,25 @@ def test_a_dead_nodes_newer_copy_of_a_player_does_not_hide_the_one_in_play(two):
     harness.check()
 
 
+def test_a_node_that_gave_a_player_up_unheard_does_not_hide_the_one_in_play():
+    harness = Harness(nodes=3)
+    harness.run(1500)
+    a, b = (harness.place(name, (0, 0)) for name in "AB")
+    gives_up, keeps = sorted(harness.hosts[1:], key=lambda host: host.node.id)
+    harness.run(500)
+    harness.network.cuts.add((gives_up.broker, keeps.broker))
+    # Both begin the same incarnation, and the one that keeps the player is told of no other.
+    clients = [harness.client(host) for host in (gives_up, keeps)]
+    for client in clients:
+        client.say_hello("B", (40, 25), b.model.token, None)
+    harness.run(2000)
+    assert [client.connection.open for client in clients] == [False, True]
+    harness.network.heal()
+    harness.run(5000)
+    assert a.sees(clients[1])
+    harness.check()
+
+
 # Who is behind.
 
 

@@ -99,6 +99,8 @@ class World:
         #: Player of a node that was stopped, and computer player of one that was killed -> the time
         #: of the harness until which it may still be seen.
         self.stopped: dict[int, int] = {}
+        #: Player of a node that was stopped, and which another node had too -> its last seq there.
+        self.torn: dict[int, int] = {}
         self.player_ms = 0
         #: Player -> all the ways (x, y, dx, dy) of the tracks that it ever had.
         self.ways: dict[int, set[tuple[int, ...]]] = {}
@@ -279,6 +281,9 @@ class World:
             self.harness.stop(host)
             # Somebody may have come to it meanwhile.
             self.stopped.update(dict.fromkeys([*residents, *by_id], 0))
+            for other in self.harness.hosts:
+                both = by_id.keys() & other.node.residents.by_id.keys()
+                self.torn.update({id: by_id[id].seq for id in both})
             self._keep_stopped()
 
     def freeze(self, a: int, _b: int, _c: int) -> None:

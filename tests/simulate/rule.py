@@ -95,8 +95,9 @@ def _check_client(world: "World", client: Client) -> None:
         where = f"a screen of node {harness.hosts.index(client.host)} that covers it"
         raise Broken(f"player {_short(id)} is in play as {truth[id]}, and not on {where}")
     for id, real in truth.items():
-        if not _alike(real, belief[id], client.now(), slack):
-            raise Broken(f"player {_short(id)} is {real}, and a screen shows {belief[id]}")
+        known = belief[id]
+        if not (_alike(real, known, client.now(), slack) or _is_torn(world, id, real[0], known[0])):
+            raise Broken(f"player {_short(id)} is {real}, and a screen shows {known}")
 
 
 def _is_kept(client: Client, id: int) -> bool:
@@ -111,6 +112,13 @@ def _is_kept(client: Client, id: int) -> bool:
     if voice is None or voice.number:
         return False
     return voice.heard > client.host.loop.now() - GONE_AFTER
+
+
+def _is_torn(world: "World", id: int, seq: int, shown: int) -> bool:
+    """Say whether a player with this seq is still shown with that which it had at a node that has
+    stopped, and that counts as living: another node had it too, and could not know of it."""
+    on_its_way = world.stopped.get(id, 0) > world.harness.clock.time
+    return on_its_way and seq < shown <= world.torn.get(id, -1)
 
 
 def _alike(real: tuple[Any, ...], believed: tuple[Any, ...], now: int, slack: int) -> bool:

@@ -58,6 +58,14 @@ def test_who_comes_to_a_node_while_it_stops_is_kept_like_its_other_players():
     assert fails(Plan(900684, 3, 0, True, deeds)) == ""
 
 
+def test_who_is_at_two_nodes_when_one_stops_may_be_shown_as_that_one_had_it():
+    deeds = (
+        Deed(0, "join", 0, 0, 0), Deed(0, "join", 2, 2, 0), Deed(500, "cut", 1, 2, 0),
+        Deed(0, "come_back", 1, 0, 0), Deed(600, "stop", 1, 0, 0),
+    )  # fmt: skip
+    assert fails(Plan(1, 3, 0, True, deeds)) == ""
+
+
 def test_every_deed_can_be_done_in_an_empty_world():
     deeds = tuple(Deed(1, what, 1, 2, 3) for what in WHAT)
     assert fails(Plan(1, 1, 0, True, deeds)) == ""

@@ -198,7 +198,6 @@ class Node:
             peer_protocol.ECHO: self.peers.echo,
             peer_protocol.TAKEOVER: self.takeovers.asked,
             peer_protocol.HANDOVER: self.takeovers.handed_over,
-            peer_protocol.DEPARTED: self.takeovers.departed,
             peer_protocol.HOSTED: self.takeovers.hosted,
             peer_protocol.LEFT: self.takeovers.left,
             peer_protocol.WHERE: self.invitations.asked,

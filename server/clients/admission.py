@@ -280,7 +280,7 @@ class Admission:
                 return
             if applicant.here:
                 self._check_orders(claim, applicant)
-            elif elsewhere is None or elsewhere.name is None:
+            elif elsewhere is None or not elsewhere.name:
                 return
             resident = self._return(claim, elsewhere, hello, met)
             if not applicant.here:

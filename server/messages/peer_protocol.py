@@ -36,7 +36,7 @@ HEARTBEAT, ORDER, SURVEY, WATCH = 34, 37, 45, 50
 # On a player's channel.
 TAKEOVER, HOSTED, WHERE, LEFT = 35, 38, 39, 41
 # On a node's channel.
-HANDOVER, HERE, DEPARTED, ECHO = 36, 40, 42, 47
+HANDOVER, HERE, ECHO = 36, 40, 47
 # On the channel of surveys.
 SQUARES = 46
 # On the channel of a sheet of the map of everybody.
@@ -112,6 +112,7 @@ _FIELDS = {
         number("heard", 0),
         number("seconds", 0, ORDER_MOST),
         Field("name", str, 1, NAME_LIMIT),
+        Field("known_as", str, 0, NAME_LIMIT),
         Field("dimmed", bool),
         Field("text", str, 1, TEXT_LIMIT),
         LOOK,
@@ -231,8 +232,7 @@ MESSAGES = {
         ("node", "sent", "ring", "ground", "state", "every", "memory", "connections", "heard"),
     ),
     TAKEOVER: _table_row("takeover", ("node", "player")),
-    HANDOVER: _table_row("handover", ("node", "player", "to", "name", "seq", "x", "y")),
-    DEPARTED: _table_row("departed", ("node", "player", "to", "seq", "x", "y")),
+    HANDOVER: _table_row("handover", ("node", "player", "to", "known_as", "seq", "x", "y")),
     HOSTED: _table_row("hosted", ("node", "player", "seq")),
     LEFT: _table_row("left", ("node", "player", "seq")),
     ORDER: _table_row("order", ("node", "deed", "who", "seconds"), _is_order),
@@ -427,17 +427,11 @@ def takeover(node: int, player: int) -> bytes:
     return _pack([TAKEOVER, node, player])
 
 
-def handover(node: int, player: int, to: int, name: str, seq: int, x: int, y: int) -> bytes:
-    """Pack the answer to a takeover by node `to`, which has the player from now on.
-
-    `seq` is the player's last one, and (x, y) its position.
-    """
-    return _pack([HANDOVER, node, player, to, name, seq, x, y])
-
-
-def departed(node: int, player: int, to: int, seq: int, x: int, y: int) -> bytes:
-    """Pack the answer to a takeover by node `to` that the player left a while ago, at (x, y)."""
-    return _pack([DEPARTED, node, player, to, seq, x, y])
+def handover(node: int, player: int, to: int, known_as: str, seq: int, x: int, y: int) -> bytes:
+    """Pack the answer to a takeover by node `to`, which has the player from now on; or, if
+    `known_as`, the player's name, is "", that it left a while ago. `seq` is its last one, and
+    (x, y) its position."""
+    return _pack([HANDOVER, node, player, to, known_as, seq, x, y])
 
 
 def hosted(node: int, player: int, seq: int) -> bytes:

@@ -38,17 +38,17 @@ NAMED_EVERY = 4000
 class Elsewhere(NamedTuple):
     """What another node answered about a player that it had.
 
-    `name` is None if the player had left before: the node did not have to hand it over. `place` is
-    a position (x, y) in units.
+    `name` is "" if the player had left before: the node did not have to hand it over. `place` is a
+    position (x, y) in units.
     """
 
-    name: str | None
+    name: str
     seq: int
     place: Place
 
 
 #: What is answered to a takeover that a later one of the same player has replaced.
-WITHDRAWN: Final = Elsewhere(None, 0, (0, 0))
+WITHDRAWN: Final = Elsewhere("", 0, (0, 0))
 
 
 class Takeovers:
@@ -131,7 +131,7 @@ class Takeovers:
     # What other nodes publish.
 
     def asked(self, node: int, id: int) -> None:
-        """Hand a player over to a node that asks for it, or answer that it left here."""
+        """Hand a player over to a node that asks for it, or answer where it left."""
         if node == self._node:
             return
         resident = self._residents.by_id.get(id)
@@ -139,25 +139,18 @@ class Takeovers:
             self.hand_over(resident, node)
         elif id in self._residents.left:
             seq, (x, y) = self._residents.left[id]
-            self._to_node(node, peer_protocol.departed(self._node, id, node, seq, x, y))
+            self._to_node(node, peer_protocol.handover(self._node, id, node, "", seq, x, y))
 
     def handed_over(
         self, _node: int, id: int, to: int, name: str, seq: int, x: int, y: int
     ) -> None:
-        """Take the handover of a player, if it is for this node (`to`)."""
-        self._answered(id, to, Elsewhere(name, seq, (x, y)))
-
-    def departed(self, _node: int, id: int, to: int, seq: int, x: int, y: int) -> None:
-        """Take the answer that a player left another node a while ago, if it is for this node."""
-        self._answered(id, to, Elsewhere(None, seq, (x, y)))
-
-    def _answered(self, id: int, to: int, elsewhere: Elsewhere) -> None:
-        """Use an answer for this node. Even a late one gives a seq that is used already."""
+        """Take the answer to a takeover, if it is for this node (`to`)."""
         if to == self._node:
             if id in self._asked:
-                self._answer(id, elsewhere)
+                self._answer(id, Elsewhere(name, seq, (x, y)))
             else:
-                self._outlive(id, elsewhere.seq)
+                # It comes late. At least it gives a seq that is used already.
+                self._outlive(id, seq)
 
     def hosted(self, node: int, id: int, seq: int) -> None:
         """Compare a player that came back to another node with those that are, or were, here."""

@@ -489,7 +489,7 @@ class Stranger:
     def _among_nodes(self) -> list[Any]:
         chance = self.crowd.chance
         node, id, to = chance.choice(self.nodes), chance.choice(self.ids), chance.choice(self.real)
-        kind = chance.choice((34, 34, 34, 35, 36, 37, 38, 39, 40, 41, 42, 45, 46, 47, 50))
+        kind = chance.choice((34, 34, 34, 35, 36, 37, 38, 39, 40, 41, 45, 46, 47, 50))
         place = [self._some(-(2**20), 2**20), self._some(-(2**20), 2**20)]
         if kind == 34:
             ring = self.crowd.harness.broker.identity
@@ -499,10 +499,8 @@ class Stranger:
             every = self._some(500, 3000)
             return [34, node, *some, chance.choice((0, 0, 0, 1, 2)), every, *load]
         if kind == 36:
-            name = chance.choice(("Ghost", "Ghost", text(chance)))
+            name = chance.choice(("Ghost", "", text(chance)))
             return [36, node, id, to, name, self._some(0, 2**40), *place]
-        if kind == 42:
-            return [42, node, id, to, self._some(0, 2**40), *place]
         if kind == 45:
             return [45, node]
         if kind == 47:

@@ -132,10 +132,9 @@ MALFORMED = {
     ),
     "a state that nodes are not in": (NODES, heartbeat(state=9)),
     "a handover far away": (NODE, peer_protocol.handover(77, 5, 77, "x", 1, 2**43, 0)),
-    "one who departed far away": (NODE, peer_protocol.departed(77, 5, 77, 1, 0, -(2**43))),
-    "one who departed with no such seq": (NODE, peer_protocol.departed(77, 5, 77, -1, 0, 0)),
+    "one who departed far away": (NODE, peer_protocol.handover(77, 5, 77, "", 1, 0, -(2**43))),
+    "one who departed with no such seq": (NODE, peer_protocol.handover(77, 5, 77, "", -1, 0, 0)),
     "a handover of a long name": (NODE, peer_protocol.handover(77, 5, 77, "x" * 21, 1, 0, 0)),
-    "a handover without a name": (NODE, peer_protocol.handover(77, 5, 77, "", 1, 0, 0)),
     "a handover of nothing": (NODE, msgpack.packb([36, 77, 5, 77])),
     "an answer from beyond the ground": (NODE, msgpack.packb([40, 77, 78, 1, 2**43, 0])),
 }

@@ -1,8 +1,9 @@
 """The other nodes: which of them are alive, how their clocks differ, and whether this node is
 linked to them.
 
-Every node publishes heartbeats, which say how it is, and nothing of its players. By heartbeats
-alone this module judges which nodes are alive. It reports by callbacks, and never knows a square.
+Every node publishes heartbeats, which say how it is, and nothing of its players. By these, and by
+whether a node is heard in squares, this module judges which nodes are alive. It reports by
+callbacks, and never knows a square.
 """
 
 import logging
@@ -26,10 +27,10 @@ log = logging.getLogger("flatlands")
 HEARTBEAT_EVERY = 1000
 HEARTBEATS_HEARD: float = 50
 
-#: A node that has sent no heartbeat for DEAD_AFTER ms, or three times as long as it said that they
-#: are apart, is dead. Its players may be gone from squares before that (square.py). One that said
-#: that it stops is kept for GONE_AFTER ms, since its players are on their way back. So long the
-#: computer players of any node are kept, since other nodes take them on.
+#: A node of which nothing has come for DEAD_AFTER ms, or three times as long as it said that its
+#: heartbeats are apart, is dead. Its players may be gone from squares before that (square.py). One
+#: that said that it stops is kept for GONE_AFTER ms, since its players are on their way back. So
+#: long the computer players of any node are kept, since other nodes take them on.
 DEAD_AFTER, GONE_AFTER = 3000, 10_000
 
 #: If nothing that this node sends itself has come back for so many ms, its link is down. It then
@@ -150,6 +151,11 @@ class Peer:
         self._recent: list[int] = []
         #: Whether it was sent the orders that are in force.
         self.greeted = False
+
+    @property
+    def heard(self) -> int:
+        """Since when it has been silent, although it could be heard."""
+        return max(self.last_heard, self.said)
 
     def sample(self, now: int, sent: int) -> int:
         """Measure its clock: what it sent at its time `sent` was received at this node's `now`.
@@ -497,13 +503,13 @@ class Peers:
         """Forget nodes, and incompatible ones, that have been silent for too long."""
         for id, peer in list(self.peers.items()):
             silence = DEAD_AFTER * peer.every // HEARTBEAT_EVERY
-            if now - peer.last_heard > (GONE_AFTER if peer.state == DRAINING else silence):
+            if now - peer.heard > (GONE_AFTER if peer.state == DRAINING else silence):
                 del self.peers[id]
                 self._loop.stats["nodes_lost"] += 1
                 self._dead[id] = peer
                 self.on_gone(id)
         for id, peer in list(self._dead.items()):
-            if now - peer.last_heard > GONE_AFTER:
+            if now - peer.heard > GONE_AFTER:
                 del self._dead[id]
                 self.on_forgotten(id)
         for who, (until, _) in list(self.incompatible.items()):

@@ -241,6 +241,24 @@ def test_who_was_behind_when_a_node_came_sees_its_players_where_they_are():
     harness.check()
 
 
+# Which nodes live.
+
+
+def test_who_is_heard_in_a_square_lives_though_heartbeats_are_lost(two):
+    harness, a, b = two
+    nodes, publish = harness.node.channels.nodes, harness.hosts[1].broker.publish
+    harness.hosts[1].broker.publish = lambda channel, payload: (
+        channel == nodes or publish(channel, payload)
+    )
+    for _ in range(20):
+        b.walk(0, 1)
+        harness.run(300)
+        b.walk(0, -1)
+        harness.run(300)
+        assert a.sees(b)
+    harness.check()
+
+
 # What stands still, and what fails.
 
 

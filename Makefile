@@ -124,7 +124,7 @@ budget: .venv/created
 	@$(BIN)/python -m tests.budget
 
 autobahn: .venv/testable
-	@$(BIN)/python tests/server/autobahn.py
+	@$(BIN)/python -m tests.server.autobahn
 
 # The golden vectors that Python and the browser are held to: only after a change of the rules.
 vectors: .venv/testable

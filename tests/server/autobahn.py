@@ -1,6 +1,6 @@
-"""Run the Autobahn test suite against the echo server and print what it found.
+"""Run the Autobahn test suite against our listener and connections; print what it found.
 
-    python tests/server/autobahn.py
+    python -m tests.server.autobahn
 
 Exits with 0 only if every case and every way of closing is OK or informational. Cases 12 and 13
 are left out: they test compression, which is not spoken here. The suite needs Python 2.7, found as
@@ -10,10 +10,16 @@ $PYTHON27, on the PATH or in pyenv; its packages go into .autobahn/, which git i
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+
+from gevent import subprocess
+
+from flatlands.server.websocket import connection as module
+from flatlands.server.websocket import frames
+from flatlands.server.websocket.connection import Connection
+from flatlands.server.websocket.listener import websocket_server
 
 HERE = Path(__file__).resolve().parent
 WORK = HERE.parents[1] / ".autobahn"
@@ -69,46 +75,49 @@ def install(python: str) -> Path:
     return wstest
 
 
+def accept(connection: Connection, _environ: dict) -> None:
+    """Send each message back. What the connection refuses waits here, without a bound."""
+    waiting: list[bytes] = []
+
+    def on_message(opcode: int, payload: bytes) -> None:
+        waiting.append(frames.frame(payload, opcode))
+        on_drain()
+
+    def on_drain() -> None:
+        while waiting and connection.send(waiting[0]):
+            del waiting[0]
+
+    connection.on_message, connection.on_drain = on_message, on_drain
+
+
 def run(wstest: Path) -> dict[str, dict]:
     """Run all cases; return case number -> the suite's report."""
-    server = subprocess.Popen(
-        [
-            sys.executable,
-            HERE / "echo_server.py",
-            "--quiet",
-            "--max-message",
-            str(MAX_MESSAGE),
-            "--light-burst",
-            "1000000",
-        ],
-        stdout=subprocess.PIPE,
-        text=True,
+    module.LIGHT_BURST = 1_000_000  # the suite sends many small frames
+    server = websocket_server(
+        ("127.0.0.1", 0), lambda *_: [], accept, protocol=None, max_message=MAX_MESSAGE
     )
-    try:
-        port = int(server.stdout.readline())
-        reports = WORK / "reports"
-        shutil.rmtree(reports, ignore_errors=True)
-        specification = {
-            "outdir": str(reports),
-            "servers": [{"agent": "Flatlands", "url": f"ws://127.0.0.1:{port}/ws"}],
-            "cases": ["*"],
-            "exclude-cases": ["12.*", "13.*"],
-            "exclude-agent-cases": {},
-        }
-        (WORK / "fuzzingclient.json").write_text(json.dumps(specification))
-        with open(WORK / "wstest.log", "w") as output:
-            subprocess.run(
-                [wstest, "-m", "fuzzingclient", "-s", WORK / "fuzzingclient.json"],
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                cwd=WORK,
-                check=True,
-            )
-        return json.loads((reports / "index.json").read_text())["Flatlands"]
-    finally:
-        server.terminate()
-        server.wait()
-        server.stdout.close()
+    server.start()
+    reports = WORK / "reports"
+    shutil.rmtree(reports, ignore_errors=True)
+    url = f"ws://127.0.0.1:{server.server_port}/ws"
+    specification = {
+        "outdir": str(reports),
+        "servers": [{"agent": "Flatlands", "url": url}],
+        "cases": ["*"],
+        "exclude-cases": ["12.*", "13.*"],
+        "exclude-agent-cases": {},
+    }
+    (WORK / "fuzzingclient.json").write_text(json.dumps(specification))
+    with open(WORK / "wstest.log", "w") as output:
+        subprocess.run(
+            [wstest, "-m", "fuzzingclient", "-s", WORK / "fuzzingclient.json"],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=WORK,
+            check=True,
+        )
+    server.close()
+    return json.loads((reports / "index.json").read_text())["Flatlands"]
 
 
 def main() -> int:

@@ -188,6 +188,41 @@ def test_pings_mixed_with_pongs_are_answered_in_one_write(pair):
     assert 1 <= counting.writes <= 2
 
 
+GOOD = client_frame(2, b"good")
+LEFT = frame(b"left", 10)
+
+#: What a peer sends, what it gets, the messages of its owner, and how the connection has ended.
+GOODBYES = {
+    "a code and a reason": (client_close(4999, b"bye"), close_frame(4999), [], (4999, "bye")),
+    "no code": (client_frame(8), b"\x88\x00", [], (1005, "")),
+    "125 bytes": (client_close(1000, b"r" * 123), close_frame(1000), [], (1000, "r" * 123)),
+    "more behind it": (client_close(1000) + GOOD, close_frame(1000), [], (1000, "")),
+    "a violation": (
+        GOOD + client_frame(9, b"left") + client_frame(3) + GOOD,
+        LEFT + close_frame(1002, "Opcode 3 is not defined."),
+        [(2, b"good")],
+        (1002, "Opcode 3 is not defined."),
+    ),
+    "a ping in a message": (
+        client_frame(1, b"a", fin=False) + client_frame(9, b"left") + client_frame(0, b"b"),
+        LEFT,
+        [(1, b"ab")],
+        (1006, ""),
+    ),
+    "half a frame": (GOOD[:5], b"", [], (1006, "")),
+}
+
+
+@pytest.mark.parametrize("sent, got, messages, end", GOODBYES.values(), ids=GOODBYES)
+def test_what_a_peer_sends_is_answered_and_its_end_is_told(pair, sent, got, messages, end):
+    owner, peer = pair
+    peer.send(sent)
+    assert read_all(peer) == got
+    peer.close()
+    turn()
+    assert (owner.messages, owner.ends) == (messages, [end])
+
+
 LIGHT = {
     "pings": client_frame(9),
     "pongs": client_frame(10),

@@ -32,8 +32,6 @@ RATE = 1000.0
 NOT_HERE = (
     "admin_token",
     "insecure",
-    "store",
-    "kill",
     "compare",
     "repeat",
     "viewport",

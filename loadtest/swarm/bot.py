@@ -21,7 +21,6 @@ from flatlands.loadtest.swarm.connection import (
 )
 from flatlands.loadtest.swarm.course import Course
 from flatlands.loadtest.swarm.dues import Dues
-from flatlands.loadtest.swarm.hunter import Hunter
 from flatlands.loadtest.swarm.observer import Observer
 from flatlands.loadtest.swarm.reader import Flush
 from flatlands.loadtest.swarm.tally import Tally
@@ -99,7 +98,6 @@ class Bot(Connection):
         viewport: tuple[int, int],
         *,
         observes: bool,
-        hunts: bool = False,
     ) -> None:
         super().__init__(world.door, world.sockets)
         self.world, self._tally = world, world.tally
@@ -112,8 +110,6 @@ class Bot(Connection):
         self.held: tuple[int, int, int, int] | None = None
         #: How many times bytes were read of it that wait to be processed.
         self.waiting = 0
-        #: What it knows of gems, if it hunts them.
-        self.hunter = Hunter() if hunts else None
         self.id = 0
         #: Three values for the scenario: where the bot began, its heading, and how often it turned.
         self.home = (0, 0)
@@ -209,8 +205,6 @@ class Bot(Connection):
         self.flush = 0
         if self.observer is not None:
             self.observer.resync(now)
-        if self.hunter is not None:
-            self.hunter.forget()
 
     def hears(self, flush: Flush, now: int) -> bool:
         """Process a flush at once that was all that was read at the time `now`.
@@ -280,8 +274,6 @@ class Bot(Connection):
         if self.id:
             self.lives.append(self.life(self.world.now(), why))
             self.former = self.id
-        if self.hunter is not None:
-            self.hunter.cut()
         self.hold_nothing()
         self.view.bots.discard(self)
         self.hang_up(heard=heard)
@@ -336,12 +328,6 @@ class Bot(Connection):
             data += self._acknowledge(now)
         self.write(data)
 
-    def take(self, square: tuple[int, int], id: str) -> None:
-        """Ask for a gem that lies in a square."""
-        assert self.hunter is not None
-        self.hunter.asks(id)
-        self.send(wire.TAKE, *square, id)
-
     def acknowledge(self, now: int) -> None:
         """Acknowledge the last flush."""
         self.write(self._acknowledge(now))
@@ -365,9 +351,7 @@ class Bot(Connection):
 
     @property
     def unanswered(self) -> bool:
-        """Whether no event of its own has answered its last move yet, or nothing its last take."""
-        if self.hunter is not None and self.hunter.awaited is not None:
-            return True
+        """Whether no event of its own has answered its last move yet."""
         return bool(self.ready_at) and not self.course.answered
 
     def _node_time(self, now: int) -> int:
@@ -428,15 +412,7 @@ class Bot(Connection):
         elif kind == wire.WELCOME:
             self._welcome(msgpack.unpackb(payload), now)
         elif kind == wire.ERROR:
-            code, sentence = msgpack.unpackb(payload)[1:3]
-            if self.hunter is None or not self.hunter.refused(code):
-                self._tally.refused(self.rude, code, sentence)
-        elif kind == wire.THINGS:
-            if self.hunter is not None:
-                self.hunter.show(*self._tally.things(payload, self.world.span))
-        elif kind == wire.FOUND:
-            if self.hunter is not None:
-                self.hunter.found(*msgpack.unpackb(payload)[1:4])
+            self._tally.refused(self.rude, *msgpack.unpackb(payload)[1:3])
 
     def _welcome(self, fields: list[Any], now: int) -> None:
         _, _, self.id, node_now, _, x, y, side, speed, diagonal, _, drop = fields[:12]
@@ -455,9 +431,6 @@ class Bot(Connection):
         if self.observer is not None:
             self.observer.rules = rules
         self.world.welcomed(self)
-        if self.hunter is not None:
-            self.hunter.forget()
-            self.send(wire.KEY, self.hunter.key)
         self.ping(now)
 
     def _pong(self, then: int, node_now: int, now: int) -> None:
@@ -475,8 +448,6 @@ class Bot(Connection):
         self.held = rect
         if self.observer is not None:
             self.observer.hold(rect, now)
-        if self.hunter is not None:
-            self.hunter.hold(rect)
         if self.missing is None:
             self.missing = _squares(rect)
 

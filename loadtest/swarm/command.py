@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from pathlib import Path
 
 from flatlands.loadtest.idle import command as idle
 from flatlands.loadtest.kit import signals
@@ -18,7 +17,6 @@ from flatlands.loadtest.swarm import kept, show
 from flatlands.loadtest.swarm.result import LATE, Options, Result
 from flatlands.loadtest.swarm.run import run
 from flatlands.loadtest.swarm.scenarios import SCENARIOS
-from flatlands.loadtest.swarm.store import can_be_read
 from flatlands.loadtest.swarm.target import there
 
 EPILOG = """scenarios:
@@ -96,23 +94,13 @@ def _plans(given: argparse.Namespace) -> list[Options]:
         raise ValueError("--url names a server that runs: --broker, --workers, --compare start one")
     if given.compare and given.broker:
         raise ValueError("--compare names the brokers: leave --broker out")
-    if given.url and (given.store or given.kill):
-        raise ValueError("--url names a server that runs: --store and --kill are for one started")
     if given.url and given.pin:
         raise ValueError("--url names a server that runs: --pin is for one started")
-    if given.kill and given.workers < 2:
-        raise ValueError("--kill kills one of several workers: give --workers 2 or more")
-    if SCENARIOS[given.scenario].hunts and given.store and not can_be_read(given.store):
-        raise ValueError(
-            f"the account of gems is read from a store in a file or a Redis, and not from "
-            f"{given.store!r}: give --store sqlite:///PATH or a redis:// URL"
-        )
     if given.insecure and not given.url:
         raise ValueError("--insecure is for a --url that begins with wss://")
     if given.admin_token and not given.url:
         raise ValueError("--admin-token is for a --url: a server that is started needs none")
     # Each field of Options is an option's value.
-    given.store = _from_here(given.store)
     given.processes = given.processes or max((os.cpu_count() or 1) // 2, 1)
     pinned(given.pin, given.workers, given.processes)
     options = Options(**{field.name: getattr(given, field.name) for field in fields(Options)})
@@ -130,12 +118,6 @@ def _plans(given: argparse.Namespace) -> list[Options]:
         for count in counts
         for _ in range(given.repeat)
     ]
-
-
-def _from_here(store: str | None) -> str | None:
-    """Return a store's URL with its whole path: the server runs in another folder."""
-    path = (store or "").partition("sqlite:///")[2]
-    return f"sqlite:///{Path(path).absolute()}" if path else store
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -165,19 +147,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--broker", default="", metavar="URL", help="broker of the server that is started")
     add("--workers", type=whole(1, 64), default=1, help="number of its processes (1)")
-    add(
-        "--store",
-        metavar="URL",
-        help="store of the server that is started (none; for gems: the broker if it is a Redis, or "
-        "else a file that is deleted afterwards)",
-    )
-    add(
-        "--kill",
-        type=amount(1, 86_400),
-        default=0.0,
-        metavar="SECONDS",
-        help="kill the oldest worker (with -9) after every so many seconds",
-    )
     add("--bots", type=whole(1, 100_000), default=1000, help="number of bots (1000)")
     add("--seconds", type=amount(1, 86_400), default=30.0, help="number of seconds to measure (30)")
     add(

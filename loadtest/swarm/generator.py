@@ -10,7 +10,7 @@ import os
 import select
 import socket
 import time
-from collections import Counter, deque
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,6 @@ from flatlands.loadtest.swarm import wire
 from flatlands.loadtest.swarm.agenda import Agenda
 from flatlands.loadtest.swarm.bot import DEAD_AFTER, MADE_WITHIN, PING_ANYWAY, Bot
 from flatlands.loadtest.swarm.connection import CLOSED, CONNECTING, PLAYING, SECURING, Sockets
-from flatlands.loadtest.swarm.hunter import Content, Square
 from flatlands.loadtest.swarm.plan import Plan
 from flatlands.loadtest.swarm.play import Play
 from flatlands.loadtest.swarm.tally import Tally
@@ -148,8 +147,6 @@ class Generator:
             self.play.stop()
         elif order == "storm":
             self.play.join(early=False)
-        elif order == "screens":
-            self._pipe.send(("screens", (self._screens(), self.play.span)))
         elif order == "report":
             self.tally.turn()
             self._keep_house()
@@ -196,15 +193,6 @@ class Generator:
             "unanswered": 0 if self.play.moving else sum(bot.unanswered for bot in playing),
         }
 
-    def _screens(self) -> "Counter[tuple[Square, Content]]":
-        """Return what bots believe to lie in the squares that they hold: how many believe what."""
-        return Counter(
-            believed
-            for bot in self._bots
-            if bot.state == PLAYING and bot.ready_at and bot.hunter is not None
-            for believed in bot.hunter.screen()
-        )
-
     def _report(self) -> dict[str, Any]:
         """Return everything that the bots did and were told."""
         now = self.now()
@@ -223,8 +211,4 @@ class Generator:
             "rules": (self.play.span, self.play.drop),
             "slow": self.tally.slow,
             "stalled": self.play.lockstep.stalled(),
-            "shown": self.tally.shown,
-            "hunters": {
-                bot.name: bot.hunter.report() for bot in self._bots if bot.hunter is not None
-            },
         }

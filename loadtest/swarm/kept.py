@@ -22,7 +22,7 @@ def as_dict(result: Result) -> dict[str, Any]:
     """Return a run's result as a value for JSON, without passwords."""
     verdict, found = result.verdict, asdict(result)
     options = found["options"]
-    for of, name in ((found, "broker"), (options, "broker"), (options, "url"), (options, "store")):
+    for of, name in ((found, "broker"), (options, "broker"), (options, "url")):
         of[name] = of[name] and bare(of[name])
     return {
         **found,

@@ -19,7 +19,6 @@ from flatlands.loadtest.swarm.show import (
     FAULTS,
     FIGURES,
     figures,
-    gem_rows,
     grouped,
     heading,
     medians,
@@ -93,7 +92,6 @@ def _table(groups: dict[str, list[Result]]) -> str:
         (what, *(f"{getattr(v, key):,}" if v else "–" for v in verdicts))
         for what, key in (*ACCOUNT, *FAULTS)
     ]
-    rows += [tuple(row) for row in gem_rows(groups)]
     return kit.table(("", *headings), rows)
 
 

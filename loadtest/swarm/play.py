@@ -62,7 +62,7 @@ class Play:
         # Bots of each kind are spread evenly among the others.
         kind = (index * 0.6180339887498949) % 1
         viewport = self._plan.viewports[int(kind * len(self._plan.viewports))]
-        bot = Bot(self, index, viewport, observes=observes, hunts=scenario.hunts)
+        bot = Bot(self, index, viewport, observes=observes)
         if not observes:
             bot.deaf = 0 < kind < scenario.deaf
             bot.rude = 0 < kind < scenario.rude

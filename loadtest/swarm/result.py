@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from flatlands.loadtest.swarm.gems import Gems
 from flatlands.loadtest.swarm.oracle import Verdict
 from flatlands.loadtest.swarm.screens import Returns, Screens
 
@@ -22,11 +21,9 @@ class Options:
     `url` names a running server; without it, a server is started with `broker` and `workers`.
     `rate` is in moves a second of each bot, `joins` in bots a second, `viewport` in tiles; None
     stands for the scenario's own value. `sample` bots observe (all of a small swarm). `pin` gives
-    server and swarm cores of their own, see `pinned` in loadtest/kit/machine.py. `store` is the URL
-    of the store of the server that is started, and None leaves it to the scenario. `kill`: a worker
-    is killed after every so many seconds (0: none is). `returns`: bots that are cut off come back.
-    `insecure`: any certificate is accepted. `late` is in ms, see LATE. `warm_up` are the seconds in
-    which bots move before the measured time, if not WARM_UP.
+    server and swarm cores of their own, see `pinned` in loadtest/kit/machine.py. `returns`: bots
+    that are cut off come back. `insecure`: any certificate is accepted. `late` is in ms, see LATE.
+    `warm_up` are the seconds in which bots move before the measured time, if not WARM_UP.
     """
 
     bots: int = 1000
@@ -45,8 +42,6 @@ class Options:
     returns: bool = True
     insecure: bool = False
     late: float = LATE
-    store: str | None = None
-    kill: float = 0.0
     warm_up: float | None = None
 
 
@@ -72,9 +67,6 @@ class Result:
     cuts: dict[str, int] = field(default_factory=dict)
     screens: Screens | None = None
     returns: Returns | None = None
-    gems: Gems | None = None
-    #: How many workers were killed.
-    killed: int = 0
     #: Reasons why the swarm was too slow for the figures to be believed. Then nothing is judged.
     invalid: list[str] = field(default_factory=list)
     #: Whether `error` counts even if the run is not valid.
@@ -85,28 +77,13 @@ class Result:
         """The reasons why the run has failed, in words."""
         found = [self.error] if self.error else []
         if self.invalid:
-            found = found if self.certain else []
-            # Whatever the swarm does late, each gem is somewhere.
-            return found + (self.gems.faults if self.gems is not None else [])
+            return found if self.certain else []
         if self.verdict is not None:
-            wrong = self.verdict.faults
-            found += [
-                f"{count} {name}" for name, count in wrong.items() if name in END or not self.killed
-            ]
+            found += [f"{count} {name}" for name, count in self.verdict.faults.items()]
+            if not self.verdict.adds_up:
+                found.append("what was expected is not accounted for")
         if self.returns is not None:
             found += [f"{count} bots {what}" for what, count in self.returns.faults.items()]
-        if self.gems is not None:
-            found += self.gems.faults
-        if not self.killed:
-            found += self._faults_of_the_living()
-        found += [f"{count} times: {why}" for why, count in self.complaints.items()]
-        return found
-
-    def _faults_of_the_living(self) -> list[str]:
-        """The faults, in words, that are none where workers are killed."""
-        found = []
-        if self.verdict is not None and not self.verdict.adds_up:
-            found.append("what was expected is not accounted for")
         if self.totals.get("lost"):
             found.append(f"{self.totals['lost']:g} times a bot lost its connection")
             found += [f"{count} times: {why}" for why, count in self.cuts.items()]
@@ -115,6 +92,7 @@ class Result:
                 f"{count} times {kind} on a screen for too long"
                 for kind, count in self.screens.lasting.items()
             ]
+        found += [f"{count} times: {why}" for why, count in self.complaints.items()]
         return found
 
 

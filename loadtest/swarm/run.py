@@ -7,7 +7,6 @@ they stand until everything under way has arrived. At last the oracle judges. It
 import multiprocessing
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from multiprocessing.connection import Connection, wait
@@ -24,13 +23,12 @@ from flatlands.loadtest.swarm import dues
 from flatlands.loadtest.swarm import target as targets
 from flatlands.loadtest.swarm.generator import HOUSEKEEPING
 from flatlands.loadtest.swarm.generator import main as generate
-from flatlands.loadtest.swarm.hunt import Hunt, Screens
 from flatlands.loadtest.swarm.oracle import judge
 from flatlands.loadtest.swarm.plan import Plan
 from flatlands.loadtest.swarm.result import Options, Progress, Result, Show
 from flatlands.loadtest.swarm.scenarios import SCENARIOS
 from flatlands.loadtest.swarm.screens import look, returns
-from flatlands.loadtest.swarm.target import NO_STORE, OWN, Target, Watch
+from flatlands.loadtest.swarm.target import Target, Watch
 from flatlands.loadtest.swarm.window import Latest, Window
 from flatlands.loadtest.swarm.world import World
 
@@ -92,19 +90,16 @@ def run(
         if target is None:
             server_cpus, swarm_cpus = pinned(options.pin, options.workers, options.processes)
             scenario = SCENARIOS[options.scenario]
-            server: dict[str, Any] = {
-                "workers": options.workers,
-                "cpus": server_cpus,
-                "options": scenario.server,
-                "spread": options.squares or scenario.squares(options.bots),
-            }
-            store = ("" if scenario.hunts else NO_STORE) if options.store is None else options.store
             target = stack.enter_context(
-                targets.started(broker=options.broker, store=store, **server)
+                targets.started(
+                    options.broker,
+                    options.workers,
+                    options.squares or scenario.squares(options.bots),
+                    server_cpus,
+                    options=scenario.server,
+                )
             )
-        else:
-            server = {}
-        return _Run(options, target, swarm_cpus, show, stack, deed, server).do()
+        return _Run(options, target, swarm_cpus, show, stack, deed).do()
 
 
 class _Run:
@@ -116,19 +111,14 @@ class _Run:
         show: Show,
         stack: ExitStack,
         deed: Deed | None,
-        server: dict[str, Any],
     ) -> None:
         self._options, self._target, self._show = options, target, show
-        self._deed = self._kill if deed is None and options.kill else deed
-        #: Whether the server may end in the middle of the run; and how it was started, if it was.
-        self._may_end, self._server = deed is not None, server
-        self._stack = stack
+        #: With a deed, the server may end in the middle of the run.
+        self._deed = deed
         self._epoch = time.monotonic_ns() // 1000 - SECOND
         self._pipes: list[Connection] = []
         self._latest = Latest(options.processes)
         self._reports: list[dict[str, Any]] = []
-        self._screens: list[tuple[Screens, int]] = []
-        self._hunt: Hunt | None = None
         self._result = Result(options, broker=target.url)
         self._shown = 0.0
         self._phase_began: tuple[str, float] = ("", 0.0)
@@ -190,8 +180,6 @@ class _Run:
     def _phases(self, watch: Watch) -> None:
         options, result = self._options, self._result
         scenario = SCENARIOS[options.scenario]
-        if scenario.hunts:
-            self._hunt = Hunt(self._target)
         early = sum(index % 100 >= scenario.late * 100 for index in range(options.bots))
         self._wait("joining", JOINING + early / options.joins, lambda all: all["ready"] >= early)
         self._order("move")
@@ -219,26 +207,13 @@ class _Run:
         self._wait(
             "settling", ANSWERED, lambda all: not all["unanswered"] + all["away"], ends=False
         )
-        if self._hunt is not None:
-            self._hunt.settle(
-                self._look,
-                lambda seconds: self._wait("settling", seconds),
-                deaths=self._result.killed > 0,
-            )
         self._order("report")
         self._wait("reporting", REPORTING, lambda _: len(self._reports) == len(self._pipes))
         watch.look()
         self._sum_up_joining()
-        if self._hunt is not None:
-            result.gems = self._hunt.judge(self._reports)
         if not result.invalid:
             self._judge((window.begin, window.end), watch)
         self._order("end")
-        if self._server and self._hunt is not None and result.gems is not None:
-            broker = "" if self._target.url == OWN else self._target.url
-            self._hunt.restart(
-                result.gems, self._reports, self._stack, broker=broker, **self._server
-            )
 
     def _judge(self, measured: tuple[int, int], watch: Watch) -> None:
         result = self._result
@@ -247,35 +222,12 @@ class _Run:
         result.returns = returns(world, until=world.ended - round(BACK_WITHIN * SECOND))
         result.screens = look(world, strangers=self._options.url is not None)
 
-    def _look(self) -> tuple[Screens, int]:
-        """Return what bots believe to lie where, and a square's span in units."""
-        self._screens = []
-        self._order("screens")
-        self._wait("settling", REPORTING, lambda _: len(self._screens) == len(self._pipes))
-        total: Counter[Any] = Counter()
-        for screens, _ in self._screens:
-            total.update(screens)
-        return total, max(span for _, span in self._screens)
-
     def _do_deed(self) -> None:
         assert self._deed is not None
         try:
             self._deed(Field(self._target, self._now, self._order))
         except Exception as error:
             self._deed_failed = f"{type(error).__name__}: {error}"
-
-    def _kill(self, field: Field) -> None:
-        """Kill the oldest worker again and again in the measured time, while another one lives."""
-        every, workers = self._options.kill, self._options.workers
-        began = time.monotonic()
-        due = began + every
-        while due < began + self._options.seconds:
-            signals.sleep(max(due - time.monotonic(), 0))
-            due += every
-            living = field.target.workers()
-            if len(living) == workers:
-                living[0].kill()
-                self._result.killed += 1
 
     # Talking to the processes of the swarm.
 
@@ -312,11 +264,9 @@ class _Run:
                     raise _Ended("a process of the swarm has died", certain=True) from error
                 if kind == "report":
                     self._reports.append(content)
-                elif kind == "screens":
-                    self._screens.append(content)
                 else:
                     self._latest.update(self._pipes.index(pipe), content)
-            if self._target.died and not self._may_end:
+            if self._target.died and self._deed is None:
                 raise _Ended(f"{self._target.died} in the middle of the run", certain=True)
             if self._deed_failed:
                 raise _Ended(f"what was to be done has failed: {self._deed_failed}", certain=True)

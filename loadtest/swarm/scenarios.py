@@ -117,27 +117,6 @@ def step(bot: Bot, now: int) -> Move:
     return wire.GO, x + bot.turn % 2 * inwards * TILE // 2, y
 
 
-def hunt(bot: Bot, now: int) -> Move | None:
-    """Go to a gem nearby, and take it; walk about where there is none."""
-    hunter = bot.hunter
-    assert hunter is not None
-    x, y = bot.at(now)
-    if hunter.awaited is not None:
-        return None
-    if reached := hunter.within_reach(x, y, now):
-        bot.take(*reached)
-        return None
-    if hunter.goal is not None:
-        if hunter.knows(hunter.goal) and not bot.stands(now):
-            return None
-        hunter.goal = None
-        if bot.stands(now):
-            # The way is blocked: it tries another one.
-            return wire.WALK, *random.choice(AROUND)
-    place = hunter.choose(x, y)
-    return wander(bot, now) if place is None else (wire.GO, *place)
-
-
 def _homewards(bot: Bot, now: int, within: int) -> tuple[int, int] | None:
     """Return the direction home if it is farther than `within` along an axis, otherwise None."""
     x, y = bot.at(now)
@@ -157,9 +136,8 @@ class Scenario:
     square (0: all bots are in one square). After `stay` seconds, on average, a bot leaves and joins
     again (0: it stays). `late` is the share of bots that join within JOIN_WITHIN while the others
     are measured. `deaf` and `rude` are the shares of bots that never read, or break the rules. With
-    `lockstep`, a bot moves when it was told of all its neighbours' last moves. With `hunts`, bots
-    take gems. `viewports` are in tiles; bots have them in equal shares. `server` are options of the
-    server that is started.
+    `lockstep`, a bot moves when it was told of all its neighbours' last moves. `viewports` are in
+    tiles; bots have them in equal shares. `server` are options of the server that is started.
     """
 
     about: str
@@ -171,7 +149,6 @@ class Scenario:
     deaf: float = 0.0
     rude: float = 0.0
     lockstep: bool = False
-    hunts: bool = False
     viewports: tuple[tuple[int, int], ...] = ((24, 24),)
     server: tuple[str, ...] = ()
 
@@ -182,9 +159,6 @@ class Scenario:
 
 #: Tiles that a telephone held upright shows, a laptop, and a large screen.
 SCREENS = (12, 24), (40, 25), (64, 36)
-
-#: How many gems each cell of the ground has where bots hunt them.
-GEMS = 20
 
 #: The distance in tiles from the plaza at which explorers begin, 314 tiles from each other if there
 #: are 2,000 of them.
@@ -225,13 +199,5 @@ SCENARIOS = {
         rate=10,
         share=1,
         lockstep=True,
-    ),
-    "gems": Scenario(
-        "bots hunt gems, of which there are many; the account of all gems is checked",
-        hunt,
-        4,
-        share=10,
-        hunts=True,
-        server=("--gems", str(GEMS), "--gem-pause", "2"),
     ),
 }

@@ -4,7 +4,7 @@ import contextlib
 import re
 import statistics
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.live import Live
@@ -13,7 +13,6 @@ from rich.table import Table
 from flatlands.loadtest.kit.brokers import bare
 from flatlands.loadtest.kit.machine import pinned
 from flatlands.loadtest.kit.terminal import Terminal
-from flatlands.loadtest.swarm.gems import FAULTS as WRONG_GEMS
 from flatlands.loadtest.swarm.result import Options, Progress, Result, Show
 
 #: Seconds between two lines of progress, if standard output is no terminal.
@@ -72,21 +71,6 @@ RETURNS = (
     ("away, s: median", "median"),
     ("most", "most"),
 )
-#: The rows of the account of gems. They are shown if bots hunted any.
-GEMS = (
-    ("gems that spawned", "spawned"),
-    ("= taken, by the board", "taken"),
-    ("+ lying", "lying"),
-    ("+ ripening", "ripening"),
-    ("takes", "asked"),
-    ("= given to a bot", "told"),
-    ("+ missed: somebody was first", "missed"),
-    ("+ far", "far"),
-    ("+ cut off, or refused", "under_way"),
-    ("on the board, though cut off", "untold"),
-    ("screens right after, s", "agreed"),
-    *((words, name) for name, words, _ in WRONG_GEMS),
-)
 
 
 def name(options: Options) -> str:
@@ -119,10 +103,10 @@ def figures(result: Result) -> dict[str, float]:
     """Return the figures of a run for tables and charts.
 
     Latencies are in ms, CPU in cores. `per CPU s` is the number of deliveries in each second of the
-    server's CPU. What workers used that were killed is not known: then both are 0.
+    server's CPU.
     """
     totals, seconds = result.totals, result.measured or 1
-    cpu = 0.0 if result.killed else totals.get("server_cpu", 0.0)
+    cpu = totals.get("server_cpu", 0.0)
     deliveries = totals.get("deliveries", 0)
     return {
         "moves/s": totals.get("moves", 0) / seconds,
@@ -138,16 +122,8 @@ def figures(result: Result) -> dict[str, float]:
 
 def praise(done: Sequence[Result]) -> str:
     """Return a sentence that says what was right in runs without a fault."""
-    parts = []
-    judged = [run for run in done if not run.killed]
-    if judged:
-        expected = sum(run.verdict.expected for run in judged if run.verdict)
-        parts.append(f"{expected:,} of {expected:,} expected deliveries accounted for")
-    if spawned := sum(run.gems.spawned or 0 for run in done if run.gems):
-        parts.append(f"{spawned:,} of {spawned:,} gems accounted for")
-    if killed := sum(run.killed for run in done):
-        parts.append(f"screens and players at the end, after {killed} workers were killed")
-    return "; ".join(parts)
+    expected = sum(run.verdict.expected for run in done if run.verdict)
+    return f"{expected:,} of {expected:,} expected deliveries accounted for"
 
 
 def grouped(results: Sequence[Result]) -> dict[str, list[Result]]:
@@ -244,8 +220,6 @@ class Display(Terminal):
             for what, key in RETURNS:
                 table.add_row(what, *(_returned(runs, key) for runs in groups.values()))
             table.add_section()
-        for row in gem_rows(groups):
-            table.add_row(*row)
         self.print(table)
         for why in unknown(results):
             self.say(why)
@@ -264,21 +238,6 @@ def _returned(runs: Sequence[Result], key: str) -> str:
 def _sum(runs: Sequence[Result], key: str) -> str:
     verdicts = [run.verdict for run in runs if run.verdict is not None]
     return f"{sum(getattr(verdict, key) for verdict in verdicts):,}" if verdicts else "-"
-
-
-def gem_rows(groups: Mapping[str, Sequence[Result]]) -> list[list[str]]:
-    """Return the rows of the account of gems, and of workers that were killed, as texts; none if
-    there is nothing to account for."""
-    columns = [[run for run in runs if run.gems is not None] for runs in groups.values()]
-    if not any(columns):
-        return []
-    rows = [["workers killed", *(f"{sum(run.killed for run in runs):,}" for runs in columns)]]
-    for what, key in GEMS:
-        found = [[getattr(run.gems, key) for run in runs] for runs in columns]
-        total = max if key == "agreed" else sum
-        cells = (f"{total(some):,}" if some and None not in some else "-" for some in found)
-        rows.append([what, *cells])
-    return rows
 
 
 def _cpu(progress: Progress) -> str:

@@ -3,12 +3,9 @@
 from collections import Counter
 from typing import Any
 
-import msgpack
 import numpy as np
 
 from flatlands.loadtest.kit.histogram import Histogram
-from flatlands.loadtest.swarm import wire
-from flatlands.loadtest.swarm.hunter import Gem, Square
 from flatlands.loadtest.swarm.reader import Flush, Reader
 from flatlands.loadtest.swarm.views import Player
 
@@ -35,10 +32,6 @@ class Tally:
         self._latency, self._late = Histogram(), Histogram()
         #: us by which moves were sent late, for those that are not yet in `_late`.
         self.lateness: list[int] = []
-        #: All gems that any bot was ever shown, as (id, version).
-        self.shown: set[tuple[str, int]] = set()
-        #: What lies in a square, by the message that told it: those of this turn.
-        self._things: dict[bytes, tuple[Square, dict[str, Gem]]] = {}
         #: Flushes of which all arrivals are known, and whose latencies are still to be counted.
         self._ready: list[Flush] = []
 
@@ -49,22 +42,6 @@ class Tally:
         else:
             self.complaints[f"{code}: {sentence}"] += 1
 
-    def things(self, payload: bytes, span: int) -> tuple[Square, dict[str, Gem]]:
-        """Return the square that a message of things is about, and the gems that lie there.
-
-        `span` is the length of a square's side in units.
-        """
-        found = self._things.get(payload)
-        if found is None:
-            _, column, row, things = msgpack.unpackb(payload)[:4]
-            gems = {
-                id: (version, x + column * span, y + row * span)
-                for id, version, x, y in (thing[1:5] for thing in things if thing[0] == wire.GEM)
-            }
-            found = self._things[payload] = (column, row), gems
-            self.shown.update((id, version) for id, (version, _, _) in gems.items())
-        return found
-
     def turn(self) -> None:
         """Begin a new turn: what came in the one before the last is ready to be counted.
 
@@ -73,7 +50,6 @@ class Tally:
         self._ready += self.reader.turn()
         self._late.add(np.array(self.lateness, dtype=np.int64))
         self.lateness = []
-        self._things = {}
 
     def count(self, most: int = AT_ONCE) -> bool:
         """Add some of what is ready to the histogram of latencies, and forget some of what is old;

@@ -9,14 +9,12 @@ import json
 import socket
 import ssl
 import sys
-import tempfile
 import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,7 +22,6 @@ import psutil
 
 from flatlands.loadtest.kit import brokers, signals
 from flatlands.loadtest.kit.processes import START, Program, Trouble, children, cost
-from flatlands.loadtest.swarm import store as stores
 from flatlands.loadtest.swarm import wire
 
 
@@ -33,16 +30,15 @@ class Target:
     """A server that answers at `address`: (IP address, port).
 
     `program` is the server and `brokers` are the brokers that were started with it; a server that
-    was running already has neither. `url` is the broker's URL as the server got it, and `store`
-    that of its store; it is "" if the server was running already. `name` is the server's host name,
-    and `tls` is "", "checked" or "unchecked". `token` opens the server's numbers: "" if it needs
-    none, and None if they are not to be asked for.
+    was running already has neither. `url` is the broker's URL as the server got it, "" if the
+    server was running already. `name` is the server's host name, and `tls` is "", "checked" or
+    "unchecked". `token` opens the server's numbers: "" if it needs none, and None if they are not
+    to be asked for.
     """
 
     address: tuple[str, int]
     path: str
     url: str = ""
-    store: str = ""
     program: Program | None = None
     brokers: list[Program] = field(default_factory=list)
     name: str = "127.0.0.1"
@@ -203,8 +199,8 @@ def there(url: str, insecure: bool = False, token: str | None = None) -> Target:
     return target
 
 
-#: What the server is told if nothing lasts, and what a target says of a broker of the server's own.
-NO_STORE, OWN = "none", "its own"
+#: What a target says of a broker of the server's own.
+OWN = "its own"
 
 
 @contextlib.contextmanager
@@ -216,7 +212,6 @@ def started(
     port: int = 0,
     environment: Mapping[str, str] | None = None,
     module: Sequence[str] = ("flatlands.server",),
-    store: str = NO_STORE,
     options: Sequence[str] = (),
 ) -> Iterator[Target]:
     """Start a server and its broker, and yield them; both end with the block.
@@ -224,22 +219,16 @@ def started(
     `broker` is a URL; one without a host, such as redis://, is started here, and "" leaves it to
     the server. The server may use the cores `cpus` (none given: all). `spread` and `port` are
     options of the server. `environment` is added to its variables. `module` is the module that is
-    run, with the arguments before its `options`, which are added to others. `store` is the URL of
-    its store; "" is the broker if that is a Redis, and else a file that ends with the block. Raises
-    Trouble and Interrupted.
+    run, with the arguments before its `options`, which are added to others. Nothing lasts.
+    Raises Trouble and Interrupted.
     """
     with contextlib.ExitStack() as stack:
         url, programs = brokers.start(stack, broker)
-        if not store and stores.is_redis(url):
-            store = url
-        elif not store:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="flatlands-store-"))
-            store = f"sqlite:///{Path(folder) / 'store.db'}"
         command = [
             *(sys.executable, "-m", *module, "--port", str(port), "--workers", str(workers)),
             *("--spread", str(spread), "--walkers", "0", "--deer", "0", "--log-level", "WARNING"),
             # All bots come from one address.
-            *("--max-per-address", "0", "--store", store, *options),
+            *("--max-per-address", "0", "--store", "none", *options),
             *(("--broker", url) if url else ()),
         ]
         server = stack.enter_context(
@@ -251,7 +240,7 @@ def started(
             )
         )
         found = server.ready(r"http://\S+:(\d+)")
-        target = Target(("127.0.0.1", int(found[1])), "/ws", url or OWN, store, server, programs)
+        target = Target(("127.0.0.1", int(found[1])), "/ws", url or OWN, server, programs)
         _wait_ready(target)
         yield target
 

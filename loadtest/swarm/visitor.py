@@ -62,11 +62,6 @@ class Visitor:
         """Wait for the welcome; return the token with which it could come back."""
         return str(self._await(wire.TOKEN)[1])
 
-    def board(self, key: str) -> list[Any]:
-        """Show a key; return the fields of the board: gems, place, of, top."""
-        self.socket.sendall(wire.message(wire.KEY, key))
-        return self._await(wire.BOARD)[1:5]
-
     def _await(self, kind: int) -> list[Any]:
         """Return the first message of a kind among those that come."""
         while True:

@@ -23,7 +23,6 @@ FLUSH, RESYNC, PONG, ERROR = range(21, 25)
 LINK, INVITATION, THINGS, FOUND, BOARD = range(26, 31)
 #: The kinds of events. A track is told as a record of a batch.
 ENTER, TRACK, LEAVE, GONE, SAID, EMOTED = range(6)
-GEM = 0
 
 TEXT, BINARY, CLOSE, WS_PING, WS_PONG = 1, 2, 8, 9, 10
 

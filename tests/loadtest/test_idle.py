@@ -118,7 +118,7 @@ def test_the_ports_are_those_of_the_system(tmp_path):
         (["--ramp", "1..65536/17"], "give --workers 4, or raise the limit"),
         (["--bots", "65536", "--workers", "4", "--processes", "3"], "give --processes 4, or"),
         (["--rate", "0"], "--rate 0 asks for nothing"),
-        (["--kill", "5"], "--scenario idle does not know --kill"),
+        (["--sample", "5"], "--scenario idle does not know --sample"),
         (["--no-return"], "--scenario idle does not know --no-return"),
         (["--compare", "redis://"], "--scenario idle does not know --compare"),
         (["--url", "redis://", "--workers", "2"], "--url names a server that runs"),

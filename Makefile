@@ -10,7 +10,6 @@
 # make bench  what a move, a flush and a snapshot cost, and the server under load, beside targets
 # make bench-growth  how the cost grows with workers, nodes and crowds: docs/scale.md
 # make bench-peers  the same work on other realtime servers, beside ours: docs/peers.md
-# make mutants  which small changes of the code no test notices, for ten minutes: docs/mutants.md
 # make fast   compiles the modules on the path of a move: the server is then faster, not different
 # make lint, make types, make autobahn, make vectors, make lock, make clean
 
@@ -34,7 +33,7 @@ JS = tests/js
 javascript = @if command -v npm > /dev/null; then npm run --silent --prefix $(JS) $(1); \
   else echo "The JavaScript in static/ is not looked at: npm is not on this machine."; fi
 
-.PHONY: play swarm chaos truth bench bench-peers check test simulate mutants fuzz lint types autobahn vectors lock clean
+.PHONY: play swarm chaos truth bench bench-peers check test simulate fuzz lint types autobahn vectors lock clean
 
 play: .venv/playable .flatlands-secret
 	@PORT=$(PORT) SECRET_KEY=$${SECRET_KEY:-$$(cat .flatlands-secret)} $(BIN)/python -m server
@@ -106,9 +105,6 @@ simulate: .venv/testable
 fuzz: .venv/testable
 	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) \
 	  $(if $(FIRST),--first $(FIRST)) $(if $(SEED),--seed $(SEED))
-
-mutants: .venv/testable
-	@$(BIN)/python -m tests.mutants $(if $(findstring command,$(origin SECONDS)),--seconds $(SECONDS))
 
 lint: .venv/testable $(JS)/node_modules/.package-lock.json
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check --quiet . || { echo "Format the code: $(BIN)/ruff format"; exit 1; }

@@ -23,10 +23,6 @@ settings.register_profile(
     "flatlands", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=not SEED
 )
 settings.load_profile("flatlands")
-# In tests/mutants each mutant gets the same examples.
-settings.register_profile(
-    "mutants", settings.get_profile("flatlands"), derandomize=True, database=None
-)
 
 BROWSER = Path(__file__).parent / "browser"
 

@@ -104,10 +104,10 @@ def model(told):
 
 
 def bot(told):
-    """What a bot of the swarm knows and has noted: it observes, and hunts gems."""
+    """What a bot of the swarm knows and has noted: it observes."""
     ours, theirs = multiprocessing.Pipe()
     with ours, theirs:
-        generator = Generator(theirs, replace(PLAN, scenario="gems", indices=range(1), sample=1))
+        generator = Generator(theirs, replace(PLAN, indices=range(1), sample=1))
         player, sent = generator.play.bots[0], []
         player.dial, player.write = lambda _buffer: None, sent.append
         player.connect(1)
@@ -126,9 +126,8 @@ def bot(told):
         return (
             {name: getattr(value, "tolist", lambda v=value: v)() for name, value in seen.items()},
             {name: value for name, value in life.items() if name != "node"},
-            {name: value for name, value in player.hunter.report().items() if name != "key"},
             (player._token, player.flush, tally.snapshots, tally.resyncs, tally.reader.lacking),
-            (dict(tally.complaints), tally.shown, player.hunter.things),
+            dict(tally.complaints),
         )
 
 

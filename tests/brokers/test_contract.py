@@ -229,14 +229,11 @@ def test_subscriptions_that_come_and_go_leave_what_was_asked_last(brokers):
     assert received(subscriber, 1) == [Message("sq 2:0", b"0")]
 
 
-@pytest.mark.parametrize("payload", ["text", bytearray(b"x"), memoryview(b"x"), None, 7])
-def test_anything_but_bytes_is_refused(brokers, payload):
-    with pytest.raises(TypeError):
-        brokers().publish("a", payload)
-
-
-def test_too_large_a_payload_is_refused(brokers):
+def test_anything_but_bytes_and_too_large_a_payload_is_refused(brokers):
     broker = brokers()
+    for payload in ("text", bytearray(b"x"), memoryview(b"x"), None, 7):
+        with pytest.raises(TypeError):
+            broker.publish("a", payload)
     with pytest.raises(ValueError, match=str(broker.payload_limit)):
         broker.publish("a", b"x" * (broker.payload_limit + 1))
 

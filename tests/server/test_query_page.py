@@ -1,8 +1,8 @@
 """Each line of docs/query.md, run as it is printed against three servers on a Redis and 500 bots.
 
-What is answered must be what the bots themselves know, or what code of the swarm's own reads in the
-store. Bots hunt gems for a while, so that there are points, and then stand; a player leaves a
-cairn; the clock of one server is wrong.
+What is answered must be what the bots themselves know, or what is read in Redis here, without the
+game's code. Some bots have points; most stand; a player leaves a cairn; the clock of one server is
+wrong.
 """
 
 import json
@@ -19,13 +19,17 @@ from contextlib import ExitStack
 from itertools import pairwise
 from typing import NamedTuple
 
+import msgpack
 import pytest
 import redis
 
 from flatlands.loadtest.kit.processes import Program
-from flatlands.loadtest.swarm import dues, store
+from flatlands.loadtest.swarm import dues
 from flatlands.loadtest.swarm.generator import main as generate
 from flatlands.loadtest.swarm.plan import Plan
+from flatlands.server.things.board import BOARD, Board
+from flatlands.stores.base import Item, Score
+from flatlands.stores.registry import open_store
 from flatlands.world.grid import SIDE
 from flatlands.world.track import UNIT
 from tests.brokers.redis_servers import Redis
@@ -41,9 +45,13 @@ PAGE = (ROOT / "docs" / "query.md").read_text()
 #: How many there are, how many join in a second, and in how many squares they begin.
 BOTS, JOINS, SQUARES = 500, 120, 36
 
-#: The gems that bots take before they stop; those of each cell, of which there are nine or more;
-#: and the seconds after which one that was taken lies somewhere else: after the test.
-TAKEN, GEMS, PAUSE = 60, 20, 3600
+#: How many bots have points; how many gems each cell has, and the seconds after which one lies
+#: somewhere for which no place was found: after the test; and how many ripen far away.
+HUNTERS, GEMS, PAUSE, RIPENING = 60, 20, 3600, 7
+
+#: The queue of the gems, and how it is called in Redis.
+QUEUE = "gem 2013-16"
+KEY = f"{{flatlands}}/queue/{QUEUE}"
 
 QUERY = [sys.executable, "-m", "server.query"]
 
@@ -131,8 +139,8 @@ class Bots:
 
 
 class World:
-    """Three servers with their bots, and what these know: the players by their ids, the points by
-    the names of hunters, and the ids of the gems that they took."""
+    """Three servers with their bots, and what these know: the players by their ids, and the points
+    by the names of those who have any."""
 
     def __init__(self, url, stack):
         self.url, self._stack = url, stack
@@ -151,7 +159,7 @@ class World:
         self.swarm = [
             Bots(server, scenario, range(number, BOTS, 3), self.epoch, memory)
             for number, (server, scenario) in enumerate(
-                zip(self.servers, ("gems", "gems", "mill"), strict=True)
+                zip(self.servers, ("wander", "wander", "mill"), strict=True)
             )
         ]
         for bots in self.swarm:
@@ -159,10 +167,11 @@ class World:
         self.until(
             lambda: all(b.progress and b.progress["ready"] == len(b.indices) for b in self.swarm)
         )
-        self._hunt()
+        self._walk()
         self.builder = self._build()
         self.until(self._grown)
-        self.players, self.points, self.taken = self._known()
+        self.players = self._known()
+        self.points = self._give()
 
     def now(self):
         """Return the ms of the test's clock."""
@@ -179,12 +188,12 @@ class World:
             if self.builder is not None:
                 self.builder.pump()
 
-    def _hunt(self):
+    def _walk(self):
         # Where it stands a bot knows from what answers its own moves.
         self.swarm[2].order("stop")
         for bots in self.swarm[:2]:
             bots.order("move")
-        self.until(lambda: sum(store.read(self.url).points.values()) >= TAKEN)
+        self.until(lambda: all(b.progress and b.progress["moves"] >= BOTS for b in self.swarm[:2]))
         for bots in self.swarm[:2]:
             bots.order("stop")
         # Once more, since what was told first may be older than the order.
@@ -205,13 +214,11 @@ class World:
 
     def _grown(self):
         """Say whether all gems lie that are to lie before the test is over."""
-        found = store.read(self.url)
-        return not any(
-            gem.place is None and gem.due < found.now + 10**6 for gem in found.gems.values()
-        )
+        gems = stored(self)
+        return gems and not any(not gem.place and gem.due_in < 10**6 for gem in gems)
 
     def _known(self):
-        players, points, taken = {}, {}, set()
+        players = {}
         for bots in self.swarm:
             bots.order("report")
         self.until(lambda: all(bots.reported for bots in self.swarm))
@@ -227,15 +234,25 @@ class World:
                     y + dy,
                     start + duration - life["offset"],
                 )
-            for name, hunter in report["hunters"].items():
-                if hunter["taken"]:
-                    points[name] = len(hunter["taken"])
-                    taken |= {id for id, _version in hunter["taken"]}
         assert len(players) == BOTS
         players[self.builder.model.id] = Player(
             "Wren", self.swarm[0].node, *self.builder.at(), self.now()
         )
-        return players, points, taken
+        return players
+
+    def _give(self):
+        """Give points to some players, and let some gems ripen where nobody is; return the
+        points by the players' names."""
+        store, board, points = open_store(self.url, "flatlands"), Board(None, None, None), {}
+        for id, player in [*self.players.items()][:HUNTERS]:
+            owner, points[player.name] = board.owner(f"key of {player.name}"), 1 + id % 30
+            [(queue, item)] = board.entry(owner, id, player.name)
+            store.put(queue, [item])
+            store.add(Score(BOARD, owner, points[player.name]))
+        gem = msgpack.packb((8,))
+        store.put(QUEUE, [Item(f"9999:9999:{n}", 10**7, "", gem) for n in range(RIPENING)])
+        store.close()
+        return points
 
     def run(self, *commands):
         """Run command lines, some at a time; return (what each printed, when it began)."""
@@ -382,22 +399,20 @@ def crowd(world, rows, began, walking=()):
 
 
 def states(world, rows, began):
-    found = store.read(world.url)
     dues = {"lying": [], "ripening": []}
-    for gem in found.gems.values():
-        dues["ripening" if gem.place is None else "lying"].append(gem.due - found.now)
+    for gem in stored(world):
+        dues["lying" if gem.place else "ripening"].append(gem.due_in)
     assert {row["state"]: row["count(*)"] for row in rows} == {
         state: len(some) for state, some in dues.items()
     }
     for row in rows:
         assert 0 <= row["next_s"] - min(dues[row["state"]]) // 1000 < PATIENCE
     # Some others ripen, for which no place was found.
-    assert len(world.taken) == sum(world.points.values()) >= TAKEN
-    assert all(found.gems[id].place is None for id in world.taken)
+    assert len(dues["ripening"]) >= RIPENING
 
 
 def nearest(world, rows, began):
-    lying = [gem.place for gem in store.read(world.url).gems.values() if gem.place]
+    lying = [gem.place for gem in stored(world) if gem.place]
     tiles = {
         player.name: min(abs(player.x - x) + abs(player.y - y) for x, y in lying) / UNIT
         for player in world.players.values()
@@ -431,6 +446,27 @@ def sizes(world, rows, began):
         _, size = found[row["name"]]
         assert size / 2 < row["bytes"] < size * 2
         assert row["each"] == row["bytes"] // row["rows"]
+
+
+class Gem(NamedTuple):
+    """A gem in Redis: its place in units, empty if it lies nowhere, and the ms until it is due."""
+
+    place: tuple[int, ...]
+    due_in: int
+
+
+def stored(world):
+    """Return all gems that Redis has."""
+    with redis.Redis.from_url(world.url) as client:
+        seconds, micros = client.time()
+        dues = dict(client.zrange(f"{KEY}/due", 0, -1, withscores=True))
+        return [
+            Gem(
+                tuple(msgpack.unpackb(msgpack.unpackb(packed, raw=True)[3])[1:]),
+                int(dues[id]) - seconds * 1000 - micros // 1000,
+            )
+            for id, packed in client.hgetall(f"{KEY}/items").items()
+        ]
 
 
 def parts(world, kind="", end=""):

@@ -211,7 +211,10 @@ NUMBERS = [
     ("nodes", f"handed it over in the last {seconds(residents.LINGER)}"),
     ("nodes", f"A node listens to {peers.NODES_LIMIT} others at most"),
     ("nodes", f"not come back within {square.ECHO_WITHIN} ms"),
-    ("nodes", f"no heartbeat for {seconds(peers.DEAD_AFTER)} is dead"),
+    (
+        "nodes",
+        f"nothing has come for {seconds(peers.DEAD_AFTER)}, no heartbeat and nothing in a square",
+    ),
     ("nodes", f"received nothing within {seconds(peers.FRESH)} of what it sends to itself"),
     ("nodes", f"Where there are more than {peers.HEARTBEATS_HEARD} nodes"),
     ("nodes", f"its residents are kept for {seconds(peers.GONE_AFTER)}"),

@@ -168,7 +168,6 @@ class FakeConnection:
         self.closed_by_peer = False
         #: Whether a part of a message has come that is not whole yet.
         self.half = False
-        #: The client, if its connection may be passed on.
         self.client: Any = None
 
     @property
@@ -178,6 +177,12 @@ class FakeConnection:
     @property
     def socket(self) -> "FakeConnection":
         return self
+
+    def start(self) -> None:
+        pass
+
+    def abort(self) -> None:
+        self.close(1006)
 
     def release(self) -> None:
         """Give up the client, whose next connection gets the model and the messages of this one."""
@@ -428,10 +433,30 @@ class Host:
         self.tokens = Tokens("a secret of tests", f"{seed} {world}")
         self.limits = Limits(self.loop.stats, now=self.loop.now)
         self.admission = Admission(self.node, self.tokens, self.limits, capacity=1000)
+        self.sessions: set[Session] = set()
         #: Whether the process stands still. What clients send then waits in their sockets.
         self.frozen = False
         self._frozen_at = 0
         self._unread: dict[Client, list[tuple[int, bytes]]] = {}
+
+    # As server/app.py does it.
+
+    def begin(self, connection: FakeConnection | Any) -> Session:
+        """Begin a session on a connection."""
+        session = Session(connection, self.node, self.admission, self.tokens, self.limits)
+
+        def closed(code: int, _reason: str) -> None:
+            self.sessions.discard(session)
+            session.closed(code)
+
+        connection.on_close = closed
+        connection.client.session = session
+        self.sessions.add(session)
+        return session
+
+    def forget(self, session: Session) -> None:
+        """Forget a session that goes on at another worker."""
+        self.sessions.discard(session)
 
     def freeze(self) -> None:
         """Let the process stand still."""
@@ -472,14 +497,8 @@ class Client:
         self.harness = harness
         self.host = host
         self.connection = FakeConnection(host.loop)
-        self.session = Session(
-            self.connection,
-            host.node,
-            host.admission,
-            host.tokens,
-            host.limits,  # type: ignore[arg-type]
-        )
-        self.connection.on_close = lambda code, _reason: self.session.closed(code)
+        self.connection.client = self
+        self.session = host.begin(self.connection)
         self.model = self.connection.model
         self.number = 0
         #: Whether it acknowledges nothing.

@@ -8,6 +8,8 @@ import random
 from collections.abc import Callable
 from typing import NamedTuple
 
+from flatlands.server.districts import COLUMNS, PLAYERS, ROWS
+from flatlands.server.districts import Plan as Districts
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.herd import NOBODY, Sizes
 from flatlands.server.players.resident import Resident
@@ -17,6 +19,7 @@ from flatlands.server.squares.peers import GONE_AFTER, HEARTBEAT_EVERY, HEARTBEA
 from flatlands.server.things.garden import Rules
 from flatlands.world.track import UNIT
 from tests.server.harness import Client, Clock, Harness, Host, clock_stores
+from tests.server.machine import Machine
 from tests.simulate.rule import check, check_ways
 
 #: The most nodes that a world has at a time.
@@ -27,6 +30,9 @@ CODES = (1000, 1001, 1002, 1003, 1005, 1006, 1007, 1008, 1009, 1011, 1012, 1013,
 
 #: The herd of a world, and of how many worlds one has a herd.
 HERD, HERD_ONE_IN = Sizes(people=4, deer=2), 6
+
+#: Of how many worlds one is a machine, whose nodes are workers and pass players to each other.
+MACHINE_ONE_IN = 4
 
 #: Heartbeats a second that a node of a world hears in which they are rare.
 RARE = 0.125
@@ -51,8 +57,8 @@ class Deed(NamedTuple):
 class Plan(NamedTuple):
     """A world: its seed, the nodes at its start, the ms by which their clocks differ (`skew`),
     whether all its ground is free, its deeds, whether its nodes share a herd, whether their
-    heartbeats are as rare as in a world of hundreds of nodes (`rare`), and whether three players
-    are a crowd (`crowds`)."""
+    heartbeats are as rare as in a world of hundreds of nodes (`rare`), whether three players are a
+    crowd (`crowds`), and whether the nodes are the workers of one `machine`."""
 
     seed: int
     nodes: int
@@ -62,6 +68,7 @@ class Plan(NamedTuple):
     herd: bool = False
     rare: bool = False
     crowds: bool = False
+    machine: bool = False
 
 
 class World:
@@ -74,7 +81,7 @@ class World:
         clock = Clock()
         self.rare = plan.rare
         self.sizes = HERD if plan.herd else NOBODY
-        self.harness = Harness(
+        self.harness: Harness = (Machine if plan.machine else Harness)(
             plan.free,
             1,
             plan.skew,
@@ -136,6 +143,8 @@ class World:
         playing = sum(client.connection.open for client in self.harness.clients)
         self.player_ms += playing * ms
         self.harness.run(ms)
+        if isinstance(self.harness, Machine):
+            self.harness.arrive()
         check_ways(self)
         for client in self.harness.clients:
             token = client.model.token
@@ -154,6 +163,8 @@ class World:
             if host.broker.down:
                 host.broker.restore(host.node)
             host.broker.find_subscriptions(host.node)
+        if isinstance(harness, Machine):
+            harness.arrive()
         for client in harness.clients:
             client.silent = False
             if client.connection.stuck:
@@ -300,6 +311,30 @@ class World:
         node = self.host(a).node
         node.residents.join(f"W{b}", node.residents.spot())
 
+    # What the workers of a machine do.
+
+    def divide(self, _a: int, _b: int, _c: int) -> None:
+        """Draw lines between the districts of some workers, in any order."""
+        harness, chance = self.harness, self.harness.chance
+        if isinstance(harness, Machine) and (taking := harness.taking()):
+            chance.shuffle(taking)
+            plan: Districts = taking[0]
+            for slot in taking[1 : chance.randint(1, len(taking))]:
+                axis = chance.choice((COLUMNS, ROWS, PLAYERS))
+                at = chance.randrange(2) if axis == PLAYERS else chance.randrange(-2, 3)
+                low, high = chance.choice([(plan, slot), (slot, plan)])
+                plan = (axis, at, low, high)
+            harness.tell(plan)
+
+    def look_after(self, _a: int, _b: int, _c: int) -> None:
+        if isinstance(self.harness, Machine):
+            self.harness.look_after()
+
+    def lose_way(self, a: int, _b: int, _c: int) -> None:
+        """Let some who are on their way from worker to worker be lost."""
+        if isinstance(self.harness, Machine):
+            self.harness.arrive(lose=1 + a % 2)
+
     # What links do.
 
     def down(self, a: int, _b: int, _c: int) -> None:
@@ -383,7 +418,12 @@ _SHARES: dict[Callable[..., None], int] = {
     World.remember: 1,
 }
 
-WHAT: dict[str, Callable[..., None]] = {deed.__name__: deed for deed in (*_SHARES, World.quiet)}
+#: The deeds of the workers of a machine, and how often there is each.
+_WORKERS = {World.divide: 6, World.look_after: 3, World.lose_way: 1}
+
+WHAT: dict[str, Callable[..., None]] = {
+    deed.__name__: deed for deed in (*_SHARES, *_WORKERS, World.quiet)
+}
 
 
 def plan(seed: int) -> Plan:
@@ -402,7 +442,7 @@ def plan(seed: int) -> Plan:
             some = (chance.randrange(10_000) for _ in range(3))
             deeds.append(Deed(wait, kind.__name__, *some))
         deeds.append(Deed(0, "quiet", 0, 0, 0))
-    return Plan(
+    drawn = Plan(
         seed,
         chance.randint(1, 4),
         chance.choice([0, 0, 7000, 3_600_000]),
@@ -412,3 +452,11 @@ def plan(seed: int) -> Plan:
         chance.randrange(4) == 0,
         chance.randrange(3) == 0,
     )
+    if chance.randrange(MACHINE_ONE_IN):
+        return drawn
+    kinds = chance.choices(list(_WORKERS), list(_WORKERS.values()), k=len(deeds))
+    for at in range(len(deeds) - 1, 0, -1):
+        if chance.random() < 0.4:
+            deeds.insert(at, Deed(0, kinds[at].__name__, chance.randrange(10), 0, 0))
+    # The workers of a machine have one clock.
+    return drawn._replace(nodes=drawn.nodes + 1, skew=0, machine=True, deeds=tuple(deeds))

@@ -204,25 +204,16 @@ class Migration:
         worker: int,
         hello: Hello,
         begin: Begin,
-        done: Callable[[bool], None],
-    ) -> None:
-        """Pass an applicant to another worker at the end of this turn; see Passing."""
+    ) -> bool:
+        """Pass an applicant to another worker; see Passing."""
         assert isinstance(applicant, Session)
-
-        def go() -> None:
-            # What came in the same read has been read by now, and perhaps a close frame.
-            if not applicant.connection.open:
-                return
-            early, passed = applicant.greeting, False
-            if early is not None:
-                there = begin._replace(hops=begin.hops + 1)
-                passed = self._send(applicant, worker, Greeting(hello, there, early))
-            if passed:
-                self._node.stats["passed_over"] += begin.hops
-                applicant.leave()
-            done(passed)
-
-        self._loop.soon(go)
+        early = applicant.greeting
+        there = begin._replace(hops=begin.hops + 1)
+        if early is None or not self._send(applicant, worker, Greeting(hello, there, early)):
+            return False
+        self._node.stats["passed_over"] += begin.hops
+        applicant.leave()
+        return True
 
     def compare(self, session: Session) -> None:
         """Pass a player on, in a moment, if it is in another worker's district."""

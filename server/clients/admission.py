@@ -73,11 +73,9 @@ class Applicant(Protocol):
     def is_known(self, id: int) -> None:
         """Note that it has shown the token of this player."""
 
-    def welcome(self, resident: Resident, view: Viewport, *, back: bool) -> None:
-        """Let it play as this resident from now on; `back`: it did so before."""
-
-    def tell_host(self, name: str, here: bool) -> None:
-        """Tell it who invited it, after it was welcomed, and whether that player is in play."""
+    def welcome(self, resident: Resident, view: Viewport, met: Met | None, *, back: bool) -> None:
+        """Let it play as this resident from now on, and tell it who has invited it, if anybody has;
+        `back`: it played before."""
 
     def refuse(self, refused: Refused) -> None:
         """Refuse it."""
@@ -104,10 +102,8 @@ class Passing(Protocol):
         worker: int,
         hello: Hello,
         begin: Begin,
-        done: Callable[[bool], None],
-    ) -> None:
-        """Pass an applicant to another worker, in a moment, and call `done` with whether that was
-        possible; it is not called if the connection has ended."""
+    ) -> bool:
+        """Pass an applicant to another worker; return False if that is impossible."""
 
 
 class Admission:
@@ -170,8 +166,10 @@ class Admission:
             id = new_id() if claim is None else claim.id
             begin = Begin(id, self._place(hello, claim, met), met)
         if (worker := self._worker(begin)) is not None:
+            # By then what came in the same read has been read, and perhaps a close frame.
+            yield lambda go_on: self._node.loop.soon(partial(go_on, None))
             assert self.passing is not None
-            if (yield partial(self.passing.pass_hello, applicant, worker, hello, begin)):
+            if not applicant.here or self.passing.pass_hello(applicant, worker, hello, begin):
                 return
         if claim is not None:
             yield from self._bring_back(claim, hello, applicant, begin.met)
@@ -317,6 +315,4 @@ class Admission:
         """Welcome an applicant as this resident; a guest looks at its host."""
         if met is not None and met.way is not None:
             self._node.movement.face(resident, *met.way)
-        applicant.welcome(resident, hello.view, back=back)
-        if met is not None:
-            applicant.tell_host(met.name, met.way is not None)
+        applicant.welcome(resident, hello.view, met, back=back)

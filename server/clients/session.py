@@ -20,6 +20,7 @@ from flatlands.server.logs import log_line
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import MESSAGES, Refused
 from flatlands.server.node import Node
+from flatlands.server.players.invitations import Met
 from flatlands.server.players.resident import Resident
 from flatlands.server.websocket.connection import Connection
 from flatlands.server.websocket.frames import ABNORMAL, NORMAL, PROTOCOL_ERROR, TEXT, TOO_BIG, frame
@@ -239,8 +240,8 @@ class Session:
         self._waiting = False
         self._part(resident, self._ended or ABNORMAL)
 
-    def welcome(self, resident: Resident, view: Viewport, *, back: bool) -> None:
-        """Begin to play as a resident; `back`: the client did so before."""
+    def welcome(self, resident: Resident, view: Viewport, met: Met | None, *, back: bool) -> None:
+        """Begin to play as a resident; `met` is who has invited it; `back`: it played before."""
         self._waiting = False
         self._end_to_watch()
         node, grid = self.node, self.node.grid
@@ -275,15 +276,12 @@ class Session:
         self.renew_token()
         node.residents.attach(resident, self, view)
         self._obey_early()
+        if met is not None and self.connection.open:
+            self._write(frame(protocol.host(met.name, met.way is not None)))
 
     def _play(self, resident: Resident) -> None:
         self.resident, self.player = resident, resident.id
         self._seat = self.limits.take_seat(self.address)
-
-    def tell_host(self, name: str, here: bool) -> None:
-        """Tell a guest who invited it, and whether that player is in play."""
-        if self.connection.open:
-            self._write(frame(protocol.host(name, here)))
 
     def tell_link(self) -> None:
         """Tell the client whether this node is linked to the others, if its connection lasts."""

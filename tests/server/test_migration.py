@@ -5,6 +5,7 @@ import msgpack
 import pytest
 
 from flatlands.server.clients.admission import Begin, Hello
+from flatlands.server.clients.session import ANSWERED_WITHIN
 from flatlands.server.clients.traveller import Greeting, Traveller, pack, unpack
 from flatlands.server.districts import COLUMNS
 from flatlands.server.migration import NOT_TAKEN, TOO_OLD
@@ -21,7 +22,8 @@ from tests.server.machine import Machine
 #: The western half is the first worker's, and the eastern half the second one's.
 HALVES = (COLUMNS, 0, 0, 1)
 
-SPAN = 16 * 1024
+#: A place in the eastern half.
+EAST = (2 * 16 * 1024 + 500, 500)
 
 
 @pytest.fixture
@@ -42,6 +44,15 @@ def place(machine, name, square, host):
     machine.arrive()
     machine.run(500)
     return client
+
+
+def pair(machine, square=(-1, 0)):
+    """Return two clients whose players are at the first worker; the second one stays there for some
+    seconds, since it has asked for something that the store answers."""
+    client, other = (place(machine, name, square, machine.hosts[0]) for name in "CO")
+    machine.run(4000)
+    other.send(11)
+    return client, other
 
 
 def whose(machine, client):
@@ -70,9 +81,8 @@ def test_a_newcomer_is_welcomed_by_the_worker_whose_district_it_begins_in(machin
 
 def test_what_is_said_between_hello_and_welcome_is_obeyed_by_the_other_worker(machine):
     west, east = machine.hosts
-    span = east.node.grid.span
     for host in machine.hosts:
-        host.node.residents.spot = lambda near=None: (2 * span + 500, 500)
+        host.node.residents.spot = lambda near=None: EAST
     client = machine.client(west)
     for message in (
         [1, 2, "Quick", 40, 25, None, None, None, None],
@@ -90,39 +100,21 @@ def test_what_is_said_between_hello_and_welcome_is_obeyed_by_the_other_worker(ma
     assert client.model.errors == []
 
 
-def test_half_a_message_behind_the_hello_keeps_a_newcomer_where_it_is(machine):
-    west, _east = machine.hosts
+@pytest.mark.parametrize("why", ["half a message has come", "nobody is there", "it takes nobody"])
+def test_a_newcomer_that_cannot_be_passed_on_plays_where_it_is(machine, why):
+    west, east = machine.hosts
+    if why == "nobody is there":
+        machine.passages.popitem()
+    elif why == "it takes nobody":
+        machine.workers[east].close()
+        machine.tell(HALVES)
     client = machine.client(west)
-    client.connection.half = True
-    span = west.node.grid.span
-    west.node.residents.spot = lambda near=None: (2 * span + 500, 500)
-    client.hello("Slow")
-    assert whose(machine, client) is west and not machine.under_way
-
-
-def test_a_worker_that_cannot_be_reached_gets_nobody(machine):
-    west, east = machine.hosts
-    machine.workers[east]._passage.close()
-    client = place(machine, "Here", (2, 0), west)
+    client.connection.half = why == "half a message has come"
+    for host in machine.hosts:
+        host.node.residents.spot = lambda near=None: EAST
+    client.hello("Here")
+    machine.arrive()
     assert whose(machine, client) is west and client.connection.closed is None
-
-
-def test_a_worker_that_takes_nobody_gets_nobody(machine):
-    west, east = machine.hosts
-    machine.workers[east].close()
-    machine.tell(HALVES)
-    client = place(machine, "Here", (2, 0), west)
-    assert whose(machine, client) is west and not machine.under_way
-
-
-def test_a_newcomer_that_is_lost_on_the_way_can_join_again(machine):
-    west, _ = machine.hosts
-    client = machine.place("Lost", (2, 0), host=west)
-    machine.arrive(lose=1)
-    assert client.connection.closed
-    again = place(machine, "Lost", (2, 0), west)
-    assert len([p for p in again.model.players.values() if p.name == "Lost"]) == 1
-    machine.check()
 
 
 def test_who_comes_back_is_passed_to_where_its_player_was(machine):
@@ -160,9 +152,8 @@ def test_who_finds_the_worker_of_its_district_full_plays_at_another_one(machine)
 def test_who_finds_all_workers_full_is_refused(machine):
     west, east = machine.hosts
     client = machine.client(west)
-    span = east.node.grid.span
     for host in machine.hosts:
-        host.node.residents.spot = lambda near=None: (2 * span + 500, 500)
+        host.node.residents.spot = lambda near=None: EAST
     client.send(1, 2, "Late", 40, 25, None, None, None, None)
     east.admission.capacity = west.admission.capacity = 0
     for _ in range(3):
@@ -373,37 +364,29 @@ def test_nobody_is_passed_on_of_whom_something_is_under_way(machine):
 
 
 def test_a_player_takes_its_rates_along(machine):
-    west, east = machine.hosts
-    client = place(machine, "Loud", (-1, 0), west)
-    machine.run(4000)
+    client, _other = pair(machine)
     for _ in range(5):
         client.send(6, "again")
-    assert client.model.errors == []
-    # As if nothing had been asked just now.
-    client.session._asked = 0
+    machine.run(ANSWERED_WITHIN + 1)
     machine.tell(1)
     machine.arrive()
-    assert whose(machine, client) is east
-    client.send(6, "once more")
-    assert client.model.errors == ["flood"]
+    assert whose(machine, client) is machine.hosts[1] and client.model.errors == []
+    for _ in range(5):
+        client.send(6, "once more")
+    assert "flood" in client.model.errors
 
 
 def test_a_player_is_shown_its_squares_once_they_are_known_and_not_before(machine):
     west, east = machine.hosts
-    client, other = place(machine, "C", (-5, 0), west), place(machine, "O", (-5, 0), west)
-    machine.run(4000)
+    client, other = pair(machine, square=(-5, 0))
     machine.network.delay = 60
-    # The other one stays.
-    other.session._asked = other.now()
     machine.tell(1)
-    client.connection.messages.clear()
     machine.arrive()
     assert whose(machine, client) is east and whose(machine, other) is west
     while not client.model.resyncs:
         machine.run(10)
-        if client.model.resyncs:
-            # In one go, with everybody.
-            assert other.id in client.model.players and client.id in client.model.players
+    # In one go, with everybody.
+    assert {client.id, other.id} <= client.model.players.keys()
     machine.network.heal()
     machine.run(1000)
     machine.check()
@@ -412,43 +395,26 @@ def test_a_player_is_shown_its_squares_once_they_are_known_and_not_before(machin
 # Faults.
 
 
-def test_a_player_that_is_lost_on_the_way_comes_back_and_is_never_doubled(machine):
-    west, east = machine.hosts
-    client, other = place(machine, "C", (-1, 0), west), place(machine, "O", (-1, 0), west)
-    machine.run(4000)
-    id = client.id
-    # The other one stays.
-    other.session._asked = other.now()
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_a_player_that_is_lost_on_the_way_is_back_or_gone_and_never_doubled(machine, comes_back):
+    client, other = pair(machine)
     machine.tell(1)
     machine.arrive(lose=1)
-    again = machine.back(client, west)
-    machine.arrive()
-    machine.run(500)
-    assert again.id == id and other.sees(again)
-    machine.run(RELEASED_FOR + 2000)
-    assert len([h for h in machine.hosts if id in h.node.residents.by_id]) == 1
-    assert other.sees(again)
-    machine.check()
-
-
-def test_a_player_that_is_lost_on_the_way_and_never_comes_back_is_gone_in_seconds(machine):
-    west, east = machine.hosts
-    client, other = place(machine, "C", (-1, 0), west), place(machine, "O", (-1, 0), west)
-    machine.run(4000)
-    other.session._asked = other.now()
-    machine.tell(1)
-    machine.arrive(lose=1)
-    machine.clients.remove(client)
     assert other.sees(client)
+    machine.clients.remove(client)
+    if comes_back:
+        again = machine.back(client, machine.hosts[0])
+        machine.arrive()
+        machine.run(500)
+        assert again.id == client.id and other.sees(again)
     machine.run(RELEASED_FOR + 500)
-    assert not other.sees(client)
+    assert other.sees(client) == comes_back
     machine.check()
 
 
 def test_a_player_that_was_sent_is_gone_even_if_its_connection_cannot_be_let_go(machine):
     west, east = machine.hosts
-    client = place(machine, "C", (-1, 0), west)
-    machine.run(4000)
+    client, _other = pair(machine)
     connection, session = client.connection, client.session
 
     def fail():
@@ -467,10 +433,8 @@ def test_a_player_that_was_sent_is_gone_even_if_its_connection_cannot_be_let_go(
 
 def test_the_sender_may_die_as_soon_as_it_has_sent(machine):
     west, east = machine.hosts
-    client = place(machine, "C", (-1, 0), west)
-    machine.run(4000)
+    client, _other = pair(machine)
     machine.tell(1)
-    machine.clients.remove(client)
     machine.kill(west)
     machine.clients.append(client)
     machine.arrive()
@@ -481,13 +445,10 @@ def test_the_sender_may_die_as_soon_as_it_has_sent(machine):
 
 def test_a_client_whose_new_worker_dies_at_once_comes_back_with_a_newer_incarnation(machine):
     west, east = machine.hosts
-    client, other = place(machine, "C", (-1, 0), west), place(machine, "O", (-1, 0), west)
-    machine.run(4000)
-    other.session._asked = other.now()
+    client, _other = pair(machine)
     machine.tell(1)
     machine.arrive()
     # Nobody hears of it there, and the client neither.
-    east.broker.losing = 1.0
     seq = east.node.residents.by_id[client.id].seq
     machine.kill(east)
     again = machine.back(client, west)
@@ -497,30 +458,20 @@ def test_a_client_whose_new_worker_dies_at_once_comes_back_with_a_newer_incarnat
     machine.check()
 
 
-def test_a_worker_that_stood_still_takes_in_whom_it_was_sent_meanwhile(machine):
-    west, east = machine.hosts
-    client = place(machine, "C", (-1, 0), west)
-    place(machine, "D", (-1, 0), west)
-    machine.run(4000)
+@pytest.mark.parametrize("late", [-500, 1])
+def test_a_worker_that_stood_still_takes_in_whom_it_was_sent_unless_that_is_too_old(machine, late):
+    client, _other = pair(machine)
     machine.tell(1)
-    machine.run(TOO_OLD - 500)
-    machine.arrive()
-    assert client.connection.closed is None and client.id in east.node.residents.by_id
-    machine.run(6000)
-    machine.check()
-
-
-def test_what_arrives_late_is_not_taken(machine):
-    west, east = machine.hosts
-    client = place(machine, "C", (-1, 0), west)
-    machine.run(4000)
-    machine.tell(1)
-    machine.run(TOO_OLD + 1)
+    machine.run(TOO_OLD + late)
     machine.clients.remove(client)
     machine.arrive()
-    assert client.connection.closed == (1012, NOT_TAKEN)
-    assert client.id not in east.node.residents.by_id
-    assert east.loop.stats["not_taken"] == 1
+    taken = late < 0
+    assert client.connection.closed == (None if taken else (1012, NOT_TAKEN))
+    east = machine.hosts[1]
+    assert (client.id in east.node.residents.by_id) == taken
+    assert east.loop.stats["not_taken"] == (not taken)
+    machine.run(6000)
+    machine.check()
 
 
 def test_a_client_that_came_back_meanwhile_on_another_connection_keeps_its_player(machine):
@@ -541,19 +492,4 @@ def test_a_client_that_came_back_meanwhile_on_another_connection_keeps_its_playe
     assert again.at()[0] > here[0], "it comes back where its player was"
     assert whose(machine, again) is east
     machine.clients.remove(client)
-    machine.check()
-
-
-def test_two_workers_may_pass_players_to_each_other_at_once(machine):
-    west, east = machine.hosts
-    some = [place(machine, f"P{n}", (n % 2 - 1, 0), west) for n in range(6)]
-    machine.run(4000)
-    assert {whose(machine, client) for client in some} == {west, east}
-    machine.tell((COLUMNS, 0, 1, 0))
-    assert len(machine.under_way) == 6
-    machine.arrive()
-    machine.run(1000)
-    for client in some:
-        assert whose(machine, client) is (west if client.at()[0] >= 0 else east)
-        assert client.connection.closed is None and client.model.resyncs == 1
     machine.check()

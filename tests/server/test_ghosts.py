@@ -139,32 +139,21 @@ def test_a_full_node_lets_no_other_node_let_go_of_a_player(two):
     harness.check()
 
 
-def test_a_player_on_two_nodes_whose_newer_one_left_is_seen_again(two):
+@pytest.mark.parametrize("end", ["it leaves", "its node dies"])
+def test_a_player_on_two_nodes_whose_newer_one_is_gone_is_seen_again(two, end):
     harness, a, b = two
-    watcher = harness.place("W", (1, 0), host=harness.host())
-    harness.run(500)
+    watcher, newer = harness.place("W", (1, 0), host=harness.host()), harness.host()
+    harness.run(1500)
     # The node of B hears nothing, and is heard: it never learns that B came to another one.
     harness.network.cuts.update((host.broker, harness.hosts[1].broker) for host in harness.hosts)
-    newer = harness.client(harness.hosts[0]).hello("B", token=b.model.token)
+    again = harness.client(newer).hello("B", token=b.model.token)
     harness.run(1000)
-    newer.connection.lose(1000)
-    harness.run(500)
-    assert not watcher.sees(b) and b.connection.open
-    harness.network.heal()
-    harness.run(5000)
-    assert watcher.sees(b) and a.sees(b)
-    harness.check()
-
-
-def test_a_dead_nodes_newer_copy_of_a_player_does_not_hide_the_one_in_play(two):
-    harness, a, b = two
-    watcher = harness.place("W", (1, 0), host=harness.host())
-    dying = harness.host()
-    harness.run(1500)
-    harness.network.cuts.update((host.broker, harness.hosts[1].broker) for host in harness.hosts)
-    harness.client(dying).hello("B", token=b.model.token)
-    harness.run(1000)
-    harness.kill(dying)
+    if end == "it leaves":
+        again.connection.lose(1000)
+        harness.run(500)
+        assert not watcher.sees(b)
+    else:
+        harness.kill(newer)
     harness.network.heal()
     harness.run(5000)
     assert b.connection.open and watcher.sees(b) and a.sees(b)

@@ -239,20 +239,11 @@ class Connection:
         here.
         """
         assert self.at_rest
-        self._state = _ENDED
-        self._reading.stop()
-        self._reading.close()
-        if self._writing is not None:
-            self._writing.close()
-        self._reading = self._writing = None
-        self._fd = -1
         self.on_message = self.on_closing = self.on_close = self.on_drain = _ignore
         try:
             forget(self._socket)
         finally:
-            self._socket.close()
-            if self.guest is not None:
-                self.guest.leave()
+            self._let_go()
             if self._over is not None:
                 self._over.set()
 
@@ -416,8 +407,11 @@ class Connection:
 
     def _end(self) -> None:
         """Close everything now; call on_close in the loop's next turn."""
-        if self._state == _ENDED:
-            return
+        if self._state != _ENDED:
+            self._let_go()
+            self._loop.run_callback(self._report)
+
+    def _let_go(self) -> None:
         self._state = _ENDED
         # The watchers must be stopped before the descriptor is closed, since its number may soon be
         # that of another socket.
@@ -431,7 +425,6 @@ class Connection:
         self._socket.close()
         if self.guest is not None:
             self.guest.leave()
-        self._loop.run_callback(self._report)
 
     def _report_closing(self) -> None:
         on_closing, self.on_closing = self.on_closing, _ignore

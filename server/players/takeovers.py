@@ -252,10 +252,10 @@ class Takeovers:
     def _name(self, id: int, _due: int) -> None:
         """Publish that a watched player is here, or has left."""
         resident, left = self._residents.by_id.get(id), self._residents.left.get(id)
-        if resident is None and left is None:
-            return
         if resident is not None:
-            self.name([id])
-        elif left is not None and self._peers.peers:
+            self._publish_hosted(resident)
+        elif left is not None:
             self._publish_left(id, left[0])
+        else:
+            return
         self._watched.put(id, self._loop.now() + NAMED_EVERY)

@@ -7,6 +7,7 @@ import pytest
 
 from flatlands.server.messages.peer_protocol import full_state
 from flatlands.server.players.residents import DIMMED_FOR
+from flatlands.server.squares import peers
 from flatlands.server.squares.peers import CLOCK_SET_BACK, RECENT, Peer
 from flatlands.world.track import UNIT
 from tests.server.harness import Harness, Link, node_batch, two_nodes
@@ -176,6 +177,23 @@ def test_a_node_that_gave_a_player_up_unheard_does_not_hide_the_one_in_play():
     harness.network.heal()
     harness.run(5000)
     assert a.sees(clients[1])
+    harness.check()
+
+
+def test_who_is_at_two_nodes_that_know_nothing_of_each_other_is_soon_at_one(monkeypatch):
+    monkeypatch.setattr(peers, "HEARTBEATS_HEARD", 1 / 60)
+    harness = Harness()
+    b = harness.place("B", (9, 9))
+    harness.run(1500)
+    harness.broker.fail()
+    other = harness.host()
+    harness.run(1500)
+    back = harness.client(other).hello("B", token=b.model.token)
+    back.home()
+    harness.run(3000)
+    harness.broker.restore(harness.node)
+    harness.run(5000)
+    assert b.connection.closed[0] == 4001 and back.connection.open
     harness.check()
 
 

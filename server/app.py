@@ -219,6 +219,7 @@ class Server:
         self._wait(lambda: not (self.sessions or self.node.herd.leased), STOP_WITHIN)
         if self.node.peers.peers:
             self._wait(lambda: not self._awaited(), TAKEOVERS_WITHIN)
+        self.node.takeovers.stop()
         self.node.outbox.publish_all()
         self.node.peers.publish(DRAINING)
         # A broker that is closed drops what waits to be sent.
@@ -230,8 +231,9 @@ class Server:
         self.node.keeper.close()
 
     def _awaited(self) -> bool:
-        """Say whether a player that is to come back at another node is still here."""
-        return any(r.view is None and not r.dimmed for r in self.node.residents.by_id.values())
+        """Say whether a player that is to come back at another node is not there yet."""
+        stays = any(r.view is None and not r.dimmed for r in self.node.residents.by_id.values())
+        return stays or self.node.takeovers.expects
 
     def _wait(self, done: Callable[[], bool], seconds: float) -> None:
         until = time.monotonic() + seconds

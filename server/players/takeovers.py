@@ -128,6 +128,17 @@ class Takeovers:
             self._arrived.add(id)
             self._ending.put(id, self._loop.now() + GONE_TOLD_AFTER)
 
+    @property
+    def expects(self) -> bool:
+        """Whether no other node has published some player yet that was handed over."""
+        return len(self._released) > len(self._arrived)
+
+    def stop(self) -> None:
+        """Publish now that players are gone which were handed over: this node is about to stop."""
+        for id in tuple(self._released):
+            self._ending.drop(id)
+            self._vanish(id, 0)
+
     # What other nodes publish.
 
     def asked(self, node: int, id: int) -> None:

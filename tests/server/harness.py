@@ -717,6 +717,7 @@ class Harness:
                     client.session.renew_token()
                 client.connection.close(1012, "the server restarts")
         self.run(1000)
+        host.node.takeovers.stop()
         host.node.outbox.publish_all()
         host.node.peers.publish(DRAINING)
         self.kill(host)

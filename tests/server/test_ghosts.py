@@ -114,6 +114,19 @@ def test_a_player_whose_grant_is_lost_has_gone_within_five_seconds(two):
     harness.check()
 
 
+def test_a_player_whose_grant_is_lost_is_gone_when_the_node_that_gave_it_stops(two):
+    harness, a, b = two
+    harness.broker.lose_subscriptions({harness.node.channels.node(harness.node.id)})
+    again = harness.client()
+    again.say_hello("B", (40, 25), b.model.token, None)
+    again.connection.lose(1006)
+    harness.settle()
+    assert b.connection.closed[0] == 4001
+    harness.stop(harness.hosts[1])
+    harness.run(5000)
+    assert not a.sees(b)
+
+
 def test_of_two_hellos_with_one_token_the_later_one_plays_and_everybody_sees_it(two):
     harness, a, b = two
     token = b.model.token

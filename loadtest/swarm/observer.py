@@ -146,8 +146,9 @@ class Observer:
                 # It changes nothing of the player, or is of a kind that is not known.
                 continue
             id, seq = event[1], event[2]
-            before = self._seqs.get((square, id), 0)
-            if kind == GONE and seq // INCARNATION < before // INCARNATION:
+            known = self.players.get(id)
+            newest = max(self._seqs.get((square, id), 0), known.seq if known else 0)
+            if kind == GONE and seq // INCARNATION < newest // INCARNATION:
                 # The node that handed it over says so last, for whoever has not heard the next one.
                 continue
             if self._heard(square, id, seq, late=late):

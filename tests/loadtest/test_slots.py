@@ -377,6 +377,11 @@ def test_that_a_node_which_handed_a_player_over_says_so_last_is_not_too_late(tow
     assert found.reordered == 0 and found.players[50].seq == 2**24 + 1
     tell(found, 3, batch(HERE, b"", [[3, 50, 2**24]]))
     assert found.reordered == 1 and found.players[50].seq == 2**24 + 1
+    # It came to this node, and so was shown by a snapshot.
+    found.snapshot(snapshot(HERE, enter(51, 2**24 + 1, 4)), 4)
+    before = news(found)
+    tell(found, 5, batch(HERE, b"", [[3, 51, 8]]))
+    assert found.reordered == 1 and news(found) == before
 
 
 def test_what_a_node_told_before_its_clock_was_estimated_anew_is_not_too_late(town):

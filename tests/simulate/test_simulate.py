@@ -60,10 +60,29 @@ def test_who_comes_to_a_node_while_it_stops_is_kept_like_its_other_players():
 
 def test_who_is_at_two_nodes_when_one_stops_may_be_shown_as_that_one_had_it():
     deeds = (
-        Deed(0, "join", 0, 0, 0), Deed(0, "join", 2, 2, 0), Deed(500, "cut", 1, 2, 0),
-        Deed(0, "come_back", 1, 0, 0), Deed(600, "stop", 1, 0, 0),
-    )  # fmt: skip
+        Deed(0, "join", 0, 0, 0),
+        Deed(0, "join", 2, 2, 0),
+        Deed(500, "cut", 1, 2, 0),
+        Deed(0, "come_back", 1, 0, 0),
+        Deed(600, "stop", 1, 0, 0),
+    )
     assert fails(Plan(1, 3, 0, True, deeds)) == ""
+
+
+def test_a_computer_player_is_at_one_node_though_the_nodes_have_not_heard_heartbeats():
+    assert fails(Plan(5023356, 2, 7000, True, (), herd=True, rare=True, crowds=True)) == ""
+
+
+def test_a_node_that_died_unheard_and_was_met_in_the_store_is_feared_for_a_while():
+    deeds = (
+        Deed(1737, "cut", 4701, 6626, 3774),
+        Deed(733, "start", 9743, 1847, 4417),
+        Deed(4168, "view", 8894, 8730, 3119),
+        Deed(4887, "go", 8504, 1557, 4562),
+        Deed(1973, "join", 8787, 237, 8269),
+        Deed(0, "kill", 1316, 1115, 3093),
+    )
+    assert fails(Plan(5023299, 4, 7000, True, deeds, herd=True)) == ""
 
 
 def test_every_deed_can_be_done_in_an_empty_world():

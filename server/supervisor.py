@@ -199,6 +199,8 @@ class Supervisor:
         self._slots: dict[int, Child] = {}
         self._children: list[Child] = []
         self._started = self._replacing = False
+        #: How many children are just being started, which are not among the others yet.
+        self._starting = 0
         self._again = Event()
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._reports = tempfile.TemporaryDirectory(prefix="flatlands-reports-")
@@ -228,8 +230,9 @@ class Supervisor:
         self._started = True
 
     def _start_first(self, slots: Sequence[int]) -> None:
-        first = [self._start(slot) for slot in slots]
-        for slot, child in zip(slots, first, strict=True):
+        first: list[Child] = []
+        self._start_all(slots, first)
+        for slot, child in zip(slots, first, strict=False):
             self._slots[slot] = child
             gevent.spawn(self._look_after, slot, child)
         self._await_starts(first)
@@ -272,8 +275,7 @@ class Supervisor:
         """Replace all workers; return why it was impossible, or an empty text."""
         new: list[Child] = []
         try:
-            for slot in self._workers:
-                new.append(self._start(slot))
+            self._start_all(self._workers, new)
         except OSError as error:
             self._end(new)
             return f"a process cannot be started: {error}"
@@ -301,6 +303,8 @@ class Supervisor:
     def stop(self) -> None:
         """Shut all doors, then stop all workers and the forwarder."""
         self._stopping.set()
+        while self._starting:
+            gevent.sleep(0.02)
         forwarder = self._slots.get(FORWARDER)
         workers = [child for child in self._children if child is not forwarder]
         self._close(workers)
@@ -342,10 +346,26 @@ class Supervisor:
     def _end(self, workers: Sequence[Child]) -> None:
         gevent.joinall([gevent.spawn(worker.stop) for worker in workers])
 
+    def _start_all(self, slots: Sequence[int], started: list[Child]) -> None:
+        """Start a child for each slot, unless the server stops, and add it to those `started`."""
+        for slot in slots:
+            if self._goes_on:
+                started.append(self._start(slot))
+
     def _start(self, slot: int) -> Child:
+        """Start a child; other greenlets run meanwhile, and may stop the server."""
+        self._starting += 1
+        try:
+            child = self._make(slot)
+            self._children.append(child)
+            return child
+        finally:
+            self._starting -= 1
+
+    def _make(self, slot: int) -> Child:
         self._forget_the_dead()
         if slot == FORWARDER:
-            child = Child(
+            return Child(
                 "the ZeroMQ forwarder",
                 "flatlands.brokers.zeromq",
                 "--ipc",
@@ -354,19 +374,16 @@ class Supervisor:
                 str(os.getpid()),
                 env=self._environment,
             )
-        else:
-            fd = self._listener.fileno()
-            # If an option is given twice, the last one counts.
-            options = [*self._arguments, "--workers", "1", "--listen-fd", str(fd)]
-            if not self._sealed:
-                options.append("--unsealed")
-            options += ("--worker", str(slot + 1), "--reports", self._reports.name)
-            options += ("--clock", str(self._clock))
-            child = Child(
-                f"worker {slot + 1}", "flatlands.server", *options, env=self._environment, fds=[fd]
-            )
-        self._children.append(child)
-        return child
+        fd = self._listener.fileno()
+        # If an option is given twice, the last one counts.
+        options = [*self._arguments, "--workers", "1", "--listen-fd", str(fd)]
+        if not self._sealed:
+            options.append("--unsealed")
+        options += ("--worker", str(slot + 1), "--reports", self._reports.name)
+        options += ("--clock", str(self._clock))
+        return Child(
+            f"worker {slot + 1}", "flatlands.server", *options, env=self._environment, fds=[fd]
+        )
 
     def _forget_the_dead(self) -> None:
         self._children = [child for child in self._children if child.alive]

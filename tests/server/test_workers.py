@@ -16,7 +16,7 @@ import pytest
 from gevent.event import Event
 
 from flatlands.server import settings
-from flatlands.server.supervisor import Supervisor
+from flatlands.server.supervisor import Child, Supervisor
 from tests.brokers import redis_servers
 from tests.processes import PATIENCE, ROOT, serving
 from tests.server.harness import events
@@ -98,6 +98,22 @@ def test_stopping_while_workers_are_replaced_waits_for_all_of_them(after):
             seen += children(server, "--")
             time.sleep(0.05)
         assert none_lives(seen)
+
+
+def test_a_child_that_is_just_being_started_is_stopped_with_the_others(monkeypatch):
+    made, make = [], Child.__init__
+
+    def slowly(self, *arguments, **more):
+        make(self, *arguments, **more)
+        made.append(self)
+        gevent.sleep(2)
+
+    with supervised("--broker", "null://") as supervisor:
+        monkeypatch.setattr(Child, "__init__", slowly)
+        replacing = gevent.spawn(supervisor.replace)
+        gevent.sleep(0.1)
+    assert len(made) == 1 and not made[0].alive
+    replacing.get(timeout=PATIENCE)
 
 
 def test_a_worker_may_be_stopped_alone_and_is_no_hangups_victim():

@@ -28,7 +28,7 @@ from tests.brokers.faults import (
     oldest,
     publish_a_hundred_thousand,
 )
-from tests.brokers.servers import certify, free_port
+from tests.brokers.servers import certify
 from tests.processes import ROOT, Proxy
 
 pytestmark = pytest.mark.process
@@ -102,34 +102,40 @@ def test_servers_that_stall_are_noticed_and_found_again(running, opened):
             assert ledger.missing() == 0
 
 
-def test_connections_that_are_cut_come_back_with_a_reset(server, opened):
+def test_connections_that_are_cut_come_back_with_few_resets(server, opened):
     proxy = Proxy(server.port)
     try:
         broker = opened(f"{server.scheme}://127.0.0.1:{proxy.port}")
-        make_live(broker, "a", "b")
+        names = {f"sq {n}" for n in range(2000)}
+        make_live(broker, *names)
         proxy.cut()
-        assert await_reset(broker, "a", "b") == {"a", "b"}
-        exchange(broker, "a", "b")
+        assert await_reset(broker, *names) == names
+        assert sum(isinstance(item, Reset) for item in drain_all(broker)) <= 1
+        exchange(broker, *sorted(names)[:9])
         assert broker.counters.reconnects > 0
     finally:
         proxy.close()
 
 
-def test_what_was_under_way_when_the_link_broke_is_counted(running, opened):
+def test_what_was_under_way_is_counted_and_what_is_asked_meanwhile_is_made_good(running, opened):
     with running() as server:
         broker = opened(server.url)
-        make_live(broker, "a")
+        make_live(broker, "a", "left")
         ledger = Ledger(broker)
         server.kill()
         # The link does not know yet: nothing has run since.
         assert all(broker.publish("a", b"%d" % n) for n in range(1000))
         assert drain(broker, 0.2) == []
         assert broker.counters.dropped >= 1000
+        broker.subscribe("new")
+        broker.unsubscribe("left")
         server.start()
-        await_reset(broker, "a")
+        assert await_reset(broker, "a", "new") >= {"a", "new"}
         await_publish(broker, "a", b"after")
         assert [m.payload for m in drain(broker, 0.5)] == [b"after"]
+        exchange(broker, "a", "new")
         assert ledger.missing() == 0
+        assert broker.publish("left", b"") and drain(broker, 0.2) == []
 
 
 def test_a_server_may_come_later_than_its_nodes(running, opened):
@@ -162,21 +168,7 @@ def test_a_hundred_thousand_at_once_neither_block_nor_vanish(server, opened):
     publish_a_hundred_thousand(opened(server.url))
 
 
-def test_subscribing_while_the_link_is_down_is_made_good(running, opened):
-    with running() as server:
-        broker = opened(server.url)
-        make_live(broker, "old", "left")
-        server.kill()
-        drain(broker, 0.2)
-        broker.subscribe("new")
-        broker.unsubscribe("left")
-        server.start()
-        assert await_reset(broker, "old", "new") >= {"old", "new"}
-        exchange(broker, "old", "new")
-        assert broker.publish("left", b"") and drain(broker, 0.2) == []
-
-
-def test_a_first_subscription_is_no_loss(server, opened):
+def test_what_is_let_go_and_taken_again_is_no_loss_and_not_heard_late(server, opened):
     broker = opened(server.url)
     broker.subscribe("a")
     broker.unsubscribe("a")
@@ -186,6 +178,11 @@ def test_a_first_subscription_is_no_loss(server, opened):
     gevent.sleep(0)
     broker.subscribe("a")
     assert broker.receive(0.2) is None
+    make_live(broker, "a", "b")
+    broker.publish("a", b"1")
+    broker.unsubscribe("a")
+    exchange(broker, "b")
+    assert broker.receive(0.1) is None
 
 
 def test_a_wrong_password_is_told_once_without_telling_it(running, opened, caplog):
@@ -228,14 +225,6 @@ def test_a_certificate_that_nobody_signed_is_refused_with_advice_unless_told(
             make_live(opened(url, option), "a")
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
         make_live(opened(at), "a")
-
-
-def test_a_server_that_is_not_there_was_never_heard(server, opened):
-    port = free_port()
-    broker = opened(f"{server.scheme}://:secret@127.0.0.1:{port}")
-    [link] = broker.links()
-    assert link[:2] == (f"{server.scheme} 127.0.0.1:{port}", float("inf"))
-    assert str(link).startswith(f"no link to {link.name}: ") and "refused" in str(link)
 
 
 def test_a_server_of_another_kind_is_told_of_once(running, server, opened, caplog):
@@ -289,68 +278,9 @@ broker.close()
             assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_messages_of_a_channel_let_go_are_not_heard_late(server, opened):
-    broker = opened(server.url)
-    make_live(broker, "a", "b")
-    broker.publish("a", b"1")
-    broker.unsubscribe("a")
-    exchange(broker, "b")
-    assert broker.receive(0.1) is None
-
-
-def test_resets_of_one_outage_are_few(server, opened):
-    proxy = Proxy(server.port)
-    try:
-        broker = opened(f"{server.scheme}://127.0.0.1:{proxy.port}")
-        names = {f"sq {n}" for n in range(2000)}
-        make_live(broker, *names)
-        proxy.cut()
-        assert await_reset(broker, *names) == names
-        assert sum(isinstance(item, Reset) for item in drain_all(broker)) <= 1
-    finally:
-        proxy.close()
-
-
 def drain_all(broker):
     """Return what still comes until nothing comes for a while."""
     items = []
     while (item := broker.receive(0.3)) is not None:
         items.append(item)
     return items
-
-
-# What a URL says
-
-
-@pytest.mark.parametrize("scheme", ["redis", "nats", "mqtt"])
-@pytest.mark.parametrize(
-    "rest, why",
-    [
-        ("", "no host:port"),
-        (":secret@host:port", "no host:port"),
-        (":secret@a:1,b:2", "names one host"),
-        (":secret@a?ssl_cert_reqs=maybe", "'required' or 'none'"),
-        (":secret@a?retry=1", "two options"),
-    ],
-)
-def test_a_url_that_makes_no_sense_is_refused_in_words(scheme, rest, why):
-    with pytest.raises(ValueError, match=why) as refusal:
-        open_broker(f"{scheme}://{rest}")
-    assert "secret" not in str(refusal.value)
-
-
-@pytest.mark.parametrize("scheme", ["rediss", "valkeys", "tls", "mqtts"])
-def test_a_file_without_certificates_is_refused_in_words(tmp_path, scheme):
-    (tmp_path / "empty").write_text("nothing")
-    for path in (tmp_path / "empty", "/nowhere"):
-        with pytest.raises(ValueError, match="nor a file with the certificates to trust"):
-            open_broker(f"{scheme}://a?ssl_ca_certs={path}")
-
-
-def test_a_url_says_where_and_who():
-    [one] = stream.endpoints("redis://me:a%3Ab%40c@[::1]:7000/3", "redis", 6379, None)
-    assert (one.host, one.port, one.username, one.password) == ("::1", 7000, "me", "a:b@c")
-    assert one.tls is None
-    [first, second] = stream.endpoints("rediscluster://:p@a,b:2", "redis", 6379, None)
-    assert (first.host, first.port, first.username, first.password) == ("a", 6379, "", "p")
-    assert (second.host, second.port) == ("b", 2)

@@ -54,7 +54,7 @@ def test_a_subscriber_that_is_too_slow_is_cut_off_and_told_so(opened):
 
 
 @pytest.mark.process
-def test_what_a_user_may_not_publish_is_counted_and_told_once(opened, caplog):
+def test_a_token_lets_in_and_what_a_user_may_not_publish_is_counted_and_told_once(opened, caplog):
     user = '{user: me, password: secret, permissions: {publish: "may.>", subscribe: ">"}}'
     with running(f"authorization: {{users: [{user}]}}") as server:
         broker = opened(f"nats://me:secret@127.0.0.1:{server.port}")
@@ -66,34 +66,24 @@ def test_what_a_user_may_not_publish_is_counted_and_told_once(opened, caplog):
         assert ledger.missing() == 0 and broker.counters.dropped == 5
         await_log(caplog, "Permissions Violation for Publish")
         assert caplog.text.count("Permissions Violation") == 1 and "secret" not in caplog.text
-
-
-@pytest.mark.process
-def test_a_token_lets_in(opened):
     with running("authorization: {token: wise}") as server:
         make_live(opened(f"nats://wise@127.0.0.1:{server.port}"), "a")
 
 
 @pytest.mark.process
 @pytest.mark.parametrize(
-    "option, url, why",
+    "tls, option, url, why",
     [
-        ("max_payload: 1000", "nats://127.0.0.1:{}", "its max_payload is 1000 bytes"),
-        ("", "tls://127.0.0.1:{}?ssl_cert_reqs=none", "begins with nats://"),
+        (False, "max_payload: 1000", "nats://127.0.0.1:{}", "its max_payload is 1000 bytes"),
+        (False, "", "tls://127.0.0.1:{}?ssl_cert_reqs=none", "begins with nats://"),
+        (True, "", "nats://127.0.0.1:{}", "begins with tls://"),
     ],
 )
-def test_a_server_that_will_not_do_is_told_of(opened, caplog, option, url, why):
-    with running(option) as server:
+def test_a_server_that_will_not_do_is_told_of(opened, caplog, tls, option, url, why):
+    with running(option, tls=tls) as server:
         broker = opened(url.format(server.port))
         assert broker.publish("a", b"") is False
         await_log(caplog, why)
-
-
-@pytest.mark.process
-def test_a_server_that_wants_tls_is_told_of(opened, caplog):
-    with running(tls=True) as server:
-        opened(f"nats://127.0.0.1:{server.port}")
-        await_log(caplog, "begins with tls://")
 
 
 @pytest.mark.process

@@ -82,7 +82,6 @@ def odd_cluster(slots):
     return "rediscluster", serve
 
 
-@pytest.mark.process
 @pytest.mark.parametrize(
     "kind, serve",
     [
@@ -115,7 +114,6 @@ def test_what_nobody_can_read_is_told_once_and_freezes_nothing(kind, serve, open
         assert broker.counters.errors == 0
 
 
-@pytest.mark.process
 def test_a_link_over_which_nothing_comes_is_made_anew(opened):
     logins = []
 

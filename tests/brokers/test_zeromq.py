@@ -14,7 +14,6 @@ from flatlands.brokers import inbox, link
 from flatlands.brokers.base import PAYLOAD_LIMIT, Message, Reset
 from flatlands.brokers.registry import open_broker
 from flatlands.brokers.zeromq import pair
-from flatlands.brokers.zeromq.forwarder import FORGET_S, LATE_S, Relay
 from flatlands.brokers.zeromq.wire import FRAME_LIMIT, TRAILER, addresses_of
 from tests.brokers.faults import (
     STALL_S,
@@ -46,121 +45,26 @@ def forwarder():
         yield forwarder
 
 
-# Names
-
-
-@pytest.mark.parametrize(
-    "url, pull, pub",
-    [
-        ("zeromq://host", "tcp://host:5561", "tcp://host:5562"),
-        ("zeromq://host:7000", "tcp://host:7000", "tcp://host:7001"),
-        ("zeromq://10.0.0.1:7000?pub=80", "tcp://10.0.0.1:7000", "tcp://10.0.0.1:80"),
-        ("zeromq://[::1]", "tcp://[::1]:5561", "tcp://[::1]:5562"),
-        ("zeromq+ipc:///run/flat", "ipc:///run/flat.pull", "ipc:///run/flat.pub"),
-    ],
-)
-def test_a_url_names_two_addresses(url, pull, pub):
-    assert addresses_of(url) == (pull, pub)
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "zeromq://",
-        "zeromq://host:port",
-        "zeromq://host:99999",
-        "zeromq://host:65535",
-        "zeromq://host?pub=x",
-        "zeromq://host?sub=5562",
-        "zeromq://host/path",
-        "zeromq://user:password@host",
-        "zeromq+ipc://host/path",
-        "zeromq+ipc:///",
-    ],
-)
-def test_another_url_is_refused_in_words(url):
-    with pytest.raises(ValueError, match="should look like zeromq"):
-        open_broker(url)
-
-
-def test_a_channel_holds_no_nul(opened, forwarder):
-    broker = opened(forwarder.url)
-    for call in (broker.subscribe, broker.unsubscribe, lambda name: broker.publish(name, b"")):
-        with pytest.raises(ValueError, match="NUL"):
-            call("a\0b")
-
-
-# What the forwarder passes on
-
-
-def frame(kind, epoch, sent, broker=b"8 bytes.", payload=b"payload"):
-    return kind + b"a\0" + payload + TRAILER.pack(broker, epoch, sent)
-
-
-@pytest.fixture
-def relay():
-    """A relay that has heard the first probe of link 7, sent at 1000 by the sender's clock."""
-    relay = Relay()
-    probe = frame(b"?", 7, 1000.0)
-    assert relay.pass_on(probe, 50.0) == probe
-    return relay
-
-
-def test_messages_in_time_pass_unchanged(relay):
-    for waited in (0.0, LATE_S - 0.1):
-        message = frame(b"=", 7, 1010.0)
-        assert relay.pass_on(message, 60.0 + waited) == message
-    assert (relay.forwarded, relay.late, relay.refused) == (2, 0, 0)
-
-
-def test_of_a_late_message_only_the_mark_of_its_loss_passes(relay):
-    assert relay.pass_on(frame(b"=", 7, 1010.0), 60.1 + LATE_S) == b"=a\0"
-    assert (relay.forwarded, relay.late, relay.refused) == (0, 1, 0)
-
-
-def test_a_late_probe_has_no_echo(relay):
-    assert relay.pass_on(frame(b"?", 7, 1010.0), 60.1 + LATE_S) is None
-
-
-def test_a_link_that_its_broker_gave_up_brings_nothing_more(relay):
-    assert relay.pass_on(frame(b"?", 8, 1001.0), 51.0)
-    assert relay.pass_on(frame(b"=", 7, 1001.0), 51.0) == b"=a\0"
-    assert relay.pass_on(frame(b"?", 7, 1001.0), 51.0) is None
-    assert relay.pass_on(frame(b"=", 8, 1001.0), 51.0) == frame(b"=", 8, 1001.0)
-
-
-def test_clocks_may_drift_apart(relay):
-    for n in range(100_000):
-        # An hour behind after a hundred thousand seconds.
-        assert relay.pass_on(frame(b"?", 7, 1000.0 + n * 0.9991), 50.0 + n)
-    message = frame(b"=", 7, 1000.0 + n * 0.9991)
-    assert relay.pass_on(message, 50.0 + n) == message
-
-
-def test_what_no_broker_would_send_is_refused_and_counted(relay):
-    for junk in (b"", b"x", b"=" + TRAILER.pack(b"", 7, 0), frame(b"=", 7, 0, b"unknown.")):
-        assert relay.pass_on(junk, 60.0) is None
-    assert relay.refused == 4
-
-
-def test_a_broker_that_probes_no_more_is_forgotten(relay):
-    relay.forget(50.0 + FORGET_S)
-    assert relay.pass_on(frame(b"=", 7, 1000.0), 50.0)
-    relay.forget(50.1 + FORGET_S)
-    assert relay.pass_on(frame(b"=", 7, 1000.0), 50.0) is None
-
-
 # The forwarder as a process
 
 
+def frame_of(topic, payload, epoch=1):
+    """Return what a broker would send, by the id "stranger"."""
+    return topic + payload + TRAILER.pack(b"stranger", epoch, time.monotonic())
+
+
 @BOTH
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_a_forwarder_and_it_tells_its_counts(opened, ipc, number):
+def test_a_forwarder_tells_its_counts_and_which_address_is_in_use(opened, ipc):
     with forwarding("--stats", "0.1", ipc=ipc) as forwarder:
+        second = start_forwarder(*forwarder.where)
+        said, errors = second.communicate(timeout=PATIENCE)
+        assert (second.returncode, said) == (1, "")
+        assert errors.count("\n") == 1
+        assert errors.startswith("The forwarder cannot listen at ") and "in use" in errors
         broker = opened(forwarder.url)
         make_live(broker, "a")
         gevent.sleep(0.5)
-        forwarder.process.send_signal(number)
+        forwarder.process.send_signal(signal.SIGINT if ipc else signal.SIGTERM)
         said, errors = forwarder.process.communicate(timeout=PATIENCE)
         assert (forwarder.process.returncode, errors) == (0, "")
         first, *_, last = said.splitlines()
@@ -168,27 +72,23 @@ def test_a_signal_ends_a_forwarder_and_it_tells_its_counts(opened, ipc, number):
         assert last.endswith("late 0, refused 0, brokers 1, overflows 0")
 
 
-@BOTH
-def test_an_address_in_use_is_told_in_one_sentence(ipc):
-    with forwarding(ipc=ipc) as forwarder:
-        second = start_forwarder(*forwarder.where)
-        said, errors = second.communicate(timeout=PATIENCE)
-        assert (second.returncode, said) == (1, "")
-        assert errors.count("\n") == 1
-        assert errors.startswith("The forwarder cannot listen at ") and "in use" in errors
-
-
-def test_junk_harms_no_forwarder(opened):
+def test_a_forwarder_passes_nothing_on_that_no_broker_would_send(opened):
     with forwarding() as forwarder, zmq.Context() as context:
         with context.socket(zmq.PUSH) as push:
+            push.linger = 1000
             push.connect(addresses_of(forwarder.url).pull)
             for junk in (b"", b"?", b"no NUL in here at all", bytes(1000), b"?\0" + bytes(20)):
                 push.send(junk)
             push.send_multipart([b"=a\0", b"several", b"frames"])
-            push.linger = 1000
-        broker = opened(forwarder.url)
-        make_live(broker, "a")
+            broker = opened(forwarder.url)
+            make_live(broker, "a")
+            push.send(frame_of(b"?probe\0", b""))
+            push.send(frame_of(b"=a\0", b"x" * PAYLOAD_LIMIT))
+            assert broker.receive(PATIENCE) == Message("a", b"x" * PAYLOAD_LIMIT)
+            push.send(frame_of(b"=a\0", b"x" * FRAME_LIMIT))
+            assert broker.receive(0.5) is None
         exchange(broker, "a")
+        assert broker.counters.reconnects == 0
         assert "Traceback" not in forwarder.stop()
 
 
@@ -347,53 +247,6 @@ def test_nothing_happening_costs_nothing(opened, ipc):
             assert drain(broker, 1.1) == []
 
 
-# Strangers
-
-
-def frame_of(topic, payload, epoch=1):
-    """Return what a broker would send, by the id "stranger"."""
-    return topic + payload + TRAILER.pack(b"stranger", epoch, time.monotonic())
-
-
-def test_a_forwarder_passes_nothing_on_that_no_broker_would_send(opened):
-    with forwarding() as forwarder, zmq.Context() as context:
-        broker = opened(forwarder.url)
-        make_live(broker, "a")
-        with context.socket(zmq.PUSH) as push:
-            push.linger = 0
-            push.connect(addresses_of(forwarder.url).pull)
-            push.send(frame_of(b"?probe\0", b""))
-            push.send(frame_of(b"=a\0", b"x" * PAYLOAD_LIMIT))
-            assert broker.receive(PATIENCE) == Message("a", b"x" * PAYLOAD_LIMIT)
-            push.send(frame_of(b"=a\0", b"x" * FRAME_LIMIT))
-            assert broker.receive(0.5) is None
-        exchange(broker, "a")
-        assert broker.counters.reconnects == 0
-        assert "refused 0," in forwarder.stop()
-
-
-def test_a_broker_takes_nothing_that_no_forwarder_would_send(opened):
-    pull_port, pub_port = free_ports()
-    with zmq.Context() as context, context.socket(zmq.PULL) as pull, context.socket(zmq.PUB) as pub:
-        pull.bind(f"tcp://127.0.0.1:{pull_port}")
-        pub.bind(f"tcp://127.0.0.1:{pub_port}")
-
-        def echo():
-            while True:
-                if pull.poll(0):
-                    pub.send(pull.recv())
-                else:
-                    gevent.sleep(0.01)
-
-        echoing = gevent.spawn(echo)
-        broker = opened(f"zeromq://127.0.0.1:{pull_port}?pub={pub_port}")
-        make_live(broker, "a")
-        pub.send(frame_of(b"=a\0", b"x" * FRAME_LIMIT))
-        assert await_reset(broker, "a") == {"a"}
-        exchange(broker, "a")
-        echoing.kill()
-
-
 @pytest.mark.parametrize("host, open_to_all", [("127.0.0.1", False), ("0.0.0.0", True)])
 def test_a_forwarder_that_others_can_reach_says_what_that_means(host, open_to_all):
     pull, pub = free_ports()
@@ -516,13 +369,6 @@ def test_a_host_without_an_address_is_tried_again(opened, monkeypatch, caplog):
         await_reset(broker, "a")
         exchange(broker, "a")
         assert caplog.text.count("a test") == 1 and broker.counters.errors == 0
-
-
-def test_a_forwarder_that_is_not_there_is_complained_of_once(opened, caplog):
-    pull, pub = free_ports()
-    broker = opened(f"zeromq://127.0.0.1:{pull}?pub={pub}")
-    assert drain(broker, 1) == []
-    assert caplog.text.count("no forwarder answers") == 1
 
 
 def test_a_callback_that_fails_costs_a_link_and_is_counted(forwarder, monkeypatch, caplog):

@@ -1,0 +1,85 @@
+"""What the URLs of brokers say, which make no sense, and what is told of who is not there."""
+
+import pytest
+
+from flatlands.brokers import stream
+from flatlands.brokers.registry import open_broker
+from flatlands.brokers.zeromq.wire import addresses_of
+from tests.brokers.servers import free_port
+
+
+@pytest.mark.parametrize("scheme", ["redis", "nats", "mqtt"])
+@pytest.mark.parametrize(
+    "rest, why",
+    [
+        ("", "no host:port"),
+        (":secret@host:port", "no host:port"),
+        (":secret@a:1,b:2", "names one host"),
+        (":secret@a?ssl_cert_reqs=maybe", "'required' or 'none'"),
+        (":secret@a?retry=1", "two options"),
+    ],
+)
+def test_a_url_that_makes_no_sense_is_refused_in_words(scheme, rest, why):
+    with pytest.raises(ValueError, match=why) as refusal:
+        open_broker(f"{scheme}://{rest}")
+    assert "secret" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("scheme", ["rediss", "valkeys", "tls", "mqtts"])
+def test_a_file_without_certificates_is_refused_in_words(tmp_path, scheme):
+    (tmp_path / "empty").write_text("nothing")
+    for path in (tmp_path / "empty", "/nowhere"):
+        with pytest.raises(ValueError, match="nor a file with the certificates to trust"):
+            open_broker(f"{scheme}://a?ssl_ca_certs={path}")
+
+
+def test_a_url_says_where_and_who():
+    [one] = stream.endpoints("redis://me:a%3Ab%40c@[::1]:7000/3", "redis", 6379, None)
+    assert (one.host, one.port, one.username, one.password) == ("::1", 7000, "me", "a:b@c")
+    assert one.tls is None
+    [first, second] = stream.endpoints("rediscluster://:p@a,b:2", "redis", 6379, None)
+    assert (first.host, first.port, first.username, first.password) == ("a", 6379, "", "p")
+    assert (second.host, second.port) == ("b", 2)
+
+
+@pytest.mark.parametrize(
+    "url, pull, pub",
+    [
+        ("zeromq://host", "tcp://host:5561", "tcp://host:5562"),
+        ("zeromq://host:7000", "tcp://host:7000", "tcp://host:7001"),
+        ("zeromq://10.0.0.1:7000?pub=80", "tcp://10.0.0.1:7000", "tcp://10.0.0.1:80"),
+        ("zeromq://[::1]", "tcp://[::1]:5561", "tcp://[::1]:5562"),
+        ("zeromq+ipc:///run/flat", "ipc:///run/flat.pull", "ipc:///run/flat.pub"),
+    ],
+)
+def test_a_url_names_two_addresses(url, pull, pub):
+    assert addresses_of(url) == (pull, pub)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "zeromq://",
+        "zeromq://host:port",
+        "zeromq://host:99999",
+        "zeromq://host:65535",
+        "zeromq://host?pub=x",
+        "zeromq://host?sub=5562",
+        "zeromq://host/path",
+        "zeromq://user:password@host",
+        "zeromq+ipc://host/path",
+        "zeromq+ipc:///",
+    ],
+)
+def test_another_url_is_refused_in_words(url):
+    with pytest.raises(ValueError, match="should look like zeromq"):
+        open_broker(url)
+
+
+@pytest.mark.parametrize("scheme", ["redis", "nats", "mqtt"])
+def test_a_server_that_is_not_there_was_never_heard(scheme, opened):
+    port = free_port()
+    broker = opened(f"{scheme}://:secret@127.0.0.1:{port}")
+    [link] = broker.links()
+    assert link[:2] == (f"{scheme} 127.0.0.1:{port}", float("inf"))
+    assert str(link).startswith(f"no link to {link.name}: ") and "refused" in str(link)

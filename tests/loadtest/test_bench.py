@@ -261,16 +261,6 @@ def test_uniform_latency_of_all_operations(tmp_path, capsys, monkeypatch):
 
 
 @pytest.mark.process
-def test_ctrl_c_ends_a_benchmark_and_its_server():
-    with watched.measuring(["-m", "bench.uniform", "--seconds", "600"]) as (process, seen):
-        one_of(process, seen)
-        process.send_signal(signal.SIGINT)
-        said, errors = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130 and said.endswith("bench.uniform: interrupted\n")
-    assert not errors
-
-
-@pytest.mark.process
 def test_ctrl_c_while_a_benchmark_looks_at_the_machine_ends_it(tmp_path, monkeypatch):
     # It asks Redis for its version, which takes a while here.
     slow = tmp_path / "redis-server"

@@ -2,7 +2,6 @@
 
 import math
 import os
-import signal
 import sys
 from collections import Counter
 
@@ -28,9 +27,6 @@ from flatlands.server.players.spots import spread_square
 from flatlands.world.grid import Grid
 from flatlands.world.terrain import Terrain
 from flatlands.world.track import UNIT
-from tests.loadtest import watched
-from tests.loadtest.test_bench import one_of
-from tests.loadtest.watched import PATIENCE
 
 # The law.
 
@@ -307,13 +303,3 @@ def test_all_series_can_be_measured(monkeypatch, tmp_path):
         for child in children(psutil.Process(os.getpid())).values()
         if "bench.others" in child or "redis-server" in " ".join(child)
     ]
-
-
-@pytest.mark.process
-def test_ctrl_c_ends_it_and_all_that_it_has_started():
-    with watched.measuring(["-m", "bench", "--growth"]) as (process, seen):
-        one_of(process, seen)
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130
-    assert "Stopped. What was measured is reported." in errors

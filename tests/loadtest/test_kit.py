@@ -16,7 +16,7 @@ from flatlands.loadtest.kit.points import measure_all
 from flatlands.loadtest.kit.processes import ROOT, Program, Trouble, children
 from flatlands.loadtest.kit.signals import Interrupted
 
-pytestmark = pytest.mark.process
+process = pytest.mark.process
 
 #: Seconds that anything here may take on a busy machine.
 PATIENCE = 30
@@ -46,37 +46,36 @@ def python(code, **more):
     return Program([sys.executable, "-c", code], "the program", **more)
 
 
-def test_a_line_is_waited_for_and_the_rest_is_kept():
-    with python("print('one', flush=True); print('listens at 42'); print('last')") as program:
+@process
+def test_lines_are_told_and_heard():
+    said = "print('one', flush=True); print('listens at 42'); print('x' * 300_000); print(input())"
+    with python(said, with_input=True) as program:
         assert program.ready(r"listens at (\d+)")[1] == "42"
-        assert program.line(PATIENCE) == "last"
-        assert program.line(PATIENCE) is None
-
-
-def test_a_line_may_be_long():
-    with python("print('x' * 300_000); print('last')") as program:
-        assert program.line(PATIENCE) == "x" * 300_000 and program.line(PATIENCE) == "last"
-
-
-@pytest.mark.parametrize("attempt", range(5))
-def test_a_program_begins_on_the_cores_that_it_is_given(attempt):
-    before = os.sched_getaffinity(0)
-    core = max(before)
-    look = ["grep", "Cpus_allowed_list", "/proc/self/status"]
-    with Program(look, "the program", cpus=[core]) as program:
-        assert program.line(PATIENCE) == f"Cpus_allowed_list:\t{core}"
-    assert os.sched_getaffinity(0) == before
-
-
-def test_what_is_told_is_heard():
-    with python("print(input())", with_input=True) as program:
+        assert program.line(PATIENCE) == "x" * 300_000
         program.send({"number": 7})
         assert program.line(PATIENCE) == '{"number": 7}'
         assert program.wait(PATIENCE)
         # It is not there any more: no matter.
         program.send({"number": 8})
+        assert program.line(PATIENCE) is None
 
 
+@process
+def test_a_program_begins_on_the_cores_and_with_the_variables_that_it_is_given(monkeypatch):
+    before = os.sched_getaffinity(0)
+    core = max(before)
+    look = ["grep", "Cpus_allowed_list", "/proc/self/status"]
+    for _ in range(5):
+        with Program(look, "the program", cpus=[core]) as program:
+            assert program.line(PATIENCE) == f"Cpus_allowed_list:\t{core}"
+    assert os.sched_getaffinity(0) == before
+    monkeypatch.setenv("WORKERS", "9")
+    show = "import os; print(os.environ.get('WORKERS'), os.environ['WALKERS'])"
+    with python(show, environment={"WALKERS": "3"}) as program:
+        assert program.line(PATIENCE) == "None 3"
+
+
+@process
 def test_a_program_that_does_not_start_says_why():
     with (
         python("print('so far'); raise ValueError('no port today')") as program,
@@ -92,21 +91,25 @@ def test_a_program_that_does_not_start_says_why():
         Program(["/nowhere/at/all"], "the program")
 
 
-@pytest.mark.parametrize(
-    ("code", "sentence"),
-    [
+@process
+def test_an_end_is_told_in_a_sentence():
+    for code, sentence in (
         ("pass", "the program ended with exit status 0"),
         ("raise SystemExit('sorry')", "the program ended with exit status 1: sorry"),
         ("import os; os.kill(os.getpid(), 9)", "the program ended by signal 9"),
-    ],
-)
-def test_an_end_is_told_in_a_sentence(code, sentence):
-    with python(code) as program:
-        assert program.wait(PATIENCE)
-        assert program.death() == sentence
+    ):
+        with python(code) as program:
+            assert program.wait(PATIENCE)
+            assert program.death() == sentence
 
 
-def test_who_does_not_obey_is_ended_by_force_with_what_it_has_started():
+@process
+def test_who_does_not_obey_or_stands_still_is_ended_with_what_it_has_started():
+    with python("import time; print('ready', flush=True); time.sleep(99)") as program:
+        program.ready("ready")
+        program.process.suspend()
+        program.end(PATIENCE)
+    assert program.process.poll() == -signal.SIGTERM
     with python(STUBBORN) as program:
         child = psutil.Process(int(program.ready(r"ready (\d+)")[1]))
         assert program.death() == ""
@@ -115,6 +118,7 @@ def test_who_does_not_obey_is_ended_by_force_with_what_it_has_started():
     assert psutil.wait_procs([child], timeout=PATIENCE)[1] == []
 
 
+@process
 def test_children_that_have_ended_have_no_command_line_and_are_left_out():
     # Nobody asks how they ended: they are kept as zombies.
     with python(
@@ -130,14 +134,7 @@ def test_children_that_have_ended_have_no_command_line_and_are_left_out():
     assert children(program.process) == {}
 
 
-def test_who_stands_still_is_ended_as_well():
-    with python("import time; print('ready', flush=True); time.sleep(99)") as program:
-        program.ready("ready")
-        program.process.suspend()
-        program.end(PATIENCE)
-    assert program.process.poll() == -signal.SIGTERM
-
-
+@process
 def test_what_a_killed_starter_has_started_ends():
     code = (
         "import sys, time; from loadtest.kit.processes import Program\n"
@@ -153,13 +150,7 @@ def test_what_a_killed_starter_has_started_ends():
     assert psutil.wait_procs([child], timeout=PATIENCE)[1] == []
 
 
-def test_a_program_gets_no_variable_that_is_not_meant_for_it(monkeypatch):
-    monkeypatch.setenv("WORKERS", "9")
-    show = "import os; print(os.environ.get('WORKERS'), os.environ['WALKERS'])"
-    with python(show, environment={"WALKERS": "3"}) as program:
-        assert program.line(PATIENCE) == "None 3"
-
-
+@process
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_whoever_waits_is_told_of_a_signal(number):
     with signals.remembered(), python("import time; time.sleep(99)") as program:

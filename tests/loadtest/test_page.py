@@ -1,4 +1,4 @@
-"""What is told of runs: the page of charts, and the exit code."""
+"""What is told of runs: the page of charts, the exit code, and what is wrong with the options."""
 
 import re
 
@@ -9,6 +9,7 @@ from flatlands.loadtest.swarm.command import _judge
 from flatlands.loadtest.swarm.oracle import Verdict
 from flatlands.loadtest.swarm.page import page
 from flatlands.loadtest.swarm.result import Options, Result
+from tests.loadtest.test_swarm import ADMIN, run
 
 
 def result(bots=100, broker="memory://", p99=10.0, **verdict):
@@ -100,3 +101,43 @@ def test_a_ramp_marks_a_percentile_that_grows_tenfold_from_step_to_step():
     assert "-fold" not in page(steady, {}, "", charts.svg)
     sudden = [result(10), result(20, p99=120.0)]
     assert "p99 grows 12-fold from 10 to 20 bots" in page(sudden, {}, "", charts.svg)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--bots", "0"], "'0' is not a whole number, 1 to 100000"),
+        (["--seconds", "soon"], "'soon' is not a number from 1 to 86400"),
+        (["--scenario", "war"], "invalid choice: 'war'"),
+        (["--ramp", "9..3"], "must rise"),
+        (["--viewport", "wide"], "not like 40x25"),
+        (["--url", "ws://x/ws", "--workers", "2"], "--url names a server that runs"),
+        (["--bots", "99999", "--processes", "1"], "file descriptors"),
+        (["--url", "ws://x/ws", "--pin"], "--pin is for one started"),
+        (["--admin-token", ADMIN], "a server that is started needs none"),
+        (["--url", "ws://x/ws", "--admin-token", "é"], "only printable ASCII"),
+        (
+            ["--workers", "64", "--processes", "256", "--pin"],
+            "--pin needs a core for each worker (64) and for each process of the clients (256)",
+        ),
+        (["--scenario", "idle", "--workers", "64", "--pin"], "--pin needs a core for each worker"),
+    ],
+)
+def test_bad_options_get_a_sentence(options, sentence):
+    code, said = run(*options)
+    assert code == 2 and sentence in said
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--url", "http://localhost:1/"], "is not the address of a server"),
+        (["--url", "ws://127.0.0.1:1/ws"], "nothing answers at ws://127.0.0.1:1/ws"),
+        (["--broker", "pigeon://"], "pigeon:// names no broker"),
+    ],
+)
+def test_nothing_to_measure_gets_a_sentence(options, sentence):
+    code, said = run("--bots", "5", "--seconds", "1", *options)
+    assert code == 1 and sentence in said
+    # Where a server is started that is said first.
+    assert said.count("\n") == 1 + ("--broker" in options)

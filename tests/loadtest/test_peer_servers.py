@@ -98,6 +98,8 @@ class Player:
 
 def test_a_move_is_told_to_those_whose_screens_touch_its_square_and_to_nobody_else(join):
     one, beside, far, here = join(0, 0), join(1, -1), join(2, 0), join(0, 0)
+    one.send(b"sure?", WS_PING)
+    assert one.frame() == (WS_PONG, b"sure?")
     one.move(7, 8, 1)
     far.move(9, 10, 2)
     assert one.told_until(1)[0] == here.told_until(1)[0] == [1]
@@ -135,12 +137,6 @@ def test_who_leaves_takes_nobody_along(join, politely):
     for due in (2, 3):
         other.move(due, due, due)
         assert third.told_until(due)[0] == other.told_until(due)[0] == [due]
-
-
-def test_a_ping_is_answered(join):
-    player = join(0, 0)
-    player.send(b"sure?", WS_PING)
-    assert player.frame() == (WS_PONG, b"sure?")
 
 
 def test_all_deliveries_come(peer, monkeypatch):

@@ -143,42 +143,33 @@ def test_all_deliveries_of_a_real_server_are_counted(quick, monkeypatch):
 
 
 @pytest.mark.load
-def test_what_a_server_withholds_is_missing(quick, monkeypatch):
+def test_what_a_server_withholds_is_missing_and_one_that_dies_leaves_a_sentence(quick, monkeypatch):
     row = tiny(monkeypatch, "--drop-every", "4")
     assert row.share == pytest.approx(0.75, abs=0.02)
-
-
-@pytest.mark.load
-def test_a_server_that_dies_leaves_a_sentence(quick, monkeypatch):
     row = tiny(monkeypatch, "--die-after", "10")
     assert row.trouble == "the server ended with exit status 1: Error: too many moves"
     assert row.per_second is None
-
-
-@pytest.mark.load
-def test_a_server_that_does_not_start_leaves_a_sentence(monkeypatch):
     failing = [sys.executable, "-c", "raise SystemExit('no port today')"]
     monkeypatch.setattr(programs, "command", lambda peer: failing)
     row = measure_peer(TINY_PEER, 20, 1.0)
     assert row.trouble == "the server does not start: no port today"
+    # Not sys.executable itself, which also starts the process that ends programs.
+    monkeypatch.setattr(kept, "sys", SimpleNamespace(executable="/bin/false"))
+    trouble = rows.measure_flatlands(20, 1.0).trouble
+    assert trouble == "the swarm has measured nothing: it ended with exit status 1"
 
 
 @pytest.mark.load
-def test_a_server_is_gone_when_it_was_measured():
-    with programs.started([sys.executable, str(TINY)]) as server:
-        assert server.cost()[1] > 1
-    assert server.program.process.poll() is not None
-
-
-@pytest.mark.load
-def test_who_speaks_no_websocket_is_refused():
+def test_who_speaks_no_websocket_is_refused_and_gone_afterwards():
     page = "import http.server as h; s = h.HTTPServer(('127.0.0.1', 0), h.SimpleHTTPRequestHandler)"
     script = f"{page}; print(s.server_port, flush=True); s.serve_forever()"
     with programs.started([sys.executable, "-c", script]) as server:
+        assert server.cost()[1] > 1
         players = Client(server.address, SocketIo())
         with pytest.raises(Refused, match="404"):
             players.join([(0, 0)])
         players.close()
+    assert server.program.process.poll() is not None
 
 
 @pytest.mark.parametrize(
@@ -251,11 +242,3 @@ def test_a_chart_is_written_for_each_number_of_players(tmp_path):
     report.draw([row(FLATLANDS, 900.0), row("other", 300.0)], tmp_path)
     assert ">Flatlands<" in (tmp_path / "peers-400.svg").read_text()
     assert (tmp_path / "peers-400.png").exists()
-
-
-@pytest.mark.load
-def test_the_swarm_that_fails_leaves_a_sentence(monkeypatch):
-    # Not sys.executable itself, which also starts the process that ends programs.
-    monkeypatch.setattr(kept, "sys", SimpleNamespace(executable="/bin/false"))
-    trouble = rows.measure_flatlands(20, 1.0).trouble
-    assert trouble == "the swarm has measured nothing: it ended with exit status 1"

@@ -1,7 +1,6 @@
 """The benchmark of work queues, run as users run it, and its account."""
 
 import json
-import signal
 
 import pytest
 
@@ -12,8 +11,6 @@ from flatlands.loadtest.work.series import FIFOS, FILLED, LASTING, TAKEN, TAKES
 from flatlands.loadtest.work.ways import WAYS, OneByOne
 from flatlands.loadtest.work.worker import CLAIMED, message, take_all
 from tests.brokers.redis_servers import running
-from tests.loadtest import watched
-from tests.loadtest.watched import PATIENCE, children_at_work
 
 load = pytest.mark.load
 
@@ -78,31 +75,32 @@ class Leaves(OneByOne):
         return super().claim(most - 1)
 
 
+#: What is found of ways that do not do what they should.
+WRONG = {
+    OneByOne: "",
+    Loses: "2 of 100 messages are missing",
+    Repeats: "2 messages came twice",
+    Swaps: "98 messages came after a later one",
+    # What is held is also what came.
+    Forgets: "2 of 100 messages are too many",
+    Leaves: "2 messages were left waiting",
+}
+
+
 @load
-@pytest.mark.parametrize(
-    ("way", "sentence"),
-    [
-        (OneByOne, ""),
-        (Loses, "2 of 100 messages are missing"),
-        (Repeats, "2 messages came twice"),
-        (Swaps, "98 messages came after a later one"),
-        # What is held is also what came.
-        (Forgets, "2 of 100 messages are too many"),
-        (Leaves, "2 messages were left waiting"),
-    ],
-)
-def test_a_way_that_does_not_do_what_it_should_is_found(way, sentence):
-    with running() as server:
-        queue = way(f"redis://127.0.0.1:{server.port}")
-        queue.put([message(n) for n in range(100)])
-        times, got = take_all(queue, 100, 50)
-        waiting, held = queue.left()
-        queue.redis.close()
-    report = {"times": [times], "got": got, "waiting": waiting, "held": held}
-    point = take_figures("lpop", 100, {**report, "cpu": {"client": 0.1, "server": None}})
-    assert fault(point["account"]) == sentence
-    assert point["us"] == {"client": 1000.0, "server": None}
-    assert 0 < point["ms"]["least"] <= point["ms"]["median"]
+def test_a_way_that_does_not_do_what_it_should_is_found():
+    for way, sentence in WRONG.items():
+        with running() as server:
+            queue = way(f"redis://127.0.0.1:{server.port}")
+            queue.put([message(n) for n in range(100)])
+            times, got = take_all(queue, 100, 50)
+            waiting, held = queue.left()
+            queue.redis.close()
+        report = {"times": [times], "got": got, "waiting": waiting, "held": held}
+        point = take_figures("lpop", 100, {**report, "cpu": {"client": 0.1, "server": None}})
+        assert fault(point["account"]) == sentence, way
+        assert point["us"] == {"client": 1000.0, "server": None}
+        assert 0 < point["ms"]["least"] <= point["ms"]["median"]
 
 
 def test_a_fifo_queue_has_an_order_of_its_own():
@@ -209,45 +207,3 @@ def test_options_that_make_no_sense_are_told(wrong, sentence, capsys):
         main(wrong)
     assert end.value.code == 2
     assert sentence in capsys.readouterr().err
-
-
-@load
-def test_without_redis_the_rest_is_measured(out, capsys, monkeypatch):
-    monkeypatch.setenv("PATH", "/nowhere")
-    assert measure(out, "lmpop,store-sqlite,1x1") == 1
-    points, troubles = points_of(out)
-    assert list(points) == ["store-sqlite"] and len(troubles) == 2
-    sentence = "redis-server is not installed (Debian: apt-get install redis-server)"
-    assert capsys.readouterr().err == f"lmpop: {sentence}.\n1x1: {sentence}.\n"
-
-
-def long_run(out, series, *more):
-    options = ["--series", series, "--repeat", "1000", "--messages", "1000000", *more]
-    return watched.measuring(["loadtest/work_queues.py", *options, "--json", str(out)])
-
-
-@load
-@pytest.mark.parametrize(
-    ("series", "more", "programs", "busy"),
-    [("lpop", [], 2, 0.45), ("1x1", [], 3, 0.45), ("stream", ["--kill", "100"], 2, 0.1)],
-)
-def test_a_server_that_dies_while_it_is_measured_is_told(series, more, programs, busy, out):
-    with long_run(out, series, *more) as (process, seen):
-        seen += children_at_work(process, programs, busy)
-        seen[0].kill()
-        _, told = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 1
-    sentence = "redis-server ended by signal 9"
-    assert told == f"{series}: {sentence}.\n"
-    assert points_of(out) == ({}, [{"series": series, "trouble": sentence}])
-
-
-@load
-def test_whoever_stops_it_gets_what_was_measured_and_leaves_no_process(out):
-    with long_run(out, "lpop") as (process, seen):
-        seen += children_at_work(process, 2, busy=0.45)
-        process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 128 + signal.SIGINT
-    assert told == "Stopped. What was measured is reported.\n"
-    assert points_of(out)[0] == {}

@@ -323,7 +323,7 @@ def test_players_who_stand_are_answered_in_both_loops(out, capsys):
 @pytest.mark.alone
 def test_a_redis_is_asked_for_ping_and_get_in_both_loops_from_one_address(out, monkeypatch):
     # So many connections to a Flatlands server would come from several addresses.
-    monkeypatch.setattr("flatlands.loadtest.idle.measure.ports", lambda: 4)
+    monkeypatch.setattr("flatlands.loadtest.idle.measure.ports", lambda: 48)
     status, run = measure(out, "--bots", "40", "--url", "redis://", "--processes", "2")
     assert status == 0
     check(run["points"], [40], ["PING", "GET"], workers=1)

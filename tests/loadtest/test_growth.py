@@ -2,7 +2,6 @@
 
 import math
 import os
-import sys
 from collections import Counter
 
 import gevent
@@ -11,14 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import bench.__main__ as command
-from bench.growth import charts, laws, nodes, rows, run, sizes
+from bench.growth import charts, laws, nodes, run, sizes
 from bench.others import Others
 from bench.walkers import SCREEN, Walker
 from flatlands.brokers.registry import open_broker
 from flatlands.loadtest.idle.dialects import Talk
 from flatlands.loadtest.kit import signals
-from flatlands.loadtest.kit.processes import Trouble, children
+from flatlands.loadtest.kit.processes import children
 from flatlands.loadtest.swarm import wire
 from flatlands.server.loop import Loop
 from flatlands.server.messages import protocol
@@ -134,29 +132,6 @@ def test_a_law_is_made_of_what_is_valid_and_below_a_whole_core():
     assert len(found["the same, all else"]["points"]) == 4 and len(found) == 5
 
 
-def test_figures_are_beside_their_targets_and_what_was_wrong_is_below():
-    shown = rows.line(node(1000, 0.5, 0.25, invalid=["it was late"]))
-    assert shown.split()[:5] == ["1,000", "50.0", "25.0", "25.0", "2"]
-    assert shown.endswith("\n    not valid: it was late")
-    shown = rows.line(crowd(5000, 0.99, faults=["1 missing"]))
-    assert "99%" in shown and shown.endswith("\n    failed: 1 missing")
-    told = "\n".join(rows.told(laws.laws([crowd(100, 0.1), crowd(200, 0.4)])))
-    assert "2.00  100: 0.1, 200: 0.4" in told and "at most 1.3" in told
-
-
-def test_a_chart_is_drawn_of_whatever_was_measured(tmp_path):
-    points = [node(1, 0.1, None), node(1000, 0.3, 0.2), crowd(100, 0.1), crowd(200, 0.99)]
-    charts.draw({"points": points, "laws": laws.laws(points)}, tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "growth-nodes.png",
-        "growth-nodes.svg",
-        "growth-crowd.png",
-        "growth-crowd.svg",
-    }
-    text = (tmp_path / "growth-nodes.svg").read_text()
-    assert "one node: n^" in text and "target: heartbeats" in text
-
-
 # The other nodes.
 
 
@@ -235,25 +210,6 @@ def unmasked(data):
 
 
 # The command.
-
-
-def test_charts_without_growth_are_refused(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(sys, "argv", ["bench", "--charts", str(tmp_path)])
-    with pytest.raises(SystemExit):
-        command.main()
-    assert "--charts draws what --growth measures" in capsys.readouterr().err
-
-
-def test_a_series_without_its_programs_ends_with_a_sentence(monkeypatch, capsys):
-    def nothing(note):
-        raise Trouble("redis-server is not installed (Debian: apt-get install redis-server)")
-        yield
-
-    monkeypatch.setattr(run, "machine", dict)
-    monkeypatch.setattr(run, "SERIES", {"nodes": nothing, "crowd": lambda _: iter(())})
-    found, code = run.measure(print)
-    assert code == 1 and found["laws"] == {} and found["points"] == []
-    assert "nodes: redis-server is not installed" in capsys.readouterr().err
 
 
 @pytest.mark.load

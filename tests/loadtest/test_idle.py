@@ -3,7 +3,6 @@
 import json
 import signal
 import threading
-from itertools import pairwise
 
 import msgpack
 import numpy as np
@@ -14,7 +13,7 @@ from flatlands.loadtest.idle import command as idle
 from flatlands.loadtest.idle import memory
 from flatlands.loadtest.idle.dialects import KEY, Game, Redis, Refused, Talk
 from flatlands.loadtest.idle.measure import LEVELS, figures
-from flatlands.loadtest.idle.report import draw, nines, surface_of
+from flatlands.loadtest.idle.report import draw, surface_of
 from flatlands.loadtest.idle.room import ports, processes_for, sources, why_not
 from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.swarm import wire
@@ -257,12 +256,6 @@ def test_the_surface_has_every_percentile_of_every_step():
         due = max(level * 100, 1) / 1000
         assert due * 0.999 <= short <= due * 1.009 + 0.001
         assert long == pytest.approx(10 * short, rel=0.02)
-
-
-def test_each_further_nine_takes_as_much_room():
-    places = [nines(level) for level in LEVELS]
-    assert all(low < high for low, high in pairwise(places))
-    assert [nines(level) for level in (0, 90, 99, 99.9, 99.99)] == pytest.approx([0, 3, 4, 5, 6])
 
 
 def test_a_run_that_measured_its_own_clients_says_so():

@@ -1,13 +1,9 @@
 """What is told of runs: the page of charts, the exit code, and what is wrong with the options."""
 
-import re
-
 import pytest
 
-from flatlands.loadtest.kit import charts
 from flatlands.loadtest.swarm.command import _judge
 from flatlands.loadtest.swarm.oracle import Verdict
-from flatlands.loadtest.swarm.page import page
 from flatlands.loadtest.swarm.result import Options, Result
 from tests.loadtest.test_swarm import ADMIN, run
 
@@ -55,52 +51,6 @@ def test_a_swarm_that_was_too_slow_is_not_believed():
     run.invalid.append("the swarm itself used 95% of its cores")
     assert _judge([run], said) == 3
     assert any(line.startswith("not valid") for line in said.lines)
-
-
-def test_a_comparison_shows_each_broker_and_says_what_failed():
-    runs = [result(), result(broker="redis://"), result(broker="zeromq://", ghosts=1)]
-    html = page(runs, {"cores": 2}, "python bots.py <x>", charts.svg)
-    for broker in ("memory://", "redis://", "zeromq://"):
-        assert broker in html
-    assert "1 ghosts" in html and "All right" not in html
-    assert "&lt;x&gt;" in html and "<x>" not in html
-    # It needs nothing else: no picture, script or style comes from anywhere.
-    assert not re.search(r"(src|href|url\()[\s=\"']*https?:", html)
-
-
-def test_what_is_not_valid_is_drawn_otherwise_in_every_chart():
-    def drawn(runs):
-        figures = []
-        page(runs, {}, "", lambda figure: figures.append(figure) or "")
-        return [figure.axes[0] for figure in figures]
-
-    def invalid(run):
-        run.invalid.append("the swarm itself used 95% of its cores")
-        return run
-
-    paper = charts.to_rgb(charts.PAPER)
-    axes = drawn([result(), invalid(result(broker="redis://"))])
-    bars = [bar for bar in axes if bar.patches]
-    assert bars and len(axes) == len(bars) + 2 * 3
-    for chart in bars:
-        assert [bar.get_facecolor()[:3] == paper for bar in chart.patches] == [False, True]
-    for chart, dashed in zip(axes[len(bars) :], [False] * 3 + [True] * 3, strict=True):
-        assert {line.is_dashed() for line in chart.lines} == {dashed}
-    *lines, cells = drawn([result(10), invalid(result(20))])
-    for chart in lines:
-        assert [
-            tuple(line.get_xdata())
-            for line in chart.lines
-            if line.get_markerfacecolor() == charts.PAPER
-        ] == [(20,)] * (len(chart.lines) // 2)
-    assert [label.get_text() for label in cells.get_xticklabels()] == ["10", "20\nnot valid"]
-
-
-def test_a_ramp_marks_a_percentile_that_grows_tenfold_from_step_to_step():
-    steady = [result(10), result(20, p99=99.0)]
-    assert "-fold" not in page(steady, {}, "", charts.svg)
-    sudden = [result(10), result(20, p99=120.0)]
-    assert "p99 grows 12-fold from 10 to 20 bots" in page(sudden, {}, "", charts.svg)
 
 
 @pytest.mark.parametrize(

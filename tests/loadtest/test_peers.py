@@ -9,13 +9,13 @@ from types import SimpleNamespace
 import pytest
 
 from flatlands.loadtest.kit.processes import Trouble
-from flatlands.loadtest.peers import client, programs, report, rows
+from flatlands.loadtest.peers import client, programs, rows
 from flatlands.loadtest.peers import command as peers_command
 from flatlands.loadtest.peers.client import Client, audiences, block, whole_frames
 from flatlands.loadtest.peers.dialects import Colyseus, PlainJson, Refused, SocketIo
 from flatlands.loadtest.peers.marker import SIZE, Tally, find, marker
 from flatlands.loadtest.peers.programs import PEERS, Peer, absent
-from flatlands.loadtest.peers.rows import FLATLANDS, Row, measure_peer
+from flatlands.loadtest.peers.rows import measure_peer
 from flatlands.loadtest.swarm import kept
 
 TINY = Path(__file__).parent / "tiny_peer.py"
@@ -215,30 +215,3 @@ def test_the_lock_of_the_peer_in_rust_names_no_registry_but_the_usual():
     sources = {package["name"]: package.get("source") for package in lock["package"]}
     assert sources.pop("peer") is None
     assert set(sources.values()) == {"registry+https://github.com/rust-lang/crates.io-index"}
-
-
-def row(name, per_cpu_second, **more):
-    latency = {"p50": 1.0, "p90": 2.0, "p99": 3.0, "max": 4.0}
-    return Row(name, name.title(), 400, 1.0, 100.0, per_cpu_second, 0.5, 50.0, latency, **more)
-
-
-def test_the_ratio_is_of_deliveries_for_the_same_cpu_time():
-    assert report.ratio(row(FLATLANDS, 900.0), row("other", 300.0)) == "3.0"
-    assert report.ratio(None, row("other", 300.0)) == ""
-
-
-def test_a_row_without_figures_leaves_the_others():
-    done = [row(FLATLANDS, 900.0), Row("sad", "Sad", 400, trouble="it died"), row("ok", 300.0)]
-    assert [table.row_count for table in report.tables(done)] == [3]
-    assert "Sad, 400 players: it died" in list(report.notes(done))
-
-
-def test_medians_are_of_the_runs_that_came_to_figures():
-    runs = [row("a", 100.0), Row("a", "A", 400, trouble="it died"), row("a", 300.0)]
-    assert report.median(runs).per_cpu_second == 200.0
-
-
-def test_a_chart_is_written_for_each_number_of_players(tmp_path):
-    report.draw([row(FLATLANDS, 900.0), row("other", 300.0)], tmp_path)
-    assert ">Flatlands<" in (tmp_path / "peers-400.svg").read_text()
-    assert (tmp_path / "peers-400.png").exists()

@@ -105,7 +105,7 @@ def crowd():
 
 def test_a_server_that_keeps_its_word_is_all_right(tmp_path):
     code, result = judged(
-        tmp_path, "--bots", "40", "--seconds", "4", "--broker", "redis://", "--scenario", "march"
+        tmp_path, *"--bots 40 --seconds 4 --broker redis:// --scenario march".split()
     )
     verdict = result["verdict"]
     assert (code, result["faults"], result["adds_up"]) == (0, [], True), verdict
@@ -139,9 +139,7 @@ def test_a_world_as_make_play_has_it_is_all_right_on_screens_of_several_sizes(tm
             guest.close()
             yield server
 
-    code, result = judged(
-        tmp_path, "--bots", "60", "--seconds", "4", "--scenario", "mixed", server=play
-    )
+    code, result = judged(tmp_path, *"--bots 60 --seconds 4 --scenario mixed".split(), server=play)
     verdict = result["verdict"]
     assert (code, result["faults"], result["adds_up"]) == (0, [], True), verdict
     assert verdict["observers"] == 60 and verdict["expected"] > 2000
@@ -150,17 +148,7 @@ def test_a_world_as_make_play_has_it_is_all_right_on_screens_of_several_sizes(tm
 def test_in_a_crowd_newer_moves_take_the_place_of_older_ones_and_none_is_unaccounted_for(tmp_path):
     # More than one batch can carry, and faster than its square may publish.
     code, result = judged(
-        tmp_path,
-        "--bots",
-        "150",
-        "--seconds",
-        "3",
-        "--scenario",
-        "crowd",
-        "--rate",
-        "9",
-        "--sample",
-        "30",
+        tmp_path, *"--bots 150 --seconds 3 --scenario crowd --rate 9 --sample 30".split()
     )
     verdict = result["verdict"]
     assert code == 0 and result["faults"] == [] and result["adds_up"]
@@ -170,17 +158,7 @@ def test_in_a_crowd_newer_moves_take_the_place_of_older_ones_and_none_is_unaccou
 @pytest.mark.alone
 def test_what_is_told_by_sketches_is_accounted_for_move_by_move(tmp_path):
     code, result = judged(
-        tmp_path,
-        "--bots",
-        "330",
-        "--seconds",
-        "4",
-        "--scenario",
-        "crowd",
-        "--rate",
-        "1",
-        "--sample",
-        "33",
+        tmp_path, *"--bots 330 --seconds 4 --scenario crowd --rate 1 --sample 33".split()
     )
     verdict = result["verdict"]
     assert (code, result["faults"], result["adds_up"]) == (0, [], True), verdict
@@ -193,16 +171,7 @@ def test_what_is_told_by_sketches_is_accounted_for_move_by_move(tmp_path):
 def test_a_move_that_is_left_out_of_a_crowd_is_found(tmp_path):
     code, result = judged(
         tmp_path,
-        "--bots",
-        "330",
-        "--seconds",
-        "6",
-        "--scenario",
-        "crowd",
-        "--rate",
-        "1",
-        "--sample",
-        "110",
+        *"--bots 330 --seconds 6 --scenario crowd --rate 1 --sample 110".split(),
         server=lambda: faulty({"hide": 60}, "--spread", "1"),
     )
     verdict = result["verdict"]
@@ -216,14 +185,7 @@ def test_each_broken_word_is_found_and_counted(tmp_path):
     counts = {"drop": 3, "duplicate": 4, "reorder": 5, "delay": 6, "leak": 7}
     code, result = judged(
         tmp_path,
-        "--bots",
-        "12",
-        "--seconds",
-        "9",
-        "--scenario",
-        "crowd",
-        "--rate",
-        "1",
+        *"--bots 12 --seconds 9 --scenario crowd --rate 1".split(),
         server=lambda: faulty(counts, "--spread", "1"),
     )
     found = {
@@ -247,9 +209,7 @@ def test_each_broken_word_is_found_and_counted(tmp_path):
 
 
 def test_in_lockstep_over_two_nodes_nothing_may_be_lost(tmp_path):
-    code, result = judged(
-        tmp_path, "--bots", "25", "--seconds", "4", "--scenario", "life", "--workers", "2"
-    )
+    code, result = judged(tmp_path, *"--bots 25 --seconds 4 --scenario life --workers 2".split())
     assert code == 0 and result["verdict"]["stalled"] == 0
     # Ten steps a second at most, the first after a second.
     assert result["totals"]["steps"] > 25 * 15
@@ -261,11 +221,7 @@ def test_who_never_reads_and_who_is_rude_harm_nobody(tmp_path, crowd, scenario):
         tmp_path,
         "--url",
         url(crowd),
-        "--bots",
-        "60",
-        "--seconds",
-        "4",
-        "--scenario",
+        *"--bots 60 --seconds 4 --scenario".split(),
         scenario,
         "--sample",
         "6",
@@ -300,7 +256,7 @@ def measuring(process):
 
 def test_a_server_that_dies_midway_leaves_a_partial_report(tmp_path):
     path = tmp_path / "runs.json"
-    process = swarm("--bots", "20", "--seconds", "30", "--json", str(path))
+    process = swarm(*"--bots 20 --seconds 30 --json".split(), str(path))
     measuring(process)
     child(psutil.Process(process.pid), "--spread").kill()
     said, _ = process.communicate(timeout=PATIENCE)
@@ -311,7 +267,7 @@ def test_a_server_that_dies_midway_leaves_a_partial_report(tmp_path):
 
 
 def test_ctrl_c_leaves_a_partial_report_and_no_process():
-    process = swarm("--bots", "20", "--seconds", "30", "--broker", "zeromq://")
+    process = swarm(*"--bots 20 --seconds 30 --broker zeromq://".split())
     measuring(process)
     family = psutil.Process(process.pid).children(recursive=True)
     assert len(family) >= 3
@@ -323,7 +279,7 @@ def test_ctrl_c_leaves_a_partial_report_and_no_process():
 
 
 def test_a_killed_swarm_leaves_no_process():
-    process = swarm("--bots", "20", "--seconds", "30", "--broker", "zeromq://")
+    process = swarm(*"--bots 20 --seconds 30 --broker zeromq://".split())
     measuring(process)
     family = psutil.Process(process.pid).children(recursive=True)
     process.kill()
@@ -366,14 +322,14 @@ def test_moves_that_a_stalled_server_replaced_across_borders_are_not_missing(tmp
             server.resume()
             time.sleep(0.9)
 
-    code, result, said = disturbed(tmp_path, stall, "--bots", "60", "--seconds", "8")
+    code, result, said = disturbed(tmp_path, stall, *"--bots 60 --seconds 8".split())
     assert code == 0, said
     assert result["verdict"]["replaced"] > 100
 
 
 def test_a_swarm_that_was_starved_says_so_and_judges_nothing(tmp_path):
     path = tmp_path / "runs.json"
-    process = swarm("--bots", "30", "--seconds", "6", "--json", str(path))
+    process = swarm(*"--bots 30 --seconds 6 --json".split(), str(path))
     measuring(process)
     bots = child(psutil.Process(process.pid), "spawn_main")
     for _ in range(2):
@@ -406,10 +362,7 @@ def test_who_is_sent_away_comes_back_as_itself_to_the_next_server(tmp_path):
             restart,
             "--url",
             f"ws://127.0.0.1:{port}/ws",
-            "--bots",
-            "30",
-            "--seconds",
-            "9",
+            *"--bots 30 --seconds 9".split(),
         )
     assert code == 0, said
     found = result["returns"]

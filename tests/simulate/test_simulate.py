@@ -85,6 +85,10 @@ def test_a_node_that_died_unheard_and_was_met_in_the_store_is_feared_for_a_while
     assert fails(Plan(5023299, 4, 7000, True, deeds, herd=True)) == ""
 
 
+def test_a_computer_player_that_was_passed_on_a_moment_ago_is_no_ghost():
+    assert fails(plan(5023355)) == ""
+
+
 def test_every_deed_can_be_done_in_an_empty_world():
     deeds = tuple(Deed(1, what, 1, 2, 3) for what in WHAT)
     assert fails(Plan(1, 1, 0, True, deeds)) == ""

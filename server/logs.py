@@ -38,7 +38,7 @@ def set_up(level: str, format: str, worker: int | None, short_addresses: bool = 
     """
     global _short
     _short = short_addresses
-    formatter = _Json(worker) if format == "json" else _Text(worker)
+    formatter = _Json(worker) if format == "json" else Text(worker)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(formatter)
     logging.basicConfig(level=level, handlers=[handler])
@@ -116,7 +116,7 @@ class LimitedLog:
             self._log.log(level, "%s%s", text[:LIMITED_LENGTH], more)
 
 
-class _Text(logging.Formatter):
+class Text(logging.Formatter):
     """2026-11-21 19:17:12,123 INFO worker 2: join player=17 name='Anna' address='192.0.2.1'"""
 
     def __init__(self, worker: int | None) -> None:

@@ -10,10 +10,10 @@ import urllib.request
 
 import pytest
 
+from flatlands.server import app
+from tests.inside import inside
 from tests.processes import PATIENCE, serving
 from tests.socket_client import SocketClient
-
-pytestmark = pytest.mark.process
 
 ADMIN = "an-admin-token-of-tests"
 ERROR = 24
@@ -21,7 +21,7 @@ ERROR = 24
 
 @pytest.fixture(scope="module")
 def server():
-    with serving(ADMIN_TOKEN=ADMIN, TRUSTED_PROXIES="127.0.0.1") as server:
+    with inside(ADMIN_TOKEN=ADMIN, TRUSTED_PROXIES="127.0.0.1") as server:
         yield server
 
 
@@ -79,7 +79,7 @@ def test_numbers_are_for_this_machine_and_for_who_has_the_token(server, path):
 
 
 def test_a_page_of_another_name_for_this_machine_reads_no_numbers():
-    with serving(ALLOWED_HOSTS="*") as server:
+    with inside(ALLOWED_HOSTS="*") as server:
         for host in ("play.example.org", "example.org:80", "127.0.0.1.example.org", "[", "x:y"):
             assert ask(server, "stats", Host=host)[0] in (400, 403, 421), host
         for host in ("localhost:1", "127.0.0.1", "[::1]:80"):
@@ -87,7 +87,7 @@ def test_a_page_of_another_name_for_this_machine_reads_no_numbers():
 
 
 def test_without_an_admin_token_nobody_gives_orders():
-    with serving() as server:
+    with inside() as server:
         for token in (None, "", "None"):
             status, said = ask(server, "admin/close", token=token, method="POST")
             assert status == 403 and "set ADMIN_TOKEN" in said
@@ -98,7 +98,7 @@ def test_without_an_admin_token_nobody_gives_orders():
 
 def test_operators_are_warned_of_a_store_that_was_taken_away(tmp_path):
     path = tmp_path / "store.db"
-    with serving("--store", f"sqlite:///{path}") as server:
+    with inside("--store", f"sqlite:///{path}") as server:
         path.unlink()
 
         def shown(what):
@@ -221,7 +221,7 @@ def test_a_notice_reaches_everybody(server, clients):
 
 
 def test_how_players_end_is_in_the_log():
-    with serving() as server:
+    with inside() as server:
         ends = {}
         for how in ("goodbye", "lost", "refused", "taken over", "sent away"):
             client = SocketClient(server.port).hello(how)
@@ -233,12 +233,12 @@ def test_how_players_end_is_in_the_log():
         second = SocketClient(server.port).hello("taken over", token=token)
         ends["refused"].until_closed()
         ends["taken over"].until_closed()
-        server.process.send_signal(signal.SIGTERM)
+        server.terminate()
         ends["sent away"].until_closed()
         second.until_closed()
         for client in (*ends.values(), second):
             client.close()
-        server.process.wait(PATIENCE)
+        server.stop()
         for how, client in ends.items():
             [told, *_] = lines(server, f"leave player={client.model.id}")
             assert f"how='{how}'" in told
@@ -255,8 +255,9 @@ def test_a_handshake_that_is_refused_is_in_the_log(server):
     ]
 
 
-def test_who_never_says_hello_is_refused_once_though_it_does_not_hang_up(clients):
-    with serving() as server:
+def test_who_never_says_hello_is_refused_once_though_it_does_not_hang_up(clients, monkeypatch):
+    monkeypatch.setattr(app, "HELLO_WITHIN", 1000)
+    with inside() as server:
         clients.append(SocketClient(server.port))
         assert clients[0].until_closed()[0] == 1013
         deadline = time.monotonic() + PATIENCE
@@ -268,7 +269,7 @@ def test_who_never_says_hello_is_refused_once_though_it_does_not_hang_up(clients
 
 
 def test_each_request_has_a_line_where_that_is_wanted():
-    with serving("--access-log", TRUSTED_PROXIES="127.0.0.1") as server:
+    with inside("--access-log", TRUSTED_PROXIES="127.0.0.1") as server:
         ask(server, "nothing%0a?x=1", X_Forwarded_For="192.0.2.9")
         [line] = lines(server, "request")
         assert re.fullmatch(
@@ -278,6 +279,7 @@ def test_each_request_has_a_line_where_that_is_wanted():
         )
 
 
+@pytest.mark.process
 def test_a_log_for_programs_is_one_object_a_line():
     with serving(
         "--workers",
@@ -303,6 +305,7 @@ def test_a_log_for_programs_is_one_object_a_line():
         assert "hunter2" not in server.errors()
 
 
+@pytest.mark.process
 def test_orders_reach_all_workers_and_those_that_come_after_them(clients):
     with serving("--workers", "2", ADMIN_TOKEN=ADMIN) as server:
         clients += [SocketClient(server.port).hello(f"P{n}") for n in range(6)]

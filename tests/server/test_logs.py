@@ -83,10 +83,10 @@ def test_a_field_is_cut(caplog, clock):
 
 
 def test_a_line_for_people_escapes_what_strangers_choose():
-    line = logs._Text(3).format(record("join", fields={"player": 7, "name": "A\n'\x1b[2J\u202eé"}))
+    line = logs.Text(3).format(record("join", fields={"player": 7, "name": "A\n'\x1b[2J\u202eé"}))
     assert line.endswith("""INFO worker 3: join player=7 name="A\\n'\\x1b[2J\\u202eé\"""")
     assert "\n" not in line
-    assert " INFO a message of 1" in logs._Text(None).format(record("a message of %d", 1))
+    assert " INFO a message of 1" in logs.Text(None).format(record("a message of %d", 1))
 
 
 def test_a_line_for_programs_is_one_object():

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from flatlands.server import app
 from flatlands.world.track import UNIT
+from tests.inside import inside
 from tests.processes import ROOT, Proxy, ServerProcess, serving
 from tests.socket_client import PATIENCE, SocketClient, together
-
-pytestmark = pytest.mark.process
 
 
 @pytest.fixture(scope="module")
 def server():
-    with serving() as server:
+    with inside() as server:
         yield server
 
 
@@ -87,15 +87,21 @@ def test_who_is_cut_off_is_dimmed_and_may_come_back(join, server):
     proxy.close()
 
 
-def test_who_never_says_hello_is_closed_after_five_seconds(server):
+@pytest.fixture
+def hasty(monkeypatch):
+    """A hello must come within a second."""
+    monkeypatch.setattr(app, "HELLO_WITHIN", 1000)
+
+
+def test_who_never_says_hello_is_closed_in_time(hasty, server):
     client = SocketClient(server.port)
     begun = time.monotonic()
     assert client.until_closed() == (1013, "no hello came in time")
-    assert time.monotonic() - begun > 4.5
+    assert time.monotonic() - begun > 0.9
     client.close(None)
 
 
-def test_who_watches_no_more_is_closed_after_five_seconds(server):
+def test_who_watches_no_more_is_closed_in_time(hasty, server):
     client = SocketClient(server.port)
     client.send(15, 0, 0, 0, -1, -1)
     client.until(lambda: client.model.totals)
@@ -105,7 +111,7 @@ def test_who_watches_no_more_is_closed_after_five_seconds(server):
     client.close(None)
 
 
-def test_who_only_watches_needs_no_hello_and_is_told_who_plays(server):
+def test_who_only_watches_needs_no_hello_and_is_told_who_plays(hasty, server):
     watcher = SocketClient(server.port)
     watcher.send(15, 0, -(2**31), -(2**31), 2**31, 2**31)
     watcher.until(lambda: watcher.model.pictures)
@@ -115,7 +121,7 @@ def test_who_only_watches_needs_no_hello_and_is_told_who_plays(server):
     square = player.model.players[player.model.id].square
     together((watcher, player), lambda: square in watcher.model.dots)
     # It is still there when a client that says nothing is closed.
-    end = time.monotonic() + 7
+    end = time.monotonic() + 3
     together((watcher, player), lambda: time.monotonic() > end)
     assert watcher.closed is None and json.loads(server.get("stats"))["maps"] == 1
     watcher.close()
@@ -123,6 +129,7 @@ def test_who_only_watches_needs_no_hello_and_is_told_who_plays(server):
     player.close()
 
 
+@pytest.mark.process
 def test_who_never_reads_costs_nothing_and_harms_nobody(server):
     # Everybody in one place and one who takes nothing: its share must not pile up.
     with serving() as crowded:
@@ -195,7 +202,7 @@ def test_a_rapid_fire_of_reloads_leaves_no_session_behind(server):
 
 
 def test_computer_players_walk_near_the_plaza_like_anyone():
-    with serving("--walkers", "12") as server:
+    with inside("--walkers", "12") as server:
         client = SocketClient(server.port)
         client.hello("Watcher", (96, 64))
         client.until(lambda: len(client.model.players) == 13)
@@ -211,6 +218,7 @@ def test_computer_players_walk_near_the_plaza_like_anyone():
         client.close()
 
 
+@pytest.mark.process
 def test_everybody_is_told_when_the_server_stops():
     server = ServerProcess()
     try:
@@ -225,12 +233,12 @@ def test_everybody_is_told_when_the_server_stops():
 
 
 def test_who_is_in_the_middle_of_its_handshake_is_told_too():
-    with serving() as server:
+    with inside() as server:
         idle = SocketClient(server.port).hello("Idle")
         with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as late:
             late.sendall(b"GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n")
             assert json.loads(server.get("healthz"))["status"] == "ok"
-            server.process.terminate()
+            server.terminate()
             # It waits two seconds for the idle one's answer.
             time.sleep(0.3)
             late.sendall(
@@ -247,7 +255,7 @@ def test_who_is_in_the_middle_of_its_handshake_is_told_too():
 
 def test_without_a_broker_that_answers_players_of_one_node_still_see_each_other():
     # The black hole is an outage that never ends: what nobody brings back counts all the same.
-    with serving("--broker", "null://") as server:
+    with inside("--broker", "null://") as server:
         a, b = SocketClient(server.port).hello("A"), SocketClient(server.port).hello("B")
         together((a, b), lambda: a.sees(b) and b.sees(a))
         b.walk(1, 0)
@@ -260,6 +268,7 @@ def test_without_a_broker_that_answers_players_of_one_node_still_see_each_other(
             client.close()
 
 
+@pytest.mark.process
 def test_nothing_is_due_any_more_when_the_broker_is_closed():
     script = """
 from gevent import monkey; monkey.patch_all()
@@ -280,7 +289,7 @@ print(server.stats["errors"])
 
 
 def test_who_is_full_says_so_and_that_it_is_not_ready():
-    with serving("--max-players", "1") as server:
+    with inside("--max-players", "1") as server:
         a = SocketClient(server.port).hello("A")
         assert server.reasons() == ["this node is full"]
         a.close(1000)
@@ -296,6 +305,7 @@ def test_a_half_sent_request_does_not_hold_the_server(server):
         assert json.loads(server.get("healthz"))["status"] == "ok"
 
 
+@pytest.mark.process
 def test_an_idle_server_sleeps():
     def wake_ups():
         status = Path(f"/proc/{server.process.pid}/status").read_text()
@@ -309,9 +319,15 @@ def test_an_idle_server_sleeps():
         assert wake_ups() - before <= 40
 
 
-def test_who_is_silent_is_pinged_and_then_let_go_and_who_answers_stays():
-    server = ServerProcess("--walkers", "0", module="tests.server.impatient_server")
-    try:
+def test_who_is_silent_is_pinged_and_then_let_go_and_who_answers_stays(monkeypatch):
+    for name, value in {
+        "ROUND": 0.5,
+        "ROUND_TURNS": 5,
+        "PING_AFTER": 0.3,
+        "DEAD_AFTER": 1.5,
+    }.items():
+        monkeypatch.setattr(app, name, value)
+    with inside() as server:
         awake = [SocketClient(server.port).hello(f"A{n}") for n in range(3)]
         asleep = [SocketClient(server.port).hello(f"S{n}") for n in range(8)]
         together(awake, lambda: json.loads(server.get("stats"))["connections"] == len(awake))
@@ -327,6 +343,3 @@ def test_who_is_silent_is_pinged_and_then_let_go_and_who_answers_stays():
             client.socket.close()
         for client in awake:
             client.close()
-        server.stop()
-    finally:
-        server.close()

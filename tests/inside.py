@@ -1,0 +1,126 @@
+"""Whole servers in a thread of this process, for tests of what clients and strangers are answered.
+
+Who needs signals, a process's own limits or log, or several workers starts one of
+tests/processes.py.
+"""
+
+import io
+import json
+import logging
+import threading
+import urllib.error
+import urllib.request
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import gevent
+from gevent.event import Event
+
+from flatlands.brokers.registry import open_broker
+from flatlands.server import logs, settings
+from flatlands.server.app import Server
+from flatlands.stores.registry import open_store
+
+#: Seconds that anything may take, also on a very busy machine.
+PATIENCE = 60
+
+
+class Inside:
+    """A server as clients reach it, in a thread with an event loop of its own."""
+
+    def __init__(self, *options: str, **environment: str) -> None:
+        environment = {"WALKERS": "0", "DEER": "0", "STORE_URL": "none", **environment}
+        self._settings = settings.read(["--port", "0", *options], environment)
+        self._said = io.StringIO()
+        self._ready, self._over = threading.Event(), threading.Event()
+        self._failed: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._handler = logging.StreamHandler(self._said)
+        self._handler.setFormatter(logs.Text(None))
+        self._handler.addFilter(lambda _: threading.current_thread() is self._thread)
+        log = logging.getLogger("flatlands")
+        self._level = log.level
+        log.addHandler(self._handler)
+        log.setLevel(self._settings.log_level)
+        self._thread.start()
+        assert self._ready.wait(PATIENCE)
+        if self._failed is not None:
+            self.close()
+            raise self._failed
+        self.url = f"http://localhost:{self.port}/"
+
+    def _run(self) -> None:
+        hub = gevent.get_hub()
+        stopping = Event()
+        wake = hub.loop.async_()
+        wake.start(stopping.set)
+        try:
+            given = self._settings
+            store = open_store(given.store, given.world) if given.store else None
+            if store is not None:
+                store.open()
+            # Two servers in this process are two worlds, unless they name a broker.
+            broker = open_broker(given.broker or f"memory://{uuid.uuid4().hex}")
+            server = Server(given, broker, store)
+            self.port = server.port
+            server.start()
+            self._wake = wake.send
+            self._ready.set()
+            stopping.wait()
+            server.stop()
+        except BaseException as error:
+            self._failed = error
+        finally:
+            self._ready.set()
+            wake.close()
+            hub.destroy(destroy_loop=True)
+
+    def get(self, path: str) -> bytes:
+        """Return the body of the server's answer to a GET request."""
+        with urllib.request.urlopen(self.url + path, timeout=PATIENCE) as answer:
+            return answer.read()
+
+    def counted(self) -> dict[str, int]:
+        """Return its counters."""
+        return json.loads(self.get("stats"))["counted"]
+
+    def reasons(self) -> list[str]:
+        """Return why it is not ready; an empty list if it is."""
+        try:
+            return json.loads(self.get("readyz"))["reasons"]
+        except urllib.error.HTTPError as refused:
+            with refused:
+                return json.loads(refused.read())["reasons"]
+
+    def errors(self) -> str:
+        """Return all that it has logged."""
+        return self._said.getvalue()
+
+    def terminate(self) -> None:
+        """Tell it to end, as a signal does."""
+        if self._thread.is_alive():
+            self._wake()
+
+    def stop(self) -> None:
+        """End it as an operator would, and check that it has logged no traceback."""
+        self.terminate()
+        self._thread.join(PATIENCE)
+        self.close()
+        assert not self._thread.is_alive() and self._failed is None, self._failed
+        assert "Traceback" not in self.errors(), self.errors()
+
+    def close(self) -> None:
+        log = logging.getLogger("flatlands")
+        log.removeHandler(self._handler)
+        log.setLevel(self._level)
+
+
+@contextmanager
+def inside(*options: str, **environment: str) -> Iterator[Inside]:
+    """Run a server in this process while the block runs. It must end without errors."""
+    server = Inside(*options, **environment)
+    try:
+        yield server
+    finally:
+        server.stop()

@@ -26,6 +26,7 @@ with packages("swarm"):
     from bench.micro import NoSocket
     from flatlands.brokers.registry import open_broker
     from flatlands.loadtest.kit.terminal import Terminal
+    from flatlands.server.atlas.counts import PATIENCE
     from flatlands.server.clients.admission import Admission
     from flatlands.server.clients.session import Session
     from flatlands.server.clients.tokens import Tokens
@@ -69,7 +70,7 @@ class Viewers:
             self.node.residents.join(f"p{number}", (place[0], place[1]))
         self.node.outbox.publish_all()
         self.receive()
-        self.idle = len(self.node.watching.channels) + self.loop.stats["counts"]
+        self.idle = len(self.node.counts.channels) + self.loop.stats["counts"]
         tokens, limits = Tokens(None), Limits(self.loop.stats, per_address=0)
         admission = Admission(self.node, tokens, limits, capacity=20_000)
         self.connections: list[NoSocket] = []
@@ -82,14 +83,11 @@ class Viewers:
                 corner = [self.chance.randint(-low, low - 10) for _ in "xy"]
                 rect = corner[0], corner[1], corner[0] + 10, corner[1] + 10
             connection.on_message(BINARY, msgpack.packb((protocol.WATCH, 0, *rect)))
-        # The first pictures: some steps down, without waiting for the loop.
+        # The first pictures, without the loop's timers.
         for _ in range(20):
-            self.node.watching._step()
+            self.node.views._look()
             self.receive()
-            self.node.counting._answer()
-            self.receive()
-        for view in self.node.watching._views.values():
-            self.node.watching._show_whole(view)
+            time.sleep(PATIENCE / 10_000)
 
     def close(self) -> None:
         """End the node."""
@@ -119,9 +117,9 @@ class Viewers:
         """Do what the map does in a second, and return the seconds of CPU that it took."""
         self.stir()
         began = time.process_time()
-        self.node.counting._count()
+        self.node.census._count()
         self.receive()
-        self.node.watching._show()
+        self.node.views._show()
         self.receive()
         return time.process_time() - began
 
@@ -140,7 +138,7 @@ def measure() -> dict[str, float]:
         (connection.bytes_out - was) / SECONDS / 1000
         for connection, was in zip(viewers.connections, before, strict=True)
     ]
-    grains = {view.grain for view in viewers.node.watching._views.values()}
+    grains = {view.grain for view in viewers.node.views._views.values()}
     viewers.close()
     viewers = Viewers(True, FAR_APART, MANY)
     viewers.second()

@@ -405,7 +405,7 @@ class Server:
             "ready": not self.readiness(),
             "herd": len(self.node.herd),
             "orders": len(self.node.orders),
-            "maps": len(self.node.watching),
+            "maps": len(self.node.views),
             "strangers": len(self.limits.strangers),
             "store": self.node.keeper.trouble is None,
             "store_waiting": self.node.keeper.waiting,

@@ -13,8 +13,9 @@ from typing import Any
 import gevent
 
 from flatlands.brokers.base import Broker, BrokerClosed, Message, Reset
-from flatlands.server.atlas.counting import Counting
-from flatlands.server.atlas.watching import Watching
+from flatlands.server.atlas.census import Census
+from flatlands.server.atlas.counts import Counts
+from flatlands.server.atlas.views import Views
 from flatlands.server.loop import Loop
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import WORLD, Channels
@@ -32,7 +33,6 @@ from flatlands.server.squares.hub import Hub, Screen
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
 from flatlands.server.squares.replicas import Replicas
-from flatlands.server.squares.survey import Survey
 from flatlands.server.things.board import Board
 from flatlands.server.things.cairns import Cairns
 from flatlands.server.things.finders import Finders
@@ -105,7 +105,6 @@ class Node:
             self.peers,
             lambda: self.keeper.identity,
         )
-        self.survey = Survey(id, self.channels, broker, loop, self.outbox)
 
         # Things that lie in squares.
         self.garden = Garden(
@@ -164,22 +163,16 @@ class Node:
             self.replicas.on_moves = self.herd.ember.moved
 
         # The map of everybody.
-        self.counting = Counting(
-            id,
-            self.channels,
-            broker,
-            loop,
-            self.outbox,
-            lambda: ((resident.id, resident.square) for resident in self.herd.residents()),
+        self.census = Census(id, self.channels, broker, loop, self.outbox)
+        self.counts = Counts(
+            id, self.channels, broker, loop, lambda node: node == id or node in self.peers.peers
         )
-        self.watching = Watching(
-            id,
-            self.channels,
+        self.views = Views(
+            self.counts,
             broker,
             loop,
-            lambda: self.peers.peers,
-            terrain.seed,
-            grid.side,
+            lambda: (id, *self.peers.peers),
+            (terrain.seed, grid.side),
             self.today.walked,
         )
 
@@ -203,7 +196,6 @@ class Node:
             peer_protocol.WHERE: self.invitations.asked,
             peer_protocol.HERE: self.invitations.found,
             peer_protocol.ORDER: self.orders.ordered,
-            peer_protocol.SURVEY: self.survey.asked,
             peer_protocol.WATCH: self._watch,
         }
 
@@ -222,13 +214,12 @@ class Node:
         """Pass a message or a Reset of the broker to the part that it is for."""
         if isinstance(item, Reset):
             self.replicas.reset(item)
-            self.watching.reset(item)
             return
         try:
             if self.replicas.receive(item.channel, item.payload):
                 return
-            if item.channel in self.watching.channels:
-                self.watching.receive(item.channel, item.payload)
+            if item.channel in self.counts.channels:
+                self.counts.receive(item.channel, item.payload)
             else:
                 self._receive_news(item)
         except Malformed as error:
@@ -242,7 +233,7 @@ class Node:
     def _receive_news(self, item: Message) -> None:
         """Pass on a message for all nodes, for this one, or for those that know a player."""
         if self.channels.is_square(item.channel):
-            # This node has just unsubscribed from it, or from a sheet.
+            # This node has just unsubscribed from it, or from a part.
             return
         kind, *fields = peer_protocol.read(item.payload)
         obey = self._news.get(kind)
@@ -256,9 +247,9 @@ class Node:
         self.peers.heartbeat(node, *fields)
         self.orders.greet(node)
 
-    def _watch(self, node: int, sheets: list[int]) -> None:
-        self.counting.asked(node, sheets)
-        self.watching.asked(node, sheets)
+    def _watch(self, _node: int, new: bool, parts: list[int]) -> None:
+        self.census.asked(new, parts)
+        self.counts.asked(parts)
 
     def _to_all(self, message: bytes) -> None:
         self.broker.publish(self.channels.nodes, message)

@@ -6,13 +6,10 @@ not where the numbers come from.
 
 from typing import TypeVar
 
-from flatlands.server.atlas.sheets import Place
+from flatlands.server.atlas.counts import Dot
+from flatlands.server.atlas.dots import Place, patch_of
 from flatlands.server.messages import protocol
 from flatlands.world.grid import Rect
-
-#: A dot as clients see it: people, computer players, the number of the node that has most of them,
-#: how many these are, and batches.
-Dot = list[int]
 
 
 class Layer:
@@ -24,30 +21,25 @@ class Layer:
 
     __slots__ = ("patches", "changes")
 
-    def __init__(self, dots: dict[Place, dict[int, Dot]]) -> None:
+    def __init__(self, dots: dict[Place, Dot]) -> None:
         self.patches: dict[Place, dict[int, list[int]]] = {}
         self.changes: dict[Place, bytes] = {}
         self.update(dots)
 
-    def update(self, dots: dict[Place, dict[int, Dot]]) -> None:
+    def update(self, dots: dict[Place, Dot]) -> None:
         """Take what is known now, and note what has changed."""
-        before, self.patches, self.changes = self.patches, {}, {}
-        for place, some in dots.items():
-            old = before.pop(place, {})
-            shown = self.patches[place] = {}
-            flat: list[int] = []
-            for index, dot in some.items():
-                now = shown[index] = [index, dot[0], dot[1], dot[2]]
-                if dot[4] or old.get(index) != now:
-                    flat += now
-                    flat.append(dot[4])
-            for index in old.keys() - shown.keys():
-                flat += (index, 0, 0, 0, 0)
-            if flat:
-                self.changes[place] = protocol.patch(*place, flat)
-        for place, old in before.items():
-            flat = [number for index in old for number in (index, 0, 0, 0, 0)]
-            self.changes[place] = protocol.patch(*place, flat)
+        before, self.patches = self.patches, {}
+        changes: dict[Place, list[int]] = {}
+        for dot, (people, computers, node, _, batches) in dots.items():
+            place, index = patch_of(dot)
+            now = self.patches.setdefault(place, {})[index] = [index, people, computers, node]
+            was = before.get(place, {}).pop(index, None)
+            if batches or was != now:
+                changes.setdefault(place, []).extend((*now, batches))
+        for place, gone in before.items():
+            for index in gone:
+                changes.setdefault(place, []).extend((index, 0, 0, 0, 0))
+        self.changes = {place: protocol.patch(*place, flat) for place, flat in changes.items()}
 
     def count(self, patches: Rect) -> int:
         """Return the number of dots in some patches."""

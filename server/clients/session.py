@@ -329,18 +329,18 @@ class Session:
         self.connection.send_control(frame(protocol.invitation(text)))
 
     def _watch(self, grain: int | None, c0: int, r0: int, c1: int, r1: int) -> None:
-        watching = self.node.watching
+        views = self.node.views
         if grain is None:
-            watching.leave(self)
+            views.leave(self)
             self._end_to_watch()
             return
         if self.resident is None and not self._watches:
-            if len(watching) >= SPECTATORS_MOST:
+            if len(views) >= SPECTATORS_MOST:
                 raise Refused("full", "too many people only watch this world", protocol.FULL)
             if not self.limits.begin_to_watch(self.address):
                 raise Refused("full", "too many only watch from your address", protocol.FULL)
             self._watches = True
-        watching.watch(self, grain, Rect(c0, r0, c1, r1))
+        views.watch(self, grain, Rect(c0, r0, c1, r1))
 
     def _end_to_watch(self) -> None:
         if self._watches:
@@ -459,7 +459,7 @@ class Session:
     def greeting(self) -> list[tuple[int, list[Any]]] | None:
         """What the client has sent since its hello, as (kind, fields), while that is not answered
         and nothing else of it is under way here; otherwise None."""
-        waits = self._waiting and self._ended is None and not self.node.watching.shows(self)
+        waits = self._waiting and self._ended is None and not self.node.views.shows(self)
         return self._early if waits else None
 
     def traveller(self) -> Traveller | None:
@@ -472,7 +472,7 @@ class Session:
             or resident.view is None
             or self.intents.noted is not None
             or self.lag.since is not None
-            or self.node.watching.shows(self)
+            or self.node.views.shows(self)
             or self.node.loop.now() - self._asked <= ANSWERED_WITHIN
         ):
             return None
@@ -519,7 +519,7 @@ class Session:
         self.allowance.keep()
         self._leave_seat()
         self._end_to_watch()
-        self.node.watching.leave(self)
+        self.node.views.leave(self)
         resident, self.resident = self.resident, None
         if resident is not None:
             self._part(resident, code)

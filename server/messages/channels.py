@@ -3,9 +3,8 @@
     WORLD/VERSION/nodes                          what is for all nodes of the world
     WORLD/VERSION/node/ID                        what is for one node
     WORLD/VERSION/player/ID                      what is for the nodes that know a player
-    WORLD/VERSION/survey                         which squares have players, if somebody asks
     WORLD/VERSION/SEED-SIDE/COLUMN:ROW           a square
-    WORLD/VERSION/SEED-SIDE/LEVEL/COLUMN:ROW     a sheet of the map of everybody
+    WORLD/VERSION/SEED-SIDE/GRAIN/COLUMN:ROW/MOST    how many are where in a part of the world
 
 Worlds with other names, and servers of another version, can therefore share a broker. If servers of
 one world have different seeds or sides by mistake, they notice it on the first channel, and never
@@ -37,15 +36,13 @@ def nodes_channel(world: str) -> str:
 class Channels:
     """See the module.
 
-    `nodes` is the channel for all nodes of the world, and `survey` that of the answers to surveys.
-    `ground` is the seed and the side, on which they must agree, as in the names of squares'
-    channels.
+    `nodes` is the channel for all nodes of the world. `ground` is the seed and the side, on which
+    they must agree, as in the names of squares' channels.
     """
 
     def __init__(self, world: str, seed: int, side: int) -> None:
         self._prefix = f"{world}/{VERSION}"
         self.nodes = nodes_channel(world)
-        self.survey = f"{self._prefix}/survey"
         self.ground = f"{seed}-{side}"
         self._squares = squares = f"{self._prefix}/{self.ground}/"
 
@@ -56,7 +53,7 @@ class Channels:
         self.square: Callable[[Square], str] = lru_cache(REMEMBERED)(name)
 
     def is_square(self, channel: str) -> bool:
-        """Say whether a channel is that of a square, or sheet, of this ground."""
+        """Say whether a channel is that of a square, or part, of this ground."""
         return channel.startswith(self._squares)
 
     def node(self, id: int) -> str:
@@ -67,7 +64,7 @@ class Channels:
         """Return the name of a player's channel."""
         return f"{self._prefix}/player/{id}"
 
-    def sheet(self, sheet: tuple[int, int, int]) -> str:
-        """Return the name of the channel of a sheet: its level, column and row."""
-        level, column, row = sheet
-        return f"{self._squares}{level}/{column}:{row}"
+    def part(self, part: tuple[int, int, int, int]) -> str:
+        """Return the name of the channel of a part of the world (atlas/dots.py)."""
+        grain, column, row, most = part
+        return f"{self._squares}{grain}/{column}:{row}/{most}"

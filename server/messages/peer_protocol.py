@@ -32,14 +32,12 @@ from flatlands.world.track import REACH
 # On a square's channel.
 BATCH, FULL_STATE, SYNC_REQUEST, CHANGES, SIGN = 20, 32, 33, 43, 44
 # On the channel of all nodes.
-HEARTBEAT, ORDER, SURVEY, WATCH = 34, 37, 45, 50
+HEARTBEAT, ORDER, WATCH = 34, 37, 50
 # On a player's channel.
 TAKEOVER, HOSTED, WHERE, LEFT = 35, 38, 39, 41
 # On a node's channel.
 HANDOVER, HERE, ECHO = 36, 40, 47
-# On the channel of surveys.
-SQUARES = 46
-# On the channel of a sheet of the map of everybody.
+# On the channel of a part of the world.
 COUNTS = 51
 
 #: The state of a node in its heartbeats: it was ready for players once; it stops, and its players
@@ -56,15 +54,12 @@ ORDER_MOST, ORDER_TEXT = 7 * 24 * 3600, 120
 #: The most ms between two heartbeats of a node.
 EVERY_MOST = 60_000
 
-#: The most entries in one page of a full state, and squares in one answer to a survey. So many fit
-#: a broker's payload.
-ENTRIES, SURVEYED = 400, 3000
+#: The most entries in one page of a full state, parts in one `watch`, and dots in one `counts`, of
+#: DOT_FIELDS numbers each. So many fit a broker's payload.
+ENTRIES, PARTS, DOTS, DOT_FIELDS = 400, 1000, 2500, 5
 
-#: The most sheets in one `watch`.
-SHEETS = 1000
-
-#: The highest level of a sheet, its number of dots, and the most players of one node in a dot.
-LEVEL_MOST, DOTS, CROWD_MOST = 7, 256, 2**24
+#: The grain of the dot that has the whole world, and the most players of one node in a dot.
+WIDEST, CROWD_MOST = 32, 2**24
 
 #: Units from the origin along each axis: farther than there is ground.
 _FAR = 2**42
@@ -132,11 +127,10 @@ _FIELDS = {
         Field("others", list),
         Field("wide", bytes),
         Field("entries", list),
-        Field("squares", list),
-        Field("sheets", list, 0, 3 * SHEETS),
-        number("level", 0, LEVEL_MOST),
-        Field("full", bool),
-        Field("dots", list, 0, 4 * DOTS),
+        Field("new", bool),
+        Field("parts", list, 0, 4 * PARTS),
+        number("grain", 0, WIDEST),
+        Field("dots", list, 0, DOT_FIELDS * DOTS),
     )
 }
 
@@ -168,10 +162,6 @@ def _is_page(*fields: Any) -> bool:
     return bool(page < pages)
 
 
-def _are_squares(_node: int, squares: list[Any]) -> bool:
-    return len(squares) % 2 == 0 and _are_numbers(squares)
-
-
 def _are_changes(*fields: Any) -> bool:
     gone = fields[-1]
     return (
@@ -185,29 +175,28 @@ def _is_order(_node: int, deed: int, who: str, _seconds: int) -> bool:
     return deed not in (KICK, MUTE) or (who.isascii() and who.isdecimal())
 
 
-def _are_sheets(_node: int, sheets: list[Any]) -> bool:
-    return (
-        len(sheets) % 3 == 0
-        and _are_numbers(sheets)
-        and all(0 <= level <= LEVEL_MOST for level in sheets[::3])
+def _are_parts(_node: int, _new: bool, parts: list[Any]) -> bool:
+    return not parts or (
+        len(parts) % 4 == 0
+        and _are_numbers(parts)
+        and all(0 <= grain <= WIDEST for grain in parts[::4])
+        and all(1 <= most <= CROWD_MOST for most in parts[3::4])
     )
 
 
-def _are_counts(*fields: Any) -> bool:
-    dots = fields[-1]
+def _are_counts(_node: int, _page: int, _grain: int, dots: list[Any]) -> bool:
     return not dots or (
-        len(dots) % 4 == 0
-        and {int} == set(map(type, dots))
-        and 0 <= min(dots)
-        and max(dots) <= CROWD_MOST
-        and max(dots[::4]) < DOTS
+        len(dots) % DOT_FIELDS == 0
+        and _are_numbers(dots)
+        and all(
+            0 <= min(some) and max(some) <= CROWD_MOST
+            for some in (dots[n::DOT_FIELDS] for n in (2, 3, 4))
+        )
     )
 
 
 def _are_numbers(values: list[Any]) -> bool:
-    return not values or (
-        {int} == set(map(type, values)) and -NUMBER <= min(values) and max(values) <= NUMBER
-    )
+    return {int} == set(map(type, values)) and -NUMBER <= min(values) and max(values) <= NUMBER
 
 
 #: All messages between nodes: docs/nodes.md.
@@ -239,10 +228,8 @@ MESSAGES = {
     WHERE: _table_row("where", ("node", "player", "nonce")),
     HERE: _table_row("here", ("node", "to", "nonce", "name", "x", "y", "dx", "dy")),
     ECHO: _table_row("echo", ("node", "sent")),
-    SURVEY: _table_row("survey", ("node",)),
-    SQUARES: _table_row("squares", ("node", "squares"), _are_squares),
-    WATCH: _table_row("watch", ("node", "sheets"), _are_sheets),
-    COUNTS: _table_row("counts", ("level", "column", "row", "node", "full", "dots"), _are_counts),
+    WATCH: _table_row("watch", ("node", "new", "parts"), _are_parts),
+    COUNTS: _table_row("counts", ("node", "page", "grain", "dots"), _are_counts),
 }
 
 #: The fields of things that are not as in events.
@@ -412,16 +399,6 @@ def echo(node: int, sent: int) -> bytes:
     return _pack([ECHO, node, sent])
 
 
-def survey(node: int) -> bytes:
-    """Pack the question to all nodes in which squares they have players."""
-    return _pack([SURVEY, node])
-
-
-def squares(node: int, squares: Sequence[int]) -> bytes:
-    """Pack some of the squares in which a node has players: column, row, column, row ..."""
-    return _pack([SQUARES, node, squares])
-
-
 def takeover(node: int, player: int) -> bytes:
     """Pack a request to the node that has a player to hand it over."""
     return _pack([TAKEOVER, node, player])
@@ -460,15 +437,18 @@ def here(node: int, to: int, nonce: int, name: str, x: int, y: int, dx: int, dy:
     return _pack([HERE, node, to, nonce, name, x, y, dx, dy])
 
 
-def watch(node: int, sheets: list[int]) -> bytes:
-    """Pack the request for counts of sheets of the map: level, column, row, level, column ..."""
-    return _pack([WATCH, node, sheets])
+def watch(node: int, new: bool, parts: list[int]) -> bytes:
+    """Pack the request for counts of parts of the world: grain, column, row, most, grain ...
 
-
-def counts(level: int, column: int, row: int, node: int, full: bool, dots: list[int]) -> bytes:
-    """Pack how many players of a node are in the dots of a sheet.
-
-    `dots` is index, people, computer players, batches, index ... With `full` it has all dots in
-    which the node has anybody, otherwise those of which something has changed.
+    With `new` whoever asks has not heard of them yet.
     """
-    return _pack([COUNTS, level, column, row, node, full, dots])
+    return _pack([WATCH, node, new, parts])
+
+
+def counts(node: int, page: int, grain: int, dots: list[int]) -> bytes:
+    """Pack how many players of a node are where in a part of the world.
+
+    `dots` is column, row, people, computer players, batches, column ... Pages from 1 on go on where
+    the one before has ended.
+    """
+    return _pack([COUNTS, node, page, grain, dots])

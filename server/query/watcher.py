@@ -1,8 +1,8 @@
 """A node that only watches: it hosts nobody, sends no heartbeats, and knows all players of a world.
 
-It hears the heartbeats of all nodes, asks them once a second in which squares they have players,
-subscribes to these, and asks for what is in them, as a node does for its screens. This module never
-publishes anything but such questions.
+It hears the heartbeats of all nodes, asks them in which squares they have players, as nodes do for
+the map of everybody, subscribes to these, and asks for what is in them, as a node does for its
+screens. This module never publishes anything but such questions.
 """
 
 import random
@@ -13,11 +13,13 @@ from typing import Any
 import gevent
 import msgpack
 
-from flatlands.brokers.base import Broker, BrokerClosed, Message, Reset
+from flatlands.brokers.base import Broker, BrokerClosed, LinkAge, Message, Reset
+from flatlands.server.atlas.counts import Counts
+from flatlands.server.atlas.dots import SQUARES
 from flatlands.server.loop import Loop
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Channels, nodes_channel
-from flatlands.server.messages.peer_protocol import HEARTBEAT, SQUARES, Malformed
+from flatlands.server.messages.peer_protocol import HEARTBEAT, Malformed
 from flatlands.server.messages.protocol import Tail, with_tail
 from flatlands.server.squares.hub import Screen
 from flatlands.server.squares.outbox import Outbox
@@ -31,16 +33,9 @@ from flatlands.world.grid import Grid, Square
 #: for all squares, at least and at most.
 PATIENCE, SETTLES_AFTER, SETTLES_WITHIN = 5.0, 1.3 * HEARTBEAT_EVERY / 1000, 10.0
 
-#: ms between two surveys, and for which a square that a node has named counts as inhabited: two
-#: answers may be lost.
-SURVEY_EVERY, NAMED_FOR = 1000, 3500
-
 #: A player that left a square is known for so many ms without an enter in another one, as on
 #: screens; and the square into which it went is listened to for as long, before it is named.
 BETWEEN = 2000
-
-#: Seconds between two looks at whether this process stood still, as it does while a statement runs.
-LOOK_EVERY = 0.1
 
 #: Events are counted over so many ms.
 RATE_OVER = 5000
@@ -50,7 +45,7 @@ class Silent(Exception):
     """No server of the world is heard; the text is a sentence for operators."""
 
 
-class _Counting:
+class _Events:
     """A hub without screens: it counts the events of each square, by the times at which they came,
     and calls `on_events` with those that are not tracks, as arrays. Times are node time in ms."""
 
@@ -106,28 +101,25 @@ class Watcher:
         #: The seed and the side, as in the names of channels; "" before a server was heard.
         self.ground = ""
         self._started = self.loop.now()
-        self._hub = _Counting(self.loop, self._see)
-        #: The squares that any node has named in an answer to a survey, and those into which
-        #: somebody went a moment ago, with the node times in ms until which they count.
-        self._inhabited: dict[Square, int] = {}
-        #: The squares that the replicas need for that.
+        self._hub = _Events(self.loop, self._see)
+        #: What nodes tell of the squares in which they have players.
+        self._counts: Counts
+        #: The squares into which somebody went a moment ago, with the node times in ms until which
+        #: they count.
+        self._entered: dict[Square, int] = {}
+        #: The squares that the replicas need for all that.
         self._followed: set[Square] = set()
-        self._id = random.getrandbits(32)
-        self._channels: Channels
-        self._asked = 0
+        self._beating = self.loop.alarm(self._beat)
+        self._beat_due = 0
         #: Players that left a square and whose enter in another one has not come, by their ids,
         #: with the node times at which they left.
         self._between: dict[int, tuple[int, Player]] = {}
         self._listener: gevent.Greenlet[..., None] | None = None
-        self._looking: gevent.Greenlet[..., None] | None = None
-        #: When this process was last seen not to stand still.
-        self._looked = self._started
 
     def start(self) -> None:
         """Wait until what all nodes have is known. Raises Silent if no server is heard."""
         self._broker.subscribe(nodes_channel(self._world))
         self._listener = gevent.spawn(self._listen)
-        self._looking = gevent.spawn(self._keep_looking)
         self._wait(lambda: bool(self.ground), PATIENCE)
         if not self.ground:
             links = [str(link) for link in self._broker.links() if link.seconds > PATIENCE]
@@ -153,8 +145,6 @@ class Watcher:
         self._broker.close()
         if self._listener is not None:
             self._listener.join()
-        if self._looking is not None:
-            self._looking.kill()
 
     def _listen(self) -> None:
         while True:
@@ -175,10 +165,9 @@ class Watcher:
                 kind, *fields = peer_protocol.read(item.payload)
                 if kind == HEARTBEAT:
                     self._heartbeat(*fields)
-            elif item.channel == self._channels.survey:
-                kind, *fields = peer_protocol.read(item.payload)
-                if kind == SQUARES:
-                    self._named(*fields)
+            elif item.channel in self._counts.channels:
+                self._counts.receive(item.channel, item.payload)
+                self._follow()
             else:
                 self.replicas.receive(item.channel, item.payload)
         except Malformed:
@@ -194,8 +183,8 @@ class Watcher:
         self.ground = ground
         seed, side = map(int, ground.split("-"))
         self.grid = Grid(side)
-        self._channels = channels = Channels(self._world, seed, side)
-        id = self._id
+        channels = Channels(self._world, seed, side)
+        id = random.getrandbits(32)
         outbox = Outbox(id, self.grid.span, channels, self._broker, self.loop, self._hub)
         self.peers = Peers(id, channels, self._broker, self.loop)
         self.replicas = Replicas(
@@ -213,51 +202,29 @@ class Watcher:
         self.peers.on_gone = self.replicas.drop
         self.peers.on_forgotten = self.replicas.drop_herd
         self.peers.on_link = lambda: None
-        self._broker.subscribe(channels.survey)
+        self._counts = Counts(id, channels, self._broker, self.loop, lambda _node: True)
+        self._beat()
 
-    def _keep_looking(self) -> None:
-        while True:
-            self._look()
-            self._survey()
-            gevent.sleep(LOOK_EVERY)
-
-    def _survey(self) -> None:
-        """Ask all nodes in which squares they have players, if that is due."""
-        if self.ground and self.loop.now() >= self._asked + SURVEY_EVERY:
-            self._asked = self.loop.now()
-            self._broker.publish(self._channels.nodes, peer_protocol.survey(self._id))
-            self._bury()
-            self._follow()
-
-    def _look(self) -> bool:
-        """Say whether this process stood still. Then all nodes count as heard: what they sent waits
-        unread."""
+    def _beat(self) -> None:
+        """Ask where players are, and forget the nodes that are dead, once a second."""
         now = self.loop.now()
-        stood = now - self._looked > STALLED
-        if stood and self.ground:
+        if now - self._beat_due > STALLED:
+            # This process stood still: what the nodes have sent is still to be read.
             self.peers.hear_all(now)
-        self._looked = now
-        return stood
-
-    def _bury(self) -> None:
-        """Forget the nodes that are dead."""
-        self._look()
-        self.peers.bury(self.loop.now())
-
-    def _named(self, _node: int, flat: list[int]) -> None:
-        """Subscribe to the squares that a node has named: column, row, column, row ..."""
-        squares = zip(flat[::2], flat[1::2], strict=True)
-        self._inhabited.update(dict.fromkeys(squares, self.loop.now() + NAMED_FOR))
+        self.peers.bury(now)
+        self._counts.need({SQUARES})
         self._follow()
+        self._beat_due = now + HEARTBEAT_EVERY
+        self._beating.set(self._beat_due)
 
     def _follow(self) -> None:
         """Subscribe to the squares that are inhabited, and let go those that are no longer."""
         now = self.loop.now()
-        self._inhabited = {square: t for square, t in self._inhabited.items() if t > now}
-        inhabited = self._inhabited.keys()
+        self._entered = {square: until for square, until in self._entered.items() if until > now}
+        inhabited = self._entered.keys() | (self._counts.squares(SQUARES) or ())
         self.replicas.need(inhabited - self._followed)
         self.replicas.let_go(self._followed - inhabited)
-        self._followed = set(inhabited)
+        self._followed = inhabited
 
     # Players who go from one square into another. The new one is named only later.
 
@@ -282,8 +249,8 @@ class Watcher:
                 self._between.pop(id, None)
             elif kind == LEAVE:
                 square = fields[1], fields[2]
-                self._inhabited[square] = max(self._inhabited.get(square, 0), now + BETWEEN)
-        if self._inhabited.keys() - self._followed:
+                self._entered[square] = now + BETWEEN
+        if self._entered.keys() - self._followed:
             self._follow()
 
     # What is known.
@@ -291,20 +258,17 @@ class Watcher:
     def check(self) -> None:
         """Raise Silent if the broker does not answer: then nothing is known of what happens now.
 
-        If this process has just stood still, what came meanwhile is read first.
+        If this process stood still, answers may wait unread.
         """
-        if self._look():
-            gevent.sleep(LOOK_EVERY)
-            self._wait(
-                lambda: all(link.seconds <= BROKEN_AFTER for link in self._broker.links()), PATIENCE
-            )
-        for link in self._broker.links():
-            if link.seconds > BROKEN_AFTER:
-                raise Silent(str(link))
+        self._wait(lambda: not self._broken(), PATIENCE)
+        for link in self._broken():
+            raise Silent(str(link))
+
+    def _broken(self) -> list[LinkAge]:
+        return [link for link in self._broker.links() if link.seconds > BROKEN_AFTER]
 
     def players(self) -> list[tuple[Square, Player]]:
         """Return all players, each once, with the squares in which they are."""
-        self._bury()
         found: dict[int, tuple[Square, Player]] = {}
         for square, heard in self.replicas.squares.items():
             for id, player in heard.replica.players.items():

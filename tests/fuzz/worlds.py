@@ -357,13 +357,13 @@ class Stranger:
     def act(self) -> None:
         """Publish one message."""
         chance = self.crowd.chance
-        sheets = sorted(
-            (name, sheet)
+        parts = sorted(
+            (name, part)
             for host in self.crowd.harness.hosts
-            for name, sheet in host.node.watching.channels.items()
+            for name, part in host.node.counts.channels.items()
         )
-        if sheets and chance.random() < 0.2:
-            self._about_a_sheet(*chance.choice(sheets))
+        if parts and chance.random() < 0.2:
+            self._about_a_part(*chance.choice(parts))
             return
         channels = self.crowd.harness.node.channels
         squares = sorted({s for h in self.crowd.harness.hosts for s in h.node.replicas.squares})
@@ -391,20 +391,25 @@ class Stranger:
         self.link.publish(channel, payload)
         self.crowd.harness.settle()
 
-    def _about_a_sheet(self, channel: str, sheet: tuple[int, int, int]) -> None:
+    def _about_a_part(self, channel: str, part: tuple[int, int, int, int]) -> None:
         chance = self.crowd.chance
         dots = [
             n
             for _ in range(chance.choice((0, 1, 3, 30)))
-            for n in (self._some(0, 255), self._some(0, 9), self._some(0, 9), self._some(0, 9))
+            for n in (*self._square(), self._some(0, 9), self._some(0, 9), self._some(0, 9))
         ]
-        message = [51, *sheet, chance.choice(self.nodes), chance.random() < 0.5, dots]
+        grain = self._some(0, part[0])
+        message = [51, chance.choice(self.nodes), self._some(0, 1), grain, dots]
         if chance.random() < 0.1:
             message = mutated(chance, message)
         payload = packed(message)[:PAYLOAD_LIMIT]
         self.inputs.add(payload)
         self.link.publish(channel, payload)
         self.crowd.harness.settle()
+
+    def _square(self) -> tuple[int, int]:
+        far = self.crowd.chance.choice((1, 9, 2**20))
+        return self._some(-far, far), self._some(-far, far)
 
     def _some(self, low: int, high: int) -> int:
         """Return a number that mostly makes sense."""
@@ -489,7 +494,7 @@ class Stranger:
     def _among_nodes(self) -> list[Any]:
         chance = self.crowd.chance
         node, id, to = chance.choice(self.nodes), chance.choice(self.ids), chance.choice(self.real)
-        kind = chance.choice((34, 34, 34, 35, 36, 37, 38, 39, 40, 41, 45, 46, 47, 50))
+        kind = chance.choice((34, 34, 34, 35, 36, 37, 38, 39, 40, 41, 47, 50))
         place = [self._some(-(2**20), 2**20), self._some(-(2**20), 2**20)]
         if kind == 34:
             ring = self.crowd.harness.broker.identity
@@ -501,12 +506,8 @@ class Stranger:
         if kind == 36:
             name = chance.choice(("Ghost", "", text(chance)))
             return [36, node, id, to, name, self._some(0, 2**40), *place]
-        if kind == 45:
-            return [45, node]
         if kind == 47:
             return [47, node, self._time()]
-        if kind == 46:
-            return [46, node, [self._some(-9, 9) for _ in range(2 * chance.randrange(3))]]
         if kind == 37:
             address = chance.choice(("198.51.100.7", "2001:db8::1"))
             who = chance.choice((str(id), address, "", "0" * 120, text(chance)))
@@ -517,8 +518,9 @@ class Stranger:
             name, way = chance.choice(("Ghost", text(chance))), [self._some(-9, 9)] * 2
             return [40, node, to, self._some(0, 5), name, *place, *way]
         if kind == 50:
-            sheets = [self._some(0, 7) for _ in range(3 * chance.choice((1, 2, 20)))]
-            return [50, node, sheets]
+            some = range(chance.choice((1, 2, 20)))
+            parts = [(self._some(0, 32), *self._square(), self._some(1, 2**24)) for _ in some]
+            return [50, node, chance.random() < 0.5, [n for part in parts for n in part]]
         return [35, node, id] if kind == 35 else [39, node, id, self._some(0, 9)]
 
 

@@ -6,15 +6,14 @@ from collections import Counter
 import msgpack
 import pytest
 
-from flatlands.server.atlas import counting, hearing, watching
-from flatlands.server.atlas.sheets import (
-    COARSEST,
-    ROOT,
-    Sheet,
-    around,
+from flatlands.server.atlas import census, counts, views
+from flatlands.server.atlas.dots import (
+    SQUARES,
+    TOTALS,
+    WORLD,
+    Part,
     dot_at,
-    dot_of,
-    dots_within,
+    parts_around,
     patches_within,
 )
 from flatlands.server.clients import session
@@ -69,43 +68,53 @@ def quiet(harness):
     """Say whether no node counts or is subscribed to anything for the map."""
     return all(
         host.node.outbox.delivered is None
-        and not host.node.watching.channels
-        and not [name for name in host.broker.channels if name.count("/") == 4]
+        and not host.node.counts.channels
+        and not [name for name in host.broker.channels if name.count("/") > 3]
         for host in harness.hosts
     )
 
 
-# Sheets and dots.
+# Dots, and parts of the world.
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_dots_and_sheets_fit_into_each_other(seed):
+def test_dots_fit_into_each_other(seed):
     chance = random.Random(seed)
     for _ in range(300):
         far = 2 ** chance.randrange(1, 29)
         square = chance.randint(-far, far), chance.randint(-far, far)
-        sheet_below = None
-        for grain in range(COARSEST + 1):
+        near = tuple(n + chance.choice((-1, 0, 1)) for n in square)
+        together = False
+        for grain in range(GRAIN_MOST + 1):
             dot = dot_at(square, grain)
             assert dot == tuple((n + shift(grain)) >> grain for n in square)
-            assert dots_within(Rect(*square, *square), grain) == Rect(*dot, *dot)
-            sheet, index = around(dot)
-            assert 0 <= index < 256 and dot_of(sheet, index) == dot
             patch = [n >> 2 for n in dot]
             assert patches_within(Rect(*square, *square), grain) == Rect(*patch, *patch)
-            if grain % 4 == 0:
-                # A sheet of one level is a dot of the next one.
-                assert sheet_below in (None, dot)
-                sheet_below = sheet
-        assert around(dot_at(square, 28))[0] == ROOT[1:]
+            # Squares of one dot are in one dot of each coarser grain.
+            assert (dot == dot_at(near, grain)) >= together
+            together = dot == dot_at(near, grain)
+        assert dot_at(square, WORLD.grain) == WORLD[1:3]
 
 
-def test_what_is_close_to_the_origin_is_on_one_sheet_of_each_level():
-    for level in range(8):
-        near = Rect(-8 * 16**level, -8 * 16**level, 7 * 16**level, 7 * 16**level)
-        corners = (dot_at(corner, 4 * level) for corner in (near[:2], near[2:]))
-        assert {around(dot)[0] for dot in corners} == {(0, 0)}
-    assert COARSEST == GRAIN_MOST
+def test_what_is_close_to_the_origin_is_in_one_dot_of_each_fourth_grain():
+    for level in range(1, 9):
+        far = 8 * 16 ** (level - 1)
+        assert dot_at((-far, -far), 4 * level) == dot_at((7 * far // 8, 0), 4 * level) == (0, 0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_any_squares_lie_in_four_parts_at_most(seed):
+    chance = random.Random(seed)
+    for _ in range(300):
+        far = 2 ** chance.randrange(1, 29)
+        c0, r0 = chance.randint(-far, far), chance.randint(-far, far)
+        rect = Rect(c0, r0, c0 + chance.randint(0, far), r0 + chance.randint(0, far))
+        parts = parts_around(rect, grain := chance.randrange(32))
+        assert 1 <= len(parts) <= 4 and len(set(parts)) == len(parts)
+        for square in (rect[:2], rect[2:], (rect.c0, rect.r1), (rect.c1, rect.r0)):
+            assert [p for p in parts if dot_at(square, p.grain) == p[1:3]]
+        assert all(part.grain > grain for part in parts)
+    assert parts_around(Rect(*EVERYWHERE), 0) == [WORLD]
 
 
 # What a client is told.
@@ -161,7 +170,7 @@ def test_without_squares_a_client_is_told_the_totals_only():
     harness.run(3000)
     assert watcher.model.totals == [1, 0, None, 2, "memory", 2013, 16, [], 0]
     assert watcher.model.pictures == 0
-    assert list(harness.hosts[1].node.watching.channels.values()) == [ROOT]
+    assert list(harness.hosts[1].node.counts.channels.values()) == [TOTALS]
     harness.place("B", (3, 0), host=harness.hosts[0])
     harness.run(3000)
     assert watcher.model.totals[0] == 2
@@ -220,6 +229,12 @@ def test_the_hue_of_a_dot_is_the_node_that_has_most():
 # How much a client is told.
 
 
+def tell_roughly(monkeypatch, most):
+    """Let nodes tell of the world in so few dots that its parts must be asked for."""
+    for module in (views, counts):
+        monkeypatch.setattr(module, "WORLD", WORLD._replace(most=most))
+
+
 def crowded(nodes=2, players=400, far=200):
     """Return a harness with players who stand all over the place; each client sees little."""
     harness = Harness(nodes=nodes)
@@ -241,15 +256,17 @@ def test_nobody_is_told_more_than_some_dots(far):
     harness = crowded(far=far)
     watcher = look(harness)
     harness.run(4000)
-    assert 10 < len(watcher.model.dots) <= watching.DOTS_MOST
+    assert 10 < len(watcher.model.dots) <= views.DOTS_MOST
     assert shown(watcher) == truth(harness, watcher.model.grain)
     # A finer grain would have been too much.
-    assert len(truth(harness, watcher.model.grain - 1)) > watching.FINER
+    assert len(truth(harness, watcher.model.grain - 1)) > views.FINER
     assert max(len(msgpack.packb(m)) for m in watcher.connection.messages) <= 2500
     assert watcher.model.totals[0] == 400
 
 
-def test_a_part_of_the_world_is_shown_in_finer_dots():
+@pytest.mark.parametrize("most", [peer_protocol.DOTS, 20])
+def test_a_part_of_the_world_is_shown_in_finer_dots(monkeypatch, most):
+    tell_roughly(monkeypatch, most)
     harness = crowded(far=2000)
     watcher = look(harness)
     harness.run(4000)
@@ -306,7 +323,7 @@ def test_nothing_is_counted_or_published_unless_somebody_looks():
     harness.run(3000)
     assert not quiet(harness)
     watcher.send(15, None, 0, 0, 0, 0)
-    harness.run(counting.LEASE + 2000)
+    harness.run(census.LEASE + 2000)
     assert quiet(harness)
     counted = [host.loop.stats["counts"] for host in harness.hosts]
     assert all(counted)
@@ -319,8 +336,8 @@ def test_a_client_that_has_left_looks_no_more():
     watcher = look(harness)
     harness.run(3000)
     watcher.connection.lose()
-    harness.run(counting.LEASE + 2000)
-    assert quiet(harness) and not len(harness.hosts[0].node.watching)
+    harness.run(census.LEASE + 2000)
+    assert quiet(harness) and not len(harness.hosts[0].node.views)
 
 
 def test_two_nodes_that_look_ask_only_once():
@@ -336,14 +353,14 @@ def test_two_nodes_that_look_ask_only_once():
         def count(channel, payload, publish=publish):
             kind, *fields = msgpack.unpackb(payload)
             if kind == peer_protocol.WATCH:
-                asked.extend(tuple(fields[1][at : at + 3]) for at in range(0, len(fields[1]), 3))
+                asked.extend(tuple(fields[2][at : at + 4]) for at in range(0, len(fields[2]), 4))
             return publish(channel, payload)
 
         host.broker.publish = count
     harness.run(30_000)
     each = Counter(asked)
-    assert max(each.values()) <= 30_000 / hearing.RENEW_EVERY + 1
-    assert min(each.values()) >= 30_000 / (hearing.RENEW_EVERY + 2000) - 1
+    assert max(each.values()) <= 30_000 / counts.RENEW_EVERY + 1
+    assert min(each.values()) >= 30_000 / (counts.RENEW_EVERY + 2000) - 1
     assert all(shown(watcher) == truth(harness, watcher.model.grain) for watcher in looks)
 
 
@@ -405,12 +422,12 @@ def test_who_takes_its_watch_back_owes_a_hello_again():
 
 
 def test_with_too_many_views_one_sees_the_whole_world(monkeypatch):
-    monkeypatch.setattr(watching, "VIEWS_MOST", 3)
+    monkeypatch.setattr(views, "VIEWS_MOST", 3)
     harness = crowded(players=30, far=3)
     maps = [look(harness, rect=(n, n, n + 2, n + 2)) for n in range(6)]
     harness.run(3000)
     assert shown(maps[5]) == truth(harness, 0)
-    assert len(harness.hosts[0].node.watching._views) == 4
+    assert len(harness.hosts[0].node.views._views) == 4
 
 
 def test_one_can_watch_and_then_play_on_the_same_connection():
@@ -450,25 +467,6 @@ def test_who_watches_slowly_misses_messages_and_then_gets_the_whole_picture():
     assert watcher.model.pictures == 2 and shown(watcher) == truth(harness, 0)
 
 
-def test_who_asks_for_one_sheet_after_the_other_makes_a_node_look_once_a_second():
-    harness = crowded(players=30)
-    counting = harness.hosts[0].node.counting
-    looks, computers = [], counting._computers
-
-    def counted():
-        looks.append(harness.hosts[0].loop.now())
-        return computers()
-
-    counting._computers = counted
-    answers = harness.hosts[0].node.stats["counts"]
-    for turn in range(60):
-        counting.asked(7, [ROOT.level - turn % 7, 0, 0])
-        harness.run(100)
-    assert harness.hosts[0].node.stats["counts"] - answers >= 7
-    # Once to count, and at most once more for those who ask.
-    assert len(looks) <= 2 * 7
-
-
 # Whatever is lost.
 
 
@@ -488,8 +486,10 @@ def roam(harness, chance):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_counts_become_right_after_losses_deaths_and_newcomers(seed):
+def test_counts_become_right_after_losses_deaths_and_newcomers(monkeypatch, seed):
     chance = random.Random(seed)
+    if seed % 2:
+        tell_roughly(monkeypatch, 4)
     harness = Harness(nodes=3, seed=seed, skew=chance.choice((0, 7000)))
     harness.run(2000)
     first = harness.hosts[0]
@@ -546,44 +546,82 @@ def test_that_somebody_has_left_is_told_again_if_it_was_lost():
     harness.run(1100)
     teller.broker.losing = 0
     assert len(watcher.model.dots) == 2
-    harness.run(hearing.RENEW_EVERY + 2000)
+    harness.run(counts.RENEW_EVERY + 2000)
     assert set(watcher.model.dots) == {(0, 0)}
 
 
-def test_what_belongs_to_another_sheet_or_is_no_counts_is_refused():
+def test_what_is_no_counts_is_refused():
     harness = crowded(players=5)
     watcher = look(harness)
     harness.run(3000)
     host = harness.hosts[0]
-    channel = host.node.channels.sheet(ROOT)
+    channel = host.node.channels.part(WORLD)
     before = shown(watcher)
     other = harness.hosts[1].node.id
     for payload in (
-        peer_protocol.counts(0, 3, 3, other, True, [0, 9, 9, 0]),
-        peer_protocol.watch(other, [0, 0, 0]),
-        msgpack.packb([51, 7, 0, 0, other, True, [0, 9]]),
-        msgpack.packb([51, 7, 0, 0, other, True, [256, 9, 9, 9]]),
-        msgpack.packb([51, 7, 0, 0, other, True, [0, -9, 9, 9]]),
-        msgpack.packb([51, 7, 0, 0, other, True, [0, True, 9, 9]]),
-        msgpack.packb([51, 8, 0, 0, other, True, []]),
+        peer_protocol.watch(other, True, [0, 0, 0, 1]),
+        msgpack.packb([51, other, 0, 0, [0, 9, 9, 9]]),
+        msgpack.packb([51, other, 0, 0, [0, 9, 9, 9, -1]]),
+        msgpack.packb([51, other, 0, 0, [0, 9, -9, 9, 9]]),
+        msgpack.packb([51, other, 0, 0, [0, 9, True, 9, 9]]),
+        msgpack.packb([51, other, 0, 0, [0, 9, 9, 2**25, 9]]),
+        msgpack.packb([51, other, 0, 33, []]),
     ):
         malformed = host.loop.stats["malformed"]
         harness.hosts[1].broker.publish(channel, payload)
         harness.settle()
         assert host.loop.stats["malformed"] == malformed + 1
     # A node that nobody knows is not believed.
-    harness.hosts[1].broker.publish(channel, peer_protocol.counts(*ROOT, 4711, True, [0, 9, 9, 0]))
+    harness.hosts[1].broker.publish(channel, peer_protocol.counts(4711, 0, 0, [0, 9, 9, 0, 0]))
     harness.run(2500)
     assert shown(watcher) == before
 
 
-def test_too_many_sheets_are_not_counted(monkeypatch):
-    monkeypatch.setattr(counting, "LEASES_MOST", 5)
-    harness = Harness()
-    harness.run(2000)
-    sheets = [n for row in range(9) for n in (0, 0, row)]
-    harness.node.counting.asked(1, sheets)
-    assert set(harness.node.counting._leases) == {Sheet(0, 0, row) for row in range(5)}
+def test_programs_are_told_of_all_squares_in_as_many_messages_as_it_takes(monkeypatch):
+    monkeypatch.setattr(census, "DOTS", 3)
+    harness = crowded(players=50, far=10)
+    harness.node.residents.join("D", (40 * UNIT, UNIT), id=DEER_FROM)
+    known = harness.node.counts
+    for _ in range(4):
+        known.need({SQUARES})
+        harness.run(500)
+        assert known.squares(SQUARES) == {
+            square for host in harness.hosts for square in host.node.outbox.present
+        }
+
+
+def test_too_many_parts_are_not_counted(monkeypatch):
+    monkeypatch.setattr(census, "LEASES_MOST", 5)
+    harness = crowded(players=100, far=8, nodes=1)
+    told = []
+    publish = harness.node.broker.publish
+    harness.node.broker.publish = lambda channel, _: told.append(channel)
+    parts = [Part(0, *square, 1) for square in harness.node.outbox.present]
+    assert len(parts) > 10
+    harness.node.census.asked(True, [n for part in parts for n in part])
+    assert told == [harness.node.channels.part(part) for part in parts[:5]]
+    harness.node.broker.publish = publish
+
+
+def test_who_asks_for_one_part_after_the_other_makes_a_node_count_once_a_second():
+    harness = crowded(players=30, nodes=1)
+    answers = []
+    publish = harness.node.broker.publish
+
+    def note(channel, payload):
+        kind, *fields = msgpack.unpackb(payload)
+        if kind == peer_protocol.COUNTS:
+            answers.append(fields[-1][2::5])
+        return publish(channel, payload)
+
+    harness.node.broker.publish = note
+    for turn in range(60):
+        harness.node.residents.join("P", (5, 5))
+        harness.node.census.asked(True, [32 - turn % 7, 0, 0, 1])
+        harness.run(20)
+    assert len(answers) >= 7
+    # Everybody has joined in 1.2 s.
+    assert len({sum(people) for people in answers}) <= 2 * 7
 
 
 def test_computer_players_are_told_apart_and_deer_are_left_out():
@@ -591,10 +629,8 @@ def test_computer_players_are_told_apart_and_deer_are_left_out():
     harness.run(2000)
     for id in (1, 2, DEER_FROM, DEER_FROM + 1):
         harness.node.residents.join("C", (UNIT, UNIT), id=id)
+    harness.node.residents.join("D", (40 * UNIT, UNIT), id=DEER_FROM + 2)
     harness.place("A", (0, 0))
-    harness.node.counting._computers = lambda: [
-        (r.id, r.square) for r in harness.node.residents.by_id.values() if r.id < 2**16
-    ]
     watcher = look(harness)
     harness.run(2500)
-    assert shown(watcher) == {(0, 0): (1, 2)} and watcher.model.totals[:2] == [1, 2]
+    assert shown(watcher) == {(0, 0): (1, 2)} and watcher.model.totals[:3] == [1, 2, 1]

@@ -346,7 +346,7 @@ def test_nobody_is_passed_on_of_whom_something_is_under_way(machine):
     machine.run(4000)
     lags, asks, half, looks, free = some
     looks.send(15, 16, -1, -1, 1, 1)
-    assert west.node.watching.shows(looks.session)
+    assert west.node.views.shows(looks.session)
     lags.session.lag.since = lags.now()
     asks.send(11)
     half.connection.half = True

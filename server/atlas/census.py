@@ -1,0 +1,133 @@
+"""What this node tells of where its own players are: how many, and never who, while somebody asks.
+
+Nodes whose clients look at the map of everybody, and programs that ask the world in SQL, ask for
+parts of the world, each time for a short lease. As long as a lease runs, this node counts its
+players once a second, and publishes all that it has in the part, joined to so many dots at most as
+was asked for. Without a lease nothing is counted. It never knows who looks, and nothing of other
+nodes' players.
+"""
+
+from typing import Final
+
+from flatlands.brokers.base import Broker
+from flatlands.server.atlas.dots import SHIFTS, SQUARES, Part, Place, dot_at, finest
+from flatlands.server.loop import Loop
+from flatlands.server.messages import peer_protocol
+from flatlands.server.messages.channels import Channels
+from flatlands.server.messages.peer_protocol import DOT_FIELDS, DOTS
+from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
+from flatlands.server.squares.outbox import Outbox
+from flatlands.world.grid import Square
+
+#: ms between two counts, and ms for which a part is counted after it was asked for.
+COUNT_EVERY: Final = 1000
+LEASE: Final = 8000
+
+#: ms in which all who are new to a part get one answer.
+ANSWER_EVERY: Final = 150
+
+#: The most parts that are counted. Those that are asked for beyond that get no answer.
+LEASES_MOST: Final = 16_384
+
+
+class Census:
+    """See the module."""
+
+    def __init__(
+        self, node: int, channels: Channels, broker: Broker, loop: Loop, outbox: Outbox
+    ) -> None:
+        self._node = node
+        self._channels = channels
+        self._broker = broker
+        self._loop = loop
+        self._outbox = outbox
+        #: Part -> the node time in ms at which its lease ends.
+        self._leases: dict[Part, int] = {}
+        #: Part -> the node time in ms at which this node told of it last. Those in which it had
+        #: nobody then are left out.
+        self._told: dict[Part, int] = {}
+        #: Square -> people and computer players there, when this node counted last; and these
+        #: squares by grain and dot, for each grain of parts that was asked for since.
+        self._squares: dict[Square, tuple[int, int]] = {}
+        self._by_dot: dict[int, dict[Place, list[Square]]] = {}
+        self._counting = loop.alarm(self._count)
+
+    def asked(self, new: bool, flat: list[int]) -> None:
+        """Count some parts for another lease, and tell of them at once if whoever asks is new to
+        them: `flat` is grain, column, row, most, grain ..."""
+        now = self._loop.now()
+        if not self._leases:
+            # Whoever asks for one part after the other makes this node count no more often.
+            self._outbox.delivered = {}
+            self._look()
+            self._counting.set(now + COUNT_EVERY)
+        for at in range(0, len(flat), len(Part._fields)):
+            part = Part(*flat[at : at + len(Part._fields)])
+            if part in self._leases or len(self._leases) < LEASES_MOST:
+                self._leases[part] = now + LEASE
+                if new and now - self._told.get(part, 0) >= ANSWER_EVERY:
+                    self._tell(part, {})
+
+    def _count(self) -> None:
+        """Tell of all parts whose leases run."""
+        now = self._loop.now()
+        self._leases = {part: until for part, until in self._leases.items() if until > now}
+        self._told = {part: at for part, at in self._told.items() if part in self._leases}
+        delivered = self._outbox.delivered or {}
+        self._outbox.delivered = {} if self._leases else None
+        self._look()
+        for part in self._leases:
+            self._tell(part, delivered)
+        if self._leases:
+            self._counting.set(now + COUNT_EVERY)
+
+    def _look(self) -> None:
+        """Find out where this node's players are."""
+        self._by_dot = {}
+        self._squares = {}
+        for square, players in self._outbox.present.items():
+            people, computers = len(players), 0
+            if min(players) < OTHERS_FROM:
+                # Deer are no people. Where only deer are, nobody is on the map.
+                people = sum(id >= OTHERS_FROM for id in players)
+                computers = sum(id < DEER_FROM for id in players)
+            self._squares[square] = people, computers
+
+    def _tell(self, part: Part, delivered: dict[Square, int]) -> None:
+        """Publish how many are where in a part; `delivered` is how many batches were published in
+        each square since the last count."""
+        by_dot = self._by_dot.get(part.grain)
+        if by_dot is None:
+            by_dot = self._by_dot[part.grain] = {}
+            for square in self._squares:
+                by_dot.setdefault(dot_at(square, part.grain), []).append(square)
+        squares = by_dot.get((part.column, part.row), [])
+        # That all have gone is told once. Who does not hear of it forgets them a little later.
+        if squares:
+            self._told[part] = self._loop.now()
+        elif not self._told.pop(part, None):
+            return
+        grain = finest(squares, part)
+        shift = SHIFTS[grain >> 2]
+        dots: dict[Place, tuple[int, int, int]] = {}
+        for square in squares:
+            people, computers = self._squares[square]
+            if not people and not computers and part != SQUARES:
+                continue
+            batches = delivered.get(square, 0)
+            if grain:
+                square = (square[0] + shift) >> grain, (square[1] + shift) >> grain
+                if square in dots:
+                    some, others, more = dots[square]
+                    people, computers, batches = people + some, computers + others, batches + more
+            dots[square] = people, computers, batches
+        self._publish(part, grain, [n for dot, crowd in dots.items() for n in (*dot, *crowd)])
+
+    def _publish(self, part: Part, grain: int, flat: list[int]) -> None:
+        """Publish what was counted in a part, in several messages if it is much."""
+        channel, step = self._channels.part(part), DOT_FIELDS * DOTS
+        for page, at in enumerate(range(0, max(len(flat), 1), step)):
+            message = peer_protocol.counts(self._node, page, grain, flat[at : at + step])
+            self._loop.stats["counts"] += 1
+            # What the broker refuses is told anew a second later.
+            self._broker.publish(channel, message)

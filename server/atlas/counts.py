@@ -1,0 +1,210 @@
+"""How many players all nodes together have where, as far as somebody here needs to know.
+
+This module asks all nodes for parts of the world as long as they are needed, hears what the nodes
+tell, and adds it up. It never learns of a player, nor who looks.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Set
+from typing import Final, NamedTuple
+
+from flatlands.brokers.base import Broker
+from flatlands.server.atlas.dots import SHIFTS, TOTALS, WORLD, Part, Place
+from flatlands.server.loop import Loop
+from flatlands.server.messages import peer_protocol
+from flatlands.server.messages.channels import Channels
+from flatlands.server.messages.peer_protocol import COUNTS, DOT_FIELDS, PARTS, Malformed
+from flatlands.world.grid import Square
+
+#: ms after which a part is asked for again, if no node has asked for it meanwhile; and the same
+#: while nobody has told of it.
+RENEW_EVERY: Final = 3000
+AGAIN_EVERY: Final = 300
+
+#: What a node told of a part is forgotten after so many ms without news of it.
+FORGET_AFTER: Final = 3500
+
+#: All answers of nodes come within so many ms; and if none has come after PATIENCE ms, nobody is
+#: there.
+ANSWERED_WITHIN: Final = 150
+PATIENCE: Final = 700
+
+#: Dots of this grain and coarser ones do not show how many batches were published in them.
+NO_BATCHES_FROM: Final = 4
+
+#: A dot as clients see it: people, computer players, the number of the node that has most of them,
+#: how many these are, and batches.
+Dot = list[int]
+
+
+class Told(NamedTuple):
+    """What one node told of a part at a node time in ms: dots of a grain, as in the message."""
+
+    at: int
+    grain: int
+    flat: list[int]
+
+    def dots(self) -> Iterator[tuple[int, ...]]:
+        """Yield (column, row, people, computer players, batches) of each dot."""
+        return zip(*[iter(self.flat)] * DOT_FIELDS, strict=True)
+
+
+class Known:
+    """A part that this node hears of. `since` and `asked` are the node times in ms at which it was
+    first needed, and asked for last by any node; `told` is what came last, by node."""
+
+    __slots__ = ("since", "asked", "told")
+
+    def __init__(self, now: int) -> None:
+        self.since = now
+        self.asked = now - RENEW_EVERY
+        self.told: dict[int, Told] = {}
+
+    @property
+    def grain(self) -> int:
+        """The finest grain in which all nodes tell of it."""
+        return max((told.grain for told in self.told.values()), default=0)
+
+
+class Counts:
+    """See the module. `believes` says whether to believe what a node tells."""
+
+    def __init__(
+        self,
+        node: int,
+        channels: Channels,
+        broker: Broker,
+        loop: Loop,
+        believes: Callable[[int], bool],
+    ) -> None:
+        self._node = node
+        self._channels = channels
+        self._broker = broker
+        self._loop = loop
+        self._believes = believes
+        #: Channel -> the part of it that this node is subscribed to.
+        self.channels: dict[str, Part] = {}
+        self._known: dict[Part, Known] = {}
+
+    # What nodes say.
+
+    def asked(self, flat: list[int]) -> None:
+        """Note that a node asks for parts: what is told then, this node hears too."""
+        for at in range(0, len(flat), len(Part._fields)):
+            known = self._known.get(Part(*flat[at : at + len(Part._fields)]))
+            if known is not None and known.told:
+                known.asked = self._loop.now()
+
+    def receive(self, channel: str, payload: bytes) -> None:
+        """Take what a node tells of a part, on the part's channel. Raises Malformed."""
+        kind, *fields = peer_protocol.read(payload)
+        if kind != COUNTS:
+            raise Malformed("what does not belong to a part of the map")
+        node, page, grain, flat = fields
+        if self._believes(node):
+            told = self._known[self.channels[channel]].told
+            if page and node in told:
+                flat = told[node].flat + flat
+            told[node] = Told(self._loop.now(), grain, flat)
+
+    # What this node asks.
+
+    def need(self, parts: Set[Part]) -> None:
+        """Hear of these parts and of no others. It should be called once a second."""
+        now = self._loop.now()
+        unwanted = self._known.keys() - parts
+        new = parts - self._known.keys()
+        for part in unwanted:
+            del self._known[part]
+            del self.channels[self._channels.part(part)]
+        for part in new:
+            self._known[part] = Known(now)
+            self.channels[self._channels.part(part)] = part
+        if unwanted:
+            self._broker.unsubscribe(*map(self._channels.part, unwanted))
+        if new:
+            self._broker.subscribe(*map(self._channels.part, new))
+        for known in self._known.values():
+            known.told = {
+                node: told
+                for node, told in known.told.items()
+                if self._believes(node) and now - told.at < FORGET_AFTER
+            }
+        self._ask(False, RENEW_EVERY, now)
+        self._ask(True, AGAIN_EVERY, now)
+
+    def _ask(self, new: bool, every: int, now: int) -> None:
+        """Ask for the parts of which somebody has told, or for those that are `new`: nobody has."""
+        due: list[int] = []
+        for part, known in self._known.items():
+            if bool(known.told) != new and now - known.asked >= every:
+                known.asked = now
+                due += part
+        step = len(Part._fields) * PARTS
+        for at in range(0, len(due), step):
+            message = peer_protocol.watch(self._node, new, due[at : at + step])
+            self._broker.publish(self._channels.nodes, message)
+
+    # What is known.
+
+    def settled(self, part: Part) -> bool:
+        """Say whether all that is in a part should have been told by now."""
+        known = self._known.get(part)
+        if known is None:
+            return False
+        waited = self._loop.now() - known.since
+        return waited >= (ANSWERED_WITHIN if known.told else PATIENCE)
+
+    def grain(self, part: Part) -> int:
+        """Return the finest grain in which a part is known."""
+        return self._known[part].grain if part in self._known else 0
+
+    def totals(self) -> tuple[int, int]:
+        """Return how many people and how many computer players there are."""
+        dots = [dot for told in self._known[TOTALS].told.values() for dot in told.dots()]
+        return sum(dot[2] for dot in dots), sum(dot[3] for dot in dots)
+
+    def squares(self, part: Part) -> set[Square] | None:
+        """Return the inhabited squares of a part, or None if only larger dots are known."""
+        if part not in self._known or self.grain(part):
+            return None
+        all = self._known[part].told.values()
+        return {(column, row) for told in all for column, row, *_ in told.dots()}
+
+    def forget_batches(self) -> None:
+        """Begin to count batches anew, since clients were told of those until now."""
+        for known in self._known.values():
+            for told in known.told.values():
+                told.flat[4::DOT_FIELDS] = [0] * (len(told.flat) // DOT_FIELDS)
+
+    def dots(self, grain: int, numbers: Mapping[int, int]) -> dict[Place, Dot]:
+        """Return all dots of a grain that are known. `numbers` are the nodes' small numbers."""
+        found: dict[Place, Dot] = {}
+        coarse = grain >= self.grain(WORLD)
+        for part, known in self._known.items():
+            # Parts may lie in each other, so each has the dots in it from one part only.
+            if part == WORLD if coarse else known.grain <= grain <= part.grain and part != TOTALS:
+                found.update(_joined(known, grain, numbers))
+        return found
+
+
+def _joined(known: Known, grain: int, numbers: Mapping[int, int]) -> dict[Place, Dot]:
+    """Return the dots of a grain that lie in a part."""
+    found: dict[Place, Dot] = {}
+    for node, told in known.told.items():
+        number, fine = numbers.get(node, 0), told.grain
+        shift = SHIFTS[grain >> 2] - SHIFTS[fine >> 2]
+        for column, row, people, computers, batches in told.dots():
+            all = people + computers
+            place = ((column << fine) + shift) >> grain, ((row << fine) + shift) >> grain
+            if grain >= NO_BATCHES_FROM:
+                batches = 0
+            dot = found.get(place)
+            if dot is None:
+                found[place] = [people, computers, number, all, batches]
+                continue
+            dot[0] += people
+            dot[1] += computers
+            dot[4] += batches
+            if all > dot[3]:
+                dot[2], dot[3] = number, all
+    return found

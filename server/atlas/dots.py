@@ -1,0 +1,83 @@
+"""Dots of the map of everybody: how squares are joined to them, and parts of the world.
+
+A dot of grain g is a part of the world that is 2^g squares wide and high: a dot of grain 0 is a
+square. Each dot lies in one dot of each coarser grain. The squares around the origin are in the
+middle of a dot of each grain that 4 divides, so what is close together there is not spread over
+four. Clients are told of dots in patches of 4 x 4. This module is arithmetic, and counts nobody.
+"""
+
+from bisect import bisect_left
+from collections.abc import Collection
+from typing import Final, NamedTuple
+
+from flatlands.server.messages.peer_protocol import CROWD_MOST, DOTS, WIDEST
+from flatlands.server.messages.protocol import GRAIN_MOST
+from flatlands.world.grid import Rect, Square
+
+#: For each four grains: how many squares lie between the corner of dot 0 and the origin.
+SHIFTS: Final = tuple(8 * (16**level - 1) // 15 for level in range(WIDEST // 4 + 1))
+
+#: A position on the map: the column and row of a dot of some grain.
+Place = tuple[int, int]
+
+
+class Part(NamedTuple):
+    """A part of the world, which is a dot, and in how many dots each node tells of it at most."""
+
+    grain: int
+    column: int
+    row: int
+    most: int
+
+
+#: The whole world: how many are in it; who is where, roughly if there are many; and all squares,
+#: whatever that costs, for programs that look at the world.
+TOTALS: Final = Part(WIDEST, 0, 0, 1)
+WORLD: Final = Part(WIDEST, 0, 0, DOTS)
+SQUARES: Final = Part(WIDEST, 0, 0, CROWD_MOST)
+
+
+def dot_at(square: Square, grain: int) -> Place:
+    """Return the dot of a grain in which a square lies."""
+    shift = SHIFTS[grain >> 2]
+    return (square[0] + shift) >> grain, (square[1] + shift) >> grain
+
+
+def patch_of(dot: Place) -> tuple[Place, int]:
+    """Return the patch in which a dot lies, and its index there: row by row, from 0 to 15."""
+    column, row = dot
+    return (column >> 2, row >> 2), (row & 3) << 2 | column & 3
+
+
+def dots_within(squares: Rect, grain: int) -> Rect:
+    """Return the dots of a grain that have any of some squares, as a rectangle."""
+    return Rect(*dot_at(squares[:2], grain), *dot_at(squares[2:], grain))
+
+
+def patches_within(squares: Rect, grain: int) -> Rect:
+    """Return the patches of dots of a grain that have any of some squares, as a rectangle."""
+    dots = dots_within(squares, grain)
+    return Rect(*patch_of(dots[:2])[0], *patch_of(dots[2:])[0])
+
+
+def parts_around(squares: Rect, grain: int) -> list[Part]:
+    """Return the parts, four at most, that have all of some squares, and are larger than dots of a
+    grain."""
+    wide = max(squares.c1 - squares.c0, squares.r1 - squares.r0).bit_length()
+    wide = max(wide, grain + 2)
+    if wide >= WIDEST:
+        return [WORLD]
+    return [Part(wide, *dot, DOTS) for dot in dots_within(squares, wide).squares()]
+
+
+def finest(squares: Collection[Square], part: Part) -> int:
+    """Return the finest grain of which so few dots as a part may have hold some squares of it."""
+    if len(squares) <= part.most:
+        return 0
+    if part.most == 1:
+        return part.grain
+
+    def fits(grain: int) -> bool:
+        return len({dot_at(square, grain) for square in squares}) <= part.most
+
+    return bisect_left(range(GRAIN_MOST), True, key=fits)

@@ -1,0 +1,258 @@
+"""What this node's clients see of the map of everybody.
+
+What nodes tell is added up elsewhere (counts.py). Once a second clients are shown what has changed.
+Dots are joined to larger ones until there are few enough of them (layers.py).
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple, Protocol
+
+from flatlands.brokers.base import Broker
+from flatlands.server.atlas.counts import Counts
+from flatlands.server.atlas.dots import TOTALS, WORLD, Part, parts_around, patches_within
+from flatlands.server.atlas.layers import Layer
+from flatlands.server.loop import Loop
+from flatlands.server.messages import protocol
+from flatlands.server.messages.protocol import GRAIN_MOST
+from flatlands.server.websocket.frames import frame
+from flatlands.world.grid import Rect
+
+#: ms between two messages to a client, and between two looks at whether a first picture is ready.
+SHOW_EVERY: Final = 1000
+LOOK_EVERY: Final = 50
+
+#: A client is shown so many dots at most, which bounds what it is sent. Finer ones are tried again
+#: every TRY_FINER seconds, and shown if they are fewer than FINER.
+DOTS_MOST: Final = 180
+FINER: Final = 140
+TRY_FINER: Final = 5
+
+#: The most views that differ. Whoever asks for one more sees the whole world.
+VIEWS_MOST: Final = 256
+
+#: The totals are shown when they have changed, and every so many seconds as a sign of life.
+ALIVE_EVERY: Final = 5
+
+EVERYWHERE: Final = Rect(-(2**31), -(2**31), 2**31, 2**31)
+
+
+class Viewer(Protocol):
+    """A client that looks at the map."""
+
+    def show_map(self, data: bytes) -> bool:
+        """Send WebSocket frames; return False if that is not possible now."""
+
+
+class Asked(NamedTuple):
+    """What a client asks to see: dots of `grain` or coarser, in some squares. Without squares it
+    is told the totals only."""
+
+    grain: int
+    squares: Rect | None
+
+
+class View:
+    """What some clients see: all that have asked for the same. `grain` is that of the dots that
+    they are shown, and `behind` are those that need the whole picture."""
+
+    __slots__ = ("asked", "viewers", "behind", "grain")
+
+    def __init__(self, asked: Asked) -> None:
+        self.asked = asked
+        self.viewers: set[Viewer] = set()
+        self.behind: set[Viewer] = set()
+        self.grain = asked.grain
+
+
+class Views:
+    """See the module. `nodes` returns the ids of all nodes that are alive, and `walked` some names
+    of who has walked here within a day, and their number. `ground` is the world's seed and side."""
+
+    def __init__(
+        self,
+        counts: Counts,
+        broker: Broker,
+        loop: Loop,
+        nodes: Callable[[], Iterable[int]],
+        ground: tuple[int, int],
+        walked: Callable[[], tuple[Sequence[str], int]],
+    ) -> None:
+        self._counts = counts
+        self._broker = broker
+        self._loop = loop
+        self._nodes = nodes
+        self._ground = ground
+        self._walked = walked
+        self._views: dict[Asked, View] = {}
+        self._by_viewer: dict[Viewer, View] = {}
+        #: Grain -> the dots that clients are shown.
+        self._layers: dict[int, Layer] = {}
+        self._totals = b""
+        #: How often clients were shown something, in seconds since somebody looks.
+        self._seconds = 0
+        #: Whether `_show` is planned.
+        self._running = False
+        self._showing = loop.alarm(self._show)
+        self._looking = loop.alarm(self._look)
+
+    def __len__(self) -> int:
+        """Return how many clients look."""
+        return len(self._by_viewer)
+
+    # Who looks, and at what.
+
+    def shows(self, viewer: Viewer) -> bool:
+        """Say whether a client looks."""
+        return viewer in self._by_viewer
+
+    def watch(self, viewer: Viewer, grain: int, squares: Rect) -> None:
+        """Let a client look at some squares, in dots of `grain` or coarser, and no more at what it
+        looked at before. Without any squares it is told the totals only."""
+        self.leave(viewer)
+        asked = Asked(grain, squares) if squares.c0 <= squares.c1 else Asked(0, None)
+        if asked not in self._views and len(self._views) >= VIEWS_MOST:
+            asked = Asked(0, EVERYWHERE)
+        now = self._loop.now()
+        if not self._running:
+            self._running = True
+            # Between two counts of the nodes, if this is the first request for them.
+            self._showing.set(now + SHOW_EVERY * 3 // 2)
+        view = self._views.setdefault(asked, View(asked))
+        view.viewers.add(viewer)
+        view.behind.add(viewer)
+        self._by_viewer[viewer] = view
+        self._looking.set(now)
+
+    def leave(self, viewer: Viewer) -> None:
+        """Show a client nothing more. One that does not look is no error."""
+        view = self._by_viewer.pop(viewer, None)
+        if view is None:
+            return
+        view.viewers.discard(viewer)
+        view.behind.discard(viewer)
+        if not view.viewers:
+            del self._views[view.asked]
+
+    # Which parts of the world are needed.
+
+    def _parts(self, asked: Asked) -> list[Part]:
+        """Return the parts that show what a client asks to see, as far as that is known now."""
+        if asked.squares is None:
+            return [TOTALS]
+        if self._counts.grain(WORLD) <= asked.grain:
+            return [TOTALS, WORLD]
+        return [TOTALS, WORLD, *parts_around(asked.squares, asked.grain)]
+
+    def _need(self) -> None:
+        """Hear of the parts that clients look at."""
+        self._counts.need({part for asked in self._views for part in self._parts(asked)})
+
+    def _is_settled(self, asked: Asked) -> bool:
+        return all(map(self._counts.settled, self._parts(asked)))
+
+    def _look(self) -> None:
+        """Show the whole picture to those who need it, as soon as there is one."""
+        self._need()
+        behind = [view for view in self._views.values() if view.behind]
+        totals = self._pack_totals() if behind else b""
+        for view in behind:
+            if self._is_settled(view.asked):
+                self._show_whole(view, totals)
+            else:
+                self._looking.set(self._loop.now() + LOOK_EVERY)
+
+    # What clients are shown.
+
+    def _show(self) -> None:
+        """Show what has changed in the last second."""
+        self._need()
+        if not self._by_viewer:
+            self._layers.clear()
+            self._totals = b""
+            self._running = False
+            return
+        self._showing.set(self._loop.now() + SHOW_EVERY)
+        self._seconds += 1
+        for grain in self._layers:
+            self._layer(grain, anew=True)
+        self._counts.forget_batches()
+        totals = self._pack_totals()
+        if totals == self._totals and self._seconds % ALIVE_EVERY:
+            totals = b""
+        else:
+            self._totals = totals
+        for view in self._views.values():
+            self._show_changes(view, totals)
+        used = {view.grain for view in self._views.values() if view.asked.squares is not None}
+        self._layers = {g: layer for g, layer in self._layers.items() if g in used}
+        self._look()
+
+    def _show_changes(self, view: View, data: bytes) -> None:
+        """Show a view's clients `data` and what has changed, or note that they need all."""
+        squares = view.asked.squares
+        if squares is not None:
+            if self._grain(view) != view.grain:
+                view.behind |= view.viewers
+            elif some := self._layer(view.grain).changed(patches_within(squares, view.grain)):
+                data += frame(protocol.dots(view.grain, False, some))
+        for viewer in view.viewers - view.behind if data else ():
+            if not viewer.show_map(data):
+                view.behind.add(viewer)
+
+    def _show_whole(self, view: View, data: bytes) -> None:
+        """Show `data` and the whole picture to those who are behind."""
+        if view.asked.squares is not None:
+            grain = self._grain(view)
+            if grain != view.grain:
+                view.grain = grain
+                view.behind |= view.viewers
+            picture = self._layer(grain).picture(patches_within(view.asked.squares, grain))
+            data += frame(protocol.dots(grain, True, picture))
+        view.behind -= {viewer for viewer in view.behind if viewer.show_map(data)}
+
+    def _pack_totals(self) -> bytes:
+        """Return the frame of the totals."""
+        shown = self._counts.squares(WORLD)
+        nodes = len(list(self._nodes()))
+        scheme = self._broker.url.partition(":")[0].partition("+")[0]
+        return frame(
+            protocol.totals(
+                *self._counts.totals(),
+                None if shown is None else len(shown),
+                nodes,
+                scheme,
+                *self._ground,
+                *self._walked(),
+            )
+        )
+
+    def _grain(self, view: View) -> int:
+        """Return the grain of the dots that a view shows from now on."""
+        asked, grain = view.asked, view.grain
+        parts = self._parts(asked)[2:] if self._is_settled(asked) else []
+        finest = max([asked.grain, *map(self._counts.grain, parts or [WORLD])])
+        grain = max(grain, finest)
+        while grain < GRAIN_MOST and self._count(view, grain) > DOTS_MOST:
+            grain += 1
+        if grain == view.grain and self._seconds % TRY_FINER == 0:
+            while grain > finest and self._count(view, grain - 1) <= FINER:
+                grain -= 1
+        return grain
+
+    def _count(self, view: View, grain: int) -> int:
+        assert view.asked.squares is not None
+        return self._layer(grain).count(patches_within(view.asked.squares, grain))
+
+    def _layer(self, grain: int, anew: bool = False) -> Layer:
+        """Return the dots of a grain as they were when clients were shown them last, or, if they
+        were not or with `anew`, as they are now."""
+        layer = self._layers.get(grain)
+        if layer is None or anew:
+            dots = self._counts.dots(
+                grain, {id: number for number, id in enumerate(sorted(self._nodes()))}
+            )
+            if layer is None:
+                self._layers[grain] = layer = Layer(dots)
+            else:
+                layer.update(dots)
+        return layer

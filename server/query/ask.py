@@ -1,6 +1,7 @@
 """Runs one statement of a user over the tables: it may only read, and only for so long.
 
-This module never reaches a network.
+It runs in a thread of its own, so that the world goes on meanwhile. This module never reaches a
+network.
 """
 
 import os
@@ -8,7 +9,7 @@ import re
 import sqlite3
 from typing import Any, NamedTuple
 
-from gevent.monkey import get_original
+from gevent import get_hub
 
 from flatlands.server.query.tables import TABLES, Source, create, fill
 
@@ -24,10 +25,6 @@ ANSWER = 8_000_000
 #: A statement that is interrupted ends between two of sqlite's instructions, one of which may be a
 #: function that takes minutes. If it has not ended after so many seconds, the program ends.
 GRACE = 1.0
-
-# sqlite stops all greenlets while it runs, so a thread of the system watches it.
-_start_thread = get_original("_thread", "start_new_thread")
-_new_lock = get_original("_thread", "allocate_lock")
 
 #: What a statement may do.
 _ALLOWED = frozenset(
@@ -61,15 +58,14 @@ class Asker:
         self._source = source
         self._seconds = seconds
         self._most = most
-        self._database = sqlite3.connect(":memory:", isolation_level=None)
+        self._database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         # Without these a statement could fill the memory, or the disk with what it sorts.
         self._database.execute(f"PRAGMA hard_heap_limit = {MEMORY}")
         self._database.execute("PRAGMA temp_store = MEMORY")
         create(self._database)
         self._database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LENGTH)
         self._database.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-        #: It is locked while a statement runs.
-        self._running = _new_lock()
+        #: What the statement that runs, or ran last, reads.
         self._read: set[str] = set()
 
     def add_table(self, name: str, content: Answer) -> None:
@@ -85,21 +81,47 @@ class Asker:
     def ask(self, statement: str) -> Answer:
         """Return the answer to a statement. Raises Wrong, StoreError and Silent."""
         self._source.watcher.check()
-        fill(self._database, sorted(self._tables(statement)), self._source)
-        cursor = self._run(statement)
-        try:
-            if cursor.description is None:
-                raise Wrong("the statement asks for nothing: begin it with SELECT or WITH")
-            rows = self._fetch(cursor)
-        except (sqlite3.Error, MemoryError) as error:
-            raise self._wrong(error, statement) from None
-        finally:
-            self._free()
-        columns = [column[0] for column in cursor.description]
-        return Answer(columns, rows[: self._most], len(rows) > self._most)
+        self._read.clear()
+        # The statement is only compiled, which calls the authorizer with all that it reads.
+        self._run(_COMPILE + statement)
+        fill(self._database, sorted(self._read & TABLES.keys()), self._source)
+        return self._run(statement)
 
-    def _fetch(self, cursor: sqlite3.Cursor) -> list[tuple[Any, ...]]:
-        """Return the rows of an answer, one more than are wanted if there are more."""
+    def _run(self, statement: str) -> Answer:
+        """Return the answer to a statement, or end the program if it cannot be stopped in time.
+        Raises Wrong."""
+        running: Any = get_hub().threadpool.spawn(self._answer, statement)
+        try:
+            running.wait(self._seconds)
+        finally:
+            # After Ctrl-C, too.
+            if not running.ready():
+                self._database.interrupt()
+        running.wait(GRACE)
+        if not running.ready():
+            os.write(2, f"flatlands: {self._too_long()}\n".encode())
+            os._exit(1)
+        answer: Answer | Wrong = running.get()
+        if isinstance(answer, Wrong):
+            raise answer
+        return answer
+
+    def _answer(self, statement: str) -> Answer | Wrong:
+        """Run a statement, in a thread; of the rows one more is read than are wanted."""
+        self._database.set_authorizer(self._authorize)
+        try:
+            return self._read_all(self._database.execute(statement))
+        except Wrong as wrong:
+            return wrong
+        except (sqlite3.Error, sqlite3.Warning, MemoryError) as error:
+            return self._wrong(error, statement)
+        finally:
+            # This program may do again what a statement may not.
+            self._database.set_authorizer(None)
+
+    def _read_all(self, cursor: sqlite3.Cursor) -> Answer:
+        if cursor.description is None:
+            raise Wrong("the statement asks for nothing: begin it with SELECT or WITH")
         rows: list[tuple[Any, ...]] = []
         size = 0
         for row in cursor:
@@ -112,41 +134,8 @@ class Asker:
             rows.append(row)
             if len(rows) > self._most:
                 break
-        return rows
-
-    def _tables(self, statement: str) -> set[str]:
-        """Return the tables that a statement reads. Raises Wrong."""
-        self._read = set()
-        # The statement is only compiled, which calls the authorizer with all that it reads.
-        self._run(_COMPILE + statement)
-        self._free()
-        return self._read & TABLES.keys()
-
-    def _run(self, statement: str) -> sqlite3.Cursor:
-        self._database.set_authorizer(self._authorize)
-        self._running = _new_lock()
-        self._running.acquire()
-        _start_thread(self._watch, (self._running,))
-        try:
-            return self._database.execute(statement)
-        except (sqlite3.Error, sqlite3.Warning, MemoryError) as error:
-            self._free()
-            raise self._wrong(error, statement) from None
-
-    def _free(self) -> None:
-        """Let this program do again what a statement may not."""
-        self._running.release()
-        self._database.set_authorizer(None)
-
-    def _watch(self, running: Any) -> None:
-        """Interrupt the statement that runs, or end the program, when its time is over; in a
-        thread."""
-        if running.acquire(timeout=self._seconds):
-            return
-        self._database.interrupt()
-        if not running.acquire(timeout=GRACE):
-            os.write(2, f"flatlands: {self._too_long()}\n".encode())
-            os._exit(1)
+        columns = [column[0] for column in cursor.description]
+        return Answer(columns, rows[: self._most], len(rows) > self._most)
 
     def _too_long(self) -> str:
         return (

@@ -10,7 +10,7 @@ This module never replaces an object that is there.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -25,12 +25,25 @@ TIMEOUT, AT_ONCE = 5.0, 500
 
 #: The columns of the table that Redis objects become, by the kind of objects. Hashes get a column
 #: for each field instead.
-COLUMNS = {"list": ("position", "value"), "set": ("member",), "zset": ("member", "score")}
+COLUMNS = {
+    "hash": (),
+    "list": ("position", "value"),
+    "set": ("member",),
+    "zset": ("member", "score"),
+}
 
 #: The first column of that table.
 KEY = "object_key"
 
-KINDS = ("hash", *COLUMNS)
+#: The command that reads an object, and its arguments after the key.
+READ: dict[str, tuple[Any, ...]] = {
+    "hash": ("hgetall",),
+    "list": ("lrange", 0, -1),
+    "set": ("smembers",),
+    "zset": ("zrange", 0, -1, False, True),
+}
+
+Row = tuple[Any, ...]
 
 
 class Unfit(Exception):
@@ -48,10 +61,9 @@ class Form(NamedTuple):
 def form(text: str) -> Form:
     """Return what "hash player:{id}" means. Raises Unfit."""
     kind, _, key = text.partition(" ")
-    if kind not in KINDS or not key.strip():
-        raise Unfit(
-            f"{text!r} is no kind ({', '.join(KINDS)}) with a key, such as 'hash player:{{id}}'"
-        )
+    if kind not in COLUMNS or not key.strip():
+        kinds = ", ".join(COLUMNS)
+        raise Unfit(f"{text!r} is no kind ({kinds}) with a key, such as 'hash player:{{id}}'")
     return Form(kind, key.strip())
 
 
@@ -70,37 +82,49 @@ def to_redis(url: str, what: Form, answer: Answer) -> int:
         for some in _slices(list(objects.items())):
             pipe = redis.pipeline(transaction=False)
             for key, rows in some:
-                _WRITERS[what.kind](pipe, key, answer.columns, rows)
+                _write(pipe, what.kind, key, answer.columns, rows)
             pipe.execute()
     return len(objects)
 
 
-def _objects(what: Form, answer: Answer) -> dict[str, list[tuple[Any, ...]]]:
+def _objects(what: Form, answer: Answer) -> dict[str, list[Row]]:
     """Return the rows of each object, by its key. Raises Unfit."""
     wanted = set(re.findall(r"\{(\w+)\}", what.key))
-    for column in wanted:
-        if column not in answer.columns:
-            raise Unfit(f"there is no column {column} for the key: {', '.join(answer.columns)}")
+    for column in wanted - set(answer.columns):
+        raise Unfit(f"there is no column {column} for the key: {', '.join(answer.columns)}")
     if what.kind == "zset" and len(answer.columns) < 2:
         raise Unfit("a zset needs two columns: the member and its score")
-    objects: dict[str, list[tuple[Any, ...]]] = {}
+    objects: dict[str, list[Row]] = {}
     members: set[tuple[str, str]] = set()
     for row in answer.rows:
-        named = dict(zip(answer.columns, row, strict=True))
         key = what.key
         for column in wanted:
-            key = key.replace(f"{{{column}}}", _text(named[column]))
-        objects.setdefault(key, []).append(row)
-        if what.kind == "hash" and len(objects[key]) > 1:
+            key = key.replace(f"{{{column}}}", _text(row[answer.columns.index(column)]))
+        member = key, _text(row[0])
+        if what.kind == "hash" and key in objects:
             raise Unfit(f"two rows would be the hash {key}: put a column into the key")
         if what.kind == "zset" and not isinstance(row[1], int | float):
             raise Unfit(f"{row[1]!r} is no score: the second column must be a number")
-        if what.kind == "zset":
-            member = key, _text(row[0])
-            if member in members:
-                raise Unfit(f"two rows would be the member {member[1]!r} of {key}: group them")
-            members.add(member)
+        if what.kind == "zset" and member in members:
+            raise Unfit(f"two rows would be the member {member[1]!r} of {key}: group them")
+        members.add(member)
+        objects.setdefault(key, []).append(row)
     return objects
+
+
+def _write(pipe: Any, kind: str, key: str, columns: list[str], rows: list[Row]) -> None:
+    """Let a pipeline make an object of rows."""
+    values = [_text(row[0]) for row in rows]
+    if kind == "hash":
+        # A hash has no field for what is not known.
+        fields = zip(columns, rows[0], strict=True)
+        pipe.hset(key, mapping={name: _text(v) for name, v in fields if v is not None})
+    elif kind == "list":
+        pipe.rpush(key, *values)
+    elif kind == "set":
+        pipe.sadd(key, *values)
+    else:
+        pipe.zadd(key, {value: row[1] for value, row in zip(values, rows, strict=True)})
 
 
 def from_redis(url: str, what: Form) -> Answer:
@@ -112,26 +136,30 @@ def from_redis(url: str, what: Form) -> Answer:
     with _redis(url) as redis:
         found = redis.scan_iter(match=what.key, count=1000, _type=what.kind)
         keys = sorted(key.decode("utf-8", "replace") for key in found)
-        command, *more = _READERS[what.kind]
-        contents = _each(redis, command, keys, *more)
-        if what.kind == "hash":
-            return _hashes(keys, contents)
-        rows: list[tuple[Any, ...]] = []
-        for key, content in zip(keys, contents, strict=True):
-            for place, one in enumerate(content):
-                if what.kind == "zset":
-                    rows.append((key, _value(one[0]), one[1]))
-                else:
-                    rows.append((key, *((place,) if what.kind == "list" else ()), _value(one)))
+        command, *more = READ[what.kind]
+        objects = dict(zip(keys, _each(redis, command, keys, *more), strict=True))
+    if what.kind == "hash":
+        return _hashes(objects)
+    rows: list[Row] = []
+    for key, values in objects.items():
+        for position, value in enumerate(values):
+            if what.kind == "zset":
+                rows.append((key, _value(value[0]), value[1]))
+            elif what.kind == "list":
+                rows.append((key, position, _value(value)))
+            else:
+                rows.append((key, _value(value)))
     return Answer([KEY, *COLUMNS[what.kind]], rows, cut=False)
 
 
-def _hashes(keys: list[str], contents: Iterable[dict[bytes, bytes]]) -> Answer:
+def _hashes(objects: dict[str, dict[bytes, bytes]]) -> Answer:
     """Return hashes as rows, with a column for each field that any of them has."""
-    hashes = [{_value(name): _value(value) for name, value in one.items()} for one in contents]
-    fields = list(dict.fromkeys(name for one in hashes for name in one))
-    rows = [(key, *map(one.get, fields)) for key, one in zip(keys, hashes, strict=True)]
-    return Answer([KEY, *fields], rows, cut=False)
+    fields = list(dict.fromkeys(field for fields in objects.values() for field in fields))
+    rows = [
+        (key, *(_value(one[field]) if field in one else None for field in fields))
+        for key, one in objects.items()
+    ]
+    return Answer([KEY, *(str(_value(field)) for field in fields)], rows, cut=False)
 
 
 @contextmanager
@@ -178,41 +206,3 @@ def _value(raw: bytes) -> Any:
         if str(value) == text:
             return value
     return text
-
-
-def _write_hash(pipe: Any, key: str, columns: list[str], rows: list[tuple[Any, ...]]) -> None:
-    # A hash has no field for what is not known.
-    fields = {
-        name: _text(value)
-        for name, value in zip(columns, rows[0], strict=True)
-        if value is not None
-    }
-    pipe.hset(key, mapping=fields)
-
-
-def _write_list(pipe: Any, key: str, _columns: list[str], rows: list[tuple[Any, ...]]) -> None:
-    pipe.rpush(key, *(_text(row[0]) for row in rows))
-
-
-def _write_set(pipe: Any, key: str, _columns: list[str], rows: list[tuple[Any, ...]]) -> None:
-    pipe.sadd(key, *(_text(row[0]) for row in rows))
-
-
-def _write_zset(pipe: Any, key: str, _columns: list[str], rows: list[tuple[Any, ...]]) -> None:
-    pipe.zadd(key, {_text(row[0]): row[1] for row in rows})
-
-
-_WRITERS: dict[str, Callable[[Any, str, list[str], list[tuple[Any, ...]]], None]] = {
-    "hash": _write_hash,
-    "list": _write_list,
-    "set": _write_set,
-    "zset": _write_zset,
-}
-
-#: The command that reads an object, and its arguments after the key.
-_READERS: dict[str, tuple[Any, ...]] = {
-    "hash": ("hgetall",),
-    "list": ("lrange", 0, -1),
-    "set": ("smembers",),
-    "zset": ("zrange", 0, -1, False, True),
-}

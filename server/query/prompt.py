@@ -19,30 +19,14 @@ from flatlands.stores.base import StoreError
 #: Where the history is kept, and how many lines of it.
 HISTORY, LINES = os.path.join("~", ".flatlands-query"), 1000
 
-WORDS = (
-    "SELECT",
-    "FROM",
-    "WHERE",
-    "GROUP BY",
-    "ORDER BY",
-    "LIMIT",
-    "JOIN",
-    "USING",
-    "count",
-    "avg",
-    "sum",
-    "min",
-    "max",
-    "DESC",
-    "BETWEEN",
-    "AND",
-)
+#: What is completed besides tables and columns.
+WORDS = "SELECT FROM WHERE GROUP ORDER BY LIMIT JOIN USING DESC BETWEEN AND count avg sum min max"
 
 
 def names() -> list[str]:
     """Return the words that are completed: tables, their columns, and some of SQL."""
-    columns = {column.split()[0] for t in TABLES.values() for column in t.columns.split(", ")}
-    return sorted({*TABLES, *columns, *WORDS})
+    columns = {column for table in TABLES.values() for column in table.columns.split(", ")}
+    return sorted({*TABLES, *columns, *WORDS.split()})
 
 
 def completed(text: str, number: int) -> str | None:

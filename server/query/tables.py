@@ -136,7 +136,7 @@ def _sizes(source: Source) -> Iterator[Row]:
 
 
 class Table(NamedTuple):
-    """A table: its columns with their types, what it is for, and what makes its rows."""
+    """A table: its columns, what it is for, and what makes its rows."""
 
     columns: str
     about: str
@@ -146,43 +146,25 @@ class Table(NamedTuple):
 #: All tables, by their names. docs/query.md explains the columns.
 TABLES = {
     "player": Table(
-        "id INTEGER PRIMARY KEY, name TEXT, x REAL, y REAL, col INTEGER, row INTEGER, "
-        "node INTEGER, walking INTEGER, dimmed INTEGER, since INTEGER",
+        "id, name, x, y, col, row, node, walking, dimmed, since",
         "every player of every node",
         _players,
     ),
-    "square": Table(
-        "col INTEGER, row INTEGER, players INTEGER, nodes INTEGER, events_s REAL",
-        "every square with players",
-        _squares,
-    ),
+    "square": Table("col, row, players, nodes, events_s", "every square with players", _squares),
     "node": Table(
-        "id INTEGER PRIMARY KEY, age_ms INTEGER, state TEXT, players INTEGER, squares INTEGER, "
-        "connections INTEGER, heard INTEGER, bytes INTEGER, clock_ms INTEGER",
+        "id, age_ms, state, players, squares, connections, heard, bytes, clock_ms",
         "every server process",
         _nodes,
     ),
     "gem": Table(
-        "id TEXT PRIMARY KEY, state TEXT, version INTEGER, x REAL, y REAL, col INTEGER, "
-        "row INTEGER, due_ms INTEGER",
-        "every gem, lying or ripening",
-        _gems,
+        "id, state, version, x, y, col, row, due_ms", "every gem, lying or ripening", _gems
     ),
     "cairn": Table(
-        "id TEXT PRIMARY KEY, x REAL, y REAL, col INTEGER, row INTEGER, player INTEGER, "
-        "name TEXT, text TEXT, stones INTEGER, due_ms INTEGER",
-        "every cairn",
-        _cairns,
+        "id, x, y, col, row, player, name, text, stones, due_ms", "every cairn", _cairns
     ),
-    "score": Table(
-        "id INTEGER, owner TEXT PRIMARY KEY, name TEXT, gems INTEGER",
-        "everybody who ever took a gem",
-        _scores,
-    ),
-    "queue": Table("name TEXT PRIMARY KEY, items INTEGER", "every queue of the store", _queues),
-    "size": Table(
-        "name TEXT PRIMARY KEY, rows INTEGER, bytes INTEGER", "the parts of the store", _sizes
-    ),
+    "score": Table("id, owner, name, gems", "everybody who ever took a gem", _scores),
+    "queue": Table("name, items", "every queue of the store", _queues),
+    "size": Table("name, rows, bytes", "the parts of the store", _sizes),
 }
 
 

@@ -15,7 +15,7 @@ import gevent
 import pytest
 
 from flatlands.brokers.registry import open_broker
-from flatlands.server.loop import Loop
+from flatlands.server.loop import Loop, clock_offset
 from flatlands.server.messages.peer_protocol import ALIVE
 from flatlands.server.node import Node
 from flatlands.server.query import prompt, show
@@ -39,18 +39,19 @@ NUMBERS = count()
 
 
 class World:
-    """Two nodes in this process, joined by a broker, with a store, and a watcher."""
+    """Nodes in this process, joined by a broker, with a store, and a watcher. `fast` is by how many
+    ms the clock of each is fast."""
 
-    def __init__(self, tmp_path, broker=None):
+    def __init__(self, tmp_path, broker=None, store=None, fast=(0, 0)):
         name = broker or f"memory://query-{next(NUMBERS)}"
-        self.store = open_store(f"sqlite:///{tmp_path / 'store.db'}", "flatlands")
+        self.store = open_store(store or f"sqlite:///{tmp_path / 'store.db'}", "flatlands")
         self.nodes = []
-        for _ in range(2):
+        for ahead in fast:
             node = Node(
                 grid=Grid(),
                 terrain=Terrain(2013),
                 broker=open_broker(name),
-                loop=Loop(Counter()),
+                loop=Loop(Counter(), clock_offset() + ahead),
                 store=self.store,
             )
             gevent.spawn(node.listen)

@@ -48,7 +48,7 @@ ROOMS = {
         "loop",
     },
     "web": {"messages", "websocket", "players"},
-    "query": {"atlas", "messages", "squares", "things", "loop", "settings"},
+    "query": {"atlas", "node", "messages", "squares", "things", "loop", "settings"},
 }
 
 # What would make the rules of the world depend on when, where or by what chance they run.

@@ -11,6 +11,8 @@ monkey.patch_all()
 import argparse
 import logging
 import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import gevent
 
@@ -33,45 +35,48 @@ EPILOG = "docs/query.md has examples. There are the tables " + ", ".join(
 )
 
 
-def main() -> int:
-    """Ask and print; return the exit code."""
+def read(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options that are given; those of the process if `arguments` is None."""
     parser = argparse.ArgumentParser(
         prog="python -m server.query", description=DESCRIPTION, epilog=EPILOG
     )
-    parser.add_argument("statement", nargs="?", help="what to ask, such as 'SELECT * FROM node'")
+    option = parser.add_argument
+    option("statement", nargs="?", help="what to ask, such as 'SELECT * FROM node'")
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--csv", action="store_true", help="print lines with commas")
     shown.add_argument("--json", action="store_true", help="print an object for each row")
-    parser.add_argument(
+    seconds = _number(float, "a number of seconds above 0")
+    option(
         "--watch",
-        type=_positive,
+        type=seconds,
         metavar="SECONDS",
         help="ask again and again, with so many seconds between, until Ctrl-C",
     )
-    parser.add_argument(
+    option(
         "--to",
         nargs=2,
         metavar=("REDIS", "FORM"),
         help="make objects of the rows, at a Redis such as redis://127.0.0.1: 'hash player:{id}', "
         "'list KEY', 'set KEY' or 'zset KEY', with columns in braces; nothing there is replaced",
     )
-    parser.add_argument(
+    option(
         "--from",
         nargs=2,
         metavar=("REDIS", "FORM"),
         dest="from_redis",
         help="read the objects of a Redis into the table redis, such as 'hash player:*'",
     )
-    parser.add_argument(
-        "--seconds",
-        type=_positive,
-        default=5.0,
-        help="the most time that a statement may take (default 5)",
-    )
-    parser.add_argument(
-        "--rows", type=_count, default=1000, help="the most rows that are shown (default 1000)"
-    )
-    given = options.read_some(parser, ("broker", "broker_tls", "world", "store", "secret"))
+    help = "the most time that a statement may take (default 5)"
+    option("--seconds", type=seconds, default=5.0, help=help)
+    rows = _number(int, "a whole number from 1 to 999999999")
+    option("--rows", type=rows, default=1000, help="the most rows that are shown (default 1000)")
+    names = ("broker", "broker_tls", "world", "store", "secret")
+    return options.read_some(parser, names, arguments)
+
+
+def main() -> int:
+    """Ask and print; return the exit code."""
+    given = read()
     # What goes wrong is told in a sentence, and not in the log of a server.
     logging.getLogger("flatlands").setLevel(logging.CRITICAL)
     try:
@@ -121,11 +126,12 @@ def _ask(given: argparse.Namespace) -> int:
             if to:
                 print(f"{to_redis(*to, answer)} objects were written", file=sys.stderr)
                 return 0
-            if given.watch is not None and print_answer is show.as_table and sys.stdout.isatty():
+            table = print_answer is show.as_table
+            if given.watch is not None and table and sys.stdout.isatty():
                 print("\033[2J\033[H", end="")
             print_answer(answer)
             sys.stdout.flush()
-            if answer.cut and print_answer is not show.as_table:
+            if answer.cut and not table:
                 print(f"flatlands: {show.count(answer)}", file=sys.stderr)
             if given.watch is None:
                 return 0
@@ -136,20 +142,16 @@ def _ask(given: argparse.Namespace) -> int:
             store.close()
 
 
-def _positive(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0
-    if not 0 < number < 1e6:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
-    return number
+def _number(kind: type[int] | type[float], what: str) -> Callable[[str], float]:
+    """Return what reads a number above 0, and says of anything else that it is not `what`."""
 
+    def read(text: str) -> float:
+        with suppress(ValueError):
+            if 0 < (number := kind(text)) < 1e9:
+                return number
+        raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
 
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or not 0 < int(text[:9]) or len(text) > 9:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 999999999")
-    return int(text)
+    return read
 
 
 if __name__ == "__main__":

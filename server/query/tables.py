@@ -29,55 +29,39 @@ class Source(NamedTuple):
     store: Store | None
 
 
+def _place(source: Source, x: int, y: int) -> Row:
+    """Return a position in tiles, and its square; `x` and `y` are in units."""
+    return x / UNIT, y / UNIT, *source.watcher.node.grid.square(x, y)
+
+
 def _players(source: Source) -> Iterator[Row]:
-    watcher = source.watcher
-    now = watcher.loop.now()
-    for square, player in watcher.players():
+    now = source.watcher.loop.now()
+    for square, player in source.watcher.players():
         x, y = player.track.at(now)
         walking = player.track.end > now and bool(player.track.duration)
         since = now - (player.track.start if walking else player.track.end)
-        yield (
-            player.id,
-            player.name,
-            x / UNIT,
-            y / UNIT,
-            *square,
-            player.node,
-            walking,
-            player.dimmed,
-            since,
-        )
+        does = player.node, walking, player.dimmed, since
+        yield player.id, player.name, x / UNIT, y / UNIT, *square, *does
 
 
 def _squares(source: Source) -> Iterator[Row]:
-    watcher = source.watcher
-    inside: dict[tuple[int, int], list[int]] = {}
-    for square, player in watcher.players():
+    inside: dict[Square, list[int]] = {}
+    for square, player in source.watcher.players():
         inside.setdefault(square, []).append(player.node)
     for square, nodes in inside.items():
-        yield *square, len(nodes), len(set(nodes)), watcher.events_a_second(square)
+        yield *square, len(nodes), len(set(nodes)), source.watcher.events_a_second(square)
 
 
 def _nodes(source: Source) -> Iterator[Row]:
-    watcher = source.watcher
-    now = watcher.loop.now()
-    hosted: dict[int, int] = {}
-    squares: dict[int, set[Square]] = {}
-    for square, player in watcher.players():
-        hosted[player.node] = hosted.get(player.node, 0) + 1
-        squares.setdefault(player.node, set()).add(square)
-    for id, peer in watcher.peers.peers.items():
-        yield (
-            id,
-            now - peer.last_heard,
-            _STATES[peer.state],
-            hosted.get(id, 0),
-            len(squares.get(id, ())),
-            peer.load.connections,
-            peer.load.heard,
-            peer.load.memory or None,
-            peer.offset,
-        )
+    hosted: dict[int, list[Square]] = {}
+    for square, player in source.watcher.players():
+        hosted.setdefault(player.node, []).append(square)
+    now = source.watcher.loop.now()
+    for id, peer in source.watcher.node.peers.peers.items():
+        squares = hosted.get(id, [])
+        says = now - peer.last_heard, _STATES[peer.state], len(squares), len(set(squares))
+        memory, connections, heard = peer.load
+        yield id, *says, connections, heard, memory or None, peer.offset
 
 
 def _items(source: Source, queue: str) -> Iterator[Item]:
@@ -89,29 +73,15 @@ def _items(source: Source, queue: str) -> Iterator[Item]:
 def _gems(source: Source) -> Iterator[Row]:
     for item in _items(source, f"{garden.QUEUE} {source.watcher.ground}"):
         version, *place = msgpack.unpackb(item.body)
-        where: Row = (None, None, None, None)
-        if place:
-            x, y = place
-            where = x / UNIT, y / UNIT, *source.watcher.grid.square(x, y)
+        where = _place(source, *place) if place else (None,) * 4
         yield item.id, "lying" if place else "ripening", version, *where, item.delay
 
 
 def _cairns(source: Source) -> Iterator[Row]:
     for item in _items(source, f"{cairns.QUEUE} {source.watcher.ground}"):
         cairn = cairns.read(item.body)
-        column, row = map(int, item.id.split(":"))
-        yield (
-            item.id,
-            cairn.x / UNIT,
-            cairn.y / UNIT,
-            column,
-            row,
-            cairn.player,
-            cairn.name,
-            cairn.text,
-            len(cairn.adders),
-            item.delay,
-        )
+        says = cairn.player, cairn.name, cairn.text, len(cairn.adders)
+        yield item.id, *_place(source, cairn.x, cairn.y), *says, item.delay
 
 
 def _scores(source: Source) -> Iterator[Row]:

@@ -1,33 +1,30 @@
 """A node that only watches: it hosts nobody, sends no heartbeats, and knows all players of a world.
 
-It hears the heartbeats of all nodes, asks them in which squares they have players, as nodes do for
-the map of everybody, subscribes to these, and asks for what is in them, as a node does for its
-screens. This module never publishes anything but such questions.
+It is a node that was never started. It hears the heartbeats of all others, asks them in which
+squares they have players, as nodes do for the map of everybody, subscribes to these, and asks for
+what is in them, as a node does for its screens. This module never publishes anything but such
+questions.
 """
 
-import random
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import gevent
-import msgpack
 
 from flatlands.brokers.base import Broker, BrokerClosed, LinkAge, Message, Reset
 from flatlands.server.atlas.counts import Counts
 from flatlands.server.atlas.dots import SQUARES
 from flatlands.server.loop import Loop
 from flatlands.server.messages import peer_protocol
-from flatlands.server.messages.channels import Channels, nodes_channel
-from flatlands.server.messages.peer_protocol import HEARTBEAT, Malformed
-from flatlands.server.messages.protocol import Tail, with_tail
-from flatlands.server.squares.hub import Screen
-from flatlands.server.squares.outbox import Outbox
-from flatlands.server.squares.peers import BROKEN_AFTER, HEARTBEAT_EVERY, STALLED, Peers
-from flatlands.server.squares.replicas import Replicas
+from flatlands.server.messages.channels import nodes_channel
+from flatlands.server.messages.peer_protocol import BATCH, HEARTBEAT, Malformed
+from flatlands.server.node import Node
+from flatlands.server.squares.peers import BROKEN_AFTER, HEARTBEAT_EVERY, STALLED
 from flatlands.world.batches import Content
-from flatlands.world.events import GONE, LEAVE, Player
+from flatlands.world.events import Event, GoneEvent, LeaveEvent, Player
 from flatlands.world.grid import Grid, Square
+from flatlands.world.terrain import Terrain
 
 #: Seconds that a watcher waits for the first heartbeat; and then, for those of all other nodes and
 #: for all squares, at least and at most.
@@ -45,63 +42,21 @@ class Silent(Exception):
     """No server of the world is heard; the text is a sentence for operators."""
 
 
-class _Events:
-    """A hub without screens: it counts the events of each square, by the times at which they came,
-    and calls `on_events` with those that are not tracks, as arrays. Times are node time in ms."""
-
-    def __init__(self, loop: Loop, on_events: Callable[[Sequence[Any]], None]) -> None:
-        self._loop = loop
-        self._on_events = on_events
-        self._came: dict[Square, deque[tuple[int, int]]] = {}
-
-    def screens(self, squares: Iterable[Square]) -> dict[Screen, list[Square]]:
-        """Return no screens."""
-        return {}
-
-    def deliver(self, square: Square, _source: int, _sent: int, tail: Tail) -> None:
-        """Count the events of a batch."""
-        content = Content(*msgpack.unpackb(with_tail([], tail)))
-        came = self._came.setdefault(square, deque())
-        came.append((self._loop.now(), content.events))
-        self._forget(came)
-        self._on_events(content.others)
-
-    def flush_waiting(self, square: Square) -> None:
-        """Do nothing: nothing waits."""
-
-    def tell(self, square: Square, message: bytes) -> None:
-        """Do nothing: only a screen shows things."""
-
-    def _forget(self, came: deque[tuple[int, int]]) -> None:
-        while came and came[0][0] <= self._loop.now() - RATE_OVER:
-            came.popleft()
-
-    def events_a_second(self, square: Square, since: int) -> float:
-        """Return the events a second in a square over RATE_OVER ms, or since the time `since`."""
-        came = self._came.get(square, deque())
-        self._forget(came)
-        over = min(max(self._loop.now() - since, 1), RATE_OVER)
-        return sum(count for _, count in came) * 1000 / over
-
-
 class Watcher:
     """See the module. `world` is the world's name. Its ground is that of the first server heard.
 
-    It is what its replicas report to (PlayerNews in server/squares/context.py).
+    It is what its node's replicas report to (PlayerNews in server/squares/context.py).
     """
 
     def __init__(self, broker: Broker, world: str) -> None:
         self._broker = broker
         self._world = world
-        self.stats: Counter[str] = Counter()
-        self.loop = Loop(self.stats)
-        self.grid: Grid
-        self.peers: Peers
-        self.replicas: Replicas
+        self.loop = Loop(Counter())
+        #: It has no players, and was never started, so it says nothing of itself.
+        self.node: Node
         #: The seed and the side, as in the names of channels; "" before a server was heard.
         self.ground = ""
         self._started = self.loop.now()
-        self._hub = _Events(self.loop, self._see)
         #: What nodes tell of the squares in which they have players.
         self._counts: Counts
         #: The squares into which somebody went a moment ago, with the node times in ms until which
@@ -109,6 +64,8 @@ class Watcher:
         self._entered: dict[Square, int] = {}
         #: The squares that the replicas need for all that.
         self._followed: set[Square] = set()
+        #: Square -> when how many events came there.
+        self._events: dict[Square, deque[tuple[int, int]]] = {}
         self._beating = self.loop.alarm(self._beat)
         self._beat_due = 0
         #: Players that left a square and whose enter in another one has not come, by their ids,
@@ -130,7 +87,7 @@ class Watcher:
                 "--broker, --world and SECRET_KEY with those of the servers"
             )
         gevent.sleep(SETTLES_AFTER)
-        heard = self.replicas.squares
+        heard = self.node.replicas.squares
         self._wait(lambda: all(each.shown.ready for each in heard.values()), SETTLES_WITHIN)
 
     def _wait(self, done: Callable[[], bool], seconds: float) -> None:
@@ -156,53 +113,35 @@ class Watcher:
                 self.loop.guarded(self._receive, item)
 
     def _receive(self, item: Message | Reset) -> None:
-        if isinstance(item, Reset):
-            if self.ground:
-                self.replicas.reset(item)
-            return
-        try:
-            if item.channel == nodes_channel(self._world):
+        if isinstance(item, Message):
+            with suppress(Malformed):
+                if self.ground and item.channel in self._counts.channels:
+                    self._counts.receive(item.channel, item.payload)
+                    self._follow()
+                    return
                 kind, *fields = peer_protocol.read(item.payload)
-                if kind == HEARTBEAT:
-                    self._heartbeat(*fields)
-            elif item.channel in self._counts.channels:
-                self._counts.receive(item.channel, item.payload)
-                self._follow()
-            else:
-                self.replicas.receive(item.channel, item.payload)
-        except Malformed:
-            self.stats["malformed"] += 1
-
-    def _heartbeat(self, node: int, *fields: Any) -> None:
-        if not self.ground:
-            self._join(ground=fields[2])
-        self.peers.heartbeat(node, *fields)
+                if kind == HEARTBEAT and not self.ground:
+                    self._join(ground=fields[3])
+                elif kind == BATCH:
+                    came = self._events.setdefault((fields[0], fields[1]), deque())
+                    came.append((self.loop.now(), Content(*fields[6:]).events))
+        if self.ground:
+            self.node.receive(item)
 
     def _join(self, ground: str) -> None:
         """Begin to watch the world with this ground."""
         self.ground = ground
         seed, side = map(int, ground.split("-"))
-        self.grid = Grid(side)
-        channels = Channels(self._world, seed, side)
-        id = random.getrandbits(32)
-        outbox = Outbox(id, self.grid.span, channels, self._broker, self.loop, self._hub)
-        self.peers = Peers(id, channels, self._broker, self.loop)
-        self.replicas = Replicas(
-            id,
-            self.grid,
-            channels,
-            self._broker,
-            self.loop,
-            self._hub,
-            outbox,
-            self.peers,
-            lambda: "",
+        self.node = node = Node(
+            grid=Grid(side),
+            terrain=Terrain(seed),
+            broker=self._broker,
+            loop=self.loop,
+            world=self._world,
         )
-        self.replicas.news = self
-        self.peers.on_gone = self.replicas.drop
-        self.peers.on_forgotten = self.replicas.drop_herd
-        self.peers.on_link = lambda: None
-        self._counts = Counts(id, channels, self._broker, self.loop, lambda _node: True)
+        node.replicas.news = self
+        node.replicas.on_events = self._see
+        self._counts = Counts(node.id, node.channels, self._broker, self.loop, lambda _node: True)
         self._beat()
 
     def _beat(self) -> None:
@@ -210,10 +149,15 @@ class Watcher:
         now = self.loop.now()
         if now - self._beat_due > STALLED:
             # This process stood still: what the nodes have sent is still to be read.
-            self.peers.hear_all(now)
-        self.peers.bury(now)
+            self.node.peers.hear_all(now)
+        self.node.peers.bury(now)
         self._counts.need({SQUARES})
         self._follow()
+        for square, came in list(self._events.items()):
+            while came and came[0][0] <= now - RATE_OVER:
+                came.popleft()
+            if not came:
+                del self._events[square]
         self._beat_due = now + HEARTBEAT_EVERY
         self._beating.set(self._beat_due)
 
@@ -222,8 +166,8 @@ class Watcher:
         now = self.loop.now()
         self._entered = {square: until for square, until in self._entered.items() if until > now}
         inhabited = self._entered.keys() | (self._counts.squares(SQUARES) or ())
-        self.replicas.need(inhabited - self._followed)
-        self.replicas.let_go(self._followed - inhabited)
+        self.node.replicas.need(inhabited - self._followed)
+        self.node.replicas.let_go(self._followed - inhabited)
         self._followed = inhabited
 
     # Players who go from one square into another. The new one is named only later.
@@ -234,22 +178,20 @@ class Watcher:
 
     def parted(self, _square: Square, id: int, _seq: int) -> None:
         """Note that a player is about to be removed from a square: where is it meanwhile?"""
-        player = self.replicas.player(id)
+        player = self.node.replicas.player(id)
         if player is not None:
             self._between[id] = self.loop.now(), player
 
     def ignored(self, id: int, seq: int) -> None:
         """Do nothing: only a node that hosts players can say more."""
 
-    def _see(self, events: Sequence[Any]) -> None:
+    def _see(self, _square: Square, events: Sequence[Event]) -> None:
         """Subscribe to the squares into which players go, and forget those who are gone."""
-        now = self.loop.now()
-        for kind, id, *fields in events:
-            if kind == GONE:
-                self._between.pop(id, None)
-            elif kind == LEAVE:
-                square = fields[1], fields[2]
-                self._entered[square] = now + BETWEEN
+        for event in events:
+            if isinstance(event, GoneEvent):
+                self._between.pop(event.id, None)
+            elif isinstance(event, LeaveEvent):
+                self._entered[event.column, event.row] = self.loop.now() + BETWEEN
         if self._entered.keys() - self._followed:
             self._follow()
 
@@ -270,7 +212,7 @@ class Watcher:
     def players(self) -> list[tuple[Square, Player]]:
         """Return all players, each once, with the squares in which they are."""
         found: dict[int, tuple[Square, Player]] = {}
-        for square, heard in self.replicas.squares.items():
+        for square, heard in self.node.replicas.squares.items():
             for id, player in heard.replica.players.items():
                 known = found.get(id)
                 # Between two squares it may be known in both.
@@ -281,9 +223,12 @@ class Watcher:
             if now - left > BETWEEN:
                 del self._between[id]
             elif id not in found:
-                found[id] = self.grid.square(*player.track.at(now)), player
+                found[id] = self.node.grid.square(*player.track.at(now)), player
         return list(found.values())
 
     def events_a_second(self, square: Square) -> float:
-        """Return how many events a second are published in a square."""
-        return self._hub.events_a_second(square, self._started)
+        """Return the events a second in a square over RATE_OVER ms, or since this began."""
+        now = self.loop.now()
+        over = min(max(now - self._started, 1), RATE_OVER)
+        came = self._events.get(square, ())
+        return sum(count for at, count in came if at > now - RATE_OVER) * 1000 / over

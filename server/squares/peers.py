@@ -369,16 +369,9 @@ class Peers:
         if every > HEARTBEAT_EVERY:
             # Nodes that were started together drift apart.
             self._next_beat -= int(random.random() * (every // 4))
-        message = peer_protocol.heartbeat(
-            self._id,
-            now,
-            self._broker.identity,
-            self._channels.ground,
-            state,
-            every,
-            *self.load(),
-        )
-        self._broker.publish(self._channels.nodes, message)
+        identity, ground = self._broker.identity, self._channels.ground
+        beat = peer_protocol.heartbeat(self._id, now, identity, ground, state, every, *self.load())
+        self._broker.publish(self._channels.nodes, beat)
 
     def publish_due(self) -> bool:
         """Send a heartbeat if one is due, and say whether."""
@@ -388,16 +381,7 @@ class Peers:
         return due
 
     def heartbeat(
-        self,
-        node: int,
-        sent: int,
-        ring: str,
-        ground: str,
-        state: int,
-        every: int,
-        memory: int,
-        connections: int,
-        heard: int,
+        self, node: int, sent: int, ring: str, ground: str, state: int, every: int, *load: int
     ) -> None:
         """Apply a heartbeat, this node's own or another's; fields as in docs/nodes.md."""
         now = self._loop.now()
@@ -420,7 +404,7 @@ class Peers:
         if peer is not None:
             peer.last_heard, peer.state, peer.every = now, state, every
             peer.said = now
-            peer.load = Load(memory, connections, heard)
+            peer.load = Load(*load)
             peer.sample(now, sent)
 
     def echo(self, node: int, sent: int) -> None:

@@ -216,7 +216,7 @@ class Server:
                 if session.resident is not None:
                     session.renew_token()
                 session.connection.close(protocol.RESTART, STOPPING)
-        self._wait(lambda: not (self.sessions or self.node.herd.leased), STOP_WITHIN)
+        self._wait(lambda: not (self.sessions or self.node.herd.lease.kept), STOP_WITHIN)
         if self.node.peers.peers:
             self._wait(lambda: not self._awaited(), TAKEOVERS_WITHIN)
         self.node.takeovers.stop()

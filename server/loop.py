@@ -101,6 +101,18 @@ class Loop:
         """Return a timer, not set yet, which calls `callback` when it goes off."""
         return Alarm(self, callback)
 
+    def every(self, ms: int, do: Callable[[], None]) -> "Alarm":
+        """Call `do` in `ms`, and so many ms after each call again, until the timer that is returned
+        is set to None."""
+
+        def ring() -> None:
+            timer.set(self.now() + ms)
+            do()
+
+        timer = self.alarm(ring)
+        timer.set(self.now() + ms)
+        return timer
+
     def guarded(self, callback: Callable[..., None], *arguments: Any) -> None:
         """Call `callback` now. An exception does not end the process: it is logged and counted."""
         if self._ended:

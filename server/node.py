@@ -27,6 +27,7 @@ from flatlands.server.players.movement import Movement
 from flatlands.server.players.orders import Orders
 from flatlands.server.players.residents import Residents
 from flatlands.server.players.spots import Spots
+from flatlands.server.players.stage import Stage
 from flatlands.server.players.takeovers import Takeovers
 from flatlands.server.squares.crowds import CROWD_FROM
 from flatlands.server.squares.hub import Hub, Screen
@@ -142,16 +143,11 @@ class Node:
         self.orders = Orders(among)
         self.today = Today(self.channels.ground, self.keeper, loop, self.orders.is_muted)
         self.orders.on_silenced = self.today.take_out
+        stage = Stage(loop, grid, terrain, self.residents, self.movement, self.replicas)
         self.herd = Herd(
-            id,
-            grid,
-            terrain,
+            stage,
             self.channels.ground,
             self.keeper,
-            loop,
-            self.residents,
-            self.movement,
-            self.replicas,
             self.peers,
             self.takeovers,
             self.longest,

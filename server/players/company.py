@@ -1,12 +1,8 @@
 """The company that people of the herd keep: whom they greet, whom they answer, whose wave they
 return.
 
-It hears what happens in the squares that this node is subscribed to, and looks only at players
-near by. Of all people of the herd, at whichever nodes, the nearest one in the player's square
-reacts, or else the nearest one of the player's own node: so each node that hears of something finds
-out who that is for itself, from tracks that it knows. If two nodes should disagree, the one that
-reacts later hears the other one first, and keeps silent. A newcomer is greeted also if its nearest
-neighbour's node has not heard of it: then the next one does it. This module never moves anybody:
+It hears what happens in the squares that the herd's keeper is subscribed to, and looks only at
+players near by. Of all people of the herd the nearest one reacts. This module never moves anybody:
 errands.py does.
 """
 
@@ -15,20 +11,19 @@ import random
 import re
 from collections import deque
 from collections.abc import Callable, Sequence
-from itertools import islice
 from typing import Final, NamedTuple
 
 from flatlands.server.agenda import Agenda
-from flatlands.server.loop import Loop
-from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
+from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.errands import COMPANY, WAVE, WONDER, Errands
 from flatlands.server.players.people import Errand, Person
 from flatlands.server.players.resident import INCARNATION, Resident
+from flatlands.server.players.sight import Sights
 from flatlands.server.players.spots import Place
+from flatlands.server.players.stage import Stage, is_clockwork, is_person
 from flatlands.server.players.talk import SAYINGS, Facts, answer
-from flatlands.server.squares.replicas import Replicas
-from flatlands.world.events import EmoteEvent, EnterEvent, Event, Player, SayEvent
-from flatlands.world.grid import Grid, Rect, Square
+from flatlands.world.events import EmoteEvent, EnterEvent, Event, SayEvent
+from flatlands.world.grid import Rect
 from flatlands.world.landmarks import Landmarks
 from flatlands.world.things import GEM
 from flatlands.world.track import UNIT
@@ -45,25 +40,17 @@ SEES: Final = 24 * UNIT
 #: just come into the world.
 NEW: Final = 8
 
-#: ms until they react, and how many more for each that is nearer and might do it instead, but for
-#: two of them at most. Who is not in the player's square waits so many more as well: its node may
-#: just have begun to hear that square, and not know yet who is there.
+#: ms until they react.
 REACTS_AFTER: Final = 400
-LATER: Final = 400
-
-#: So many ms more for each node with people around whose number is lower, for two of them at most:
-#: no two nodes react at the same time, also if they disagree about who is nearest.
-STAGGERED: Final = 130
 
 #: So many newcomers are remembered, and for so many ms: none of them is greeted again.
 REMEMBERED: Final = 2000
 REMEMBERED_FOR: Final = 30 * 60_000
 
-#: With more people than this around somebody they keep silent, and no more players are looked at
-#: than these.
-CROWD, LOOKS_AT = 40, 400
+#: With more people than this around somebody they keep silent.
+CROWD: Final = 40
 
-#: How many greetings, and how many answers and emotes, the people of this node make in a minute.
+#: How many greetings, and how many answers and emotes, they make in a minute.
 GREETINGS_A_MINUTE, ANSWERS_A_MINUTE = 30, 40
 MINUTE: Final = 60_000
 
@@ -98,20 +85,18 @@ class _Budget:
 
 
 class _Plan(NamedTuple):
-    """What person `id` is about to do; `greets` and `waves` say what kind of errand it is."""
+    """What person `id` is about to do; `waves` says whether that is to wave back."""
 
     id: int
     errand: Callable[[Person], Errand | None]
-    greets: bool = False
     waves: bool = False
 
 
 class _Around(NamedTuple):
-    """The people of the herd around a player who may react to it: first those in its square, and
-    then those of its node, each time the nearest first. And the ids of all others."""
+    """The people of the herd around a player, who may react to it, the nearest first; and the ids
+    of all others."""
 
-    square: Square
-    clockwork: list[Player]
+    clockwork: list[Person]
     people: list[int]
 
 
@@ -121,53 +106,43 @@ class Company:
 
     def __init__(
         self,
-        loop: Loop,
-        grid: Grid,
-        replicas: Replicas,
-        errands: Errands,
-        landmarks: Landmarks,
+        stage: Stage,
         person: Callable[[int], Person | None],
         begin: Callable[[Person, Errand], None],
     ) -> None:
-        self._loop = loop
-        self._grid = grid
-        self._replicas = replicas
-        self._errands = errands
-        self._landmarks = landmarks
+        self._stage = stage
+        self._loop, self._grid, self._replicas = stage.loop, stage.grid, stage.replicas
+        self._landmarks = Landmarks(stage.terrain)
+        self._errands = Errands(stage, Sights(stage.terrain, self._landmarks))
         self._person = person
         self._begin = begin
         #: Who came into the world near somebody, and until when that is remembered.
         self._met: dict[int, int] = {}
         #: Player -> what somebody is about to do for it.
         self._plans: dict[int, _Plan] = {}
-        self._due = Agenda(loop, lambda guest, _due: self._carry_out(guest))
+        self._due = Agenda(self._loop, lambda guest, _due: self._carry_out(guest))
         self._greetings = _Budget(GREETINGS_A_MINUTE)
         self._answers = _Budget(ANSWERS_A_MINUTE)
-        #: When people of this node have begun to greet somebody last, by their ids.
+        #: When people of the herd have begun to greet somebody last, by their ids.
         self._waved: dict[int, int] = {}
         #: Whose wave no other person has returned yet, and when it was.
         self._waves: dict[int, int] = {}
         #: When clockwork has said something last, or somebody has come whom it greets.
         self._said = 0
 
-    def heard(self, square: Square, events: Sequence[Event]) -> None:
+    def heard(self, events: Sequence[Event]) -> None:
         """Take what has happened in a square, after it was applied to the replica."""
         for event in events:
-            if isinstance(event, EnterEvent):
-                if event.id >= OTHERS_FROM and event.seq % INCARNATION <= NEW:
+            if event.id < OTHERS_FROM:
+                if isinstance(event, SayEvent):
+                    self._said = self._loop.now()
+            elif isinstance(event, EnterEvent):
+                if event.seq % INCARNATION <= NEW:
                     self._came(event.id, event.seq >= INCARNATION)
             elif isinstance(event, SayEvent):
-                if event.id >= OTHERS_FROM:
-                    self._spoke(event.id, event.text)
-                    continue
-                self._said = self._loop.now()
-                if event.text not in SAYINGS:
-                    self._another_reacted(event.id, event.text)
-            elif isinstance(event, EmoteEvent):
-                if event.id < OTHERS_FROM:
-                    self._another_reacted(event.id, None)
-                elif event.emote == WAVE:
-                    self._was_waved_to(event.id)
+                self._spoke(event.id, event.text)
+            elif isinstance(event, EmoteEvent) and event.emote == WAVE:
+                self._was_waved_to(event.id)
 
     # What they react to.
 
@@ -187,20 +162,14 @@ class Company:
         if self._errands.people_around(guest) >= COMPANY:
             return
         planned = {plan.id for plan in self._plans.values()}
-        # How many of other nodes are nearer than each of this node.
-        nearer, own = 0, list[tuple[bool, int, int]]()
-        for player in around.clockwork:
-            person = self._person(player.id)
-            if person is None:
-                nearer += 1
-            else:
-                is_busy = person.errand is not None or player.id in planned
-                own.append((is_busy, nearer, player.id))
-        if own:
+
+        def is_busy(person: Person) -> bool:
+            return person.errand is not None or person.resident.id in planned
+
+        if around.clockwork:
             # The nearest one, but rather one that has nothing else to do.
-            _, nearer, id = min(own, key=lambda one: one[:2])
-            plan = _Plan(id, lambda person: self._greeting(person, guest, again), greets=True)
-            self._put(guest, plan, around, nearer)
+            greeter = min(around.clockwork, key=is_busy)
+            self._put(guest, greeter, lambda person: self._greeting(person, guest, again))
 
     def _greeting(self, person: Person, guest: int, again: bool) -> Errand | None:
         now = self._loop.now()
@@ -218,13 +187,12 @@ class Company:
         if around is None or len(around.people) > CROWD or not around.clockwork:
             return
         words = set(re.findall(r"\w+", text.lower()))
-        named = [player for player in around.clockwork if player.name.lower() in words]
+        named = [one for one in around.clockwork if one.resident.name.lower() in words]
         if around.people and not named:
             # The others may be meant.
             return
         nearest = (named or around.clockwork)[0]
-        plan = _Plan(nearest.id, lambda person: self._answer(person, guest, text, around))
-        self._put(guest, plan, around)
+        self._put(guest, nearest, lambda person: self._answer(person, guest, text, around))
 
     def _answer(self, person: Person, guest: int, text: str, around: _Around) -> Errand | None:
         now = self._loop.now()
@@ -233,7 +201,7 @@ class Company:
         resident, player = person.resident, self._replicas.player(guest)
         if player is None:
             return None
-        here = resident.track.at(now)
+        here = self._stage.at(resident)
         facts = Facts(
             player.name,
             resident.name,
@@ -246,7 +214,7 @@ class Company:
         said = answer(text, facts)
         if person.errand is not None:
             if said is not None:
-                self._errands.answer_in_passing(resident, said)
+                self._stage.residents.say(resident, said)
             return None
         if said is None:
             return self._errands.gesture(resident, guest, WONDER)
@@ -257,15 +225,20 @@ class Company:
         if around is None or len(around.people) > CROWD or self._is_return(guest, around.people):
             return
         now = self._loop.now()
-        for player in around.clockwork:
-            if now - self._waved.get(player.id, 0) < RETURNED_WITHIN:
+        for id in (one.resident.id for one in around.clockwork):
+            if now - self._waved.get(id, 0) < RETURNED_WITHIN:
                 # It waved first, and this is the answer.
-                del self._waved[player.id]
+                del self._waved[id]
                 return
         if around.clockwork:
-            nearest = around.clockwork[0].id
-            plan = _Plan(nearest, lambda person: self._wave_back(person, guest), waves=True)
-            self._put(guest, plan, around, wait=WAITS_FOR_PEOPLE if around.people else 0)
+            wait = WAITS_FOR_PEOPLE if around.people else 0
+            self._put(
+                guest,
+                around.clockwork[0],
+                lambda person: self._wave_back(person, guest),
+                wait,
+                waves=True,
+            )
 
     def _is_return(self, guest: int, beside: list[int]) -> bool:
         """Say whether a wave returns that of somebody `beside`: then clockwork returns neither."""
@@ -276,7 +249,8 @@ class Company:
         if other is not None:
             del waves[other]
             if other in self._plans and self._plans[other].waves:
-                self._give_up(other)
+                del self._plans[other]
+                self._due.drop(other)
             return True
         waves.pop(guest, None)
         waves[guest] = now
@@ -290,23 +264,21 @@ class Company:
     # Who reacts, and when.
 
     def _put(
-        self, guest: int, plan: _Plan, around: _Around, nearer: int = 0, wait: int = 0
+        self,
+        guest: int,
+        person: Person,
+        errand: Callable[[Person], Errand | None],
+        wait: int = 0,
+        *,
+        waves: bool = False,
     ) -> None:
-        """Let a person of this node carry out a plan soon, but not within `wait` ms; those of other
-        nodes are left alone. `nearer` is how many of those are nearer."""
-        person = self._person(plan.id)
-        if person is not None:
-            self._plans[guest] = plan
-            own = person.resident.node
-            lower = len({player.node for player in around.clockwork if player.node < own})
-            before = min(nearer, 2) + (person.resident.square != around.square)
-            later = REACTS_AFTER + LATER * before + STAGGERED * min(lower, 2)
-            due = self._loop.now() + wait + later
-            if person.errand is None and not wait:
-                # It stays in the square in which others may react too, so that they hear it.
-                self._errands.notice(person.resident, guest)
-                person.stand(due)
-            self._due.put(guest, due)
+        """Let a person go on an errand soon, but not within `wait` ms."""
+        self._plans[guest] = _Plan(person.resident.id, errand, waves)
+        due = self._loop.now() + wait + REACTS_AFTER
+        if person.errand is None and not wait:
+            self._errands.notice(person.resident, guest)
+            person.stand(due)
+        self._due.put(guest, due)
 
     def _carry_out(self, guest: int) -> None:
         plan = self._plans.pop(guest)
@@ -314,24 +286,6 @@ class Company:
         errand = None if person is None else plan.errand(person)
         if person is not None and errand is not None:
             self._begin(person, errand)
-
-    def _another_reacted(self, id: int, text: str | None) -> None:
-        """Give up what another node's person does already: it has said `text`, or waved."""
-        if not self._plans or self._person(id) is not None:
-            return
-        speaker, now = self._replicas.player(id), self._loop.now()
-        for guest, plan in list(self._plans.items()):
-            player = self._replicas.player(guest)
-            if speaker is None or player is None or plan.waves != (text is None):
-                continue
-            if plan.greets and player.name not in (text or ""):
-                continue
-            if math.dist(speaker.track.at(now), player.track.at(now)) <= GREETS_WITHIN:
-                self._give_up(guest)
-
-    def _give_up(self, guest: int) -> None:
-        del self._plans[guest]
-        self._due.drop(guest)
 
     # What they say to nobody.
 
@@ -348,27 +302,13 @@ class Company:
 
     def _look_around(self, guest: int, reach: int) -> _Around | None:
         """Return who is within `reach` units of a player, or None if that is not seen."""
-        player, now = self._replicas.player(guest), self._loop.now()
+        player = self._replicas.player(guest)
         if player is None:
             return None
-        here = player.track.at(now)
-        square = self._grid.square(*here)
-        found: list[tuple[bool, int, int, Player]] = []
-        people: list[int] = []
-        for other in islice(self._replicas.around(*here, reach), LOOKS_AT):
-            if other.id == guest or DEER_FROM <= other.id < OTHERS_FROM:
-                continue
-            x, y = other.track.at(now)
-            away = (x - here[0]) ** 2 + (y - here[1]) ** 2
-            if away <= reach * reach:
-                if other.id < DEER_FROM:
-                    is_beyond = self._grid.square(x, y) != square
-                    if not is_beyond or other.node == player.node:
-                        found.append((is_beyond, away, other.id, other))
-                else:
-                    people.append(other.id)
-        clockwork = [one[-1] for one in sorted(found, key=lambda one: one[:3])]
-        return _Around(square, clockwork, people)
+        near = self._stage.near(self._stage.at(player), reach)
+        clockwork = [self._person(one.id) for one in near if is_clockwork(one)]
+        people = [one.id for one in near if is_person(one) and one.id != guest]
+        return _Around([one for one in clockwork if one is not None], people)
 
     def _nearest_landmark(self, here: Place) -> Place | None:
         """Return where the nearest landmark stands of those in the parts of the world around the

@@ -7,14 +7,10 @@ People of the herd do not frighten it: they pass all the time.
 import math
 import random
 from collections.abc import Iterator
-from itertools import islice
 
-from flatlands.server.messages.protocol import OTHERS_FROM
-from flatlands.server.players.movement import Movement
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.spots import Place
-from flatlands.server.squares.replicas import Replicas
-from flatlands.world.grid import Grid, Rect
+from flatlands.server.players.stage import Stage, is_person
 from flatlands.world.terrain import GRASS, Terrain
 from flatlands.world.track import UNIT, Goal
 
@@ -36,9 +32,8 @@ MEADOW_TRIES, TRIES = 400, 4
 #: The least and the most ms for which a deer stands between two steps, as for people.
 REST = (600, 1800)
 
-#: How often a deer looks around, in ms, and how many players of a square it looks at, at most: of
-#: a crowd that is close, one of them is close enough.
-LOOK_EVERY, LOOKS_AT = 400, 100
+#: How often a deer looks around, in ms.
+LOOK_EVERY = 400
 
 #: A deer flees from a player who is within so many units, and the least and the most units that it
 #: flees. It turns at most once in so many ms while it flees.
@@ -75,13 +70,9 @@ def meadow(terrain: Terrain, group: int) -> Place:
 class Deer:
     """See the module. `home` is the middle of its meadow. Times are node time in ms."""
 
-    def __init__(
-        self, resident: Resident, movement: Movement, replicas: Replicas, grid: Grid, home: Place
-    ) -> None:
+    def __init__(self, stage: Stage, resident: Resident, home: Place) -> None:
         self.resident = resident
-        self._movement = movement
-        self._replicas = replicas
-        self._grid = grid
+        self._stage = stage
         self._home = home
         #: Where it grazes until it is calm.
         self._refuge = home
@@ -90,47 +81,23 @@ class Deer:
 
     def act(self, now: int) -> int:
         """Flee if somebody is close, or else graze now and then; return when to look again."""
-        resident = self.resident
-        x, y = resident.track.at(now)
-        danger = self._danger(x, y, now)
+        resident, stage = self.resident, self._stage
+        here = resident.track.at(now)
+        danger = next(filter(is_person, stage.near(here, SHY)), None)
         if danger is not None:
             self._calm = now + CALM_AFTER
             if not resident.walks(now) or now >= self._fled + TURN_AFTER:
                 self._fled = now
-                self._movement.stroll(resident, self._ways_out(x, y, *danger))
+                far = random.randint(*FLIGHT)
+                stage.movement.stroll(resident, stage.ways_out(here, stage.at(danger), far, TURNS))
                 track = resident.track
                 self._refuge = track.x + track.dx, track.y + track.dy
                 self._steps = track.end + random.randint(*REST)
         elif not resident.walks(now) and now >= self._steps:
             middle = self._home if now >= self._calm else self._refuge
-            self._movement.stroll(resident, self._steps_around(middle, (x, y)))
+            stage.movement.stroll(resident, self._steps_around(middle, here))
             self._steps = resident.track.end + random.randint(*REST)
         return now + LOOK_EVERY
-
-    def _danger(self, x: int, y: int, now: int) -> Place | None:
-        """Return where the closest player is, if one is within SHY of (x, y)."""
-        closest, place = SHY * SHY, None
-        around = Rect(*self._grid.square(x - SHY, y - SHY), *self._grid.square(x + SHY, y + SHY))
-        for square in around.squares():
-            heard = self._replicas.squares.get(square)
-            if heard is None:
-                continue
-            for player in islice(heard.replica.players.values(), LOOKS_AT):
-                if player.id < OTHERS_FROM:
-                    continue
-                px, py = player.track.at(now)
-                away = (px - x) ** 2 + (py - y) ** 2
-                if away <= closest:
-                    closest, place = away, (px, py)
-        return place
-
-    def _ways_out(self, x: int, y: int, px: int, py: int) -> Iterator[Goal]:
-        """Yield where to flee to from (x, y), if somebody is at (px, py)."""
-        straight = math.atan2(y - py, x - px) if (x, y) != (px, py) else random.uniform(0, math.tau)
-        far = random.randint(*FLIGHT)
-        for turn in TURNS:
-            angle = straight + turn
-            yield Goal(x + round(far * math.cos(angle)), y + round(far * math.sin(angle)))
 
     def _steps_around(self, middle: Place, here: Place) -> Iterator[Goal]:
         """Yield places to graze at around `middle`, and then around itself: if the way to its

@@ -9,17 +9,13 @@ goes on an errand, nor when: company.py does.
 import math
 import random
 from collections.abc import Generator
-from itertools import islice
 from typing import Final
 
-from flatlands.server.loop import Loop
-from flatlands.server.messages.protocol import OTHERS_FROM
-from flatlands.server.players.movement import Movement
 from flatlands.server.players.people import Errand
 from flatlands.server.players.resident import Resident
-from flatlands.server.players.residents import Residents
 from flatlands.server.players.sight import BEGINS, Sights
 from flatlands.server.players.spots import Place
+from flatlands.server.players.stage import Stage, is_person
 from flatlands.server.players.talk import (
     AGAIN,
     CLICK_ME,
@@ -30,7 +26,6 @@ from flatlands.server.players.talk import (
     WAITING,
     way,
 )
-from flatlands.server.squares.replicas import Replicas
 from flatlands.world.events import Player
 from flatlands.world.track import UNIT, Goal
 
@@ -48,10 +43,9 @@ STANDS_FOR: Final = 2500
 LOOKS_FOR: Final = 1200
 
 #: How far people see what others do, in units, and how many of them have company enough: where so
-#: many see it, nobody greets, leads, or speaks to nobody. No more players are looked at than these.
+#: many see it, nobody greets, leads, or speaks to nobody.
 SEES: Final = 24 * UNIT
 COMPANY: Final = 5
-LOOKS_AT: Final = 400
 
 #: ms that a leader stands after it has said where it leads, so that it can be clicked.
 STANDS_BEFORE: Final = 4000
@@ -73,18 +67,9 @@ SOON: Final = 10
 class Errands:
     """See the module. Times are node time in ms."""
 
-    def __init__(
-        self,
-        loop: Loop,
-        residents: Residents,
-        movement: Movement,
-        replicas: Replicas,
-        sights: Sights,
-    ) -> None:
-        self._loop = loop
-        self._residents = residents
-        self._movement = movement
-        self._replicas = replicas
+    def __init__(self, stage: Stage, sights: Sights) -> None:
+        self._stage = stage
+        self._loop, self._residents, self._movement = stage.loop, stage.residents, stage.movement
         self._sights = sights
         #: How many are leading somebody.
         self.leading = 0
@@ -98,7 +83,7 @@ class Errands:
         """Greet a player who has come, or come `again`, by name, at once, so that others hear that
         it is greeted; walk up to it, wave, and lead it to a sight if `leads` and both are near the
         plaza."""
-        player = self._replicas.player(guest)
+        player = self._player(guest)
         if player is None:
             return
         self.greet_in_passing(person, guest, again)
@@ -119,10 +104,6 @@ class Errands:
     def greet_in_passing(self, person: Resident, guest: int, again: bool) -> None:
         """Greet a player by name, on another errand."""
         self._tell(person, guest, AGAIN if again else random.choice(GREETINGS))
-
-    def answer_in_passing(self, person: Resident, text: str) -> None:
-        """Answer on another errand."""
-        self._residents.say(person, text)
 
     def gesture(self, person: Resident, guest: int, emote: int) -> Errand:
         """Turn to a player that has waved or spoken, and make an emote."""
@@ -146,8 +127,8 @@ class Errands:
                 self._tell(person, guest, arrived)
                 yield self._loop.now() + STANDS_FOR
             elif self._away(person, guest) <= HEARS_WITHIN:
-                here = person.track.at(self._loop.now())
-                self._tell(person, guest, GIVES_UP, way=way(here, sight.places[-1]))
+                there = way(self._stage.at(person), sight.places[-1])
+                self._tell(person, guest, GIVES_UP, way=there)
         finally:
             self.leading -= 1
 
@@ -158,7 +139,7 @@ class Errands:
         at, has_come_back = 0, False
         while at < len(places):
             yield from self._walk(person, places[at])
-            if person.track.at(self._loop.now()) != places[at]:
+            if self._stage.at(person) != places[at]:
                 # Something has barred the way.
                 return False
             at += 1
@@ -175,7 +156,7 @@ class Errands:
             while at > 0 and not self._follows(person, guest):
                 at -= 1
                 yield from self._walk(person, places[at])
-            player = self._replicas.player(guest)
+            player = self._player(guest)
             if player is None:
                 return False
             self._walk_up(person, player)
@@ -201,7 +182,7 @@ class Errands:
     def _tell(self, person: Resident, guest: int, text: str, **words: str) -> None:
         """Say something to a guest, by its name, with these words in it; but keep silent if many
         others would hear it."""
-        player = self._replicas.player(guest)
+        player = self._player(guest)
         if player is not None and self.people_around(guest) < COMPANY:
             text = text.format(guest=player.name, own=person.name, **words)
             self._residents.say(person, text)
@@ -209,43 +190,36 @@ class Errands:
     # Who is near.
 
     def people_around(self, id: int) -> int:
-        """Return how many people see what a player does, itself among them if it is one of them,
-        but COMPANY at the most; 0 if it is not seen."""
-        player, now = self._replicas.player(id), self._loop.now()
+        """Return how many people see what a player does, itself among them if it is one of them; 0
+        if it is not seen."""
+        player = self._player(id)
         if player is None:
             return 0
-        here = player.track.at(now)
-        people = (
-            other
-            for other in islice(self._replicas.around(*here, SEES), LOOKS_AT)
-            if other.id >= OTHERS_FROM and math.dist(other.track.at(now), here) <= SEES
-        )
-        return len(list(islice(people, COMPANY)))
+        return sum(map(is_person, self._stage.near(self._stage.at(player), SEES)))
+
+    def _player(self, id: int) -> Player | None:
+        return self._stage.replicas.player(id)
 
     def _follows(self, person: Resident, guest: int) -> bool:
         return self._away(person, guest) <= FOLLOWS_WITHIN
 
     def _is_on_plaza(self, person: Resident) -> bool:
-        return math.hypot(*person.track.at(self._loop.now())) <= BEGINS * UNIT
+        return math.hypot(*self._stage.at(person)) <= BEGINS * UNIT
 
     def _away(self, person: Resident, guest: int) -> float:
         """Return the distance of a guest in units; it is infinite if the guest is not seen."""
-        player, now = self._replicas.player(guest), self._loop.now()
-        if player is None:
-            return math.inf
-        return math.dist(person.track.at(now), player.track.at(now))
+        return self._stage.away(person, self._player(guest))
 
     def _look(self, person: Resident, guest: int) -> None:
         """Let a person that stands look at its guest."""
-        player, now = self._replicas.player(guest), self._loop.now()
+        player = self._player(guest)
         if player is not None:
-            (x, y), (px, py) = person.track.at(now), player.track.at(now)
+            (x, y), (px, py) = self._stage.at(person), self._stage.at(player)
             self._movement.face(person, px - x, py - y)
 
     def _walk_up(self, person: Resident, guest: Player) -> None:
         """Walk to a place beside a guest, on this side of it."""
-        now = self._loop.now()
-        (x, y), (gx, gy) = person.track.at(now), guest.track.at(now)
+        (x, y), (gx, gy) = self._stage.at(person), self._stage.at(guest)
         away = math.dist((x, y), (gx, gy))
         if away > BESIDE:
             part = BESIDE / away

@@ -7,39 +7,14 @@ It never decides which: company.py does.
 import random
 from collections.abc import Callable, Generator, Iterator
 
-from flatlands.server.players.movement import Movement
 from flatlands.server.players.resident import Resident
-from flatlands.server.players.residents import Residents
+from flatlands.server.players.stage import Stage
 from flatlands.server.players.tag import Tag
 from flatlands.world.track import UNIT, Goal
 
-NAMES = (
-    "Ash",
-    "Birch",
-    "Bramble",
-    "Clover",
-    "Fern",
-    "Finch",
-    "Hazel",
-    "Heron",
-    "Ivy",
-    "Juniper",
-    "Lark",
-    "Linden",
-    "Maple",
-    "Moss",
-    "Otter",
-    "Pike",
-    "Reed",
-    "Robin",
-    "Rook",
-    "Rowan",
-    "Sage",
-    "Sorrel",
-    "Teal",
-    "Thistle",
-    "Willow",
-    "Wren",
+NAMES = tuple(
+    "Ash Birch Bramble Clover Fern Finch Hazel Heron Ivy Juniper Lark Linden Maple Moss Otter Pike "
+    "Reed Robin Rook Rowan Sage Sorrel Teal Thistle Willow Wren".split()
 )
 
 #: How far from the origin they walk along each axis, in tiles: mostly no farther than the first,
@@ -47,7 +22,7 @@ NAMES = (
 NEAR, RANGE, FAR_ONE_IN = 12, 28, 4
 
 #: The least and the most ms for which they stand between two walks. With the most, and the time
-#: that it takes other nodes to notice that theirs is dead (herd.py), nobody stands for over 6 s.
+#: until another node keeps the herd of a dead one (lease.py), nobody stands for over 6 s.
 REST = (600, 1800)
 
 #: Goals that are tried, since some cannot be reached from everywhere.
@@ -67,16 +42,10 @@ class Person:
     of a walk, or None."""
 
     def __init__(
-        self,
-        resident: Resident,
-        residents: Residents,
-        movement: Movement,
-        tag: Tag,
-        mutter: Callable[[Resident], str | None],
+        self, stage: Stage, resident: Resident, tag: Tag, mutter: Callable[[Resident], str | None]
     ) -> None:
         self.resident = resident
-        self._residents = residents
-        self._movement = movement
+        self._stage = stage
         self._tag = tag
         self._mutter = mutter
         #: What it does instead of wandering, or None.
@@ -121,10 +90,10 @@ class Person:
         return self._until if due is None else min(due, self._until)
 
     def _wander(self) -> None:
-        self._movement.stroll(self.resident, self._goals())
+        self._stage.movement.stroll(self.resident, self._goals())
         text = self._mutter(self.resident)
         if text is not None:
-            self._residents.say(self.resident, text)
+            self._stage.residents.say(self.resident, text)
 
     def _goals(self) -> Iterator[Goal]:
         far = RANGE if random.randrange(FAR_ONE_IN) == 0 else NEAR

@@ -7,17 +7,12 @@ This module never decides who carries it.
 
 import math
 import random
-from collections.abc import Callable, Collection, Iterator
 from itertools import islice
 from typing import Final
 
-from flatlands.server.loop import Loop
-from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
-from flatlands.server.players.ember import Carried
-from flatlands.server.players.movement import Movement
+from flatlands.server.players.ember import Carried, Ember
 from flatlands.server.players.resident import Resident
-from flatlands.server.players.spots import Place
-from flatlands.server.squares.replicas import Replicas
+from flatlands.server.players.stage import Stage, is_clockwork, is_person
 from flatlands.world.events import Player
 from flatlands.world.track import SPEED, UNIT, Goal
 
@@ -26,9 +21,6 @@ SEES, SHY = 16 * UNIT, 5 * UNIT
 
 #: They run after nobody who is farther from the origin, where they live.
 HOME: Final = 32 * UNIT
-
-#: At how many players one of them looks at most.
-LOOKS_AT: Final = 200
 
 #: So many run after it at a time, those that are nearest.
 CHASERS: Final = 2
@@ -48,27 +40,16 @@ LOOKS_ROUND_EVERY: Final = 700
 
 
 class Tag:
-    """See the module. `seen` returns who carries the ember, as far as this node has heard of it,
-    and `barred` who cannot have it next."""
+    """See the module."""
 
-    def __init__(
-        self,
-        loop: Loop,
-        movement: Movement,
-        replicas: Replicas,
-        seen: Callable[[], Carried | None],
-        barred: Callable[[Player], Collection[int]],
-    ) -> None:
-        self._loop = loop
-        self._movement = movement
-        self._replicas = replicas
-        self._seen = seen
-        self._barred = barred
+    def __init__(self, stage: Stage, ember: Ember) -> None:
+        self._stage = stage
+        self._ember = ember
 
     def play(self, walker: Resident) -> int | None:
         """Let a clockwork walker run after the carrier, or away, if there is reason to; return when
         it has its next turn, or None if there is none."""
-        carried = self._seen()
+        carried = self._ember.carried
         if carried is None:
             return None
         if carried.id == walker.id:
@@ -78,65 +59,51 @@ class Tag:
     def looks_round(self, walker: Resident) -> int | None:
         """Return when a walker looks round again whether the ember is near, or None if it does not
         see it."""
-        carried, now = self._seen(), self._loop.now()
-        carrier = None if carried is None else self._replicas.player(carried.id)
-        if carrier is None or math.dist(carrier.track.at(now), walker.track.at(now)) > SEES:
+        carried = self._ember.carried
+        carrier = None if carried is None else self._stage.replicas.player(carried.id)
+        if self._stage.away(walker, carrier) > SEES:
             return None
-        return now + LOOKS_ROUND_EVERY
+        return self._stage.loop.now() + LOOKS_ROUND_EVERY
 
     def _chase(self, walker: Resident, carried: Carried) -> int | None:
-        carrier, now = self._replicas.player(carried.id), self._loop.now()
-        if carrier is None or carrier.dimmed or not self._runs_after(walker, carrier, now):
+        stage, now = self._stage, self._stage.loop.now()
+        carrier = stage.replicas.player(carried.id)
+        if carrier is None or carrier.dimmed or not self._runs_after(walker, carrier):
             return None
         if now < carried.since + WAITS:
-            self._movement.stop(walker)
+            stage.movement.stop(walker)
             return carried.since + WAITS
         # It runs to where the carrier will be.
-        here = walker.track.at(now)
-        ahead = round(math.dist(carrier.track.at(now), here) * 1000 / SPEED) // 2
+        here = stage.at(walker)
+        ahead = round(stage.away(walker, carrier) * 1000 / SPEED) // 2
         there = carrier.track.at(now + ahead)
         part = min(random.randint(*RUN) / max(math.dist(here, there), 1), 1.0)
         x, y = (a + round((b - a) * part) for a, b in zip(here, there, strict=True))
-        self._movement.stroll(walker, [Goal(x, y)])
+        stage.movement.stroll(walker, [Goal(x, y)])
         return max(walker.track.end, now) + random.randint(*REST)
 
-    def _runs_after(self, walker: Resident, carrier: Player, now: int) -> bool:
+    def _runs_after(self, walker: Resident, carrier: Player) -> bool:
         """Say whether a walker is one of the nearest to the carrier that may have the ember."""
-        there = carrier.track.at(now)
-        away = math.dist(walker.track.at(now), there)
-        barred = self._barred(carrier)
-        if away > SEES or math.hypot(*there) > HOME or walker.id in barred:
+        there, barred = self._stage.at(carrier), self._ember.barred(carrier)
+        if math.hypot(*there) > HOME or walker.id in barred:
             return False
-        nearer = (
-            player
-            for player in islice(self._replicas.around(*there, SEES), LOOKS_AT)
-            if player.id < DEER_FROM
-            and player.id not in (walker.id, carrier.id, *barred)
-            and math.dist(player.track.at(now), there) < away
+        nearest = (
+            player.id
+            for player in self._stage.near(there, SEES)
+            if is_clockwork(player) and player.id not in (carrier.id, *barred)
         )
-        return len(list(islice(nearer, CHASERS))) < CHASERS
+        return walker.id in islice(nearest, CHASERS)
 
     def _flee(self, walker: Resident) -> int | None:
-        now = self._loop.now()
-        here = walker.track.at(now)
-        barred = self._barred(walker)
+        stage, here, barred = self._stage, self._stage.at(walker), self._ember.barred(walker)
         others = (
-            player.track.at(now)
-            for player in islice(self._replicas.around(*here, SHY), LOOKS_AT)
-            if (player.id < DEER_FROM or player.id >= OTHERS_FROM)
-            and player.id not in (walker.id, *barred)
+            player
+            for player in stage.near(here, SHY)
+            if (is_clockwork(player) or is_person(player)) and player.id not in (walker.id, *barred)
         )
-        there = min(others, key=lambda place: math.dist(here, place), default=None)
-        if there is None or math.dist(here, there) > SHY:
+        nearest = next(others, None)
+        if nearest is None:
             return None
-        self._movement.stroll(walker, self._ways_out(here, there))
-        return max(walker.track.end, now) + random.randint(*REST)
-
-    def _ways_out(self, here: Place, there: Place) -> Iterator[Goal]:
-        straight = math.atan2(here[1] - there[1], here[0] - there[0])
         far = random.randint(*RUN)
-        for turn in TURNS:
-            angle = straight + turn
-            yield Goal(
-                here[0] + round(far * math.cos(angle)), here[1] + round(far * math.sin(angle))
-            )
+        stage.movement.stroll(walker, stage.ways_out(here, stage.at(nearest), far, TURNS))
+        return max(walker.track.end, stage.loop.now()) + random.randint(*REST)

@@ -54,8 +54,10 @@ class Replicas(Context):
         self._getting_ready = Agenda(loop, self._get_ready)
 
     def follow(self, squares: Iterable[Square]) -> None:
-        """Report the moves in these squares from now on, and in no others."""
-        self.followed = frozenset(squares)
+        """Hear these squares from now on, and report the moves there, and in no others."""
+        before, self.followed = self.followed, frozenset(squares)
+        self.need(self.followed - before)
+        self.let_go(before - self.followed)
 
     # Which squares this node is subscribed to.
 

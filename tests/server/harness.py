@@ -18,7 +18,7 @@ from flatlands.server.clients.admission import Admission
 from flatlands.server.clients.session import Session
 from flatlands.server.clients.tokens import Tokens
 from flatlands.server.limits import Limits
-from flatlands.server.loop import BEAT, FORGIVE_FOR, STALL
+from flatlands.server.loop import BEAT, FORGIVE_FOR, STALL, Loop
 from flatlands.server.messages import peer_protocol, protocol
 from flatlands.server.messages.channels import WORLD
 from flatlands.server.messages.peer_protocol import DRAINING
@@ -109,6 +109,8 @@ class ManualLoop:
     def alarm(self, callback: Callable[[], None]) -> "ManualAlarm":
         self._alarms.append(ManualAlarm(callback))
         return self._alarms[-1]
+
+    every = Loop.every
 
     def turn(self) -> bool:
         """Call the callbacks that are due now; return False if there were none."""

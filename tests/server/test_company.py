@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
+from flatlands.server.messages.protocol import DEER_FROM
 from flatlands.server.players import company
 from flatlands.server.players.company import ANSWERS_A_MINUTE, CROWD, QUIET, WAITS_FOR_PEOPLE
 from flatlands.server.players.errands import (
@@ -33,7 +33,7 @@ from flatlands.world.landmarks import Landmarks
 from flatlands.world.terrain import BRIDGE, DEEP, PATH, PLAZA, WATER, Terrain
 from flatlands.world.track import UNIT, Goal, leg
 from tests.server.harness import Clock, Harness, clock_stores
-from tests.server.test_herd import herding
+from tests.server.test_herd import herding, others
 
 WAVE = 1
 SCREEN = (96, 64)
@@ -66,14 +66,11 @@ def greetings(client, guest):
 
 
 def nearest(client):
-    """Return the clockwork walker that reacts to a client's player, as the client knows it: the
-    nearest in its square, or else the nearest."""
+    """Return the clockwork walker that reacts to a client's player: the nearest, as the client
+    knows it."""
     now, here = client.now(), client.at()
-    square = client.harness.node.grid.square
     herd = [p for p in client.model.players.values() if p.id < DEER_FROM]
-    return min(
-        herd, key=lambda p: (square(*p.at(now)) != square(*here), math.dist(p.at(now), here))
-    )
+    return min(herd, key=lambda p: math.dist(p.at(now), here))
 
 
 def beside_one(harness, who="Ada", others=()):
@@ -130,10 +127,10 @@ def test_each_newcomer_is_greeted_once_also_one_who_comes_back():
 
 
 @pytest.mark.parametrize("phase", range(0, 3000, 250))
-def test_of_the_walkers_of_several_nodes_one_greets_and_one_answers(phase):
+def test_at_whichever_node_a_newcomer_is_one_greets_and_one_answers(phase):
     harness = herding(nodes=3, sizes=Sizes(people=12), skew=700)
     harness.run(25_000 + phase)
-    ada = harness.stand("Ada", (0, 0), SCREEN, harness.hosts[1])
+    ada = harness.stand("Ada", (0, 0), SCREEN, others(harness)[0])
     harness.run(GREETED_WITHIN)
     assert len(greetings(ada, "Ada")) == 1
     harness.run(12_000)
@@ -144,21 +141,6 @@ def test_of_the_walkers_of_several_nodes_one_greets_and_one_answers(phase):
     answers = [text for text in lines(ada, before) if text.startswith("I am ")]
     assert len(answers) <= 1
     harness.check()
-
-
-def test_the_next_one_greets_if_the_nearest_ones_node_has_not_heard():
-    harness = herding(nodes=2, sizes=Sizes(people=8))
-    harness.run(25_000)
-    deaf = harness.hosts[0].node.herd._company
-    deaf.heard = lambda _square, _events: None
-    harness.hosts[0].node.replicas.on_events = deaf.heard
-    for at in range(4):
-        guest = f"Ada {at}"
-        ada = harness.stand(guest, (0, 0), SCREEN, harness.hosts[1])
-        harness.run(GREETED_WITHIN)
-        assert len(greetings(ada, guest)) == 1
-        ada.connection.lose(1000)
-        harness.run(5000)
 
 
 def test_a_wave_is_returned_once_by_the_nearest_who_turns_round():
@@ -313,7 +295,6 @@ def test_they_say_only_so_much_in_a_minute_and_remember_only_so_many(monkeypatch
 def test_a_node_without_clockwork_walkers_hears_nothing():
     harness = Harness()
     assert harness.node.replicas.on_events != harness.node.herd.heard
-    assert Harness(sizes=Sizes(people=1)).node.herd._company._person(OTHERS_FROM) is None
 
 
 # The way to a sight.

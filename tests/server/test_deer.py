@@ -16,6 +16,7 @@ from flatlands.server.players.deer import (
     meadow,
 )
 from flatlands.server.players.herd import Sizes
+from flatlands.server.players.stage import LOOKS_AT
 from flatlands.world.terrain import BLOCKED, GRASS, Terrain
 from flatlands.world.track import UNIT
 from tests.ground import Ground
@@ -153,19 +154,15 @@ def test_deer_flee_from_players_of_other_nodes_and_not_from_people_of_the_herd()
     assert away(one.track.at(harness.loop.now()), home) > SHY
 
 
-def test_a_deer_looks_at_four_squares_at_most_and_at_some_of_a_crowd(grazing, monkeypatch):
-    harness, home = grazing
-    looked = []
-
-    class Squares(dict):
-        def get(self, square, default=None):
-            looked.append(square)
-            return super().get(square, default)
-
-    one = harness.node.herd._beasts[residents(harness)[0].id]
-    monkeypatch.setattr(one, "_replicas", type("Known", (), {"squares": Squares()}))
-    assert one._danger(0, 0, harness.loop.now()) is None
-    assert sorted(looked) == [(-1, -1), (-1, 0), (0, -1), (0, 0)]
+def test_a_computer_player_looks_at_four_squares_at_most_and_at_some_of_a_crowd():
+    harness = Harness()
+    near = harness.node.herd._stage.near
+    for at in range(LOOKS_AT + 50):
+        harness.node.residents.join("One", (at * 4, 0))
+    harness.run(500)
+    assert len(near((0, 0), SHY)) == LOOKS_AT
+    assert [player.track.x for player in near((1, 0), 6)] == [0, 4]
+    assert near((100 * UNIT, 0), SHY) == []
 
 
 def test_a_chased_deer_runs_on_and_turns_once_a_second(grazing):

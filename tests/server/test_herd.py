@@ -1,25 +1,14 @@
-"""The herd: computer players that no node owns, and that outlive every node."""
+"""The herd: computer players that one node keeps, and that outlive every node."""
 
-import msgpack
 import pytest
 
 from flatlands.server.messages.peer_protocol import DRAINING
 from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
-from flatlands.server.players.herd import (
-    CLAIM_EVERY,
-    LEASE,
-    NODES,
-    PUT_EVERY,
-    QUEUE,
-    RENEW_EVERY,
-    UNLEASED_FOR,
-    WAITS,
-    Sizes,
-)
-from flatlands.server.players.resident import INCARNATION, incarnation
+from flatlands.server.players.herd import LOOKS_AFTER, QUEUE, Sizes
+from flatlands.server.players.resident import incarnation
 from flatlands.server.squares.peers import DEAD_AFTER, GONE_AFTER
 from flatlands.server.things.garden import Rules
-from flatlands.stores.base import Item
+from flatlands.server.things.lease import EVERY, LEASE
 from flatlands.world.track import SPEED, UNIT
 from tests.server.harness import Clock, ClockStore, Harness, clock_stores
 from tests.server.things import Broken
@@ -27,8 +16,10 @@ from tests.server.things import Broken
 #: More than half of the world's people and deer fit on a screen of this size, wherever they walk.
 SCREEN = (96, 64)
 
-#: ms within which a client sees a computer player move again whose node was killed.
+#: ms within which a client sees a computer player move again whose node was killed, and within
+#: which another node has it.
 STILL_MOST = 6000
+TAKEN_WITHIN = LEASE + EVERY + 100
 
 SIZES = Sizes(people=9, deer=5)
 
@@ -55,12 +46,21 @@ def everybody(sizes=SIZES):
     return [*range(1, 1 + sizes.people), *range(DEER_FROM, DEER_FROM + sizes.deer)]
 
 
-def check_shared(harness, sizes=SIZES):
-    """Check that each computer player is at one node, and that no node has too many of them."""
-    assert sorted(id for host in harness.hosts for id in herd(host)) == everybody(sizes)
-    most = -(-sum(sizes) // len(harness.hosts))
-    for host in harness.hosts:
-        assert herd(host).keys() == host.node.herd.leased and len(herd(host)) <= most
+def keeper(harness):
+    """Return the only node that keeps the herd and is sure of it."""
+    [host] = [host for host in harness.hosts if host.node.herd.lease.sure]
+    return host
+
+
+def others(harness):
+    """Return the nodes that do not keep the herd."""
+    return [host for host in harness.hosts if host is not keeper(harness)]
+
+
+def check_kept(harness, sizes=SIZES):
+    """Check that the keeper has each computer player, and no other node any."""
+    assert [id for host in harness.hosts for id in sorted(herd(host))] == everybody(sizes)
+    assert sorted(herd(keeper(harness))) == everybody(sizes)
     if harness.clients:
         harness.check()
 
@@ -104,70 +104,333 @@ class Watch:
         return abs(x - px) < SCREEN[0] // 2 * UNIT and abs(y - py) < SCREEN[1] // 2 * UNIT
 
 
-def watched(harness, host):
-    """Return a watch on the plaza, on a screen of a node, that has looked for a while."""
-    watch = Watch(harness.stand("A", (0, 0), SCREEN, host))
+def watched(nodes, **more):
+    """Return a harness, its keeper, and a watch on the plaza on a screen of another node, if there
+    is one, that has looked for a while."""
+    harness = herding(nodes, **more)
+    harness.run(20_000)
+    kept = keeper(harness)
+    watch = Watch(harness.stand("A", (0, 0), SCREEN, (others(harness) or [kept])[0]))
     watch.run(2000)
     assert len(watch.at) > sum(SIZES) // 2
-    return watch
+    return harness, kept, watch
 
 
-def test_one_node_hosts_the_whole_herd_which_never_stands_for_long():
-    harness = herding()
-    harness.run(3000)
-    watch = watched(harness, harness.hosts[0])
-    watch.run(60_000)
-    check_shared(harness)
-    # Who leads stands a little, so that its guest can click it.
+def check_unbroken(watch):
+    """Check that nobody vanished, leapt, or stood for long. Who leads stands a little, so that its
+    guest can click it."""
     assert not watch.vanished and watch.stood <= STILL_MOST
-    # The herd is in the store: one item each, whoever has them.
-    assert harness.node.keeper.store.count(f"{QUEUE} 2013-16") == sum(SIZES)
+    assert watch.leap <= SPEED // 10 + UNIT
+
+
+@pytest.mark.parametrize("nodes", [1, 3])
+def test_one_node_keeps_the_whole_herd_which_never_stands_for_long(nodes):
+    harness, kept, watch = watched(nodes, skew=5000)
+    watch.run(60_000)
+    check_kept(harness)
+    check_unbroken(watch)
+    assert keeper(harness) is kept
     names = {player.name for id, player in watch.client.model.players.items() if id < DEER_FROM}
     assert len(names) > 3
 
 
-def test_nodes_share_the_herd_and_one_that_comes_later_gets_its_part():
-    harness = herding(nodes=2, skew=5000)
-    harness.run(20_000)
-    check_shared(harness)
-    watch = watched(harness, harness.hosts[0])
-    harness.host()
-    watch.run(20_000)
-    check_shared(harness)
-    assert all(len(herd(host)) >= 4 for host in harness.hosts)
-    assert not watch.vanished
-    # Whoever gets one knows where it is.
-    assert watch.leap <= SPEED // 10 + UNIT
-
-
 @pytest.mark.parametrize("phase", range(0, 1000, 250))
 def test_who_sees_computer_players_of_a_node_that_is_killed_sees_all_go_on(phase):
-    harness = herding(nodes=2)
-    harness.run(20_000 + phase)
-    watch = watched(harness, harness.hosts[1])
-    theirs = herd(harness.hosts[0])
-    assert theirs
-    harness.kill(harness.hosts[0])
-    watch.run(LEASE + CLAIM_EVERY + 100)
-    check_shared(harness)
-    mine = herd(harness.hosts[0])
-    assert all(incarnation(mine[id].seq) > incarnation(theirs[id].seq) for id in theirs)
+    harness, kept, watch = watched(3, skew=5000)
+    watch.run(phase)
+    before = herd(kept)
+    harness.kill(kept)
+    if phase % 500:
+        # Of three nodes two may be killed at once.
+        harness.kill(next(h for h in harness.hosts if h is not watch.client.host))
+    watch.run(TAKEN_WITHIN)
+    check_kept(harness)
+    now = herd(keeper(harness))
+    assert all(incarnation(now[id].seq) > incarnation(before[id].seq) for id in before)
     watch.run(GONE_AFTER)
-    assert not watch.vanished and watch.stood <= STILL_MOST
-    assert watch.leap <= SPEED // 10 + UNIT
+    check_unbroken(watch)
     harness.check()
 
 
-def test_of_three_nodes_two_may_be_killed_at_once():
-    harness = herding(nodes=3)
-    harness.run(25_000)
-    check_shared(harness)
-    watch = watched(harness, harness.hosts[1])
-    harness.kill(harness.hosts[2])
-    harness.kill(harness.hosts[0])
+@pytest.mark.parametrize("phase", range(0, 1000, 250))
+def test_a_node_that_stops_gives_its_herd_back_and_nobody_vanishes(phase):
+    harness, kept, watch = watched(2)
+    watch.run(phase)
+    acks = {id: resident.ack for id, resident in herd(kept).items()}
+    kept.node.herd.stop()
+    kept.node.peers.publish(DRAINING)
+    assert not kept.node.herd.lease.kept
+    # They stay until the other node has them, and begin nothing new.
+    assert acks == {id: resident.ack for id, resident in herd(kept).items()}
+    watch.run(EVERY + 100)
+    assert not herd(kept) and sorted(herd(keeper(harness))) == everybody()
+    harness.kill(kept)
+    watch.run(GONE_AFTER + 2000)
+    check_kept(harness)
+    check_unbroken(watch)
+
+
+def test_who_goes_on_at_another_node_is_on_screens_after_each_single_flush():
+    """A player that is gone with one flush and back with the next one would blink."""
+    harness, _, watch = watched(2, skew=5000)
+    client = watch.client
+    apply = client.model.apply
+
+    def apply_and_look(message, now):
+        apply(message, now)
+        watch.look()
+
+    client.model.apply = apply_and_look
+    harness.network.delay = 20
+    for _ in range(4):
+        harness.host()
+        harness.run(5000)
+        gone = keeper(harness)
+        if gone is client.host:
+            gone.node.herd.stop()
+            harness.run(2000)
+            break
+        harness.kill(gone)
+        harness.run(10_000)
+    assert not watch.vanished
+
+
+@pytest.mark.parametrize("suspended", [False, True])
+@pytest.mark.parametrize("ms", [1500, 5000, 20_000])
+def test_a_node_that_stood_still_hands_over_what_another_has_by_then(ms, suspended):
+    harness, kept, watch = watched(2)
+    kept.freeze()
+    watch.run(ms)
+    kept.thaw(suspended)
+    watch.run(1500)
+    assert sorted(id for host in harness.hosts for id in herd(host)) == everybody()
+    assert (keeper(harness) is kept) == (ms < LEASE)
+    watch.run(15_000)
+    check_kept(harness)
+    assert not watch.vanished
+    if not suspended:
+        # The clock of one that was suspended is known again only after some heartbeats.
+        check_unbroken(watch)
+
+
+def test_a_node_that_stood_still_while_the_next_keeper_came_and_died_is_believed_again():
+    harness, kept, watch = watched(2)
+    kept.freeze()
+    watch.run(8000)
+    harness.kill(keeper(harness))
+    kept.thaw()
+    harness.run(5000)
+    a = harness.stand("B", (0, 0), SCREEN, harness.host())
+    harness.run(5000)
+    check_kept(harness)
+    assert sum(id < OTHERS_FROM for id in a.model.players) > sum(SIZES) // 2
+
+
+def test_a_node_that_is_not_linked_lets_another_have_its_herd():
+    harness, kept, watch = watched(2)
+    kept.broker.fail()
+    watch.run(8000)
+    assert sorted(herd(keeper(harness))) == everybody()
+    # Its own players see them all the while.
+    assert herd(kept)
+    kept.broker.restore(kept.node)
     watch.run(20_000)
-    check_shared(harness)
-    assert not watch.vanished and watch.stood <= STILL_MOST
+    check_kept(harness)
+    assert not watch.vanished
+
+
+def test_while_the_broker_is_away_all_walk_on_where_they_are():
+    harness, kept, watch = watched(2)
+    for host in harness.hosts:
+        host.broker.fail()
+    harness.run(8000)
+    assert sorted(herd(kept)) == everybody()
+    for host in harness.hosts:
+        host.broker.restore(host.node)
+    watch.run(20_000)
+    check_kept(harness)
+
+
+def test_a_store_that_is_away_stops_nobody_and_changes_nothing():
+    harness, kept, watch = watched(2)
+    stores = [host.node.keeper.store for host in harness.hosts]
+    for host in harness.hosts:
+        host.node.keeper.store = Broken()
+    watch.run(30_000)
+    assert sorted(herd(kept)) == everybody() and not kept.node.herd.lease.sure
+    for host, store in zip(harness.hosts, stores, strict=True):
+        host.node.keeper.store = store
+    watch.run(5000)
+    check_kept(harness)
+    check_unbroken(watch)
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_node_whose_store_is_away_hands_its_herd_over(told, monkeypatch):
+    harness, kept, watch = watched(2)
+    # It hears of it also where nobody is subscribed to its players' squares; and if what is told at
+    # once is lost, within four seconds.
+    kept.broker.lose_subscriptions(set(filter(kept.node.channels.is_square, kept.broker.channels)))
+    [other] = others(harness)
+    if not told:
+        monkeypatch.setattr(other.node.takeovers, "name", lambda _ids: None)
+    store, kept.node.keeper.store = kept.node.keeper.store, Broken()
+    while not other.node.herd.lease.kept:
+        watch.run(100)
+    watch.run(200 if told else 4100)
+    assert not herd(kept) and sorted(herd(other)) == everybody()
+    kept.node.keeper.store = store
+    kept.broker.find_subscriptions(kept.node)
+    watch.run(5000)
+    check_kept(harness)
+    assert not watch.vanished
+
+
+def test_a_herd_begins_when_its_store_first_answers():
+    harness = herding()
+    store, harness.node.keeper.store = harness.node.keeper.store, Broken()
+    harness.run(5000)
+    assert not herd(harness.hosts[0])
+    harness.node.keeper.store = store
+    harness.run(5000)
+    check_kept(harness)
+
+
+def test_who_dies_while_the_store_is_away_leaves_a_herd_that_comes_back_with_the_store():
+    harness, kept, watch = watched(2)
+    [left] = others(harness)
+    store, left.node.keeper.store = left.node.keeper.store, Broken()
+    harness.kill(kept)
+    watch.run(GONE_AFTER + 3000)
+    assert not any(id < OTHERS_FROM for id in watch.client.model.players)
+    harness.check()
+    left.node.keeper.store = store
+    harness.run(4000)
+    check_kept(harness)
+
+
+def test_a_store_that_has_forgotten_the_herd_is_told_of_it_before_anybody_leaves():
+    harness, _, watch = watched(2)
+    harness.node.keeper.store._connection.execute("DELETE FROM item")
+    watch.run(2 * LOOKS_AFTER)
+    check_kept(harness)
+    check_unbroken(watch)
+
+
+@pytest.mark.parametrize("hours", [1, -1])
+def test_when_the_clock_of_the_store_steps_everybody_stays_and_is_nowhere_twice(monkeypatch, hours):
+    harness, _, watch = watched(3)
+    monkeypatch.setattr(ClockStore, "_now", lambda store: store._clock.time + hours * 3_600_000)
+    for _ in range(10):
+        watch.run(1000)
+        assert sorted(id for host in harness.hosts for id in herd(host)) == everybody()
+    # Once the lease is renewed by the new clock, another node has it when its keeper dies.
+    gone = keeper(harness)
+    if gone is not watch.client.host:
+        harness.kill(gone)
+    watch.run(STILL_MOST)
+    check_kept(harness)
+    assert not watch.vanished
+
+
+def test_who_is_missing_is_there_again_after_a_while():
+    harness = herding(2)
+    harness.run(5000)
+    kept = keeper(harness)
+    lost = herd(kept)[2]
+    kept.node.residents.leave(lost)
+    harness.run(2 * LOOKS_AFTER)
+    check_kept(harness)
+    assert incarnation(herd(kept)[2].seq) > incarnation(lost.seq)
+
+
+def test_who_is_no_part_of_the_next_keepers_herd_leaves_after_a_while():
+    harness = herding(sizes=Sizes(people=6, deer=2))
+    harness.run(3000)
+    large = harness.hosts[0]
+    harness._sizes = small = Sizes(people=3)
+    harness.host()
+    harness.run(5000)
+    large.node.keeper.store, store = Broken(), large.node.keeper.store
+    harness.run(LEASE + 2000)
+    assert len(herd(large)) == 5
+    large.node.keeper.store = store
+    harness.run(LOOKS_AFTER + 2000)
+    check_kept(harness, small)
+
+
+@pytest.mark.parametrize("sizes", [Sizes(3, 1), Sizes(0, 2), Sizes(8, 5)])
+def test_after_a_restart_the_herd_may_be_smaller_or_larger(sizes):
+    harness = herding(sizes=Sizes(people=6, deer=2))
+    harness.run(3000)
+    harness.kill(harness.hosts[0])
+    harness._sizes = sizes
+    harness.host()
+    harness.run(15_000)
+    check_kept(harness, sizes)
+
+
+def test_the_only_process_starts_again_and_all_go_on_from_where_they_stood():
+    harness = herding()
+    harness.run(10_000)
+    host = harness.hosts[0]
+    harness.kill(host)
+    before = {id: resident.track for id, resident in herd(host).items()}
+    died = harness.clock.time
+    harness.run(1000)
+    new = harness.host()
+    began, times = {}, {}
+    join = new.node.residents.join
+
+    def noted(name, place, **more):
+        began[more["id"]], times[more["id"]] = (place, more["seq"]), new.loop.now()
+        return join(name, place, **more)
+
+    new.node.residents.join = noted
+    harness.run(6000)
+    assert sorted(began) == everybody()
+    # What is stored is up to a second old, and in that time a player may have turned.
+    turned = 0
+    for id, ((x, y), seq) in began.items():
+        places = before[id].at(died), before[id].at(times[id])
+        turned += (x, y) != places[1]
+        assert min(abs(x - px) + abs(y - py) for px, py in places) <= 8 * SPEED
+        assert seq > 0
+    assert turned <= sum(SIZES) // 2
+    check_kept(harness)
+
+
+def test_a_large_herd_is_stored_in_pieces():
+    sizes = Sizes(people=900, deer=50)
+    harness = herding(2, sizes=sizes)
+    harness.run(5000)
+    items = list(harness.node.keeper.store.each(f"{QUEUE} 2013-16"))
+    assert len(items) == 3
+    harness.kill(keeper(harness))
+    harness.run(TAKEN_WITHIN)
+    check_kept(harness, sizes)
+
+
+def test_nodes_that_host_nobody_take_no_part():
+    harness = herding(sizes=Sizes())
+    harness._sizes = SIZES
+    harness.host()
+    harness.run(5000)
+    assert keeper(harness) is harness.hosts[1]
+    check_kept(harness)
+
+
+def test_nodes_with_a_store_each_have_each_computer_player_once():
+    clock = Clock()
+    harness = Harness(
+        nodes=2, sizes=SIZES, stores=lambda: clock_stores(clock)(), rules=Rules(0), clock=clock
+    )
+    for _ in range(30):
+        harness.run(5000)
+        assert sorted(id for host in harness.hosts for id in herd(host)) == everybody()
+    harness.kill(harness.hosts[0])
+    harness.run(GONE_AFTER + 2 * LOOKS_AFTER)
+    check_kept(harness)
 
 
 def test_the_people_of_a_dead_node_are_gone_before_its_computer_players():
@@ -203,348 +466,6 @@ def test_a_dead_node_that_was_only_silent_keeps_its_computer_players():
     harness.check()
 
 
-def test_the_only_process_starts_again_and_all_go_on_from_where_they_stood():
-    harness = herding()
-    harness.run(10_000)
-    host = harness.hosts[0]
-    harness.kill(host)
-    before = {id: resident.track for id, resident in herd(host).items()}
-    died = harness.clock.time
-    harness.run(1000)
-    new = harness.host()
-    began, times = {}, {}
-    join = new.node.residents.join
-
-    def noted(name, place, **more):
-        began[more["id"]], times[more["id"]] = (place, more["seq"]), new.loop.now()
-        return join(name, place, **more)
-
-    new.node.residents.join = noted
-    harness.run(6000)
-    assert sorted(began) == everybody()
-    # What is stored is up to a second old, and in that time a player may have turned.
-    turned = 0
-    for id, ((x, y), seq) in began.items():
-        places = before[id].at(died), before[id].at(times[id])
-        turned += (x, y) != places[1]
-        assert min(abs(x - px) + abs(y - py) for px, py in places) <= 8 * SPEED
-        assert seq > 0
-    assert turned <= sum(SIZES) // 2
-    check_shared(harness)
-
-
-def test_who_goes_on_at_another_node_is_on_screens_after_each_single_flush():
-    """A player that is gone with one flush and back with the next one would blink."""
-    harness = herding(nodes=2, skew=5000)
-    harness.run(20_000)
-    watch = watched(harness, harness.hosts[0])
-    client = watch.client
-    apply = client.model.apply
-
-    def apply_and_look(message, now):
-        apply(message, now)
-        watch.look()
-
-    client.model.apply = apply_and_look
-    harness.network.delay = 20
-    for _ in range(3):
-        came = harness.host()
-        harness.run(20_000)
-        assert herd(came)
-        harness.kill(came)
-        harness.run(10_000)
-    assert not watch.vanished
-
-
-@pytest.mark.parametrize("phase", range(0, 1000, 250))
-def test_a_node_that_stops_gives_its_herd_back_and_nobody_vanishes(phase):
-    harness = herding(nodes=2)
-    harness.run(20_000 + phase)
-    watch = watched(harness, harness.hosts[1])
-    stopping = harness.hosts[0]
-    stopping.node.herd.stop()
-    stopping.node.peers.publish(DRAINING)
-    assert not stopping.node.herd.leased and herd(stopping)
-    watch.run(RENEW_EVERY + CLAIM_EVERY + 100)
-    assert not herd(stopping)
-    harness.kill(stopping)
-    watch.run(GONE_AFTER + 2000)
-    check_shared(harness)
-    assert not watch.vanished and watch.stood <= STILL_MOST
-    assert watch.leap <= SPEED // 10 + UNIT
-
-
-def test_a_node_that_stood_still_hands_over_what_others_have_by_then():
-    harness = herding(nodes=2)
-    harness.run(20_000)
-    watch = watched(harness, harness.hosts[1])
-    still = harness.hosts[0]
-    still.freeze()
-    watch.run(LEASE + 1500)
-    assert sorted(herd(harness.hosts[1])) == everybody()
-    still.thaw()
-    watch.run(1500)
-    ids = [id for host in harness.hosts for id in herd(host)]
-    assert len(ids) == len(set(ids)) == sum(SIZES)
-    watch.run(15_000)
-    check_shared(harness)
-    assert not watch.vanished and watch.stood <= STILL_MOST
-
-
-def test_a_node_that_is_not_linked_lets_the_others_have_its_herd():
-    harness = herding(nodes=2)
-    harness.run(20_000)
-    watch = watched(harness, harness.hosts[1])
-    cut = harness.hosts[0]
-    cut.broker.fail()
-    watch.run(8000)
-    assert sorted(herd(harness.hosts[1])) == everybody()
-    # Its own players see them all the while.
-    assert herd(cut)
-    cut.broker.restore(cut.node)
-    watch.run(20_000)
-    check_shared(harness)
-    assert not watch.vanished
-
-
-def test_while_the_broker_is_away_all_walk_on_where_they_are():
-    harness = herding(nodes=2)
-    harness.run(20_000)
-    before = [herd(host).keys() for host in harness.hosts]
-    watch = watched(harness, harness.hosts[1])
-    for host in harness.hosts:
-        host.broker.fail()
-    harness.run(8000)
-    assert [herd(host).keys() for host in harness.hosts] == before
-    for host in harness.hosts:
-        host.broker.restore(host.node)
-    watch.run(20_000)
-    check_shared(harness)
-
-
-def test_a_store_that_is_away_stops_nobody_and_changes_nothing():
-    harness = herding(nodes=2)
-    harness.run(20_000)
-    watch = watched(harness, harness.hosts[1])
-    before = [herd(host).keys() for host in harness.hosts]
-    stores = [host.node.keeper.store for host in harness.hosts]
-    for host in harness.hosts:
-        host.node.keeper.store = Broken()
-    watch.run(30_000)
-    assert [herd(host).keys() for host in harness.hosts] == before
-    for host, store in zip(harness.hosts, stores, strict=True):
-        host.node.keeper.store = store
-    watch.run(5000)
-    check_shared(harness)
-    assert not watch.vanished and watch.stood <= STILL_MOST
-
-
-def test_a_node_whose_store_is_away_hands_its_herd_over_and_gets_a_share_again():
-    harness = herding(nodes=2)
-    harness.run(20_000)
-    watch = watched(harness, harness.hosts[1])
-    store, harness.node.keeper.store = harness.node.keeper.store, Broken()
-    watch.run(LEASE + 2000)
-    assert not herd(harness.hosts[0]) and sorted(herd(harness.hosts[1])) == everybody()
-    harness.node.keeper.store = store
-    watch.run(20_000)
-    check_shared(harness)
-    assert not watch.vanished and watch.stood <= STILL_MOST
-
-
-def test_a_herd_begins_when_its_store_first_answers():
-    harness = herding()
-    store, harness.node.keeper.store = harness.node.keeper.store, Broken()
-    harness.run(5000)
-    assert not herd(harness.hosts[0])
-    harness.node.keeper.store = store
-    harness.run(5000)
-    check_shared(harness)
-
-
-def test_who_is_not_in_the_store_any_more_leaves_after_a_while_and_comes_back():
-    harness = herding()
-    harness.run(3000)
-    lost = herd(harness.hosts[0])[2]
-    assert harness.node.keeper.store.take(f"{QUEUE} 2013-16", "2")
-    harness.run(UNLEASED_FOR - 1000)
-    assert herd(harness.hosts[0])[2] is lost
-    harness.run(3000)
-    assert 2 not in herd(harness.hosts[0])
-    harness.run(PUT_EVERY)
-    check_shared(harness)
-    assert incarnation(herd(harness.hosts[0])[2].seq) > incarnation(lost.seq)
-
-
-def test_a_store_that_has_forgotten_the_herd_is_told_of_it_before_anybody_leaves():
-    harness = herding(nodes=2)
-    harness.run(10_000)
-    harness.node.keeper.store._connection.execute("DELETE FROM item")
-    for _ in range(UNLEASED_FOR // 1000 + 5):
-        harness.run(1000)
-        assert {id for host in harness.hosts for id in herd(host)} == set(everybody())
-    check_shared(harness)
-
-
-@pytest.mark.parametrize("sizes", [Sizes(3, 1), Sizes(0, 2), Sizes(8, 5)])
-def test_after_a_restart_the_herd_may_be_smaller_or_larger(sizes):
-    harness = herding(sizes=Sizes(people=6, deer=2))
-    harness.run(3000)
-    store = harness.node.keeper.store
-    harness.kill(harness.hosts[0])
-    harness._sizes = sizes
-    host = harness.host()
-    harness.run(15_000)
-    assert sorted(herd(host)) == everybody(sizes)
-    if not sizes.people:
-        # Who was claimed, and is not in the herd, is not in the store any more.
-        assert store.take(f"{QUEUE} 2013-16", "1") is None
-
-
-def test_nodes_that_host_nobody_take_no_part():
-    harness = herding(sizes=Sizes())
-    harness._sizes = SIZES
-    harness.host()
-    harness.run(15_000)
-    assert sorted(herd(harness.hosts[1])) == everybody() and not herd(harness.hosts[0])
-    assert harness.node.keeper.store.count(f"{NODES} 2013-16") == 1
-
-
-def test_nodes_that_died_are_not_counted_for_ever():
-    harness = herding(nodes=3)
-    harness.run(10_000)
-    for host in harness.hosts[1:]:
-        harness.kill(host)
-    harness.run(10_000)
-    assert harness.node.keeper.store.count(f"{NODES} 2013-16") == 1
-
-
-def test_without_a_store_each_node_has_its_own_until_it_stops():
-    harness = Harness(nodes=2, sizes=Sizes(people=3, deer=2))
-    a = harness.stand("A", (0, 0), SCREEN, harness.hosts[1])
-    harness.run(5000)
-    assert [len(herd(host)) for host in harness.hosts] == [5, 5]
-    assert sum(id >= DEER_FROM for id in herd(harness.hosts[0])) == 2
-    assert sum(id < OTHERS_FROM for id in a.model.players) == 10
-    harness.hosts[0].node.herd.stop()
-    harness.run(1000)
-    assert sum(id < OTHERS_FROM for id in a.model.players) == 5
-    harness.check()
-
-
-def test_newcomers_never_have_the_id_of_a_computer_player(monkeypatch):
-    harness = Harness()
-    drawn = []
-
-    def least(low, high):
-        drawn.append((low, high))
-        return low + len(drawn) - 1
-
-    monkeypatch.setattr("flatlands.server.players.residents.random.randrange", least)
-    ids = [harness.client().hello().id for _ in range(3)]
-    assert ids == [OTHERS_FROM, OTHERS_FROM + 1, OTHERS_FROM + 2]
-    assert set(drawn) == {(OTHERS_FROM, 2**52)}
-
-
-def test_a_node_that_claims_is_heard_where_nobody_is_subscribed_to_its_square():
-    harness = herding(nodes=2)
-    harness.run(20_000)
-    deaf, other = harness.hosts
-    before = len(herd(other))
-    lost = set(filter(deaf.node.channels.is_square, deaf.broker.channels))
-    deaf.broker.lose_subscriptions(lost)
-    deaf.node.keeper.store = Broken()
-    while len(herd(other)) == before:
-        harness.run(50)
-    harness.run(100)
-    assert sorted(herd(other)) == everybody() and not herd(deaf)
-
-
-def test_who_was_at_another_node_meanwhile_begins_a_later_incarnation_where_it_is():
-    harness = herding()
-    harness.run(3000)
-    queue, store = f"{QUEUE} 2013-16", harness.node.keeper.store
-    here = herd(harness.hosts[0])[2]
-    assert incarnation(here.seq) == 0
-    store.take(queue, "2")
-    body = msgpack.packb((77, 5 * INCARNATION + 3, 0, 0, 0, 0, 0, 0))
-    store.put(queue, [Item("2", 0, "", body)])
-    harness.run(3000)
-    assert herd(harness.hosts[0])[2] is here and incarnation(here.seq) == 6
-    a = harness.stand("A", (0, 0), SCREEN)
-    assert a.model.players[2].seq == here.seq
-
-
-def test_who_dies_while_the_store_is_away_leaves_a_herd_that_comes_back_with_the_store():
-    harness = herding(nodes=2)
-    harness.run(20_000)
-    watch = watched(harness, harness.hosts[1])
-    theirs, left = herd(harness.hosts[0]).keys(), harness.hosts[1]
-    store, left.node.keeper.store = left.node.keeper.store, Broken()
-    harness.kill(harness.hosts[0])
-    watch.run(GONE_AFTER + 3000)
-    assert not theirs & watch.client.model.players.keys()
-    harness.check()
-    left.node.keeper.store = store
-    harness.run(4000)
-    check_shared(harness)
-
-
-def test_a_node_that_has_just_come_leaves_a_dead_nodes_herd_to_those_who_saw_it():
-    harness = herding(nodes=2)
-    harness.run(20_000)
-    harness.host()
-    harness.run(1000)
-    harness.kill(harness.hosts[0])
-    harness.run(LEASE + CLAIM_EVERY + 100)
-    assert sorted(herd(harness.hosts[0])) == everybody()
-    harness.run(20_000)
-    check_shared(harness)
-
-
-def acts(harness):
-    """Return how often each computer player of the first node has begun something."""
-    return {id: resident.ack for id, resident in herd(harness.hosts[0]).items()}
-
-
-def test_who_was_given_back_begins_nothing_new_for_a_while_and_then_goes_on():
-    harness = herding()
-    harness.run(5000)
-    node = harness.node
-    node.herd._give_back(node.keeper.store, sorted(node.herd.leased))
-    before = acts(harness)
-    harness.run(WAITS - 100)
-    assert acts(harness) == before
-    harness.run(8000)
-    assert all(times > before[id] for id, times in acts(harness).items())
-    check_shared(harness)
-
-
-def test_nobody_begins_anything_new_at_a_node_that_stops():
-    harness = herding()
-    harness.run(5000)
-    before = acts(harness)
-    harness.node.herd.stop()
-    harness.run(8000)
-    assert acts(harness) == before
-
-
-def test_a_node_that_missed_who_has_a_player_now_hears_it_within_four_seconds(monkeypatch):
-    harness = herding(nodes=2)
-    harness.run(20_000)
-    deaf, other = harness.hosts
-    # What is told at once is lost.
-    monkeypatch.setattr(other.node.takeovers, "name", lambda _ids: None)
-    lost = set(filter(deaf.node.channels.is_square, deaf.broker.channels))
-    deaf.broker.lose_subscriptions(lost)
-    deaf.node.keeper.store = Broken()
-    while len(herd(other)) < sum(SIZES):
-        harness.run(50)
-    assert herd(deaf)
-    harness.run(4100)
-    assert not herd(deaf)
-
-
 def test_a_node_that_stood_still_keeps_a_dead_nodes_computer_players_for_as_long_again():
     harness = Harness(nodes=2, sizes=Sizes(people=4))
     harness.run(1500)
@@ -562,15 +483,28 @@ def test_a_node_that_stood_still_keeps_a_dead_nodes_computer_players_for_as_long
     assert not theirs & a.model.players.keys()
 
 
-@pytest.mark.parametrize("hours", [1, -1])
-def test_when_the_clock_of_the_store_steps_everybody_stays_and_is_nowhere_twice(monkeypatch, hours):
-    harness = herding(nodes=3)
-    harness.run(8000)
-    monkeypatch.setattr(ClockStore, "_now", lambda store: store._clock.time + hours * 3_600_000)
-    for _ in range(20):
-        harness.run(500)
-        assert sorted(id for host in harness.hosts for id in herd(host)) == everybody()
-    # Once their leases are renewed by the new clock, others have the players of a node that dies.
-    harness.kill(harness.hosts[2])
-    harness.run(STILL_MOST)
-    check_shared(harness)
+def test_newcomers_never_have_the_id_of_a_computer_player(monkeypatch):
+    harness = Harness()
+    drawn = []
+
+    def least(low, high):
+        drawn.append((low, high))
+        return low + len(drawn) - 1
+
+    monkeypatch.setattr("flatlands.server.players.residents.random.randrange", least)
+    ids = [harness.client().hello().id for _ in range(3)]
+    assert ids == [OTHERS_FROM, OTHERS_FROM + 1, OTHERS_FROM + 2]
+    assert set(drawn) == {(OTHERS_FROM, 2**52)}
+
+
+def test_without_a_store_each_node_has_its_own_until_it_stops():
+    harness = Harness(nodes=2, sizes=Sizes(people=3, deer=2))
+    a = harness.stand("A", (0, 0), SCREEN, harness.hosts[1])
+    harness.run(5000)
+    assert [len(herd(host)) for host in harness.hosts] == [5, 5]
+    assert sum(id >= DEER_FROM for id in herd(harness.hosts[0])) == 2
+    assert sum(id < OTHERS_FROM for id in a.model.players) == 10
+    harness.hosts[0].node.herd.stop()
+    harness.run(1000)
+    assert sum(id < OTHERS_FROM for id in a.model.players) == 5
+    harness.check()

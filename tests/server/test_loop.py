@@ -47,6 +47,24 @@ def test_an_alarm_set_anew_goes_off_then_and_one_set_to_none_never(loop):
     assert rung == ["first", "first"]
 
 
+def test_what_is_to_happen_every_so_often_does_also_after_it_failed_until_its_alarm_is_stopped(
+    loop,
+):
+    rung = []
+
+    def ring():
+        rung.append(loop.now())
+        raise ValueError("on purpose")
+
+    alarm = loop.every(10, ring)
+    gevent.sleep(0.08)
+    alarm.set(None)
+    assert 3 <= len(rung) <= 8 and loop.stats["errors"] == len(rung)
+    assert all(b - a >= 10 for a, b in zip(rung, rung[1:], strict=False))
+    gevent.sleep(0.03)
+    assert loop.stats["errors"] == len(rung)
+
+
 def test_soon_is_the_end_of_this_turn(loop):
     order = []
     loop.soon(lambda: order.append("soon"))

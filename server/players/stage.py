@@ -1,0 +1,77 @@
+"""What computer players act on, and what they see there of others.
+
+They see what this node hears: players in squares that it is subscribed to. This module never
+decides what anybody does.
+"""
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final, NamedTuple
+
+from flatlands.server.loop import Loop
+from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
+from flatlands.server.players.movement import Movement
+from flatlands.server.players.residents import Residents
+from flatlands.server.players.spots import Place
+from flatlands.server.squares.replicas import Replicas
+from flatlands.world.events import Player
+from flatlands.world.grid import Grid
+from flatlands.world.terrain import Terrain
+from flatlands.world.track import Goal
+
+#: At how many players around one of them looks at most: of a crowd that is close, some are enough.
+LOOKS_AT: Final = 400
+
+
+class Stage(NamedTuple):
+    """See the module. Times are node time in ms, distances are in units."""
+
+    loop: Loop
+    grid: Grid
+    terrain: Terrain
+    residents: Residents
+    movement: Movement
+    replicas: Replicas
+
+    def at(self, player: Player) -> Place:
+        """Return where a player is now."""
+        return player.track.at(self.loop.now())
+
+    def away(self, one: Player, other: Player | None) -> float:
+        """Return how far another player is from one; it is infinite for one who is not seen."""
+        return math.inf if other is None else math.dist(self.at(one), self.at(other))
+
+    def near(self, place: Place, reach: int) -> list[Player]:
+        """Return the players within `reach` of a place, the nearest first."""
+        now = self.loop.now()
+
+        def away(player: Player) -> float:
+            return math.dist(player.track.at(now), place)
+
+        some = islice(self.replicas.around(*place, reach), LOOKS_AT)
+        return sorted((player for player in some if away(player) <= reach), key=away)
+
+    def ways_out(
+        self, here: Place, there: Place, far: int, turns: Sequence[float]
+    ) -> Iterator[Goal]:
+        """Yield where to flee to from `here` if somebody is `there`: straight away, or else at
+        these angles from that."""
+        away = here[0] - there[0], here[1] - there[1]
+        straight = math.atan2(away[1], away[0]) if any(away) else random.uniform(0, math.tau)
+        for turn in turns:
+            angle = straight + turn
+            yield Goal(
+                here[0] + round(far * math.cos(angle)), here[1] + round(far * math.sin(angle))
+            )
+
+
+def is_clockwork(player: Player) -> bool:
+    """Say whether a player is a computer player, but no deer."""
+    return player.id < DEER_FROM
+
+
+def is_person(player: Player) -> bool:
+    """Say whether a player is no computer player."""
+    return player.id >= OTHERS_FROM

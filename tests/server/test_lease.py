@@ -1,0 +1,232 @@
+"""A lease: one node at a time is sure of it, and another one has it soon after that one is gone."""
+
+import random
+from collections import Counter
+
+import pytest
+
+from flatlands.server.things.keeper import Keeper
+from flatlands.server.things.lease import EVERY, LEASE, SURE_FOR, Lease
+from tests.server.harness import Clock, ClockStore, ManualLoop, clock_stores
+from tests.server.things import Broken
+
+
+class Node:
+    """What shares a lease with other nodes, and notes what it is told of it."""
+
+    def __init__(self, clock, store):
+        self.loop = ManualLoop(clock)
+        #: What the store was asked and has not answered yet, if the test holds that back.
+        self.held_back = None
+        self.keeper = Keeper(store, self.loop, self.spawn)
+        self.lease = Lease("thing", self.keeper, self.loop, self)
+        self.may, self.begun, self.losses, self.left = True, [], 0, b""
+        self.frozen = False
+
+    def spawn(self, call, *arguments):
+        if self.held_back is None:
+            call(*arguments)
+        else:
+            self.held_back.append(lambda: call(*arguments))
+
+    def may_keep(self):
+        return self.may
+
+    def read(self, store):
+        return store.count("what the last one left")
+
+    def write(self, store):
+        store.put("what the last one left", [])
+
+    def begin(self, found):
+        self.begun.append(found)
+
+    def lost(self):
+        self.losses += 1
+
+
+class Nodes:
+    """Some nodes that share a lease, in a time that the test moves."""
+
+    def __init__(self, number=3):
+        self.clock = Clock()
+        opens = clock_stores(self.clock)
+        self.all = [Node(self.clock, opens()) for _ in range(number)]
+        for node in self.all:
+            self.clock.time += 130
+            node.lease.start()
+
+    def run(self, ms, twice=0):
+        """Let time pass; check that two nodes are sure at a time for `twice` ms at most. Return the
+        last one that was."""
+        last, both = None, 0
+        for _ in range(ms // 10):
+            self.clock.time += 10
+            for node in self.all:
+                if not node.frozen:
+                    node.loop.turn()
+            sure = [node for node in self.all if node.lease.sure]
+            both += 10 * (len(sure) > 1)
+            last = sure[0] if sure else last
+        assert both <= twice
+        return last
+
+    def keeper(self):
+        [node] = [node for node in self.all if node.lease.sure]
+        return node
+
+
+def test_one_node_keeps_it_as_long_as_it_lives():
+    nodes = Nodes()
+    first = nodes.keeper()
+    assert nodes.run(60_000) is first is nodes.keeper()
+    assert [len(node.begun) for node in nodes.all] == [1, 0, 0] and first.lease.term == 1
+
+
+@pytest.mark.parametrize("phase", range(0, 1000, 250))
+@pytest.mark.parametrize("back_after", [None, 1500, 5000, 20_000])
+def test_when_its_keeper_dies_or_stands_still_another_has_it_within_four_seconds(phase, back_after):
+    nodes = Nodes()
+    first = nodes.keeper()
+    nodes.run(phase)
+    first.frozen = True
+    nodes.run(min(LEASE + EVERY, back_after or 10**6))
+    if back_after == 1500:
+        first.frozen = False
+        assert nodes.run(10_000) is first
+        return
+    second = nodes.keeper()
+    assert second is not first and second.lease.term == first.lease.term + 1
+    if back_after is not None:
+        nodes.run(back_after)
+        first.frozen = False
+        # It is not sure of it for a moment, and is told so when it looks next.
+        assert not first.lease.sure
+        nodes.run(EVERY)
+        assert first.losses == 1 and not first.lease.kept
+    assert nodes.run(5000) is second
+
+
+def test_who_stops_gives_it_to_another_at_once():
+    nodes = Nodes()
+    first = nodes.keeper()
+    first.lease.stop()
+    assert not first.lease.kept and not first.lease.sure
+    assert nodes.run(EVERY) is not first and nodes.keeper().lease.term == 2
+    nodes.run(10_000)
+    assert not first.lease.kept
+
+
+def test_who_stops_while_the_store_is_asked_gives_it_back_then():
+    nodes = Nodes(1)
+    [node] = nodes.all
+    node.held_back = []
+    nodes.run(EVERY)
+    node.lease.stop()
+    answer, node.held_back = node.held_back, None
+    for deliver in answer:
+        deliver()
+    assert not node.lease.kept and not node.lease.sure
+
+
+def test_who_may_not_keep_it_lets_it_end():
+    nodes = Nodes()
+    first = nodes.keeper()
+    first.may = False
+    nodes.run(LEASE + EVERY)
+    assert nodes.keeper() is not first
+    first.may = True
+    nodes.run(EVERY)
+    assert first.losses == 1
+
+
+def test_who_does_not_reach_the_store_is_sure_for_three_quarters_and_is_told_when_it_answers():
+    nodes = Nodes()
+    first = nodes.keeper()
+    store, first.keeper.store = first.keeper.store, Broken()
+    nodes.run(SURE_FOR)
+    assert not first.lease.sure and first.lease.kept
+    nodes.run(LEASE + EVERY - SURE_FOR)
+    assert nodes.keeper() is not first and not first.losses
+    first.keeper.store = store
+    nodes.run(EVERY)
+    assert first.losses == 1
+
+
+def test_while_the_store_is_away_nobody_else_has_it_and_then_the_same_node_has():
+    nodes = Nodes()
+    first = nodes.keeper()
+    stores = [node.keeper.store for node in nodes.all]
+    for node in nodes.all:
+        node.keeper.store = Broken()
+    nodes.run(30_000)
+    assert not any(node.lease.sure for node in nodes.all)
+    for node, store in zip(nodes.all, stores, strict=True):
+        node.keeper.store = store
+    # Whoever asks first has it, and exactly one does.
+    nodes.run(EVERY)
+    assert nodes.keeper() is first or first.losses == 1
+
+
+def test_a_slow_store_makes_nobody_sure_for_longer():
+    nodes = Nodes(1)
+    [node] = nodes.all
+    node.held_back = []
+    nodes.run(EVERY)
+    assert len(node.held_back) == 1
+    asked = nodes.clock.time
+    nodes.run(SURE_FOR - 500)
+    answer, node.held_back = node.held_back, []
+    answer[0]()
+    assert node.lease.sure
+    nodes.run(asked + SURE_FOR - nodes.clock.time)
+    assert not node.lease.sure
+
+
+def test_a_store_that_has_forgotten_it_gives_it_to_one_anew():
+    nodes = Nodes()
+    first = nodes.keeper()
+    first.keeper.store._connection.execute("DELETE FROM item")
+    nodes.run(EVERY)
+    nodes.keeper()
+    assert sum(len(node.begun) for node in nodes.all) == 2
+
+
+@pytest.mark.parametrize("hours", [1, -1])
+def test_a_step_of_the_stores_clock_gives_it_to_two_for_no_longer_than_a_renewal(
+    monkeypatch, hours
+):
+    nodes = Nodes()
+    nodes.run(500)
+    monkeypatch.setattr(ClockStore, "_now", lambda store: store._clock.time + hours * 3_600_000)
+    nodes.run(2 * EVERY, twice=EVERY)
+    nodes.run(EVERY)
+    keeper = nodes.keeper()
+    keeper.frozen = True
+    nodes.run(LEASE + EVERY)
+    assert nodes.keeper() is not keeper
+
+
+def test_without_a_store_every_node_has_it():
+    node = Node(Clock(), None)
+    node.lease.start()
+    assert node.lease.sure and node.lease.kept and node.begun == [None]
+    node.lease.stop()
+    assert not node.lease.sure and not node.lease.kept
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_happens_no_two_are_sure_and_one_is_in_the_end(seed):
+    chance, nodes = random.Random(seed), Nodes(4)
+    stores = [node.keeper.store for node in nodes.all]
+    for _ in range(300):
+        node, at = chance.choice(nodes.all), chance.randrange(len(nodes.all))
+        node.frozen = chance.random() < 0.3
+        node.may = chance.random() < 0.7
+        nodes.all[at].keeper.store = chance.choice((Broken(), stores[at], stores[at]))
+        nodes.run(chance.randint(10, 2500))
+    for node, store in zip(nodes.all, stores, strict=True):
+        node.frozen, node.may, node.keeper.store = False, True, store
+    nodes.run(LEASE + EVERY)
+    assert nodes.keeper()
+    assert sum(Counter(node.loop.stats)["errors"] for node in nodes.all) == 0

@@ -173,6 +173,7 @@ class Server:
         if self.migration is not None:
             loop.keep_running("the districts", self.migration.keep_following)
         self.node.orders.on_notice = self._spread_notice
+        self.node.orders.start()
         self.node.peers.start()
         self.node.garden.start()
         self.node.cairns.start()

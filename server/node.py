@@ -135,12 +135,10 @@ class Node:
             id, grid, spots, loop, self.outbox, self.movement, self.channels, broker
         )
         self.replicas.crowd_from, self.replicas.screen = CROWD_FROM, self.screen
-        among = AmongNodes(
-            id, loop, self.residents, self.peers, self._to_all, self._to_node, self._to_player
-        )
+        among = AmongNodes(id, loop, self.residents, self.peers, self._to_node, self._to_player)
         self.takeovers = Takeovers(among)
         self.invitations = Invitations(among, spots, self.movement, self.replicas)
-        self.orders = Orders(among)
+        self.orders = Orders(self.keeper, loop, self.residents)
         self.today = Today(self.channels.ground, self.keeper, loop, self.orders.is_muted)
         self.orders.on_silenced = self.today.take_out
         stage = Stage(loop, grid, terrain, self.residents, self.movement, self.replicas)
@@ -183,7 +181,7 @@ class Node:
         self._telling = loop.alarm(self._tell_some)
         #: Kind of a message between nodes -> the method that gets its fields.
         self._news: dict[int, Callable[..., None]] = {
-            peer_protocol.HEARTBEAT: self._heartbeat,
+            peer_protocol.HEARTBEAT: self.peers.heartbeat,
             peer_protocol.ECHO: self.peers.echo,
             peer_protocol.TAKEOVER: self.takeovers.asked,
             peer_protocol.HANDOVER: self.takeovers.handed_over,
@@ -191,7 +189,6 @@ class Node:
             peer_protocol.LEFT: self.takeovers.left,
             peer_protocol.WHERE: self.invitations.asked,
             peer_protocol.HERE: self.invitations.found,
-            peer_protocol.ORDER: self.orders.ordered,
             peer_protocol.WATCH: self._watch,
         }
 
@@ -239,16 +236,9 @@ class Node:
         if kind == peer_protocol.HEARTBEAT or self.peers.fits(fields[0]):
             obey(*fields)
 
-    def _heartbeat(self, node: int, *fields: Any) -> None:
-        self.peers.heartbeat(node, *fields)
-        self.orders.greet(node)
-
     def _watch(self, _node: int, new: bool, parts: list[int]) -> None:
         self.census.asked(new, parts)
         self.counts.asked(parts)
-
-    def _to_all(self, message: bytes) -> None:
-        self.broker.publish(self.channels.nodes, message)
 
     def _to_node(self, id: int, message: bytes) -> None:
         self.broker.publish(self.channels.node(id), message)
@@ -262,8 +252,6 @@ class Node:
         return resident.screen if resident is not None else None
 
     def _tell_link(self) -> None:
-        if self.peers.linked:
-            self.orders.publish_all()
         self._untold = self.residents.screens()
         self._tell_some()
 

@@ -32,7 +32,7 @@ from flatlands.world.track import REACH
 # On a square's channel.
 BATCH, FULL_STATE, SYNC_REQUEST, CHANGES, SIGN = 20, 32, 33, 43, 44
 # On the channel of all nodes.
-HEARTBEAT, ORDER, WATCH = 34, 37, 50
+HEARTBEAT, WATCH = 34, 50
 # On a player's channel.
 TAKEOVER, HOSTED, WHERE, LEFT = 35, 38, 39, 41
 # On a node's channel.
@@ -43,13 +43,6 @@ COUNTS = 51
 #: The state of a node in its heartbeats: it was ready for players once; it stops, and its players
 #: are to come back; or it has started, and was never ready yet.
 ALIVE, DRAINING, STARTING = 0, 1, 2
-
-#: The deeds of orders: keep out a player; keep out an address; mute a player; let no newcomers in;
-#: send a notice to all clients.
-KICK, BAR, MUTE, DOOR, NOTICE = range(5)
-
-#: The most seconds that an order lasts, and the most characters of its `who`.
-ORDER_MOST, ORDER_TEXT = 7 * 24 * 3600, 120
 
 #: The most ms between two heartbeats of a node.
 EVERY_MOST = 60_000
@@ -100,12 +93,10 @@ _FIELDS = {
         number("seq", 0, _SEQ),
         number("ack"),
         number("state", ALIVE, STARTING),
-        number("deed", KICK, NOTICE),
         number("every", 1, EVERY_MOST),
         number("memory", 0),
         number("connections", 0),
         number("heard", 0),
-        number("seconds", 0, ORDER_MOST),
         Field("name", str, 1, NAME_LIMIT),
         Field("known_as", str, 0, NAME_LIMIT),
         Field("dimmed", bool),
@@ -118,7 +109,6 @@ _FIELDS = {
         number("kept", 0, _TIME),
         Field("ring", str),
         Field("ground", str),
-        Field("who", str, 0, ORDER_TEXT),
         Field("store", str),
         Field("things", list),
         Field("gone", list),
@@ -171,10 +161,6 @@ def _are_changes(*fields: Any) -> bool:
     )
 
 
-def _is_order(_node: int, deed: int, who: str, _seconds: int) -> bool:
-    return deed not in (KICK, MUTE) or (who.isascii() and who.isdecimal())
-
-
 def _are_parts(_node: int, _new: bool, parts: list[Any]) -> bool:
     return not parts or (
         len(parts) % 4 == 0
@@ -224,7 +210,6 @@ MESSAGES = {
     HANDOVER: _table_row("handover", ("node", "player", "to", "known_as", "seq", "x", "y")),
     HOSTED: _table_row("hosted", ("node", "player", "seq")),
     LEFT: _table_row("left", ("node", "player", "seq")),
-    ORDER: _table_row("order", ("node", "deed", "who", "seconds"), _is_order),
     WHERE: _table_row("where", ("node", "player", "nonce")),
     HERE: _table_row("here", ("node", "to", "nonce", "name", "x", "y", "dx", "dy")),
     ECHO: _table_row("echo", ("node", "sent")),
@@ -411,11 +396,6 @@ def hosted(node: int, player: int, seq: int) -> bytes:
 def left(node: int, player: int, seq: int) -> bytes:
     """Pack that a player has left, as far as a node knows, and its last seq."""
     return _pack([LEFT, node, player, seq])
-
-
-def order(node: int, deed: int, who: str, seconds: int) -> bytes:
-    """Pack an operator's order; see server/players/orders.py."""
-    return _pack([ORDER, node, deed, who, seconds])
 
 
 def where(node: int, player: int, nonce: int) -> bytes:

@@ -12,13 +12,12 @@ from flatlands.server.squares.peers import Peers
 
 
 class AmongNodes(NamedTuple):
-    """`node` is this node's id. The last three send a packed message: to all nodes, also to this
-    one; to the node with an id; and to all nodes that know the player with an id."""
+    """`node` is this node's id. The last two send a packed message: to the node with an id, and to
+    all nodes that know the player with an id."""
 
     node: int
     loop: Loop
     residents: Residents
     peers: Peers
-    to_all: Callable[[bytes], object]
     to_node: Callable[[int, bytes], object]
     to_player: Callable[[int, bytes], object]

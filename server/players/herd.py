@@ -28,7 +28,7 @@ from flatlands.server.players.stage import Stage, is_clockwork
 from flatlands.server.players.tag import Tag
 from flatlands.server.players.takeovers import Takeovers
 from flatlands.server.squares.peers import Peers
-from flatlands.server.things.keeper import Keeper
+from flatlands.server.things.keeper import Keeper, replace
 from flatlands.server.things.lease import Lease
 from flatlands.server.things.longest import Longest
 from flatlands.stores.base import Item, Store
@@ -242,9 +242,7 @@ class Herd:
                 x, y, dx, dy, start, duration = resident.track.numbers()
                 some.append((resident.id, x, y, dx, dy, start - now, duration))
             body = msgpack.packb((seq, self.ember.left(), some))
-            item = Item(str(at // TOGETHER), COUNTS_FOR, QUEUE, body)
-            if store.take(self._queue, item.id, [(self._queue, item)]) is None:
-                store.put(self._queue, [item])
+            replace(store, self._queue, Item(str(at // TOGETHER), COUNTS_FOR, QUEUE, body))
 
     def begin(self, found: Stored | None) -> None:
         """Host the whole herd from now on."""

@@ -1,53 +1,69 @@
 """An operator's orders: who is kept out, who is muted, and whether newcomers are let in.
 
-Every order ends by itself. It is published to all nodes, and again when this node was out of reach;
-a node that is new is sent all of them, so that a worker that was restarted knows them too. This
-module never checks who gives orders:
-server/web/admin.py does. Whoever can publish what nodes believe can give orders too, as it can do
-anything else between nodes; brokers/sealed.py says who can.
+Each order is an item in the store, which ends by itself; every node reads them every two seconds,
+and obeys those that are new. The node that was asked obeys at once. Without a store only that one
+does, and forgets them when it ends. This module never checks who gives orders: server/web/admin.py
+does. Whoever can write to the store can give orders too.
 """
 
 import ipaddress
+import random
 from collections.abc import Callable
+from typing import Final, NamedTuple
 
-from flatlands.server.agenda import Agenda
+import msgpack
+
 from flatlands.server.logs import log_line
-from flatlands.server.messages import peer_protocol
-from flatlands.server.messages.peer_protocol import BAR, DOOR, KICK, MUTE, NOTICE
+from flatlands.server.loop import Loop
 from flatlands.server.messages.protocol import FULL, POLICY, Refused
-from flatlands.server.players.among_nodes import AmongNodes
+from flatlands.server.players.residents import Residents
+from flatlands.server.things.keeper import Keeper, replace
+from flatlands.stores.base import Item, Store
 
-#: The most orders that a node keeps. Beyond that it forgets the one that ends first.
-LIMIT = 1000
+#: The deeds: keep out a player; keep out an address; mute a player; let no newcomers in; send a
+#: notice to all clients.
+KICK, BAR, MUTE, DOOR, NOTICE = "kick", "bar", "mute", "close the door", "notice"
 
-#: An order is published again after so many ms, since another node's link may have been down.
-REPEAT_AFTER = 5000
+#: The name of their queue in the store, which is one group.
+QUEUE: Final = "orders"
 
-#: So many nodes send their orders to one that is new: of all that know it, those whose ids are
-#: nearest to its own. One would do if nothing were lost.
-GREETERS = 3
+#: How often they are read, in ms, and for how many s the store keeps a notice.
+EVERY: Final = 2000
+NOTICE_FOR: Final = 30
 
-#: An order is not logged again if its end differs by so many seconds, or fewer, from the known one.
-SAME = 2
+#: The most seconds that an order lasts, and the most orders. Beyond that those that end first are
+#: forgotten.
+SECONDS_MOST: Final = 7 * 24 * 3600
+LIMIT: Final = 1000
 
-#: The names of the deeds in logs.
-DEEDS = {KICK: "kick", BAR: "bar", MUTE: "mute", DOOR: "close the door", NOTICE: "notice"}
+
+class _Order(NamedTuple):
+    """`nonce` is a number by which it differs from an earlier one about the same, and `until` the
+    node time at which it ends."""
+
+    nonce: int
+    until: int
+
+
+#: (deed, who) -> the order.
+_Orders = dict[tuple[str, str], _Order]
 
 
 class Orders:
     """See the module.
 
-    `deed` is one of the numbers in peer_protocol.py, and `who` what it applies to: for KICK and
-    MUTE a player's id in digits, for BAR an address or network as `network` gives it, for DOOR "",
-    and for NOTICE the text.
+    `who` is what a deed applies to: for KICK and MUTE a player's id in digits, for BAR an address
+    or network as `network` gives it, for DOOR "", and for NOTICE the text.
     """
 
-    def __init__(self, among: AmongNodes) -> None:
-        self._node, self._loop, self._residents, self._peers = among[:4]
-        self._to_all, self._to_node = among.to_all, among.to_node
-        #: (deed, who) -> the node time at which it ends.
-        self._until: dict[tuple[int, str], int] = {}
-        self._repeats = Agenda(self._loop, self._repeat)
+    def __init__(self, keeper: Keeper, loop: Loop, residents: Residents) -> None:
+        self._keeper = keeper
+        self._loop = loop
+        self._residents = residents
+        self._known: _Orders = {}
+        #: Those that were given here and are not written yet.
+        self._given: _Orders = {}
+        self._asking = False
         #: Called with the text of a notice, which all clients of this node are to be sent.
         self.on_notice: Callable[[str], None] = lambda _text: None
         #: Called with the id of a player that was kicked or muted.
@@ -55,55 +71,26 @@ class Orders:
 
     def __len__(self) -> int:
         """Return how many orders are in force."""
-        return sum(self.seconds(*order) > 0 for order in self._until)
+        return sum(self.seconds(*order) > 0 for order in self._known if order[0] != NOTICE)
 
-    def give(self, deed: int, who: str, seconds: int) -> None:
-        """Obey an order, and publish it to all other nodes. With 0 `seconds` it ends the order."""
-        self._obey(deed, who, seconds)
-        self._to_all(self._pack(deed, who, seconds))
-        if deed != NOTICE:
-            self._repeats.put((deed, who), self._loop.now() + REPEAT_AFTER)
+    def start(self) -> None:
+        """Begin to read what is ordered at other nodes."""
+        self._loop.every(EVERY, self._exchange)
+        self._exchange()
 
-    def ordered(self, node: int, deed: int, who: str, seconds: int) -> None:
-        """Obey an order that another node has published."""
-        if node != self._node:
-            # All nodes publish all orders again for each new node. So an order that is in force
-            # here until the same moment is not logged.
-            if deed == NOTICE or abs(seconds - self.seconds(deed, who)) > SAME:
-                log_line("order", deed=DEEDS[deed], who=who, seconds=seconds, node=node)
-            self._obey(deed, who, seconds)
+    def give(self, deed: str, who: str, seconds: int) -> None:
+        """Obey an order, and let all other nodes obey it. With 0 `seconds` it ends the order."""
+        lasts = NOTICE_FOR if deed == NOTICE else seconds
+        order = _Order(random.getrandbits(32), self._loop.now() + 1000 * lasts)
+        if self._keeper.store is not None:
+            self._given[deed, who] = order
+        self._learn({**self._known, (deed, who): order})
+        self._exchange()
 
-    def greet(self, node: int) -> None:
-        """Send all orders to another node if it is new here, and this node is near to it.
-
-        A node that died and came back is new, too.
-        """
-        peer = self._peers.peers.get(node)
-        if peer is None or peer.greeted:
-            return
-        peer.greeted = True
-        orders = self._in_force()
-        if not orders:
-            return
-        nearer = sum(id ^ node < self._node ^ node for id in self._peers.peers if id != node)
-        if nearer < GREETERS:
-            for order in orders:
-                self._to_node(node, order)
-
-    def publish_all(self) -> None:
-        """Publish all orders that are in force, with the seconds that are left."""
-        for order in self._in_force():
-            self._to_all(order)
-
-    def _in_force(self) -> list[bytes]:
-        """Return all orders that are in force, packed."""
-        left = {order: self.seconds(*order) for order in self._until}
-        return [self._pack(*order, seconds) for order, seconds in left.items() if seconds > 0]
-
-    def seconds(self, deed: int, who: str = "") -> int:
+    def seconds(self, deed: str, who: str = "") -> int:
         """Return for how many seconds an order is still in force, rounded up; 0 if it is not."""
-        until = self._until.get((deed, who))
-        return 0 if until is None else max(-((self._loop.now() - until) // 1000), 0)
+        order = self._known.get((deed, who))
+        return 0 if order is None else max(-((self._loop.now() - order.until) // 1000), 0)
 
     # What sessions ask.
 
@@ -112,7 +99,7 @@ class Orders:
 
         `id` is None for a newcomer. `address` is an IP address.
         """
-        if not self._until:
+        if not self._known:
             return
         seconds = self.seconds(BAR, network(address))
         if id is not None:
@@ -124,53 +111,76 @@ class Orders:
 
     def check_voice(self, id: int) -> None:
         """Raise Refused if a player is muted."""
-        if self._until and (seconds := self.seconds(MUTE, str(id))):
+        if self._known and (seconds := self.seconds(MUTE, str(id))):
             raise Refused("muted", f"an operator muted you for {_minutes(seconds)}", None)
 
     def is_muted(self, id: int) -> bool:
         """Say whether a player is muted."""
         return self.seconds(MUTE, str(id)) > 0
 
-    # What is done.
+    # What all nodes know.
 
-    def _pack(self, deed: int, who: str, seconds: int) -> bytes:
-        return peer_protocol.order(self._node, deed, who, seconds)
+    def _exchange(self) -> None:
+        """Write the orders that were given here, and read all."""
+        if self._asking:
+            return
+        self._asking, given = True, dict(self._given)
 
-    def _repeat(self, order: tuple[int, str], _due: int) -> None:
-        self._to_all(self._pack(*order, self.seconds(*order)))
+        def answered(items: list[Item]) -> None:
+            self._asking, now = False, self._loop.now()
+            for order in given.items() & self._given.items():
+                del self._given[order[0]]
+            known: _Orders = {}
+            for item in items:
+                deed, who, nonce = msgpack.unpackb(item.body)
+                known[deed, who] = _Order(nonce, now + item.delay)
+            self._learn({**known, **self._given})
 
-    def _obey(self, deed: int, who: str, seconds: int) -> None:
+        def failed() -> None:
+            self._asking = False
+
+        self._keeper.ask(lambda store: self._write(store, given), answered, failed)
+
+    def _write(self, store: Store, given: _Orders) -> list[Item]:
+        """Write these orders; return all. It waits for the store."""
+        for (deed, who), order in given.items():
+            body = msgpack.packb((deed, who, order.nonce))
+            delay = max(order.until - self._loop.now(), 0)
+            replace(store, QUEUE, Item(f"{deed} {who}", delay, QUEUE, body))
+        items = store.group(QUEUE, QUEUE)
+        over = [item for at, item in enumerate(items) if not item.delay or at < len(items) - LIMIT]
+        for item in over:
+            store.take(QUEUE, item.id, only=item.body)
+        return items[len(over) :]
+
+    def _learn(self, orders: _Orders) -> None:
+        """Know these orders from now on, and obey those that are new."""
+        before, now = self._known, self._loop.now()
+        last = sorted(orders.items(), key=lambda one: one[1].until)[-LIMIT:]
+        self._known = {key: order for key, order in last if order.until > now}
+        for (deed, who), order in self._known.items():
+            old = before.get((deed, who))
+            if old is None or old.nonce != order.nonce:
+                self._obey(deed, who)
+
+    def _obey(self, deed: str, who: str) -> None:
+        seconds = self.seconds(deed, who)
         self._loop.stats["orders"] += 1
+        log_line("order", deed=deed, who=who, seconds=seconds)
         if deed == NOTICE:
             self.on_notice(who)
-            return
-        self._keep(deed, who, seconds)
-        if seconds == 0:
-            return
         if deed in (KICK, MUTE):
             self.on_silenced(int(who))
         if deed == KICK:
             resident = self._residents.by_id.get(int(who))
-            if resident is not None:
-                if resident.screen is not None:
-                    resident.screen.refuse(kicked(seconds))
-                elif resident.dimmed:
-                    self._residents.leave(resident)
-        elif deed == BAR:
+            if resident is not None and resident.screen is not None:
+                resident.screen.refuse(kicked(seconds))
+            elif resident is not None and resident.dimmed:
+                self._residents.leave(resident)
+        if deed == BAR:
             for screen in self._residents.screens():
                 if network(screen.address) == who:
                     screen.refuse(kicked(seconds))
-
-    def _keep(self, deed: int, who: str, seconds: int) -> None:
-        self._until.pop((deed, who), None)
-        if seconds == 0:
-            return
-        now = self._loop.now()
-        if len(self._until) >= LIMIT:
-            self._until = {order: until for order, until in self._until.items() if until > now}
-        if len(self._until) >= LIMIT:
-            del self._until[min(self._until, key=self._until.__getitem__)]
-        self._until[deed, who] = now + 1000 * seconds
 
 
 def network(address: str) -> str:

@@ -121,7 +121,6 @@ class Peer:
         "every",
         "load",
         "offset",
-        "greeted",
         "_samples",
         "_recent",
     )
@@ -149,8 +148,6 @@ class Peer:
         self._samples: list[tuple[int, int]] = []
         #: The last RECENT differences, the oldest first.
         self._recent: list[int] = []
-        #: Whether it was sent the orders that are in force.
-        self.greeted = False
 
     @property
     def heard(self) -> int:

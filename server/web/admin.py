@@ -19,8 +19,16 @@ from flask import Blueprint, Response, abort, jsonify, make_response, request
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
 from flatlands.server.messages import protocol
-from flatlands.server.messages.peer_protocol import BAR, DOOR, KICK, MUTE, NOTICE, ORDER_MOST
-from flatlands.server.players.orders import Orders, network
+from flatlands.server.players.orders import (
+    BAR,
+    DOOR,
+    KICK,
+    MUTE,
+    NOTICE,
+    SECONDS_MOST,
+    Orders,
+    network,
+)
 from flatlands.server.websocket.hosts import is_local
 from flatlands.server.websocket.pace import TURN, Turn
 from flatlands.world.grid import Square
@@ -28,7 +36,7 @@ from flatlands.world.grid import Square
 log = logging.getLogger("flatlands")
 
 #: Minutes that an order is in force by default, and at most.
-MINUTES, MINUTES_MOST = 10, ORDER_MOST // 60
+MINUTES, MINUTES_MOST = 10, SECONDS_MOST // 60
 
 #: A request with one of these headers came through a proxy, so its address is not the client's.
 _FORWARDED = ("X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP", "Forwarded")
@@ -160,7 +168,7 @@ def _is_local() -> bool:
     return is_local(name) and is_local(request.remote_addr or "")
 
 
-def _read(deed: str) -> tuple[int, str, int]:
+def _read(deed: str) -> tuple[str, str, int]:
     """Return a request's order as (deed, who, seconds). Aborts with a sentence if it is wrong."""
     seconds = 60 * _number("minutes", MINUTES, MINUTES_MOST)
     if deed == "kick" and "address" in request.args:

@@ -494,7 +494,7 @@ class Stranger:
     def _among_nodes(self) -> list[Any]:
         chance = self.crowd.chance
         node, id, to = chance.choice(self.nodes), chance.choice(self.ids), chance.choice(self.real)
-        kind = chance.choice((34, 34, 34, 35, 36, 37, 38, 39, 40, 41, 47, 50))
+        kind = chance.choice((34, 34, 34, 35, 36, 38, 39, 40, 41, 47, 50))
         place = [self._some(-(2**20), 2**20), self._some(-(2**20), 2**20)]
         if kind == 34:
             ring = self.crowd.harness.broker.identity
@@ -508,10 +508,6 @@ class Stranger:
             return [36, node, id, to, name, self._some(0, 2**40), *place]
         if kind == 47:
             return [47, node, self._time()]
-        if kind == 37:
-            address = chance.choice(("198.51.100.7", "2001:db8::1"))
-            who = chance.choice((str(id), address, "", "0" * 120, text(chance)))
-            return [37, node, self._some(0, 4), who, self._some(0, 100)]
         if kind in (38, 41):
             return [kind, node, id, self._some(0, 2**20)]
         if kind == 40:

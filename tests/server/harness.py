@@ -431,6 +431,7 @@ class Host:
         self.node.garden.start()
         self.node.cairns.start()
         self.node.strangers.start()
+        self.node.orders.start()
         self.node.herd.start()
         self.tokens = Tokens("a secret of tests", f"{seed} {world}")
         self.limits = Limits(self.loop.stats, now=self.loop.now)
@@ -817,9 +818,12 @@ def is_close(real: tuple[int, ...], sketch: tuple[int, ...]) -> bool:
     )
 
 
-def two_nodes(skew: int = 0) -> tuple[Harness, Client, Client]:
-    """Return two nodes, whose clocks are `skew` ms apart, and a player on each, side by side."""
-    harness = Harness(nodes=2, skew=skew)
+def two_nodes(skew: int = 0, stored: bool = False) -> tuple[Harness, Client, Client]:
+    """Return two nodes, whose clocks are `skew` ms apart, and a player on each, side by side. They
+    share a store without gems if `stored`."""
+    clock = Clock()
+    more: dict[str, Any] = {"stores": clock_stores(clock), "rules": Rules(0)} if stored else {}
+    harness = Harness(nodes=2, skew=skew, clock=clock, **more)
     harness.run(1500)
     a = harness.place("A", (0, 0), host=harness.hosts[0])
     b = harness.place("B", (1, 0), host=harness.hosts[1])

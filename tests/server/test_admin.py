@@ -306,8 +306,9 @@ def test_a_log_for_programs_is_one_object_a_line():
 
 
 @pytest.mark.process
-def test_orders_reach_all_workers_and_those_that_come_after_them(clients):
-    with serving("--workers", "2", ADMIN_TOKEN=ADMIN) as server:
+def test_orders_reach_all_workers_and_those_that_come_after_them(clients, tmp_path):
+    store = f"sqlite:///{tmp_path}/world.db"
+    with serving("--workers", "2", ADMIN_TOKEN=ADMIN, STORE_URL=store) as server:
         clients += [SocketClient(server.port).hello(f"P{n}") for n in range(6)]
         tokens = [[m[1] for m in client.messages if m[0] == 17][-1] for client in clients]
         # Each goes to whichever worker accepts it first.

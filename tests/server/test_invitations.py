@@ -5,8 +5,8 @@ import math
 import msgpack
 import pytest
 
-from flatlands.server.messages.peer_protocol import BAR
 from flatlands.server.players.invitations import ANSWER_WITHIN
+from flatlands.server.players.orders import BAR
 from flatlands.server.players.spots import NEAR, NEAREST
 from flatlands.world.track import UNIT
 from tests.server.harness import Harness

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flatlands.server.clients import lag
-from flatlands.server.messages.peer_protocol import BAR
+from flatlands.server.players.orders import BAR
 from flatlands.server.squares.hub import LONGEST, PAUSE
 from flatlands.world.terrain import GROUND
 from flatlands.world.track import UNIT

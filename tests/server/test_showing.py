@@ -3,7 +3,7 @@
 import msgpack
 import pytest
 
-from flatlands.server.messages.peer_protocol import MUTE
+from flatlands.server.players.orders import MUTE
 from tests.server.harness import Clock, Harness, clock_stores
 
 

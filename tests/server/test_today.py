@@ -2,8 +2,8 @@
 
 import pytest
 
-from flatlands.server.messages.peer_protocol import KICK, MUTE
 from flatlands.server.players.herd import Sizes
+from flatlands.server.players.orders import KICK, MUTE
 from flatlands.server.things.keeper import Keeper
 from flatlands.server.things.today import DAY, EVERY, MOST, QUEUE, Today
 from tests.server.harness import Harness

@@ -131,10 +131,10 @@ class Herd:
         """Let another node keep the herd, because the server stops. They stay until that one has
         them. Once it may, the lease is not `kept` any more."""
         self._stopped = True
-        self._looks.set(None)
         self.lease.stop()
         if self._keeper.store is None:
-            self._all_leave()
+            self._look_after()
+        self._looks.set(None)
 
     def residents(self) -> Iterator[Resident]:
         """Yield the computer players that this node hosts."""
@@ -196,7 +196,7 @@ class Herd:
         resident = self._residents.join(name, place, id=id, seq=seq)
         beast: Beast
         if is_deer:
-            beast = Deer(self._stage, resident, self._meadow(id))
+            beast = Deer(self._stage, resident, self._home(id))
         else:
             beast = Person(self._stage, resident, self._tag, self._company.mutter)
         self._beasts[id] = beast
@@ -204,10 +204,10 @@ class Herd:
         self._acts.put(id, beast.act(self._loop.now()))
 
     def _home(self, id: int) -> Place:
-        """Return where a computer player begins that was never anywhere."""
-        return self._meadow(id) if id >= DEER_FROM else self._residents.spot()
-
-    def _meadow(self, id: int) -> Place:
+        """Return where a computer player begins that was never anywhere; for a deer, the middle of
+        its meadow."""
+        if id < DEER_FROM:
+            return self._residents.spot()
         group = deer.group(id - DEER_FROM)
         if group not in self._meadows:
             self._meadows[group] = deer.meadow(self._stage.terrain, group)
@@ -296,11 +296,8 @@ class Herd:
             if missing := [id for id in self._ids() if known(id) is None]:
                 self._begin(missing, None)
         else:
-            self._all_leave()
-
-    def _all_leave(self) -> None:
-        for resident in list(self.residents()):
-            self._residents.leave(resident)
+            for resident in list(self.residents()):
+                self._residents.leave(resident)
 
 
 def _some_id(first: int, end: int, count: int, step: int) -> int:

@@ -45,16 +45,7 @@ SIGHTS: Final = (
 )
 
 #: The eight directions, from the east on, clockwise.
-_COMPASS: Final = (
-    "east",
-    "south-east",
-    "south",
-    "south-west",
-    "west",
-    "north-west",
-    "north",
-    "north-east",
-)
+_COMPASS: Final = "east south-east south south-west west north-west north north-east".split()
 
 
 class Facts(NamedTuple):
@@ -110,78 +101,53 @@ def _many(facts: Facts) -> str:
     return f"{{guest}}, I see {seen}. The map, or O, shows everybody."
 
 
-def _always(sentence: str) -> Callable[[Facts], str]:
-    return lambda _facts: sentence
-
-
 #: The first one whose words are in a sentence answers it.
-_ANSWERS: Final = tuple(
-    (re.compile(rf"\b(?:{words})\b", re.IGNORECASE), answer)
-    for words, answer in (
-        (
-            r"ember|coal|tag|catch",
-            _always(
-                "Touch who carries the ember, {guest}, and it is yours. Then run, and keep it!"
-            ),
-        ),
-        (r"lakes?|water|sea|shore|swim", _always("Water is blue on the small map, {guest}.")),
-        (r"gems?|diamonds?|jewels?|points?|score", _gem),
-        (
-            r"cairns?|stones?",
-            _always("C, or its button, leaves a cairn with a line for others, {guest}."),
-        ),
-        (r"plaza|home|cent(?:er|re)|spawn|middle", _plaza),
-        (r"how many|anybody|anyone|everybody|everyone|others", _many),
-        (
-            r"(?:who|what) (?:are|r) (?:you|u)|your name|bots?|robots?|clockwork|computer|npcs?|ai|"
-            r"(?:real|human) ?(?:person|player)?|are you (?:real|human|alive|a person)",
-            _who,
-        ),
-        (r"key in your back|wind|key", _always("It winds me up, {guest}. Nobody has to turn it.")),
-        (r"grid|channels?|squares?", _always("G, or the grid button, shows it, {guest}.")),
-        (r"map", _always("O, or a touch on the small map, opens the map of everybody, {guest}.")),
-        (r"deer", _always("The deer are shy, {guest}. Walk past them at a distance.")),
-        (r"signposts?|landmarks?|mill|lighthouse|tower|wreck|windmill", _landmark),
-        (r"night|dark|dusk|what time", _always("A day takes sixteen minutes here, {guest}.")),
-        (r"friends?|invite|alone", _always("I, or the chain, makes a link for a friend, {guest}.")),
-        (
-            r"colou?r|hats?|ears|my name|look like",
-            _always("N, or the face, changes all that, {guest}."),
-        ),
-        (
-            r"wave|dance|emotes?|laugh",
-            _always("1 waves, {guest}, and the hand button has all gestures."),
-        ),
-        (
-            r"sounds?|music|mute",
-            _always("Q, or the speaker, turns the sounds on and off, {guest}."),
-        ),
-        (
-            r"help|how (?:do|can)|what (?:can|do) (?:i|we|you) do|controls?|keys",
-            _always("Walk by keys, stick or click, {guest}. Ask me about gems or landmarks."),
-        ),
-        (r"where", _plaza),
-        (r"how are you|how do you do|how is it going", _always("Well wound, thank you, {guest}!")),
-        (r"thanks?|thank you|thx", _always("You are welcome, {guest}.")),
-        (r"sorry", _always("No harm done, {guest}.")),
-        (
-            r"love|nice|cute|cool|great|beautiful|lovely|pretty",
-            _always("It is, {guest}, is it not?"),
-        ),
-        (r"bye|goodbye|good night|see you|cu", _always("Goodbye, {guest}! Come back soon.")),
-        (
-            r"hello|hi|hey|hallo|hola|good (?:morning|day|evening)|greetings",
-            _always(
-                "Hello, {guest}! I am clockwork, but I know my way. Ask me where something is."
-            ),
-        ),
-    )
+_ANSWERS: Final[tuple[tuple[str, str | Callable[[Facts], str]], ...]] = (
+    (
+        r"ember|coal|tag|catch",
+        "Touch who carries the ember, {guest}, and it is yours. Then run, and keep it!",
+    ),
+    (r"lakes?|water|sea|shore|swim", "Water is blue on the small map, {guest}."),
+    (r"gems?|diamonds?|jewels?|points?|score", _gem),
+    (r"cairns?|stones?", "C, or its button, leaves a cairn with a line for others, {guest}."),
+    (r"plaza|home|cent(?:er|re)|spawn|middle", _plaza),
+    (r"how many|anybody|anyone|everybody|everyone|others", _many),
+    (
+        r"(?:who|what) (?:are|r) (?:you|u)|your name|bots?|robots?|clockwork|computer|npcs?|ai|"
+        r"(?:real|human) ?(?:person|player)?|are you (?:real|human|alive|a person)",
+        _who,
+    ),
+    (r"key in your back|wind|key", "It winds me up, {guest}. Nobody has to turn it."),
+    (r"grid|channels?|squares?", "G, or the grid button, shows it, {guest}."),
+    (r"map", "O, or a touch on the small map, opens the map of everybody, {guest}."),
+    (r"deer", "The deer are shy, {guest}. Walk past them at a distance."),
+    (r"signposts?|landmarks?|mill|lighthouse|tower|wreck|windmill", _landmark),
+    (r"night|dark|dusk|what time", "A day takes sixteen minutes here, {guest}."),
+    (r"friends?|invite|alone", "I, or the chain, makes a link for a friend, {guest}."),
+    (r"colou?r|hats?|ears|my name|look like", "N, or the face, changes all that, {guest}."),
+    (r"wave|dance|emotes?|laugh", "1 waves, {guest}, and the hand button has all gestures."),
+    (r"sounds?|music|mute", "Q, or the speaker, turns the sounds on and off, {guest}."),
+    (
+        r"help|how (?:do|can)|what (?:can|do) (?:i|we|you) do|controls?|keys",
+        "Walk by keys, stick or click, {guest}. Ask me about gems or landmarks.",
+    ),
+    (r"where", _plaza),
+    (r"how are you|how do you do|how is it going", "Well wound, thank you, {guest}!"),
+    (r"thanks?|thank you|thx", "You are welcome, {guest}."),
+    (r"sorry", "No harm done, {guest}."),
+    (r"love|nice|cute|cool|great|beautiful|lovely|pretty", "It is, {guest}, is it not?"),
+    (r"bye|goodbye|good night|see you|cu", "Goodbye, {guest}! Come back soon."),
+    (
+        r"hello|hi|hey|hallo|hola|good (?:morning|day|evening)|greetings",
+        "Hello, {guest}! I am clockwork, but I know my way. Ask me where something is.",
+    ),
 )
 
 
 def answer(text: str, facts: Facts) -> str | None:
     """Return what to answer to a sentence, or None if nothing is known of what it is about."""
     for words, about in _ANSWERS:
-        if words.search(text):
-            return about(facts).format(guest=facts.guest)
+        if re.search(rf"\b(?:{words})\b", text, re.IGNORECASE):
+            said = about if isinstance(about, str) else about(facts)
+            return said.format(guest=facts.guest)
     return None

@@ -27,7 +27,7 @@ EVERY: Final = 1000
 SURE_FOR: Final = LEASE * 3 // 4
 
 
-class Kept(Protocol):
+class Duty(Protocol):
     """What a lease is for. The first three are called while the store is asked, and may wait."""
 
     def may_keep(self) -> bool:
@@ -49,11 +49,11 @@ class Kept(Protocol):
 class Lease:
     """See the module. `name` is that of what is kept, in the whole store."""
 
-    def __init__(self, name: str, keeper: Keeper, loop: Loop, what: Kept) -> None:
+    def __init__(self, name: str, keeper: Keeper, loop: Loop, duty: Duty) -> None:
         self._queue = f"{QUEUE} {name}"
         self._keeper = keeper
         self._loop = loop
-        self._what = what
+        self._duty = duty
         #: Whether this node keeps it, as the store said last.
         self.kept = False
         #: The number of this node's claim: it grows from each keeper to the next, as long as the
@@ -71,7 +71,7 @@ class Lease:
         """Begin to claim it, and to renew it."""
         if self._keeper.store is None:
             self.kept, self._until = True, math.inf
-            self._what.begin(None)
+            self._duty.begin(None)
         else:
             self._loop.every(EVERY, self.renew)
             self.renew()
@@ -85,7 +85,7 @@ class Lease:
 
     def renew(self) -> None:
         """Renew or claim it now, unless the store is being asked."""
-        if self._asking or self._stopped or not self._what.may_keep():
+        if self._asking or self._stopped or not self._duty.may_keep():
             return
         self._asking, asked = True, self._loop.now()
         self._keeper.ask(
@@ -95,12 +95,12 @@ class Lease:
     def _ask(self, store: Store) -> tuple[int, Any]:
         """Return the number of this node's claim, or 0, and what was read if the claim is new."""
         if self.kept and store.renew(self._queue, [(ITEM, b"")], LEASE):
-            self._what.write(store)
+            self._duty.write(store)
             return self.term, None
         if not store.count(self._queue):
             store.put(self._queue, [Item(ITEM, 0, "", b"")])
         claimed = store.claim(self._queue, 1, LEASE)
-        return (claimed[0].tries, (self._what.read(store),)) if claimed else (0, None)
+        return (claimed[0].tries, (self._duty.read(store),)) if claimed else (0, None)
 
     def _answered(self, asked: int, term: int, found: tuple[Any] | None) -> None:
         was_kept, self.kept = self.kept, term > 0
@@ -110,9 +110,9 @@ class Lease:
         self._asking = False
         self.term, self._until = term, asked + SURE_FOR if term else 0
         if found is not None:
-            self._what.begin(found[0])
+            self._duty.begin(found[0])
         elif was_kept and not term:
-            self._what.lost()
+            self._duty.lost()
 
     def _not_answered(self) -> None:
         self._asking = False
@@ -122,7 +122,7 @@ class Lease:
     def _give_back(self) -> None:
         def question(store: Store) -> None:
             if self.kept:
-                self._what.write(store)
+                self._duty.write(store)
                 # The item is only due, and not removed: so the numbers of claims go on.
                 store.renew(self._queue, [(ITEM, b"")], 1)
 

@@ -191,6 +191,10 @@ class Store(ABC):
             elif self.take(queue, id, [(queue, after)], only=before.body) is not None:
                 return after
 
+    def replace(self, queue: str, item: Item) -> None:
+        """Put an item, which has a group, in place of the one with its id, if that is there."""
+        self.change(queue, item.id, lambda _old: item, item.group)
+
     def count(self, queue: str) -> int:
         """Return how many items a queue has: waiting, delayed and claimed."""
         return self._wait(self._count, _queue(queue))

@@ -28,7 +28,7 @@ from flatlands.server.players.stage import Stage, is_clockwork
 from flatlands.server.players.tag import Tag
 from flatlands.server.players.takeovers import Takeovers
 from flatlands.server.squares.peers import Peers
-from flatlands.server.things.keeper import Keeper, replace
+from flatlands.server.things.keeper import Keeper
 from flatlands.server.things.lease import Lease
 from flatlands.server.things.longest import Longest
 from flatlands.stores.base import Item, Store
@@ -36,9 +36,9 @@ from flatlands.world.events import Event
 from flatlands.world.grid import Rect, Square
 from flatlands.world.track import UNIT, Track
 
-#: The name of the lease and of a queue begins with it, and that of the ground follows. The items of
-#: the queue, which are one group, say where they are, so many in each.
-QUEUE = "herd"
+#: The name of the lease begins with the first, that of the queue with the second, and that of the
+#: ground follows. The items of the queue, which are one group, say where they are, so many in each.
+LEASE, QUEUE = "herd", "tracks"
 TOGETHER = 400
 
 #: ms for which it counts when an item was put; after that it is no matter how long ago that was.
@@ -107,7 +107,7 @@ class Herd:
         self._looks = self._loop.alarm(self._look_after)
         #: What has happened in squares, until it is taken.
         self._news: list[tuple[Square, Sequence[Event]]] = []
-        self.lease = Lease(self._queue, keeper, self._loop, self)
+        self.lease = Lease(f"{LEASE} {ground}", keeper, self._loop, self)
         self._company = Company(stage, self._person, self._begin_errand)
         self.ember = Ember(stage, self.lease, longest, self._walkers, self._wake, self._attend)
         self._tag = Tag(stage, self.ember)
@@ -242,7 +242,7 @@ class Herd:
                 x, y, dx, dy, start, duration = resident.track.numbers()
                 some.append((resident.id, x, y, dx, dy, start - now, duration))
             body = msgpack.packb((seq, self.ember.left(), some))
-            replace(store, self._queue, Item(str(at // TOGETHER), COUNTS_FOR, QUEUE, body))
+            store.replace(self._queue, Item(str(at // TOGETHER), COUNTS_FOR, QUEUE, body))
 
     def begin(self, found: Stored | None) -> None:
         """Host the whole herd from now on."""

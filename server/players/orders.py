@@ -17,7 +17,7 @@ from flatlands.server.logs import log_line
 from flatlands.server.loop import Loop
 from flatlands.server.messages.protocol import FULL, POLICY, Refused
 from flatlands.server.players.residents import Residents
-from flatlands.server.things.keeper import Keeper, replace
+from flatlands.server.things.keeper import Keeper
 from flatlands.stores.base import Item, Store
 
 #: The deeds: keep out a player; keep out an address; mute a player; let no newcomers in; send a
@@ -146,7 +146,7 @@ class Orders:
         for (deed, who), order in given.items():
             body = msgpack.packb((deed, who, order.nonce))
             delay = max(order.until - self._loop.now(), 0)
-            replace(store, QUEUE, Item(f"{deed} {who}", delay, QUEUE, body))
+            store.replace(QUEUE, Item(f"{deed} {who}", delay, QUEUE, body))
         items = store.group(QUEUE, QUEUE)
         over = [item for at, item in enumerate(items) if not item.delay or at < len(items) - LIMIT]
         for item in over:

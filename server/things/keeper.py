@@ -12,7 +12,7 @@ import gevent
 
 from flatlands.brokers.guard import LogLimit
 from flatlands.server.loop import Loop
-from flatlands.stores.base import Item, Store, StoreError
+from flatlands.stores.base import Store, StoreError
 
 log = logging.getLogger("flatlands")
 
@@ -122,9 +122,3 @@ class Keeper:
             log.info("the store answers again")
             self._told = False
         self._loop.guarded(self.on_recovered)
-
-
-def replace(store: Store, queue: str, item: Item) -> None:
-    """Put an item, in place of the one with its id if there is one. It waits for the store."""
-    if store.take(queue, item.id, [(queue, item)]) is None:
-        store.put(queue, [item])

@@ -19,9 +19,9 @@ from flatlands.server.loop import Loop, clock_offset
 from flatlands.server.messages.peer_protocol import ALIVE
 from flatlands.server.node import Node
 from flatlands.server.query import prompt, show
-from flatlands.server.query.__main__ import read
 from flatlands.server.query.ask import Answer, Asker, Wrong
 from flatlands.server.query.morph import Unfit, form, from_redis, to_redis
+from flatlands.server.query.options import read
 from flatlands.server.query.tables import TABLES, Source
 from flatlands.server.query.watcher import Silent, Watcher
 from flatlands.server.squares.peers import DEAD_AFTER, Load

@@ -1,0 +1,66 @@
+"""The options of `python -m server.query`. To read them opens nothing."""
+
+import argparse
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from flatlands.server import settings
+from flatlands.server.query.tables import TABLES
+
+DESCRIPTION = """Ask the world in SQL: every player of every server, and what the store keeps.
+Without a statement there is a prompt. It changes nothing."""
+
+EPILOG = "docs/query.md has examples. There are the tables " + ", ".join(
+    f"{name} ({table.about})" for name, table in TABLES.items()
+)
+
+
+def read(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options that are given; those of the process if `arguments` is None."""
+    parser = argparse.ArgumentParser(
+        prog="python -m server.query", description=DESCRIPTION, epilog=EPILOG
+    )
+    option = parser.add_argument
+    option("statement", nargs="?", help="what to ask, such as 'SELECT * FROM node'")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--csv", action="store_true", help="print lines with commas")
+    shown.add_argument("--json", action="store_true", help="print an object for each row")
+    seconds = _number(float, "a number of seconds above 0")
+    option(
+        "--watch",
+        type=seconds,
+        metavar="SECONDS",
+        help="ask again and again, with so many seconds between, until Ctrl-C",
+    )
+    option(
+        "--to",
+        nargs=2,
+        metavar=("REDIS", "FORM"),
+        help="make objects of the rows, at a Redis such as redis://127.0.0.1: 'hash player:{id}', "
+        "'list KEY', 'set KEY' or 'zset KEY', with columns in braces; nothing there is replaced",
+    )
+    option(
+        "--from",
+        nargs=2,
+        metavar=("REDIS", "FORM"),
+        dest="from_redis",
+        help="read the objects of a Redis into the table redis, such as 'hash player:*'",
+    )
+    help = "the most time that a statement may take (default 5)"
+    option("--seconds", type=seconds, default=5.0, help=help)
+    rows = _number(int, "a whole number from 1 to 999999999")
+    option("--rows", type=rows, default=1000, help="the most rows that are shown (default 1000)")
+    names = ("broker", "broker_tls", "world", "store", "secret")
+    return settings.read_some(parser, names, arguments)
+
+
+def _number(kind: type[int] | type[float], what: str) -> Callable[[str], float]:
+    """Return what reads a number above 0, and says of anything else that it is not `what`."""
+
+    def read(text: str) -> float:
+        with suppress(ValueError):
+            if 0 < (number := kind(text)) < 1e9:
+                return number
+        raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
+
+    return read

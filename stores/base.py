@@ -171,6 +171,26 @@ class Store(ABC):
         """Return all items of a queue that belong to any of these groups, the soonest due first."""
         return self._wait(self._group, _queue(queue), _ids(dict.fromkeys(names)))
 
+    def change(
+        self, queue: str, id: str, make: Callable[[Item | None], Item | None], group: str = ""
+    ) -> Item | None:
+        """Put what `make` makes of an item, or of None if it is not there, in its place; return
+        what is there then. If it makes None, all stays as it is.
+
+        `group` is the item's group, "" if that has the item's id for a name. If somebody else is
+        faster, `make` is called again with what is there now.
+        """
+        while True:
+            before = next((item for item in self.group(queue, group or id) if item.id == id), None)
+            after = make(before)
+            if after is None:
+                return before
+            if before is None:
+                if self.put(queue, [after]):
+                    return after
+            elif self.take(queue, id, [(queue, after)], only=before.body) is not None:
+                return after
+
     def count(self, queue: str) -> int:
         """Return how many items a queue has: waiting, delayed and claimed."""
         return self._wait(self._count, _queue(queue))

@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import msgpack
 
-from flatlands.server.agenda import Agenda
+from flatlands.server.agenda import Every
 from flatlands.server.loop import Loop
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.squares.replicas import Replicas
 from flatlands.server.things.keeper import AWAY, Keeper
-from flatlands.server.things.reach import reaches
+from flatlands.server.things.reach import check_reach, name_of, square_of, thing_of
 from flatlands.stores.base import Claimed, Item, Store
 from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import PLAZA, Terrain
@@ -102,21 +102,20 @@ class Cairns:
         self._keeper = keeper
         self._replicas = replicas
         self._loop = loop
-        self._crumbling = Agenda(loop, lambda _key, _due: self._crumble())
+        self._crumbling = Every(loop, CRUMBLE_EVERY, self._crumble)
 
     def start(self) -> None:
         """Begin to look for cairns that crumble."""
         if self._keeper.store is not None:
             # Nodes that start together do not all look at the same moment.
-            first = random.randrange(CRUMBLE_EVERY)
-            self._crumbling.put("crumble", self._loop.now() + first)
+            self._crumbling.start(random.randrange(CRUMBLE_EVERY))
 
     # What stands where, for Reading.
 
     def fetch(self, store: Store, squares: list[Square]) -> Iterator[tuple[Square, Thing]]:
         """Yield the cairns that stand in some squares. It waits for the store."""
-        for item in store.group(self._queue, *map(_name, squares)):
-            square = _square(item.id)
+        for item in store.group(self._queue, *map(name_of, squares)):
+            square = square_of(item.id)
             yield square, self._thing(square, read(item.body))
 
     def _thing(self, square: Square, cairn: Cairn) -> CairnThing:
@@ -124,7 +123,7 @@ class Cairns:
         x, y = cairn.x - square[0] * span, cairn.y - square[1] * span
         return CairnThing(
             CAIRN,
-            _name(square),
+            name_of(square),
             cairn.version,
             x,
             y,
@@ -173,7 +172,7 @@ class Cairns:
 
     def _build(self, store: Store, square: Square, cairn: Cairn) -> str | None:
         """Put a cairn into the store; return a sentence if it may not be there."""
-        owner, name = cairn.adders[0], _name(square)
+        owner, name = cairn.adders[0], name_of(square)
         used = {item.id for item in store.group(self._places, owner)}
         for place in range(MOST):
             cairn = cairn._replace(place=place)
@@ -196,14 +195,12 @@ class Cairns:
         Raises Refused if it is certain at once.
         """
         _check_owner(builder.owner)
-        heard = self._replicas.squares.get(square)
-        thing = None if heard is None else heard.things.get(id)
+        thing = thing_of(self._replicas, square, id)
         if not isinstance(thing, CairnThing):
             raise Refused("missed", _GONE, None)
         span = self._grid.span
         x, y = thing.x + square[0] * span, thing.y + square[1] * span
-        if not reaches(builder.track, self._loop.now(), x, y, REACH):
-            raise Refused("far", "you do not stand close to it", None)
+        check_reach(builder.track, self._loop.now(), x, y, REACH)
 
         def answered(result: Cairn | Refused) -> None:
             if isinstance(result, Refused):
@@ -221,19 +218,24 @@ class Cairns:
     def _add(self, store: Store, square: Square, owner: str) -> Cairn | Refused:
         """Add an owner's stone to a cairn in the store; return the cairn, or why it was not
         done."""
-        name = _name(square)
-        while found := store.group(self._queue, name):
-            cairn = read(found[0].body)
+
+        def higher(item: Item | None) -> Item:
+            if item is None:
+                raise Refused("missed", _GONE, None)
+            cairn = read(item.body)
             if owner in cairn.adders:
-                return Refused("cairn", "one of its stones is yours already", None)
+                raise Refused("cairn", "one of its stones is yours already", None)
             if len(cairn.adders) >= STONES:
-                return Refused("cairn", "it is as high as it can be", None)
-            higher = cairn._replace(version=cairn.version + 1, adders=[*cairn.adders, owner])
-            then = [(self._queue, Item(name, STANDS_FOR, name, higher.pack()))]
-            # If somebody else has added a stone in between, it is another body now: once more.
-            if store.take(self._queue, name, then, only=found[0].body) is not None:
-                return higher
-        return Refused("missed", _GONE, None)
+                raise Refused("cairn", "it is as high as it can be", None)
+            cairn = cairn._replace(version=cairn.version + 1, adders=[*cairn.adders, owner])
+            return item._replace(delay=STANDS_FOR, body=cairn.pack())
+
+        try:
+            item = store.change(self._queue, name_of(square), higher)
+        except Refused as refused:
+            return refused
+        assert item is not None
+        return read(item.body)
 
     # Cairns end.
 
@@ -241,9 +243,9 @@ class Cairns:
         """Remove the cairn of a square, if there is one, because an operator wants it."""
 
         def question(store: Store) -> Cairn | None:
-            for item in store.group(self._queue, _name(square)):
+            for item in store.group(self._queue, name_of(square)):
                 store.take(self._places, read(item.body).place_id)
-            body = store.take(self._queue, _name(square))
+            body = store.take(self._queue, name_of(square))
             return None if body is None else read(body)
 
         self._keeper.ask(question, lambda cairn: self._publish_gone(square, cairn))
@@ -259,7 +261,7 @@ class Cairns:
                     cairn = cairn._replace(version=cairn.version + 1, name=instead)
                     then = [(self._queue, item._replace(body=cairn.pack()))]
                     if store.take(self._queue, item.id, then, only=item.body) is not None:
-                        square = _square(item.id)
+                        square = square_of(item.id)
                         cleared.append((square, self._thing(square, cairn)))
             return cleared
 
@@ -272,21 +274,20 @@ class Cairns:
     def _publish_gone(self, square: Square, cairn: Cairn | None) -> None:
         if cairn is not None:
             self._loop.stats["cairns_gone"] += 1
-            self._replicas.publish_things(square, [], [_name(square), cairn.version])
+            self._replicas.publish_things(square, [], [name_of(square), cairn.version])
 
     def _crumble(self) -> None:
-        self._crumbling.put("crumble", self._loop.now() + CRUMBLE_EVERY)
         self._keeper.ask(lambda store: store.claim(self._queue, CLAIMED, LEASE), self._crumbled)
         self._keeper.ask(self._free_places, lambda _none: None)
 
     def _crumbled(self, claimed: list[Claimed]) -> None:
         """Remove cairns whose time is over."""
-        for one in claimed:
-            self._end(one.id, read(one.body))
+        for id, body, _tries in claimed:
+            self._end(id, read(body))
 
     def _end(self, id: str, cairn: Cairn) -> None:
         def answered(count: int) -> None:
-            self._publish_gone(_square(id), cairn if count else None)
+            self._publish_gone(square_of(id), cairn if count else None)
 
         self._keeper.ask(lambda store: store.done(self._queue, [id]), answered)
 
@@ -310,13 +311,3 @@ def _check_owner(owner: str) -> None:
 def read(body: bytes) -> Cairn:
     """Return the cairn that the body of an item is."""
     return Cairn._make(msgpack.unpackb(body))
-
-
-def _name(square: Square) -> str:
-    """Return the name under which the cairn of a square is stored; it is the cairn's id too."""
-    return f"{square[0]}:{square[1]}"
-
-
-def _square(name: str) -> Square:
-    column, row = map(int, name.split(":"))
-    return column, row

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from flatlands.server.loop import Loop
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.things.keeper import Keeper
-from flatlands.server.things.reach import reaches
+from flatlands.server.things.reach import check_reach
 from flatlands.stores.base import NEVER, Item, Store
 from flatlands.world.landmarks import PART, Landmarks
 from flatlands.world.terrain import Terrain
@@ -63,9 +63,8 @@ class Finders:
         tile = self._landmarks.of(i, j)
         if tile is None:
             raise Refused("landmark", "there is no landmark", None)
-        middle = [UNIT * each + UNIT // 2 for each in tile]
-        if not reaches(track, now, middle[0], middle[1], REACH):
-            raise Refused("far", "you do not stand close to it", None)
+        x, y = (UNIT * each + UNIT // 2 for each in tile)
+        check_reach(track, now, x, y, REACH)
         name, mark = f"{i}:{j}", bytes.fromhex(owner)[:MARK]
         self._keeper.ask(
             lambda store: self._count(store, name, mark),
@@ -76,19 +75,18 @@ class Finders:
     def _count(self, store: Store, name: str, mark: bytes) -> tuple[int, int, bool]:
         """Return the place of a mark, which is added if it is new, the number of marks, and whether
         it was added. It waits for the store."""
-        while True:
-            items = store.group(self._queue, name)
-            if not items:
-                if store.put(self._queue, [Item(name, NEVER, name, mark)]):
-                    return 1, 1, True
-                continue
-            body = items[0].body
-            marks = [body[at : at + MARK] for at in range(0, len(body), MARK)]
-            if mark in marks:
-                return marks.index(mark) + 1, len(marks), False
-            if len(marks) >= MOST:
-                return 0, len(marks), False
-            # If another player was faster, that one is counted first: MOST times at the most.
-            then = [(self._queue, Item(name, NEVER, name, body + mark))]
-            if store.take(self._queue, name, then, only=body) is not None:
-                return len(marks) + 1, len(marks) + 1, True
+        new = False
+
+        def add(item: Item | None) -> Item | None:
+            nonlocal new
+            body = b"" if item is None else item.body
+            new = mark not in _marks(body) and len(body) < MOST * MARK
+            return Item(name, NEVER, name, body + mark) if new else None
+
+        item = store.change(self._queue, name, add)
+        marks = _marks(b"" if item is None else item.body)
+        return marks.index(mark) + 1 if mark in marks else 0, len(marks), new
+
+
+def _marks(body: bytes) -> list[bytes]:
+    return [body[at : at + MARK] for at in range(0, len(body), MARK)]

@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 import msgpack
 
-from flatlands.server.agenda import Agenda
+from flatlands.server.agenda import Every
 from flatlands.server.loop import Loop
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.squares.replicas import Replicas
 from flatlands.server.things.board import Board
 from flatlands.server.things.keeper import AWAY, Keeper
-from flatlands.server.things.reach import reaches
+from flatlands.server.things.reach import check_reach, name_of, square_of, thing_of
 from flatlands.stores.base import Claimed, Item, Store
 from flatlands.world.events import Player
 from flatlands.world.grid import Grid, Square
@@ -85,14 +85,14 @@ class Garden:
         self._rules = rules
         #: The ids of gems that a player of this node is about to take.
         self._reached: set[str] = set()
-        self._growing = Agenda(loop, lambda _key, _due: self._grow())
+        self._growing = Every(loop, GROW_EVERY, self._grow)
         #: Called with a square of which this node has missed news.
         self.on_missed: Callable[[Square], None] = lambda _square: None
 
     def start(self) -> None:
         """Begin to look for gems that are ripe."""
         if self._keeper.store is not None:
-            self._growing.put("grow", self._loop.now())
+            self._growing.start()
 
     # What lies where, for Reading.
 
@@ -106,10 +106,10 @@ class Garden:
             for number in range(self._rules.per_cell)
         ]
         if sum(store.put(self._queue, some) for some in _slices(seeds, 1000)):
-            self._growing.put("grow", self._loop.now())
-        for item in store.group(self._queue, *map(_name, squares)):
-            column, row = map(int, item.group.split(":"))
-            yield (column, row), self._thing((column, row), item.id, item.body)
+            self._growing.start()
+        for item in store.group(self._queue, *map(name_of, squares)):
+            square = square_of(item.group)
+            yield square, self._thing(square, item.id, item.body)
 
     def _cells(self, square: Square) -> Iterator[tuple[int, int]]:
         """Yield the cells that a square touches."""
@@ -140,14 +140,12 @@ class Garden:
         Calls `taken` with the gem's version, or `refused`, now or later. Raises Refused if the gem
         is not there, or the player is not close to it.
         """
-        heard = self._replicas.squares.get(square)
-        thing = None if heard is None else heard.things.get(id)
+        thing = thing_of(self._replicas, square, id)
         if not isinstance(thing, GemThing) or id in self._reached:
             raise Refused("missed", _MISSED, None)
         span = self._grid.span
         x, y = thing.x + square[0] * span, thing.y + square[1] * span
-        if not reaches(player.track, self._loop.now(), x, y, REACH):
-            raise Refused("far", "you do not stand close to it", None)
+        check_reach(player.track, self._loop.now(), x, y, REACH)
         pause = self._rules.pause
         ripens = Item(id, random.randint(pause // 2, pause * 3 // 2), "", _pack(thing.version + 1))
         then = [(self._queue, ripens), *self._board.entry(owner, player.id, player.name)]
@@ -178,7 +176,6 @@ class Garden:
     # Gems get ripe.
 
     def _grow(self) -> None:
-        self._growing.put("grow", self._loop.now() + GROW_EVERY)
         # A node that nobody plays at leaves it to the others.
         if self._replicas.squares:
             self._keeper.ask(lambda store: store.claim(self._queue, CLAIMED, LEASE), self._claimed)
@@ -186,52 +183,49 @@ class Garden:
     def _claimed(self, claimed: list[Claimed]) -> None:
         """Let gems that are ripe lie somewhere, and forget those that nobody took for so long, and
         those that are too many."""
-        then: list[tuple[str, Item]] = []
-        #: (id, body) of what is put -> the thing, and its square.
-        planted: dict[tuple[str, bytes], tuple[Square, Thing]] = {}
-        gone: list[tuple[Square, str, int]] = []
-        for id, body, _tries in claimed:
-            version, *place = msgpack.unpackb(body)
-            i, j, number = map(int, id.split(":"))
-            if place:
-                gone.append((self._grid.square(*place), id, version))
-                continue
-            if number >= self._rules.per_cell:
-                # The cell had more gems before.
-                continue
-            found = self._choose(i, j)
-            if found is None:
-                then.append((self._queue, Item(id, self._rules.pause, "", body)))
-                continue
-            square = self._grid.square(*found)
-            body = _pack(version, *found)
-            then.append((self._queue, Item(id, LIES_FOR, _name(square), body)))
-            planted[id, body] = square, self._thing(square, id, body)
         if not claimed:
             return
         ids = [one.id for one in claimed]
+        then = [item for one in claimed if (item := self._next(one)) is not None]
 
-        def question(store: Store) -> bool:
-            if store.done(self._queue, ids, then) == len(ids):
-                return True
+        def question(store: Store) -> tuple[list[Item], bool]:
+            planted = [item for item in then if item.group]
+            if store.done(self._queue, ids, [(self._queue, item) for item in then]) == len(ids):
+                return planted, True
             # A lease has ended meanwhile, and another node may have chosen another place for some.
-            squares = {_name(square) for square, _ in planted.values()}
-            there = {(item.id, item.body) for item in store.group(self._queue, *squares)}
-            for key in planted.keys() - there:
-                del planted[key]
-            return False
+            there = store.group(self._queue, *(item.group for item in planted))
+            known = {(item.id, item.body) for item in there}
+            return [item for item in planted if (item.id, item.body) in known], False
 
-        def answered(are_all_done: bool) -> None:
+        def answered(answer: tuple[list[Item], bool]) -> None:
+            planted, all_done = answer
             self._loop.stats["gems_grown"] += len(planted)
-            for square, thing in planted.values():
+            for item in planted:
+                square = square_of(item.group)
+                thing = self._thing(square, item.id, item.body)
                 self._replicas.publish_things(square, [thing], [])
             # Which of these another node had is not known. Who tries to take one finds out.
-            for square, id, version in gone if are_all_done else ():
-                self._replicas.publish_things(square, [], [id, version])
+            for id, body, _tries in claimed if all_done else ():
+                version, *place = msgpack.unpackb(body)
+                if place:
+                    self._replicas.publish_things(self._grid.square(*place), [], [id, version])
 
         self._keeper.ask(question, answered)
         if len(claimed) == CLAIMED:
-            self._growing.put("grow", self._loop.now())
+            self._growing.start()
+
+    def _next(self, gem: Claimed) -> Item | None:
+        """Return what follows a gem whose time is over: it lies somewhere, or ripens once more
+        where no place was found. None if it is forgotten."""
+        version, *place = msgpack.unpackb(gem.body)
+        i, j, number = map(int, gem.id.split(":"))
+        # The cell may have had more gems before.
+        if place or number >= self._rules.per_cell:
+            return None
+        found = self._choose(i, j)
+        if found is None:
+            return Item(gem.id, self._rules.pause, "", gem.body)
+        return Item(gem.id, LIES_FOR, name_of(self._grid.square(*found)), _pack(version, *found))
 
     def _choose(self, i: int, j: int) -> tuple[int, int] | None:
         """Return a random position near a path of cell (i, j), or None if none was found."""
@@ -253,11 +247,6 @@ class Garden:
 def _pack(*body: int) -> bytes:
     packed: bytes = msgpack.packb(body)
     return packed
-
-
-def _name(square: Square) -> str:
-    """Return the name of the group of a square's gems."""
-    return f"{square[0]}:{square[1]}"
 
 
 def _slices(items: Sequence[Item], most: int) -> Iterable[Sequence[Item]]:

@@ -53,39 +53,33 @@ class Longest:
         self._keeper.ask(lambda store: self._clear(store, name, instead), lambda _none: None)
 
     def _clear(self, store: Store, name: str, instead: str) -> None:
-        for id, old in self._items(store).items():
-            if _kept(old).name == name:
-                body = msgpack.packb(_kept(old)._replace(name=instead))
-                then = [(self._queue, old._replace(body=body))]
-                store.take(self._queue, id, then, only=old.body)
+        def cleared(old: Item | None) -> Item | None:
+            if old is None or _kept(old).name != name:
+                return None
+            return old._replace(body=msgpack.packb(_kept(old)._replace(name=instead)))
+
+        for id in COUNTS_FOR:
+            store.change(self._queue, id, cleared, GROUP)
 
     def read(self, store: Store) -> Best:
         """Return both. It waits for the store."""
-        items = self._items(store)
-        return Best(*(_kept(items[id]) if id in items else None for id in (DAY, EVER)))
-
-    def _items(self, store: Store) -> dict[str, Item]:
-        """Return those of the two that count, by their ids."""
-        return {item.id: item for item in store.group(self._queue, GROUP) if item.delay > 0}
+        kept = {item.id: _kept(item) for item in store.group(self._queue, GROUP) if _counts(item)}
+        return Best(kept.get(DAY), kept.get(EVER))
 
     def _count(self, store: Store, kept: Kept) -> None:
-        body = msgpack.packb(kept)
         for id, delay in COUNTS_FOR.items():
-            item = Item(id, delay, GROUP, body)
-            # Whoever is faster has put another time, which is compared next.
-            while not self._put(store, item, kept):
-                pass
+            item = Item(id, delay, GROUP, msgpack.packb(kept))
 
-    def _put(self, store: Store, item: Item, kept: Kept) -> bool:
-        """Put the item of a time if it is the longest. Return False if another node was faster."""
-        found = [old for old in store.group(self._queue, GROUP) if old.id == item.id]
-        if not found:
-            return store.put(self._queue, [item]) == 1
-        [old] = found
-        if old.delay > 0 and _kept(old).ms >= kept.ms:
-            return True
-        then = [(self._queue, item)]
-        return store.take(self._queue, item.id, then, only=old.body) is not None
+            def longer(old: Item | None, item: Item = item) -> Item | None:
+                shorter = old is None or not _counts(old) or _kept(old).ms < kept.ms
+                return item if shorter else None
+
+            store.change(self._queue, id, longer, GROUP)
+
+
+def _counts(item: Item) -> bool:
+    """Say whether the time of an item is not over."""
+    return item.delay > 0
 
 
 def _kept(item: Item) -> Kept:

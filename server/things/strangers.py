@@ -9,7 +9,7 @@ module reports to Peers, and stops nothing.
 
 import msgpack
 
-from flatlands.server.agenda import Agenda
+from flatlands.server.agenda import Every
 from flatlands.server.loop import Loop
 from flatlands.server.messages.peer_protocol import ALIVE
 from flatlands.server.squares.peers import Peers
@@ -37,16 +37,15 @@ class Strangers:
         self._put_at: int | None = None
         #: The ids that no heartbeat has told of -> when each was seen first and last.
         self._seen: dict[int, tuple[int, int]] = {}
-        self._turns = Agenda(loop, lambda _key, _due: self._turn())
+        self._turns = Every(loop, EVERY, self._turn)
 
     def start(self) -> None:
         """Begin to look for strangers, if there is a store."""
         if self._keeper.store is not None:
-            self._turns.put("turn", self._loop.now())
+            self._turns.start()
 
     def _turn(self) -> None:
         now, peers = self._loop.now(), self._peers
-        self._turns.put("turn", now + EVERY)
         # One that does not hear itself is no witness.
         if peers.state == ALIVE and peers.hears:
             self._keeper.ask(self._write, self._wrote)
@@ -58,22 +57,20 @@ class Strangers:
         # The heartbeat of a node that has just started may be still to come.
         peers.tell_apart(any(now - first >= peers.silence for first, _ in self._seen.values()))
 
-    def _write(self, store: Store) -> list[int] | None:
-        """Put the own id there; return those that were before it, or None if another node was
-        faster."""
-        items = store.group(self._queue, ITEM)
-        ids: list[int] = msgpack.unpackb(items[0].body) if items else []
-        others = [id for id in ids if id != self._id]
-        own = Item(ITEM, NEVER, ITEM, msgpack.packb([self._id, *others][:MOST]))
-        if not items:
-            return [] if store.put(self._queue, [own]) else None
-        if store.take(self._queue, ITEM, [(self._queue, own)], only=items[0].body) is None:
-            return None
+    def _write(self, store: Store) -> list[int]:
+        """Put the own id there; return those that were before it."""
+        ids: list[int] = []
+
+        def add(item: Item | None) -> Item:
+            nonlocal ids
+            ids = [] if item is None else msgpack.unpackb(item.body)
+            others = [id for id in ids if id != self._id]
+            return Item(ITEM, NEVER, ITEM, msgpack.packb([self._id, *others][:MOST]))
+
+        store.change(self._queue, ITEM, add)
         return ids[: ids.index(self._id)] if self._id in ids else ids
 
-    def _wrote(self, ids: list[int] | None) -> None:
-        if ids is None:
-            return
+    def _wrote(self, ids: list[int]) -> None:
         now, before = self._loop.now(), self._put_at
         self._put_at = now
         # What was put there since this node did is new, if that is not long ago.

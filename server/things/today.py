@@ -105,20 +105,18 @@ class Today:
 
     def _write(self, store: Store, new: _Names) -> _Names:
         """Return all names, after these were added. It waits for the store."""
-        while True:
-            items = store.group(self._queue, ITEM)
-            body = items[0].body if items else b""
-            known = {id: (name, at) for id, name, at in msgpack.unpackb(body)} if items else {}
-            names = _merged(known, new, self._loop.now())
-            packed = msgpack.packb([(id, *rest) for id, rest in names.items()])
-            item = Item(ITEM, NEVER, ITEM, packed)
-            # If another node was faster, its names are there next time.
-            if (
-                not new
-                or (not items and store.put(self._queue, [item]))
-                or store.take(self._queue, ITEM, [(self._queue, item)], only=body) is not None
-            ):
-                return names
+
+        def add(item: Item | None) -> Item | None:
+            names = _merged(_read(item), new, self._loop.now())
+            body = msgpack.packb([(id, *rest) for id, rest in names.items()])
+            return Item(ITEM, NEVER, ITEM, body) if new else None
+
+        return _read(store.change(self._queue, ITEM, add))
+
+
+def _read(item: Item | None) -> _Names:
+    names = [] if item is None else msgpack.unpackb(item.body)
+    return {id: (name, at) for id, name, at in names}
 
 
 def _merged(known: _Names, new: _Names, now: int) -> _Names:

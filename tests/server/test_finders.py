@@ -89,40 +89,6 @@ def test_without_a_key_nobody_is_counted(world):
     assert client.model.errors == ["landmark"] and told(client) == []
 
 
-def find_before(finder, harness, name):
-    """Let a client find the landmark just before the second node calls a method of the store next.
-
-    Returns a list that then has what the client is told.
-    """
-    store, found = harness.hosts[1].node.keeper.store, []
-    method = getattr(store, name)
-
-    def late(*arguments, **more):
-        setattr(store, name, method)
-        found.append(find(finder))
-        return method(*arguments, **more)
-
-    setattr(store, name, late)
-    return found
-
-
-def test_of_two_who_find_it_at_once_both_count(world):
-    harness = world(nodes=2)
-    assert find(come(harness, "first")) == (1, 1)
-    b, c = come(harness, "B", host=harness.hosts[1]), come(harness, "C")
-    before = find_before(c, harness, "take")
-    assert find(b) == (3, 3) and before == [(2, 2)]
-    [item] = harness.node.keeper.store.group(QUEUE_HERE, "0:0")
-    assert len(item.body) == 3 * MARK
-
-
-def test_of_two_who_are_the_first_at_once_one_is(world):
-    harness = world(nodes=2)
-    b, c = come(harness, "B", host=harness.hosts[1]), come(harness, "C")
-    before = find_before(c, harness, "put")
-    assert find(b) == (2, 2) and before == [(1, 1)]
-
-
 def test_so_many_are_counted_and_no_more_are_kept(world, monkeypatch):
     monkeypatch.setattr(finders, "MOST", 3)
     harness = world()

@@ -247,6 +247,36 @@ def test_of_many_who_claim_at_once_each_item_has_one(opening):
     assert sorted(got) == sorted(map(str, range(200)))
 
 
+def test_of_many_who_change_an_item_at_once_each_change_counts(opening):
+    def more(mark):
+        return lambda old: item("a", NEVER, "g", mark if old is None else old.body + mark)
+
+    def change(one, mark):
+        return [one.change("q", "a", more(mark), "g") for _ in range(9)]
+
+    stores = [opening() for _ in range(6)]
+    changers = [gevent.spawn(change, one, b"%d" % n) for n, one in enumerate(stores)]
+    results = [changer.get() for changer in changers]
+    [last] = stores[0].group("q", "g")
+    assert sorted(last.body) == sorted(b"012345" * 9)
+    # Each is told what it is after its own change.
+    ends = {result.body for each in results for result in each}
+    assert ends == {last.body[: n + 1] for n in range(54)}
+
+
+def test_what_is_not_changed_stays_as_it_is(store):
+    store.put("q", [item("b", NEVER, "g")])
+    assert store.change("q", "a", lambda old: old, "g") is None
+    kept = store.change("q", "b", lambda old: None, "g")
+    assert kept.body == b"body" and [each.id for each in store.group("q", "g")] == ["b"]
+    # Without a group the item is alone in one that has its name.
+    alone = item("c", NEVER, "c")
+    assert store.change("q", "c", lambda old: alone) == alone
+    assert store.change("q", "c", lambda old: None).body == alone.body
+    with pytest.raises(ZeroDivisionError):
+        store.change("q", "c", lambda old: 1 // 0)
+
+
 def test_a_group_is_all_that_belongs_together_and_nothing_else(store):
     some = [item("late", LONG, "1:2"), item("now", 0, "1:2"), item("never", NEVER, "1:2", b"x")]
     store.put("q", [*some, item("else", 0, "1:20"), item("none"), item("other", 0, "1:")])

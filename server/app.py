@@ -15,6 +15,7 @@ from flatlands import compiled
 from flatlands.brokers.base import Broker
 from flatlands.server import logs
 from flatlands.server.clients.admission import Admission
+from flatlands.server.clients.handlers import HANDLERS
 from flatlands.server.clients.session import STUCK_AFTER, Session
 from flatlands.server.clients.tokens import Tokens
 from flatlands.server.gathering import Gathering
@@ -248,7 +249,9 @@ class Server:
 
     def begin(self, connection: Connection) -> Session:
         """Begin a session on a connection, which may have had one at another worker."""
-        session = Session(connection, self.node, self._admission, self._tokens, self.limits)
+        session = Session(
+            connection, self.node, self._admission, self._tokens, self.limits, HANDLERS
+        )
         self.sessions.add(session)
         self._greeting.add(session)
         guest = connection.guest
@@ -353,7 +356,7 @@ class Server:
     def _look_after(self, session: Session, now: int, heard_now: float) -> None:
         connection = session.connection
         silent = heard_now - connection.last_heard
-        stuck = session.lag.since is not None and now - session.lag.since > STUCK_AFTER
+        stuck = session.lags_since is not None and now - session.lags_since > STUCK_AFTER
         # On a busy node a round takes longer: nobody is let go who was not asked.
         unanswered = session.pinged == connection.last_heard
         if (silent > DEAD_AFTER and unanswered) or stuck:

@@ -344,7 +344,7 @@ class Gathering:
         """Take in a client that another worker has sent at the node time `sent`."""
         guest = None
         if self._loop.now() - sent <= TOO_OLD:
-            guest = self._limits.take_in(address, lambda: False, self._workers)
+            guest = self._limits.enter(address, lambda: False, self._workers)
         if guest is None:
             # The client comes back by itself, and its player goes on from its token.
             self._node.stats["not_taken"] += 1

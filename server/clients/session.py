@@ -1,29 +1,26 @@
-"""The session of one player on one connection: what a client asks, and what it is told.
+"""The session of one player on one connection: what a client asks, who obeys it, and how it ends.
 
-It checks and obeys messages, and notices when a client lags. It never waits, and never keeps a
-queue: a client that lags misses events, and gets a resync when it has caught up.
+What the client is told of its squares is in screen.py. This module never waits.
 """
 
 import logging
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from flatlands.server.clients import lasting, speaking
 from flatlands.server.clients.admission import Admission, Hello
-from flatlands.server.clients.allowance import Allowance
-from flatlands.server.clients.intents import Intents
-from flatlands.server.clients.lag import Lag
+from flatlands.server.clients.screen import ClientScreen
 from flatlands.server.clients.tokens import Tokens
-from flatlands.server.limits import Limits
+from flatlands.server.limits import SEATS, SPECTATORS, SPECTATORS_EACH, Limits, Rate, Rates
 from flatlands.server.logs import log_line
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import MESSAGES, Refused
 from flatlands.server.node import Node
 from flatlands.server.players.invitations import Met
+from flatlands.server.players.movement import INTENT_AGE
 from flatlands.server.players.resident import Resident
 from flatlands.server.websocket.connection import Connection
 from flatlands.server.websocket.frames import ABNORMAL, NORMAL, PROTOCOL_ERROR, TEXT, TOO_BIG, frame
-from flatlands.world.grid import Rect, Square, Viewport, viewport
+from flatlands.world.grid import Rect, Viewport, viewport
 from flatlands.world.terrain import GROUND
 from flatlands.world.track import DIAGONAL, SPEED, UNIT, Goal, Heading, Intent
 
@@ -42,36 +39,51 @@ ANSWERED_WITHIN: Final = 3000
 TAKEN_OVER: Final = "you went on playing somewhere else"
 
 
-class Session:
-    """See the module.
+#: How often a client may send each kind of message, and how many messages over these rates, before
+#: it is closed. If the server has just learnt of a player, it may have said all that it may.
+RATES: Final = {kind: Rate(row.name, row.rate, row.burst) for kind, row in MESSAGES.items()}
+PATIENCE: Final = Rate("patience", 2, 40)
 
-    It is an Applicant for its node's admission (admission.py), the Screen of its resident
-    (server/squares/hub.py), and an Asker (asker.py).
+#: Obeys a kind of message: it is called with the session and the fields, and may raise Refused.
+Handler = Callable[..., None]
+
+
+class Intended:
+    """Intent `number`, which its client says began at the time `t`. It replaces so many older
+    ones."""
+
+    __slots__ = ("number", "t", "intent", "replaces")
+
+    def __init__(self, number: int, t: int, intent: Intent, replaces: int) -> None:
+        self.number = number
+        self.t = t
+        self.intent = intent
+        self.replaces = replaces
+
+
+class Session(ClientScreen):
+    """See the module. It is an Applicant for its node's admission (admission.py).
+
+    `handlers` obey all kinds of messages.
     """
 
     __slots__ = (
-        "connection",
         "opened",
-        "resident",
-        "node",
         "limits",
         "player",
-        "error",
         "owner",
         "pinged",
-        "lag",
+        "rates",
         "intents",
-        "allowance",
+        "_handlers",
+        "_noted",
         "_watches",
         "_admission",
-        "_tokens",
-        "_seat",
-        "_token_at",
-        "_link_told",
+        "_seated",
+        "_known_as",
         "_waiting",
         "_early",
         "_ended",
-        "_arriving",
         "_asked",
     )
 
@@ -82,31 +94,30 @@ class Session:
         admission: Admission,
         tokens: Tokens,
         limits: Limits,
+        handlers: Mapping[int, Handler],
     ) -> None:
-        self.connection = connection
+        super().__init__(connection, node, tokens)
         #: Node time at which it was opened, or last ceased to watch without playing.
         self.opened = node.loop.now()
-        self.resident: Resident | None = None
-        #: For the log: the id of the player of this session, and the code of the last refusal.
+        #: For the log: the id of the player of this session.
         self.player: int | None = None
-        self.error: str | None = None
         #: When it was last heard before it was last pinged, as `Connection.last_heard` has it.
         self.pinged = 0.0
-        self.node = node
         self._admission = admission
-        self._tokens = tokens
+        self._handlers = handlers
         self.limits = limits
-        #: The key of its address while it plays; see Limits.take_seat.
-        self._seat: Hashable | None = None
-        self.lag = Lag(node.loop)
-        self.intents = Intents(node.movement, node.loop)
-        self.allowance = Allowance(limits, node.loop)
-        #: Whether it looks at the map and does not play: it is counted as a spectator.
-        self._watches = False
-        #: The position in the client's last token.
-        self._token_at: tuple[int, int] | None = None
-        #: Whether the client was last told that this node is linked to the others.
-        self._link_told = True
+        #: What the client has sent lately, by the kinds of messages. That belongs to the player:
+        #: who comes back goes on with it.
+        self.rates = Rates()
+        #: The id of the player whose rates these are, while it is known and they are to be kept.
+        self._known_as: int | None = None
+        #: Whether it is counted as a seat of its address, and as a spectator: it looks at the map
+        #: and does not play.
+        self._seated = self._watches = False
+        #: The number of the client's last intent, 0 before the first; and the one that is obeyed
+        #: after the messages that came with it, or None.
+        self.intents = 0
+        self._noted: Intended | None = None
         #: Whether it has sent hello, and was neither welcomed nor refused yet.
         self._waiting = False
         #: Messages between hello and welcome, as (kind, fields). Rates bound their number.
@@ -115,36 +126,15 @@ class Session:
         self.owner = ""
         #: The close code with which the connection ended while it waited, or None.
         self._ended: int | None = None
-        #: Whether the player has come from another worker, and its squares are still to be shown.
-        self._arriving = False
         #: Node time at which the client asked last for something else than to walk.
         self._asked = 0
         connection.on_message = self._message
-        connection.on_drain = self._caught_up
-
-    @property
-    def address(self) -> str:
-        """The IP address of the client, as far as proxies give it."""
-        return self.connection.address
-
-    @property
-    def last_heard(self) -> int:
-        """Node time at which the last bytes came from the client."""
-        return self.node.loop.at(self.connection.last_heard)
+        connection.on_drain = self.catch_up
 
     @property
     def owes_hello(self) -> bool:
         """Whether it neither plays, nor is about to, nor looks at the map."""
         return self.resident is None and not self._waiting and not self._watches
-
-    @property
-    def here(self) -> bool:
-        """Whether the connection is open."""
-        return self.connection.open
-
-    def ping(self) -> None:
-        """Ask the client for a sign of life."""
-        self.connection.ping()
 
     # What the client asks.
 
@@ -159,18 +149,18 @@ class Session:
                 raise Refused("hello", "hello may be sent only once")
             if kind not in _BEFORE_HELLO and not greeted:
                 raise Refused("hello", "the first message must be hello")
-            self.allowance.spend(kind)
+            self._spend(kind)
             if self._waiting:
                 self._early.append((kind, fields))
             else:
                 if kind not in _AFTER_INTENTS:
                     self._asked = self.node.loop.now()
-                    if self.intents.noted is not None:
+                    if self._noted is not None:
                         self._act()
-                _OBEY[kind](self, *fields)
+                self._handlers[kind](self, *fields)
         except Refused as refused:
             self.refuse(refused)
-        if self.intents.noted is not None and not self.connection.more:
+        if self._noted is not None and not self.connection.more:
             self._act()
 
     def _obey_early(self) -> None:
@@ -180,23 +170,41 @@ class Session:
             if not self.connection.open:
                 return
             try:
-                _OBEY[kind](self, *fields)
+                self._handlers[kind](self, *fields)
             except Refused as refused:
                 self.refuse(refused)
-        if self.intents.noted is not None:
+        if self._noted is not None:
             self._act()
 
-    def refuse(self, refused: Refused) -> None:
-        """Tell the client why it is not obeyed, and close the connection if the refusal says so."""
-        self.node.stats[f"refused_{refused.code}"] += 1
-        self.connection.send_control(frame(protocol.error(refused.code, refused.sentence)))
-        if refused.close is not None:
-            self.error = self.error or refused.code
-            self.connection.close(refused.close, refused.sentence)
+    def _spend(self, kind: int) -> None:
+        """Note a message of this kind. Raises Refused if there were too many of them lately."""
+        if self.limits.any_rate:
+            return
+        loop, rate = self.node.loop, RATES[kind]
+        now = loop.now()
+        if self.rates.spend(kind, rate, now):
+            return
+        # Messages that waited while this server stood still all come at once, which is no fault of
+        # the client's.
+        late = loop.late()
+        if late and self.rates.spend(kind, rate, now, 1, late):
+            return
+        raise Refused(
+            "flood",
+            f"too many messages of kind {rate.name}: at most {rate.rate:g} a second",
+            None if self.rates.spend(PATIENCE.name, PATIENCE, now) else protocol.POLICY,
+        )
 
     def _leave_seat(self) -> None:
-        self.limits.leave_seat(self._seat)
-        self._seat = None
+        if self._seated:
+            self._seated = False
+            self.limits.let_go(SEATS, self.address)
+
+    def _keep_rates(self) -> None:
+        """Keep the rates in case the player comes back, since its session ends."""
+        if self._known_as is not None:
+            self.limits.keep_rates(self._known_as, self.rates)
+            self._known_as = None
 
     def _hello(
         self,
@@ -211,7 +219,7 @@ class Session:
     ) -> None:
         cleaned = protocol.clean(name, protocol.NAME_LIMIT)
         if cleaned is None:
-            raise Refused("name", speaking.BAD_NAME)
+            raise Refused("name", protocol.BAD_NAME)
         place = None if x is None or y is None else (x, y)
         hello = Hello(cleaned, viewport(width, height), token, near, place)
         self._waiting = True
@@ -225,7 +233,15 @@ class Session:
 
     def is_known(self, id: int) -> None:
         """Use the rates that this player had, since the client has shown the player's token."""
-        self.allowance.go_on_with(id)
+        self._known_as = id
+        rates = self.limits.take_rates(id)
+        if rates is not None:
+            self.rates = rates
+        else:
+            # It may have used up its chat messages at another node a moment ago.
+            say = RATES[protocol.SAY]
+            self.rates = Rates()
+            self.rates.spend(protocol.SAY, say, self.node.loop.now(), say.burst - 1)
 
     def is_superseded(self) -> None:
         """Close the connection: another one has since shown the same player's token."""
@@ -243,7 +259,7 @@ class Session:
         self._end_to_watch()
         node, grid = self.node, self.node.grid
         self.resident = resident
-        self._seat = self.limits.take_seat(self.address)
+        self._seated = self.limits.hold(SEATS, self.address)
         self.player = resident.id
         log_line(
             "join",
@@ -253,7 +269,7 @@ class Session:
             address=self.address,
             node=node.id,
         )
-        self.allowance.belongs_to(resident.id)
+        self._known_as = resident.id
         now = node.loop.now()
         welcome = protocol.welcome(
             protocol.VERSION,
@@ -276,57 +292,46 @@ class Session:
         node.residents.attach(resident, self, view)
         self._obey_early()
 
-    def tell_host(self, name: str, here: bool) -> None:
-        """Tell a guest who invited it, and whether that player is in play."""
-        if self.connection.open:
-            self._write(frame(protocol.host(name, here)))
-
-    def tell_link(self) -> None:
-        """Tell the client whether this node is linked to the others, if its connection lasts."""
-        linked = self.node.peers.whole
-        if self.connection.open and self._write(frame(protocol.link(linked))):
-            self._link_told = linked
-
     def give_up(self) -> None:
         """End this session, so that the player can go on in another one."""
         assert self.resident is not None
-        self.allowance.keep()
+        self._keep_rates()
         self._leave_seat()
         self.node.residents.detach(self.resident)
         self.resident = None
         self.connection.close(protocol.TAKEN_OVER, TAKEN_OVER)
 
-    def _walk(self, number: int, t: int, dx: int, dy: int) -> None:
-        self._intend(number, t, Heading(dx, dy) if dx or dy else None)
-
-    def _go(self, number: int, t: int, x: int, y: int) -> None:
-        self._intend(number, t, Goal(x, y))
-
-    def _intend(self, number: int, t: int, intent: Intent) -> None:
+    def number(self, number: int) -> None:
+        """Take the number of the player's next intent. Raises Refused if numbers do not rise."""
+        if number <= self.intents:
+            raise Refused("number", "the numbers of intents must rise")
+        self.intents = number
         assert self.resident is not None
-        self.intents.note(self.resident, number, t, intent)
+        self.resident.acted = True
+
+    def intend(self, number: int, t: int, intent: Intent) -> None:
+        """Note an intent, which is obeyed after the messages that came with it. Raises Refused.
+
+        A server that is late finds several in one read. All but the last of those that are too old
+        would take effect at the same moment, so that the last one is enough.
+        """
+        self.number(number)
+        before, replaces = self._noted, 0
+        if before is not None:
+            if t > self.node.loop.now() - INTENT_AGE:
+                self._act()
+            else:
+                t, replaces = max(t, before.t), before.replaces + 1
+        self._noted = Intended(number, t, intent, replaces)
 
     def _act(self) -> None:
-        assert self.resident is not None
-        self.intents.obey(self.resident)
+        """Obey the intent that was noted."""
+        noted, self._noted = self._noted, None
+        assert noted is not None and self.resident is not None
+        movement = self.node.movement
+        movement.act(self.resident, noted.number, noted.t, noted.intent, noted.replaces)
 
-    def _home(self, number: int) -> None:
-        assert self.resident is not None
-        self.intents.number(self.resident, number)
-        self.node.movement.home(self.resident, number)
-
-    def _viewport(self, width: int, height: int) -> None:
-        assert self.resident is not None
-        self.node.movement.look(self.resident, viewport(width, height))
-
-    def _invite(self) -> None:
-        resident = self.resident
-        assert resident is not None
-        place = resident.track.at(self.node.loop.now())
-        text = self._tokens.invite(resident.id, resident.name, place)
-        self.connection.send_control(frame(protocol.invitation(text)))
-
-    def _watch(self, grain: int | None, c0: int, r0: int, c1: int, r1: int) -> None:
+    def watch(self, grain: int | None, c0: int, r0: int, c1: int, r1: int) -> None:
         watching = self.node.watching
         if grain is None:
             watching.leave(self)
@@ -335,7 +340,7 @@ class Session:
         if self.resident is None and not self._watches:
             if len(watching) >= SPECTATORS_MOST:
                 raise Refused("full", "too many people only watch this world", protocol.FULL)
-            if not self.limits.begin_to_watch(self.address):
+            if not self.limits.hold(SPECTATORS, self.address, SPECTATORS_EACH):
                 raise Refused("full", "too many only watch from your address", protocol.FULL)
             self._watches = True
         watching.watch(self, grain, Rect(c0, r0, c1, r1))
@@ -343,113 +348,8 @@ class Session:
     def _end_to_watch(self) -> None:
         if self._watches:
             self._watches = False
-            self.limits.end_to_watch(self.address)
+            self.limits.let_go(SPECTATORS, self.address)
             self.opened = self.node.loop.now()
-
-    # The answers to what it asks of what lasts (lasting.py) may come when the connection has ended.
-
-    def answer(self, message: bytes) -> None:
-        """Send a message, if the connection is still open."""
-        if self.connection.open:
-            self.connection.send_control(frame(message))
-
-    def refuse_later(self, refused: Refused) -> None:
-        """Refuse something that was asked a while ago, if the connection is still open."""
-        if self.connection.open:
-            self.refuse(refused)
-
-    def _ping(self, time: int, number: int) -> None:
-        self.lag.acknowledge(number)
-        self.connection.send_control(frame(protocol.pong(time, self.node.loop.now())))
-        self._caught_up()
-
-    def _ack(self, number: int) -> None:
-        self.lag.acknowledge(number)
-        self._caught_up()
-
-    # What the client is told.
-
-    def _write(self, data: bytes) -> bool:
-        """Send frames that the client must not miss. If they cannot be sent, the client lags."""
-        if self.lag.since is not None:
-            return False
-        if self.connection.send(data):
-            return True
-        self._begin_to_lag()
-        return False
-
-    def hold(self, before: Rect | None, rect: Rect) -> None:
-        """Tell the client which squares it holds now, with snapshots of the new ones."""
-        if self.lag.since is None:
-            self._write(self._holding(before, rect))
-
-    def _holding(self, before: Rect | None, rect: Rect) -> bytes:
-        new = rect.squares()
-        if before is not None:
-            new = [square for square in new if not before.holds(square)]
-        return frame(protocol.held(rect)) + self.node.replicas.snapshot(new)
-
-    def show(self, squares: Iterable[Square]) -> None:
-        """Send snapshots of these squares."""
-        snapshot = self.node.replicas.snapshot(squares)
-        if snapshot:
-            self._write(snapshot)
-
-    def flush(self, data: bytes, number: int, now: int) -> None:
-        """Send a flush, unless the client lags; see server/squares/hub.py."""
-        if self.lag.since is not None:
-            self.node.stats["skipped"] += 1
-            return
-        if not self.connection.send(data):
-            self.node.stats["skipped"] += 1
-            self._begin_to_lag()
-            return
-        if self.lag.send(number, len(data), now):
-            self._begin_to_lag()
-
-    def show_map(self, data: bytes) -> bool:
-        """Send frames of the map of everybody; return False if that is not possible now."""
-        if self.lag.since is None and self.connection.send(data):
-            return True
-        if self.resident is None and self.lag.since is None:
-            # Nobody plays here, so there are no flushes by which it would be noticed.
-            self._begin_to_lag()
-        return False
-
-    def _begin_to_lag(self) -> None:
-        self.lag.since = self.node.loop.now()
-        self.node.stats["lagged"] += 1
-
-    def _caught_up(self) -> None:
-        """Send a resync if the client lagged and has now acknowledged all that was sent."""
-        if self.lag.since is None or not self.lag.acknowledged or self._arriving:
-            return
-        if self.connection.backlogged:
-            return
-        resident = self.resident
-        if resident is None:
-            self.lag.since = None
-            return
-        if resident.held is None:
-            return
-        self.lag.since = None
-        self.node.stats["resyncs"] += 1
-        if self._link_told != self.node.peers.whole:
-            self.tell_link()
-        self._write(frame(protocol.resync()) + self._holding(None, resident.held))
-
-    def renew_token(self, seq: int | None = None) -> None:
-        """Send a token with the player's present place, if that has changed since the last one.
-
-        With a `seq` it is sent in any case, and has that instead of the player's present one.
-        """
-        resident = self.resident
-        assert resident is not None
-        place = resident.track.at(self.node.loop.now())
-        if seq is not None or self._token_at != place:
-            token = self._tokens.make(resident.id, resident.seq if seq is None else seq, place)
-            if self._write(frame(protocol.token(token))):
-                self._token_at = place
 
     # From one worker of a machine to another (server/gathering.py).
 
@@ -487,8 +387,8 @@ class Session:
         the map."""
         return (
             self.resident is not None
-            and self.intents.noted is None
-            and self.lag.since is None
+            and self._noted is None
+            and self.lags_since is None
             and not self.node.watching.shows(self)
             and self.node.loop.now() - self._asked > ANSWERED_WITHIN
         )
@@ -496,17 +396,17 @@ class Session:
     def state(self) -> list[Any]:
         """Return what another session needs to go on in its place; see `go_on`."""
         return [
-            self.intents.last,
-            max(self.lag.sent, self.lag.earlier),
+            self.intents,
+            max(self.sent, self.earlier),
             self.owner,
             self._link_told,
-            self.allowance.state(),
+            list(self.rates.full_at.items()),
         ]
 
     def leave(self) -> None:
         """End this session without a word to the client, which has another session now."""
         self._leave_seat()
-        self.allowance.forget()
+        self._known_as = None
         self.player = self.error = self.resident = None
         self._waiting = False
 
@@ -515,25 +415,26 @@ class Session:
 
         The client is shown its squares by `arrive`.
         """
-        self.intents.last, self.lag.earlier, self.owner, self._link_told, rates = state
-        self.allowance.take_over(resident.id, rates)
+        self.intents, self.earlier, self.owner, self._link_told, rates = state
+        self._known_as = resident.id
+        self.rates.full_at = dict(rates)
         self.resident = resident
-        self._seat = self.limits.take_seat(self.address)
+        self._seated = self.limits.hold(SEATS, self.address)
         self.player = resident.id
         # Until its squares are known here it is as a client that lags.
-        self.lag.since, self._arriving = self.opened, True
+        self.lags_since, self._arriving = self.opened, True
         self.node.residents.resume(resident, self, view)
 
     def arrive(self) -> None:
         """Show the client its squares."""
         self._arriving = False
-        self._caught_up()
+        self.catch_up()
 
     # Its end.
 
     def closed(self, code: int) -> None:
         """End the session: its connection has ended, or begun to end, with this close code."""
-        self.allowance.keep()
+        self._keep_rates()
         self._leave_seat()
         self._end_to_watch()
         self.node.watching.leave(self)
@@ -581,25 +482,43 @@ _AFTER_INTENTS: Final = (
     protocol.HELLO,
 )
 
-_OBEY: dict[int, Callable[..., None]] = {
-    protocol.HELLO: Session._hello,
-    protocol.WALK: Session._walk,
-    protocol.GO: Session._go,
-    protocol.HOME: Session._home,
-    protocol.VIEWPORT: Session._viewport,
-    protocol.SAY: speaking.say,
-    protocol.PING: Session._ping,
-    protocol.INVITE: Session._invite,
-    protocol.TAKE: lasting.take,
-    protocol.KEY: lasting.key,
-    protocol.SCORES: lasting.scores,
-    protocol.BUILD: lasting.build,
-    protocol.STONE: lasting.stone,
-    protocol.ACK: Session._ack,
-    protocol.WATCH: Session._watch,
-    protocol.EMOTE: speaking.emote,
-    protocol.APPEAR: speaking.appear,
-    protocol.FIND: lasting.find,
-}
 
-assert _OBEY.keys() == MESSAGES.keys()
+def _walk(session: Session, number: int, t: int, dx: int, dy: int) -> None:
+    session.intend(number, t, Heading(dx, dy) if dx or dy else None)
+
+
+def _go(session: Session, number: int, t: int, x: int, y: int) -> None:
+    session.intend(number, t, Goal(x, y))
+
+
+def _home(session: Session, number: int) -> None:
+    session.number(number)
+    session.node.movement.home(session.playing, number)
+
+
+def _look(session: Session, width: int, height: int) -> None:
+    session.node.movement.look(session.playing, viewport(width, height))
+
+
+def _ping(session: Session, time: int, number: int) -> None:
+    session.acknowledge(number)
+    session.answer(protocol.pong(time, session.node.loop.now()))
+    session.catch_up()
+
+
+def _ack(session: Session, number: int) -> None:
+    session.acknowledge(number)
+    session.catch_up()
+
+
+#: The kinds of messages that are obeyed here, and who obeys them.
+OBEY: Final[dict[int, Handler]] = {
+    protocol.HELLO: Session._hello,
+    protocol.WALK: _walk,
+    protocol.GO: _go,
+    protocol.HOME: _home,
+    protocol.VIEWPORT: _look,
+    protocol.PING: _ping,
+    protocol.ACK: _ack,
+    protocol.WATCH: Session.watch,
+}

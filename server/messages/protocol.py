@@ -23,9 +23,14 @@ VERSION: Final = 2
 #: The largest message from a client, in bytes.
 MESSAGE_LIMIT: Final = 4096
 
-#: The most characters in names, chat messages, tokens and invitations.
+#: The most characters in names and chat messages.
 NAME_LIMIT: Final = 20
 TEXT_LIMIT: Final = 120
+
+#: What is told of a name that is not allowed.
+BAD_NAME: Final = f"a name must have 1 to {NAME_LIMIT} characters that can be seen"
+
+#: The most characters of tokens and invitations.
 TOKEN_LIMIT = INVITATION_LIMIT = 512
 
 #: Computer players have ids below OTHERS_FROM, and all other players from there on. Of computer

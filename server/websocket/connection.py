@@ -15,7 +15,7 @@ from typing import Any, Final
 from gevent import get_hub
 from gevent.event import Event
 
-from flatlands.server.limits import Bucket, Guest
+from flatlands.server.limits import Guest, Rate, Rates
 from flatlands.server.websocket import frames
 from flatlands.server.websocket.passing import forget
 
@@ -23,8 +23,7 @@ from flatlands.server.websocket.passing import forget
 READ_SIZE: Final = 8 * 1024
 CONTROL_LIMIT: Final = 64 * 1024  # bytes of control frames that may wait behind a remainder
 CLOSING_LIMIT: Final = 64 * 1024  # bytes that are still read after our close frame
-LIGHT_RATE: Final = 20  # light frames (see FrameReader) a second ...
-LIGHT_BURST: Final = 100  # ... and at once
+LIGHT: Final = Rate("frames", 20, 100)  # light frames (see FrameReader)
 CLOSE_TIMEOUT = 5.0  # seconds from our close frame to the end of TCP, whatever the peer does
 
 _READ: Final = 1  # event-loop masks
@@ -136,7 +135,7 @@ class Connection:
         self._remainder: memoryview | None = None
         self._queued: bytearray | None = None  # control frames behind the remainder
         self._over: Event | None = None
-        self._light: Bucket | None = None  # most peers never need one
+        self._light: Rates | None = None  # most peers never need one
         self._closing = 0  # bytes that came after our close frame
 
     @property
@@ -298,7 +297,7 @@ class Connection:
         pongs: list[bytes] = []
         messages = reader.feed(data)
         if reader.light and not self._bear(reader):
-            self.close(frames.POLICY, f"At most {LIGHT_RATE} pings or empty frames a second.")
+            self.close(frames.POLICY, f"At most {LIGHT.rate} pings or empty frames a second.")
             return
         following = _data_messages(messages)
         for opcode, payload in messages:
@@ -336,8 +335,8 @@ class Connection:
             return True  # nothing is answered any more
         now = int(self.last_heard * 1000)
         if self._light is None:
-            self._light = Bucket(LIGHT_RATE, LIGHT_BURST, now)
-        if self._light.spend(now, count):
+            self._light = Rates()
+        if self._light.spend(LIGHT.name, LIGHT, now, count):
             return True
         if self.guest is not None:
             self.guest.count("limited_frames")

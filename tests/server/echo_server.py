@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from flatlands.server.limits import Limits, Proxies  # noqa: E402
+from flatlands.server.limits import Limits, Proxies, Rate  # noqa: E402
 from flatlands.server.websocket import connection, frames, handshake, listener  # noqa: E402
 from flatlands.server.websocket.connection import Connection  # noqa: E402
 
@@ -83,9 +83,9 @@ def main() -> None:
     options.add_argument("--quiet", action="store_true")
     options.add_argument("--impatient", action="store_true", help="with short timeouts")
     options.add_argument("--trusted-proxies", default="")
-    options.add_argument("--light-burst", type=int, default=connection.LIGHT_BURST)
+    options.add_argument("--light-burst", type=int, default=connection.LIGHT.burst)
     given = options.parse_args()
-    connection.LIGHT_BURST = given.light_burst
+    connection.LIGHT = Rate("frames", connection.LIGHT.rate, given.light_burst)
     if given.impatient:
         handshake.HEAD_TIMEOUT = handshake.ANSWER_TIMEOUT = 0.3
         connection.CLOSE_TIMEOUT = 0.5

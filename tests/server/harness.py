@@ -15,6 +15,7 @@ import msgpack
 
 from flatlands.brokers.base import Broker, BrokerClosed, LinkAge, Message, Reset, check_payload
 from flatlands.server.clients.admission import Admission
+from flatlands.server.clients.handlers import HANDLERS
 from flatlands.server.clients.session import Session
 from flatlands.server.clients.tokens import Tokens
 from flatlands.server.limits import Limits
@@ -477,7 +478,8 @@ class Client:
             host.node,
             host.admission,
             host.tokens,
-            host.limits,  # type: ignore[arg-type]
+            host.limits,
+            HANDLERS,  # type: ignore[arg-type]
         )
         self.connection.on_close = lambda code, _reason: self.session.closed(code)
         self.model = self.connection.model
@@ -754,7 +756,7 @@ class Harness:
         compared = 0
         for client in self.clients:
             session = client.session
-            lags = session.lag.since is not None or client.connection.backlogged
+            lags = session.lags_since is not None or client.connection.backlogged
             if session.resident is not None and not lags:
                 assert session.resident.held == client.model.held
                 truth = self.truth(client)

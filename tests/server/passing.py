@@ -7,6 +7,7 @@ connection to the other worker, or loses it on the way.
 from typing import Any
 
 from flatlands.server import gathering
+from flatlands.server.clients.handlers import HANDLERS
 from flatlands.server.clients.session import Session
 from flatlands.server.districts import Plan, pack_plan, slot_name
 from flatlands.server.gathering import HEARD_WITHIN, Gathering
@@ -65,7 +66,7 @@ class FakeServer:
 
     def begin(self, connection: Any) -> Session:
         host = self._host
-        session = Session(connection, host.node, host.admission, host.tokens, host.limits)
+        session = Session(connection, host.node, host.admission, host.tokens, host.limits, HANDLERS)
         connection.on_close = lambda code, _reason: session.closed(code)
         connection.client.session = session
         self.sessions.add(session)

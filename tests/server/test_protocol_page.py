@@ -10,7 +10,7 @@ import pytest
 
 from flatlands.loadtest.swarm import wire
 from flatlands.server import app
-from flatlands.server.clients import allowance, lag, session, tokens
+from flatlands.server.clients import screen, session, tokens
 from flatlands.server.messages import peer_protocol, protocol
 from flatlands.server.messages.protocol import MESSAGES
 from flatlands.server.players import listening, movement, residents
@@ -188,11 +188,14 @@ NUMBERS = [
     ("protocol", f"from {batches.NARROW} on, has {batches.WIDE.size}."),
     ("protocol", f"each within ±{REACH:,} units"),
     ("protocol", f"legs of at most {REACH:,} units"),
-    ("protocol", f"is over {seconds(lag.LAGGING_AFTER)} old when the next is due"),
-    ("protocol", f"leaves {lag.LAGGING_BYTES // 1024} KiB unacknowledged"),
+    ("protocol", f"is over {seconds(screen.LAGGING_AFTER)} old when the next is due"),
+    ("protocol", f"leaves {screen.LAGGING_BYTES // 1024} KiB unacknowledged"),
     ("protocol", f"stays in the world for {seconds(residents.DIMMED_FOR)}"),
     ("protocol", f"Tokens are valid for {tokens.VALID_FOR // 86400} days"),
-    ("protocol", f"happens more than {allowance.PATIENCE} times ({allowance.PATIENCE_RATE:g} are"),
+    (
+        "protocol",
+        f"happens more than {session.PATIENCE.burst} times ({session.PATIENCE.rate:g} are",
+    ),
     ("protocol", f"within {garden.REACH / UNIT:g} tiles of the player"),
     ("protocol", f"a moment of the last {reach.AGO} ms"),
     ("protocol", f"within {cairns.REACH / UNIT:g} tiles, and a cairn has at most {cairns.STONES}."),

@@ -95,7 +95,7 @@ def main() -> None:
         if not given.quiet:
             accepted.on_close = report
 
-    server = listener.websocket_server(
+    server = listener.WebSocketServer(
         ("127.0.0.1", 0),
         page,
         accept,

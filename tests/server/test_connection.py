@@ -188,6 +188,46 @@ def test_pings_mixed_with_pongs_are_answered_in_one_write(pair):
     assert 1 <= counting.writes <= 2
 
 
+IN_ORDER = {
+    "pings in a row, then a message": (
+        b"".join(client_frame(9, bytes([n])) for n in range(9)) + client_frame(2, b"m"),
+        b"".join(frame(bytes([n]), 10) for n in range(9)) + frame(b"m"),
+    ),
+    "a message, then a ping": (
+        client_frame(2, b"m") + client_frame(9, b"p" * 125),
+        frame(b"m") + frame(b"p" * 125, 10),
+    ),
+    "a ping between two fragments": (
+        client_frame(1, b"a", fin=False) + client_frame(9, b"p") + client_frame(0, b"b"),
+        frame(b"p", 10) + frame(b"ab", 1),
+    ),
+    "a pong that nobody asked for": (client_frame(10, b"?") + client_frame(2), frame(b"")),
+    "a message before a violation, and one behind it": (
+        client_frame(2, b"good") + client_frame(3) + client_frame(2, b"never"),
+        frame(b"good") + close_frame(1002, "Opcode 3 is not defined."),
+    ),
+    "a close, and frames behind it": (
+        client_close(1000) + client_frame(2, b"m") + client_frame(9),
+        close_frame(1000),
+    ),
+    "an empty close": (client_frame(8), close_frame()),
+    "a close of 125 bytes": (client_close(1000, b"r" * 123), close_frame(1000)),
+    **{
+        f"a close with {code}": (client_close(code, b"why"), close_frame(code))
+        for code in (1001, 1002, 1003, 1007, 1011, 1012, 1014, 3000, 4001, 4999)
+    },
+}
+
+
+@pytest.mark.parametrize(("stream", "answers"), IN_ORDER.values(), ids=IN_ORDER)
+def test_what_comes_is_answered_in_order(pair, stream, answers):
+    owner, peer = pair
+    connection = owner.connection
+    connection.on_message = lambda opcode, payload: connection.send(frame(payload, opcode))
+    peer.send(stream)
+    assert read_all(peer) == answers
+
+
 LIGHT = {
     "pings": client_frame(9),
     "pongs": client_frame(10),
@@ -356,8 +396,10 @@ def test_the_owner_is_told_of_a_close_before_tcp_has_ended(pair, by_peer):
     assert told == [(4000, "bye")] and owner.ends == [(4000, "bye")]
 
 
-def test_an_end_without_goodbye_is_no_closing(pair):
+@pytest.mark.parametrize("sent", [b"", client_frame(1, b"hello")[:4], client_frame(9)[:1]])
+def test_an_end_without_goodbye_is_no_closing(pair, sent):
     owner, peer = pair
+    peer.send(sent)
     told = []
     owner.connection.on_closing = lambda code, reason: told.append((code, reason))
     peer.close()

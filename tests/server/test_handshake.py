@@ -1,0 +1,368 @@
+"""Requests to a listener in this process: which become WebSockets, and how the others are answered.
+
+Its clients speak in bytes, over TCP.
+"""
+
+import re
+import struct
+from collections import Counter
+
+import gevent
+import pytest
+from gevent import socket
+
+from flatlands.server.limits import Limits, Proxies
+from flatlands.server.websocket import handshake
+from flatlands.server.websocket.frames import frame
+from flatlands.server.websocket.listener import WebSocketServer
+from tests.server.client_frames import client_close, client_frame
+
+SENTENCE = re.compile(r"[A-Z].* .*\.")
+KEY_HEADER = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
+HANDSHAKE = [
+    "GET /ws HTTP/1.1",
+    "Host: localhost",
+    "Upgrade: websocket",
+    "Connection: keep-alive, Upgrade",
+    "Sec-WebSocket-Version: 13",
+    KEY_HEADER,
+]
+
+
+def page(environ, start_response):
+    body = f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}\n".encode()
+    start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", str(len(body)))])
+    return [body]
+
+
+class Echo:
+    """A server that sends each message back."""
+
+    def __init__(self, protocol=None, proxies=""):
+        self.connections, self.ends = [], []
+        limits = Limits(Counter(), proxies=Proxies(proxies))
+        self.server = WebSocketServer(
+            ("127.0.0.1", 0), page, self.accept, protocol=protocol, limits=limits
+        )
+        self.server.start()
+
+    def accept(self, connection, _environ):
+        self.connections.append(connection)
+        connection.on_message = lambda opcode, payload: connection.send(frame(payload, opcode))
+        connection.on_close = lambda code, reason: self.ends.append((code, reason))
+
+
+@pytest.fixture
+def serve(caplog):
+    """A function that starts a server. None may log an error, or keep a connection."""
+    caplog.set_level("WARNING")
+    started = []
+
+    def start(**options):
+        started.append(Echo(**options))
+        return started[-1]
+
+    yield start
+    for echo in started:
+        for connection in echo.connections:
+            connection.abort()
+        with gevent.Timeout(10):
+            while echo.server.limits.connections:
+                gevent.sleep(0.01)
+        echo.server.stop()
+    assert not caplog.records
+
+
+@pytest.fixture
+def echo(serve):
+    return serve()
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(handshake, "HEAD_TIMEOUT", 0.1)
+    monkeypatch.setattr(handshake, "ANSWER_TIMEOUT", 0.1)
+
+
+class Client:
+    """A TCP connection that speaks in bytes."""
+
+    def __init__(self, echo):
+        self.socket = socket.create_connection(("127.0.0.1", echo.server.server_port), timeout=10)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.file = self.socket.makefile("rb")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.file.close()
+        self.socket.close()
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def ask(self, *lines):
+        """Send a request; return status, headers with lower-case names, and body of the answer."""
+        self.send(request(*lines))
+        return self.answer()
+
+    def answer(self):
+        status = int(self.file.readline().split()[1])
+        lines = iter(lambda: self.file.readline().decode().strip(), "")
+        headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
+        return status, headers, self.file.read(int(headers.get("content-length", 0)))
+
+    def frame(self):
+        """Return the server's next frame, which must be short."""
+        first, size = self.file.read(2)
+        assert first & 0xF0 == 0x80 and size < 126
+        return first & 15, self.file.read(size)
+
+    def ended(self):
+        assert self.file.read(1) == b""
+
+    def vanish(self):
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def request(*lines):
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def replaced(old, *new):
+    """Return the handshake with the line that begins with `old` replaced by others, or by none."""
+    at = next(at for at, line in enumerate(HANDSHAKE) if line.startswith(old))
+    return [*HANDSHAKE[:at], *new, *HANDSHAKE[at + 1 :]]
+
+
+def test_an_upgrade_is_answered_with_the_accept_key_of_the_rfc(echo):
+    with Client(echo) as client:
+        status, headers, _ = client.ask(*HANDSHAKE)
+        assert status == 101
+        assert headers["upgrade"] == "websocket" and headers["connection"] == "Upgrade"
+        assert headers["sec-websocket-accept"] == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
+        assert "sec-websocket-protocol" not in headers
+        assert "content-length" not in headers and "transfer-encoding" not in headers
+
+
+@pytest.mark.parametrize(("proxies", "address"), [("", "127.0.0.1"), ("*", "192.0.2.7")])
+def test_a_connection_tells_who_is_behind_the_proxies_that_are_trusted(serve, proxies, address):
+    echo = serve(proxies=proxies)
+    told = "X-Forwarded-For: 203.0.113.9", "X-Forwarded-For: 192.0.2.7"
+    with Client(echo) as client:
+        assert client.ask(*HANDSHAKE, *told)[0] == 101
+        assert echo.connections[0].address == address
+
+
+REFUSALS = {
+    "method POST": (replaced("GET", "POST /ws HTTP/1.1"), 405),
+    "HTTP/1.0": (replaced("GET", "GET /ws HTTP/1.0"), 400),
+    "another path": (replaced("GET", "GET /wss HTTP/1.1"), 404),
+    "a path below": (replaced("GET", "GET /ws/ HTTP/1.1"), 404),
+    "no Upgrade": (replaced("Upgrade"), 426),
+    "another Upgrade": (replaced("Upgrade", "Upgrade: websockets"), 426),
+    "no Connection": (replaced("Connection"), 400),
+    "another Connection": (replaced("Connection", "Connection: upgraded"), 400),
+    "no Host": (replaced("Host"), 400),
+    "no version": (replaced("Sec-WebSocket-Version"), 426),
+    "no key": (replaced("Sec-WebSocket-Key"), 400),
+    "an empty key": (replaced("Sec-WebSocket-Key", "Sec-WebSocket-Key:"), 400),
+    "a key that is no base64": (replaced("Sec-WebSocket-Key", "Sec-WebSocket-Key: a*c="), 400),
+    "a key cut short": (replaced("Sec-WebSocket-Key", KEY_HEADER[:-1]), 400),
+    "a key of 15 bytes": (
+        replaced("Sec-WebSocket-Key", "Sec-WebSocket-Key: MTIzNDU2Nzg5MDEyMzQ1"),
+        400,
+    ),
+    "a key outside of ASCII": (replaced("Sec-WebSocket-Key", KEY_HEADER[:-3] + "é=="), 400),
+    "two keys": ([*HANDSHAKE, KEY_HEADER], 400),
+    "a body": ([*HANDSHAKE, "Content-Length: 5"], 413),
+    "a large body": (replaced("GET", "POST / HTTP/1.1", "Content-Length: 100000000000"), 413),
+    "a chunked body": ([*HANDSHAKE, "Transfer-Encoding: chunked"], 413),
+    "a page of another origin": ([*HANDSHAKE, "Origin: https://example.org"], 403),
+}
+
+
+@pytest.mark.parametrize(("lines", "status"), REFUSALS.values(), ids=REFUSALS)
+def test_a_wrong_handshake_gets_a_complete_answer_with_a_sentence(echo, lines, status):
+    with Client(echo) as client:
+        found, headers, body = client.ask(*lines)
+        assert found == status
+        assert headers["content-type"] == "text/plain; charset=utf-8"
+        assert headers["connection"] == "close"
+        assert SENTENCE.fullmatch(body.decode().strip())
+        client.ended()
+
+
+@pytest.mark.parametrize("version", ["", "8", "12", "14", "013", "13, 8"])
+def test_another_version_is_told_the_right_one(echo, version):
+    with Client(echo) as client:
+        line = f"Sec-WebSocket-Version: {version}"
+        status, headers, _ = client.ask(*replaced("Sec-WebSocket-Version", line))
+        assert (status, headers["sec-websocket-version"]) == (426, "13")
+
+
+@pytest.mark.parametrize(
+    ("offer", "status"),
+    [
+        ([], 400),
+        (["chat"], 400),
+        (["Flatlands"], 400),
+        (["flatlands2, xflatlands, flat lands"], 400),
+        (["flatlands"], 101),
+        (["chat,flatlands , other"], 101),
+        (["chat", "flatlands"], 101),
+    ],
+)
+def test_a_subprotocol_must_be_offered_and_is_told(serve, offer, status):
+    with Client(serve(protocol="flatlands")) as client:
+        found, headers, body = client.ask(
+            *HANDSHAKE, *(f"Sec-WebSocket-Protocol: {one}" for one in offer)
+        )
+        assert found == status
+        if status == 101:
+            assert headers["sec-websocket-protocol"] == "flatlands"
+        else:
+            assert SENTENCE.fullmatch(body.decode().strip()) and b" flatlands." in body
+            client.ended()
+
+
+def test_names_of_headers_and_their_tokens_may_be_in_any_case(echo):
+    with Client(echo) as client:
+        shouted = [*replaced("Upgrade", "UPGRADE: WebSocket"), "Origin: http://localhost"]
+        client.send(request(*shouted).replace(b"keep-alive, Upgrade", b"keep-alive,UPGRADE"))
+        assert client.answer()[0] == 101
+
+
+def test_ordinary_requests_reach_the_application_on_one_connection(echo):
+    with Client(echo) as client:
+        for path in ("/", "/stats"):
+            answer = client.ask(f"GET {path} HTTP/1.1", "Host: localhost")
+            assert answer[::2] == (200, f"GET {path}\n".encode())
+        # An upgrade to something else is one too.
+        more = "Upgrade: h2c", "Connection: Upgrade"
+        assert client.ask("GET / HTTP/1.1", "Host: h", *more)[0] == 200
+        assert client.ask(*HANDSHAKE)[0] == 101
+
+
+def test_a_head_request_is_answered_without_a_body(echo):
+    with Client(echo) as client:
+        client.send(request("HEAD /ws HTTP/1.1", *HANDSHAKE[1:]))
+        head, _, body = client.file.read().partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 405 Method Not Allowed\r\n") and body == b""
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"\x16\x03\x01\x02\r\n",
+        b"GET\r\n\r\n",
+        b"GET / HTTP/1\r\n\r\n",
+        b"GET / HTTP/x.y\r\n\r\n",
+        b"GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 200 + b"\r\n",
+    ],
+)
+def test_what_is_no_request_gets_a_400_and_no_error_is_logged(echo, garbage):
+    with Client(echo) as client:
+        client.send(garbage)
+        status, headers, body = client.answer()
+        assert (status, headers["connection"]) == (400, "close")
+        assert SENTENCE.fullmatch(body.decode().strip())
+
+
+def test_a_request_line_without_end_is_cut_off(echo):
+    with Client(echo) as client:
+        client.send(b"GET /" + b"a" * 8187)
+        assert client.answer()[0] == 414
+
+
+def test_a_client_that_vanishes_during_its_handshake_is_no_news(echo):
+    for size in range(0, len(request(*HANDSHAKE)) + 1, 20):
+        with Client(echo) as client:
+            client.send(request(*HANDSHAKE)[:size])
+            client.vanish()
+
+
+def test_half_a_request_line_is_not_waited_for(impatient, echo):
+    with Client(echo) as client:
+        client.send(b"GET /w")
+        client.ended()
+
+
+@pytest.mark.parametrize("drips", [False, True])
+def test_half_a_head_gets_a_408_also_if_it_drips(impatient, echo, drips):
+    with Client(echo) as client:
+        client.send(b"GET /ws HTTP/1.1\r\nHost: local")
+        dripping = gevent.spawn(drip, client) if drips else None
+        status, _, body = client.answer()
+        assert status == 408 and SENTENCE.fullmatch(body.decode().strip())
+        if dripping is not None:
+            dripping.kill()
+
+
+def drip(client):
+    while True:
+        gevent.sleep(0.03)
+        client.send(b"\r\nA: b")
+
+
+def test_the_time_limits_of_requests_do_not_end_a_websocket(impatient, echo):
+    with Client(echo) as client:
+        assert client.ask(*HANDSHAKE)[0] == 101
+        gevent.sleep(0.3)
+        client.send(client_frame(2, b"still here"))
+        assert client.frame() == (2, b"still here")
+
+
+def test_frames_in_one_segment_with_the_request_keep_their_order(echo):
+    with Client(echo) as client:
+        texts = [b"%d" % n for n in range(3000)]
+        stream = b"".join(client_frame(2, text) for text in texts)
+        client.send(request(*HANDSHAKE) + stream[:-3])
+        assert client.answer()[0] == 101
+        assert [client.frame()[1] for _ in texts[1:]] == texts[:-1]
+        client.send(stream[-3:])
+        assert client.frame()[1] == texts[-1]
+
+
+def test_a_handshake_and_a_frame_may_come_byte_by_byte(echo):
+    with Client(echo) as client:
+        for byte in request(*HANDSHAKE) + client_frame(1, "byte für byte".encode() * 8):
+            client.send(bytes([byte]))
+        assert client.answer()[0] == 101
+        assert client.frame() == (1, "byte für byte".encode() * 8)
+
+
+def test_a_close_frame_survives_data_that_was_on_its_way(echo):
+    """Over TCP, bytes that nobody reads before the end would destroy what was sent."""
+    with Client(echo) as client:
+        assert client.ask(*HANDSHAKE)[0] == 101
+        client.send(client_frame(3) + client_frame(2, b"x" * 4000) * 200)
+        opcode, payload = client.frame()
+        assert opcode == 8 and payload[:2] == b"\x03\xea"
+        client.ended()
+
+
+def test_who_is_aborted_gets_a_reset(echo):
+    with Client(echo) as client:
+        assert client.ask(*HANDSHAKE)[0] == 101
+        echo.connections[0].abort()
+        with pytest.raises(ConnectionResetError):
+            client.ended()
+
+
+def test_a_reset_is_1006_and_a_goodbye_has_its_own_code(echo):
+    for code in (1006, 4003):
+        with Client(echo) as client:
+            assert client.ask(*HANDSHAKE)[0] == 101
+            if code == 4003:
+                client.send(client_close(4003, b"bye now"))
+                assert client.frame() == (8, b"\x0f\xa3")
+                client.ended()
+            else:
+                client.vanish()
+    with gevent.Timeout(10):
+        while len(echo.ends) < 2:
+            gevent.sleep(0.01)
+    assert echo.ends == [(1006, ""), (4003, "bye now")]

@@ -3,6 +3,7 @@
 Its clients speak in bytes, over TCP.
 """
 
+import contextlib
 import re
 import struct
 from collections import Counter
@@ -11,9 +12,10 @@ import gevent
 import pytest
 from gevent import socket
 
-from flatlands.server.limits import Limits, Proxies
+from flatlands.server.limits import PER_ADDRESS, Limits, Proxies
 from flatlands.server.websocket import handshake
 from flatlands.server.websocket.frames import frame
+from flatlands.server.websocket.hosts import Hosts
 from flatlands.server.websocket.listener import WebSocketServer
 from tests.server.client_frames import client_close, client_frame
 
@@ -38,11 +40,11 @@ def page(environ, start_response):
 class Echo:
     """A server that sends each message back."""
 
-    def __init__(self, protocol=None, proxies=""):
+    def __init__(self, protocol=None, proxies="", per_address=PER_ADDRESS, hosts=None):
         self.connections, self.ends = [], []
-        limits = Limits(Counter(), proxies=Proxies(proxies))
+        limits = Limits(Counter(), proxies=Proxies(proxies), per_address=per_address)
         self.server = WebSocketServer(
-            ("127.0.0.1", 0), page, self.accept, protocol=protocol, limits=limits
+            ("127.0.0.1", 0), page, self.accept, protocol=protocol, limits=limits, hosts=hosts
         )
         self.server.start()
 
@@ -269,6 +271,105 @@ def test_what_is_no_request_gets_a_400_and_no_error_is_logged(echo, garbage):
         status, headers, body = client.answer()
         assert (status, headers["connection"]) == (400, "close")
         assert SENTENCE.fullmatch(body.decode().strip())
+
+
+def test_a_connection_has_a_hundred_requests(echo):
+    with Client(echo) as client:
+        client.send(request("GET / HTTP/1.1", "Host: localhost") * 150)
+        answers = client.file.read()
+        assert answers.count(b"HTTP/1.1 200") == 100 and answers.count(b"Connection: close") == 1
+
+
+@pytest.mark.parametrize("head", ["Transfer-Encoding: chunked", "Content-Length: 100000000000"])
+def test_an_endless_body_is_not_read(echo, head):
+    with Client(echo) as client:
+        client.send(request("POST / HTTP/1.1", "Host: localhost", head))
+        with pytest.raises((BrokenPipeError, ConnectionResetError)):
+            for _ in range(10_000):
+                client.send(b"1\r\nx\r\n" * 10_000)
+
+
+def test_a_giant_head_is_cut_off(echo):
+    with Client(echo) as client:
+        client.send(b"GET / HTTP/1.1\r\n" + b"A: " + b"x" * 20_000 + b"\r\n\r\n")
+        assert client.file.read().startswith(b"HTTP/1.1 431 ")
+
+
+def test_a_name_that_somebody_gave_this_machine_is_not_answered_to(serve):
+    echo = serve(hosts=Hosts(local=True))
+    for path in ("/", "/ws"):
+        with Client(echo) as client:
+            status, _, body = client.ask(f"GET {path} HTTP/1.1", "Host: evil.example")
+            assert status == 403 and b"ALLOWED_HOSTS" in body
+    assert echo.server.stats["refused_hosts"] == 2
+
+
+def test_pages_of_other_hosts_may_not_connect_unless_they_are_named(serve):
+    echo = serve(hosts=Hosts(["https://a.example"]))
+    for origin, status in (
+        ("http://localhost", 101),
+        ("https://localhost", 101),
+        ("https://a.example", 101),
+        ("http://evil.example", 403),
+        ("null", 403),
+    ):
+        with Client(echo) as client:
+            found, _, body = client.ask(*HANDSHAKE, f"Origin: {origin}")
+            assert found == status and (status == 101 or b"ALLOWED_ORIGINS" in body)
+    assert echo.server.stats["refused_origins"] == 2
+
+
+def test_an_address_behind_a_proxy_has_so_many_connections(serve):
+    echo = serve(proxies="127.0.0.1", per_address=4)
+    told = "X-Forwarded-For: 203.0.113.9, 192.0.2.{}"
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(Client(echo)) for _ in range(6)]
+        found = [
+            client.ask(*HANDSHAKE, told.format(n))
+            for client, n in zip(clients, (1, 1, 1, 1, 1, 2), strict=True)
+        ]
+    assert [answer[0] for answer in found] == [101, 101, 101, 101, 429, 101]
+    assert found[4][1]["retry-after"] == "10"
+
+
+STRICT = "strict-transport-security"
+
+
+def come(echo, path, host, told):
+    """Ask as a proxy does whose client came by the scheme that is `told`."""
+    more = [f"X-Forwarded-Proto: {told}"] if told else []
+    with Client(echo) as client:
+        return client.ask(f"GET {path} HTTP/1.1", f"Host: {host}", *more)
+
+
+def test_a_client_of_a_trusted_proxy_comes_over_tls_and_goes_on_doing_so(serve):
+    echo = serve(proxies="127.0.0.1")
+    for host in ("flat.example", "Flat.Example:80"):
+        for told in ("http", "HTTP, https"):
+            status, headers, _ = come(echo, "/?near=a%20b", host, told)
+            assert status == 308 and STRICT not in headers
+            assert headers["location"] == "https://flat.example/?near=a%20b"
+    assert come(echo, "/ws", "flat.example", "http")[0] == 308
+    for path, code in (("/", 200), ("/ws", 426)):
+        status, headers, _ = come(echo, path, "flat.example", "https")
+        assert status == code and int(headers[STRICT].split("=")[1]) > 86400
+    # This machine by its own name, and a proxy that says nothing of it.
+    for host, told in (
+        ("localhost", "http"),
+        ("127.0.0.1", "http"),
+        ("localhost", "https"),
+        ("flat.example", None),
+        ("flat.example", "ftp"),
+    ):
+        status, headers, _ = come(echo, "/", host, told)
+        assert status == 200 and STRICT not in headers
+
+
+def test_who_is_no_trusted_proxy_may_say_what_it_likes_of_tls(serve):
+    echo = serve(proxies="192.0.2.1")
+    for told in ("http", "https"):
+        status, headers, _ = come(echo, "/", "flat.example", told)
+        assert status == 200 and STRICT not in headers
 
 
 def test_a_request_line_without_end_is_cut_off(echo):

@@ -1,6 +1,6 @@
 """One WebSocket after its handshake: a watcher of the event loop reads it, callers write to it.
 
-No greenlet waits for a connection, and nothing here blocks or switches, except `wait`. Bytes that
+No greenlet waits for a connection, and nothing here blocks or switches. Bytes that
 do not fit into the kernel's buffer are kept as one view of bytes that other connections share, and
 never as a queue.
 """
@@ -13,7 +13,6 @@ from time import monotonic
 from typing import Any, Final
 
 from gevent import get_hub
-from gevent.event import Event
 
 from flatlands.server.limits import Guest, Rate, Rates
 from flatlands.server.websocket import frames
@@ -47,7 +46,7 @@ class Connection:
 
     The owner sets the four callbacks before start(). They run in the event loop, never inside a
     call that the owner makes, and must not block or switch. If one raises, that is logged, and the
-    connection ends with 1011. All methods belong to the loop's thread; only wait() blocks.
+    connection ends with 1011. All methods belong to the loop's thread.
 
     A connection is first open. Then it is closing: our close frame is sent or queued, the peer's is
     awaited, and messages are dropped. Then it is hanging up: both have closed, or the peer broke
@@ -62,8 +61,6 @@ class Connection:
         "on_close",
         "on_drain",
         "address",
-        "bytes_in",
-        "bytes_out",
         "last_heard",
         "guest",
         "closed_by_peer",
@@ -80,7 +77,6 @@ class Connection:
         "_timer",
         "_remainder",
         "_queued",
-        "_over",
         "_light",
         "_closing",
         "more",
@@ -116,8 +112,6 @@ class Connection:
         #: The IP address of the client, as far as proxies give it; "" if it is not known.
         self.address = address
         self.guest = guest
-        self.bytes_in = len(early)
-        self.bytes_out = 0
         self.last_heard = monotonic()  # seconds, when the last bytes came in
         #: Whether the peer began to close, so that the close code is the peer's choice.
         self.closed_by_peer = False
@@ -134,7 +128,6 @@ class Connection:
         self._timer: Any = None
         self._remainder: memoryview | None = None
         self._queued: bytearray | None = None  # control frames behind the remainder
-        self._over: Event | None = None
         self._light: Rates | None = None  # most peers never need one
         self._closing = 0  # bytes that came after our close frame
 
@@ -169,7 +162,6 @@ class Connection:
         except OSError:
             self._end()
             return False
-        self.bytes_out += sent
         if sent != len(data):
             self._keep(memoryview(data)[sent:])
         return True
@@ -252,14 +244,6 @@ class Connection:
             self._socket.close()
             if self.guest is not None:
                 self.guest.leave()
-            if self._over is not None:
-                self._over.set()
-
-    def wait(self) -> None:
-        """Block the calling greenlet until the connection has ended, and on_close has returned."""
-        if self._over is None:
-            self._over = Event()
-        self._over.wait()
 
     def _begin(self, early: bytes) -> None:
         if early:
@@ -279,7 +263,6 @@ class Connection:
         if not data:
             self._end()
             return
-        self.bytes_in += len(data)
         self.last_heard = monotonic()
         if self._state:
             self._closing += len(data)
@@ -400,7 +383,6 @@ class Connection:
         except OSError:
             self._end()
             return
-        self.bytes_out += sent
         if sent != len(rest):
             self._remainder = rest[sent:]
         elif self._queued is not None:
@@ -444,9 +426,6 @@ class Connection:
             on_close(self._code, self._reason)
         except Exception:
             log.exception("A callback of an ended connection failed.")
-        if self._over is None:
-            self._over = Event()
-        self._over.set()
 
 
 def _data_messages(messages: list[frames.Message]) -> int:

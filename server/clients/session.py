@@ -77,7 +77,7 @@ class Session(ClientScreen):
         "intents",
         "_handlers",
         "_noted",
-        "_watches",
+        "watches",
         "_admission",
         "_seated",
         "_known_as",
@@ -113,7 +113,7 @@ class Session(ClientScreen):
         self._known_as: int | None = None
         #: Whether it is counted as a seat of its address, and as a spectator: it looks at the map
         #: and does not play.
-        self._seated = self._watches = False
+        self._seated = self.watches = False
         #: The number of the client's last intent, 0 before the first; and the one that is obeyed
         #: after the messages that came with it, or None.
         self.intents = 0
@@ -134,7 +134,7 @@ class Session(ClientScreen):
     @property
     def owes_hello(self) -> bool:
         """Whether it neither plays, nor is about to, nor looks at the map."""
-        return self.resident is None and not self._waiting and not self._watches
+        return self.resident is None and not self._waiting and not self.watches
 
     # What the client asks.
 
@@ -195,13 +195,11 @@ class Session(ClientScreen):
             None if self.rates.spend(PATIENCE.name, PATIENCE, now) else protocol.POLICY,
         )
 
-    def _leave_seat(self) -> None:
+    def _end_to_play(self) -> None:
+        """Free its seat, and keep its rates in case the player comes back."""
         if self._seated:
             self._seated = False
             self.limits.let_go(SEATS, self.address)
-
-    def _keep_rates(self) -> None:
-        """Keep the rates in case the player comes back, since its session ends."""
         if self._known_as is not None:
             self.limits.keep_rates(self._known_as, self.rates)
             self._known_as = None
@@ -256,7 +254,7 @@ class Session(ClientScreen):
     def welcome(self, resident: Resident, view: Viewport, *, back: bool) -> None:
         """Begin to play as a resident; `back`: the client did so before."""
         self._waiting = False
-        self._end_to_watch()
+        self.end_to_watch()
         node, grid = self.node, self.node.grid
         self.resident = resident
         self._seated = self.limits.hold(SEATS, self.address)
@@ -295,8 +293,7 @@ class Session(ClientScreen):
     def give_up(self) -> None:
         """End this session, so that the player can go on in another one."""
         assert self.resident is not None
-        self._keep_rates()
-        self._leave_seat()
+        self._end_to_play()
         self.node.residents.detach(self.resident)
         self.resident = None
         self.connection.close(protocol.TAKEN_OVER, TAKEN_OVER)
@@ -331,23 +328,10 @@ class Session(ClientScreen):
         movement = self.node.movement
         movement.act(self.resident, noted.number, noted.t, noted.intent, noted.replaces)
 
-    def watch(self, grain: int | None, c0: int, r0: int, c1: int, r1: int) -> None:
-        watching = self.node.watching
-        if grain is None:
-            watching.leave(self)
-            self._end_to_watch()
-            return
-        if self.resident is None and not self._watches:
-            if len(watching) >= SPECTATORS_MOST:
-                raise Refused("full", "too many people only watch this world", protocol.FULL)
-            if not self.limits.hold(SPECTATORS, self.address, SPECTATORS_EACH):
-                raise Refused("full", "too many only watch from your address", protocol.FULL)
-            self._watches = True
-        watching.watch(self, grain, Rect(c0, r0, c1, r1))
-
-    def _end_to_watch(self) -> None:
-        if self._watches:
-            self._watches = False
+    def end_to_watch(self) -> None:
+        """Note that it does not look at the map any more without playing."""
+        if self.watches:
+            self.watches = False
             self.limits.let_go(SPECTATORS, self.address)
             self.opened = self.node.loop.now()
 
@@ -405,8 +389,8 @@ class Session(ClientScreen):
 
     def leave(self) -> None:
         """End this session without a word to the client, which has another session now."""
-        self._leave_seat()
         self._known_as = None
+        self._end_to_play()
         self.player = self.error = self.resident = None
         self._waiting = False
 
@@ -434,9 +418,8 @@ class Session(ClientScreen):
 
     def closed(self, code: int) -> None:
         """End the session: its connection has ended, or begun to end, with this close code."""
-        self._keep_rates()
-        self._leave_seat()
-        self._end_to_watch()
+        self._end_to_play()
+        self.end_to_watch()
         self.node.watching.leave(self)
         resident, self.resident = self.resident, None
         if resident is not None:
@@ -500,6 +483,21 @@ def _look(session: Session, width: int, height: int) -> None:
     session.node.movement.look(session.playing, viewport(width, height))
 
 
+def _watch(session: Session, grain: int | None, c0: int, r0: int, c1: int, r1: int) -> None:
+    watching = session.node.watching
+    if grain is None:
+        watching.leave(session)
+        session.end_to_watch()
+        return
+    if session.owes_hello:
+        if len(watching) >= SPECTATORS_MOST:
+            raise Refused("full", "too many people only watch this world", protocol.FULL)
+        if not session.limits.hold(SPECTATORS, session.address, SPECTATORS_EACH):
+            raise Refused("full", "too many only watch from your address", protocol.FULL)
+        session.watches = True
+    watching.watch(session, grain, Rect(c0, r0, c1, r1))
+
+
 def _ping(session: Session, time: int, number: int) -> None:
     session.acknowledge(number)
     session.answer(protocol.pong(time, session.node.loop.now()))
@@ -520,5 +518,5 @@ OBEY: Final[dict[int, Handler]] = {
     protocol.VIEWPORT: _look,
     protocol.PING: _ping,
     protocol.ACK: _ack,
-    protocol.WATCH: Session.watch,
+    protocol.WATCH: _watch,
 }

@@ -163,7 +163,10 @@ class Connection:
             self._end()
             return False
         if sent != len(data):
-            self._keep(memoryview(data)[sent:])
+            self._remainder = memoryview(data)[sent:]
+            if self._writing is None:
+                self._writing = self._loop.io(self._fd, _WRITE)
+            self._writing.start(self._writable)
         return True
 
     def send_control(self, data: bytes) -> bool:
@@ -342,7 +345,8 @@ class Connection:
             self._queue(data)  # it may exceed CONTROL_LIMIT, since it is the last
         if self._state != _ENDED:
             self._state = _CLOSING
-            self._loop.run_callback(self._report_closing)
+            on_closing, self.on_closing = self.on_closing, _ignore
+            self._loop.run_callback(self._call, on_closing, code, reason)
 
     def _hang_up(self) -> None:
         if self._state != _ENDED:
@@ -361,12 +365,6 @@ class Connection:
             self._end()
         else:
             self.abort()
-
-    def _keep(self, rest: memoryview) -> None:
-        self._remainder = rest
-        if self._writing is None:
-            self._writing = self._loop.io(self._fd, _WRITE)
-        self._writing.start(self._writable)
 
     def _queue(self, data: bytes) -> None:
         if self._queued is None:
@@ -413,10 +411,6 @@ class Connection:
         if self.guest is not None:
             self.guest.leave()
         self._loop.run_callback(self._report)
-
-    def _report_closing(self) -> None:
-        on_closing, self.on_closing = self.on_closing, _ignore
-        self._call(on_closing, self._code, self._reason)
 
     def _report(self) -> None:
         on_close = self.on_close

@@ -29,7 +29,7 @@ from flatlands.server.players.herd import NOBODY, Sizes
 from flatlands.server.squares.crowds import CROWD_FROM
 from flatlands.server.things.garden import RULES, Rules
 from flatlands.stores.base import Store
-from flatlands.stores.sqlite import SqliteStore
+from flatlands.stores.sqlite import SqliteStore, prepare
 from flatlands.world.batches import Content
 from flatlands.world.grid import SIDE, Grid, Rect
 from flatlands.world.terrain import Terrain
@@ -576,7 +576,7 @@ class ClockStore(SqliteStore):
 def clock_stores(clock: Clock) -> Callable[[], ClockStore]:
     """Return what opens a node's store, so that all nodes share one, in a harness's time."""
     first = ClockStore(clock, sqlite3.connect(":memory:", isolation_level=None))
-    first._prepare(first._connection)
+    prepare(first._path, first._connection)
     return lambda: ClockStore(clock, first._connection)
 
 

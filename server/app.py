@@ -27,9 +27,9 @@ from flatlands.server.messages.protocol import Refused
 from flatlands.server.node import Node
 from flatlands.server.players.herd import NOBODY, Sizes
 from flatlands.server.port import listen
+from flatlands.server.scores.board import NO_NAME
 from flatlands.server.settings import KEPT_BACK, SPARE_DESCRIPTORS, Settings, raise_descriptor_limit
 from flatlands.server.squares.peers import Load
-from flatlands.server.things.board import NO_NAME
 from flatlands.server.things.garden import Rules
 from flatlands.server.web import metrics
 from flatlands.server.web.admin import operator_pages

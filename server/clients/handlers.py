@@ -23,7 +23,7 @@ from flatlands.server.logs import log_line
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.players.resident import Resident
-from flatlands.server.things.board import Standing
+from flatlands.server.scores.board import Standing
 from flatlands.server.things.cairns import Builder
 from flatlands.world.grid import Square
 

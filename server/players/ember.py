@@ -28,15 +28,15 @@ from typing import Final, NamedTuple
 import msgpack
 
 from flatlands.server.agenda import Agenda
+from flatlands.server.kept.keeper import Keeper
 from flatlands.server.loop import Loop
 from flatlands.server.messages.peer_protocol import ALIVE
 from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.residents import Residents
+from flatlands.server.scores.longest import Kept, Longest
 from flatlands.server.squares.peers import Peers
 from flatlands.server.squares.replicas import Replicas
-from flatlands.server.things.keeper import Keeper
-from flatlands.server.things.longest import Kept, Longest
 from flatlands.stores.base import Item, Store
 from flatlands.world.contact import first_contact
 from flatlands.world.events import EMBER, EmberEvent, EnterEvent, Event, Player

@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol, TypeVar
 import msgpack
 
 from flatlands.server.agenda import Agenda
+from flatlands.server.kept.keeper import Keeper
 from flatlands.server.loop import Loop
 from flatlands.server.messages.peer_protocol import ALIVE
 from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
@@ -32,10 +33,9 @@ from flatlands.server.players.sight import Sights
 from flatlands.server.players.spots import Place
 from flatlands.server.players.tag import Tag
 from flatlands.server.players.takeovers import Takeovers
+from flatlands.server.scores.longest import Longest
 from flatlands.server.squares.peers import Peers
 from flatlands.server.squares.replicas import Replicas
-from flatlands.server.things.keeper import Keeper
-from flatlands.server.things.longest import Longest
 from flatlands.stores.base import BATCH_LIMIT, Claimed, Item, Store
 from flatlands.world.events import Event
 from flatlands.world.grid import Grid, Square

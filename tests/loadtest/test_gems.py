@@ -18,7 +18,7 @@ from flatlands.loadtest.swarm.run import run
 from flatlands.loadtest.swarm.scenarios import SCENARIOS
 from flatlands.loadtest.swarm.show import figures, gem_rows, praise
 from flatlands.loadtest.swarm.store import WORLD, Stored, StoredGem, read
-from flatlands.server.things.board import BOARD, Board
+from flatlands.server.scores.board import BOARD, Board
 from flatlands.stores.base import Item, Score
 from flatlands.stores.registry import open_store
 from tests.brokers.redis_servers import Redis, rediscluster_url

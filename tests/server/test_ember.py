@@ -6,11 +6,11 @@ import random
 import msgpack
 import pytest
 
+from flatlands.server.kept.keeper import Keeper
 from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
 from flatlands.server.players.ember import EVERY, HANDS, IDLE, ITEM, LEASE, NOT_BACK, QUEUE, REACH
 from flatlands.server.players.herd import Sizes
-from flatlands.server.things.keeper import Keeper
-from flatlands.server.things.longest import Best, Kept
+from flatlands.server.scores.longest import Best, Kept
 from flatlands.stores.base import StoreError
 from flatlands.world.track import UNIT
 from tests.server.harness import Harness

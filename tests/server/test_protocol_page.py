@@ -11,11 +11,12 @@ import pytest
 from flatlands.loadtest.swarm import wire
 from flatlands.server import app
 from flatlands.server.clients import screen, session, tokens
+from flatlands.server.kept import reach
 from flatlands.server.messages import peer_protocol, protocol
 from flatlands.server.messages.protocol import MESSAGES
 from flatlands.server.players import listening, movement, residents
 from flatlands.server.squares import crowds, heard, peers, replicas, signs, sync
-from flatlands.server.things import cairns, garden, reach
+from flatlands.server.things import cairns, garden
 from flatlands.server.websocket import frames
 from flatlands.world import batches, events, sketches, things
 from flatlands.world.batches import Content, Corner

@@ -51,6 +51,7 @@ MODULES = (
     "flatlands.server.messages.peer_protocol",
     "flatlands.server.messages.protocol",
     "flatlands.server.messages.table",
+    "flatlands.server.messages.texts",
     "flatlands.server.players.movement",
     "flatlands.server.players.resident",
     "flatlands.server.squares.crowds",

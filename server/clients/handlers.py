@@ -22,6 +22,7 @@ from flatlands.server.limits import (
 from flatlands.server.logs import log_line
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import Refused
+from flatlands.server.messages.texts import BAD_NAME, NAME_LIMIT, TEXT_LIMIT, clean
 from flatlands.server.players.resident import Resident
 from flatlands.server.scores.board import Standing
 from flatlands.server.things.cairns import Builder
@@ -43,9 +44,9 @@ def emote(session: Session, emote: int) -> None:
 
 
 def _clean(text: str, deed: str) -> str:
-    cleaned = protocol.clean(text, protocol.TEXT_LIMIT)
+    cleaned = clean(text, TEXT_LIMIT)
     if cleaned is None:
-        raise Refused("say", f"{deed} 1 to {protocol.TEXT_LIMIT} characters that can be seen")
+        raise Refused("say", f"{deed} 1 to {TEXT_LIMIT} characters that can be seen")
     return cleaned
 
 
@@ -65,9 +66,9 @@ def _heard(session: Session, rate: Rate, each: Rate) -> Resident:
 
 def appear(session: Session, name: str, look: int) -> None:
     """Have another name or look. A muted player keeps its name."""
-    resident, cleaned = session.playing, protocol.clean(name, protocol.NAME_LIMIT)
+    resident, cleaned = session.playing, clean(name, NAME_LIMIT)
     if cleaned is None:
-        raise Refused("name", protocol.BAD_NAME, None)
+        raise Refused("name", BAD_NAME, None)
     if cleaned != resident.name:
         # Otherwise a muted player would talk by its names.
         session.node.orders.check_voice(resident.id)

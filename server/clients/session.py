@@ -14,6 +14,7 @@ from flatlands.server.limits import SEATS, SPECTATORS, SPECTATORS_EACH, Limits, 
 from flatlands.server.logs import log_line
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import MESSAGES, Refused
+from flatlands.server.messages.texts import BAD_NAME, NAME_LIMIT, clean
 from flatlands.server.node import Node
 from flatlands.server.players.invitations import Met
 from flatlands.server.players.movement import INTENT_AGE
@@ -215,9 +216,9 @@ class Session(ClientScreen):
         x: int | None,
         y: int | None,
     ) -> None:
-        cleaned = protocol.clean(name, protocol.NAME_LIMIT)
+        cleaned = clean(name, NAME_LIMIT)
         if cleaned is None:
-            raise Refused("name", protocol.BAD_NAME)
+            raise Refused("name", BAD_NAME)
         place = None if x is None or y is None else (x, y)
         hello = Hello(cleaned, viewport(width, height), token, near, place)
         self._waiting = True

@@ -12,7 +12,7 @@ from flatlands.loadtest.swarm import wire
 from flatlands.server import app
 from flatlands.server.clients import screen, session, tokens
 from flatlands.server.kept import reach
-from flatlands.server.messages import peer_protocol, protocol
+from flatlands.server.messages import peer_protocol, protocol, texts
 from flatlands.server.messages.protocol import MESSAGES
 from flatlands.server.players import listening, movement, residents
 from flatlands.server.squares import crowds, heard, peers, replicas, signs, sync
@@ -177,8 +177,8 @@ def seconds(ms):
 NUMBERS = [
     ("protocol", f"A message from a client has at most {protocol.MESSAGE_LIMIT} bytes"),
     ("protocol", f"a `hello` within {app.HELLO_WITHIN // 1000} seconds"),
-    ("protocol", f"1 to {protocol.NAME_LIMIT} characters"),
-    ("protocol", f"1 to {protocol.TEXT_LIMIT} characters"),
+    ("protocol", f"1 to {texts.NAME_LIMIT} characters"),
+    ("protocol", f"1 to {texts.TEXT_LIMIT} characters"),
     ("protocol", f"up to {protocol.TOKEN_LIMIT} characters"),
     ("protocol", f"to {WIDTHS[0]}–{WIDTHS[1]} and {HEIGHTS[0]}–{HEIGHTS[1]}"),
     ("protocol", f"not more than {movement.INTENT_AGE} ms ago"),

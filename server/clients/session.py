@@ -270,7 +270,7 @@ class Session(ClientScreen):
         )
         self._known_as = resident.id
         now = node.loop.now()
-        welcome = protocol.welcome(
+        welcome = protocol.Welcome(
             protocol.VERSION,
             resident.id,
             now,
@@ -284,7 +284,7 @@ class Session(ClientScreen):
             *_tiles(view),
             GROUND,
         )
-        self._write(frame(welcome))
+        self._write(frame(protocol.welcome(welcome)))
         if not node.peers.whole:
             self.tell_link()
         self.renew_token()

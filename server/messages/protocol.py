@@ -5,7 +5,7 @@ module never acts on a message.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgpack
 
@@ -220,47 +220,32 @@ def with_tail(head: list[Any], tail: Tail) -> bytes:
 _HEADERS: Final = [bytes((_ARRAY + items,)) for items in range(16)]
 
 
-def welcome(
-    version: int,
-    id: int,
-    now: int,
-    seed: int,
-    x: int,
-    y: int,
-    side: int,
-    speed: int,
-    diagonal: int,
-    lead: int,
-    drop: int,
-    width: int,
-    height: int,
-    ground: int,
-) -> bytes:
-    """Pack the welcome of player `id` at the node time `now` in ms.
+class Welcome(NamedTuple):
+    """What a newcomer is told at the node time `now` in ms: it is player `id` at (x, y) in units.
 
     `side` and the granted viewport's `width` and `height` are in tiles. `speed` and `diagonal` are
-    in units a second. The position (x, y) and the margins `lead` and `drop` are in units. `ground`
-    is GROUND of world/terrain.py.
+    in units a second, and the margins `lead` and `drop` in units. `ground` is GROUND of
+    world/terrain.py.
     """
-    return _pack(
-        [
-            WELCOME,
-            version,
-            id,
-            now,
-            seed,
-            x,
-            y,
-            side,
-            speed,
-            diagonal,
-            lead,
-            drop,
-            width,
-            height,
-            ground,
-        ]
-    )
+
+    version: int
+    id: int
+    now: int
+    seed: int
+    x: int
+    y: int
+    side: int
+    speed: int
+    diagonal: int
+    lead: int
+    drop: int
+    width: int
+    height: int
+    ground: int
+
+
+def welcome(welcome: Welcome) -> bytes:
+    return _pack([WELCOME, *welcome])
 
 
 def token(text: str) -> bytes:

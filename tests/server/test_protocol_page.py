@@ -58,6 +58,7 @@ def test_the_table_of_what_a_client_sends():
 TOGETHER = {
     "square": ["column", "row"],
     "rect": ["c0", "r0", "c1", "r1"],
+    "welcome": protocol.Welcome._fields,
     "tail": ["tracks", "others", "replaced", "wide"],
 }
 

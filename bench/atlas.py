@@ -28,6 +28,7 @@ with packages("swarm"):
     from flatlands.loadtest.kit.terminal import Terminal
     from flatlands.server.atlas.counts import PATIENCE
     from flatlands.server.clients.admission import Admission
+    from flatlands.server.clients.handlers import HANDLERS
     from flatlands.server.clients.session import Session
     from flatlands.server.clients.tokens import Tokens
     from flatlands.server.limits import Limits
@@ -76,7 +77,7 @@ class Viewers:
         self.connections: list[NoSocket] = []
         for number in range(viewers):
             connection: Any = NoSocket()
-            Session(connection, self.node, admission, tokens, limits)
+            Session(connection, self.node, admission, tokens, limits, HANDLERS)
             self.connections.append(connection)
             rect = (-(2**31), -(2**31), 2**31, 2**31)
             if parts and number % 2:

@@ -21,6 +21,7 @@ from flatlands.brokers.registry import open_broker
 from flatlands.loadtest.kit import signals
 from flatlands.loadtest.kit.processes import Trouble, raise_descriptor_limit
 from flatlands.server.clients.admission import Admission
+from flatlands.server.clients.handlers import HANDLERS
 from flatlands.server.clients.session import Session
 from flatlands.server.clients.tokens import Tokens
 from flatlands.server.limits import Limits
@@ -98,7 +99,7 @@ class _Growth:
         admission = Admission(self._node, tokens, limits, capacity=number)
         self._sessions: list[Session] = []
         self._session = lambda connection: Session(
-            connection, self._node, admission, tokens, limits
+            connection, self._node, admission, tokens, limits, HANDLERS
         )
 
     def _took(self, do: Callable[[], object], done: Callable[[], bool], number: int) -> int:

@@ -21,6 +21,7 @@ from flatlands.brokers.registry import open_broker
 from flatlands.brokers.sealed import Sealed
 from flatlands.loadtest.kit import signals
 from flatlands.server.clients.admission import Admission
+from flatlands.server.clients.handlers import HANDLERS
 from flatlands.server.clients.session import Session
 from flatlands.server.clients.tokens import Tokens
 from flatlands.server.limits import Limits
@@ -109,7 +110,7 @@ class Bench:
         self.players = []
         for number in range(players):
             connection: Any = NoSocket()
-            session = Session(connection, self.node, admission, tokens, limits)
+            session = Session(connection, self.node, admission, tokens, limits, HANDLERS)
             self.players.append((connection, session))
             hello = protocol.VERSION, f"p{number}", 24, 24, None, None, None, None
             self.say(connection, protocol.HELLO, *hello)
@@ -136,7 +137,7 @@ class Bench:
         messages = []
         for turn in range(count):
             connection, session = self.players[turn % len(self.players)]
-            number = session.intents.last + 1 + turn // len(self.players)
+            number = session.intents + 1 + turn // len(self.players)
             now = self.loop.now()
             resident = session.resident
             assert resident is not None
@@ -151,7 +152,7 @@ class Bench:
             messages.append((connection, msgpack.packb(message)))
         # The limits of rates would refuse some of the moves.
         for _, session in self.players:
-            session.allowance.rates.buckets.clear()
+            session.rates.full_at.clear()
         gevent.sleep(0.2)
         before = time.process_time()
         for start in range(0, count, TURN):
@@ -166,7 +167,7 @@ class Bench:
         before = time.process_time()
         for turn in range(count):
             connection, session = self.players[turn % len(self.players)]
-            session.allowance.rates.buckets.clear()
+            session.rates.full_at.clear()
             connection.on_message(BINARY, payload)
         return (time.process_time() - before) / count * 1e6
 
@@ -193,7 +194,7 @@ class Bench:
             messages.append((connection, msgpack.packb((protocol.TAKE, *square, id))))
         store.put(queue, items)
         for _, session in self.players:
-            session.allowance.rates.buckets.clear()
+            session.rates.full_at.clear()
             session.owner = "0" * 32
         gevent.sleep(0.2)
         taken, before = self.stats["gems_taken"], time.process_time()
@@ -223,7 +224,7 @@ class Bench:
             hub.flush()
             written += self.stats["writes"] - writes
             for _, session in self.players:
-                session.lag.acknowledge(session.lag.sent)
+                session.acknowledge(session.sent)
         return (time.process_time() - before) / written * 1e6
 
     def snapshots(self, count: int) -> float:

@@ -1,4 +1,5 @@
-"""`memory://NAME`: a broker within one process, for a single node or for tests of several nodes.
+"""`memory://NAME`: a broker within one process, for a single node or for tests of several nodes;
+and `null://`, a black hole.
 
 All brokers in one process that were opened with the same URL receive each other's messages. Nothing
 ever leaves the process, so a server with several workers cannot use this broker.
@@ -66,3 +67,17 @@ class MemoryBroker(Broker):
     def close(self) -> None:
         self._leave(list(self._channels))
         self._inbox.close()
+
+
+class NullBroker(MemoryBroker):
+    """Counts a published message, and discards it; nothing is ever received.
+
+    It is for measuring a server without the cost of a broker. Players never see each other with it,
+    nor their own steps, since these too come back through the broker.
+    """
+
+    def publish(self, channel: str, payload: bytes) -> bool:
+        self._inbox.check_open()
+        check_payload(payload)
+        self.counters.published += 1
+        return True

@@ -19,7 +19,7 @@ BACKENDS = {
     "mqtt": "flatlands.brokers.mqtt:MqttBroker",
     "mqtts": "flatlands.brokers.mqtt:MqttBroker",
     "nats": "flatlands.brokers.nats:NatsBroker",
-    "null": "flatlands.brokers.null:NullBroker",
+    "null": "flatlands.brokers.memory:NullBroker",
     "redis": "flatlands.brokers.redis.broker:RedisBroker",
     "rediss": "flatlands.brokers.redis.broker:RedisBroker",
     "rediscluster": "flatlands.brokers.redis.cluster:RedisClusterBroker",

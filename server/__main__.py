@@ -45,69 +45,74 @@ def main() -> int:
     settings = options.read(sys.argv[1:])
     logs.set_up(settings.log_level, settings.log_format, settings.worker, settings.short_addresses)
     stopping = Event()
-    server: Server | Supervisor
-    replace = worker = None
     try:
-        if settings.workers > 1:
-            server = supervisor = _supervisor(settings, stopping)
-            replace = supervisor.replace
-        else:
-            server = node = _node(settings)
-            node.node.loop.keep_running("the collector", keep_collecting)
-            if settings.listen_fd is not None:
-                worker = _worker(node, stopping)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            gevent.signal_handler(number, stopping.set)
-        if settings.listen_fd is None:
-            _obey_hangups(replace, stopping)
-        else:
-            # Hangups are for the supervisor, but a closed terminal sends them to all its processes.
-            signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        if settings.listen_fd is None:
-            if compiled.used():
-                log.info("compiled: yes")
-            if compiled.stale():
-                log.warning(
-                    "the compiled modules in build/fast/ were made from other sources or for "
-                    "another Python, and are left aside: make fast compiles them anew"
-                )
-        server.start()
-    except ValueError as error:
-        print(f"flatlands: {error}", file=sys.stderr)
-        return 2
-    except StoreError as error:
-        print(f"flatlands: {error}", file=sys.stderr)
-        return 1
+        server, worker = _start(settings, stopping)
     except KeyboardInterrupt:
         # Somebody has waited long enough for a Redis.
         return 130
-    except OSError as error:
+    except (ValueError, StoreError, OSError) as error:
         print(f"flatlands: {_why(error, settings.host, settings.port)}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, ValueError) else 1
     if worker is not None:
         worker.start()
     elif not stopping.is_set():
-        if settings.secret is None:
-            log.info("there is no SECRET_KEY: tokens of players are good for this run only")
-        elif len(settings.secret) < options.TOKEN_LENGTH:
-            log.warning(
-                "SECRET_KEY has fewer than %d characters, so that it can be guessed: make one with "
-                "`openssl rand -hex 32`",
-                options.TOKEN_LENGTH,
-            )
-        if settings.forgets:
-            log.warning(
-                "gems, scores and cairns will be lost at the next restart, as files of a dyno are: "
-                "add Redis (heroku addons:create heroku-redis:mini), or set STORE_URL"
-            )
-        where = _browsable(settings.host)
-        print(f"Flatlands is at http://{where}:{server.port} (Ctrl-C ends it)", flush=True)
-        others = _address_for_others(settings.host)
-        if others is not None:
-            print(f"Others in your network reach it at http://{others}:{server.port}", flush=True)
+        _announce(settings, server.port)
     stopping.wait()
     server.stop()
     return 0
+
+
+def _start(
+    settings: options.Settings, stopping: Event
+) -> tuple["Server | Supervisor", "Worker | None"]:
+    """Start what serves, and obey signals; a worker is to be started next."""
+    server: Server | Supervisor
+    replace = worker = None
+    if settings.workers > 1:
+        server = supervisor = _supervisor(settings, stopping)
+        replace = supervisor.replace
+    else:
+        server = node = _node(settings)
+        node.node.loop.keep_running("the collector", keep_collecting)
+        if settings.listen_fd is not None:
+            worker = _worker(node, stopping)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        gevent.signal_handler(number, stopping.set)
+    if worker is not None:
+        # Hangups are for the supervisor, but a closed terminal sends them to all its processes.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    else:
+        _obey_hangups(replace, stopping)
+        if compiled.used():
+            log.info("compiled: yes")
+        if compiled.stale():
+            log.warning(
+                "the compiled modules in build/fast/ were made from other sources or for "
+                "another Python, and are left aside: make fast compiles them anew"
+            )
+    server.start()
+    return server, worker
+
+
+def _announce(settings: options.Settings, port: int) -> None:
+    """Tell who has started the server where it is, and what is not as it should be."""
+    if settings.secret is None:
+        log.info("there is no SECRET_KEY: tokens of players are good for this run only")
+    elif len(settings.secret) < options.TOKEN_LENGTH:
+        log.warning(
+            "SECRET_KEY has fewer than %d characters, so that it can be guessed: make one with "
+            "`openssl rand -hex 32`",
+            options.TOKEN_LENGTH,
+        )
+    if settings.forgets:
+        log.warning(
+            "gems, scores and cairns will be lost at the next restart, as files of a dyno are: "
+            "add Redis (heroku addons:create heroku-redis:mini), or set STORE_URL"
+        )
+    print(f"Flatlands is at http://{_browsable(settings.host)}:{port} (Ctrl-C ends it)", flush=True)
+    others = _address_for_others(settings.host)
+    if others is not None:
+        print(f"Others in your network reach it at http://{others}:{port}", flush=True)
 
 
 # What they import is most of what there is: wrong options are told before that, and a supervisor
@@ -205,13 +210,13 @@ def _address_for_others(host: str) -> str | None:
     return None if address.startswith(("127.", "0.")) else address
 
 
-def _why(error: OSError, host: str, port: int) -> str:
+def _why(error: Exception, host: str, port: int) -> str:
+    if not isinstance(error, OSError) or error.errno is None:
+        return str(error)
     if error.errno == errno.EADDRINUSE:
         return f"port {port} is taken: stop what uses it, or choose another with --port or PORT"
     if error.errno == errno.EACCES:
         return f"port {port} may not be used: choose one from 1024 up with --port or PORT"
-    if error.errno is None:
-        return str(error)
     return f"cannot listen on {host} port {port}: {error.strerror or error}"
 
 

@@ -15,10 +15,11 @@ from flatlands import compiled
 from flatlands.brokers.base import Broker
 from flatlands.server import logs
 from flatlands.server.clients.admission import Admission
+from flatlands.server.clients.handlers import HANDLERS
 from flatlands.server.clients.session import STUCK_AFTER, Session
 from flatlands.server.clients.tokens import Tokens
 from flatlands.server.limits import Limits
-from flatlands.server.loop import Loop
+from flatlands.server.loop import Loop, in_turns
 from flatlands.server.messages import protocol
 from flatlands.server.messages.peer_protocol import DRAINING
 from flatlands.server.messages.protocol import Refused
@@ -26,18 +27,17 @@ from flatlands.server.migration import Migration
 from flatlands.server.node import Node
 from flatlands.server.players.herd import NOBODY, Sizes
 from flatlands.server.port import listen
+from flatlands.server.scores.board import NO_NAME
 from flatlands.server.settings import KEPT_BACK, SPARE_DESCRIPTORS, Settings, raise_descriptor_limit
 from flatlands.server.squares.peers import Load
-from flatlands.server.things.board import NO_NAME
 from flatlands.server.things.garden import Rules
 from flatlands.server.web import metrics
 from flatlands.server.web.admin import operator_pages
 from flatlands.server.web.exposition import exposition
 from flatlands.server.web.pages import make_pages
 from flatlands.server.websocket.connection import Connection
-from flatlands.server.websocket.frames import frame
 from flatlands.server.websocket.hosts import Hosts, is_local
-from flatlands.server.websocket.listener import websocket_server
+from flatlands.server.websocket.listener import WebSocketServer
 from flatlands.server.websocket.socket_passing import Passage
 from flatlands.stores.base import Store
 from flatlands.world.grid import Grid, Square
@@ -103,13 +103,7 @@ class Server:
         self._greeting: set[Session] = set()
         self._tokens = Tokens(settings.secret, f"{settings.seed} {settings.world}")
         descriptors = raise_descriptor_limit()
-        capacity = settings.max_players or descriptors - SPARE_DESCRIPTORS
-        if capacity > descriptors - SPARE_DESCRIPTORS:
-            raise ValueError(
-                f"--max-players {settings.max_players} needs {SPARE_DESCRIPTORS} file descriptors "
-                f"more than that, and this process may have {descriptors}: raise the limit "
-                "(ulimit -n, LimitNOFILE=) or ask for fewer players"
-            )
+        capacity = _capacity(settings.max_players, descriptors)
         self.limits = Limits(
             self.stats,
             per_address=settings.max_per_address,
@@ -138,7 +132,7 @@ class Server:
         else:
             self._listener = socket.socket(fileno=settings.listen_fd)
         self._reports = metrics.Reports(settings.reports, self._report)
-        self._http = websocket_server(
+        self._http = WebSocketServer(
             self._listener,
             make_pages(
                 self.health,
@@ -155,8 +149,8 @@ class Server:
                 local=is_local(self._listener.getsockname()[0]),
             ),
             share=settings.http_share / 100,
-            access_log=settings.access_log,
         )
+        self._http.access_log = settings.access_log
 
     @property
     def port(self) -> int:
@@ -210,13 +204,7 @@ class Server:
         sessions = list(self.sessions)
         random.shuffle(sessions)
         at_once = max(DRAIN_AT_ONCE, len(sessions) // DRAIN_TURNS)
-        for start in range(0, len(sessions), at_once):
-            if start:
-                gevent.sleep(DRAIN_PAUSE)
-            for session in sessions[start : start + at_once]:
-                if session.resident is not None:
-                    session.renew_token()
-                session.connection.close(protocol.RESTART, STOPPING)
+        in_turns(sessions, at_once, DRAIN_PAUSE, self._send_away)
         self._wait(lambda: not (self.sessions or self.node.herd.lease.kept), STOP_WITHIN)
         if self.node.peers.peers:
             self._wait(lambda: not self._awaited(), TAKEOVERS_WITHIN)
@@ -236,6 +224,11 @@ class Server:
         stays = any(r.view is None and not r.dimmed for r in self.node.residents.by_id.values())
         return stays or self.node.takeovers.expects
 
+    def _send_away(self, session: Session) -> None:
+        if session.resident is not None:
+            session.renew_token()
+        session.connection.close(protocol.RESTART, STOPPING)
+
     def _wait(self, done: Callable[[], bool], seconds: float) -> None:
         until = time.monotonic() + seconds
         while not done() and time.monotonic() < until:
@@ -251,7 +244,9 @@ class Server:
 
     def begin(self, connection: Connection) -> Session:
         """Begin a session on a connection, which may have had one at another worker."""
-        session = Session(connection, self.node, self._admission, self._tokens, self.limits)
+        session = Session(
+            connection, self.node, self._admission, self._tokens, self.limits, HANDLERS
+        )
         self.sessions.add(session)
         self._greeting.add(session)
         guest = connection.guest
@@ -307,17 +302,12 @@ class Server:
         session.player = session.error = None
 
     def _spread_notice(self, text: str) -> None:
-        gevent.spawn(self._send_notice, text)
-
-    def _send_notice(self, text: str) -> None:
         """Send an operator's notice to all players of this node, some at a time."""
-        notice = frame(protocol.error("notice", text))
-        sessions = list(self.sessions)
-        for start in range(0, len(sessions), NOTICE_AT_ONCE):
-            for session in sessions[start : start + NOTICE_AT_ONCE]:
-                if session.resident is not None:
-                    session.connection.send_control(notice)
-            gevent.sleep(NOTICE_PAUSE)
+        notice = protocol.error("notice", text)
+        players = [session for session in self.sessions if session.resident is not None]
+        gevent.spawn(
+            in_turns, players, NOTICE_AT_ONCE, NOTICE_PAUSE, lambda one: one.answer(notice)
+        )
 
     def _watch(self) -> None:
         """Once a second, measure how late the loop is, and close connections without a hello."""
@@ -343,20 +333,20 @@ class Server:
     def _go_round(self) -> None:
         while True:
             sessions = list(self.sessions)
+            at_once = len(sessions) // ROUND_TURNS + 1
             # An idle server sleeps for the whole round.
-            turns = min(max(len(sessions), 1), ROUND_TURNS)
-            for turn in range(turns):
-                gevent.sleep(ROUND / turns)
-                late = self.node.loop.late()
-                now, heard_now = self.node.loop.now() - late, time.monotonic() - late / 1000
-                for session in sessions[turn::turns]:
-                    if session in self.sessions:
-                        self._look_after(session, now, heard_now)
+            pause = ROUND / max(-(-len(sessions) // at_once), 1)
+            in_turns(sessions, at_once, pause, self._look_after)
+            gevent.sleep(pause)
 
-    def _look_after(self, session: Session, now: int, heard_now: float) -> None:
+    def _look_after(self, session: Session) -> None:
+        if session not in self.sessions:
+            return
+        late = self.node.loop.late()
+        now, heard_now = self.node.loop.now() - late, time.monotonic() - late / 1000
         connection = session.connection
         silent = heard_now - connection.last_heard
-        stuck = session.lag.since is not None and now - session.lag.since > STUCK_AFTER
+        stuck = session.lags_since is not None and now - session.lags_since > STUCK_AFTER
         # On a busy node a round takes longer: nobody is let go who was not asked.
         unanswered = session.pinged == connection.last_heard
         if (silent > DEAD_AFTER and unanswered) or stuck:
@@ -446,6 +436,19 @@ class Server:
     def show_metrics(self, sleep: Callable[[float], object]) -> bytes:
         """Return what /metrics shows: the same for Prometheus."""
         return exposition(*self._reports.total(sleep))
+
+
+def _capacity(players: int, descriptors: int) -> int:
+    """Return how many players a process accepts that was asked for so many (0: as many as it can)
+    and may have so many descriptors. Raises ValueError if that cannot be."""
+    most = descriptors - SPARE_DESCRIPTORS
+    if players > most:
+        raise ValueError(
+            f"--max-players {players} needs {SPARE_DESCRIPTORS} file descriptors "
+            f"more than that, and this process may have {descriptors}: raise the limit "
+            "(ulimit -n, LimitNOFILE=) or ask for fewer players"
+        )
+    return players or most
 
 
 #: Close code -> the word for it in the log. With any other code the connection was lost.

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 #: The default number of connections that one address may have at a time. A classroom of sixty that
 #: loads the page at once has 360, six each. All IPv6 addresses of a /64 count as one.
@@ -28,12 +28,19 @@ SITE: Final = 16
 LEAST_SEATS = 60
 
 
-class Rate(NamedTuple):
+class Rate:
     """How often something may be done: `burst` times at once, `rate` times a second."""
 
-    name: str
-    rate: float
-    burst: float
+    __slots__ = ("name", "rate", "burst", "each", "depth")
+
+    def __init__(self, name: str, rate: float, burst: float) -> None:
+        self.name = name
+        self.rate = rate
+        self.burst = burst
+        #: ms until it may be done once more, and until it may be done `burst` times again; the
+        #: latter with 1 ms added, since sums of floats are rounded.
+        self.each = 1000 / rate
+        self.depth = burst * self.each + 1
 
 
 #: What one address may do if it may have PER_ADDRESS connections; otherwise in proportion.
@@ -55,8 +62,10 @@ FINDS: Final = Rate("finds", 1 / 10, 60)
 #: The least burst of an address, however few connections it may have.
 LEAST_BURST: Final = 10
 
-#: How many clients of one address may look at the map of everybody without playing.
-SPECTATORS: Final = 50
+#: What an address holds: connections, seats of players, and places of those who look at the map of
+#: everybody without playing. Of the last it has so many.
+CONNECTIONS, SEATS, SPECTATORS = "connections", "seats", "spectators"
+SPECTATORS_EACH: Final = 50
 
 #: How often one player may come back with its token.
 RETURNS: Final = Rate("returns", 0.5, 5)
@@ -143,65 +152,53 @@ def node_ms() -> int:
     return int(time.monotonic() * 1000)
 
 
-class Bucket:
-    """A token bucket: it holds `burst` tokens when it is full, and gets `rate` tokens a second.
+class Rates:
+    """How often things were done lately, as token buckets: each thing has one, which is full until
+    it is done. Times are in ms.
 
-    `now` is a time in ms at which it is full.
+    `full_at` has, by the things' keys, when each bucket that was used is full again.
     """
 
-    __slots__ = ("full_at", "_each", "_depth")
+    __slots__ = ("full_at",)
 
-    def __init__(self, rate: float, burst: float, now: int) -> None:
-        #: ms until there is one token more, and until an empty bucket is full; the latter with 1 ms
-        #: added, since sums of floats are rounded.
-        self._each = 1000 / rate
-        self._depth = burst * self._each + 1
-        #: The time in ms at which it is full again.
-        self.full_at = float(now)
+    def __init__(self) -> None:
+        self.full_at: dict[Hashable, float] = {}
 
-    def spend(self, now: int, count: float = 1, late: int = 0) -> bool:
-        """Spend `count` tokens at a time in ms; return False, and spend none, if there are fewer.
+    def spend(self, key: Hashable, rate: Rate, now: int, count: float = 1, late: float = 0) -> bool:
+        """Do a thing `count` times at the time `now`; return False, and do nothing, if that is over
+        its rate.
 
-        `late` is the ms for which this process has just stood still. The tokens that would have
-        been spent meanwhile may be spent now.
+        `late` is the ms for which this process has just stood still. What would have been done
+        meanwhile may be done now.
         """
-        depth = self._depth + late
-        if self.full_at > now + depth:
-            # What was spent beyond the depth because of `late` does not count afterwards.
-            self.full_at = float(now)
-        full_at = max(self.full_at, now) + count * self._each
+        depth = rate.depth + late
+        full_at = self.full_at.get(key, 0.0)
+        # What was done beyond the depth because of `late` does not count afterwards.
+        if full_at < now or full_at > now + depth:
+            full_at = float(now)
+        full_at += count * rate.each
         if full_at - now > depth:
             return False
-        self.full_at = full_at
+        self.full_at[key] = full_at
         return True
 
-    def wait(self, now: int) -> int:
-        """Return in how many ms the bucket will have had all tokens that were spent, those with
-        `late` too."""
-        return max(math.ceil(self.full_at - now - self._depth), 0)
+    def wait(self, key: Hashable, rate: Rate, now: int) -> int:
+        """Return in how many ms all that was done is within the rate, what was `late` too."""
+        return max(math.ceil(self.full_at.get(key, 0) - now - rate.depth), 0)
 
-    def give_back(self) -> None:
-        """Put a token back, since nothing was done with it."""
-        self.full_at -= self._each
-
-    def full(self, now: int) -> bool:
-        """Say whether the bucket is full."""
-        return self.full_at <= now
-
-
-class Rates:
-    """The buckets of one player: `buckets` by kind of message; `patience` for messages over their
-    rate."""
-
-    __slots__ = ("buckets", "patience")
-
-    def __init__(self, patience: Bucket) -> None:
-        self.buckets: dict[int, Bucket] = {}
-        self.patience = patience
+    def give_back(self, key: Hashable, rate: Rate) -> None:
+        """Note that a thing was not done after all."""
+        if key in self.full_at:
+            self.full_at[key] -= rate.each
 
     def full(self, now: int) -> bool:
-        """Say whether all buckets are full, and so no different from new ones."""
-        return self.patience.full(now) and all(b.full(now) for b in self.buckets.values())
+        """Say whether all buckets are full, so that these rates are no different from new ones."""
+        return all(full_at <= now for full_at in self.full_at.values())
+
+    def sweep(self, now: int) -> None:
+        """Forget the buckets that are full."""
+        for key in [key for key, full_at in self.full_at.items() if full_at <= now]:
+            del self.full_at[key]
 
 
 def _with_site(key: Hashable) -> list[tuple[Hashable, int]]:
@@ -284,13 +281,12 @@ class Limits:
         self._per_address = min(per_address, share)
         self._per_site = min(per_address * SITE, share)
         self._now = now
-        self._by_address: Counter[Hashable] = Counter()
-        self._seats: Counter[Hashable] = Counter()
-        self._spectators: Counter[Hashable] = Counter()
-        self._buckets: dict[tuple[str, Hashable], Bucket] = {}
+        #: (what, key of an address) -> how many it has.
+        self._held: Counter[tuple[str, Hashable]] = Counter()
+        self._rates = Rates()
         self._players: dict[int, Rates] = {}
-        #: id() of a table -> the number of entries at which full buckets are removed from it.
-        self._sweep_at = {id(self._buckets): 1024, id(self._players): 1024}
+        #: The numbers of rates and of players at which the full ones are removed.
+        self._rates_most = self._players_most = 1024
 
     # Addresses.
 
@@ -306,20 +302,23 @@ class Limits:
             return None
         return str(found) if isinstance(found, IPv4Address) else ("/64", int(found) >> 64)
 
-    def enter(self, peer: str, close: Callable[[], bool], times: int = 1) -> Guest | None:
+    def enter(
+        self, address: str, close: Callable[[], bool], times: int | None = None
+    ) -> Guest | None:
         """Admit a connection from an address; return None if that has too many already.
 
-        It may have `times` the limit, since other processes pass connections to this one. If there
-        are too many connections in all, the oldest one that has not sent hello is closed.
+        If there are too many connections in all, the oldest one that has not sent hello is closed.
+        With `times` another process has admitted it, so that `address` is its client's, of whose
+        connections this process admits so many times as it would by itself.
         """
         # The client behind a proxy is known only from its request: see Guest.settle.
-        key = None if self.proxies.trusts(peer) else self.key(peer)
-        if not self.admit(key, times):
+        behind = times is None and self.proxies.trusts(address)
+        key = None if behind else self.key(address)
+        if not self.admit(key, times or 1):
             return None
         if self._most is not None and self.connections >= self._most and not self.make_room():
             self.stats["limited_descriptors"] += 1
-            if key is not None:
-                self._less(key)
+            self._leave(key)
             return None
         guest = Guest(self, key, close)
         self.connections += 1
@@ -334,68 +333,54 @@ class Limits:
         counted = {
             each: self._per_site if n == SITE else self._per_address for each, n in _with_site(key)
         }
-        if any(self._by_address[each] >= most * times for each, most in counted.items()):
+        if any(self._held[CONNECTIONS, each] >= n * times for each, n in counted.items()):
             self.stats["limited_connections"] += 1
             return False
-        self._by_address.update(counted.keys())
+        self._held.update((CONNECTIONS, each) for each in counted)
         return True
 
     def left(self, guest: Guest) -> None:
         """Note that a connection has ended."""
         self.connections -= 1
         self.strangers.pop(guest, None)
-        if guest.key is not None:
-            self._less(guest.key)
-            guest.key = None
+        self._leave(guest.key)
+        guest.key = None
         # Otherwise the connection and all that was made for it would refer to itself.
         guest.close = _ended
 
-    def _less(self, key: Hashable) -> None:
-        for each, _ in _with_site(key):
-            self._by_address[each] -= 1
-            if not self._by_address[each]:
-                del self._by_address[each]
+    def _leave(self, key: Hashable | None) -> None:
+        """Count one connection less for a key."""
+        for each, _ in () if key is None else _with_site(key):
+            self._less(CONNECTIONS, each)
+
+    def _less(self, what: str, key: Hashable) -> None:
+        self._held[what, key] -= 1
+        if not self._held[what, key]:
+            del self._held[what, key]
 
     def has_seat(self, address: str, capacity: int) -> bool:
         """Say whether one more player may come from an address; `capacity` is that of the node."""
+        return self._has_room(SEATS, address, max(int(capacity * ADDRESS_SHARE), LEAST_SEATS))
+
+    def _has_room(self, what: str, address: str, most: float) -> bool:
         key = self.key(address)
-        if key is None or self._seats[key] < max(int(capacity * ADDRESS_SHARE), LEAST_SEATS):
+        if key is None or self._held[what, key] < most:
             return True
-        self.stats["limited_seats"] += 1
+        self.stats[f"limited_{what}"] += 1
         return False
 
-    def take_seat(self, address: str) -> Hashable | None:
-        """Count one more player of an address; return its key, for `leave_seat`."""
-        key = self.key(address)
-        if key is not None:
-            self._seats[key] += 1
-        return key
-
-    def leave_seat(self, key: Hashable | None) -> None:
-        """Count one player less for a key."""
-        if key is not None:
-            self._seats[key] -= 1
-            if not self._seats[key]:
-                del self._seats[key]
-
-    def begin_to_watch(self, address: str) -> bool:
-        """Count one more spectator of an address; return False if there may be no more."""
-        key = self.key(address)
-        if key is None:
-            return True
-        if self._spectators[key] >= SPECTATORS:
-            self.stats["limited_spectators"] += 1
+    def hold(self, what: str, address: str, most: float = math.inf) -> bool:
+        """Count one more of something that an address has; return False if it may not have it."""
+        if not self._has_room(what, address, most):
             return False
-        self._spectators[key] += 1
+        if (key := self.key(address)) is not None:
+            self._held[what, key] += 1
         return True
 
-    def end_to_watch(self, address: str) -> None:
-        """Count one spectator less."""
-        key = self.key(address)
-        if key is not None:
-            self._spectators[key] -= 1
-            if not self._spectators[key]:
-                del self._spectators[key]
+    def let_go(self, what: str, address: str) -> None:
+        """Count one less of something that an address has."""
+        if (key := self.key(address)) is not None:
+            self._less(what, key)
 
     def make_room(self) -> bool:
         """Close the oldest connection that has not sent hello; return False if there is none."""
@@ -419,15 +404,13 @@ class Limits:
         for key, each in self._of_address(rate, address):
             if not self.allow(each, (key, None), late=TURN_WITHIN):
                 return None
-            wait = max(wait, self._buckets[rate.name, (key, None)].wait(self._now()))
+            wait = max(wait, self._rates.wait((rate.name, (key, None)), each, self._now()))
         return wait
 
     def give_back(self, rate: Rate, address: str) -> None:
         """Count that an address has not done something after all."""
-        for key, _ in self._of_address(rate, address):
-            bucket = self._buckets.get((rate.name, (key, None)))
-            if bucket is not None:
-                bucket.give_back()
+        for key, each in self._of_address(rate, address):
+            self._rates.give_back((rate.name, (key, None)), each)
 
     def _of_address(self, rate: Rate, address: str) -> Iterator[tuple[Hashable, Rate]]:
         """Yield all that an address counts as, with the rate of each, in proportion to the
@@ -439,14 +422,12 @@ class Limits:
 
     def allow(self, rate: Rate, key: Hashable, late: int = 0) -> bool:
         """Say whether a key may do something once more, and count that it does. `late` is as in
-        `Bucket.spend`."""
+        `Rates.spend`."""
         now = self._now()
-        bucket = self._buckets.get((rate.name, key))
-        if bucket is None:
-            self._sweep(self._buckets, now)
-            bucket = Bucket(rate.rate, rate.burst, now)
-            self._buckets[rate.name, key] = bucket
-        if bucket.spend(now, late=late):
+        if len(self._rates.full_at) >= self._rates_most:
+            self._rates.sweep(now)
+            self._rates_most = max(2 * len(self._rates.full_at), 1024)
+        if self._rates.spend((rate.name, key), rate, now, late=late):
             return True
         self.stats[f"limited_{rate.name}"] += 1
         return False
@@ -454,17 +435,13 @@ class Limits:
     # Players.
 
     def take_rates(self, id: int) -> Rates | None:
-        """Remove and return the buckets of a player that comes back, or None if there are none."""
+        """Remove and return the rates of a player that comes back, or None if there are none."""
         return self._players.pop(id, None)
 
     def keep_rates(self, id: int, rates: Rates) -> None:
-        """Keep the buckets of a player whose session has ended, in case it comes back."""
-        self._sweep(self._players, self._now())
+        """Keep the rates of a player whose session has ended, in case it comes back."""
         self._players[id] = rates
-
-    def _sweep(self, entries: dict[Any, Any], now: int) -> None:
-        """Remove full buckets, once there are twice as many entries as were left last time."""
-        if len(entries) >= self._sweep_at[id(entries)]:
-            for key in [key for key, entry in entries.items() if entry.full(now)]:
-                del entries[key]
-            self._sweep_at[id(entries)] = max(2 * len(entries), 1024)
+        if len(self._players) >= self._players_most:
+            now = self._now()
+            self._players = {id: kept for id, kept in self._players.items() if not kept.full(now)}
+            self._players_most = max(2 * len(self._players), 1024)

@@ -6,8 +6,8 @@ This module never knows anything about squares or players.
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import gevent
 
@@ -18,6 +18,8 @@ log = logging.getLogger("flatlands")
 #: ms between two beats. A beat that comes more than STALL ms late shows that the loop stood still.
 #: For FORGIVE_FOR ms afterwards clients are not blamed for what has piled up meanwhile.
 BEAT, STALL, FORGIVE_FOR = 1000, 500, 5000
+
+_T = TypeVar("_T")
 
 
 def clock_offset() -> int:
@@ -140,6 +142,16 @@ class Loop:
     def end(self) -> None:
         """Call nothing back from now on, because the server ends."""
         self._ended = True
+
+
+def in_turns(some: Sequence[_T], at_once: int, pause: float, do: Callable[[_T], object]) -> None:
+    """Call `do` with each of some things, `at_once` of them in one turn of the loop, and wait for
+    `pause` seconds between two turns."""
+    for start in range(0, len(some), at_once):
+        if start:
+            gevent.sleep(pause)
+        for one in some[start : start + at_once]:
+            do(one)
 
 
 class Alarm:

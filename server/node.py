@@ -16,6 +16,9 @@ from flatlands.brokers.base import Broker, BrokerClosed, Message, Reset
 from flatlands.server.atlas.census import Census
 from flatlands.server.atlas.counts import Counts
 from flatlands.server.atlas.views import Views
+from flatlands.server.kept.keeper import Keeper
+from flatlands.server.kept.reader import Reader
+from flatlands.server.kept.strangers import Strangers
 from flatlands.server.loop import Loop
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import WORLD, Channels
@@ -29,20 +32,17 @@ from flatlands.server.players.residents import Residents
 from flatlands.server.players.spots import Spots
 from flatlands.server.players.stage import Stage
 from flatlands.server.players.takeovers import Takeovers
+from flatlands.server.scores.board import Board
+from flatlands.server.scores.finders import Finders
+from flatlands.server.scores.longest import Longest
+from flatlands.server.scores.today import Today
 from flatlands.server.squares.crowds import CROWD_FROM
 from flatlands.server.squares.hub import Hub, Screen
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
 from flatlands.server.squares.replicas import Replicas
-from flatlands.server.things.board import Board
 from flatlands.server.things.cairns import Cairns
-from flatlands.server.things.finders import Finders
 from flatlands.server.things.garden import RULES, Garden, Rules
-from flatlands.server.things.keeper import Keeper
-from flatlands.server.things.longest import Longest
-from flatlands.server.things.reading import Reading
-from flatlands.server.things.strangers import Strangers
-from flatlands.server.things.today import Today
 from flatlands.stores.base import Store
 from flatlands.world.grid import Grid
 from flatlands.world.terrain import Terrain
@@ -120,13 +120,13 @@ class Node:
         )
         self.cairns = Cairns(grid, terrain, self.channels.ground, self.keeper, self.replicas, loop)
         self.finders = Finders(terrain, self.channels.ground, self.keeper, loop)
-        self.reading = Reading(
+        self.reader = Reader(
             self.keeper, self.replicas, loop, (self.garden.fetch, self.cairns.fetch)
         )
         self.strangers = Strangers(id, self.channels.ground, self.keeper, loop, self.peers)
-        self.keeper.on_recovered = self.reading.read_all
-        self.garden.on_missed = self.reading.read
-        self.replicas.on_live = self.reading.read
+        self.keeper.on_recovered = self.reader.read_all
+        self.garden.on_missed = self.reader.read
+        self.replicas.on_live = self.reader.read
 
         # Players.
         spots = Spots(grid, terrain, spread, ring)

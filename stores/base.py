@@ -86,7 +86,69 @@ class Size(NamedTuple):
     bytes: int
 
 
-class Store(ABC):
+class Backend(ABC):
+    """What a backend does, in the thread of its store. Arguments are within the limits."""
+
+    @abstractmethod
+    def _open(self) -> object: ...
+
+    @abstractmethod
+    def _put(self, queue: str, items: Sequence[Item]) -> int: ...
+
+    @abstractmethod
+    def _claim(self, queue: str, most: int, lease: int) -> list[Claimed]: ...
+
+    @abstractmethod
+    def _done(
+        self,
+        queue: str,
+        ids: Sequence[str],
+        then: Sequence[tuple[str, Item]],
+        score: Score | None,
+    ) -> int: ...
+
+    @abstractmethod
+    def _renew(self, queue: str, items: Sequence[tuple[str, bytes]], lease: int) -> list[str]: ...
+
+    @abstractmethod
+    def _take(
+        self,
+        queue: str,
+        id: str,
+        only: bytes | None,
+        then: Sequence[tuple[str, Item]],
+        score: Score | None,
+    ) -> bytes | None: ...
+
+    @abstractmethod
+    def _group(self, queue: str, names: Sequence[str]) -> list[Item]: ...
+
+    @abstractmethod
+    def _count(self, queue: str) -> int: ...
+
+    @abstractmethod
+    def _add(self, score: Score) -> int: ...
+
+    @abstractmethod
+    def _top(self, board: str, most: int, skip: int) -> list[tuple[str, int]]: ...
+
+    @abstractmethod
+    def _rank(self, board: str, id: str) -> Rank | None: ...
+
+    @abstractmethod
+    def _names(self) -> tuple[set[str], set[str]]: ...
+
+    @abstractmethod
+    def _scan(self, queue: str, most: int, after: tuple[str, str] | None) -> list[Item]: ...
+
+    @abstractmethod
+    def _sizes(self) -> list[Size]: ...
+
+    @abstractmethod
+    def _close(self) -> None: ...
+
+
+class Store(Backend):
     """Every method waits for its answer, in a thread of its own: only the greenlet that calls it
     waits, never the event loop. Any greenlet may call; calls are answered one by one. When one
     fails, those that waited for it fail with it, so that none waits for many to fail in turn.
@@ -274,66 +336,6 @@ class Store(ABC):
         except StoreError as error:
             self._failure, self._failed_at = str(error), time.monotonic()
             return None, self._failure
-
-    # What a backend does, in the thread. Arguments are within the limits.
-
-    @abstractmethod
-    def _open(self) -> object: ...
-
-    @abstractmethod
-    def _put(self, queue: str, items: Sequence[Item]) -> int: ...
-
-    @abstractmethod
-    def _claim(self, queue: str, most: int, lease: int) -> list[Claimed]: ...
-
-    @abstractmethod
-    def _done(
-        self,
-        queue: str,
-        ids: Sequence[str],
-        then: Sequence[tuple[str, Item]],
-        score: Score | None,
-    ) -> int: ...
-
-    @abstractmethod
-    def _renew(self, queue: str, items: Sequence[tuple[str, bytes]], lease: int) -> list[str]: ...
-
-    @abstractmethod
-    def _take(
-        self,
-        queue: str,
-        id: str,
-        only: bytes | None,
-        then: Sequence[tuple[str, Item]],
-        score: Score | None,
-    ) -> bytes | None: ...
-
-    @abstractmethod
-    def _group(self, queue: str, names: Sequence[str]) -> list[Item]: ...
-
-    @abstractmethod
-    def _count(self, queue: str) -> int: ...
-
-    @abstractmethod
-    def _add(self, score: Score) -> int: ...
-
-    @abstractmethod
-    def _top(self, board: str, most: int, skip: int) -> list[tuple[str, int]]: ...
-
-    @abstractmethod
-    def _rank(self, board: str, id: str) -> Rank | None: ...
-
-    @abstractmethod
-    def _names(self) -> tuple[set[str], set[str]]: ...
-
-    @abstractmethod
-    def _scan(self, queue: str, most: int, after: tuple[str, str] | None) -> list[Item]: ...
-
-    @abstractmethod
-    def _sizes(self) -> list[Size]: ...
-
-    @abstractmethod
-    def _close(self) -> None: ...
 
 
 def _name(text: str) -> str:

@@ -234,7 +234,7 @@ class RedisStore(Store):
                 self._look_at = time.monotonic() + LOOK_EVERY
             return call(self._client)
         except (RedisError, RedisClusterException) as error:
-            raise StoreError(self._sentence(error)) from error
+            raise StoreError(_sentence(bare(self.url), error)) from error
 
     def _connect(self) -> Any:
         options: dict[str, Any] = {
@@ -261,7 +261,7 @@ class RedisStore(Store):
     def _look(self, client: Any) -> None:
         """Find out whether the server is fit for a store, and still has the world. Raises
         StoreError and RedisError."""
-        self._refuse_eviction(client)
+        _refuse_eviction(bare(self.url), client)
         key = f"{{{self.world}}}/{ID}"
         id = client.get(key)
         if self._id not in (None, id):
@@ -275,35 +275,6 @@ class RedisStore(Store):
             id = client.get(key)
         self._id = id
         self.identity = short_hash(f"{bare(self.url)} {id.decode()}")
-
-    def _refuse_eviction(self, client: Any) -> None:
-        """Raise StoreError where the server may forget what it was given, if it tells. With a
-        policy for volatile keys it does not: those of a store never expire."""
-        told = client.info("memory") if isinstance(client, Redis) else {}
-        policy = told.get("maxmemory_policy", "noeviction")
-        if told.get("maxmemory") and policy.startswith("allkeys"):
-            raise StoreError(
-                f"Redis at {bare(self.url)} forgets keys when its memory is full ({policy}): set"
-                " maxmemory-policy to noeviction, or name another store"
-            )
-
-    def _sentence(self, error: Exception) -> str:
-        where = bare(self.url)
-        if isinstance(error, AuthenticationError):
-            return f"Redis at {where} refuses the user or the password"
-        if UNTRUSTED in str(error):
-            return (
-                f"nobody whom this machine trusts has signed the certificate of Redis at {where}:"
-                " set BROKER_TLS to 'unverified', or to the path of a file with that certificate"
-            )
-        if str(error).startswith("LOST "):
-            return (
-                f"Redis at {where} has lost a part of what it was given: restore it, or delete all"
-                f" keys that begin with {str(error).removeprefix('LOST ')}"
-            )
-        if isinstance(error, OutOfMemoryError):
-            return f"Redis at {where} has no memory left: raise its maxmemory"
-        return f"Redis at {where} does not answer as it should: {error}"
 
     def _run(self, script: str, keys: Sequence[str], arguments: Iterable[Any]) -> Any:
         def run(client: Any) -> Any:
@@ -447,3 +418,33 @@ class RedisStore(Store):
         if self._client is not None:
             self._client.close()
             self._client = None
+
+
+def _refuse_eviction(where: str, client: Any) -> None:
+    """Raise StoreError where the server may forget what it was given, if it tells. With a
+    policy for volatile keys it does not: those of a store never expire."""
+    told = client.info("memory") if isinstance(client, Redis) else {}
+    policy = told.get("maxmemory_policy", "noeviction")
+    if told.get("maxmemory") and policy.startswith("allkeys"):
+        raise StoreError(
+            f"Redis at {where} forgets keys when its memory is full ({policy}): set"
+            " maxmemory-policy to noeviction, or name another store"
+        )
+
+
+def _sentence(where: str, error: Exception) -> str:
+    if isinstance(error, AuthenticationError):
+        return f"Redis at {where} refuses the user or the password"
+    if UNTRUSTED in str(error):
+        return (
+            f"nobody whom this machine trusts has signed the certificate of Redis at {where}:"
+            " set BROKER_TLS to 'unverified', or to the path of a file with that certificate"
+        )
+    if str(error).startswith("LOST "):
+        return (
+            f"Redis at {where} has lost a part of what it was given: restore it, or delete all"
+            f" keys that begin with {str(error).removeprefix('LOST ')}"
+        )
+    if isinstance(error, OutOfMemoryError):
+        return f"Redis at {where} has no memory left: raise its maxmemory"
+    return f"Redis at {where} does not answer as it should: {error}"

@@ -96,22 +96,9 @@ class SqliteStore(Store):
         with self._reading():
             return
 
-    def _on_disk(self) -> list[tuple[int, int] | None]:
-        """Return device and number of the file, and of what is beside it, as they are now on the
-        disk; None for what is not there."""
-        found: list[tuple[int, int] | None] = []
-        for end in ("", *BESIDE):
-            try:
-                about = os.stat(self._path + end)
-            except OSError:
-                found.append(None)
-            else:
-                found.append((about.st_dev, about.st_ino))
-        return found
-
     def _connect(self) -> sqlite3.Connection:
         """Return the connection, which belongs to the store's thread. Raises StoreError."""
-        if self._connection is not None and self._on_disk() != self._files:
+        if self._connection is not None and _on_disk(self._path) != self._files:
             self._leave()
             raise StoreError(
                 f"{self._path} was deleted or replaced while servers used it: they go on with what "
@@ -120,11 +107,11 @@ class SqliteStore(Store):
         if self._connection is None:
             connection = sqlite3.connect(self._path, timeout=BUSY, isolation_level=None)
             try:
-                id = self._prepare(connection)
+                id = prepare(self._path, connection)
             except BaseException:
                 connection.close()
                 raise
-            self._connection, self._files = connection, self._on_disk()
+            self._connection, self._files = connection, _on_disk(self._path)
             # A copy of a file has its id, but not its number.
             self.identity = short_hash(f"{socket.gethostname()} {id} {self._files[0]}")
         return self._connection
@@ -132,56 +119,11 @@ class SqliteStore(Store):
     def _leave(self) -> None:
         """Close a file that has lost its name, and delete what sqlite still keeps of it beside the
         name: it would be taken for a part of the file that has the name now."""
-        (opened, *beside), (found, *found_beside) = self._files, self._on_disk()
+        (opened, *beside), (found, *found_beside) = self._files, _on_disk(self._path)
         for end, before, now in zip(BESIDE, beside, found_beside, strict=True):
             if found != opened and before == now:
                 Path(self._path + end).unlink(missing_ok=True)
         self._close()
-
-    def _turn_to_wal(self, connection: sqlite3.Connection) -> None:
-        """Give the file a write-ahead log. sqlite itself does not wait for others who use it then,
-        such as workers that start together."""
-        deadline = time.monotonic() + BUSY
-        while True:
-            try:
-                connection.execute("PRAGMA journal_mode = WAL")
-                return
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorname != "SQLITE_BUSY" or time.monotonic() > deadline:
-                    raise
-                time.sleep(0.01)
-
-    def _prepare(self, connection: sqlite3.Connection) -> str:
-        """Create what the file does not have yet; return its id."""
-        self._turn_to_wal(connection)
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            [version] = connection.execute("PRAGMA user_version").fetchone()
-            if version == 0:
-                if connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
-                    raise StoreError(f"{self._path} is a database of another program")
-                for statement in _TABLES.split(";")[:-1]:
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA user_version = {SCHEMA}")
-            elif version != SCHEMA:
-                raise StoreError(
-                    f"{self._path} was written by a version of Flatlands whose store has the number"
-                    f" {version}, and this one has {SCHEMA}: use that version, or another file"
-                )
-            if not connection.execute(
-                "SELECT 1 FROM sqlite_schema WHERE name = 'store'"
-            ).fetchone():
-                for statement in _ADDED:
-                    connection.execute(statement)
-                id = f"{random.getrandbits(64):016x}"
-                connection.execute("INSERT INTO store VALUES (?)", (id,))
-            [id] = connection.execute("SELECT id FROM store").fetchone()
-        except BaseException:
-            connection.rollback()
-            raise
-        connection.commit()
-        return str(id)
 
     def backup(self, path: str) -> None:
         """Copy the file, with all worlds in it, as it is at one moment, into a new file at `path`.
@@ -232,42 +174,29 @@ class SqliteStore(Store):
             if getattr(error, "sqlite_errorname", "").startswith(_BROKEN):
                 # Somebody may put the file right.
                 self._close()
-            raise StoreError(self._sentence(error)) from error
+            raise StoreError(_sentence(self._path, error)) from error
 
     def _reading(self) -> AbstractContextManager[_Execute]:
         """Yield what executes statements that only read, which no other process's writing delays:
         they all see the same moment."""
         return self._transaction("BEGIN DEFERRED")
 
-    def _sentence(self, error: sqlite3.Error) -> str:
-        """Return what an operator should know of an error."""
-        name = getattr(error, "sqlite_errorname", "")
-        folder = Path(self._path).absolute().parent
-        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            return f"another process has kept {self._path} locked for {BUSY:g} s"
-        if name.startswith("SQLITE_FULL"):
-            return f"the disk with {self._path} is full"
-        if name.startswith("SQLITE_READONLY"):
-            return f"{self._path} or its folder may not be written: check their owner and rights"
-        if Path(self._path).is_dir():
-            return f"{self._path} is a folder: name a file in it"
-        if name.startswith("SQLITE_CANTOPEN"):
-            return f"{self._path} cannot be opened: check that {folder} exists and may be written"
-        if name.startswith("SQLITE_NOTADB"):
-            return f"{self._path} is no store of Flatlands: name another file"
-        return f"{self._path} fails: {error}"
-
     def _put(self, queue: str, items: Sequence[Item]) -> int:
         with self._transaction() as execute:
             return self._insert(execute, ((queue, item) for item in items))
 
-    def _insert(self, execute: _Execute, items: Iterable[tuple[str, Item]]) -> int:
+    def _insert(
+        self, execute: _Execute, items: Iterable[tuple[str, Item]], score: Score | None = None
+    ) -> int:
+        """Put items, as (queue, item), and add a score; return how many items are new."""
         now, new = self._now(), 0
         for queue, (id, delay, group, body) in items:
             new += execute(
                 "INSERT INTO item VALUES (?, ?, ?, ?, ?, '', 0, ?) ON CONFLICT DO NOTHING",
                 (self.world, queue, id, now + delay, group, body),
             ).rowcount
+        if score is not None:
+            self._score(execute, score)
         return new
 
     def _claim(self, queue: str, most: int, lease: int) -> list[Claimed]:
@@ -301,7 +230,7 @@ class SqliteStore(Store):
                     (self.world, queue, id, self._caller),
                 ).rowcount
             if removed:
-                self._follow(execute, then, score)
+                self._insert(execute, then, score)
             return removed
 
     def _renew(self, queue: str, items: Sequence[tuple[str, bytes]], lease: int) -> list[str]:
@@ -333,16 +262,9 @@ class SqliteStore(Store):
             ).fetchone()
             if row is None:
                 return None
-            self._follow(execute, then, score)
+            self._insert(execute, then, score)
             body: bytes = row[0]
             return body
-
-    def _follow(
-        self, execute: _Execute, then: Sequence[tuple[str, Item]], score: Score | None
-    ) -> None:
-        self._insert(execute, then)
-        if score is not None:
-            self._score(execute, score)
 
     def _group(self, queue: str, names: Sequence[str]) -> list[Item]:
         with self._reading() as execute:
@@ -432,3 +354,81 @@ class SqliteStore(Store):
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def _on_disk(path: str) -> list[tuple[int, int] | None]:
+    """Return device and number of the file, and of what is beside it, as they are now on the
+    disk; None for what is not there."""
+    found: list[tuple[int, int] | None] = []
+    for end in ("", *BESIDE):
+        try:
+            about = os.stat(path + end)
+        except OSError:
+            found.append(None)
+        else:
+            found.append((about.st_dev, about.st_ino))
+    return found
+
+
+def _turn_to_wal(connection: sqlite3.Connection) -> None:
+    """Give the file a write-ahead log. sqlite itself does not wait for others who use it then,
+    such as workers that start together."""
+    deadline = time.monotonic() + BUSY
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorname != "SQLITE_BUSY" or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
+def prepare(path: str, connection: sqlite3.Connection) -> str:
+    """Create what the file does not have yet; return its id."""
+    _turn_to_wal(connection)
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        [version] = connection.execute("PRAGMA user_version").fetchone()
+        if version == 0:
+            if connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
+                raise StoreError(f"{path} is a database of another program")
+            for statement in _TABLES.split(";")[:-1]:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {SCHEMA}")
+        elif version != SCHEMA:
+            raise StoreError(
+                f"{path} was written by a version of Flatlands whose store has the number"
+                f" {version}, and this one has {SCHEMA}: use that version, or another file"
+            )
+        if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'store'").fetchone():
+            for statement in _ADDED:
+                connection.execute(statement)
+            id = f"{random.getrandbits(64):016x}"
+            connection.execute("INSERT INTO store VALUES (?)", (id,))
+        [id] = connection.execute("SELECT id FROM store").fetchone()
+    except BaseException:
+        connection.rollback()
+        raise
+    connection.commit()
+    return str(id)
+
+
+def _sentence(path: str, error: sqlite3.Error) -> str:
+    """Return what an operator should know of an error."""
+    name = getattr(error, "sqlite_errorname", "")
+    folder = Path(path).absolute().parent
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return f"another process has kept {path} locked for {BUSY:g} s"
+    if name.startswith("SQLITE_FULL"):
+        return f"the disk with {path} is full"
+    if name.startswith("SQLITE_READONLY"):
+        return f"{path} or its folder may not be written: check their owner and rights"
+    if Path(path).is_dir():
+        return f"{path} is a folder: name a file in it"
+    if name.startswith("SQLITE_CANTOPEN"):
+        return f"{path} cannot be opened: check that {folder} exists and may be written"
+    if name.startswith("SQLITE_NOTADB"):
+        return f"{path} is no store of Flatlands: name another file"
+    return f"{path} fails: {error}"

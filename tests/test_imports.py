@@ -34,11 +34,14 @@ ROOMS = {
     "websocket": {"limits", "logs"},
     "squares": {"messages", "websocket", "agenda", "loop"},
     "atlas": {"messages", "squares", "websocket", "loop"},
-    "things": {"messages", "squares", "agenda", "loop"},
-    "players": {"messages", "squares", "things", "agenda", "logs", "loop"},
+    "kept": {"messages", "squares", "agenda", "loop"},
+    "scores": {"messages", "kept", "loop"},
+    "things": {"messages", "squares", "kept", "scores", "agenda", "loop"},
+    "players": {"messages", "squares", "kept", "scores", "agenda", "logs", "loop"},
     "clients": {
         "messages",
         "websocket",
+        "scores",
         "things",
         "players",
         "node",
@@ -48,7 +51,7 @@ ROOMS = {
         "loop",
     },
     "web": {"messages", "websocket", "players"},
-    "query": {"atlas", "node", "messages", "squares", "things", "loop", "settings"},
+    "query": {"atlas", "node", "messages", "squares", "scores", "things", "loop", "settings"},
 }
 
 # What would make the rules of the world depend on when, where or by what chance they run.

@@ -1,30 +1,28 @@
-"""The session of one player on one connection: what a client asks, and what it is told.
+"""The session of one player on one connection: what a client asks, who obeys it, and how it ends.
 
-It checks and obeys messages, and notices when a client lags. It never waits, and never keeps a
-queue: a client that lags misses events, and gets a resync when it has caught up.
+What the client is told of its squares is in screen.py. This module never waits.
 """
 
 import logging
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from flatlands.server.clients import lasting, speaking
 from flatlands.server.clients.admission import Admission, Begin, Hello
-from flatlands.server.clients.allowance import Allowance
-from flatlands.server.clients.intents import Intents
-from flatlands.server.clients.lag import Lag
+from flatlands.server.clients.screen import ClientScreen
 from flatlands.server.clients.tokens import Tokens
 from flatlands.server.clients.traveller import Traveller
-from flatlands.server.limits import Limits
+from flatlands.server.limits import SEATS, SPECTATORS, SPECTATORS_EACH, Limits, Rate, Rates
 from flatlands.server.logs import log_line
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import MESSAGES, Refused
+from flatlands.server.messages.texts import BAD_NAME, NAME_LIMIT, clean
 from flatlands.server.node import Node
 from flatlands.server.players.invitations import Met
+from flatlands.server.players.movement import INTENT_AGE
 from flatlands.server.players.resident import Resident
 from flatlands.server.websocket.connection import Connection
 from flatlands.server.websocket.frames import ABNORMAL, NORMAL, PROTOCOL_ERROR, TEXT, TOO_BIG, frame
-from flatlands.world.grid import Rect, Square, Viewport, viewport
+from flatlands.world.grid import Rect, Viewport, viewport
 from flatlands.world.terrain import GROUND
 from flatlands.world.track import DIAGONAL, SPEED, UNIT, Goal, Heading, Intent
 
@@ -43,36 +41,51 @@ ANSWERED_WITHIN: Final = 3000
 TAKEN_OVER: Final = "you went on playing somewhere else"
 
 
-class Session:
-    """See the module.
+#: How often a client may send each kind of message, and how many messages over these rates, before
+#: it is closed. If the server has just learnt of a player, it may have said all that it may.
+RATES: Final = {kind: Rate(row.name, row.rate, row.burst) for kind, row in MESSAGES.items()}
+PATIENCE: Final = Rate("patience", 2, 40)
 
-    It is an Applicant for its node's admission (admission.py), the Screen of its resident
-    (server/squares/hub.py), and an Asker (asker.py).
+#: Obeys a kind of message: it is called with the session and the fields, and may raise Refused.
+Handler = Callable[..., None]
+
+
+class Intended:
+    """Intent `number`, which its client says began at the time `t`. It replaces so many older
+    ones."""
+
+    __slots__ = ("number", "t", "intent", "replaces")
+
+    def __init__(self, number: int, t: int, intent: Intent, replaces: int) -> None:
+        self.number = number
+        self.t = t
+        self.intent = intent
+        self.replaces = replaces
+
+
+class Session(ClientScreen):
+    """See the module. It is an Applicant for its node's admission (admission.py).
+
+    `handlers` obey all kinds of messages.
     """
 
     __slots__ = (
-        "connection",
         "opened",
-        "resident",
-        "node",
         "limits",
         "player",
-        "error",
         "owner",
         "pinged",
-        "lag",
+        "rates",
         "intents",
-        "allowance",
-        "_watches",
+        "_handlers",
+        "_noted",
+        "watches",
         "_admission",
-        "_tokens",
-        "_seat",
-        "_token_at",
-        "_link_told",
+        "_seated",
+        "_known_as",
         "_waiting",
         "_early",
         "_ended",
-        "_arriving",
         "_asked",
     )
 
@@ -83,31 +96,30 @@ class Session:
         admission: Admission,
         tokens: Tokens,
         limits: Limits,
+        handlers: Mapping[int, Handler],
     ) -> None:
-        self.connection = connection
+        super().__init__(connection, node, tokens)
         #: Node time at which it was opened, or last ceased to watch without playing.
         self.opened = node.loop.now()
-        self.resident: Resident | None = None
-        #: For the log: the id of the player of this session, and the code of the last refusal.
+        #: For the log: the id of the player of this session.
         self.player: int | None = None
-        self.error: str | None = None
         #: When it was last heard before it was last pinged, as `Connection.last_heard` has it.
         self.pinged = 0.0
-        self.node = node
         self._admission = admission
-        self._tokens = tokens
+        self._handlers = handlers
         self.limits = limits
-        #: The key of its address while it plays; see Limits.take_seat.
-        self._seat: Hashable | None = None
-        self.lag = Lag(node.loop)
-        self.intents = Intents(node.movement, node.loop)
-        self.allowance = Allowance(limits, node.loop)
-        #: Whether it looks at the map and does not play: it is counted as a spectator.
-        self._watches = False
-        #: The position in the client's last token.
-        self._token_at: tuple[int, int] | None = None
-        #: Whether the client was last told that this node is linked to the others.
-        self._link_told = True
+        #: What the client has sent lately, by the kinds of messages. That belongs to the player:
+        #: who comes back goes on with it.
+        self.rates = Rates()
+        #: The id of the player whose rates these are, while it is known and they are to be kept.
+        self._known_as: int | None = None
+        #: Whether it is counted as a seat of its address, and as a spectator: it looks at the map
+        #: and does not play.
+        self._seated = self.watches = False
+        #: The number of the client's last intent, 0 before the first; and the one that is obeyed
+        #: after the messages that came with it, or None.
+        self.intents = 0
+        self._noted: Intended | None = None
         #: Whether it has sent hello, and was neither welcomed nor refused yet.
         self._waiting = False
         #: Messages between hello and welcome, as (kind, fields). Rates bound their number.
@@ -116,36 +128,15 @@ class Session:
         self.owner = ""
         #: The close code with which the connection ended while it waited, or None.
         self._ended: int | None = None
-        #: Whether the player has come from another worker, and its squares are still to be shown.
-        self._arriving = False
         #: Node time at which the client asked last for something else than to walk.
         self._asked = 0
         connection.on_message = self._message
-        connection.on_drain = self._caught_up
-
-    @property
-    def address(self) -> str:
-        """The IP address of the client, as far as proxies give it."""
-        return self.connection.address
-
-    @property
-    def last_heard(self) -> int:
-        """Node time at which the last bytes came from the client."""
-        return self.node.loop.at(self.connection.last_heard)
+        connection.on_drain = self.catch_up
 
     @property
     def owes_hello(self) -> bool:
         """Whether it neither plays, nor is about to, nor looks at the map."""
-        return self.resident is None and not self._waiting and not self._watches
-
-    @property
-    def here(self) -> bool:
-        """Whether the connection is open."""
-        return self.connection.open
-
-    def ping(self) -> None:
-        """Ask the client for a sign of life."""
-        self.connection.ping()
+        return self.resident is None and not self._waiting and not self.watches
 
     # What the client asks.
 
@@ -160,18 +151,18 @@ class Session:
                 raise Refused("hello", "hello may be sent only once")
             if kind not in _BEFORE_HELLO and not greeted:
                 raise Refused("hello", "the first message must be hello")
-            self.allowance.spend(kind)
+            self._spend(kind)
             if self._waiting:
                 self._early.append((kind, fields))
             else:
                 if kind not in _AFTER_INTENTS:
                     self._asked = self.node.loop.now()
-                    if self.intents.noted is not None:
+                    if self._noted is not None:
                         self._act()
-                _OBEY[kind](self, *fields)
+                self._handlers[kind](self, *fields)
         except Refused as refused:
             self.refuse(refused)
-        if self.intents.noted is not None and not self.connection.more:
+        if self._noted is not None and not self.connection.more:
             self._act()
 
     def _obey_early(self) -> None:
@@ -181,23 +172,39 @@ class Session:
             if not self.connection.open:
                 return
             try:
-                _OBEY[kind](self, *fields)
+                self._handlers[kind](self, *fields)
             except Refused as refused:
                 self.refuse(refused)
-        if self.intents.noted is not None:
+        if self._noted is not None:
             self._act()
 
-    def refuse(self, refused: Refused) -> None:
-        """Tell the client why it is not obeyed, and close the connection if the refusal says so."""
-        self.node.stats[f"refused_{refused.code}"] += 1
-        self.connection.send_control(frame(protocol.error(refused.code, refused.sentence)))
-        if refused.close is not None:
-            self.error = self.error or refused.code
-            self.connection.close(refused.close, refused.sentence)
+    def _spend(self, kind: int) -> None:
+        """Note a message of this kind. Raises Refused if there were too many of them lately."""
+        if self.limits.any_rate:
+            return
+        loop, rate = self.node.loop, RATES[kind]
+        now = loop.now()
+        if self.rates.spend(kind, rate, now):
+            return
+        # Messages that waited while this server stood still all come at once, which is no fault of
+        # the client's.
+        late = loop.late()
+        if late and self.rates.spend(kind, rate, now, 1, late):
+            return
+        raise Refused(
+            "flood",
+            f"too many messages of kind {rate.name}: at most {rate.rate:g} a second",
+            None if self.rates.spend(PATIENCE.name, PATIENCE, now) else protocol.POLICY,
+        )
 
-    def _leave_seat(self) -> None:
-        self.limits.leave_seat(self._seat)
-        self._seat = None
+    def _end_to_play(self) -> None:
+        """Free its seat, and keep its rates in case the player comes back."""
+        if self._seated:
+            self._seated = False
+            self.limits.let_go(SEATS, self.address)
+        if self._known_as is not None:
+            self.limits.keep_rates(self._known_as, self.rates)
+            self._known_as = None
 
     def _hello(
         self,
@@ -210,9 +217,9 @@ class Session:
         x: int | None,
         y: int | None,
     ) -> None:
-        cleaned = protocol.clean(name, protocol.NAME_LIMIT)
+        cleaned = clean(name, NAME_LIMIT)
         if cleaned is None:
-            raise Refused("name", speaking.BAD_NAME)
+            raise Refused("name", BAD_NAME)
         place = None if x is None or y is None else (x, y)
         self.greet(Hello(cleaned, viewport(width, height), token, near, place))
 
@@ -228,7 +235,15 @@ class Session:
 
     def is_known(self, id: int) -> None:
         """Use the rates that this player had, since the client has shown the player's token."""
-        self.allowance.go_on_with(id)
+        self._known_as = id
+        rates = self.limits.take_rates(id)
+        if rates is not None:
+            self.rates = rates
+        else:
+            # It may have used up its chat messages at another node a moment ago.
+            say = RATES[protocol.SAY]
+            self.rates = Rates()
+            self.rates.spend(protocol.SAY, say, self.node.loop.now(), say.burst - 1)
 
     def is_superseded(self) -> None:
         """Close the connection: another one has since shown the same player's token."""
@@ -243,7 +258,7 @@ class Session:
     def welcome(self, resident: Resident, view: Viewport, met: Met | None, *, back: bool) -> None:
         """Begin to play as a resident; `met` is who has invited it; `back`: it played before."""
         self._waiting = False
-        self._end_to_watch()
+        self.end_to_watch()
         node, grid = self.node, self.node.grid
         self._play(resident)
         log_line(
@@ -254,9 +269,9 @@ class Session:
             address=self.address,
             node=node.id,
         )
-        self.allowance.belongs_to(resident.id)
+        self._known_as = resident.id
         now = node.loop.now()
-        welcome = protocol.welcome(
+        welcome = protocol.Welcome(
             protocol.VERSION,
             resident.id,
             now,
@@ -270,7 +285,7 @@ class Session:
             *_tiles(view),
             GROUND,
         )
-        self._write(frame(welcome))
+        self._write(frame(protocol.welcome(welcome)))
         if not node.peers.whole:
             self.tell_link()
         self.renew_token()
@@ -281,177 +296,52 @@ class Session:
 
     def _play(self, resident: Resident) -> None:
         self.resident, self.player = resident, resident.id
-        self._seat = self.limits.take_seat(self.address)
-
-    def tell_link(self) -> None:
-        """Tell the client whether this node is linked to the others, if its connection lasts."""
-        linked = self.node.peers.whole
-        if self.connection.open and self._write(frame(protocol.link(linked))):
-            self._link_told = linked
+        self._seated = self.limits.hold(SEATS, self.address)
 
     def give_up(self) -> None:
         """End this session, so that the player can go on in another one."""
         assert self.resident is not None
-        self.allowance.keep()
-        self._leave_seat()
+        self._end_to_play()
         self.node.residents.detach(self.resident)
         self.resident = None
         self.connection.close(protocol.TAKEN_OVER, TAKEN_OVER)
 
-    def _walk(self, number: int, t: int, dx: int, dy: int) -> None:
-        self._intend(number, t, Heading(dx, dy) if dx or dy else None)
-
-    def _go(self, number: int, t: int, x: int, y: int) -> None:
-        self._intend(number, t, Goal(x, y))
-
-    def _intend(self, number: int, t: int, intent: Intent) -> None:
+    def number(self, number: int) -> None:
+        """Take the number of the player's next intent. Raises Refused if numbers do not rise."""
+        if number <= self.intents:
+            raise Refused("number", "the numbers of intents must rise")
+        self.intents = number
         assert self.resident is not None
-        self.intents.note(self.resident, number, t, intent)
+        self.resident.acted = True
+
+    def intend(self, number: int, t: int, intent: Intent) -> None:
+        """Note an intent, which is obeyed after the messages that came with it. Raises Refused.
+
+        A server that is late finds several in one read. All but the last of those that are too old
+        would take effect at the same moment, so that the last one is enough.
+        """
+        self.number(number)
+        before, replaces = self._noted, 0
+        if before is not None:
+            if t > self.node.loop.now() - INTENT_AGE:
+                self._act()
+            else:
+                t, replaces = max(t, before.t), before.replaces + 1
+        self._noted = Intended(number, t, intent, replaces)
 
     def _act(self) -> None:
-        assert self.resident is not None
-        self.intents.obey(self.resident)
+        """Obey the intent that was noted."""
+        noted, self._noted = self._noted, None
+        assert noted is not None and self.resident is not None
+        movement = self.node.movement
+        movement.act(self.resident, noted.number, noted.t, noted.intent, noted.replaces)
 
-    def _home(self, number: int) -> None:
-        assert self.resident is not None
-        self.intents.number(self.resident, number)
-        self.node.movement.home(self.resident, number)
-
-    def _viewport(self, width: int, height: int) -> None:
-        assert self.resident is not None
-        self.node.movement.look(self.resident, viewport(width, height))
-
-    def _invite(self) -> None:
-        resident = self.resident
-        assert resident is not None
-        place = resident.track.at(self.node.loop.now())
-        text = self._tokens.invite(resident.id, resident.name, place)
-        self.connection.send_control(frame(protocol.invitation(text)))
-
-    def _watch(self, grain: int | None, c0: int, r0: int, c1: int, r1: int) -> None:
-        views = self.node.views
-        if grain is None:
-            views.leave(self)
-            self._end_to_watch()
-            return
-        if self.resident is None and not self._watches:
-            if len(views) >= SPECTATORS_MOST:
-                raise Refused("full", "too many people only watch this world", protocol.FULL)
-            if not self.limits.begin_to_watch(self.address):
-                raise Refused("full", "too many only watch from your address", protocol.FULL)
-            self._watches = True
-        views.watch(self, grain, Rect(c0, r0, c1, r1))
-
-    def _end_to_watch(self) -> None:
-        if self._watches:
-            self._watches = False
-            self.limits.end_to_watch(self.address)
+    def end_to_watch(self) -> None:
+        """Note that it does not look at the map any more without playing."""
+        if self.watches:
+            self.watches = False
+            self.limits.let_go(SPECTATORS, self.address)
             self.opened = self.node.loop.now()
-
-    # The answers to what it asks of what lasts (lasting.py) may come when the connection has ended.
-
-    def answer(self, message: bytes) -> None:
-        """Send a message, if the connection is still open."""
-        if self.connection.open:
-            self.connection.send_control(frame(message))
-
-    def refuse_later(self, refused: Refused) -> None:
-        """Refuse something that was asked a while ago, if the connection is still open."""
-        if self.connection.open:
-            self.refuse(refused)
-
-    def _ping(self, time: int, number: int) -> None:
-        self.lag.acknowledge(number)
-        self.connection.send_control(frame(protocol.pong(time, self.node.loop.now())))
-        self._caught_up()
-
-    def _ack(self, number: int) -> None:
-        self.lag.acknowledge(number)
-        self._caught_up()
-
-    # What the client is told.
-
-    def _write(self, data: bytes) -> bool:
-        """Send frames that the client must not miss. If they cannot be sent, the client lags."""
-        if self.lag.since is not None:
-            return False
-        if self.connection.send(data):
-            return True
-        self._begin_to_lag()
-        return False
-
-    def hold(self, before: Rect | None, rect: Rect) -> None:
-        """Tell the client which squares it holds now, with snapshots of the new ones."""
-        if self.lag.since is None:
-            self._write(self._holding(before, rect))
-
-    def _holding(self, before: Rect | None, rect: Rect) -> bytes:
-        new = rect.squares()
-        if before is not None:
-            new = [square for square in new if not before.holds(square)]
-        return frame(protocol.held(rect)) + self.node.replicas.snapshot(new)
-
-    def show(self, squares: Iterable[Square]) -> None:
-        """Send snapshots of these squares."""
-        snapshot = self.node.replicas.snapshot(squares)
-        if snapshot:
-            self._write(snapshot)
-
-    def flush(self, data: bytes, number: int, now: int) -> None:
-        """Send a flush, unless the client lags; see server/squares/hub.py."""
-        if self.lag.since is not None:
-            self.node.stats["skipped"] += 1
-            return
-        if not self.connection.send(data):
-            self.node.stats["skipped"] += 1
-            self._begin_to_lag()
-            return
-        if self.lag.send(number, len(data), now):
-            self._begin_to_lag()
-
-    def show_map(self, data: bytes) -> bool:
-        """Send frames of the map of everybody; return False if that is not possible now."""
-        if self.lag.since is None and self.connection.send(data):
-            return True
-        if self.resident is None and self.lag.since is None:
-            # Nobody plays here, so there are no flushes by which it would be noticed.
-            self._begin_to_lag()
-        return False
-
-    def _begin_to_lag(self) -> None:
-        self.lag.since = self.node.loop.now()
-        self.node.stats["lagged"] += 1
-
-    def _caught_up(self) -> None:
-        """Send a resync if the client lagged and has now acknowledged all that was sent."""
-        if self.lag.since is None or not self.lag.acknowledged or self._arriving:
-            return
-        if self.connection.backlogged:
-            return
-        resident = self.resident
-        if resident is None:
-            self.lag.since = None
-            return
-        if resident.held is None:
-            return
-        self.lag.since = None
-        self.node.stats["resyncs"] += 1
-        if self._link_told != self.node.peers.whole:
-            self.tell_link()
-        self._write(frame(protocol.resync()) + self._holding(None, resident.held))
-
-    def renew_token(self, seq: int | None = None) -> None:
-        """Send a token with the player's present place, if that has changed since the last one.
-
-        With a `seq` it is sent in any case, and has that instead of the player's present one.
-        """
-        resident = self.resident
-        assert resident is not None
-        place = resident.track.at(self.node.loop.now())
-        if seq is not None or self._token_at != place:
-            token = self._tokens.make(resident.id, resident.seq if seq is None else seq, place)
-            if self._write(frame(protocol.token(token))):
-                self._token_at = place
 
     # From one worker of a machine to another (server/migration.py).
 
@@ -470,8 +360,8 @@ class Session:
         if (
             resident is None
             or resident.view is None
-            or self.intents.noted is not None
-            or self.lag.since is not None
+            or self._noted is not None
+            or self.lags_since is not None
             or self.node.views.shows(self)
             or self.node.loop.now() - self._asked <= ANSWERED_WITHIN
         ):
@@ -479,17 +369,17 @@ class Session:
         return Traveller(
             resident.state(),
             resident.view,
-            self.intents.last,
-            max(self.lag.sent, self.lag.earlier),
+            self.intents,
+            max(self.sent, self.earlier),
             self.owner,
             self._link_told,
-            self.allowance.state(),
+            list(self.rates.full_at.items()),
         )
 
     def leave(self) -> None:
         """End this session without a word to the client, which has another session now."""
-        self._leave_seat()
-        self.allowance.forget()
+        self._known_as = None
+        self._end_to_play()
         if self.resident is not None:
             self.node.residents.release(self.resident)
         self.player = self.error = self.resident = None
@@ -498,11 +388,12 @@ class Session:
     def go_on(self, traveller: Traveller) -> None:
         """Go on in the place of a session of another worker; `arrive` shows the client what it is
         to see."""
-        self.intents.last, self.lag.earlier = traveller.intent, traveller.flush
+        self.intents, self.earlier = traveller.intent, traveller.flush
         self.owner, self._link_told = traveller.owner, traveller.linked
-        self.allowance.take_over(traveller.player.id, traveller.rates)
+        self._known_as = traveller.player.id
+        self.rates.full_at = dict(traveller.rates)
         # Until its squares are known here it is as a client that lags.
-        self.lag.since, self._arriving = self.opened, True
+        self.lags_since, self._arriving = self.opened, True
         resident = self.node.residents.take_in(traveller.player)
         self._play(resident)
         self.node.residents.attach(resident, self, traveller.view, goes_on=True)
@@ -510,15 +401,14 @@ class Session:
     def arrive(self) -> None:
         """Show the client its squares."""
         self._arriving = False
-        self._caught_up()
+        self.catch_up()
 
     # Its end.
 
     def closed(self, code: int) -> None:
         """End the session: its connection has ended, or begun to end, with this close code."""
-        self.allowance.keep()
-        self._leave_seat()
-        self._end_to_watch()
+        self._end_to_play()
+        self.end_to_watch()
         self.node.views.leave(self)
         resident, self.resident = self.resident, None
         if resident is not None:
@@ -564,25 +454,58 @@ _AFTER_INTENTS: Final = (
     protocol.HELLO,
 )
 
-_OBEY: dict[int, Callable[..., None]] = {
-    protocol.HELLO: Session._hello,
-    protocol.WALK: Session._walk,
-    protocol.GO: Session._go,
-    protocol.HOME: Session._home,
-    protocol.VIEWPORT: Session._viewport,
-    protocol.SAY: speaking.say,
-    protocol.PING: Session._ping,
-    protocol.INVITE: Session._invite,
-    protocol.TAKE: lasting.take,
-    protocol.KEY: lasting.key,
-    protocol.SCORES: lasting.scores,
-    protocol.BUILD: lasting.build,
-    protocol.STONE: lasting.stone,
-    protocol.ACK: Session._ack,
-    protocol.WATCH: Session._watch,
-    protocol.EMOTE: speaking.emote,
-    protocol.APPEAR: speaking.appear,
-    protocol.FIND: lasting.find,
-}
 
-assert _OBEY.keys() == MESSAGES.keys()
+def _walk(session: Session, number: int, t: int, dx: int, dy: int) -> None:
+    session.intend(number, t, Heading(dx, dy) if dx or dy else None)
+
+
+def _go(session: Session, number: int, t: int, x: int, y: int) -> None:
+    session.intend(number, t, Goal(x, y))
+
+
+def _home(session: Session, number: int) -> None:
+    session.number(number)
+    session.node.movement.home(session.playing, number)
+
+
+def _look(session: Session, width: int, height: int) -> None:
+    session.node.movement.look(session.playing, viewport(width, height))
+
+
+def _watch(session: Session, grain: int | None, c0: int, r0: int, c1: int, r1: int) -> None:
+    views = session.node.views
+    if grain is None:
+        views.leave(session)
+        session.end_to_watch()
+        return
+    if session.owes_hello:
+        if len(views) >= SPECTATORS_MOST:
+            raise Refused("full", "too many people only watch this world", protocol.FULL)
+        if not session.limits.hold(SPECTATORS, session.address, SPECTATORS_EACH):
+            raise Refused("full", "too many only watch from your address", protocol.FULL)
+        session.watches = True
+    views.watch(session, grain, Rect(c0, r0, c1, r1))
+
+
+def _ping(session: Session, time: int, number: int) -> None:
+    session.acknowledge(number)
+    session.answer(protocol.pong(time, session.node.loop.now()))
+    session.catch_up()
+
+
+def _ack(session: Session, number: int) -> None:
+    session.acknowledge(number)
+    session.catch_up()
+
+
+#: The kinds of messages that are obeyed here, and who obeys them.
+OBEY: Final[dict[int, Handler]] = {
+    protocol.HELLO: Session._hello,
+    protocol.WALK: _walk,
+    protocol.GO: _go,
+    protocol.HOME: _home,
+    protocol.VIEWPORT: _look,
+    protocol.PING: _ping,
+    protocol.ACK: _ack,
+    protocol.WATCH: _watch,
+}

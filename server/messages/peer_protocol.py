@@ -17,12 +17,11 @@ from flatlands.server.messages.protocol import (
     EMOTED,
     ID_LIMIT,
     LOOK,
-    NAME_LIMIT,
-    TEXT_LIMIT,
     Tail,
     with_tail,
 )
 from flatlands.server.messages.table import NUMBER, Field, Row, number
+from flatlands.server.messages.texts import NAME_LIMIT, TEXT_LIMIT
 from flatlands.world.batches import RECORD, WIDE, Content
 from flatlands.world.events import ENTER, EVENTS, EnterEvent, Entry, named
 from flatlands.world.grid import Square

@@ -4,10 +4,8 @@ What a client sends is checked here, against one row of a table, before any othe
 module never acts on a message.
 """
 
-import re
-import unicodedata
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgpack
 
@@ -23,9 +21,7 @@ VERSION: Final = 2
 #: The largest message from a client, in bytes.
 MESSAGE_LIMIT: Final = 4096
 
-#: The most characters in names, chat messages, tokens and invitations.
-NAME_LIMIT: Final = 20
-TEXT_LIMIT: Final = 120
+#: The most characters of tokens and invitations.
 TOKEN_LIMIT = INVITATION_LIMIT = 512
 
 #: Computer players have ids below OTHERS_FROM, and all other players from there on. Of computer
@@ -181,64 +177,6 @@ def read(payload: bytes) -> list[Any]:
     return message
 
 
-#: Letters and symbols that are blank, but take up space: the empty Braille cell, the null notehead,
-#: and two blanks of Egyptian hieroglyphs.
-_BLANK: Final = "\u2800\U0001d159\U00013441\U00013442"
-
-#: Invisible characters that join letters, or choose between text and emoji. Persian and families of
-#: emoji cannot be written without them.
-_JOINERS: Final = "\u200c\u200d\ufe0e\ufe0f"
-
-#: Characters that show nothing at all (Unicode's Default_Ignorable_Code_Point, except the joiners),
-#: and code points that will never be characters. Code points that are reserved for invisible
-#: characters are among them, so that this list holds for later versions of Unicode too.
-_NOTHING: Final = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e"
-    "\u2060-\u206f\u3164\ufdd0-\ufdef\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufff8"
-    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-    + "".join(chr(plane * 0x10000 + last) for plane in range(17) for last in (0xFFFE, 0xFFFF))
-    + "]"
-)
-
-#: The categories of characters that are refused: controls, format characters, surrogates, private
-#: use, and line and paragraph separators. Code points that are not assigned yet are allowed, since
-#: they may be next year's emoji.
-_REFUSED: Final = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
-
-
-def clean(text: str, limit: int) -> str | None:
-    """Return a name or chat message as everybody is shown it, or None if it is not allowed.
-
-    The text is normalised (NFC), and spaces of any kind are collapsed. It must then have 1 to
-    `limit` characters, at least one of them visible, at most two marks and two joiners on a letter,
-    and no other characters that are invisible, turn text around, or are for private use.
-    """
-    # The cost of normalising grows with the square of the marks in a row, so a text that is far too
-    # long is refused first.
-    if len(text) > 4 * limit:
-        return None
-    normal = unicodedata.normalize("NFC", text)
-    spaced = "".join(" " if unicodedata.category(c) == "Zs" else c for c in normal)
-    text = " ".join(word for word in spaced.split(" ") if word)
-    if not 1 <= len(text) <= limit or _NOTHING.search(text):
-        return None
-    marks, joiners, seen = 0, 0, False
-    for character in text:
-        category = unicodedata.category(character)
-        if character in _JOINERS:
-            joiners += 1
-        elif category in _REFUSED:
-            return None
-        elif category[0] == "M":
-            marks += 1
-        else:
-            marks = joiners = 0
-            seen |= character != " " and character not in _BLANK
-        if marks > 2 or joiners > 2:
-            return None
-    return text if seen else None
-
-
 _pack: Callable[[Any], bytes] = msgpack.Packer(autoreset=True).pack
 
 
@@ -282,47 +220,32 @@ def with_tail(head: list[Any], tail: Tail) -> bytes:
 _HEADERS: Final = [bytes((_ARRAY + items,)) for items in range(16)]
 
 
-def welcome(
-    version: int,
-    id: int,
-    now: int,
-    seed: int,
-    x: int,
-    y: int,
-    side: int,
-    speed: int,
-    diagonal: int,
-    lead: int,
-    drop: int,
-    width: int,
-    height: int,
-    ground: int,
-) -> bytes:
-    """Pack the welcome of player `id` at the node time `now` in ms.
+class Welcome(NamedTuple):
+    """What a newcomer is told at the node time `now` in ms: it is player `id` at (x, y) in units.
 
     `side` and the granted viewport's `width` and `height` are in tiles. `speed` and `diagonal` are
-    in units a second. The position (x, y) and the margins `lead` and `drop` are in units. `ground`
-    is GROUND of world/terrain.py.
+    in units a second, and the margins `lead` and `drop` in units. `ground` is GROUND of
+    world/terrain.py.
     """
-    return _pack(
-        [
-            WELCOME,
-            version,
-            id,
-            now,
-            seed,
-            x,
-            y,
-            side,
-            speed,
-            diagonal,
-            lead,
-            drop,
-            width,
-            height,
-            ground,
-        ]
-    )
+
+    version: int
+    id: int
+    now: int
+    seed: int
+    x: int
+    y: int
+    side: int
+    speed: int
+    diagonal: int
+    lead: int
+    drop: int
+    width: int
+    height: int
+    ground: int
+
+
+def welcome(welcome: Welcome) -> bytes:
+    return _pack([WELCOME, *welcome])
 
 
 def token(text: str) -> bytes:

@@ -23,11 +23,11 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from flatlands.server.agenda import Agenda
+from flatlands.server.kept.lease import EVERY, Lease
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.spots import Place
 from flatlands.server.players.stage import Stage, is_clockwork, is_person
-from flatlands.server.things.lease import EVERY, Lease
-from flatlands.server.things.longest import Kept, Longest
+from flatlands.server.scores.longest import Kept, Longest
 from flatlands.world.contact import first_contact
 from flatlands.world.events import EMBER, EmberEvent, EnterEvent, Event, LeaveEvent, Player
 from flatlands.world.grid import Rect, Square

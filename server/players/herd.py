@@ -15,6 +15,8 @@ from typing import NamedTuple, Protocol
 import msgpack
 
 from flatlands.server.agenda import Agenda
+from flatlands.server.kept.keeper import Keeper
+from flatlands.server.kept.lease import Lease
 from flatlands.server.messages.peer_protocol import ALIVE
 from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
 from flatlands.server.players import deer, people
@@ -27,10 +29,8 @@ from flatlands.server.players.spots import Place
 from flatlands.server.players.stage import Stage, is_clockwork
 from flatlands.server.players.tag import Tag
 from flatlands.server.players.takeovers import Takeovers
+from flatlands.server.scores.longest import Longest
 from flatlands.server.squares.peers import Peers
-from flatlands.server.things.keeper import Keeper
-from flatlands.server.things.lease import Lease
-from flatlands.server.things.longest import Longest
 from flatlands.stores.base import Item, Store
 from flatlands.world.events import Event
 from flatlands.world.grid import Rect, Square

@@ -13,11 +13,11 @@ from typing import Final, NamedTuple
 
 import msgpack
 
+from flatlands.server.kept.keeper import Keeper
 from flatlands.server.logs import log_line
 from flatlands.server.loop import Loop
 from flatlands.server.messages.protocol import FULL, POLICY, Refused
 from flatlands.server.players.residents import Residents
-from flatlands.server.things.keeper import Keeper
 from flatlands.stores.base import Item, Store
 
 #: The deeds: keep out a player; keep out an address; mute a player; let no newcomers in; send a

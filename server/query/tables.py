@@ -12,7 +12,8 @@ import msgpack
 
 from flatlands.server.messages.peer_protocol import ALIVE, DRAINING, STARTING
 from flatlands.server.query.watcher import Watcher
-from flatlands.server.things import board, cairns, garden
+from flatlands.server.scores import board
+from flatlands.server.things import cairns, garden
 from flatlands.stores.base import BATCH_LIMIT, Item, Store
 from flatlands.world.grid import Square
 from flatlands.world.track import UNIT

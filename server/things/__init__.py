@@ -1,4 +1,4 @@
-"""What lasts in the world, kept in the store: gems, who has how many of them, and cairns.
+"""What lies in the world: gems and cairns, kept in the store.
 
 What anybody sees of it comes by the channels of squares. This package never moves a player.
 """

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import msgpack
 
 from flatlands.server.agenda import Every
+from flatlands.server.kept.keeper import AWAY, Keeper
+from flatlands.server.kept.reach import check_reach, name_of, square_of, thing_of
 from flatlands.server.loop import Loop
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.squares.replicas import Replicas
-from flatlands.server.things.keeper import AWAY, Keeper
-from flatlands.server.things.reach import check_reach, name_of, square_of, thing_of
 from flatlands.stores.base import Claimed, Item, Store
 from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import PLAZA, Terrain
@@ -110,7 +110,7 @@ class Cairns:
             # Nodes that start together do not all look at the same moment.
             self._crumbling.start(random.randrange(CRUMBLE_EVERY))
 
-    # What stands where, for Reading.
+    # What stands where, for the Reader.
 
     def fetch(self, store: Store, squares: list[Square]) -> Iterator[tuple[Square, Thing]]:
         """Yield the cairns that stand in some squares. It waits for the store."""

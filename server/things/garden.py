@@ -16,12 +16,12 @@ from typing import NamedTuple
 import msgpack
 
 from flatlands.server.agenda import Every
+from flatlands.server.kept.keeper import AWAY, Keeper
+from flatlands.server.kept.reach import check_reach, name_of, square_of, thing_of
 from flatlands.server.loop import Loop
 from flatlands.server.messages.protocol import Refused
+from flatlands.server.scores.board import Board
 from flatlands.server.squares.replicas import Replicas
-from flatlands.server.things.board import Board
-from flatlands.server.things.keeper import AWAY, Keeper
-from flatlands.server.things.reach import check_reach, name_of, square_of, thing_of
 from flatlands.stores.base import Claimed, Item, Store
 from flatlands.world.events import Player
 from flatlands.world.grid import Grid, Square
@@ -94,7 +94,7 @@ class Garden:
         if self._keeper.store is not None:
             self._growing.start()
 
-    # What lies where, for Reading.
+    # What lies where, for the Reader.
 
     def fetch(self, store: Store, squares: list[Square]) -> Iterator[tuple[Square, Thing]]:
         """Yield the gems that lie in some squares, after gems were put into the cells around that

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from flask import Blueprint, Response, abort, jsonify, make_response, request
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
-from flatlands.server.messages import protocol
+from flatlands.server.messages.texts import NAME_LIMIT, TEXT_LIMIT, clean
 from flatlands.server.players.orders import (
     BAR,
     DOOR,
@@ -128,9 +128,9 @@ def operator_pages(server: Operated, orders: Orders, token: str | None) -> Bluep
         if not has_token():
             refuse()
         if "name" in request.args:
-            name = protocol.clean(request.args["name"], protocol.NAME_LIMIT)
+            name = clean(request.args["name"], NAME_LIMIT)
             if name is None:
-                abort(_answer(400, f"name must have 1 to {protocol.NAME_LIMIT} characters."))
+                abort(_answer(400, f"name must have 1 to {NAME_LIMIT} characters."))
             log.warning("admin: clear %r, ordered from %s", name, request.remote_addr)
             server.clear_name(name)
             return jsonify({"deed": "clear", "name": name})
@@ -180,9 +180,9 @@ def _read(deed: str) -> tuple[str, str, int]:
     if deed == "open":
         return DOOR, "", 0
     if deed == "notice":
-        text = protocol.clean(request.args.get("text", ""), protocol.TEXT_LIMIT)
+        text = clean(request.args.get("text", ""), TEXT_LIMIT)
         if text is None:
-            abort(_answer(400, f"text must have 1 to {protocol.TEXT_LIMIT} characters."))
+            abort(_answer(400, f"text must have 1 to {TEXT_LIMIT} characters."))
         return NOTICE, text, 0
     abort(_answer(404, "There are /admin/kick, /mute, /close, /open, /notice and /clear."))
 

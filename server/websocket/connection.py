@@ -1,6 +1,6 @@
 """One WebSocket after its handshake: a watcher of the event loop reads it, callers write to it.
 
-No greenlet waits for a connection, and nothing here blocks or switches, except `wait`. Bytes that
+No greenlet waits for a connection, and nothing here blocks or switches. Bytes that
 do not fit into the kernel's buffer are kept as one view of bytes that other connections share, and
 never as a queue.
 """
@@ -13,9 +13,8 @@ from time import monotonic
 from typing import Any, Final
 
 from gevent import get_hub
-from gevent.event import Event
 
-from flatlands.server.limits import Bucket, Guest
+from flatlands.server.limits import Guest, Rate, Rates
 from flatlands.server.websocket import frames
 from flatlands.server.websocket.socket_passing import forget
 
@@ -23,8 +22,7 @@ from flatlands.server.websocket.socket_passing import forget
 READ_SIZE: Final = 8 * 1024
 CONTROL_LIMIT: Final = 64 * 1024  # bytes of control frames that may wait behind a remainder
 CLOSING_LIMIT: Final = 64 * 1024  # bytes that are still read after our close frame
-LIGHT_RATE: Final = 20  # light frames (see FrameReader) a second ...
-LIGHT_BURST: Final = 100  # ... and at once
+LIGHT: Final = Rate("frames", 20, 100)  # light frames (see FrameReader)
 CLOSE_TIMEOUT = 5.0  # seconds from our close frame to the end of TCP, whatever the peer does
 
 _READ: Final = 1  # event-loop masks
@@ -48,7 +46,7 @@ class Connection:
 
     The owner sets the four callbacks before start(). They run in the event loop, never inside a
     call that the owner makes, and must not block or switch. If one raises, that is logged, and the
-    connection ends with 1011. All methods belong to the loop's thread; only wait() blocks.
+    connection ends with 1011. All methods belong to the loop's thread.
 
     A connection is first open. Then it is closing: our close frame is sent or queued, the peer's is
     awaited, and messages are dropped. Then it is hanging up: both have closed, or the peer broke
@@ -63,8 +61,6 @@ class Connection:
         "on_close",
         "on_drain",
         "address",
-        "bytes_in",
-        "bytes_out",
         "last_heard",
         "guest",
         "closed_by_peer",
@@ -81,7 +77,6 @@ class Connection:
         "_timer",
         "_remainder",
         "_queued",
-        "_over",
         "_light",
         "_closing",
         "more",
@@ -117,8 +112,6 @@ class Connection:
         #: The IP address of the client, as far as proxies give it; "" if it is not known.
         self.address = address
         self.guest = guest
-        self.bytes_in = len(early)
-        self.bytes_out = 0
         self.last_heard = monotonic()  # seconds, when the last bytes came in
         #: Whether the peer began to close, so that the close code is the peer's choice.
         self.closed_by_peer = False
@@ -135,8 +128,7 @@ class Connection:
         self._timer: Any = None
         self._remainder: memoryview | None = None
         self._queued: bytearray | None = None  # control frames behind the remainder
-        self._over: Event | None = None
-        self._light: Bucket | None = None  # most peers never need one
+        self._light: Rates | None = None  # most peers never need one
         self._closing = 0  # bytes that came after our close frame
 
     @property
@@ -170,9 +162,11 @@ class Connection:
         except OSError:
             self._end()
             return False
-        self.bytes_out += sent
         if sent != len(data):
-            self._keep(memoryview(data)[sent:])
+            self._remainder = memoryview(data)[sent:]
+            if self._writing is None:
+                self._writing = self._loop.io(self._fd, _WRITE)
+            self._writing.start(self._writable)
         return True
 
     def send_control(self, data: bytes) -> bool:
@@ -244,14 +238,6 @@ class Connection:
             forget(self._socket)
         finally:
             self._let_go()
-            if self._over is not None:
-                self._over.set()
-
-    def wait(self) -> None:
-        """Block the calling greenlet until the connection has ended, and on_close has returned."""
-        if self._over is None:
-            self._over = Event()
-        self._over.wait()
 
     def _begin(self, early: bytes) -> None:
         if early:
@@ -271,7 +257,6 @@ class Connection:
         if not data:
             self._end()
             return
-        self.bytes_in += len(data)
         self.last_heard = monotonic()
         if self._state:
             self._closing += len(data)
@@ -289,7 +274,7 @@ class Connection:
         pongs: list[bytes] = []
         messages = reader.feed(data)
         if reader.light and not self._bear(reader):
-            self.close(frames.POLICY, f"At most {LIGHT_RATE} pings or empty frames a second.")
+            self.close(frames.POLICY, f"At most {LIGHT.rate} pings or empty frames a second.")
             return
         following = _data_messages(messages)
         for opcode, payload in messages:
@@ -327,8 +312,8 @@ class Connection:
             return True  # nothing is answered any more
         now = int(self.last_heard * 1000)
         if self._light is None:
-            self._light = Bucket(LIGHT_RATE, LIGHT_BURST, now)
-        if self._light.spend(now, count):
+            self._light = Rates()
+        if self._light.spend(LIGHT.name, LIGHT, now, count):
             return True
         if self.guest is not None:
             self.guest.count("limited_frames")
@@ -351,7 +336,8 @@ class Connection:
             self._queue(data)  # it may exceed CONTROL_LIMIT, since it is the last
         if self._state != _ENDED:
             self._state = _CLOSING
-            self._loop.run_callback(self._report_closing)
+            on_closing, self.on_closing = self.on_closing, _ignore
+            self._loop.run_callback(self._call, on_closing, code, reason)
 
     def _hang_up(self) -> None:
         if self._state != _ENDED:
@@ -371,12 +357,6 @@ class Connection:
         else:
             self.abort()
 
-    def _keep(self, rest: memoryview) -> None:
-        self._remainder = rest
-        if self._writing is None:
-            self._writing = self._loop.io(self._fd, _WRITE)
-        self._writing.start(self._writable)
-
     def _queue(self, data: bytes) -> None:
         if self._queued is None:
             self._queued = bytearray()
@@ -392,7 +372,6 @@ class Connection:
         except OSError:
             self._end()
             return
-        self.bytes_out += sent
         if sent != len(rest):
             self._remainder = rest[sent:]
         elif self._queued is not None:
@@ -426,10 +405,6 @@ class Connection:
         if self.guest is not None:
             self.guest.leave()
 
-    def _report_closing(self) -> None:
-        on_closing, self.on_closing = self.on_closing, _ignore
-        self._call(on_closing, self._code, self._reason)
-
     def _report(self) -> None:
         on_close = self.on_close
         # This breaks reference cycles.
@@ -438,9 +413,6 @@ class Connection:
             on_close(self._code, self._reason)
         except Exception:
             log.exception("A callback of an ended connection failed.")
-        if self._over is None:
-            self._over = Event()
-        self._over.set()
 
 
 def _data_messages(messages: list[frames.Message]) -> int:

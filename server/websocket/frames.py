@@ -150,50 +150,21 @@ class FrameReader:
                 self._collect(chunk, messages)
                 continue
 
-            first = data[at]
-            opcode = first & _OPCODE
-            self._check_first(first, opcode)
-            if at + 2 > end:
+            head = self._head(data, at, end)
+            if head is None:
                 break
-            second = data[at + 1]
-            length = second & _LENGTH
-            if not second & _MASKED:
-                raise FrameError(PROTOCOL_ERROR, "A frame from a client must be masked.")
-            if opcode >= CLOSE and length > CONTROL_PAYLOAD:
-                raise FrameError(PROTOCOL_ERROR, "A control frame carries at most 125 bytes.")
-            start = at + 6
-            if length == 126:
-                start = at + 8
-                if at + 4 > end:
-                    break
-                length = int.from_bytes(data[at + 2 : at + 4], "big")
-                if length < 126:
-                    raise FrameError(PROTOCOL_ERROR, "A frame length was not in its shortest form.")
-            elif length == 127:
-                start = at + 14
-                # The highest bit is in the first of the eight bytes; the others need not be here.
-                if at + 2 < end and data[at + 2] & 0x80:
-                    raise FrameError(PROTOCOL_ERROR, "A frame length had its highest bit set.")
-                if at + 10 > end:
-                    break
-                length = int.from_bytes(data[at + 2 : at + 10], "big")
-                if length < 65536:
-                    raise FrameError(PROTOCOL_ERROR, "A frame length was not in its shortest form.")
-            if opcode < CLOSE:
-                fragment = not (first & _FIN and opcode)
-                if self._size + length + fragment > self._max_message:
-                    raise FrameError(
-                        TOO_BIG, f"A message may have at most {self._max_message} bytes."
-                    )
-            if start > end:
-                break
-
+            final, opcode, length, start = head
             key = data[start - 4 : start]
-            if opcode >= CLOSE:
-                if start + length > end:
-                    break
-                payload = _unmask(data[start : start + length], key)
+            if opcode < CLOSE:
+                at = start
+                self._begin(final, opcode, length, key)
+                if not length:
+                    self._collect(b"", messages)
+            elif start + length > end:
+                break
+            else:
                 at = start + length
+                payload = _unmask(data[start:at], key)
                 if opcode == CLOSE:
                     parse_close(payload)
                     messages.append((CLOSE, payload))
@@ -201,22 +172,52 @@ class FrameReader:
                     return
                 self.light += 1
                 messages.append((opcode, payload))
-            else:
-                at = start
-                if not length or (fragment and length < SMALL_FRAGMENT):
-                    self.light += 1
-                if opcode:
-                    self._opcode = opcode
-                    self._message = bytearray()
-                    if opcode == TEXT:
-                        self._decoder = _Utf8Decoder()
-                self._size += length + fragment
-                self._left = length
-                self._final = first & _FIN
-                self._key = key
-                if not length:
-                    self._collect(b"", messages)
         self._rest = data[at:]
+
+    def _head(self, data: bytes, at: int, end: int) -> tuple[int, int, int, int] | None:
+        """Return what the head of a frame says that begins at `at`, as (whether it is the last of
+        its message, opcode, length), and where its payload begins; None if it is not all here."""
+        first = data[at]
+        opcode = first & _OPCODE
+        self._check_first(first, opcode)
+        if at + 2 > end:
+            return None
+        second = data[at + 1]
+        length = second & _LENGTH
+        if not second & _MASKED:
+            raise FrameError(PROTOCOL_ERROR, "A frame from a client must be masked.")
+        if opcode >= CLOSE and length > CONTROL_PAYLOAD:
+            raise FrameError(PROTOCOL_ERROR, "A control frame carries at most 125 bytes.")
+        start = at + 2
+        if length > 125:
+            more, least = (2, 126) if length == 126 else (8, 65536)
+            # The highest bit is in the first of eight bytes; the others need not be here.
+            if more == 8 and start < end and data[start] & 0x80:
+                raise FrameError(PROTOCOL_ERROR, "A frame length had its highest bit set.")
+            start += more
+            if start > end:
+                return None
+            length = int.from_bytes(data[start - more : start], "big")
+            if length < least:
+                raise FrameError(PROTOCOL_ERROR, "A frame length was not in its shortest form.")
+        if opcode < CLOSE and self._size + length + _fragment(first, opcode) > self._max_message:
+            raise FrameError(TOO_BIG, f"A message may have at most {self._max_message} bytes.")
+        return (first & _FIN, opcode, length, start + 4) if start + 4 <= end else None
+
+    def _begin(self, final: int, opcode: int, length: int, key: bytes) -> None:
+        """Begin a data frame, and a message unless the frame continues one."""
+        fragment = _fragment(final, opcode)
+        if not length or (fragment and length < SMALL_FRAGMENT):
+            self.light += 1
+        if opcode:
+            self._opcode = opcode
+            self._message = bytearray()
+            if opcode == TEXT:
+                self._decoder = _Utf8Decoder()
+        self._size += length + fragment
+        self._left = length
+        self._final = final
+        self._key = key
 
     def _check_first(self, first: int, opcode: int) -> None:
         """Raise FrameError if a frame may not begin with this byte here, sections 5.2 to 5.5."""
@@ -258,6 +259,11 @@ class FrameReader:
             message += payload
             turn = len(chunk) & 3
             self._key = key[turn:] + key[:turn]
+
+
+def _fragment(first: int, opcode: int) -> int:
+    """Return 1 for a frame that is a part of a message only, and so counts as a byte more."""
+    return not (first & _FIN and opcode)
 
 
 def _unmask(payload: bytes, key: bytes) -> bytes:

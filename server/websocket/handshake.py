@@ -13,6 +13,7 @@ import _socket
 import base64
 import hashlib
 import logging
+from collections.abc import Iterator
 from socket import IPPROTO_TCP, SO_SNDBUF, SOL_SOCKET, TCP_NODELAY
 from typing import Any
 
@@ -158,68 +159,12 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         gevent-websocket calls this, and looks at what it has set: `websocket` after an upgrade, the
         status and the returned body after a refusal, neither for an ordinary request.
         """
-        environ = self.environ
-        limits, address = self.server.limits, environ["REMOTE_ADDR"]
-        if not limits.allow_address(REQUESTS, address):
-            return self.refuse(
-                "429 Too Many Requests",
-                "Your address asks for too much: try again in some seconds.",
-                ("Retry-After", "10"),
-            )
-        misses = self.server.hosts.misses_host(environ.get("HTTP_HOST", ""))
-        if misses is not None:
-            self.server.stats["refused_hosts"] += 1
-            return self.refuse("403 Forbidden", misses)
-        if self.scheme == "http" and self.path.startswith("/"):
-            where = f"https://{site(environ['HTTP_HOST'])}{self.path}"
-            return self.refuse("308 Permanent Redirect", "Come over TLS.", ("Location", where))
-        wants = _tokens(environ.get("HTTP_UPGRADE", "").lower())
-        if environ["PATH_INFO"] != self.server.path:
-            if "websocket" in wants:
-                return self.refuse("404 Not Found", f"WebSocket is spoken at {self.server.path}.")
+        for wrong, *answer in self._faults():
+            if wrong:
+                return self.refuse(*answer)
+        if self.environ["PATH_INFO"] != self.server.path:
             return None
-        if self.command != "GET":
-            return self.refuse("405 Method Not Allowed", "Use GET here.", ("Allow", "GET"))
-        if self.request_version != "HTTP/1.1":
-            return self.refuse("400 Bad Request", "A WebSocket handshake needs HTTP/1.1.")
-        if "websocket" not in wants:
-            return self.refuse(
-                "426 Upgrade Required",
-                "Only WebSocket is spoken here: the header Upgrade: websocket is missing.",
-                ("Upgrade", "websocket"),
-            )
-        if "upgrade" not in _tokens(environ.get("HTTP_CONNECTION", "").lower()):
-            return self.refuse("400 Bad Request", "The header Connection: Upgrade is missing.")
-        if not environ.get("HTTP_HOST"):
-            return self.refuse("400 Bad Request", "The Host header is missing.")
-        misses = self.server.hosts.misses_origin(
-            environ.get("HTTP_ORIGIN", ""), environ["HTTP_HOST"]
-        )
-        if misses is not None:
-            self.server.stats["refused_origins"] += 1
-            return self.refuse("403 Forbidden", misses)
-        if environ.get("HTTP_SEC_WEBSOCKET_VERSION") != "13":
-            return self.refuse(
-                "426 Upgrade Required",
-                "Only version 13 of the WebSocket protocol is spoken here.",
-                ("Sec-WebSocket-Version", "13"),
-            )
-        key = environ.get("HTTP_SEC_WEBSOCKET_KEY", "")
-        if not _is_key(key):
-            return self.refuse("400 Bad Request", "Sec-WebSocket-Key must be 16 bytes in base64.")
-        protocol = self.server.protocol
-        if protocol and protocol not in _tokens(environ.get("HTTP_SEC_WEBSOCKET_PROTOCOL", "")):
-            return self.refuse(
-                "400 Bad Request", f"Sec-WebSocket-Protocol must offer the protocol {protocol}."
-            )
-        guest = self.socket.guest
-        if not limits.allow_address(HANDSHAKES, address) or not guest.settle(address):
-            return self.refuse(
-                "429 Too Many Requests",
-                "Your address connects too often: try again in some seconds.",
-                ("Retry-After", "10"),
-            )
-
+        key, protocol = self.environ["HTTP_SEC_WEBSOCKET_KEY"], self.server.protocol
         digest = hashlib.sha1((key + self.GUID).encode(), usedforsecurity=False).digest()
         headers = [
             ("Upgrade", "websocket"),
@@ -232,6 +177,73 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         self.close_connection = True  # for HTTP, the connection ends here
         self.websocket = None  # gevent-websocket looks only whether it is set
         return None
+
+    def _faults(self) -> Iterator[tuple[Any, ...]]:
+        """Yield what may be wrong with a request, one after the other, as (whether it is, status,
+        sentence, headers of the answer). What comes later is looked at only if all else is right.
+        """
+        environ, server = self.environ, self.server
+        limits, hosts, address = server.limits, server.hosts, environ["REMOTE_ADDR"]
+        host = environ.get("HTTP_HOST", "")
+        yield (
+            not limits.allow_address(REQUESTS, address),
+            "429 Too Many Requests",
+            "Your address asks for too much: try again in some seconds.",
+            ("Retry-After", "10"),
+        )
+        misses = hosts.misses_host(host)
+        if misses is not None:
+            server.stats["refused_hosts"] += 1
+        yield misses, "403 Forbidden", misses
+        yield (
+            self.scheme == "http" and self.path.startswith("/"),
+            "308 Permanent Redirect",
+            "Come over TLS.",
+            ("Location", f"https://{site(host)}{self.path}"),
+        )
+        wants = "websocket" in _tokens(environ.get("HTTP_UPGRADE", "").lower())
+        if environ["PATH_INFO"] != server.path:
+            yield wants, "404 Not Found", f"WebSocket is spoken at {server.path}."
+            return
+        method = self.command
+        yield method != "GET", "405 Method Not Allowed", "Use GET here.", ("Allow", "GET")
+        old = self.request_version != "HTTP/1.1"
+        yield old, "400 Bad Request", "A WebSocket handshake needs HTTP/1.1."
+        yield (
+            not wants,
+            "426 Upgrade Required",
+            "Only WebSocket is spoken here: the header Upgrade: websocket is missing.",
+            ("Upgrade", "websocket"),
+        )
+        connection = _tokens(environ.get("HTTP_CONNECTION", "").lower())
+        missing = "upgrade" not in connection
+        yield missing, "400 Bad Request", "The header Connection: Upgrade is missing."
+        yield not host, "400 Bad Request", "The Host header is missing."
+        misses = hosts.misses_origin(environ.get("HTTP_ORIGIN", ""), host)
+        if misses is not None:
+            server.stats["refused_origins"] += 1
+        yield misses, "403 Forbidden", misses
+        yield (
+            environ.get("HTTP_SEC_WEBSOCKET_VERSION") != "13",
+            "426 Upgrade Required",
+            "Only version 13 of the WebSocket protocol is spoken here.",
+            ("Sec-WebSocket-Version", "13"),
+        )
+        keyless = not _is_key(environ.get("HTTP_SEC_WEBSOCKET_KEY", ""))
+        yield keyless, "400 Bad Request", "Sec-WebSocket-Key must be 16 bytes in base64."
+        offered = _tokens(environ.get("HTTP_SEC_WEBSOCKET_PROTOCOL", ""))
+        yield (
+            server.protocol and server.protocol not in offered,
+            "400 Bad Request",
+            f"Sec-WebSocket-Protocol must offer the protocol {server.protocol}.",
+        )
+        guest: Guest = self.socket.guest
+        yield (
+            not limits.allow_address(HANDSHAKES, address) or not guest.settle(address),
+            "429 Too Many Requests",
+            "Your address connects too often: try again in some seconds.",
+            ("Retry-After", "10"),
+        )
 
     def refuse(self, status: str, sentence: str, *headers: tuple[str, str]) -> list[bytes]:
         """Start an answer in plain text that ends the connection; return its body."""

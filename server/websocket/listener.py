@@ -33,22 +33,35 @@ Accept = Callable[[Connection, dict[str, Any]], object]
 
 
 class WebSocketServer(WSGIServer):
-    """A pywsgi server that hands WebSockets on. websocket_server() makes one."""
+    """A server for WebSockets at `path`, ready for start(). `wsgi_app` gets other requests.
+
+    `listener` is an address or a listening socket. `protocol` is the subprotocol that clients must
+    offer, or None. `max_message` is in bytes. `limits` also know the trusted proxies. `hosts`
+    checks the headers Host and Origin. `share` is that of HTTP, from 0 to 1.
+
+    `accept(connection, environ)` is called after the upgrade, in the request's greenlet, and may
+    block. It sets the connection's callbacks. Afterwards the connection is started, unless accept
+    has done so. If accept raises, that is logged, and the peer gets close code 1011. REMOTE_ADDR
+    and Connection.address are those of the client behind the proxies.
+    """
 
     max_accept = ACCEPT_AT_ONCE
+
+    path = "/ws"
+    #: Whether a line is logged for each request.
+    access_log = False
 
     def __init__(
         self,
         listener: Any,
         wsgi_app: Callable[..., Any],
         accept: Accept,
-        path: str,
-        protocol: str | None,
-        max_message: int,
-        access_log: bool,
-        limits: Limits,
-        hosts: Hosts,
-        share: float,
+        *,
+        protocol: str | None = "flatlands",
+        max_message: int = 4096,
+        limits: Limits | None = None,
+        hosts: Hosts | None = None,
+        share: float = HTTP_SHARE,
     ) -> None:
         # Without SERVER_NAME, pywsgi would look up its own name when it starts. The server could be
         # stopped during that wait.
@@ -60,14 +73,12 @@ class WebSocketServer(WSGIServer):
             error_log=log,
             environ={"SERVER_NAME": "localhost"},
         )
-        self.access_log = access_log
         self.accept = accept
-        self.path = path
         self.protocol = protocol
         self.max_message = max_message
-        self.limits = limits
-        self.stats = limits.stats
-        self.hosts = hosts
+        self.limits = limits or Limits(Counter())
+        self.stats = self.limits.stats
+        self.hosts = hosts or Hosts()
         self.pace = Pace(share, self.stats)
         self.limited_log = LimitedLog(log)
         self._accepting = Pace(ACCEPT_SHARE, Counter())
@@ -122,45 +133,6 @@ class WebSocketServer(WSGIServer):
         self.stop_accepting()
         self._timer: Any = self.loop.timer(seconds)
         self._timer.start(self._start_accepting_if_started)  # type: ignore[call-arg, attr-defined]
-
-
-def websocket_server(
-    listener: Any,
-    wsgi_app: Callable[..., Any],
-    accept: Accept,
-    *,
-    path: str = "/ws",
-    protocol: str | None = "flatlands",
-    max_message: int = 4096,
-    access_log: bool = False,
-    limits: Limits | None = None,
-    hosts: Hosts | None = None,
-    share: float = HTTP_SHARE,
-) -> WebSocketServer:
-    """Return a server for WebSockets at `path`, ready for start(). `wsgi_app` gets other requests.
-
-    `listener` is an address or a listening socket. `protocol` is the subprotocol that clients must
-    offer, or None. `max_message` is in bytes. `access_log` logs a line for each request. `limits`
-    also know the trusted proxies. `hosts` checks the headers Host and Origin. `share` is that of
-    HTTP, from 0 to 1.
-
-    `accept(connection, environ)` is called after the upgrade, in the request's greenlet, and may
-    block. It sets the connection's callbacks. Afterwards the connection is started, unless accept
-    has done so. If accept raises, that is logged, and the peer gets close code 1011. REMOTE_ADDR
-    and Connection.address are those of the client behind the proxies.
-    """
-    return WebSocketServer(
-        listener,
-        wsgi_app,
-        accept,
-        path,
-        protocol,
-        max_message,
-        access_log,
-        limits or Limits(Counter()),
-        hosts or Hosts(),
-        share,
-    )
 
 
 def _peer(address: Any) -> str:

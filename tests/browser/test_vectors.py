@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from flatlands.server.messages.protocol import NAME_LIMIT, clean
+from flatlands.server.messages.texts import NAME_LIMIT, clean
 from tests.processes import ROOT
 from tests.vectors import make
 

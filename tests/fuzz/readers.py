@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from flatlands.server.messages import protocol
+from flatlands.server.messages import protocol, texts
 from flatlands.server.messages.protocol import MESSAGE_LIMIT, MESSAGES, Refused
 from flatlands.server.websocket.frames import FrameReader
 from tests.fuzz.draw import anything, corrupted, mutated, number, packed, text
@@ -109,7 +109,7 @@ def messages(chance: random.Random, inputs: Inputs) -> None:
             most = max(field.text, field.high if field.type is str else 0)
             if len(value) > most:
                 raise Broken(f"{field.name} may have {most} characters, and had {len(value)}")
-            for limit in (protocol.NAME_LIMIT, protocol.TEXT_LIMIT):
+            for limit in (texts.NAME_LIMIT, texts.TEXT_LIMIT):
                 _check_clean(value, limit)
         elif value is None:
             if not field.optional:
@@ -119,11 +119,11 @@ def messages(chance: random.Random, inputs: Inputs) -> None:
 
 
 def _check_clean(text: str, limit: int) -> None:
-    clean = protocol.clean(text, limit)
+    clean = texts.clean(text, limit)
     if clean is None:
         return
     clean.encode()
-    if not 1 <= len(clean) <= limit or protocol.clean(clean, limit) != clean:
+    if not 1 <= len(clean) <= limit or texts.clean(clean, limit) != clean:
         raise Broken(f"{text!r} was cleaned to {clean!r}")
 
 

@@ -10,7 +10,7 @@ from struct import Struct
 from typing import Any
 
 from flatlands.brokers.base import PAYLOAD_LIMIT
-from flatlands.server.messages import protocol
+from flatlands.server.messages import protocol, texts
 from flatlands.server.messages.protocol import (
     ACK,
     APPEAR,
@@ -177,8 +177,8 @@ def _check_words(client: Client) -> None:
     names = [player.name for player in client.model.players.values()]
     chat = client.model.chat
     for words, limit in (
-        (names + [name for name, _ in chat], protocol.NAME_LIMIT),
-        ([said for _, said in chat], protocol.TEXT_LIMIT),
+        (names + [name for name, _ in chat], texts.NAME_LIMIT),
+        ([said for _, said in chat], texts.TEXT_LIMIT),
     ):
         for word in words:
             if not 1 <= len(word) <= limit:

@@ -190,7 +190,8 @@ def test_a_real_node_believes_all_that_the_other_nodes_publish(monkeypatch):
 def test_a_walker_goes_to_places_in_its_square():
     walker, talk = Walker("here", "/ws"), Talk()
     x, y, side = -5 * UNIT, 40 * UNIT, 16
-    welcome = protocol.welcome(2, 7, 0, 2013, x, y, side, 5120, 3620, 4, 8, SCREEN, SCREEN, 2)
+    fields = 2, 7, 0, 2013, x, y, side, 5120, 3620, 4, 8, SCREEN, SCREEN, 2
+    welcome = protocol.welcome(protocol.Welcome(*fields))
     walker.came(talk, b"HTTP/1.1 101 \r\n\r\n" + bytes((0x82, len(welcome))) + welcome)
     assert talk.ready
     for number in range(1, 40):

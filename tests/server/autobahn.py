@@ -19,7 +19,7 @@ from gevent import subprocess
 from flatlands.server.websocket import connection as module
 from flatlands.server.websocket import frames
 from flatlands.server.websocket.connection import Connection
-from flatlands.server.websocket.listener import websocket_server
+from flatlands.server.websocket.listener import WebSocketServer
 
 HERE = Path(__file__).resolve().parent
 WORK = HERE.parents[1] / ".autobahn"
@@ -93,7 +93,7 @@ def accept(connection: Connection, _environ: dict) -> None:
 def run(wstest: Path) -> dict[str, dict]:
     """Run all cases; return case number -> the suite's report."""
     module.LIGHT_BURST = 1_000_000  # the suite sends many small frames
-    server = websocket_server(
+    server = WebSocketServer(
         ("127.0.0.1", 0), lambda *_: [], accept, protocol=None, max_message=MAX_MESSAGE
     )
     server.start()

@@ -15,6 +15,7 @@ import msgpack
 
 from flatlands.brokers.base import Broker, BrokerClosed, LinkAge, Message, Reset, check_payload
 from flatlands.server.clients.admission import Admission
+from flatlands.server.clients.handlers import HANDLERS
 from flatlands.server.clients.session import Session
 from flatlands.server.clients.tokens import Tokens
 from flatlands.server.limits import Limits
@@ -28,7 +29,7 @@ from flatlands.server.players.herd import NOBODY, Sizes
 from flatlands.server.squares.crowds import CROWD_FROM
 from flatlands.server.things.garden import RULES, Rules
 from flatlands.stores.base import Store
-from flatlands.stores.sqlite import SqliteStore
+from flatlands.stores.sqlite import SqliteStore, prepare
 from flatlands.world.batches import Content
 from flatlands.world.grid import SIDE, Grid, Rect
 from flatlands.world.terrain import Terrain
@@ -446,7 +447,7 @@ class Host:
 
     def begin(self, connection: FakeConnection | Any) -> Session:
         """Begin a session on a connection."""
-        session = Session(connection, self.node, self.admission, self.tokens, self.limits)
+        session = Session(connection, self.node, self.admission, self.tokens, self.limits, HANDLERS)
 
         def closed(code: int, _reason: str) -> None:
             self.sessions.discard(session)
@@ -596,7 +597,7 @@ class ClockStore(SqliteStore):
 def clock_stores(clock: Clock) -> Callable[[], ClockStore]:
     """Return what opens a node's store, so that all nodes share one, in a harness's time."""
     first = ClockStore(clock, sqlite3.connect(":memory:", isolation_level=None))
-    first._prepare(first._connection)
+    prepare(first._path, first._connection)
     return lambda: ClockStore(clock, first._connection)
 
 
@@ -777,7 +778,7 @@ class Harness:
         compared = 0
         for client in self.clients:
             session = client.session
-            lags = session.lag.since is not None or client.connection.backlogged
+            lags = session.lags_since is not None or client.connection.backlogged
             if session.resident is not None and not lags:
                 assert session.resident.held == client.model.held
                 truth = self.truth(client)

@@ -1,5 +1,6 @@
 """The round in which the server looks after its sessions."""
 
+import time
 from collections import Counter
 from types import SimpleNamespace
 
@@ -9,12 +10,11 @@ from flatlands.server.app import Server
 class Heard:
     """A session as the round knows it, whose client was heard at a time in seconds."""
 
-    resident = None
+    resident = lags_since = None
     pinged = 0.0
 
     def __init__(self, at):
         self.connection, self.last_heard, self.did = self, at, []
-        self.lag = SimpleNamespace(since=None)
 
     def ping(self):
         self.did.append("pinged")
@@ -23,18 +23,22 @@ class Heard:
         self.did.append("let go")
 
 
-def test_nobody_is_let_go_who_was_not_asked_however_long_a_round_takes():
-    server = SimpleNamespace(stats=Counter())
-
-    def look_after(session, second):
-        Server._look_after(server, session, second * 1000, float(second))
-
+def test_nobody_is_let_go_who_was_not_asked_however_long_a_round_takes(monkeypatch):
     quiet, gone = Heard(at=100), Heard(at=100)
-    for session in (quiet, gone):
-        look_after(session, 190)
-        assert session.did == ["pinged"]
+    loop = SimpleNamespace(late=lambda: 0, now=lambda: 0)
+    server = SimpleNamespace(
+        stats=Counter(), sessions={quiet, gone}, node=SimpleNamespace(loop=loop)
+    )
+
+    def look_after(second):
+        monkeypatch.setattr(time, "monotonic", lambda: second)
+        for session in (quiet, gone):
+            Server._look_after(server, session)
+        monkeypatch.undo()
+
+    look_after(190)
+    assert quiet.did == gone.did == ["pinged"]
     quiet.last_heard = 190.2
-    for session in (quiet, gone):
-        look_after(session, 280)
+    look_after(280)
     assert quiet.did == ["pinged", "pinged"] and gone.did == ["pinged", "let go"]
     assert server.stats["given_up"] == 1

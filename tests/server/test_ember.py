@@ -5,13 +5,13 @@ import random
 
 import pytest
 
+from flatlands.server.kept.keeper import Keeper
+from flatlands.server.kept.lease import EVERY, LEASE
 from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
 from flatlands.server.players.ember import HANDS, IDLE, NOT_BACK, REACH
 from flatlands.server.players.herd import Sizes
+from flatlands.server.scores.longest import Best, Kept
 from flatlands.server.squares.peers import GONE_AFTER
-from flatlands.server.things.keeper import Keeper
-from flatlands.server.things.lease import EVERY, LEASE
-from flatlands.server.things.longest import Best, Kept
 from flatlands.stores.base import StoreError
 from flatlands.world.track import UNIT
 from tests.server.harness import Harness

@@ -3,8 +3,8 @@
 import pytest
 
 from flatlands.server.limits import FINDS
-from flatlands.server.things import finders
-from flatlands.server.things.finders import MARK, QUEUE
+from flatlands.server.scores import finders
+from flatlands.server.scores.finders import MARK, QUEUE
 from flatlands.stores.base import NEVER, Item
 from flatlands.world.landmarks import PART, Landmarks
 from flatlands.world.terrain import Terrain

@@ -16,7 +16,7 @@ from flatlands.brokers.registry import open_broker
 from flatlands.server import settings
 from flatlands.server.app import Server
 from flatlands.server.port import listen
-from flatlands.server.websocket.listener import websocket_server
+from flatlands.server.websocket.listener import WebSocketServer
 from tests.inside import inside
 from tests.processes import serving
 from tests.socket_client import SocketClient
@@ -430,7 +430,7 @@ def test_head_tells_all_but_the_file(server):
 
 def test_a_listener_that_is_shut_by_another_process_is_one_line_and_no_traceback(caplog, capfd):
     listener = listen("127.0.0.1", 0)
-    server = websocket_server(listener, lambda environ, start: [], lambda *_: None)
+    server = WebSocketServer(listener, lambda environ, start: [], lambda *_: None)
     server.start()
     listener.shutdown(socket.SHUT_RDWR)
     gevent.sleep(0.2)

@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import msgpack
 import pytest
 
+from flatlands.server.kept.keeper import FAILS_FOR
+from flatlands.server.kept.reader import AFTER_FAILURE, AGAIN
 from flatlands.server.messages.protocol import Refused
+from flatlands.server.scores.board import BOARD
 from flatlands.server.things import garden
-from flatlands.server.things.board import BOARD
 from flatlands.server.things.garden import GROW_EVERY, QUEUE, Rules
-from flatlands.server.things.keeper import FAILS_FOR
-from flatlands.server.things.reading import AFTER_FAILURE, AGAIN
 from flatlands.stores.base import StoreError
 from flatlands.stores.sqlite import SqliteStore
 from flatlands.world.track import Track

@@ -5,12 +5,12 @@ from collections import Counter
 import gevent
 import pytest
 
-from flatlands.server.things import board
+from flatlands.server.kept.keeper import FAILS_FOR, WAITING
+from flatlands.server.kept.reach import AGO
+from flatlands.server.kept.reader import AFTER_FAILURE, AGAIN
+from flatlands.server.kept.strangers import EVERY
+from flatlands.server.scores import board
 from flatlands.server.things.garden import GROW_EVERY, LEASE, QUEUE
-from flatlands.server.things.keeper import FAILS_FOR, WAITING
-from flatlands.server.things.reach import AGO
-from flatlands.server.things.reading import AFTER_FAILURE, AGAIN
-from flatlands.server.things.strangers import EVERY
 from flatlands.stores.base import Item
 from flatlands.stores.registry import open_store
 from flatlands.world.terrain import BLOCKED, CELL, HIGH, PLAZA_WITHIN

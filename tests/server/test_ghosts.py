@@ -219,14 +219,14 @@ def behind(client, harness):
     for n in range(6):
         client.walk(n % 2, 1 - n % 2)
         harness.run(500)
-    assert client.session.lag.since is not None
+    assert client.session.lags_since is not None
 
 
 def caught_up(client, harness):
     client.silent = False
     client.ping()
     harness.run(1500)
-    assert client.session.lag.since is None
+    assert client.session.lags_since is None
 
 
 def test_who_was_behind_when_the_link_failed_is_told_so_and_told_when_it_is_back(two):

@@ -1,20 +1,22 @@
-"""Raw bytes over loopback to the listener in this process: what becomes a WebSocket, and what not.
+"""Requests to a listener in this process: which become WebSockets, and how the others are answered.
 
-Frames are held to RFC 6455 by test_frames.py, connections by test_connection.py.
+Its clients speak in bytes, over TCP.
 """
 
+import contextlib
 import re
 import struct
 from collections import Counter
 
 import gevent
 import pytest
-from gevent import select, socket
+from gevent import socket
 
-from flatlands.server.limits import Limits, Proxies
+from flatlands.server.limits import PER_ADDRESS, Limits, Proxies
 from flatlands.server.websocket import handshake
-from flatlands.server.websocket.frames import close_frame, frame
-from flatlands.server.websocket.listener import websocket_server
+from flatlands.server.websocket.frames import frame
+from flatlands.server.websocket.hosts import Hosts
+from flatlands.server.websocket.listener import WebSocketServer
 from tests.server.client_frames import client_close, client_frame
 
 SENTENCE = re.compile(r"[A-Z].* .*\.")
@@ -35,135 +37,124 @@ def page(environ, start_response):
     return [body]
 
 
-class Place:
-    """A listener on loopback that sends messages back, and its clients.
+class Echo:
+    """A server that sends each message back."""
 
-    `ends` has how each connection has ended.
-    """
-
-    def __init__(self, proxies="", **options):
-        limits = Limits(Counter(), proxies=Proxies(proxies))
-        self.server = websocket_server(
-            ("127.0.0.1", 0), page, self.accept, limits=limits, **options
+    def __init__(self, protocol=None, proxies="", per_address=PER_ADDRESS, hosts=None):
+        self.connections, self.ends = [], []
+        limits = Limits(Counter(), proxies=Proxies(proxies), per_address=per_address)
+        self.server = WebSocketServer(
+            ("127.0.0.1", 0), page, self.accept, protocol=protocol, limits=limits, hosts=hosts
         )
         self.server.start()
-        self.connections, self.ends, self.clients = [], [], []
 
     def accept(self, connection, _environ):
         self.connections.append(connection)
         connection.on_message = lambda opcode, payload: connection.send(frame(payload, opcode))
-        connection.on_close = lambda *end: self.ends.append(end)
+        connection.on_close = lambda code, reason: self.ends.append((code, reason))
 
-    def connect(self, *lines):
-        """Return a client that has sent a request of these lines, if there are any."""
-        client = Client(self.server.server_port)
-        self.clients.append(client)
-        if lines:
-            client.send(request(*lines))
-        return client
 
-    def upgraded(self, *more):
-        client = self.connect(*HANDSHAKE, *more)
-        assert client.answer()[0] == 101
-        return client
+@pytest.fixture
+def serve(caplog):
+    """A function that starts a server. None may log an error, or keep a connection."""
+    caplog.set_level("WARNING")
+    started = []
 
-    def close(self):
-        self.server.close()
-        for closing in (*self.clients, *(c for c in self.connections if c.open)):
-            closing.close()
-        for connection in self.connections:
-            connection.wait()
+    def start(**options):
+        started.append(Echo(**options))
+        return started[-1]
+
+    yield start
+    for echo in started:
+        for connection in echo.connections:
+            connection.abort()
+        with gevent.Timeout(10):
+            while echo.server.limits.connections:
+                gevent.sleep(0.01)
+        echo.server.stop()
+    assert not caplog.records
+
+
+@pytest.fixture
+def echo(serve):
+    return serve()
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(handshake, "HEAD_TIMEOUT", 0.1)
+    monkeypatch.setattr(handshake, "ANSWER_TIMEOUT", 0.1)
 
 
 class Client:
     """A TCP connection that speaks in bytes."""
 
-    def __init__(self, port):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=10)
-        self.send, self.close = self.socket.sendall, self.socket.close
-        self.left = b""
+    def __init__(self, echo):
+        self.socket = socket.create_connection(("127.0.0.1", echo.server.server_port), timeout=10)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.file = self.socket.makefile("rb")
 
-    def exactly(self, size):
-        while len(self.left) < size:
-            part = self.socket.recv(65536)
-            assert part, f"the server closed behind {self.left!r}"
-            self.left += part
-        data, self.left = self.left[:size], self.left[size:]
-        return data
+    def __enter__(self):
+        return self
 
-    def line(self):
-        found = b""
-        while not found.endswith(b"\r\n"):
-            found += self.exactly(1)
-        return found[:-2].decode()
+    def __exit__(self, *_):
+        self.file.close()
+        self.socket.close()
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def ask(self, *lines):
+        """Send a request; return status, headers with lower-case names, and body of the answer."""
+        self.send(request(*lines))
+        return self.answer()
 
     def answer(self):
-        """Status, headers with lower-case names, and body of an HTTP answer."""
-        status = int(self.line().split()[1])
-        headers = {}
-        while line := self.line():
-            name, value = line.split(": ", 1)
-            headers[name.lower()] = value
-        return status, headers, self.exactly(int(headers.get("content-length", 0)))
+        status = int(self.file.readline().split()[1])
+        lines = iter(lambda: self.file.readline().decode().strip(), "")
+        headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
+        return status, headers, self.file.read(int(headers.get("content-length", 0)))
+
+    def frame(self):
+        """Return the server's next frame, which must be short."""
+        first, size = self.file.read(2)
+        assert first & 0xF0 == 0x80 and size < 126
+        return first & 15, self.file.read(size)
 
     def ended(self):
-        assert (self.left, self.socket.recv(4096)) == (b"", b"")
+        assert self.file.read(1) == b""
 
-    def reset(self):
+    def vanish(self):
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.socket.close()
 
 
 def request(*lines):
     return "\r\n".join([*lines, "", ""]).encode()
 
 
-@pytest.fixture
-def opened(caplog):
-    """A function that opens a place. Strangers may not make it log a warning."""
-    places = []
-    yield lambda *args, **options: places.append(Place(*args, **options)) or places[-1]
-    for place in places:
-        place.close()
-    assert [record.message for record in caplog.records if record.levelname != "INFO"] == []
-
-
-@pytest.fixture
-def place(opened):
-    return opened(protocol=None)
-
-
-@pytest.fixture
-def impatient(place, monkeypatch):
-    monkeypatch.setattr(handshake, "HEAD_TIMEOUT", 0.1)
-    monkeypatch.setattr(handshake, "ANSWER_TIMEOUT", 0.1)
-    return place
-
-
-def test_an_upgrade_is_answered_with_the_accept_key_of_the_rfc(place):
-    status, headers, _ = place.connect(*HANDSHAKE).answer()
-    assert status == 101
-    assert headers["upgrade"] == "websocket" and headers["connection"] == "Upgrade"
-    assert headers["sec-websocket-accept"] == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
-    assert "sec-websocket-protocol" not in headers
-    assert "content-length" not in headers and "transfer-encoding" not in headers
-
-
-@pytest.mark.parametrize(("proxies", "address"), [("", "127.0.0.1"), ("*", "192.0.2.7")])
-def test_a_connection_tells_who_is_behind_the_proxies_that_are_trusted(opened, proxies, address):
-    place = opened(proxies, protocol=None)
-    place.upgraded("X-Forwarded-For: 203.0.113.9", "X-Forwarded-For: 192.0.2.7")
-    assert [connection.address for connection in place.connections] == [address]
-
-
 def replaced(old, *new):
-    """The handshake with the line that begins with `old` replaced by others, or by none."""
+    """Return the handshake with the line that begins with `old` replaced by others, or by none."""
     at = next(at for at, line in enumerate(HANDSHAKE) if line.startswith(old))
     return [*HANDSHAKE[:at], *new, *HANDSHAKE[at + 1 :]]
 
 
-def with_key(key):
-    return replaced("Sec-WebSocket-Key", f"Sec-WebSocket-Key: {key}")
+def test_an_upgrade_is_answered_with_the_accept_key_of_the_rfc(echo):
+    with Client(echo) as client:
+        status, headers, _ = client.ask(*HANDSHAKE)
+        assert status == 101
+        assert headers["upgrade"] == "websocket" and headers["connection"] == "Upgrade"
+        assert headers["sec-websocket-accept"] == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
+        assert "sec-websocket-protocol" not in headers
+        assert "content-length" not in headers and "transfer-encoding" not in headers
+
+
+@pytest.mark.parametrize(("proxies", "address"), [("", "127.0.0.1"), ("*", "192.0.2.7")])
+def test_a_connection_tells_who_is_behind_the_proxies_that_are_trusted(serve, proxies, address):
+    echo = serve(proxies=proxies)
+    told = "X-Forwarded-For: 203.0.113.9", "X-Forwarded-For: 192.0.2.7"
+    with Client(echo) as client:
+        assert client.ask(*HANDSHAKE, *told)[0] == 101
+        assert echo.connections[0].address == address
 
 
 REFUSALS = {
@@ -178,85 +169,89 @@ REFUSALS = {
     "no Host": (replaced("Host"), 400),
     "no version": (replaced("Sec-WebSocket-Version"), 426),
     "no key": (replaced("Sec-WebSocket-Key"), 400),
-    "an empty key": (with_key(""), 400),
-    "a key that is no base64": (with_key("a*c="), 400),
-    "a key cut short": (with_key("dGhlIHNhbXBsZSBub25jZQ="), 400),
-    "a key of 15 bytes": (with_key("MTIzNDU2Nzg5MDEyMzQ1"), 400),
-    "a key outside of ASCII": (with_key("dGhlIHNhbXBsZSBub25jé=="), 400),
+    "an empty key": (replaced("Sec-WebSocket-Key", "Sec-WebSocket-Key:"), 400),
+    "a key that is no base64": (replaced("Sec-WebSocket-Key", "Sec-WebSocket-Key: a*c="), 400),
+    "a key cut short": (replaced("Sec-WebSocket-Key", KEY_HEADER[:-1]), 400),
+    "a key of 15 bytes": (
+        replaced("Sec-WebSocket-Key", "Sec-WebSocket-Key: MTIzNDU2Nzg5MDEyMzQ1"),
+        400,
+    ),
+    "a key outside of ASCII": (replaced("Sec-WebSocket-Key", KEY_HEADER[:-3] + "é=="), 400),
     "two keys": ([*HANDSHAKE, KEY_HEADER], 400),
     "a body": ([*HANDSHAKE, "Content-Length: 5"], 413),
+    "a large body": (replaced("GET", "POST / HTTP/1.1", "Content-Length: 100000000000"), 413),
     "a chunked body": ([*HANDSHAKE, "Transfer-Encoding: chunked"], 413),
     "a page of another origin": ([*HANDSHAKE, "Origin: https://example.org"], 403),
 }
 
 
-@pytest.mark.parametrize("lines, status", REFUSALS.values(), ids=REFUSALS)
-def test_a_wrong_handshake_gets_a_complete_answer_with_a_sentence(place, lines, status):
-    client = place.connect(*lines)
-    found, headers, body = client.answer()
-    assert found == status
-    assert headers["content-type"] == "text/plain; charset=utf-8"
-    assert headers["connection"] == "close"
-    assert SENTENCE.fullmatch(body.decode().strip())
-    client.ended()
-
-
-@pytest.mark.parametrize("version", ["", "8", "12", "14", "013", "13, 8"])
-def test_another_version_is_told_the_right_one(place, version):
-    line = f"Sec-WebSocket-Version: {version}"
-    status, headers, _ = place.connect(*replaced("Sec-WebSocket-Version", line)).answer()
-    assert (status, headers["sec-websocket-version"]) == (426, "13")
-
-
-@pytest.mark.parametrize(
-    "offer, good",
-    [
-        ([], False),
-        (["chat"], False),
-        (["Flatlands"], False),
-        (["flatlands2, xflatlands, flat lands"], False),
-        (["flatlands"], True),
-        (["chat,flatlands , other"], True),
-        (["chat", "flatlands"], True),
-    ],
-)
-def test_a_handshake_must_offer_the_subprotocol_and_is_told_it(opened, offer, good):
-    client = opened(protocol="flatlands").connect(
-        *HANDSHAKE, *(f"Sec-WebSocket-Protocol: {name}" for name in offer)
-    )
-    status, headers, body = client.answer()
-    if good:
-        assert (status, headers["sec-websocket-protocol"]) == (101, "flatlands")
-    else:
-        assert status == 400
-        assert SENTENCE.fullmatch(body.decode().strip()) and b" flatlands." in body
+@pytest.mark.parametrize(("lines", "status"), REFUSALS.values(), ids=REFUSALS)
+def test_a_wrong_handshake_gets_a_complete_answer_with_a_sentence(echo, lines, status):
+    with Client(echo) as client:
+        found, headers, body = client.ask(*lines)
+        assert found == status
+        assert headers["content-type"] == "text/plain; charset=utf-8"
+        assert headers["connection"] == "close"
+        assert SENTENCE.fullmatch(body.decode().strip())
         client.ended()
 
 
-def test_names_of_headers_and_their_tokens_may_be_in_any_case(place):
-    shouted = [*replaced("Upgrade", "UPGRADE: WebSocket"), "Origin: http://localhost"]
-    client = place.connect()
-    client.send(request(*shouted).replace(b"keep-alive, Upgrade", b"keep-alive,UPGRADE"))
-    assert client.answer()[0] == 101
+@pytest.mark.parametrize("version", ["", "8", "12", "14", "013", "13, 8"])
+def test_another_version_is_told_the_right_one(echo, version):
+    with Client(echo) as client:
+        line = f"Sec-WebSocket-Version: {version}"
+        status, headers, _ = client.ask(*replaced("Sec-WebSocket-Version", line))
+        assert (status, headers["sec-websocket-version"]) == (426, "13")
 
 
-def test_ordinary_requests_reach_the_application_on_one_connection(place):
-    client = place.connect()
-    for path in ("/", "/stats"):
-        client.send(request(f"GET {path} HTTP/1.1", "Host: localhost"))
-        assert client.answer()[::2] == (200, f"GET {path}\n".encode())
-    client.send(request("GET / HTTP/1.1", "Host: h", "Upgrade: h2c", "Connection: Upgrade"))
-    assert client.answer()[0] == 200
-    client.send(request(*HANDSHAKE))
-    assert client.answer()[0] == 101
+@pytest.mark.parametrize(
+    ("offer", "status"),
+    [
+        ([], 400),
+        (["chat"], 400),
+        (["Flatlands"], 400),
+        (["flatlands2, xflatlands, flat lands"], 400),
+        (["flatlands"], 101),
+        (["chat,flatlands , other"], 101),
+        (["chat", "flatlands"], 101),
+    ],
+)
+def test_a_subprotocol_must_be_offered_and_is_told(serve, offer, status):
+    with Client(serve(protocol="flatlands")) as client:
+        found, headers, body = client.ask(
+            *HANDSHAKE, *(f"Sec-WebSocket-Protocol: {one}" for one in offer)
+        )
+        assert found == status
+        if status == 101:
+            assert headers["sec-websocket-protocol"] == "flatlands"
+        else:
+            assert SENTENCE.fullmatch(body.decode().strip()) and b" flatlands." in body
+            client.ended()
 
 
-def test_a_head_request_is_answered_without_a_body(place):
-    client = place.connect("HEAD /ws HTTP/1.1", *HANDSHAKE[1:])
-    assert client.line() == "HTTP/1.1 405 Method Not Allowed"
-    while client.line():
-        pass
-    client.ended()
+def test_names_of_headers_and_their_tokens_may_be_in_any_case(echo):
+    with Client(echo) as client:
+        shouted = [*replaced("Upgrade", "UPGRADE: WebSocket"), "Origin: http://localhost"]
+        client.send(request(*shouted).replace(b"keep-alive, Upgrade", b"keep-alive,UPGRADE"))
+        assert client.answer()[0] == 101
+
+
+def test_ordinary_requests_reach_the_application_on_one_connection(echo):
+    with Client(echo) as client:
+        for path in ("/", "/stats"):
+            answer = client.ask(f"GET {path} HTTP/1.1", "Host: localhost")
+            assert answer[::2] == (200, f"GET {path}\n".encode())
+        # An upgrade to something else is one too.
+        more = "Upgrade: h2c", "Connection: Upgrade"
+        assert client.ask("GET / HTTP/1.1", "Host: h", *more)[0] == 200
+        assert client.ask(*HANDSHAKE)[0] == 101
+
+
+def test_a_head_request_is_answered_without_a_body(echo):
+    with Client(echo) as client:
+        client.send(request("HEAD /ws HTTP/1.1", *HANDSHAKE[1:]))
+        head, _, body = client.file.read().partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 405 Method Not Allowed\r\n") and body == b""
 
 
 @pytest.mark.parametrize(
@@ -270,108 +265,205 @@ def test_a_head_request_is_answered_without_a_body(place):
         b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 200 + b"\r\n",
     ],
 )
-def test_what_is_no_request_gets_a_400(place, garbage):
-    client = place.connect()
-    client.send(garbage)
-    status, headers, body = client.answer()
-    assert (status, headers["connection"]) == (400, "close")
-    assert SENTENCE.fullmatch(body.decode().strip())
+def test_what_is_no_request_gets_a_400_and_no_error_is_logged(echo, garbage):
+    with Client(echo) as client:
+        client.send(garbage)
+        status, headers, body = client.answer()
+        assert (status, headers["connection"]) == (400, "close")
+        assert SENTENCE.fullmatch(body.decode().strip())
 
 
-def test_a_request_line_without_end_is_cut_off(place):
-    client = place.connect()
-    client.send(b"GET /" + b"a" * 8187)
-    assert client.answer()[0] == 414
+def test_a_connection_has_a_hundred_requests(echo):
+    with Client(echo) as client:
+        client.send(request("GET / HTTP/1.1", "Host: localhost") * 150)
+        answers = client.file.read()
+        assert answers.count(b"HTTP/1.1 200") == 100 and answers.count(b"Connection: close") == 1
 
 
-def test_a_client_that_vanishes_during_its_handshake_is_no_news(place):
+@pytest.mark.parametrize("head", ["Transfer-Encoding: chunked", "Content-Length: 100000000000"])
+def test_an_endless_body_is_not_read(echo, head):
+    with Client(echo) as client:
+        client.send(request("POST / HTTP/1.1", "Host: localhost", head))
+        with pytest.raises((BrokenPipeError, ConnectionResetError)):
+            for _ in range(10_000):
+                client.send(b"1\r\nx\r\n" * 10_000)
+
+
+def test_a_giant_head_is_cut_off(echo):
+    with Client(echo) as client:
+        client.send(b"GET / HTTP/1.1\r\n" + b"A: " + b"x" * 20_000 + b"\r\n\r\n")
+        assert client.file.read().startswith(b"HTTP/1.1 431 ")
+
+
+def test_a_name_that_somebody_gave_this_machine_is_not_answered_to(serve):
+    echo = serve(hosts=Hosts(local=True))
+    for path in ("/", "/ws"):
+        with Client(echo) as client:
+            status, _, body = client.ask(f"GET {path} HTTP/1.1", "Host: evil.example")
+            assert status == 403 and b"ALLOWED_HOSTS" in body
+    assert echo.server.stats["refused_hosts"] == 2
+
+
+def test_pages_of_other_hosts_may_not_connect_unless_they_are_named(serve):
+    echo = serve(hosts=Hosts(["https://a.example"]))
+    for origin, status in (
+        ("http://localhost", 101),
+        ("https://localhost", 101),
+        ("https://a.example", 101),
+        ("http://evil.example", 403),
+        ("null", 403),
+    ):
+        with Client(echo) as client:
+            found, _, body = client.ask(*HANDSHAKE, f"Origin: {origin}")
+            assert found == status and (status == 101 or b"ALLOWED_ORIGINS" in body)
+    assert echo.server.stats["refused_origins"] == 2
+
+
+def test_an_address_behind_a_proxy_has_so_many_connections(serve):
+    echo = serve(proxies="127.0.0.1", per_address=4)
+    told = "X-Forwarded-For: 203.0.113.9, 192.0.2.{}"
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(Client(echo)) for _ in range(6)]
+        found = [
+            client.ask(*HANDSHAKE, told.format(n))
+            for client, n in zip(clients, (1, 1, 1, 1, 1, 2), strict=True)
+        ]
+    assert [answer[0] for answer in found] == [101, 101, 101, 101, 429, 101]
+    assert found[4][1]["retry-after"] == "10"
+
+
+STRICT = "strict-transport-security"
+
+
+def come(echo, path, host, told):
+    """Ask as a proxy does whose client came by the scheme that is `told`."""
+    more = [f"X-Forwarded-Proto: {told}"] if told else []
+    with Client(echo) as client:
+        return client.ask(f"GET {path} HTTP/1.1", f"Host: {host}", *more)
+
+
+def test_a_client_of_a_trusted_proxy_comes_over_tls_and_goes_on_doing_so(serve):
+    echo = serve(proxies="127.0.0.1")
+    for host in ("flat.example", "Flat.Example:80"):
+        for told in ("http", "HTTP, https"):
+            status, headers, _ = come(echo, "/?near=a%20b", host, told)
+            assert status == 308 and STRICT not in headers
+            assert headers["location"] == "https://flat.example/?near=a%20b"
+    assert come(echo, "/ws", "flat.example", "http")[0] == 308
+    for path, code in (("/", 200), ("/ws", 426)):
+        status, headers, _ = come(echo, path, "flat.example", "https")
+        assert status == code and int(headers[STRICT].split("=")[1]) > 86400
+    # This machine by its own name, and a proxy that says nothing of it.
+    for host, told in (
+        ("localhost", "http"),
+        ("127.0.0.1", "http"),
+        ("localhost", "https"),
+        ("flat.example", None),
+        ("flat.example", "ftp"),
+    ):
+        status, headers, _ = come(echo, "/", host, told)
+        assert status == 200 and STRICT not in headers
+
+
+def test_who_is_no_trusted_proxy_may_say_what_it_likes_of_tls(serve):
+    echo = serve(proxies="192.0.2.1")
+    for told in ("http", "https"):
+        status, headers, _ = come(echo, "/", "flat.example", told)
+        assert status == 200 and STRICT not in headers
+
+
+def test_a_request_line_without_end_is_cut_off(echo):
+    with Client(echo) as client:
+        client.send(b"GET /" + b"a" * 8187)
+        assert client.answer()[0] == 414
+
+
+def test_a_client_that_vanishes_during_its_handshake_is_no_news(echo):
     for size in range(0, len(request(*HANDSHAKE)) + 1, 20):
-        client = place.connect()
-        client.send(request(*HANDSHAKE)[:size])
-        client.reset()
-    gevent.sleep(0.05)
+        with Client(echo) as client:
+            client.send(request(*HANDSHAKE)[:size])
+            client.vanish()
 
 
-def test_half_a_request_line_is_not_waited_for(impatient):
-    client = impatient.connect()
-    client.send(b"GET /w")
-    client.ended()
+def test_half_a_request_line_is_not_waited_for(impatient, echo):
+    with Client(echo) as client:
+        client.send(b"GET /w")
+        client.ended()
 
 
 @pytest.mark.parametrize("drips", [False, True])
-def test_half_a_head_gets_a_408(impatient, drips):
-    client = impatient.connect()
-    client.send(b"GET /ws HTTP/1.1\r\nHost: local")
-    while drips and not select.select([client.socket], [], [], 0.02)[0]:
+def test_half_a_head_gets_a_408_also_if_it_drips(impatient, echo, drips):
+    with Client(echo) as client:
+        client.send(b"GET /ws HTTP/1.1\r\nHost: local")
+        dripping = gevent.spawn(drip, client) if drips else None
+        status, _, body = client.answer()
+        assert status == 408 and SENTENCE.fullmatch(body.decode().strip())
+        if dripping is not None:
+            dripping.kill()
+
+
+def drip(client):
+    while True:
+        gevent.sleep(0.03)
         client.send(b"\r\nA: b")
-    status, _, body = client.answer()
-    assert status == 408 and SENTENCE.fullmatch(body.decode().strip())
-    client.ended()
 
 
-@pytest.mark.parametrize(
-    "header", ["Content-Length: 9", "Content-Length: 100000000000", "Transfer-Encoding: chunked"]
-)
-def test_a_body_is_refused_before_it_is_read(place, header):
-    client = place.connect("POST / HTTP/1.1", "Host: localhost", header)
-    status, headers, body = client.answer()
-    assert (status, headers["connection"]) == (413, "close")
-    assert body == b"No request has a body here.\n"
-    client.ended()
+def test_the_time_limits_of_requests_do_not_end_a_websocket(impatient, echo):
+    with Client(echo) as client:
+        assert client.ask(*HANDSHAKE)[0] == 101
+        gevent.sleep(0.3)
+        client.send(client_frame(2, b"still here"))
+        assert client.frame() == (2, b"still here")
 
 
-def test_the_time_limits_of_requests_do_not_end_a_websocket(impatient):
-    client = impatient.upgraded()
-    gevent.sleep(0.3)
-    client.send(client_frame(2, b"still here"))
-    assert client.exactly(12) == frame(b"still here")
+def test_frames_in_one_segment_with_the_request_keep_their_order(echo):
+    with Client(echo) as client:
+        texts = [b"%d" % n for n in range(3000)]
+        stream = b"".join(client_frame(2, text) for text in texts)
+        client.send(request(*HANDSHAKE) + stream[:-3])
+        assert client.answer()[0] == 101
+        assert [client.frame()[1] for _ in texts[1:]] == texts[:-1]
+        client.send(stream[-3:])
+        assert client.frame()[1] == texts[-1]
 
 
-# What the listener hands over to a connection.
+def test_a_handshake_and_a_frame_may_come_byte_by_byte(echo):
+    with Client(echo) as client:
+        for byte in request(*HANDSHAKE) + client_frame(1, "byte für byte".encode() * 8):
+            client.send(bytes([byte]))
+        assert client.answer()[0] == 101
+        assert client.frame() == (1, "byte für byte".encode() * 8)
 
 
-def test_frames_in_one_segment_with_the_request_are_kept_in_order(place):
-    frames = [frame(b"%d" % n) for n in range(3000)]
-    sent = b"".join(client_frame(2, b"%d" % n) for n in range(3000))
-    client = place.connect()
-    client.send(request(*HANDSHAKE) + sent[:-5])
-    assert client.answer()[0] == 101
-    assert client.exactly(len(b"".join(frames[:-1]))) == b"".join(frames[:-1])
-    client.send(sent[-5:])
-    assert client.exactly(len(frames[-1])) == frames[-1]
+def test_a_close_frame_survives_data_that_was_on_its_way(echo):
+    """Over TCP, bytes that nobody reads before the end would destroy what was sent."""
+    with Client(echo) as client:
+        assert client.ask(*HANDSHAKE)[0] == 101
+        client.send(client_frame(3) + client_frame(2, b"x" * 4000) * 200)
+        opcode, payload = client.frame()
+        assert opcode == 8 and payload[:2] == b"\x03\xea"
+        client.ended()
 
 
-def test_a_handshake_and_a_frame_may_come_byte_by_byte(place):
-    client = place.connect()
-    client.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    for byte in request(*HANDSHAKE) + client_frame(1, b"byte by byte"):
-        client.send(bytes([byte]))
-        gevent.sleep(0)
-    assert client.answer()[0] == 101
-    assert client.exactly(14) == frame(b"byte by byte", 1)
+def test_who_is_aborted_gets_a_reset(echo):
+    with Client(echo) as client:
+        assert client.ask(*HANDSHAKE)[0] == 101
+        echo.connections[0].abort()
+        with pytest.raises(ConnectionResetError):
+            client.ended()
 
 
-def test_a_close_frame_survives_data_that_was_on_its_way(place):
-    client = place.upgraded()
-    client.send(client_frame(3) + client_frame(2, b"x" * 4000) * 200)
-    assert client.exactly(4)[2:] == b"\x03\xea"
-
-
-def test_a_close_ends_tcp_and_is_told_with_its_code(place):
-    client = place.upgraded()
-    client.send(client_close(4003, b"bye now"))
-    assert client.exactly(4) == close_frame(4003)
-    client.ended()
-    client.close()
-    place.connections[0].wait()
-    assert place.ends == [(4003, "bye now")]
-
-
-@pytest.mark.parametrize("sent", [b"", client_frame(1, b"hello")[:4], client_frame(9)[:1]])
-@pytest.mark.parametrize("reset", [False, True])
-def test_an_end_without_a_close_is_1006(place, sent, reset):
-    client = place.upgraded()
-    client.send(sent)
-    client.reset() if reset else client.close()
-    place.connections[0].wait()
-    assert place.ends == [(1006, "")]
+def test_a_reset_is_1006_and_a_goodbye_has_its_own_code(echo):
+    for code in (1006, 4003):
+        with Client(echo) as client:
+            assert client.ask(*HANDSHAKE)[0] == 101
+            if code == 4003:
+                client.send(client_close(4003, b"bye now"))
+                assert client.frame() == (8, b"\x0f\xa3")
+                client.ended()
+            else:
+                client.vanish()
+    with gevent.Timeout(10):
+        while len(echo.ends) < 2:
+            gevent.sleep(0.01)
+    assert echo.ends == [(1006, ""), (4003, "bye now")]

@@ -2,13 +2,13 @@
 
 import pytest
 
+from flatlands.server.kept.lease import EVERY, LEASE
 from flatlands.server.messages.peer_protocol import DRAINING
 from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
 from flatlands.server.players.herd import LOOKS_AFTER, QUEUE, Sizes
 from flatlands.server.players.resident import incarnation
 from flatlands.server.squares.peers import DEAD_AFTER, GONE_AFTER
 from flatlands.server.things.garden import Rules
-from flatlands.server.things.lease import EVERY, LEASE
 from flatlands.world.track import SPEED, UNIT
 from tests.server.harness import Clock, ClockStore, Harness, clock_stores
 from tests.server.things import Broken

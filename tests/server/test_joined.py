@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from flatlands.server.messages.protocol import NAME_LIMIT
+from flatlands.server.messages.texts import NAME_LIMIT
 from flatlands.server.web.joined import join_modules
 from flatlands.server.web.pages import STATIC
 

@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from flatlands.server.things.keeper import Keeper
-from flatlands.server.things.lease import EVERY, LEASE, SURE_FOR, Lease
+from flatlands.server.kept.keeper import Keeper
+from flatlands.server.kept.lease import EVERY, LEASE, SURE_FOR, Lease
 from tests.server.harness import Clock, ClockStore, ManualLoop, clock_stores
 from tests.server.things import Broken
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from flatlands.server.limits import JOINS, PER_ADDRESS, Bucket, Limits, Proxies
+from flatlands.server.limits import JOINS, PER_ADDRESS, Limits, Proxies, Rate, Rates
 
 
 @pytest.mark.parametrize(
@@ -194,13 +194,17 @@ def test_what_is_counted_by_address_is_forgotten_when_it_says_nothing_any_more(c
     for n in range(50_000):
         clock.now += 1
         one.allow_address(JOINS, f"10.0.{n >> 8}.{n & 255}")
-    assert len(one._buckets) < 3000
+    assert len(one._rates.full_at) < 3000
 
 
-def test_a_bucket_gives_what_was_missed_while_we_stood_still_and_only_once():
-    bucket = Bucket(2, 4, 0)
-    assert [bucket.spend(100_000) for _ in range(10)].count(True) == 4
-    assert [bucket.spend(100_000, late=10_000) for _ in range(30)].count(True) == 20
-    assert not bucket.spend(100_000, late=10_000)
-    assert [bucket.spend(105_000) for _ in range(10)].count(True) == 4
-    assert bucket.spend(105_500) and not bucket.spend(105_500)
+def test_a_rate_gives_what_was_missed_while_we_stood_still_and_only_once():
+    rate, rates = Rate("talk", 2, 4), Rates()
+
+    def spend(times, now, late=0):
+        return sum(rates.spend("a", rate, now, late=late) for _ in range(times))
+
+    assert spend(10, 100_000) == 4
+    assert spend(30, 100_000, late=10_000) == 20
+    assert not spend(1, 100_000, late=10_000)
+    assert spend(10, 105_000) == 4
+    assert spend(2, 105_500) == 1

@@ -3,8 +3,8 @@
 import msgpack
 import pytest
 
-from flatlands.server.things.keeper import Keeper
-from flatlands.server.things.longest import COUNTS_FOR, DAY, EVER, GROUP, QUEUE, Best, Kept, Longest
+from flatlands.server.kept.keeper import Keeper
+from flatlands.server.scores.longest import COUNTS_FOR, DAY, EVER, GROUP, QUEUE, Best, Kept, Longest
 from flatlands.stores.base import StoreError
 from tests.server.harness import Clock, Harness, clock_stores
 from tests.server.things import Broken

@@ -328,7 +328,7 @@ def test_acknowledgements_that_were_under_way_do_no_harm(machine):
     assert client.connection.closed is None and client.model.errors == []
     other.walk(0, 1)
     machine.run(5000)
-    assert client.session.lag.since is None and client.model.resyncs == 1
+    assert client.session.lags_since is None and client.model.resyncs == 1
     # Nor do they if it has been passed on once more.
     machine.tell(0)
     machine.arrive()
@@ -347,13 +347,13 @@ def test_nobody_is_passed_on_of_whom_something_is_under_way(machine):
     lags, asks, half, looks, free = some
     looks.send(15, 16, -1, -1, 1, 1)
     assert west.node.views.shows(looks.session)
-    lags.session.lag.since = lags.now()
+    lags.session.lags_since = lags.now()
     asks.send(11)
     half.connection.half = True
     machine.tell(1)
     assert [sock.client for _, _, sock in machine.under_way] == [free]
     machine.arrive()
-    lags.session.lag.since = None
+    lags.session.lags_since = None
     half.connection.half = False
     looks.send(15, None, 0, 0, 0, 0)
     machine.run(4000)

@@ -679,7 +679,7 @@ def test_whatever_happens_everybody_believes_the_truth(steps):
     harness.run(12_000)
     harness.check()
     for client in harness.clients:
-        assert client.session.resident is None or client.session.lag.since is None
+        assert client.session.resident is None or client.session.lags_since is None
 
 
 @pytest.mark.parametrize("intent", ["walk", "go"])

@@ -10,12 +10,13 @@ import pytest
 
 from flatlands.loadtest.swarm import wire
 from flatlands.server import app
-from flatlands.server.clients import allowance, lag, session, tokens
-from flatlands.server.messages import peer_protocol, protocol
+from flatlands.server.clients import screen, session, tokens
+from flatlands.server.kept import reach
+from flatlands.server.messages import peer_protocol, protocol, texts
 from flatlands.server.messages.protocol import MESSAGES
 from flatlands.server.players import movement, residents
 from flatlands.server.squares import crowds, outbox, peers, replicas, square, sync
-from flatlands.server.things import cairns, garden, reach
+from flatlands.server.things import cairns, garden
 from flatlands.server.websocket import frames
 from flatlands.world import batches, events, sketches, things
 from flatlands.world.batches import Content, Corner
@@ -57,6 +58,7 @@ def test_the_table_of_what_a_client_sends():
 TOGETHER = {
     "square": ["column", "row"],
     "rect": ["c0", "r0", "c1", "r1"],
+    "welcome": protocol.Welcome._fields,
     "tail": ["tracks", "others", "replaced", "wide"],
 }
 
@@ -176,8 +178,8 @@ def seconds(ms):
 NUMBERS = [
     ("protocol", f"A message from a client has at most {protocol.MESSAGE_LIMIT} bytes"),
     ("protocol", f"a `hello` within {app.HELLO_WITHIN // 1000} seconds"),
-    ("protocol", f"1 to {protocol.NAME_LIMIT} characters"),
-    ("protocol", f"1 to {protocol.TEXT_LIMIT} characters"),
+    ("protocol", f"1 to {texts.NAME_LIMIT} characters"),
+    ("protocol", f"1 to {texts.TEXT_LIMIT} characters"),
     ("protocol", f"up to {protocol.TOKEN_LIMIT} characters"),
     ("protocol", f"to {WIDTHS[0]}–{WIDTHS[1]} and {HEIGHTS[0]}–{HEIGHTS[1]}"),
     ("protocol", f"not more than {movement.INTENT_AGE} ms ago"),
@@ -188,11 +190,14 @@ NUMBERS = [
     ("protocol", f"from {batches.NARROW} on, has {batches.WIDE.size}."),
     ("protocol", f"each within ±{REACH:,} units"),
     ("protocol", f"legs of at most {REACH:,} units"),
-    ("protocol", f"is over {seconds(lag.LAGGING_AFTER)} old when the next is due"),
-    ("protocol", f"leaves {lag.LAGGING_BYTES // 1024} KiB unacknowledged"),
+    ("protocol", f"is over {seconds(screen.LAGGING_AFTER)} old when the next is due"),
+    ("protocol", f"leaves {screen.LAGGING_BYTES // 1024} KiB unacknowledged"),
     ("protocol", f"stays in the world for {seconds(residents.DIMMED_FOR)}"),
     ("protocol", f"Tokens are valid for {tokens.VALID_FOR // 86400} days"),
-    ("protocol", f"happens more than {allowance.PATIENCE} times ({allowance.PATIENCE_RATE:g} are"),
+    (
+        "protocol",
+        f"happens more than {session.PATIENCE.burst} times ({session.PATIENCE.rate:g} are",
+    ),
     ("protocol", f"within {garden.REACH / UNIT:g} tiles of the player"),
     ("protocol", f"a moment of the last {reach.AGO} ms"),
     ("protocol", f"within {cairns.REACH / UNIT:g} tiles, and a cairn has at most {cairns.STONES}."),

@@ -24,8 +24,8 @@ from flatlands.server.query.morph import Unfit, form, from_redis, to_redis
 from flatlands.server.query.options import read
 from flatlands.server.query.tables import TABLES, Source
 from flatlands.server.query.watcher import Silent, Watcher
+from flatlands.server.scores.board import BOARD
 from flatlands.server.squares.peers import DEAD_AFTER, Load
-from flatlands.server.things.board import BOARD
 from flatlands.stores.base import Score
 from flatlands.stores.registry import open_store
 from flatlands.world.grid import Grid

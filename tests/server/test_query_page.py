@@ -18,8 +18,8 @@ import pytest
 import redis
 from gevent import subprocess
 
+from flatlands.server.scores.board import BOARD
 from flatlands.server.squares.peers import Load
-from flatlands.server.things.board import BOARD
 from flatlands.server.things.cairns import Builder
 from flatlands.stores.base import Score
 from flatlands.world.grid import SIDE

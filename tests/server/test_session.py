@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flatlands.server.clients import lag
+from flatlands.server.clients import screen
 from flatlands.server.players.orders import BAR
 from flatlands.server.squares.hub import LONGEST, PAUSE
 from flatlands.world.terrain import GROUND
@@ -614,11 +614,11 @@ def test_who_cannot_be_heard_by_a_late_server_does_not_lag(harness, pair):
     for n in range(30):
         neighbour.walk(0, 1 - 2 * (n % 2))
         harness.run(100)
-    assert client.session.lag.since is None
+    assert client.session.lags_since is None
     for n in range(10):
         neighbour.walk(0, 1 - 2 * (n % 2))
         harness.run(100)
-    assert client.session.lag.since is not None
+    assert client.session.lags_since is not None
 
 
 # Who does not keep up.
@@ -634,7 +634,7 @@ def test_who_only_acknowledges_does_not_lag_and_is_told_nothing(harness, pair):
         harness.run(100)
         if n % 8 == 7:
             client.ack()
-    assert client.session.lag.since is None
+    assert client.session.lags_since is None
     assert {message[0] for message in client.connection.messages} == {21}
     client.send(14, client.model.flush + 1)
     assert client.connection.closed[0] == 1008
@@ -649,7 +649,7 @@ def test_who_takes_nothing_misses_events_and_is_then_told_everything(harness, pa
     for n in range(20):
         neighbour.walk(0, 1 - 2 * (n % 2))
         harness.run(100)
-    assert client.session.lag.since is not None
+    assert client.session.lags_since is not None
     waiting = split(b"".join(client.connection._remainder))
     assert len(batches(list(map(msgpack.unpackb, waiting)))) == 1
     assert harness.loop.stats["skipped"] >= 10
@@ -659,7 +659,7 @@ def test_who_takes_nothing_misses_events_and_is_then_told_everything(harness, pa
     harness.run(100)
     harness.check()
     assert client.sees(neighbour)
-    assert client.session.lag.since is None
+    assert client.session.lags_since is None
 
 
 def test_a_resync_waits_until_all_is_taken_and_acknowledged(harness, pair):
@@ -668,7 +668,7 @@ def test_a_resync_waits_until_all_is_taken_and_acknowledged(harness, pair):
     for n in range(60):
         neighbour.walk(0, 1 - 2 * (n % 2))
         harness.run(50)
-    assert client.session.lag.since is not None
+    assert client.session.lags_since is not None
     last = client.model.flush
     for number in (0, 1, last - 1):
         client.send(7, 1, number)
@@ -691,7 +691,7 @@ def test_a_socket_that_takes_no_more_is_not_resynced_into(harness, pair):
     # What waits is no flush: there is nothing to acknowledge.
     client.send(5, 80, 60)
     client.send(5, 8, 8)
-    assert client.session.lag.since is not None
+    assert client.session.lags_since is not None
     for _ in range(3):
         client.ping()
     assert harness.loop.stats["resyncs"] == 0 and harness.loop.stats["lagged"] == 1
@@ -721,7 +721,7 @@ def test_who_does_not_acknowledge_is_behind_after_two_seconds(harness, pair):
     for n in range(60):
         neighbour.walk(0, 1 - 2 * (n % 2))
         harness.run(50)
-    assert client.session.lag.since is not None
+    assert client.session.lags_since is not None
     flushes = client.model.flush
     harness.run(1000)
     assert client.model.flush == flushes
@@ -740,18 +740,18 @@ def test_who_acknowledges_late_but_steadily_is_not_behind(harness, pair):
         harness.run(50)
         if n % 20 == 0:
             client.send(7, 1, max(client.model.flush - 10, 0))
-    assert client.session.lag.since is None
+    assert client.session.lags_since is None
     assert client.model.resyncs == 0
 
 
 def test_who_leaves_too_many_bytes_unacknowledged_is_behind(harness, pair, monkeypatch):
-    monkeypatch.setattr(lag, "LAGGING_BYTES", 500)
+    monkeypatch.setattr(screen, "LAGGING_BYTES", 500)
     client, neighbour = pair
     harness.clients.remove(client)
     for n in range(20):
         neighbour.walk(0, 1 - 2 * (n % 2))
         harness.run(20)
-    assert client.session.lag.since is not None
+    assert client.session.lags_since is not None
 
 
 def test_pongs_and_errors_wait_for_the_remainder_but_are_not_skipped(harness, pair):
@@ -860,7 +860,7 @@ def test_a_token_that_a_client_who_is_behind_did_not_get_is_sent_again(harness, 
     client.connection.stuck = True
     neighbour.walk(1, 0)
     harness.run(3000)
-    assert client.session.lag.since is not None
+    assert client.session.lags_since is not None
     before = client.model.token
     client.session.renew_token()
     client.walk(0, 0)

@@ -2,8 +2,8 @@
 
 import logging
 
+from flatlands.server.kept.strangers import COUNTS_FOR, EVERY
 from flatlands.server.squares.peers import APART, DEAD_AFTER
-from flatlands.server.things.strangers import COUNTS_FOR, EVERY
 from tests.server.harness import Clock, Harness, clock_stores
 from tests.server.things import Broken
 

@@ -2,10 +2,10 @@
 
 import pytest
 
+from flatlands.server.kept.keeper import Keeper
 from flatlands.server.players.herd import Sizes
 from flatlands.server.players.orders import KICK, MUTE
-from flatlands.server.things.keeper import Keeper
-from flatlands.server.things.today import DAY, EVERY, MOST, QUEUE, Today
+from flatlands.server.scores.today import DAY, EVERY, MOST, QUEUE, Today
 from tests.server.harness import Harness
 from tests.server.test_herd import herding
 from tests.server.things import Broken

@@ -72,7 +72,7 @@ def _check_client(world: "World", client: Client) -> None:
     harness, session = world.harness, client.session
     if session.resident is None:
         raise Broken("a client sent hello, and was neither welcomed nor refused")
-    if session.lag.since is not None:
+    if session.lags_since is not None:
         raise Broken("a client that reads everything still lags")
     if session.resident.screen is not session:
         raise Broken("a client plays a player that another one plays too")

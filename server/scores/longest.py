@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import msgpack
 
-from flatlands.server.things.keeper import Keeper
+from flatlands.server.kept.keeper import Keeper
 from flatlands.stores.base import NEVER, Item, Store
 
 #: The name of the queue in the store begins with it, and that of the ground follows. Its two items

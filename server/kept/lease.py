@@ -13,8 +13,8 @@ This module never decides what a keeper does, and not what one does that is not 
 import math
 from typing import Any, Final, Protocol
 
+from flatlands.server.kept.keeper import Keeper
 from flatlands.server.loop import Loop
-from flatlands.server.things.keeper import Keeper
 from flatlands.stores.base import Item, Store
 
 #: The name of a lease's queue in the store begins with it; its only item.

@@ -8,9 +8,9 @@ minute, and when the store answers again. This module never changes what is in t
 from collections.abc import Callable, Iterable, Sequence
 
 from flatlands.server.agenda import Agenda
+from flatlands.server.kept.keeper import Keeper
 from flatlands.server.loop import Loop
 from flatlands.server.squares.replicas import Replicas
-from flatlands.server.things.keeper import Keeper
 from flatlands.stores.base import Store
 from flatlands.world.grid import Square
 from flatlands.world.things import Thing
@@ -25,7 +25,7 @@ AT_ONCE = 200
 Fetch = Callable[[Store, list[Square]], Iterable[tuple[Square, Thing]]]
 
 
-class Reading:
+class Reader:
     """See the module. Each of `fetches` gives things of other kinds, and may wait for the store."""
 
     def __init__(

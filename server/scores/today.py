@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 
 import msgpack
 
+from flatlands.server.kept.keeper import Keeper
 from flatlands.server.loop import Loop
-from flatlands.server.things.keeper import Keeper
 from flatlands.stores.base import NEVER, Item, Store
 
 #: The name of the queue in the store begins with it, and that of the ground follows. Its only item

@@ -9,10 +9,10 @@ connections.
 
 from collections.abc import Callable
 
+from flatlands.server.kept.keeper import Keeper
+from flatlands.server.kept.reach import check_reach
 from flatlands.server.loop import Loop
 from flatlands.server.messages.protocol import Refused
-from flatlands.server.things.keeper import Keeper
-from flatlands.server.things.reach import check_reach
 from flatlands.stores.base import NEVER, Item, Store
 from flatlands.world.landmarks import PART, Landmarks
 from flatlands.world.terrain import Terrain

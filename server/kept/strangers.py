@@ -10,10 +10,10 @@ module reports to Peers, and stops nothing.
 import msgpack
 
 from flatlands.server.agenda import Every
+from flatlands.server.kept.keeper import Keeper
 from flatlands.server.loop import Loop
 from flatlands.server.messages.peer_protocol import ALIVE
 from flatlands.server.squares.peers import Peers
-from flatlands.server.things.keeper import Keeper
 from flatlands.stores.base import NEVER, Item, Store
 
 #: The name of the queue in the store begins with it, and that of the ground follows. It has one

@@ -1,0 +1,227 @@
+"""What one client is told: what its player sees, and whether the client keeps up with it.
+
+A client acknowledges flushes with its pings, at least once a second while there are flushes. One
+that does not read, or acknowledges too late, lags: it misses events, and gets a resync when it has
+caught up. This module never keeps a queue, and never looks at what a client asks.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from flatlands.server.clients.tokens import Tokens
+from flatlands.server.messages import protocol
+from flatlands.server.messages.protocol import Refused
+from flatlands.server.node import Node
+from flatlands.server.players.resident import Resident
+from flatlands.server.websocket.connection import Connection
+from flatlands.server.websocket.frames import frame
+from flatlands.world.grid import Rect, Square
+
+#: A client that has not acknowledged a flush for this many ms is late by a second or more: it lags.
+LAGGING_AFTER: Final = 2000
+
+#: A client also lags if this many bytes are not acknowledged.
+LAGGING_BYTES = 256 * 1024
+
+
+class ClientScreen:
+    """See the module. It is the Screen of its resident (server/squares/hub.py)."""
+
+    __slots__ = (
+        "connection",
+        "node",
+        "resident",
+        "error",
+        "lags_since",
+        "sent",
+        "earlier",
+        "tokens",
+        "_mark",
+        "_marked",
+        "_marked_bytes",
+        "_later_bytes",
+        "_token_at",
+        "_link_told",
+        "_arriving",
+    )
+
+    def __init__(self, connection: Connection | Any, node: Node, tokens: Tokens) -> None:
+        self.connection = connection
+        self.node = node
+        self.resident: Resident | None = None
+        #: The code of the last refusal, for the log.
+        self.error: str | None = None
+        #: Node time in ms since which the client lags, or None.
+        self.lags_since: int | None = None
+        #: The number of the last flush that was sent, and of the last one that another worker had
+        #: sent before it passed the player on.
+        self.sent = self.earlier = 0
+        self.tokens = tokens
+        # A mark, the oldest flush not acknowledged (0: all are). Then the node time at which the
+        # mark was sent, the bytes up to it, and those since.
+        self._mark = self._marked = self._marked_bytes = self._later_bytes = 0
+        #: The position in the client's last token.
+        self._token_at: tuple[int, int] | None = None
+        #: Whether the client was last told that this node is linked to the others.
+        self._link_told = True
+        #: Whether the player has come from another worker, and its squares are still to be shown.
+        self._arriving = False
+
+    @property
+    def address(self) -> str:
+        """The IP address of the client, as far as proxies give it."""
+        return self.connection.address
+
+    @property
+    def last_heard(self) -> int:
+        """Node time at which the last bytes came from the client."""
+        return self.node.loop.at(self.connection.last_heard)
+
+    @property
+    def here(self) -> bool:
+        """Whether the connection is open."""
+        return self.connection.open
+
+    @property
+    def playing(self) -> Resident:
+        """The resident as which the client plays."""
+        assert self.resident is not None
+        return self.resident
+
+    def ping(self) -> None:
+        """Ask the client for a sign of life."""
+        self.connection.ping()
+
+    # Answers, which may come when the connection has ended.
+
+    def answer(self, message: bytes) -> None:
+        """Send an answer to what the client asked, if the connection is still open."""
+        self.connection.send_control(frame(message))
+
+    def refuse(self, refused: Refused) -> None:
+        """Tell the client why it is not obeyed, and close the connection if the refusal says so.
+
+        If it is not open any more, nobody is told.
+        """
+        if not self.connection.open:
+            return
+        self.node.stats[f"refused_{refused.code}"] += 1
+        self.answer(protocol.error(refused.code, refused.sentence))
+        if refused.close is not None:
+            self.error = self.error or refused.code
+            self.connection.close(refused.close, refused.sentence)
+
+    # What the client must not miss.
+
+    def _write(self, data: bytes) -> bool:
+        """Send frames that the client must not miss. If they cannot be sent, the client lags."""
+        if self.lags_since is not None or not self.connection.open:
+            return False
+        if self.connection.send(data):
+            return True
+        self._begin_to_lag()
+        return False
+
+    def tell_host(self, name: str, here: bool) -> None:
+        """Tell a guest who invited it, and whether that player is in play."""
+        self._write(frame(protocol.host(name, here)))
+
+    def tell_link(self) -> None:
+        """Tell the client whether this node is linked to the others."""
+        linked = self.node.peers.whole
+        if self._write(frame(protocol.link(linked))):
+            self._link_told = linked
+
+    def renew_token(self, seq: int | None = None) -> None:
+        """Send a token with the player's present place, if that has changed since the last one.
+
+        With a `seq` it is sent in any case, and has that instead of the player's present one.
+        """
+        resident = self.playing
+        place = resident.track.at(self.node.loop.now())
+        if seq is not None or self._token_at != place:
+            token = self.tokens.make(resident.id, resident.seq if seq is None else seq, place)
+            if self._write(frame(protocol.token(token))):
+                self._token_at = place
+
+    def hold(self, before: Rect | None, rect: Rect) -> None:
+        """Tell the client which squares it holds now, with snapshots of the new ones."""
+        if self.lags_since is None:
+            self._write(self._holding(before, rect))
+
+    def _holding(self, before: Rect | None, rect: Rect) -> bytes:
+        new = rect.squares()
+        if before is not None:
+            new = [square for square in new if not before.holds(square)]
+        return frame(protocol.held(rect)) + self.node.replicas.snapshot(new)
+
+    def show(self, squares: Iterable[Square]) -> None:
+        """Send snapshots of these squares."""
+        snapshot = self.node.replicas.snapshot(squares)
+        if snapshot:
+            self._write(snapshot)
+
+    # What a client misses that lags.
+
+    def flush(self, data: bytes, number: int, now: int) -> None:
+        """Send a flush, unless the client lags; see server/squares/hub.py."""
+        if self.lags_since is not None:
+            self.node.stats["skipped"] += 1
+            return
+        if not self.connection.send(data):
+            self.node.stats["skipped"] += 1
+            self._begin_to_lag()
+            return
+        self.sent = number
+        if not self._mark:
+            self._mark, self._marked, self._marked_bytes = number, now, len(data)
+            return
+        self._later_bytes += len(data)
+        waited = now - self._marked
+        # While this server is late, the acknowledgement may have come and is still to be read.
+        if self._marked_bytes + self._later_bytes > LAGGING_BYTES or (
+            waited > LAGGING_AFTER and waited > LAGGING_AFTER + self.node.loop.late()
+        ):
+            self._begin_to_lag()
+
+    def show_map(self, data: bytes) -> bool:
+        """Send frames of the map of everybody; return False if that is not possible now."""
+        if self.lags_since is None and self.connection.send(data):
+            return True
+        if self.resident is None and self.lags_since is None:
+            # Nobody plays here, so there are no flushes by which it would be noticed.
+            self._begin_to_lag()
+        return False
+
+    def _begin_to_lag(self) -> None:
+        self.lags_since = self.node.loop.now()
+        self.node.stats["lagged"] += 1
+
+    def acknowledge(self, number: int) -> None:
+        """Note that the client has received all flushes up to a number. Raises Refused."""
+        if number > self.sent:
+            if number > self.earlier:
+                raise Refused("flush", "only a flush that was sent can be acknowledged")
+            # Otherwise it was under way when the player was passed on.
+        elif self._mark and number >= self._mark:
+            if number == self.sent:
+                self._mark = self._marked_bytes = self._later_bytes = 0
+            else:
+                self._mark, self._marked = self.sent, self.node.loop.now()
+                self._marked_bytes, self._later_bytes = self._later_bytes, 0
+
+    def catch_up(self) -> None:
+        """Send a resync if the client lagged and has now acknowledged all that was sent."""
+        if self.lags_since is None or self._mark or self._arriving or self.connection.backlogged:
+            return
+        resident = self.resident
+        if resident is None:
+            self.lags_since = None
+            return
+        if resident.held is None:
+            return
+        self.lags_since = None
+        self.node.stats["resyncs"] += 1
+        if self._link_told != self.node.peers.whole:
+            self.tell_link()
+        self._write(frame(protocol.resync()) + self._holding(None, resident.held))

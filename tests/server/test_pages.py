@@ -1,0 +1,64 @@
+"""The page's files, as they are served from memory."""
+
+import gzip
+
+import pytest
+from flask import Blueprint
+from werkzeug.test import Client
+
+from flatlands.server.web.pages import make_pages
+
+
+@pytest.fixture(scope="module")
+def get():
+    """A function that asks for a path."""
+    client = Client(make_pages(lambda: {"status": "ok"}, Blueprint("none", __name__)))
+    return lambda path, **headers: client.get(
+        f"/{path}", headers={name.replace("_", "-"): value for name, value in headers.items()}
+    )
+
+
+def test_the_page_loads_all_else_of_its_own_version_and_for_ever(get):
+    page = get("")
+    assert page.status_code == 200 and page.headers["Cache-Control"] == "no-cache"
+    base = page.data.split(b'<base href="')[1].split(b'"')[0].decode()
+    script = get(base + "main.js")
+    assert script.status_code == 200 and "immutable" in script.headers["Cache-Control"]
+    assert script.headers["Content-Type"] == "text/javascript; charset=utf-8"
+    assert get("main.js").data == script.data
+    # The map for a wall is the same page, which looks at its own address.
+    wall = get("live")
+    assert (wall.data, wall.headers["Cache-Control"]) == (page.data, "no-cache")
+    assert get("v/0000000000000000/main.js").status_code == 404
+
+
+def test_every_answer_is_protected(get):
+    for path in ("", "live", "main.js", "healthz", "nothing", "style.css", "favicon.ico"):
+        headers = get(path).headers
+        assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Referrer-Policy"] == "no-referrer"
+
+
+def test_files_are_compressed_for_who_takes_it_and_not_sent_again(get):
+    plain, packed = get("main.js"), get("main.js", Accept_Encoding="br, gzip")
+    assert "Content-Encoding" not in plain.headers
+    assert packed.headers["Content-Encoding"] == "gzip"
+    assert len(packed.data) < len(plain.data) / 2 and gzip.decompress(packed.data) == plain.data
+    assert get("main.js", Accept_Encoding="gzip;q=0, br").data == plain.data
+    assert plain.headers["ETag"] != packed.headers["ETag"]
+    for known, encoding in ((plain, ""), (packed, "gzip")):
+        tags = f'"x", {known.headers["ETag"]}'
+        again = get("main.js", If_None_Match=tags, Accept_Encoding=encoding)
+        assert (again.status_code, again.data) == (304, b"")
+    assert get("main.js", If_None_Match=packed.headers["ETag"]).status_code == 200
+
+
+def test_head_tells_all_but_the_file():
+    pages = make_pages(lambda: {}, Blueprint("none", __name__))
+    told = []
+    body = pages(
+        {"PATH_INFO": "/main.js", "QUERY_STRING": "", "REQUEST_METHOD": "HEAD"},
+        lambda status, headers: told.append((status, dict(headers))),
+    )
+    assert list(body) == [] and told[0][0] == "200 OK" and int(told[0][1]["Content-Length"]) > 1000

@@ -16,7 +16,7 @@ import msgpack
 
 from flatlands.server.agenda import Agenda
 from flatlands.server.messages.peer_protocol import ALIVE
-from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
+from flatlands.server.messages.protocol import DEER_FROM
 from flatlands.server.players import deer, people
 from flatlands.server.players.company import Company
 from flatlands.server.players.deer import Deer
@@ -43,6 +43,9 @@ TOGETHER = 400
 
 #: ms for which it counts when an item was put; after that it is no matter how long ago that was.
 COUNTS_FOR = 24 * 3600 * 1000
+
+#: Without a store the ids begin at one of so many numbers.
+TURNS = 250
 
 #: ms after which computer players leave that another node does not take although it has the lease,
 #: and after which the keeper looks again whether any is missing.
@@ -124,11 +127,10 @@ class Herd:
         """Begin to keep the herd, now or later; without a store, one of this node's own."""
         if self._keeper.store is None:
             # The ids are others than those of an earlier process, whose herd may still be on
-            # screens of other nodes. The steps keep names and meadows the same.
-            self._first = (
-                _some_id(1, DEER_FROM, self._sizes.people, len(people.NAMES)),
-                _some_id(DEER_FROM, OTHERS_FROM, self._sizes.deer, deer.TOGETHER * deer.MEADOWS),
-            )
+            # screens of other nodes. Names and meadows stay the same.
+            turn = random.randrange(TURNS)
+            meadows = deer.TOGETHER * deer.MEADOWS
+            self._first = 1 + turn * len(people.NAMES), DEER_FROM + turn * meadows
         if any(self._sizes):
             self.lease.start()
 
@@ -295,14 +297,10 @@ class Herd:
         """Host those that are missing, or let those go that no other node has taken."""
         if self.lease.kept:
             self._looks.set(self._loop.now() + LOOKS_AFTER)
-            known = self._stage.replicas.player
-            if missing := [id for id in self._ids() if known(id) is None]:
+            here, known = self._residents.by_id, self._stage.replicas.player
+            missing = [id for id in self._ids() if id not in here and known(id) is None]
+            if missing:
                 self._begin(missing, NOTHING)
         else:
             for resident in list(self.residents()):
                 self._residents.leave(resident)
-
-
-def _some_id(first: int, end: int, count: int, step: int) -> int:
-    """Return where a herd's ids begin."""
-    return first + random.randrange((end - first - count) // step) * step

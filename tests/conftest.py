@@ -29,6 +29,9 @@ BROWSER = Path(__file__).parent / "browser"
 #: The markers of tests that start programs: `make check` leaves them out.
 STARTING = ("process", "browser", "load")
 
+#: The most tests that may have one of them, whatever their parameters: a new one replaces one.
+MOST_STARTING = 380
+
 #: The events that Python's audit hooks get when a program is started.
 STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "os.exec"}
 
@@ -46,6 +49,10 @@ def pytest_configure(config: pytest.Config) -> None:
         compiled.use()
         if not compiled.used():
             pytest.exit("there are no compiled modules that fit: make fast compiles them", 4)
+
+
+def _starts(item: pytest.Item) -> bool:
+    return any(item.get_closest_marker(name) for name in STARTING)
 
 
 class _Watched:
@@ -71,6 +78,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if BROWSER in item.path.parents:
             item.add_marker("browser")
+    starting = {item.nodeid.partition("[")[0] for item in items if _starts(item)}
+    if len(starting) > MOST_STARTING:
+        raise pytest.UsageError(
+            f"{len(starting)} tests start programs, and {MOST_STARTING} may: what needs no other "
+            "program runs in this one (tests/inside.py, tests/server/harness.py)"
+        )
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: crc32(item.nodeid.partition("::")[0].encode()))
 
@@ -78,8 +91,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Let a test and its fixtures start no program, unless a marker says that it does."""
-    marked = any(item.get_closest_marker(name) for name in STARTING)
-    _Watched.name = None if marked else item.nodeid
+    _Watched.name = None if _starts(item) else item.nodeid
     try:
         return (yield)
     finally:

@@ -108,11 +108,18 @@ class Census:
         elif not self._told.pop(part, None):
             return
         grain = finest(squares, part)
+        self._publish(part, grain, self._joined(squares, grain, part == SQUARES, delivered))
+
+    def _joined(
+        self, squares: list[Square], grain: int, deer: bool, delivered: dict[Square, int]
+    ) -> list[int]:
+        """Return the dots of a grain that hold some squares; with `deer` also those in which nobody
+        else is."""
         shift = SHIFTS[grain >> 2]
         dots: dict[Place, tuple[int, int, int]] = {}
         for square in squares:
             people, computers = self._squares[square]
-            if not people and not computers and part != SQUARES:
+            if not (people or computers or deer):
                 continue
             batches = delivered.get(square, 0)
             if grain:
@@ -121,7 +128,7 @@ class Census:
                     some, others, more = dots[square]
                     people, computers, batches = people + some, computers + others, batches + more
             dots[square] = people, computers, batches
-        self._publish(part, grain, [n for dot, crowd in dots.items() for n in (*dot, *crowd)])
+        return [number for dot, crowd in dots.items() for number in (*dot, *crowd)]
 
     def _publish(self, part: Part, grain: int, flat: list[int]) -> None:
         """Publish what was counted in a part, in several messages if it is much."""

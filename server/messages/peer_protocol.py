@@ -360,14 +360,22 @@ def sign(square: Square, node: int, number: int, sent: int, inhabited: bool) -> 
 
 
 def heartbeat(
-    node: int, sent: int, ring: str, ground: str, state: int, every: int, *load: int
+    node: int,
+    sent: int,
+    ring: str,
+    ground: str,
+    state: int,
+    every: int,
+    memory: int,
+    connections: int,
+    heard: int,
 ) -> bytes:
     """Pack a heartbeat.
 
     `ring` is the broker's identity, and `ground` that of Channels. `every` is the number of ms
-    until the next one, and `load` is Load in server/squares/peers.py.
+    until the next one, and the last three are those of Load in server/squares/peers.py.
     """
-    return _pack([HEARTBEAT, node, sent, ring, ground, state, every, *load])
+    return _pack([HEARTBEAT, node, sent, ring, ground, state, every, memory, connections, heard])
 
 
 def echo(node: int, sent: int) -> bytes:

@@ -109,15 +109,16 @@ class Ember:
 
     # Who keeps it.
 
-    def begin(self, left: Sequence[int]) -> None:
-        """Keep it from now on, as the last keeper has `left` it."""
+    def begin(self, left: Sequence[int], put: int) -> None:
+        """Keep it from now on, as the last keeper has `left` it at the time `put`."""
+        self.lost()
         now = self._loop.now()
-        passes, x, y, *hands = left or (0, 0, 0)
+        passes, since, met, x, y, *hands = left or (0, 0, 0, 0, 0)
+        self._seen, self._met, self._place = now, put + met, (x, y)
         self._hands.extend(hands)
-        self._seen = self._met = now
-        self._place = x, y
         if hands:
-            self._carried = Carried(hands[-1], passes + 1, now, 0, 0)
+            before = hands[-2] if len(hands) > 1 else 0
+            self._carried = Carried(hands[-1], passes + 1, put + since, before, 0)
         else:
             self._give(min(self._walkers(), key=self._away), passes + 1, 0, 0)
         self._turn()
@@ -130,9 +131,12 @@ class Ember:
         self._turns.set(None)
 
     def left(self) -> Sequence[int]:
-        """Return what the next keeper needs to know."""
-        carried = self._carried
-        return () if carried is None else (carried.passes, *self._place, *self._hands)
+        """Return what the next keeper needs to know; times are relative to now."""
+        carried, now = self._carried, self._loop.now()
+        if carried is None:
+            return ()
+        since, met = carried.since - now, self._met - now
+        return carried.passes, since, met, *self._place, *self._hands
 
     @property
     def carried(self) -> Carried | None:

@@ -18,7 +18,7 @@ from flatlands.server.agenda import Agenda
 from flatlands.server.kept.keeper import Keeper
 from flatlands.server.kept.lease import Lease
 from flatlands.server.messages.peer_protocol import ALIVE
-from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
+from flatlands.server.messages.protocol import DEER_FROM
 from flatlands.server.players import deer, people
 from flatlands.server.players.company import Company
 from flatlands.server.players.deer import Deer
@@ -43,6 +43,9 @@ TOGETHER = 400
 
 #: ms for which it counts when an item was put; after that it is no matter how long ago that was.
 COUNTS_FOR = 24 * 3600 * 1000
+
+#: Without a store the ids begin at one of so many numbers.
+TURNS = 250
 
 #: ms after which computer players leave that another node does not take although it has the lease,
 #: and after which the keeper looks again whether any is missing.
@@ -69,11 +72,16 @@ class Beast(Protocol):
 
 
 class Stored(NamedTuple):
-    """What the last keeper has left: the highest seq, what the ember needs, and tracks by id."""
+    """What the last keeper has left, and when: the highest seq, what the ember needs, and tracks
+    by id."""
 
+    put: int
     seq: int
     ember: Sequence[int]
     tracks: dict[int, Track]
+
+
+NOTHING = Stored(0, -1, (), {})
 
 
 class Herd:
@@ -119,11 +127,10 @@ class Herd:
         """Begin to keep the herd, now or later; without a store, one of this node's own."""
         if self._keeper.store is None:
             # The ids are others than those of an earlier process, whose herd may still be on
-            # screens of other nodes. The steps keep names and meadows the same.
-            self._first = (
-                _some_id(1, DEER_FROM, self._sizes.people, len(people.NAMES)),
-                _some_id(DEER_FROM, OTHERS_FROM, self._sizes.deer, deer.TOGETHER * deer.MEADOWS),
-            )
+            # screens of other nodes. Names and meadows stay the same.
+            turn = random.randrange(TURNS)
+            meadows = deer.TOGETHER * deer.MEADOWS
+            self._first = 1 + turn * len(people.NAMES), DEER_FROM + turn * meadows
         if any(self._sizes):
             self.lease.start()
 
@@ -221,16 +228,15 @@ class Herd:
 
     def read(self, store: Store) -> Stored:
         """Return where the last keeper has left them."""
-        seq, tracks = -1, dict[int, Track]()
-        ember: Sequence[int] = ()
+        found = NOTHING._replace(tracks={})
         now = self._loop.now()
         for item in store.group(self._queue, QUEUE):
-            left, ember, some = msgpack.unpackb(item.body)
-            seq = max(seq, left)
             put = now - COUNTS_FOR + item.delay
+            seq, ember, some = msgpack.unpackb(item.body)
             for id, x, y, dx, dy, start, duration in some:
-                tracks[id] = Track(x, y, dx, dy, put + start, duration)
-        return Stored(seq, ember, tracks)
+                found.tracks[id] = Track(x, y, dx, dy, put + start, duration)
+            found = Stored(put, max(found.seq, seq), ember, found.tracks)
+        return found
 
     def write(self, store: Store) -> None:
         """Leave for the next keeper where they are."""
@@ -249,11 +255,11 @@ class Herd:
         if self._stopped:
             return
         self._looks.set(self._loop.now() + LOOKS_AFTER)
-        self._begin(self._ids(), found)
+        self._begin(self._ids(), found or NOTHING)
         if self._sizes.people:
             self._attend()
             if found is not None:
-                self.ember.begin(found.ember)
+                self.ember.begin(found.ember, found.put)
 
     def lost(self) -> None:
         """Keep those that are here until the other node has them."""
@@ -266,13 +272,12 @@ class Herd:
         for first, count in zip(self._first, self._sizes, strict=True):
             yield from range(first, first + count)
 
-    def _begin(self, ids: Iterable[int], found: Stored | None) -> None:
+    def _begin(self, ids: Iterable[int], found: Stored) -> None:
         """Host these, above all seqs that are known of them, from where they were last."""
         ids, now = list(ids), self._loop.now()
         left, replicas = self._residents.left, self._stage.replicas
         known = [max(replicas.seq(id), left[id][0] if id in left else -1) for id in ids]
-        stored = Stored(-1, (), {}) if found is None else found
-        seq = max(next_incarnation(max(stored.seq, *known)), self.lease.term * INCARNATION)
+        seq = max(next_incarnation(max(found.seq, *known)), self.lease.term * INCARNATION)
         for id in ids:
             resident, player = self._residents.by_id.get(id), replicas.player(id)
             if resident is not None:
@@ -280,7 +285,7 @@ class Herd:
                 resident.seq = seq
                 self._residents.renew(resident)
                 continue
-            tracks = [stored.tracks[id]] if id in stored.tracks else []
+            tracks = [found.tracks[id]] if id in found.tracks else []
             tracks += [] if player is None else [player.track]
             track = max(tracks, key=lambda track: track.start, default=None)
             self._host(id, seq, self._home(id) if track is None else track.at(now))
@@ -292,14 +297,10 @@ class Herd:
         """Host those that are missing, or let those go that no other node has taken."""
         if self.lease.kept:
             self._looks.set(self._loop.now() + LOOKS_AFTER)
-            known = self._stage.replicas.player
-            if missing := [id for id in self._ids() if known(id) is None]:
-                self._begin(missing, None)
+            here, known = self._residents.by_id, self._stage.replicas.player
+            missing = [id for id in self._ids() if id not in here and known(id) is None]
+            if missing:
+                self._begin(missing, NOTHING)
         else:
             for resident in list(self.residents()):
                 self._residents.leave(resident)
-
-
-def _some_id(first: int, end: int, count: int, step: int) -> int:
-    """Return where a herd's ids begin."""
-    return first + random.randrange((end - first - count) // step) * step

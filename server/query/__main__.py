@@ -11,6 +11,7 @@ monkey.patch_all()
 import argparse
 import logging
 import sys
+from contextlib import ExitStack
 
 import gevent
 
@@ -31,7 +32,7 @@ def main() -> int:
     # What goes wrong is told in a sentence, and not in the log of a server.
     logging.getLogger("flatlands").setLevel(logging.CRITICAL)
     try:
-        return _ask(given)
+        _ask(given)
     except (Silent, StoreError, Unfit, Wrong) as error:
         print(f"flatlands: {error}", file=sys.stderr)
         return 1
@@ -43,54 +44,55 @@ def main() -> int:
     except BrokenPipeError:
         # Whoever read the rows has seen enough, as `head` does.
         sys.stderr.close()
-        return 0
+    return 0
 
 
-def _ask(given: argparse.Namespace) -> int:
+def _ask(given: argparse.Namespace) -> None:
     to = given.to and (given.to[0], form(given.to[1]))
     if to and given.statement is None:
         raise ValueError("--to needs a statement whose rows become objects")
-    objects = None
-    if given.from_redis is not None:
-        objects = from_redis(given.from_redis[0], form(given.from_redis[1]))
+    objects = given.from_redis and from_redis(given.from_redis[0], form(given.from_redis[1]))
     if given.broker in ("", "memory://"):
         raise ValueError(
             "the servers must be joined by a broker that others can reach, and memory:// is inside "
             "one process: give --broker, the same URL as theirs"
         )
-    store = None
-    if given.store is not None:
-        store = open_store(given.store, given.world, given.broker_tls)
-    broker = open_broker(given.broker, given.broker_tls, given.secret)
-    watcher = Watcher(broker, given.world)
-    try:
+    with ExitStack() as stack:
+        store = given.store and open_store(given.store, given.world, given.broker_tls)
+        if store:
+            stack.callback(store.close)
+        broker = open_broker(given.broker, given.broker_tls, given.secret)
+        watcher = Watcher(broker, given.world)
+        stack.callback(watcher.stop)
         watcher.start()
         asker = Asker(Source(watcher, store), given.seconds, given.rows)
-        if objects is not None:
+        if objects:
             asker.add_table("redis", objects)
-        print_answer = show.as_csv if given.csv else show.as_json if given.json else show.as_table
-        if given.statement is None:
-            prompt.ask_on(asker, print_answer)
-            return 0
-        while True:
-            answer = asker.ask(given.statement)
-            if to:
-                print(f"{to_redis(*to, answer)} objects were written", file=sys.stderr)
-                return 0
-            table = print_answer is show.as_table
-            if given.watch is not None and table and sys.stdout.isatty():
-                print("\033[2J\033[H", end="")
-            print_answer(answer)
-            sys.stdout.flush()
-            if answer.cut and not table:
-                print(f"flatlands: {show.count(answer)}", file=sys.stderr)
-            if given.watch is None:
-                return 0
-            gevent.sleep(given.watch)
-    finally:
-        watcher.stop()
-        if store is not None:
-            store.close()
+        if to:
+            count = to_redis(*to, asker.ask(given.statement))
+            print(f"{count} objects were written", file=sys.stderr)
+        else:
+            _print(given, asker)
+
+
+def _print(given: argparse.Namespace, asker: Asker) -> None:
+    """Print answers: to what is typed, or to the statement that is given, maybe again and again."""
+    print_answer = show.as_csv if given.csv else show.as_json if given.json else show.as_table
+    if given.statement is None:
+        prompt.ask_on(asker, print_answer)
+        return
+    table = print_answer is show.as_table
+    while True:
+        answer = asker.ask(given.statement)
+        if given.watch and table and sys.stdout.isatty():
+            print("\033[2J\033[H", end="")
+        print_answer(answer)
+        sys.stdout.flush()
+        if answer.cut and not table:
+            print(f"flatlands: {show.count(answer)}", file=sys.stderr)
+        if not given.watch:
+            return
+        gevent.sleep(given.watch)
 
 
 if __name__ == "__main__":

@@ -119,11 +119,14 @@ class Passage:
             )
         except BlockingIOError:
             return False
-        sock = _received(rights)
         if flags & MSG_CTRUNC:
             # No descriptor was left for it: the kernel has closed it.
             log.warning("a connection that another worker passed on found no descriptor")
             return True
+        sock = None
+        for _level, _kind, data in rights:
+            sock = _socket.socket(fileno=array.array("i", data[:_SIZE])[0])
+            sock.setblocking(False)
         try:
             self.on_arrival(message, sock)
         except Exception:
@@ -131,15 +134,6 @@ class Passage:
             if sock is not None:
                 sock.close()
         return True
-
-
-def _received(rights: list[tuple[int, int, bytes]]) -> Any:
-    for level, kind, data in rights:
-        if (level, kind) == (SOL_SOCKET, SCM_RIGHTS) and len(data) >= _SIZE:
-            sock = _socket.socket(fileno=array.array("i", data[:_SIZE])[0])
-            sock.setblocking(False)
-            return sock
-    return None
 
 
 @cache

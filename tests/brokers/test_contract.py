@@ -51,8 +51,8 @@ SOON, NEVER = 20.0, 0.1
 EVERYWHERE = 32
 
 
-#: Those that are held to it with seals too: one alone of each kind, and a ring.
-SEALED = ("redis", "zeromq", "ring of zeromq")
+#: Those that are held to it with seals too: one alone, and a ring. What stays in the process has none.
+SEALED = ("redis", "ring of zeromq")
 
 
 def marked(name):

@@ -414,6 +414,8 @@ class Host:
     ) -> None:
         self.loop = ManualLoop(harness.clock, skew)
         self.broker = Link(harness.network)
+        #: The store's answers are waited for, so that they come in a time that the test moves.
+        self.spawn: Callable[..., object] = lambda call, *arguments: call(*arguments)
         terrain = Ground(lambda _x, _y: False, seed) if free else Terrain(seed)
         self.node = Node(
             grid=Grid(side),
@@ -421,11 +423,10 @@ class Host:
             broker=self.broker,
             loop=self.loop,
             world=world,  # type: ignore[arg-type]
-            # The store's answers are waited for, so that they come in a time that the test moves.
             store=store,
             rules=rules,
             sizes=sizes,
-            spawn=lambda call, *arguments: call(*arguments),
+            spawn=lambda call, *arguments: self.spawn(call, *arguments),
         )
         self.node.replicas.crowd_from = crowd_from
         self.node.peers.start()

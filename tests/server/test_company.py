@@ -558,34 +558,11 @@ def test_all_that_is_said_to_somebody_has_its_name_and_fits_a_message():
     for what, arrived in SIGHTS:
         said.append(COME.format(guest=guest, sight=what))
         said.append(arrived.format(guest=guest))
-    questions = [
-        "lake",
-        "landmark",
-        "ember",
-        "gem",
-        "cairn",
-        "plaza",
-        "how many",
-        "who are you",
-        "key",
-        "grid",
-        "map",
-        "deer",
-        "signpost",
-        "night",
-        "friend",
-        "hat",
-        "wave",
-        "sound",
-        "help",
-        "where",
-        "how are you",
-        "thanks",
-        "sorry",
-        "nice",
-        "bye",
-        "hello",
-    ]
+    questions = (
+        "lake, landmark, ember, gem, cairn, plaza, how many, who are you, key, grid, map, deer, "
+        "signpost, night, friend, hat, wave, sound, help, where, how are you, thanks, sorry, "
+        "nice, bye, hello"
+    ).split(", ")
     facts = FACTS._replace(guest=guest, here=(far, far), people=10**6)
     for known in (facts, facts._replace(gem=None, landmark=None, here=(0, 0))):
         said += [answer(question, known) for question in questions]

@@ -129,26 +129,17 @@ def test_who_stops_while_the_store_is_asked_gives_it_back_then():
     assert not node.lease.kept and not node.lease.sure
 
 
-def test_who_may_not_keep_it_lets_it_end():
+@pytest.mark.parametrize("may", [True, False])
+def test_who_may_not_keep_it_or_reaches_no_store_is_sure_for_three_quarters_and_told_later(may):
     nodes = Nodes()
     first = nodes.keeper()
-    first.may = False
-    nodes.run(LEASE + EVERY)
-    assert nodes.keeper() is not first
-    first.may = True
-    nodes.run(EVERY)
-    assert first.losses == 1
-
-
-def test_who_does_not_reach_the_store_is_sure_for_three_quarters_and_is_told_when_it_answers():
-    nodes = Nodes()
-    first = nodes.keeper()
-    store, first.keeper.store = first.keeper.store, Broken()
+    store = first.keeper.store
+    first.may, first.keeper.store = may, Broken() if may else store
     nodes.run(SURE_FOR)
     assert not first.lease.sure and first.lease.kept
     nodes.run(LEASE + EVERY - SURE_FOR)
     assert nodes.keeper() is not first and not first.losses
-    first.keeper.store = store
+    first.may, first.keeper.store = True, store
     nodes.run(EVERY)
     assert first.losses == 1
 
@@ -181,15 +172,6 @@ def test_a_slow_store_makes_nobody_sure_for_longer():
     assert node.lease.sure
     nodes.run(asked + SURE_FOR - nodes.clock.time)
     assert not node.lease.sure
-
-
-def test_a_store_that_has_forgotten_it_gives_it_to_one_anew():
-    nodes = Nodes()
-    first = nodes.keeper()
-    first.keeper.store._connection.execute("DELETE FROM item")
-    nodes.run(EVERY)
-    nodes.keeper()
-    assert sum(len(node.begun) for node in nodes.all) == 2
 
 
 @pytest.mark.parametrize("hours", [1, -1])

@@ -32,6 +32,8 @@ def play(plan: Plan) -> int:
         # still.
         world.run(20_000)
         check_end(world)
+        if world.gems is not None:
+            world.gems.check_end()
     finally:
         world.end()
     return world.player_ms
@@ -98,7 +100,7 @@ def show(plan: Plan, why: str) -> None:
     print(f"\nThe world of seed {plan.seed} breaks: {why}")
     print(f"{plan.nodes} nodes, clocks {plan.skew} ms apart", end=", ")
     print(f"free ground: {plan.free}, a herd: {plan.herd}, rare heartbeats: {plan.rare}", end=", ")
-    print(f"crowds: {plan.crowds}, one machine: {plan.machine}")
+    print(f"crowds: {plan.crowds}, one machine: {plan.machine}, gems: {plan.gems}")
     for deed in plan.deeds:
         print(f"  after {deed.wait:5} ms  {deed.what:18} {deed.a:5} {deed.b:5} {deed.c:5}")
 

@@ -16,11 +16,13 @@ from flatlands.server.players.resident import Resident
 from flatlands.server.squares import peers
 from flatlands.server.squares.crowds import CROWD_FROM
 from flatlands.server.squares.peers import GONE_AFTER, HEARTBEAT_EVERY, HEARTBEATS_HEARD
-from flatlands.server.things.garden import Rules
+from flatlands.server.things import garden
+from flatlands.server.things.garden import LIES_FOR, Rules
 from flatlands.world.track import UNIT
 from tests.server.harness import Client, Clock, Harness, Host, clock_stores
 from tests.server.machine import Machine
-from tests.simulate.rule import check, check_ways
+from tests.simulate import gems
+from tests.simulate.rule import Broken, check, check_ways
 
 #: The most nodes that a world has at a time.
 NODES_MOST = 5
@@ -30,6 +32,9 @@ CODES = (1000, 1001, 1002, 1003, 1005, 1006, 1007, 1008, 1009, 1011, 1012, 1013,
 
 #: The herd of a world, and of how many worlds one has a herd.
 HERD, HERD_ONE_IN = Sizes(people=4, deer=2), 6
+
+#: Of how many worlds without a herd one has gems.
+GEMS_ONE_IN = 8
 
 #: Of how many worlds one is a machine, whose nodes are workers and pass players to each other.
 MACHINE_ONE_IN = 4
@@ -58,7 +63,8 @@ class Plan(NamedTuple):
     """A world: its seed, the nodes at its start, the ms by which their clocks differ (`skew`),
     whether all its ground is free, its deeds, whether its nodes share a herd, whether their
     heartbeats are as rare as in a world of hundreds of nodes (`rare`), whether three players are a
-    crowd (`crowds`), and whether the nodes are the workers of one `machine`."""
+    crowd (`crowds`), whether the nodes are the workers of one `machine`, and whether there are
+    `gems`."""
 
     seed: int
     nodes: int
@@ -69,6 +75,7 @@ class Plan(NamedTuple):
     rare: bool = False
     crowds: bool = False
     machine: bool = False
+    gems: bool = False
 
 
 class World:
@@ -88,8 +95,8 @@ class World:
             plan.seed,
             clock=clock,
             sizes=self.sizes,
-            stores=clock_stores(clock) if plan.herd else lambda: None,
-            rules=Rules(per_cell=0),
+            stores=(stores := clock_stores(clock)) if plan.herd or plan.gems else lambda: None,
+            rules=gems.RULES if plan.gems else Rules(per_cell=0),
             crowd_from=3 if plan.crowds else CROWD_FROM,
         )
         for _ in range(plan.nodes - 1):
@@ -111,18 +118,26 @@ class World:
         self.player_ms = 0
         #: Player -> all the ways (x, y, dx, dy) of the tracks that it ever had.
         self.ways: dict[int, set[tuple[int, ...]]] = {}
+        self.gems: gems.Gems | None = None
+        if plan.gems:
+            moved = plan.seed % 2 == 1
+            garden.LIES_FOR = gems.MOVED_AFTER if moved else LIES_FOR
+            self.gems = gems.Gems(self.harness, stores(), moved)
         for host in self.harness.hosts:
             self._watch(host)
 
     def end(self) -> None:
-        """Let heartbeats be as frequent again as everywhere else."""
+        """Let heartbeats be as frequent, and gems lie as long, as everywhere else."""
         peers.HEARTBEATS_HEARD = HEARTBEATS_HEARD
+        garden.LIES_FOR = LIES_FOR
 
     def _watch(self, host: Host) -> None:
-        """Note from now on which tracks the residents of a node have.
+        """Let its store answer as this world's do, and note which tracks its residents have.
 
         One that was handed over, or left, may have stopped in the same moment.
         """
+        if self.gems is not None:
+            self.gems.serve(host)
         residents: set[Resident] = set()
 
         def note() -> None:
@@ -156,6 +171,8 @@ class World:
         """End everything that has gone wrong."""
         harness = self.harness
         harness.network.heal()
+        if self.gems is not None:
+            self.gems.away.clear()
         for host in list(harness.hosts):
             if host.frozen:
                 host.thaw()
@@ -335,6 +352,20 @@ class World:
         if isinstance(self.harness, Machine):
             self.harness.arrive(lose=1 + a % 2)
 
+    # What is done with gems.
+
+    def reach(self, a: int, b: int, c: int) -> None:
+        if self.gems is not None:
+            self.gems.reach(self.host(a), b, c)
+
+    def store_away(self, a: int, _b: int, _c: int) -> None:
+        if self.gems is not None:
+            self.gems.away.add(self.host(a))
+
+    def store_back(self, _a: int, _b: int, _c: int) -> None:
+        if self.gems is not None:
+            self.gems.away.clear()
+
     # What links do.
 
     def down(self, a: int, _b: int, _c: int) -> None:
@@ -379,10 +410,21 @@ class World:
             host.broker.find_subscriptions(host.node)
 
     def quiet(self, _a: int, _b: int, _c: int) -> None:
-        """End all faults, and check that every screen is right within five seconds."""
+        """End all faults, and check that every screen is right within five seconds, and what it
+        shows of gems when each square was read again."""
         self.heal()
         self.run(5000)
         check(self)
+        if self.gems is not None:
+            # Whoever walks on always comes to cells where gems are only just planted.
+            for client in self.harness.clients:
+                if client.session.resident is not None:
+                    client.walk(0, 0)
+            wrong = self.gems.wrong()
+            self.run(gems.RIGHT_WITHIN)
+            if lasting := wrong & self.gems.wrong():
+                raise Broken(f"a screen stays wrong about gems: {lasting}")
+            self.gems.check()
 
 
 #: The deeds, and about how many of a hundred are of each kind.
@@ -421,8 +463,11 @@ _SHARES: dict[Callable[..., None], int] = {
 #: The deeds of the workers of a machine, and how often there is each.
 _WORKERS = {World.divide: 6, World.look_after: 3, World.lose_way: 1}
 
+#: What is done with gems, and how often there is each.
+_GEMS = {World.reach: 20, World.store_away: 1, World.store_back: 2}
+
 WHAT: dict[str, Callable[..., None]] = {
-    deed.__name__: deed for deed in (*_SHARES, *_WORKERS, World.quiet)
+    deed.__name__: deed for deed in (*_SHARES, *_WORKERS, *_GEMS, World.quiet)
 }
 
 
@@ -452,11 +497,17 @@ def plan(seed: int) -> Plan:
         chance.randrange(4) == 0,
         chance.randrange(3) == 0,
     )
-    if chance.randrange(MACHINE_ONE_IN):
+    if not chance.randrange(MACHINE_ONE_IN):
+        kinds = chance.choices(list(_WORKERS), list(_WORKERS.values()), k=len(deeds))
+        for at in range(len(deeds) - 1, 0, -1):
+            if chance.random() < 0.4:
+                deeds.insert(at, Deed(0, kinds[at].__name__, chance.randrange(10), 0, 0))
+        # The workers of a machine have one clock.
+        return drawn._replace(nodes=drawn.nodes + 1, skew=0, machine=True, deeds=tuple(deeds))
+    if drawn.herd or chance.randrange(GEMS_ONE_IN):
         return drawn
-    kinds = chance.choices(list(_WORKERS), list(_WORKERS.values()), k=len(deeds))
     for at in range(len(deeds) - 1, 0, -1):
-        if chance.random() < 0.4:
-            deeds.insert(at, Deed(0, kinds[at].__name__, chance.randrange(10), 0, 0))
-    # The workers of a machine have one clock.
-    return drawn._replace(nodes=drawn.nodes + 1, skew=0, machine=True, deeds=tuple(deeds))
+        for kind in chance.choices(list(_GEMS), list(_GEMS.values()), k=4):
+            some = (chance.randrange(10_000) for _ in range(3))
+            deeds.insert(at, Deed(chance.choice((0, 10, 500)), kind.__name__, *some))
+    return drawn._replace(gems=True, deeds=tuple(deeds))

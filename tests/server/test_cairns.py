@@ -110,7 +110,7 @@ def test_a_line_is_cleaned_and_refused_as_what_is_said(world):
 
 def test_an_address_leaves_only_so_many_whatever_keys_it_has(world):
     harness = world()
-    for n in range(BUILDS.burst + 1):
+    for n in range(int(BUILDS.burst) + 1):
         client = harness.place("A", (2 + n, 1))
         client.connection.address = "192.0.2.1"
         client.send(10, f"{KEY}{n}")
@@ -129,7 +129,7 @@ def test_a_cairn_that_is_refused_is_paid_for_by_nobody(world):
     store = harness.node.keeper.store
     for client in (keyless, on_one):
         client.connection.address = "192.0.2.1"
-    for _ in range(BUILDS.burst):
+    for _ in range(int(BUILDS.burst)):
         build(harness, keyless)
         build(harness, on_one)
         harness.node.keeper.store = Broken()

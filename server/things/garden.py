@@ -10,7 +10,7 @@ This module never knows connections.
 """
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import msgpack
@@ -105,7 +105,7 @@ class Garden:
             for i, j in {cell for square in squares for cell in self._cells(square)}
             for number in range(self._rules.per_cell)
         ]
-        if sum(store.put(self._queue, some) for some in _slices(seeds, 1000)):
+        if sum(store.put(self._queue, seeds[at : at + 1000]) for at in range(0, len(seeds), 1000)):
             self._growing.start()
         for item in store.group(self._queue, *map(name_of, squares)):
             square = square_of(item.group)
@@ -247,7 +247,3 @@ class Garden:
 def _pack(*body: int) -> bytes:
     packed: bytes = msgpack.packb(body)
     return packed
-
-
-def _slices(items: Sequence[Item], most: int) -> Iterable[Sequence[Item]]:
-    return (items[at : at + most] for at in range(0, len(items), most))

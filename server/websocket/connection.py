@@ -274,7 +274,7 @@ class Connection:
         pongs: list[bytes] = []
         messages = reader.feed(data)
         if reader.light and not self._bear(reader):
-            self.close(frames.POLICY, f"At most {LIGHT.rate} pings or empty frames a second.")
+            self.close(frames.POLICY, f"At most {LIGHT.rate:g} pings or empty frames a second.")
             return
         following = _data_messages(messages)
         for opcode, payload in messages:

@@ -111,7 +111,7 @@ def test_a_mark_is_found_only_where_a_mark_begins(world):
 
 def test_an_address_finds_only_so_many_whatever_keys_it_has(world):
     harness = world()
-    for n in range(FINDS.burst + 1):
+    for n in range(int(FINDS.burst) + 1):
         client = come(harness, f"A{n}")
         client.connection.address = "192.0.2.1"
         client.send(34, *PLACE)
@@ -130,7 +130,7 @@ def test_what_finds_nothing_new_is_paid_for_by_nobody(world):
     store, again = harness.node.keeper.store, come(harness, "A")
     for client in (away, keyless, again):
         client.connection.address = "192.0.2.1"
-    for _ in range(FINDS.burst):
+    for _ in range(int(FINDS.burst)):
         for client in (away, keyless, again):
             client.send(34, *PLACE)
         harness.node.keeper.store = Broken()

@@ -492,7 +492,7 @@ class Full:
         self.identity = store.identity
 
     def __getattr__(self, name):
-        return getattr(Broken() if name in ("take", "put", "done") else self._store, name)
+        return getattr(Broken() if name in ("take", "put", "done", "change") else self._store, name)
 
 
 def test_a_store_that_answers_only_some_questions_is_not_said_to_answer_again(world, caplog):

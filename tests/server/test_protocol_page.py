@@ -196,7 +196,7 @@ NUMBERS = [
     ("protocol", f"Tokens are valid for {tokens.VALID_FOR // 86400} days"),
     (
         "protocol",
-        f"happens more than {session.PATIENCE.burst} times ({session.PATIENCE.rate:g} are",
+        f"happens more than {session.PATIENCE.burst:g} times ({session.PATIENCE.rate:g} are",
     ),
     ("protocol", f"within {garden.REACH / UNIT:g} tiles of the player"),
     ("protocol", f"a moment of the last {reach.AGO} ms"),

@@ -646,10 +646,11 @@ def test_who_takes_nothing_misses_events_and_is_then_told_everything(harness, pa
     client.connection.stuck = True
     neighbour.walk(1, 0)
     harness.run(50)
-    for n in range(20):
+    for n in range(200):
         neighbour.walk(0, 1 - 2 * (n % 2))
-        harness.run(100)
+        harness.run(50)
     assert client.session.lags_since is not None
+    # Nothing piles up for it.
     waiting = split(b"".join(client.connection._remainder))
     assert len(batches(list(map(msgpack.unpackb, waiting)))) == 1
     assert harness.loop.stats["skipped"] >= 10
@@ -670,6 +671,8 @@ def test_a_resync_waits_until_all_is_taken_and_acknowledged(harness, pair):
         harness.run(50)
     assert client.session.lags_since is not None
     last = client.model.flush
+    harness.run(1000)
+    assert client.model.flush == last
     for number in (0, 1, last - 1):
         client.send(7, 1, number)
         assert client.model.resyncs == harness.loop.stats["resyncs"] == 0
@@ -715,23 +718,6 @@ def test_what_is_said_while_one_is_behind_is_lost_and_nothing_else(harness, pair
     assert texts == ["this fits into the remainder", "and this is heard again"]
 
 
-def test_who_does_not_acknowledge_is_behind_after_two_seconds(harness, pair):
-    client, neighbour = pair
-    harness.clients.remove(client)
-    for n in range(60):
-        neighbour.walk(0, 1 - 2 * (n % 2))
-        harness.run(50)
-    assert client.session.lags_since is not None
-    flushes = client.model.flush
-    harness.run(1000)
-    assert client.model.flush == flushes
-    client.ping()
-    assert client.model.resyncs == 1
-    harness.clients.append(client)
-    harness.run(100)
-    harness.check()
-
-
 def test_who_acknowledges_late_but_steadily_is_not_behind(harness, pair):
     client, neighbour = pair
     harness.clients.remove(client)
@@ -775,15 +761,6 @@ def test_walking_on_while_behind_is_obeyed_and_shown_afterwards(harness, pair):
     harness.run(100)
     assert client.at()[0] > 50 * UNIT
     harness.check()
-
-
-def test_nothing_waits_for_a_client_that_is_behind(harness, pair):
-    client, neighbour = pair
-    client.connection.stuck = True
-    for n in range(1000):
-        neighbour.walk(0, 1 - 2 * (n % 2))
-        harness.run(50)
-    assert sum(map(len, client.connection._remainder)) < 2000
 
 
 @pytest.mark.parametrize("code", [1002, 1003, 1007, 1008, 1009])

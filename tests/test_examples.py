@@ -11,8 +11,6 @@ from flatlands.loadtest.kit.processes import Program
 from tests.processes import ROOT, serving
 from tests.socket_client import SocketClient, together
 
-pytestmark = pytest.mark.process
-
 EXAMPLES = ROOT / "examples"
 
 
@@ -43,6 +41,7 @@ def said_by(client, who):
     return [text for name, text in client.model.chat if name == who]
 
 
+@pytest.mark.process
 def test_the_greeter_greets_by_name_comes_near_and_returns_a_wave(server, bot):
     watcher = SocketClient(server.port).hello("Watcher")
     bot("greeter.py")
@@ -63,6 +62,7 @@ def test_the_greeter_greets_by_name_comes_near_and_returns_a_wave(server, bot):
     together(both, lambda: ("Greeter Bot", 1) in ada.model.emotes[before:])
 
 
+@pytest.mark.process
 def test_the_follower_follows_until_it_is_told_to_stop(server, bot):
     ada = SocketClient(server.port).hello("Ada")
     bot("follower.py")

@@ -343,7 +343,14 @@ def _surely_held(world: World, interest: Interest, id: int, before: News, after:
     begin = before.at - 2 * SECOND
     # A leave may come later than the enter that followed it, and so after the end.
     there = begin > interest.begin and after.at < interest.end - GONE_WITHIN
-    return there and interest.always(id, world, begin, after.at)
+    if not there or not interest.always(id, world, begin, after.at):
+        return False
+    # A server that is late may take a player over a border, and back when the intent comes that was
+    # due before.
+    timeline = world.paths[id].timeline
+    between = timeline[(timeline[:, 0] > before.seq) & (timeline[:, 0] <= after.seq)]
+    at = np.array([after.at])
+    return all(interest.must(at, c, r, c, r)[0] for c, r in between[:, 2:4].tolist())
 
 
 def _held_late(holds: Any, some: Hidden) -> bool:

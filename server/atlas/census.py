@@ -26,6 +26,9 @@ LEASE: Final = 8000
 #: ms in which all who are new to a part get one answer.
 ANSWER_EVERY: Final = 150
 
+#: As if a part had been told of, if it was not: when, and in dots of which grain.
+NEVER: Final = (0, 1)
+
 #: The most parts that are counted. Those that are asked for beyond that get no answer.
 LEASES_MOST: Final = 16_384
 
@@ -43,9 +46,9 @@ class Census:
         self._outbox = outbox
         #: Part -> the node time in ms at which its lease ends.
         self._leases: dict[Part, int] = {}
-        #: Part -> the node time in ms at which this node told of it last. Those in which it had
-        #: nobody then are left out.
-        self._told: dict[Part, int] = {}
+        #: Part -> the node time in ms at which this node told of it last, and the grain. Those in
+        #: which it had nobody then are left out.
+        self._told: dict[Part, tuple[int, int]] = {}
         #: Square -> people and computer players there, when this node counted last; and these
         #: squares by grain and dot, for each grain of parts that was asked for since.
         self._squares: dict[Square, tuple[int, int]] = {}
@@ -65,14 +68,14 @@ class Census:
             part = Part(*flat[at : at + len(Part._fields)])
             if part in self._leases or len(self._leases) < LEASES_MOST:
                 self._leases[part] = now + LEASE
-                if new and now - self._told.get(part, 0) >= ANSWER_EVERY:
+                if new and now - self._told.get(part, NEVER)[0] >= ANSWER_EVERY:
                     self._tell(part, {})
 
     def _count(self) -> None:
         """Tell of all parts whose leases run."""
         now = self._loop.now()
         self._leases = {part: until for part, until in self._leases.items() if until > now}
-        self._told = {part: at for part, at in self._told.items() if part in self._leases}
+        self._told = {part: it for part, it in self._told.items() if part in self._leases}
         delivered = self._outbox.delivered or {}
         self._outbox.delivered = {} if self._leases else None
         self._look()
@@ -96,6 +99,7 @@ class Census:
     def _tell(self, part: Part, delivered: dict[Square, int]) -> None:
         """Publish how many are where in a part; `delivered` is how many batches were published in
         each square since the last count."""
+        told = self._told.pop(part, NEVER)
         by_dot = self._by_dot.get(part.grain)
         if by_dot is None:
             by_dot = self._by_dot[part.grain] = {}
@@ -103,11 +107,11 @@ class Census:
                 by_dot.setdefault(dot_at(square, part.grain), []).append(square)
         squares = by_dot.get((part.column, part.row), [])
         # That all have gone is told once. Who does not hear of it forgets them a little later.
-        if squares:
-            self._told[part] = self._loop.now()
-        elif not self._told.pop(part, None):
+        if not squares and told is NEVER:
             return
-        grain = finest(squares, part)
+        grain = finest(squares, part, told[1])
+        if squares:
+            self._told[part] = self._loop.now(), grain
         self._publish(part, grain, self._joined(squares, grain, part == SQUARES, delivered))
 
     def _joined(

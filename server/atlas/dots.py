@@ -6,12 +6,10 @@ middle of a dot of each grain that 4 divides, so what is close together there is
 four. Clients are told of dots in patches of 4 x 4. This module is arithmetic, and counts nobody.
 """
 
-from bisect import bisect_left
 from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from flatlands.server.messages.peer_protocol import CROWD_MOST, DOTS, WIDEST
-from flatlands.server.messages.protocol import GRAIN_MOST
 from flatlands.world.grid import Rect, Square
 
 #: For each four grains: how many squares lie between the corner of dot 0 and the origin.
@@ -70,14 +68,21 @@ def parts_around(squares: Rect, grain: int) -> list[Part]:
     return [Part(wide, *dot, DOTS) for dot in dots_within(squares, wide).squares()]
 
 
-def finest(squares: Collection[Square], part: Part) -> int:
-    """Return the finest grain of which so few dots as a part may have hold some squares of it."""
+def finest(squares: Collection[Square], part: Part, guess: int) -> int:
+    """Return the finest grain of which so few dots as a part may have hold some squares of it. It
+    is looked for from `guess` on."""
     if len(squares) <= part.most:
         return 0
     if part.most == 1:
         return part.grain
 
     def fits(grain: int) -> bool:
-        return len({dot_at(square, grain) for square in squares}) <= part.most
+        shift = SHIFTS[grain >> 2]
+        dots = {((column + shift) >> grain, (row + shift) >> grain) for column, row in squares}
+        return len(dots) <= part.most
 
-    return bisect_left(range(GRAIN_MOST), True, key=fits)
+    while not fits(guess):
+        guess += 1
+    while guess > 1 and fits(guess - 1):
+        guess -= 1
+    return guess

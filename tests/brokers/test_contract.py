@@ -51,7 +51,7 @@ SOON, NEVER = 20.0, 0.1
 EVERYWHERE = 32
 
 
-#: Those held to it with seals too: one alone, and a ring. What stays in the process has none.
+#: Those that are held to it with seals too, which nothing has that stays in one process.
 SEALED = ("redis", "ring of zeromq")
 
 

@@ -11,8 +11,6 @@ from gevent import ssl as green_ssl
 from flatlands.brokers.stream import Connection, endpoints
 from tests.brokers.servers import certify
 
-pytestmark = pytest.mark.process
-
 
 @pytest.fixture
 def meeting():
@@ -61,6 +59,7 @@ def secured(end):
     return context.wrap_socket(end, server_side=True)
 
 
+@pytest.mark.process
 def test_a_connection_closed_as_it_reads_ends_with_an_error_of_the_connection(meeting):
     connection, accept = meeting
     opening = gevent.spawn(connection.open, connection.secure)
@@ -73,6 +72,7 @@ def test_a_connection_closed_as_it_reads_ends_with_an_error_of_the_connection(me
             reading.get(timeout=5)
 
 
+@pytest.mark.process
 def test_a_connection_closed_as_it_sends_ends_with_an_error_of_the_connection(meeting):
     connection, accept = meeting
     opening = gevent.spawn(connection.open, connection.secure)

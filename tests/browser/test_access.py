@@ -4,7 +4,8 @@ import pytest
 
 from tests.browser.conftest import eventually, toggle_grid, use_tool, wait_for
 from tests.browser.test_play import COMPUTER
-from tests.processes import ROOT, serving
+from tests.inside import inside
+from tests.processes import ROOT
 
 #: Nothing fades for those who want less motion: what is looked at is what it will be.
 DESKTOP = {"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce"}
@@ -44,7 +45,7 @@ def axe():
 def alone():
     # Nothing is left on the plaza, so they begin elsewhere.
     places = ("--spread", "1", "--spread-ring", "40")
-    with serving("--gems", "0", *places, STORE_URL="memory://") as server:
+    with inside("--gems", "0", *places, STORE_URL="memory://") as server:
         yield server
 
 

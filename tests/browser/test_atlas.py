@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from tests.browser.conftest import eventually, wait_for
-from tests.processes import serving
+from tests.inside import inside
 
 #: Says where the dots are on the screen, in css px, by their columns and rows.
 DOTS = """[...flatlands.state.atlas.dots.values()].filter(({ gone }) => gone === null)
@@ -26,7 +26,7 @@ def spread_server():
     # It is a server for each test, since whoever left another test is still counted for a while. A
     # test must ask for it before the pages, which have to be closed first.
     # Players begin on four squares around the plaza, where no obstacles are.
-    with serving("--spread", "4", "--walkers", "0", "--deer", "0") as server:
+    with inside("--spread", "4", "--walkers", "0", "--deer", "0") as server:
         yield server
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.browser.conftest import eventually, wait_for
 from tests.browser.test_gems import click_tile
 from tests.browser.test_play import ARRIVED, place, seen, walk
-from tests.processes import serving
+from tests.inside import inside
 
 #: The cairns that are drawn: [text, stones, x, y].
 CAIRNS = """() => [...flatlands.state.lying.values()]
@@ -18,7 +18,7 @@ CAIRNS = """() => [...flatlands.state.lying.values()]
 @pytest.fixture
 def quarry():
     """A server of its own, without gems."""
-    with serving("--gems", "0", STORE_URL="memory://") as server:
+    with inside("--gems", "0", STORE_URL="memory://") as server:
         yield server
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.browser.conftest import wait_for
-from tests.processes import serving
+from tests.inside import inside
 
 CLOSED = """([url, hello, bytes, text]) => new Promise((resolve) => {
   const socket = new WebSocket(url, 'flatlands');
@@ -40,7 +40,7 @@ def test_a_browser_reads_why_it_was_closed(blank, server, hello, data, text, cod
 
 
 def test_a_browser_reads_that_the_server_restarts(browser):
-    with serving() as server:
+    with inside() as server:
         page = browser.new_page()
         page.goto(server.url)
         page.evaluate(

@@ -8,7 +8,7 @@ import pytest
 from flatlands.server.players.sight import LANDMARK
 from flatlands.server.players.talk import SIGHTS
 from tests.browser.conftest import eventually, wait_for
-from tests.processes import serving
+from tests.inside import inside
 
 #: The lines of the chat that have a text in them.
 LINES = """(text) => [...document.querySelectorAll('.log li')]
@@ -26,7 +26,7 @@ NEAREST = """() => {
 @pytest.fixture
 def lively():
     """A server with clockwork walkers, as many as make play has."""
-    with serving("--walkers", "20", "--deer", "8", "--store", "memory://") as server:
+    with inside("--walkers", "20", "--deer", "8", "--store", "memory://") as server:
         # A page is faster than a server that places so many.
         eventually(lambda: b'"herd":28' in server.get("stats").replace(b" ", b""), "all are there")
         yield server

@@ -21,7 +21,7 @@ from tests.browser.test_play import (
     stands,
     walk,
 )
-from tests.processes import serving
+from tests.inside import inside
 from tests.socket_client import SocketClient
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
@@ -46,7 +46,7 @@ FINGERS = {(390, 844), (844, 390), (320, 568), (568, 320), (1024, 768), (820, 11
 @pytest.fixture
 def alone():
     """A server of its own, on which nobody else walks."""
-    with serving("--gems", "0", STORE_URL="memory://") as server:
+    with inside("--gems", "0", STORE_URL="memory://") as server:
         yield server
 
 
@@ -102,7 +102,7 @@ def test_hints_legend_and_tools_never_cover_each_other_nor_the_own_walker(alone,
     wait_for(page, "document.querySelectorAll('.log li').length >= 4")
     for id in range(90_005, 90_017):
         page.evaluate(SOMEBODY, [id, 4, -3])
-    page.get_by_text("and 11 others").wait_for()
+    page.locator(".tally", has_text="and 11 others").wait_for()
     time.sleep(0.5)
     walker = ["walker", size[0] / 2 - 14, size[1] / 2 - 38, size[0] / 2 + 14, size[1] / 2 + 22]
     fixed = (".map", ".tools", ".gems", ".tally")

@@ -7,7 +7,7 @@ import pytest
 
 from tests.browser.conftest import eventually, wait_for
 from tests.browser.test_play import ARRIVED, place, tab_to, walk
-from tests.processes import serving
+from tests.inside import inside
 
 #: Css px of a tile at the size of window in which these tests play.
 TILE = 32
@@ -45,7 +45,7 @@ NOTE_FLIGHTS = """
 @pytest.fixture
 def garden():
     """A server of its own with many gems, which once taken do not come back while a test lasts."""
-    with serving("--gems", "60", "--gem-pause", "3600", STORE_URL="memory://") as server:
+    with inside("--gems", "60", "--gem-pause", "3600", STORE_URL="memory://") as server:
         yield server
 
 
@@ -213,7 +213,7 @@ def test_nothing_flies_or_bursts_where_less_motion_is_asked_for(garden, play):
 
 
 def test_a_server_without_a_store_shows_neither_counter_nor_board(play):
-    with serving() as server:
+    with inside() as server:
         page = play("Wren", url=server.url)
         page.keyboard.press("b")
         walk(page, "d", 1)

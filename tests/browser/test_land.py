@@ -8,7 +8,7 @@ from PIL import Image, ImageStat
 from flatlands.world.terrain import PLATEAU, RAMP, ROCK
 from tests.browser.conftest import eventually, wait_for
 from tests.browser.test_play import far, place, set_out, stands, walk
-from tests.processes import serving
+from tests.inside import inside
 
 #: Lets it be another minute of a page's day.
 TURN_TO = """(minute) => {
@@ -44,7 +44,7 @@ def test_night_falls_lamps_are_lit_and_the_overlay_stays_bright(play):
 
 
 def test_snow_lies_in_its_region_and_home_again_leads_back_there(play):
-    with serving("--spread", "1", "--spread-ring", "200") as server:
+    with inside("--spread", "1", "--spread-ring", "200") as server:
         page = play("Fox", server.url, cut_off=True)
         page.evaluate(TURN_TO, 3)
         wait_for(page, "Math.abs(flatlands.state.here.x - 200) < 20")
@@ -81,7 +81,7 @@ def come_to_the_oak(page, x=70.5):
 
 
 def test_who_comes_to_a_landmark_is_told_its_name_and_once_that_it_was_found(play):
-    with serving(*BY_THE_OAK) as server:
+    with inside(*BY_THE_OAK) as server:
         page = play("Hen", server.url, cut_off=True)
         come_to_the_oak(page)
         page.get_by_text("You found Kettle Oak. Landmarks found: 1.").wait_for()
@@ -94,7 +94,7 @@ def test_who_comes_to_a_landmark_is_told_its_name_and_once_that_it_was_found(pla
 
 def test_a_bridge_leads_to_a_goal_behind_water_and_where_none_does_it_is_said(play):
     # In this world a lake is east of the square in which newcomers begin.
-    with serving("--seed", "178", "--spread", "1", "--spread-ring", "70") as server:
+    with inside("--seed", "178", "--spread", "1", "--spread-ring", "70") as server:
         page = play("Hen", server.url)
         go = """([x, y]) => { flatlands.state.aim = { x, y, reach: 1, label: 'the far shore' }; }"""
         for place in ((86.5, 8.5), (76.5, 22.5)):
@@ -111,7 +111,7 @@ def test_a_bridge_leads_to_a_goal_behind_water_and_where_none_does_it_is_said(pl
 
 
 def test_who_finds_a_landmark_is_told_as_the_how_many_th(play):
-    with serving(*BY_THE_OAK, "--store", "memory://") as server:
+    with inside(*BY_THE_OAK, "--store", "memory://") as server:
         # A click on a walker would not lead there.
         for name, place, x in (("Hen", "first", 72.5), ("Jay", "second", 68.5)):
             page = play(name, server.url, cut_off=True)
@@ -146,7 +146,7 @@ def pushes(page, key):
 
 
 def test_she_climbs_a_plateau_by_a_ramp_and_the_rim_bars_her_elsewhere(play):
-    with serving(*BY_THE_RAMP) as server:
+    with inside(*BY_THE_RAMP) as server:
         page = play("Goat", server.url, cut_off=True)
         come_to(page, place(page)[0], 12.5)
         come_to(page, 70.5, 9.5)

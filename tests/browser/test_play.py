@@ -12,6 +12,7 @@ from PIL import Image
 from flatlands.server.messages.protocol import SAY
 from flatlands.world.track import UNIT
 from tests.browser.conftest import PATIENCE, eventually, wait_for
+from tests.inside import inside
 from tests.processes import Proxy, ServerProcess, serving
 from tests.socket_client import SocketClient
 
@@ -189,7 +190,7 @@ def test_ones_own_walk_is_predicted_as_the_server_decides(play):
 @pytest.fixture
 def alone():
     """A server of its own: where players of earlier tests linger, a click would mean them."""
-    with serving() as server:
+    with inside() as server:
         yield server
 
 
@@ -493,7 +494,7 @@ SOMEBODY_ELSE = """() => {
 
 def test_same_names_are_told_apart_and_anybody_can_be_muted(play):
     # A world of their own: the nearest walker must be the other one.
-    with serving() as server:
+    with inside() as server:
         twin, other = play("Twin", url=server.url), play("Twin", url=server.url)
         wait_for(twin, "flatlands.state.names.size === 2")
         names = twin.evaluate("[...flatlands.state.names.values()]")
@@ -883,7 +884,7 @@ def test_a_page_that_stood_still_as_it_came_back_tries_again(alone, proxy, play)
 
 
 def test_a_full_world_is_told_and_tried_again(open_page, play):
-    with serving("--max-players", "1") as server:
+    with inside("--max-players", "1") as server:
         first, page = play("First", url=server.url), open_page(server.url)
         page.get_by_label("Your name").fill("Second")
         page.keyboard.press("Enter")

@@ -6,13 +6,14 @@ import pytest
 
 from tests.browser.conftest import PATIENCE, eventually, use_tool, wait_for
 from tests.browser.test_play import far, place, seen, stands, walk
+from tests.inside import inside
 from tests.processes import ServerProcess, serving
 
 
 @pytest.fixture
 def alone():
     """A server of its own."""
-    with serving() as server:
+    with inside() as server:
         yield server
 
 

@@ -172,6 +172,28 @@ def test_events_that_are_no_moves_are_paid_for_first_as_they_were():
     assert watch(news, rows=rows).missing == 1
 
 
+@pytest.mark.parametrize(("square", "missing"), [((5, 0), 0), ((0, 0), 1)])
+def test_what_a_late_server_did_beyond_a_border_and_took_back_was_not_to_be_told(square, missing):
+    # Of two events between the first move and the second, one was in this square. The third move
+    # was replaced, unless what paid for it paid for these.
+    moves = [*MOVES, 15 * SECOND]
+    mover = life(2, (0, 0), moves)
+    mover["timeline"][2:, 0] = 5, 6, 7
+    there = mover["timeline"][1].copy()
+    there[[0, 2, 3]] = 3, *square
+    mover["timeline"] = np.insert(mover["timeline"], 2, there, axis=0)
+    mover["told_at"] = np.insert(mover["told_at"], 2, moves[0] + SECOND // 2)
+    news = [
+        (due + 9, 2, due, TRACK, row, seq)
+        for row, (due, seq) in enumerate(((moves[0], 2), (moves[1], 5), (moves[3], 7)))
+    ]
+    rows = [(due, 0, 0, 1, replaced) for due, replaced in ((0, 0), (moves[1], 0), (moves[3], 1))]
+    watcher = life(1, (0, 0))
+    watcher["observed"] = observed(news, rows, [belief(mover), belief(watcher)])
+    found = verdict(watcher, mover)
+    assert (found.delivered, found.replaced, found.missing) == (3, 1 - missing, missing)
+
+
 @pytest.mark.parametrize(
     ("events", "counted", "missing"), [(2, 1, 0), (3, 1, 1), (3, 2, 0), (2, 0, 1)]
 )

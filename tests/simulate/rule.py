@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 #: link be down, in an episode.
 SLACK = 20_000
 
-#: The same where heartbeats are rare: a clock may be known only by a message that was read late,
-#: when a node that stood still for a whole episode went on, and by no heartbeat since.
+#: The same where episodes last longer, as with gems, or heartbeats are rare: a clock may be known
+#: only by a message that was read late, when a node that stood still for a whole episode went on,
+#: and by no heartbeat since.
 SLACK_RARE = 75_000
 
 
@@ -82,7 +83,7 @@ def _check_client(world: "World", client: Client) -> None:
     if not client.model.linked and not client.host.node.peers.apart:
         raise Broken("a client still believes that the link is down")
     truth, belief = harness.truth(client), harness.belief(client)
-    slack = SLACK_RARE if world.rare else SLACK
+    slack = SLACK_RARE if world.rare or world.gems else SLACK
     belief = less_roughly(belief, truth, client, slack)
     for id in belief.keys() - truth.keys():
         if world.stopped.get(id, 0) > harness.clock.time:

@@ -95,7 +95,7 @@ def test_no_process_of_a_server_loads_a_module_under_two_names(watched):
             part = file.removeprefix(f"{ROOT}/").partition("/")[0]
             if part in PARTS and not file.endswith("/__init__.py"):
                 names.setdefault(file, []).append(name)
-        assert len(names) > 4
+        assert names
         assert [some for some in names.values() if len(some) > 1] == []
 
 

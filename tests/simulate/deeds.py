@@ -110,8 +110,8 @@ class World:
         #: and were only made in another second of real time.
         self.tokens: list[str] = []
         self._said: set[str] = set()
-        #: Player of a node that was stopped, and computer player of one that was killed -> the time
-        #: of the harness until which it may still be seen.
+        #: Player that some node believes to be at one that was stopped, and computer player of one
+        #: that was killed -> the time of the harness until which it may still be seen.
         self.stopped: dict[int, int] = {}
         #: Player of a node that was stopped, and which another node had too -> its last seq there.
         self.torn: dict[int, int] = {}
@@ -307,8 +307,15 @@ class World:
             by_id = host.node.residents.by_id
             residents = list(by_id)
             self.harness.stop(host)
-            # Somebody may have come to it meanwhile.
-            self.stopped.update(dict.fromkeys([*residents, *by_id], 0))
+            # Somebody may have come to it meanwhile, and another node may have missed who left.
+            known = [
+                player.id
+                for other in self.harness.hosts
+                for heard in other.node.replicas.squares.values()
+                for player in heard.replica.players.values()
+                if player.node == host.node.id
+            ]
+            self.stopped.update(dict.fromkeys([*residents, *by_id, *known], 0))
             for other in self.harness.hosts:
                 both = by_id.keys() & other.node.residents.by_id.keys()
                 self.torn.update({id: by_id[id].seq for id in both})

@@ -4,7 +4,7 @@ What the client is told of its squares is in screen.py. This module never waits.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from flatlands.server.clients.admission import Admission, Begin, Hello
@@ -123,7 +123,7 @@ class Session(ClientScreen):
         #: Whether it has sent hello, and was neither welcomed nor refused yet.
         self._waiting = False
         #: Messages between hello and welcome, as (kind, fields). Rates bound their number.
-        self._early: list[tuple[int, list[Any]]] = []
+        self._early: list[tuple[int, Sequence[Any]]] = []
         #: Who its gems are counted for, by the hash of the client's key; "" before it sends one.
         self.owner = ""
         #: The close code with which the connection ended while it waited, or None.
@@ -224,7 +224,10 @@ class Session(ClientScreen):
         self.greet(Hello(cleaned, viewport(width, height), token, near, place))
 
     def greet(
-        self, hello: Hello, begin: Begin | None = None, early: Iterable[tuple[int, list[Any]]] = ()
+        self,
+        hello: Hello,
+        begin: Begin | None = None,
+        early: Iterable[tuple[int, Sequence[Any]]] = (),
     ) -> None:
         """Let a client play that has said hello, or refuse it. Another worker may have passed it to
         this one: then it has decided where it begins, and `early` is what came after the hello."""
@@ -346,7 +349,7 @@ class Session(ClientScreen):
     # From one worker of a machine to another (server/migration.py).
 
     @property
-    def greeting(self) -> list[tuple[int, list[Any]]] | None:
+    def greeting(self) -> Sequence[tuple[int, Sequence[Any]]] | None:
         """What the client has sent since its hello, as (kind, fields), while that is not answered
         and nothing else of it is under way here; otherwise None."""
         waits = self._waiting and self._ended is None and not self.node.views.shows(self)

@@ -5,6 +5,7 @@ during an update refuse each other's travellers, and never take one field for an
 never sends anything.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgpack
@@ -22,7 +23,7 @@ class Greeting(NamedTuple):
 
     hello: Hello
     begin: Begin
-    early: list[tuple[int, list[Any]]]
+    early: Sequence[tuple[int, Sequence[Any]]]
 
 
 class Traveller(NamedTuple):
@@ -36,7 +37,7 @@ class Traveller(NamedTuple):
     flush: int
     owner: str
     linked: bool
-    rates: list[Any]
+    rates: Sequence[tuple[Any, float]]
 
 
 #: What is packed by the names of its fields, and these. Its place here is its MessagePack type.

@@ -43,6 +43,7 @@ with packages("swarm"):
     from flatlands.server.agenda import Agenda
     from flatlands.server.loop import Loop
     from flatlands.server.messages import peer_protocol
+    from flatlands.server.messages.bus import Bus
     from flatlands.server.messages.channels import WORLD, Channels
     from flatlands.server.messages.peer_protocol import ALIVE, ENTRIES, SYNC_REQUEST
     from flatlands.server.messages.protocol import OTHERS_FROM
@@ -96,11 +97,10 @@ class Other:
     def __init__(self, all: "Others") -> None:
         self._all = all
         id = random.getrandbits(32)
-        self._outbox = Outbox(
-            id, all.grid.span, all.channels, all.broker, all.loop, Flushes(all.loop)
-        )
+        bus = Bus(id, all.channels, all.broker, all.loop)
+        self._outbox = Outbox(bus, all.grid.span, Flushes(all.loop))
         self._outbox.on_published = lambda *_: None
-        self._peers = Peers(id, all.channels, all.broker, all.loop)
+        self._peers = Peers(bus)
         self._peers.load = lambda: Load(MEMORY, all.players, len(all.asked))
         self._peers.count = lambda: all.nodes + 1
         self._peers.state = ALIVE

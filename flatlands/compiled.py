@@ -47,6 +47,7 @@ MODULES = (
     "flatlands.server.limits",
     "flatlands.server.clients.screen",
     "flatlands.server.clients.session",
+    "flatlands.server.messages.bus",
     "flatlands.server.messages.channels",
     "flatlands.server.messages.peer_protocol",
     "flatlands.server.messages.protocol",

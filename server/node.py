@@ -21,9 +21,9 @@ from flatlands.server.kept.reader import Reader
 from flatlands.server.kept.strangers import Strangers
 from flatlands.server.loop import Loop
 from flatlands.server.messages import peer_protocol
+from flatlands.server.messages.bus import Bus
 from flatlands.server.messages.channels import WORLD, Channels
 from flatlands.server.messages.peer_protocol import Malformed
-from flatlands.server.players.among_nodes import AmongNodes
 from flatlands.server.players.herd import NOBODY, Herd, Sizes
 from flatlands.server.players.invitations import Invitations
 from flatlands.server.players.movement import Movement
@@ -85,6 +85,7 @@ class Node:
         self.loop = loop
         self.stats = loop.stats
         self.channels = Channels(world, terrain.seed, grid.side)
+        self.bus = bus = Bus(id, self.channels, broker, loop)
 
         # What lasts.
         self.keeper = Keeper(store, loop, spawn)
@@ -93,18 +94,10 @@ class Node:
 
         # Screens, squares and other nodes.
         self.hub = Hub(loop)
-        self.outbox = Outbox(id, grid.span, self.channels, broker, loop, self.hub)
-        self.peers = Peers(id, self.channels, broker, loop)
+        self.outbox = Outbox(bus, grid.span, self.hub)
+        self.peers = Peers(bus)
         self.replicas = Replicas(
-            id,
-            grid,
-            self.channels,
-            broker,
-            loop,
-            self.hub,
-            self.outbox,
-            self.peers,
-            lambda: self.keeper.identity,
+            bus, grid, self.hub, self.outbox, self.peers, lambda: self.keeper.identity
         )
 
         # Things that lie in squares.
@@ -131,13 +124,12 @@ class Node:
         # Players.
         spots = Spots(grid, terrain, spread, ring)
         self.movement = Movement(grid, terrain, spots, loop, self.hub, self.outbox, self.replicas)
-        self.residents = Residents(
-            id, grid, spots, loop, self.outbox, self.movement, self.channels, broker
-        )
+        self.residents = Residents(bus, grid, spots, self.outbox, self.movement)
         self.replicas.crowd_from, self.replicas.screen = CROWD_FROM, self.screen
-        among = AmongNodes(id, loop, self.residents, self.peers, self._to_node, self._to_player)
-        self.takeovers = Takeovers(among)
-        self.invitations = Invitations(among, spots, self.movement, self.replicas)
+        self.takeovers = Takeovers(bus, self.residents, self.peers)
+        self.invitations = Invitations(
+            bus, self.residents, self.peers, spots, self.movement, self.replicas
+        )
         self.orders = Orders(self.keeper, loop, self.residents)
         self.today = Today(self.channels.ground, self.keeper, loop, self.orders.is_muted)
         self.orders.on_silenced = self.today.take_out
@@ -157,10 +149,8 @@ class Node:
             self.replicas.on_moves = self.herd.ember.moved
 
         # The map of everybody.
-        self.census = Census(id, self.channels, broker, loop, self.outbox)
-        self.counts = Counts(
-            id, self.channels, broker, loop, lambda node: node == id or node in self.peers.peers
-        )
+        self.census = Census(bus, self.outbox)
+        self.counts = Counts(bus, lambda node: node == id or node in self.peers.peers)
         self.views = Views(
             self.counts,
             broker,
@@ -239,12 +229,6 @@ class Node:
     def _watch(self, _node: int, new: bool, parts: list[int]) -> None:
         self.census.asked(new, parts)
         self.counts.asked(parts)
-
-    def _to_node(self, id: int, message: bytes) -> None:
-        self.broker.publish(self.channels.node(id), message)
-
-    def _to_player(self, id: int, message: bytes) -> None:
-        self.broker.publish(self.channels.player(id), message)
 
     def screen(self, id: int) -> Screen | None:
         """Return the screen of one of its players, if it has one."""

@@ -30,7 +30,7 @@ MAY_IMPORT = {
 
 # The rooms of server/, and its files outside of rooms that they may import.
 ROOMS = {
-    "messages": set(),
+    "messages": {"loop"},
     "websocket": {"limits", "logs"},
     "squares": {"messages", "websocket", "agenda", "loop"},
     "atlas": {"messages", "squares", "websocket", "loop"},

@@ -9,11 +9,9 @@ nodes' players.
 
 from typing import Final
 
-from flatlands.brokers.base import Broker
 from flatlands.server.atlas.dots import SHIFTS, SQUARES, Part, Place, dot_at, finest
-from flatlands.server.loop import Loop
 from flatlands.server.messages import peer_protocol
-from flatlands.server.messages.channels import Channels
+from flatlands.server.messages.bus import Bus
 from flatlands.server.messages.peer_protocol import DOT_FIELDS, DOTS
 from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
 from flatlands.server.squares.outbox import Outbox
@@ -36,13 +34,11 @@ LEASES_MOST: Final = 16_384
 class Census:
     """See the module."""
 
-    def __init__(
-        self, node: int, channels: Channels, broker: Broker, loop: Loop, outbox: Outbox
-    ) -> None:
-        self._node = node
-        self._channels = channels
-        self._broker = broker
-        self._loop = loop
+    def __init__(self, bus: Bus, outbox: Outbox) -> None:
+        self._node = bus.node
+        self._channels = bus.channels
+        self._broker = bus.broker
+        self._loop = loop = bus.loop
         self._outbox = outbox
         #: Part -> the node time in ms at which its lease ends.
         self._leases: dict[Part, int] = {}

@@ -7,11 +7,9 @@ tell, and adds it up. It never learns of a player, nor who looks.
 from collections.abc import Callable, Iterator, Mapping, Set
 from typing import Final, NamedTuple
 
-from flatlands.brokers.base import Broker
 from flatlands.server.atlas.dots import SHIFTS, TOTALS, WORLD, Part, Place
-from flatlands.server.loop import Loop
 from flatlands.server.messages import peer_protocol
-from flatlands.server.messages.channels import Channels
+from flatlands.server.messages.bus import Bus
 from flatlands.server.messages.peer_protocol import COUNTS, DOT_FIELDS, PARTS, Malformed
 from flatlands.world.grid import Square
 
@@ -68,18 +66,11 @@ class Known:
 class Counts:
     """See the module. `believes` says whether to believe what a node tells."""
 
-    def __init__(
-        self,
-        node: int,
-        channels: Channels,
-        broker: Broker,
-        loop: Loop,
-        believes: Callable[[int], bool],
-    ) -> None:
-        self._node = node
-        self._channels = channels
-        self._broker = broker
-        self._loop = loop
+    def __init__(self, bus: Bus, believes: Callable[[int], bool]) -> None:
+        self._node = bus.node
+        self._channels = bus.channels
+        self._broker = bus.broker
+        self._loop = bus.loop
         self._believes = believes
         #: Channel -> the part of it that this node is subscribed to.
         self.channels: dict[str, Part] = {}

@@ -13,10 +13,12 @@ from typing import NamedTuple
 
 from flatlands.server.agenda import Agenda
 from flatlands.server.messages import peer_protocol
-from flatlands.server.players.among_nodes import AmongNodes
+from flatlands.server.messages.bus import Bus
 from flatlands.server.players.movement import Movement
 from flatlands.server.players.resident import Resident
+from flatlands.server.players.residents import Residents
 from flatlands.server.players.spots import NEAR, Place, Spots
+from flatlands.server.squares.peers import Peers
 from flatlands.server.squares.replicas import Replicas
 from flatlands.world.track import UNIT
 
@@ -46,10 +48,19 @@ class Invitations:
     """See the module."""
 
     def __init__(
-        self, among: AmongNodes, spots: Spots, movement: Movement, replicas: Replicas
+        self,
+        bus: Bus,
+        residents: Residents,
+        peers: Peers,
+        spots: Spots,
+        movement: Movement,
+        replicas: Replicas,
     ) -> None:
-        self._node, self._loop, self._residents, self._peers = among[:4]
-        self._to_node, self._to_player = among.to_node, among.to_player
+        self._bus = bus
+        self._node = bus.node
+        self._loop = bus.loop
+        self._residents = residents
+        self._peers = peers
         self._spots = spots
         self._movement = movement
         self._replicas = replicas
@@ -69,7 +80,7 @@ class Invitations:
         nonce = next(self._nonces)
         self._asked[nonce] = done
         self._overdue.put(nonce, self._loop.now() + ANSWER_WITHIN)
-        self._to_player(id, peer_protocol.where(self._node, id, nonce))
+        self._bus.to_player(id, peer_protocol.where(self._node, id, nonce))
 
     def _receive(self, host: Resident) -> tuple[str, Place, tuple[int, int]]:
         """Choose a place for a guest of a player that is here, and let the host look there. Return
@@ -100,7 +111,7 @@ class Invitations:
         resident = self._residents.by_id.get(id)
         if resident is not None:
             name, place, way = self._receive(resident)
-            self._to_node(node, peer_protocol.here(self._node, node, nonce, name, *place, *way))
+            self._bus.to_node(node, peer_protocol.here(self._node, node, nonce, name, *place, *way))
 
     def found(
         self, _node: int, to: int, nonce: int, name: str, x: int, y: int, dx: int, dy: int

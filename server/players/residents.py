@@ -9,10 +9,8 @@ player: movement.py does.
 import random
 from typing import Final
 
-from flatlands.brokers.base import Broker
 from flatlands.server.agenda import Agenda
-from flatlands.server.loop import Loop
-from flatlands.server.messages.channels import Channels
+from flatlands.server.messages.bus import Bus
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.movement import Movement
 from flatlands.server.players.resident import Resident, State
@@ -53,23 +51,20 @@ class Residents:
 
     def __init__(
         self,
-        node: int,
+        bus: Bus,
         grid: Grid,
         spots: Spots,
-        loop: Loop,
         outbox: Outbox,
         movement: Movement,
-        channels: Channels,
-        broker: Broker,
     ) -> None:
-        self._node = node
+        self._node = bus.node
         self._grid = grid
         self._spots = spots
-        self._loop = loop
+        self._loop = loop = bus.loop
         self._outbox = outbox
         self._movement = movement
-        self._channels = channels
-        self._broker = broker
+        self._channels = bus.channels
+        self._broker = bus.broker
         #: All residents, by their ids.
         self.by_id: dict[int, Resident] = {}
         #: Players who left within LEFT_FOR: id -> (last seq, last place).

@@ -13,9 +13,11 @@ from typing import Final, NamedTuple
 
 from flatlands.server.agenda import Agenda
 from flatlands.server.messages import peer_protocol
-from flatlands.server.players.among_nodes import AmongNodes
+from flatlands.server.messages.bus import Bus
 from flatlands.server.players.resident import Resident, incarnation, next_incarnation
+from flatlands.server.players.residents import Residents
 from flatlands.server.players.spots import Place
+from flatlands.server.squares.peers import Peers
 from flatlands.world.grid import Square
 
 #: ms that a takeover waits for an answer. After that no other node has the player.
@@ -54,9 +56,12 @@ WITHDRAWN: Final = Elsewhere("", 0, (0, 0))
 class Takeovers:
     """See the module."""
 
-    def __init__(self, among: AmongNodes) -> None:
-        self._node, self._loop, self._residents, self._peers = among[:4]
-        self._to_node, self._to_player = among.to_node, among.to_player
+    def __init__(self, bus: Bus, residents: Residents, peers: Peers) -> None:
+        self._bus = bus
+        self._node = bus.node
+        self._loop = bus.loop
+        self._residents = residents
+        self._peers = peers
         #: The takeovers of this node that wait for an answer, by the player's id.
         self._asked: dict[int, Callable[[Elsewhere | None], None]] = {}
         self._overdue = Agenda(self._loop, lambda id, _due: self._answer(id, None))
@@ -76,7 +81,7 @@ class Takeovers:
         """
         self._asked[id] = done
         self._overdue.put(id, self._loop.now() + ANSWER_WITHIN)
-        self._to_player(id, peer_protocol.takeover(self._node, id))
+        self._bus.to_player(id, peer_protocol.takeover(self._node, id))
 
     def withdraw(self, id: int) -> None:
         """Give up the takeover of a player that waits for its answer, if there is one."""
@@ -114,7 +119,7 @@ class Takeovers:
         self._ending.put(id, self._loop.now() + RELEASED_FOR)
         if node is not None:
             x, y = resident.track.at(self._loop.now())
-            self._to_node(
+            self._bus.to_node(
                 node,
                 peer_protocol.handover(self._node, id, node, resident.name, resident.seq, x, y),
             )
@@ -150,7 +155,7 @@ class Takeovers:
             self.hand_over(resident, node)
         elif id in self._residents.left:
             seq, (x, y) = self._residents.left[id]
-            self._to_node(node, peer_protocol.handover(self._node, id, node, "", seq, x, y))
+            self._bus.to_node(node, peer_protocol.handover(self._node, id, node, "", seq, x, y))
 
     def handed_over(
         self, _node: int, id: int, to: int, name: str, seq: int, x: int, y: int
@@ -234,11 +239,11 @@ class Takeovers:
 
     def _publish_left(self, id: int, seq: int) -> None:
         """Publish that a player left with `seq`. A node that has the player raises its seq then."""
-        self._to_player(id, peer_protocol.left(self._node, id, seq))
+        self._bus.to_player(id, peer_protocol.left(self._node, id, seq))
 
     def _publish_hosted(self, resident: Resident) -> None:
         message = peer_protocol.hosted(self._node, resident.id, resident.seq)
-        self._to_player(resident.id, message)
+        self._bus.to_player(resident.id, message)
 
     # What is due.
 

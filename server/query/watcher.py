@@ -141,7 +141,7 @@ class Watcher:
         )
         node.replicas.news = self
         node.replicas.on_events = self._see
-        self._counts = Counts(node.id, node.channels, self._broker, self.loop, lambda _node: True)
+        self._counts = Counts(node.bus, lambda _node: True)
         self._beat()
 
     def _beat(self) -> None:

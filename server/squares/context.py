@@ -8,10 +8,9 @@ changes a replica: square.py does.
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
-from flatlands.brokers.base import Broker
 from flatlands.brokers.guard import LogLimit
 from flatlands.server.agenda import Agenda
-from flatlands.server.loop import Loop
+from flatlands.server.messages.bus import Bus
 from flatlands.server.squares.hub import Hub, Screen
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
@@ -56,24 +55,23 @@ class Context:
 
     def __init__(
         self,
-        node: int,
+        bus: Bus,
         span: int,
-        broker: Broker,
-        loop: Loop,
         hub: Hub | Any,
         outbox: Outbox,
         peers: Peers,
         store: Callable[[], str],
     ) -> None:
-        self.node = node
+        self.bus = bus
+        self.node = bus.node
         self.store = store
         self.on_live: Callable[[Square], None] = lambda _square: None
         self.on_events: Callable[[Square, Sequence[Event]], None] = lambda _square, _events: None
         self.followed: frozenset[Square] = frozenset()
         self.on_moves: Callable[[Square], None] = lambda _square: None
         self.span = span
-        self.broker = broker
-        self.loop = loop
+        self.broker = bus.broker
+        self.loop = loop = bus.loop
         self.hub = hub
         self.outbox = outbox
         self.peers = peers

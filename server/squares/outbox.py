@@ -17,11 +17,9 @@ from collections import deque
 from collections.abc import Callable, Container
 from typing import Any, Final
 
-from flatlands.brokers.base import Broker
 from flatlands.server.agenda import Agenda
-from flatlands.server.loop import Loop
 from flatlands.server.messages import peer_protocol, protocol
-from flatlands.server.messages.channels import Channels
+from flatlands.server.messages.bus import Bus
 from flatlands.server.messages.protocol import Tail
 from flatlands.server.squares.hub import Hub
 from flatlands.world.batches import NARROW, SLOT_RESTS, Batch, Content, Corner
@@ -151,17 +149,12 @@ class Signs:
 
     def __init__(
         self,
-        node: int,
-        channels: Channels,
-        broker: Broker,
-        loop: Loop,
+        bus: Bus,
         inhabited: Container[Square],
         waits: Callable[[Square], bool],
     ) -> None:
-        self._node = node
-        self._channels = channels
-        self._broker = broker
-        self._loop = loop
+        self._bus = bus
+        self._loop = loop = bus.loop
         self._inhabited = inhabited
         self._waits = waits
         #: Called with a square in which a sign is given, and when.
@@ -222,12 +215,11 @@ class Signs:
 
     def _publish(self, square: Square, said: _Said) -> None:
         now = self._loop.now()
-        message = peer_protocol.sign(
-            square, self._node, said.number, now, square in self._inhabited
-        )
+        inhabited = square in self._inhabited
+        message = peer_protocol.sign(square, self._bus.node, said.number, now, inhabited)
         self._loop.stats["signs"] += 1
         self.on_sign(square, now)
-        self._broker.publish(self._channels.square(square), message)
+        self._bus.publish(square, message)
 
 
 class Outbox:
@@ -237,14 +229,10 @@ class Outbox:
     each batch that is published, the batch, and whether the broker accepted it.
     """
 
-    def __init__(
-        self, node: int, span: int, channels: Channels, broker: Broker, loop: Loop, hub: Hub | Any
-    ) -> None:
-        self._node = node
+    def __init__(self, bus: Bus, span: int, hub: Hub | Any) -> None:
+        self._bus = bus
         self._span = span
-        self._channels = channels
-        self._broker = broker
-        self._loop = loop
+        self._loop = loop = bus.loop
         self._hub = hub
         self.on_published: Callable[[Square, OwnBatch, bool], None]
         #: Square -> its players of this node, by id. Squares without any are left out.
@@ -263,7 +251,7 @@ class Outbox:
         self._number = 0
         self._slots = Slots()
         #: What this node says in squares in which nothing happens.
-        self.signs = Signs(node, channels, broker, loop, self.present, self._is_waiting)
+        self.signs = Signs(bus, self.present, self._is_waiting)
 
     # Which players are where. Every event but chat messages and emotes raises the player's seq.
 
@@ -412,11 +400,11 @@ class Outbox:
         previous = self.numbers.get(square, 0)
         number = self.next_number(square)
         tail = protocol.tail(content)
-        payload = peer_protocol.batch(square, self._node, previous, number, sent, tail)
+        payload = peer_protocol.batch(square, self._bus.node, previous, number, sent, tail)
         self._loop.stats["batches"] += 1
         if self.delivered is not None:
             self.delivered[square] = self.delivered.get(square, 0) + 1
-        taken = self._broker.publish(self._channels.square(square), payload)
+        taken = self._bus.publish(square, payload)
         batch = OwnBatch(number, self._loop.now(), sent, content, tail, payload)
         self.on_published(square, batch, taken)
 

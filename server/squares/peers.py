@@ -12,12 +12,10 @@ from collections.abc import Callable
 from math import ceil
 from typing import NamedTuple
 
-from flatlands.brokers.base import Broker
 from flatlands.brokers.guard import LogLimit
 from flatlands.server.agenda import Agenda
-from flatlands.server.loop import Loop
 from flatlands.server.messages import peer_protocol
-from flatlands.server.messages.channels import Channels
+from flatlands.server.messages.bus import Bus
 from flatlands.server.messages.peer_protocol import ALIVE, DRAINING, EVERY_MOST, STARTING, Malformed
 
 log = logging.getLogger("flatlands")
@@ -183,11 +181,11 @@ class Peers:
     changed.
     """
 
-    def __init__(self, id: int, channels: Channels, broker: Broker, loop: Loop) -> None:
-        self._id = id
-        self._channels = channels
-        self._broker = broker
-        self._loop = loop
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+        self._id = bus.node
+        self._broker = broker = bus.broker
+        self._loop = loop = bus.loop
         self.on_gone: Callable[[int], None]
         self.on_forgotten: Callable[[int], None]
         self.on_link: Callable[[], None]
@@ -234,7 +232,8 @@ class Peers:
 
     def start(self) -> None:
         """Begin to send heartbeats and to receive those of others."""
-        self._broker.subscribe(self._channels.nodes, self._channels.node(self._id))
+        channels = self._bus.channels
+        self._broker.subscribe(channels.nodes, channels.node(self._id))
         self._beats.put("beat", self._loop.now())
 
     def why_not_ready(self) -> list[str]:
@@ -366,9 +365,9 @@ class Peers:
         if every > HEARTBEAT_EVERY:
             # Nodes that were started together drift apart.
             self._next_beat -= int(random.random() * (every // 4))
-        identity, ground = self._broker.identity, self._channels.ground
+        identity, ground = self._broker.identity, self._bus.channels.ground
         beat = peer_protocol.heartbeat(self._id, now, identity, ground, state, every, *self.load())
-        self._broker.publish(self._channels.nodes, beat)
+        self._bus.to_all(beat)
 
     def publish_due(self) -> bool:
         """Send a heartbeat if one is due, and say whether."""
@@ -390,7 +389,7 @@ class Peers:
             self._came_back(now, sent)
             return
         silence = DEAD_AFTER * every // HEARTBEAT_EVERY
-        if ground != self._channels.ground:
+        if ground != self._bus.channels.ground:
             self._note_incompatible(node, OTHER_GROUND, silence)
             return
         if ring != self._broker.identity:
@@ -461,7 +460,7 @@ class Peers:
         now = self._loop.now()
         self._beats.put("beat", now + HEARTBEAT_EVERY)
         if not self.publish_due():
-            self._broker.publish(self._channels.node(self._id), peer_protocol.echo(self._id, now))
+            self._bus.to_node(self._id, peer_protocol.echo(self._id, now))
         if self._broker.counters.forged != self._forged:
             self._forged = self._broker.counters.forged
             self.unreadable()

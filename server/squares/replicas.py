@@ -7,11 +7,10 @@ into a message: square.py does.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from flatlands.brokers.base import Broker, Reset
+from flatlands.brokers.base import Reset
 from flatlands.server.agenda import Agenda
-from flatlands.server.loop import Loop
 from flatlands.server.messages import peer_protocol
-from flatlands.server.messages.channels import Channels
+from flatlands.server.messages.bus import Bus
 from flatlands.server.squares.context import Context
 from flatlands.server.squares.hub import Hub
 from flatlands.server.squares.outbox import Outbox, OwnBatch
@@ -34,24 +33,21 @@ class Replicas(Context):
 
     def __init__(
         self,
-        node: int,
+        bus: Bus,
         grid: Grid,
-        channels: Channels,
-        broker: Broker,
-        loop: Loop,
         hub: Hub | Any,
         outbox: Outbox,
         peers: Peers,
         store: Callable[[], str],
     ) -> None:
-        super().__init__(node, grid.span, broker, loop, hub, outbox, peers, store)
+        super().__init__(bus, grid.span, hub, outbox, peers, store)
         self._grid = grid
-        self._channel = channels.square
+        self._channel = bus.channels.square
         outbox.signs.on_sign = self._sign_given
         self.squares: dict[Square, HeardSquare] = {}
         self._by_channel: dict[str, HeardSquare] = {}
-        self._lingering = Agenda(loop, self._forget)
-        self._getting_ready = Agenda(loop, self._get_ready)
+        self._lingering = Agenda(self.loop, self._forget)
+        self._getting_ready = Agenda(self.loop, self._get_ready)
 
     def follow(self, squares: Iterable[Square]) -> None:
         """Hear these squares from now on, and report the moves there, and in no others."""
@@ -177,7 +173,7 @@ class Replicas(Context):
         If the broker refuses the message, this node's own screens see the change all the same.
         """
         message = peer_protocol.changes(square, self.node, self.store(), things, gone)
-        if not self.broker.publish(self._channel(square), message) and square in self.squares:
+        if not self.bus.publish(square, message) and square in self.squares:
             self.squares[square].receive(message)
 
     def reset(self, lost: Reset) -> None:

@@ -97,7 +97,7 @@ class Sync:
             self._subscribe_anew()
             self.requested = now
         message = peer_protocol.sync_request(self._square, around.node, self._nonce)
-        if not around.broker.publish(self._channel, message):
+        if not around.bus.publish(self._square, message):
             self.requested = now
         self._later(Sync._send, now + self._wait)
         self._wait = min(self._wait * 2, AGAIN_MOST)
@@ -182,7 +182,7 @@ class Sync:
             message = peer_protocol.full_state(
                 self._square, around.node, number, now, page, len(pages), some
             )
-            around.broker.publish(self._channel, message)
+            around.bus.publish(self._square, message)
         around.loop.stats["full_states"] += 1
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from flatlands.server.messages import peer_protocol
+from flatlands.server.messages.bus import Bus
 from flatlands.server.messages.channels import WORLD, Channels
 from flatlands.server.squares.outbox import BATCH_LIMIT, LEAD, REST_MOST, Outbox
 from flatlands.world.batches import RECORD, WIDE
@@ -31,7 +32,7 @@ class Bench:
         self.clock = Clock()
         self.loop = ManualLoop(self.clock)
         self.keeper = Keeper()
-        self.outbox = Outbox(7, 16384, CHANNELS, self.keeper, self.loop, self.keeper)
+        self.outbox = Outbox(Bus(7, CHANNELS, self.keeper, self.loop), 16384, self.keeper)
         self.outbox.on_published = lambda *_: None
         self.outbox.present.update({(0, 0): {}, (5, 5): {}})
 

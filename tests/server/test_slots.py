@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from flatlands.brokers.base import Message
 from flatlands.server.messages import peer_protocol
+from flatlands.server.messages.bus import Bus
 from flatlands.server.messages.peer_protocol import EVERY_MOST
 from flatlands.server.squares import outbox, square
 from flatlands.server.squares.outbox import Outbox, Slots
@@ -122,7 +123,8 @@ class Teller:
         node = harness.node
         self.loop = ManualLoop(harness.clock, 5000)
         self.said = []
-        self.outbox = Outbox(77, node.grid.span, node.channels, self, self.loop, self)
+        bus = Bus(77, node.channels, self, self.loop)
+        self.outbox = Outbox(bus, node.grid.span, self)
         self.outbox.on_published = lambda *_: None
         self.ways = {}
         self.ids = 0

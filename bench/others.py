@@ -98,10 +98,9 @@ class Other:
         self._all = all
         id = random.getrandbits(32)
         bus = Bus(id, all.channels, all.broker, all.loop)
-        self._outbox = Outbox(bus, all.grid.span, Flushes(all.loop))
-        self._outbox.on_published = lambda *_: None
-        self._peers = Peers(bus)
-        self._peers.load = lambda: Load(MEMORY, all.players, len(all.asked))
+        self._outbox = Outbox(bus, all.grid.span, Flushes(all.loop), {})
+        self._peers = Peers(bus, lambda *_: None, lambda: None)
+        self._peers.load = Load(MEMORY, all.players, len(all.asked))
         self._peers.count = lambda: all.nodes + 1
         self._peers.state = ALIVE
         self._id, self._published = id, dict[Square, int]()

@@ -68,9 +68,6 @@ STOP_WITHIN, TAKEOVERS_WITHIN = 2, 3
 #: Seconds in which the broker sends what was published last.
 LAST_WORDS = 0.1
 
-#: An operator's notice goes to so many clients at a time, with so many seconds between.
-NOTICE_AT_ONCE, NOTICE_PAUSE = 200, 0.05
-
 #: ms: a loop that is later is not ready for more players.
 LAG_LIMIT = 1000
 
@@ -98,7 +95,6 @@ class Server:
             rules=Rules(settings.gems, round(settings.gem_pause * 1000)),
             sizes=sizes,
         )
-        self.node.peers.load = self._load
         self.sessions: set[Session] = set()
         self._greeting: set[Session] = set()
         self._tokens = Tokens(settings.secret, f"{settings.seed} {settings.world}")
@@ -112,18 +108,18 @@ class Server:
             proxies=settings.trusted_proxies,
             now=self.node.loop.now,
         )
-        self._admission = Admission(self.node, self._tokens, self.limits, capacity)
         #: Set if this is one of several workers that gather neighbours.
         self.migration: Migration | None = None
         if settings.worker is not None and settings.reports is not None and settings.gather:
-            self.migration = self._admission.passing = Migration(
+            self.migration = Migration(
                 settings.worker - 1,
                 Passage(settings.reports),
                 self.node,
-                self._admission,
+                capacity,
                 self.limits,
                 self,
             )
+        self._admission = Admission(self.node, self._tokens, self.limits, capacity, self.migration)
         self._started = time.monotonic()
         self._lag = 0.0
         self._draining = False
@@ -166,7 +162,6 @@ class Server:
         loop.keep_running("the reports", self._reports.keep_writing)
         if self.migration is not None:
             loop.keep_running("the districts", self.migration.keep_following)
-        self.node.orders.on_notice = self._spread_notice
         self.node.orders.start()
         self.node.peers.start()
         self.node.garden.start()
@@ -301,18 +296,11 @@ class Server:
         )
         session.player = session.error = None
 
-    def _spread_notice(self, text: str) -> None:
-        """Send an operator's notice to all players of this node, some at a time."""
-        notice = protocol.error("notice", text)
-        players = [session for session in self.sessions if session.resident is not None]
-        gevent.spawn(
-            in_turns, players, NOTICE_AT_ONCE, NOTICE_PAUSE, lambda one: one.answer(notice)
-        )
-
     def _watch(self) -> None:
         """Once a second, measure how late the loop is, and close connections without a hello."""
         while True:
             before = time.monotonic()
+            self.node.peers.load = self._load()
             gevent.sleep(1)
             self._lag = (time.monotonic() - before - 1) * 1000
             self.stats["late_ms"] += max(round(self._lag), 0)

@@ -115,7 +115,18 @@ class Loop:
         timer.set(self.now() + ms)
         return timer
 
-    def guarded(self, callback: Callable[..., None], *arguments: Any) -> None:
+    def in_turns(
+        self, some: Sequence[_T], at_once: int, ms: int, do: Callable[[_T], object]
+    ) -> None:
+        """Call `do` with each of some things: `at_once` of them now, and as many whenever so many
+        `ms` have passed."""
+        for one in some[:at_once]:
+            self.guarded(do, one)
+        if len(some) > at_once:
+            later = self.alarm(lambda: self.in_turns(some[at_once:], at_once, ms, do))
+            later.set(self.now() + ms)
+
+    def guarded(self, callback: Callable[..., object], *arguments: Any) -> None:
         """Call `callback` now. An exception does not end the process: it is logged and counted."""
         if self._ended:
             return

@@ -20,7 +20,7 @@ import gevent
 from gevent.event import Event
 
 from flatlands.server.agenda import Agenda
-from flatlands.server.clients.admission import Admission, Applicant, Begin, Hello
+from flatlands.server.clients.admission import Applicant, Begin, Hello
 from flatlands.server.clients.session import Session
 from flatlands.server.clients.traveller import Greeting, Traveller, pack, unpack
 from flatlands.server.districts import Load, Plan, line, owner, read_plan, slot_name
@@ -81,14 +81,15 @@ class Server(Protocol):
 
 class Migration:
     """See the module. `slot` is this worker's, from 0. It implements `Passing` for admission.
-    `connect` makes a connection of a socket that has come."""
+    `capacity` is the number of players that it accepts. `connect` makes a connection of a socket
+    that has come."""
 
     def __init__(
         self,
         slot: int,
         passage: Passage | Any,
         node: Node,
-        admission: Admission,
+        capacity: int,
         limits: Limits,
         server: Server,
         connect: Callable[..., Connection] = Connection,
@@ -97,11 +98,10 @@ class Migration:
         self._passage = passage
         self._node = node
         self._loop = node.loop
-        self._admission = admission
+        self._capacity = capacity
         self._limits = limits
         self._server = server
         self._connect = connect
-        passage.on_arrival = self._arrived
         #: The plan, the slots that take players, and how many workers there are.
         self._plan: Plan = slot
         self._takes: frozenset[int] = frozenset()
@@ -119,7 +119,7 @@ class Migration:
     def open(self) -> None:
         """Take in whom others pass on."""
         try:
-            self._passage.open(slot_name(self._slot))
+            self._passage.open(slot_name(self._slot), self._arrived)
         except OSError as error:
             log.warning("no other worker can pass players to this one: %s", error)
 
@@ -131,12 +131,8 @@ class Migration:
     # Who belongs where.
 
     def elsewhere(self, place: Place, id: int) -> int | None:
-        """Return which other worker serves a player at a place and takes it; None if none does.
-
-        While this worker is full, any other one may serve who begins in its district.
-        """
-        slot = self._elsewhere(self._node.grid.square(*place), id)
-        return self.another() if slot is None and self._admission.full else slot
+        """Return which other worker serves a player at a place and takes it; None if none does."""
+        return self._elsewhere(self._node.grid.square(*place), id)
 
     def another(self) -> int | None:
         """Return any other worker that takes players, or None."""
@@ -175,7 +171,7 @@ class Migration:
             self._measured = time.process_time(), now
             self._cpu += ((self._measured[0] - used) / (now - then) - self._cpu) * SMOOTH
         hub = self._node.hub
-        seats = hub.screens_holding / self._admission.capacity
+        seats = hub.screens_holding / self._capacity
         busy = max(self._cpu / CORE, self._pairs() / PAIRS, seats / SEATS)
         return Load(busy, self._line() if busy > 1 else None)
 

@@ -36,22 +36,18 @@ from flatlands.server.scores.board import Board
 from flatlands.server.scores.finders import Finders
 from flatlands.server.scores.longest import Longest
 from flatlands.server.scores.today import Today
-from flatlands.server.squares.crowds import CROWD_FROM
 from flatlands.server.squares.hub import Hub, Screen
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
 from flatlands.server.squares.replicas import Replicas
+from flatlands.server.squares.square import HeardSquare
 from flatlands.server.things.cairns import Cairns
 from flatlands.server.things.garden import RULES, Garden, Rules
 from flatlands.stores.base import Store
-from flatlands.world.grid import Grid
+from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import Terrain
 
 log = logging.getLogger("flatlands")
-
-#: So many clients are told at once of something that all must be told, and the next ones after so
-#: many ms. To tell ten thousand at once would hold up all else for a tenth of a second.
-TOLD_AT_ONCE, TELL_PAUSE = 200, 5
 
 
 class Node:
@@ -88,16 +84,24 @@ class Node:
         self.bus = bus = Bus(id, self.channels, broker, loop)
 
         # What lasts.
-        self.keeper = Keeper(store, loop, spawn)
+        self.keeper = Keeper(store, loop, spawn, lambda: self.reader.read_all())
         self.longest = Longest(self.channels.ground, self.keeper)
         self.board = Board(self.keeper, self.longest, loop)
 
         # Screens, squares and other nodes.
         self.hub = Hub(loop)
-        self.outbox = Outbox(bus, grid.span, self.hub)
-        self.peers = Peers(bus)
+        heard: dict[Square, HeardSquare] = {}
+        self.outbox = Outbox(bus, grid.span, self.hub, heard)
+        self.peers = Peers(bus, lambda *gone: self.replicas.drop(*gone), self._tell_link)
         self.replicas = Replicas(
-            bus, grid, self.hub, self.outbox, self.peers, lambda: self.keeper.identity
+            bus,
+            grid,
+            heard,
+            self.hub,
+            self.outbox,
+            self.peers,
+            lambda: self.keeper.identity,
+            self.screen,
         )
 
         # Things that lie in squares.
@@ -117,22 +121,18 @@ class Node:
             self.keeper, self.replicas, loop, (self.garden.fetch, self.cairns.fetch)
         )
         self.strangers = Strangers(id, self.channels.ground, self.keeper, loop, self.peers)
-        self.keeper.on_recovered = self.reader.read_all
-        self.garden.on_missed = self.reader.read
-        self.replicas.on_live = self.reader.read
+        self.replicas.read = self.reader.read
 
         # Players.
         spots = Spots(grid, terrain, spread, ring)
         self.movement = Movement(grid, terrain, spots, loop, self.hub, self.outbox, self.replicas)
         self.residents = Residents(bus, grid, spots, self.outbox, self.movement)
-        self.replicas.crowd_from, self.replicas.screen = CROWD_FROM, self.screen
         self.takeovers = Takeovers(bus, self.residents, self.peers)
         self.invitations = Invitations(
             bus, self.residents, self.peers, spots, self.movement, self.replicas
         )
-        self.orders = Orders(self.keeper, loop, self.residents)
+        self.orders = Orders(self.keeper, loop, self.residents, lambda id: self.today.take_out(id))
         self.today = Today(self.channels.ground, self.keeper, loop, self.orders.is_muted)
-        self.orders.on_silenced = self.today.take_out
         stage = Stage(loop, grid, terrain, self.residents, self.movement, self.replicas)
         self.herd = Herd(
             stage,
@@ -145,8 +145,7 @@ class Node:
         )
 
         if sizes.people:
-            self.replicas.on_events = self.herd.heard
-            self.replicas.on_moves = self.herd.ember.moved
+            self.replicas.onlooker = self.herd
 
         # The map of everybody.
         self.census = Census(bus, self.outbox)
@@ -160,15 +159,7 @@ class Node:
             self.today.walked,
         )
 
-        self.hub.before_flush = self.replicas.show_changed
-        self.outbox.on_published = self.replicas.published
         self.replicas.news = self.takeovers
-        self.peers.on_gone = self.replicas.drop
-        self.peers.on_forgotten = self.replicas.drop_herd
-        self.peers.on_link = self._tell_link
-        #: The screens that are still to be told whether this node is linked.
-        self._untold: list[Screen] = []
-        self._telling = loop.alarm(self._tell_some)
         #: Kind of a message between nodes -> the method that gets its fields.
         self._news: dict[int, Callable[..., None]] = {
             peer_protocol.HEARTBEAT: self.peers.heartbeat,
@@ -236,12 +227,4 @@ class Node:
         return resident.screen if resident is not None else None
 
     def _tell_link(self) -> None:
-        self._untold = self.residents.screens()
-        self._tell_some()
-
-    def _tell_some(self) -> None:
-        """Tell some clients whether this node is linked, and the others a moment later."""
-        some, self._untold = self._untold[:TOLD_AT_ONCE], self._untold[TOLD_AT_ONCE:]
-        for screen in some:
-            screen.tell_link()
-        self._telling.set(self.loop.now() + TELL_PAUSE if self._untold else None)
+        self.residents.tell_all(lambda screen: screen.tell_link())

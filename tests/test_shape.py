@@ -1,6 +1,7 @@
 """How large functions, classes and constructors may be: the numbers are what there is, and fall."""
 
 import ast
+import re
 
 import pytest
 
@@ -37,6 +38,64 @@ def branches(function):
             count += 1 + len(node.ifs)
         inside += ast.iter_child_nodes(node)
     return count
+
+
+#: What is called back and cannot be given to a constructor, since the objects refer to each other:
+#: attribute -> the class that has it. ARCHITECTURE.md says what each is for.
+CALLED_BACK = {
+    "on_message": "Connection",
+    "on_closing": "Connection",
+    "on_close": "Connection",
+    "on_drain": "Connection",
+    "close": "Guest",
+    "news": "Context",
+    "onlooker": "Context",
+    "read": "Context",
+}
+
+
+def called_back(one):
+    """Yield the attributes of a class that hold a function, or an object of one of our protocols:
+    those that its constructor annotates, or takes as they are."""
+    for made in one.body:
+        if isinstance(made, ast.FunctionDef) and made.name == "__init__":
+            given = [*made.args.args, *made.args.kwonlyargs]
+            kinds = {it.arg: ast.unparse(it.annotation) for it in given if it.annotation}
+            for node in ast.walk(made):
+                if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Attribute):
+                    yield node.target.attr, ast.unparse(node.annotation)
+                elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
+                    for target in node.targets:
+                        if isinstance(target, ast.Attribute):
+                            yield target.attr, kinds.get(node.value.id, "")
+
+
+def set_from_outside(function):
+    """Yield the attributes of other objects to which a function assigns."""
+    for node in ast.walk(function):
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        targets += [node.target] if isinstance(node, ast.AnnAssign) else []
+        for target in targets:
+            if isinstance(target, ast.Attribute) and ast.unparse(target.value) != "self":
+                yield target.attr
+
+
+def test_few_callbacks_are_set_after_the_constructor():
+    classes = [one for _, one in code() if isinstance(one, ast.ClassDef)]
+    protocols = {one.name for one in classes if "Protocol" in map(ast.unparse, one.bases)}
+    # Its screen comes and goes with the connection of a player: it is a part of its state.
+    kinds = "|".join(["Callable", *protocols - {"Screen"}])
+    found = {
+        attribute: one.name
+        for one in classes
+        for attribute, kind in called_back(one)
+        if re.search(rf"^({kinds})\b", kind)
+    }
+    functions = [one for _, one in code() if isinstance(one, ast.FunctionDef)]
+    outside = {name for one in functions for name in set_from_outside(one)}
+    assert {name: found[name] for name in found.keys() & outside} == CALLED_BACK
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    assert all(f"`{one}.{name}`" in page for name, one in CALLED_BACK.items())
 
 
 def methods(one):

@@ -107,15 +107,22 @@ class Passing(Protocol):
 
 
 class Admission:
-    """See the module. `capacity` is the number of players that the node accepts. `passing` is set
+    """See the module. `capacity` is the number of players that the node accepts. `passing` is given
     if there are other workers to which applicants may be passed."""
 
-    def __init__(self, node: Node, tokens: Tokens, limits: Limits, capacity: int) -> None:
+    def __init__(
+        self,
+        node: Node,
+        tokens: Tokens,
+        limits: Limits,
+        capacity: int,
+        passing: Passing | None = None,
+    ) -> None:
         self._node = node
         self._tokens = tokens
         self._limits = limits
         self.capacity = capacity
-        self.passing: Passing | None = None
+        self.passing = passing
         #: How many players other nodes are asked for: there must be room when they come.
         self._coming = 0
         #: Those who wait for their turn, since many come from their addresses, and what it is told.
@@ -220,10 +227,11 @@ class Admission:
         """Return to which other worker an applicant is passed, if to any."""
         if self.passing is None or begin.id in self._node.residents.by_id:
             return None
-        if not begin.hops:
-            return self.passing.elsewhere(begin.place, begin.id)
-        # This one has become full since the plan was made.
-        return self.passing.another() if begin.hops == 1 and self.full else None
+        worker = None if begin.hops else self.passing.elsewhere(begin.place, begin.id)
+        if worker is None and begin.hops < 2 and self.full:
+            # Any other one may serve who begins in the district of one that is full.
+            worker = self.passing.another()
+        return worker
 
     def _place(self, hello: Hello, claim: Claim | None, met: Met | None) -> Place:
         """Return where a player begins, as far as this node knows: beside who has invited it, or

@@ -30,17 +30,21 @@ _T = TypeVar("_T")
 
 
 def _ignore() -> None:
-    """Do nothing about a question that was not answered."""
+    """Do nothing."""
 
 
 class Keeper:
     """See the module. `store` is None if the world keeps nothing: then no question is answered.
 
-    `spawn` begins a greenlet.
+    `spawn` begins a greenlet. `recovered` is called when the store answers again.
     """
 
     def __init__(
-        self, store: Store | None, loop: Loop, spawn: Callable[..., object] = gevent.spawn
+        self,
+        store: Store | None,
+        loop: Loop,
+        spawn: Callable[..., object] = gevent.spawn,
+        recovered: Callable[[], None] = _ignore,
     ) -> None:
         self.store = store
         self._loop = loop
@@ -54,8 +58,7 @@ class Keeper:
         self._warnings = LogLimit()
         #: Whether the log says that it fails.
         self._told = False
-        #: Called when the store answers again.
-        self.on_recovered: Callable[[], None] = lambda: None
+        self._on_recovered = recovered
 
     @property
     def identity(self) -> str:
@@ -121,4 +124,4 @@ class Keeper:
         if self._told:
             log.info("the store answers again")
             self._told = False
-        self._loop.guarded(self.on_recovered)
+        self._loop.guarded(self._on_recovered)

@@ -181,6 +181,10 @@ class Herd:
         here = Rect(*square(-reach, -reach), *square(reach, reach))
         self._stage.replicas.follow(at for some in (here, *around) for at in some.squares())
 
+    def moved(self, square: Square) -> None:
+        """Take that somebody may have moved in a square that is followed."""
+        self.ember.moved(square)
+
     def heard(self, square: Square, events: Sequence[Event]) -> None:
         """Take what has happened in a square, at the end of this turn of the loop: nothing may be
         added to batches while they are being published."""

@@ -16,7 +16,7 @@ import msgpack
 from flatlands.server.kept.keeper import Keeper
 from flatlands.server.logs import log_line
 from flatlands.server.loop import Loop
-from flatlands.server.messages.protocol import FULL, POLICY, Refused
+from flatlands.server.messages.protocol import FULL, POLICY, Refused, error
 from flatlands.server.players.residents import Residents
 from flatlands.stores.base import Item, Store
 
@@ -53,10 +53,13 @@ class Orders:
     """See the module.
 
     `who` is what a deed applies to: for KICK and MUTE a player's id in digits, for BAR an address
-    or network as `network` gives it, for DOOR "", and for NOTICE the text.
+    or network as `network` gives it, for DOOR "", and for NOTICE the text. `silenced` is called
+    with the id of a player that was kicked or muted.
     """
 
-    def __init__(self, keeper: Keeper, loop: Loop, residents: Residents) -> None:
+    def __init__(
+        self, keeper: Keeper, loop: Loop, residents: Residents, silenced: Callable[[int], None]
+    ) -> None:
         self._keeper = keeper
         self._loop = loop
         self._residents = residents
@@ -64,10 +67,7 @@ class Orders:
         #: Those that were given here and are not written yet.
         self._given: _Orders = {}
         self._asking = False
-        #: Called with the text of a notice, which all clients of this node are to be sent.
-        self.on_notice: Callable[[str], None] = lambda _text: None
-        #: Called with the id of a player that was kicked or muted.
-        self.on_silenced: Callable[[int], None] = lambda _id: None
+        self._silenced = silenced
 
     def __len__(self) -> int:
         """Return how many orders are in force."""
@@ -168,9 +168,10 @@ class Orders:
         self._loop.stats["orders"] += 1
         log_line("order", deed=deed, who=who, seconds=seconds)
         if deed == NOTICE:
-            self.on_notice(who)
+            message = error("notice", who)
+            self._residents.tell_all(lambda screen: screen.answer(message))
         if deed in (KICK, MUTE):
-            self.on_silenced(int(who))
+            self._silenced(int(who))
         if deed == KICK:
             resident = self._residents.by_id.get(int(who))
             if resident is not None and resident.screen is not None:

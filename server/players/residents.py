@@ -7,6 +7,7 @@ player: movement.py does.
 """
 
 import random
+from collections.abc import Callable
 from typing import Final
 
 from flatlands.server.agenda import Agenda
@@ -35,6 +36,10 @@ GLANCED_FOR = 1000
 #: token again, the token may be an older one. With a seq that went back the player would be
 #: invisible.
 LEFT_FOR = 60_000
+
+#: So many clients are told at once of something that all must be told, and the next ones after so
+#: many ms. To tell ten thousand at once would hold up all else for a tenth of a second.
+TOLD_AT_ONCE, TELL_PAUSE = 200, 5
 
 #: ms for which this node stays subscribed to the channel of a player that it handed over. By then
 #: it knows whether another node has the player; if none has, it remembers it as one that left.
@@ -205,6 +210,10 @@ class Residents:
     def tell_gone(self, resident: Resident) -> None:
         """Publish that a player, which is not at this node any more, is gone from its square."""
         self._outbox.tell_gone(resident, resident.square)
+
+    def tell_all(self, tell: Callable[[Screen], None]) -> None:
+        """Tell all clients something: some of them now, and the others a moment later."""
+        self._loop.in_turns(self.screens(), TOLD_AT_ONCE, TELL_PAUSE, tell)
 
     def screens(self) -> list[Screen]:
         """Return the screens of all residents that have one."""

@@ -45,7 +45,7 @@ class Silent(Exception):
 class Watcher:
     """See the module. `world` is the world's name. Its ground is that of the first server heard.
 
-    It is what its node's replicas report to (PlayerNews in server/squares/context.py).
+    It is what its node's replicas report to (PlayerNews and Onlooker in server/squares/context.py).
     """
 
     def __init__(self, broker: Broker, world: str) -> None:
@@ -140,7 +140,7 @@ class Watcher:
             world=self._world,
         )
         node.replicas.news = self
-        node.replicas.on_events = self._see
+        node.replicas.onlooker = self
         self._counts = Counts(node.bus, lambda _node: True)
         self._beat()
 
@@ -185,7 +185,10 @@ class Watcher:
     def ignored(self, id: int, seq: int) -> None:
         """Do nothing: only a node that hosts players can say more."""
 
-    def _see(self, _square: Square, events: Sequence[Event]) -> None:
+    def moved(self, square: Square) -> None:
+        """Do nothing: moves are not followed."""
+
+    def heard(self, _square: Square, events: Sequence[Event]) -> None:
         """Subscribe to the squares into which players go, and forget those who are gone."""
         for event in events:
             if isinstance(event, GoneEvent):

@@ -1,8 +1,7 @@
 """What all squares that this node is subscribed to share: the parts of the node that they need, and
 what they know together.
 
-It finds where else a player is known, and collects which squares are to be shown anew. It never
-changes a replica: square.py does.
+It finds where else a player is known. It never changes a replica: square.py does.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,6 +10,7 @@ from typing import Any, Final, Protocol
 from flatlands.brokers.guard import LogLimit
 from flatlands.server.agenda import Agenda
 from flatlands.server.messages.bus import Bus
+from flatlands.server.squares.crowds import CROWD_FROM
 from flatlands.server.squares.hub import Hub, Screen
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
@@ -21,9 +21,6 @@ from flatlands.world.replica import Departed, Replica, Whereabouts
 #: The link is made anew for a square of which nothing comes once in so many seconds at most, since
 #: all other squares are then asked for, and players may come ever again to where nothing helps.
 RENEW_EVERY: Final = 600.0
-
-#: More players than any square has.
-NO_CROWDS: Final = 2**31
 
 
 class PlayerNews(Protocol):
@@ -43,14 +40,25 @@ class PlayerNews(Protocol):
         """
 
 
+class Onlooker(Protocol):
+    """The part of the node that looks on at what happens in its squares."""
+
+    def heard(self, square: Square, events: Sequence[Event]) -> None:
+        """A batch with these events, and perhaps tracks, was applied in a square."""
+
+    def moved(self, square: Square) -> None:
+        """A batch was applied in one of the squares that are followed."""
+
+
 class Context:
     """What all HeardSquares of one node share. Replicas (replicas.py) is the only one.
 
     `span` is the length of a square's side in units, and `store` returns the identity of the store,
-    "" if there is none. `on_live` is called with each square that is received without a gap from
-    now on: when it was subscribed to, and whenever messages may have been lost. `on_events` is
-    called with a square and the events, without tracks, of a batch that was applied there, and
-    `on_moves` with the square of each batch in `followed`. `news` is told of other nodes' players.
+    "" if there is none. `screen_of` returns the screen of a player of this node, if it has one.
+
+    `news` is told of other nodes' players, and `onlooker` of what happens in squares. `read` is
+    called with each square of which things in the store may be unknown here: it is received without
+    a gap from now on, or news of it were missed.
     """
 
     def __init__(
@@ -61,29 +69,25 @@ class Context:
         outbox: Outbox,
         peers: Peers,
         store: Callable[[], str],
+        screen_of: Callable[[int], Screen | None],
     ) -> None:
         self.bus = bus
         self.node = bus.node
         self.store = store
-        self.on_live: Callable[[Square], None] = lambda _square: None
-        self.on_events: Callable[[Square, Sequence[Event]], None] = lambda _square, _events: None
+        self.news: PlayerNews
+        self.onlooker: Onlooker | None = None
+        self.read: Callable[[Square], None]
+        #: The squares of which the onlooker is told moves.
         self.followed: frozenset[Square] = frozenset()
-        self.on_moves: Callable[[Square], None] = lambda _square: None
         self.span = span
         self.broker = bus.broker
         self.loop = loop = bus.loop
         self.hub = hub
         self.outbox = outbox
         self.peers = peers
-        #: The number of players from which on a square is a crowd, and what finds the screen of a
-        #: player of this node. A node without screens has no crowds.
-        self.crowd_from = NO_CROWDS
-        self.screen: Callable[[int], Screen | None] = lambda _id: None
-        self.news: PlayerNews
-        #: The squares to show at the end of this turn of the event loop, and those to show after
-        #: them; some are in both, and are then shown twice.
-        self._changed: set[Square] = set()
-        self._again: set[Square] = set()
+        self.screen_of = screen_of
+        #: The number of players from which on a square is a crowd.
+        self.crowd_from = CROWD_FROM
         #: The seqs of players that were removed not long ago, in whichever square.
         self.departed = Departed()
         self.whereabouts = Whereabouts()
@@ -137,12 +141,6 @@ class Context:
         if self._renewals.allows(self.loop.now() / 1000):
             self.broker.renew(channel)
 
-    def show_anew(self, square: Square) -> None:
-        """Send a square's snapshot to its screens at the end of this turn, together with others."""
-        if not (self._changed or self._again):
-            self.loop.soon(self.show_changed)
-        self._changed.add(square)
-
     def show_again(self, ids: list[int], besides: Square) -> None:
         """Show all squares but `besides` that have any of these players, after those that are
         shown anew.
@@ -153,14 +151,4 @@ class Context:
         for id in ids:
             for replica in self.whereabouts.of(id):
                 if replica.square != besides:
-                    self.show_anew(replica.square)
-                    self._again.add(replica.square)
-
-    def show_changed(self) -> None:
-        """Show the changed squares: one call for each screen, with all of those that it holds."""
-        if not self._changed:
-            return
-        squares_in_turn = (*self._changed, *self._again)
-        self._changed, self._again = set(), set()
-        for screen, squares in self.hub.screens(squares_in_turn).items():
-            self.loop.guarded(screen.show, squares)
+                    self.hub.show_anew(replica.square, again=True)

@@ -7,7 +7,7 @@ but in a crowd (crowds.py) a player whose own moves are in the flush gets one of
 has a queue of its own. The hub never looks inside a batch.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final, Protocol
 
 from flatlands.server.loop import Loop
@@ -61,6 +61,9 @@ class Screen(Protocol):
     def tell_link(self) -> None:
         """Tell the client whether this node is linked to the others, because that has changed."""
 
+    def answer(self, message: bytes) -> None:
+        """Tell the client something that is in no flush."""
+
     def give_up(self) -> None:
         """End this screen, because its player goes on at another connection or node."""
 
@@ -109,16 +112,11 @@ class Group:
 
 
 class Hub:
-    """See the module.
-
-    `before_flush` is called before each flush. It sends the snapshots of changed squares that are
-    still to be sent, so that they come before the batches.
-    """
+    """See the module."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
         self.stats = loop.stats
-        self.before_flush: Callable[[], None] = lambda: None
         self._groups: dict[Rect, Group] = {}
         #: Square -> the groups that hold it; squares that no screen holds are left out.
         self._holding: dict[Square, set[Group]] = {}
@@ -126,6 +124,10 @@ class Hub:
         self._arrived: dict[Square, list[tuple[int, int, Tail]]] = {}
         #: Square -> the frame of the last other message about it since the last flush.
         self._told: dict[Square, bytes] = {}
+        #: The squares to show anew at the end of this turn of the event loop, and those of them to
+        #: show once more after the others.
+        self._changed: set[Square] = set()
+        self._again: set[Square] = set()
         #: Square -> the crowd there, if it has anything to tell in the next flush.
         self._crowds: dict[Square, Crowded] = {}
         self._alarm = loop.alarm(self.flush)
@@ -188,6 +190,23 @@ class Hub:
                     found.setdefault(screen, []).append(square)
         return found
 
+    def show_anew(self, square: Square, again: bool = False) -> None:
+        """Send a square's snapshot to its screens at the end of this turn, together with others;
+        `again`: and once more after them."""
+        if not self._changed:
+            self._loop.soon(self._show_changed)
+        self._changed.add(square)
+        if again:
+            self._again.add(square)
+
+    def _show_changed(self) -> None:
+        """Show the changed squares: one call for each screen, with all of those that it holds."""
+        if self._changed:
+            squares_in_turn = (*self._changed, *self._again)
+            self._changed, self._again = set(), set()
+            for screen, squares in self.screens(squares_in_turn).items():
+                self._loop.guarded(screen.show, squares)
+
     def groups(self) -> list[tuple[Rect, int]]:
         """Return which squares are held together, and by how many screens."""
         return [(rect, len(group.screens)) for rect, group in self._groups.items()]
@@ -242,8 +261,8 @@ class Hub:
 
     def flush(self) -> None:
         """Write everything that has arrived: once per screen, the same bytes to a whole group."""
-        # It is guarded so that the batches are written even if it fails.
-        self._loop.guarded(self.before_flush)
+        # Snapshots come before the batches.
+        self._show_changed()
         started = self._loop.seconds()
         self._waiting = False
         self.number = number = self.number + 1

@@ -14,8 +14,8 @@ This module never moves a player, and reads no batches of other nodes.
 
 import random
 from collections import deque
-from collections.abc import Callable, Container
-from typing import Any, Final
+from collections.abc import Callable, Container, Mapping
+from typing import Any, Final, Protocol
 
 from flatlands.server.agenda import Agenda
 from flatlands.server.messages import peer_protocol, protocol
@@ -70,6 +70,17 @@ class OwnBatch:
         self.content = content
         self.tail = tail
         self.payload = payload
+
+
+class Hears(Protocol):
+    """A square that this node is subscribed to: see square.py."""
+
+    def published(self, batch: OwnBatch, taken: bool) -> None:
+        """Expect an own batch back from the broker, unless `taken` is False: then the broker has
+        refused it."""
+
+    def signed(self, now: int) -> None:
+        """Note that this node has given a sign here."""
 
 
 class _Row:
@@ -144,7 +155,7 @@ class Signs:
     """The signs of this node. Times are node time in ms.
 
     `inhabited` are the squares with players of this node. `waits` says of a square whether a batch
-    of it is about to be published.
+    of it is about to be published; `heard` as in Outbox.
     """
 
     def __init__(
@@ -152,13 +163,13 @@ class Signs:
         bus: Bus,
         inhabited: Container[Square],
         waits: Callable[[Square], bool],
+        heard: Mapping[Square, Hears],
     ) -> None:
         self._bus = bus
         self._loop = loop = bus.loop
         self._inhabited = inhabited
         self._waits = waits
-        #: Called with a square in which a sign is given, and when.
-        self.on_sign: Callable[[Square, int], None] = lambda _square, _now: None
+        self._heard = heard
         self._said: dict[Square, _Said] = {}
         #: The squares, with times at which to look whether a sign is due: the batches of a busy
         #: square do not put it off one by one.
@@ -218,23 +229,25 @@ class Signs:
         inhabited = square in self._inhabited
         message = peer_protocol.sign(square, self._bus.node, said.number, now, inhabited)
         self._loop.stats["signs"] += 1
-        self.on_sign(square, now)
+        if square in self._heard:
+            self._heard[square].signed(now)
         self._bus.publish(square, message)
 
 
 class Outbox:
     """See the module.
 
-    `span` is the length of a square's side in units. `on_published` is called with the square of
-    each batch that is published, the batch, and whether the broker accepted it.
+    `span` is the length of a square's side in units. `heard` are the squares that this node is
+    subscribed to: they expect what is published there back from the broker. It also publishes in
+    others that a player that it handed over is gone.
     """
 
-    def __init__(self, bus: Bus, span: int, hub: Hub | Any) -> None:
+    def __init__(self, bus: Bus, span: int, hub: Hub | Any, heard: Mapping[Square, Hears]) -> None:
         self._bus = bus
         self._span = span
         self._loop = loop = bus.loop
         self._hub = hub
-        self.on_published: Callable[[Square, OwnBatch, bool], None]
+        self._heard = heard
         #: Square -> its players of this node, by id. Squares without any are left out.
         self.present: dict[Square, dict[int, Player]] = {}
         #: Square -> the batch that waits to be published there.
@@ -251,7 +264,7 @@ class Outbox:
         self._number = 0
         self._slots = Slots()
         #: What this node says in squares in which nothing happens.
-        self.signs = Signs(bus, self.present, self._is_waiting)
+        self.signs = Signs(bus, self.present, self._is_waiting, heard)
 
     # Which players are where. Every event but chat messages and emotes raises the player's seq.
 
@@ -405,8 +418,10 @@ class Outbox:
         if self.delivered is not None:
             self.delivered[square] = self.delivered.get(square, 0) + 1
         taken = self._bus.publish(square, payload)
-        batch = OwnBatch(number, self._loop.now(), sent, content, tail, payload)
-        self.on_published(square, batch, taken)
+        heard = self._heard.get(square)
+        if heard is not None:
+            batch = OwnBatch(number, self._loop.now(), sent, content, tail, payload)
+            heard.published(batch, taken)
 
     def next_number(self, square: Square) -> int:
         """Return the number of the next batch or full state, which is published in `square`."""

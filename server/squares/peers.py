@@ -176,23 +176,22 @@ class Peer:
 class Peers:
     """See the module.
 
-    `on_gone` is called with the id of a node that is dead, and `on_forgotten` once it has been
-    silent for GONE_AFTER ms. `on_link` is called when clients must be told that `whole` has
+    `gone` is called with the id of a node that is dead and False, and with True once it has been
+    silent for GONE_AFTER ms. `tell_link` is called when clients must be told that `whole` has
     changed.
     """
 
-    def __init__(self, bus: Bus) -> None:
+    def __init__(
+        self, bus: Bus, gone: Callable[[int, bool], None], tell_link: Callable[[], None]
+    ) -> None:
         self._bus = bus
         self._id = bus.node
         self._broker = broker = bus.broker
         self._loop = loop = bus.loop
-        self.on_gone: Callable[[int], None]
-        self.on_forgotten: Callable[[int], None]
-        self.on_link: Callable[[], None]
-        #: Returns how much this node has, for its heartbeats. Whoever has the connections knows.
-        self.load: Callable[[], Load] = Load
-        #: Returns how many nodes there are, as far as this one knows.
-        self.count: Callable[[], int] = lambda: len(self.peers) + 1
+        self._gone = gone
+        self._tell_link = tell_link
+        #: How much this node has, for its heartbeats. Whoever has the connections knows.
+        self.load = Load()
         #: The other nodes that count as alive, by their ids.
         self.peers: dict[int, Peer] = {}
         #: Those that are dead and not forgotten yet, by their ids.
@@ -311,7 +310,7 @@ class Peers:
             self._warn(APART)
         if apart != self.apart:
             self.apart = apart
-            self.on_link()
+            self._tell_link()
 
     def clock(self, node: int) -> int:
         """Return the ms to add to a node's times as far as that is known, otherwise 0."""
@@ -356,6 +355,10 @@ class Peers:
         peer = self.peers.get(node)
         return peer is not None and peer.said >= since
 
+    def count(self) -> int:
+        """Return how many nodes there are, as far as this one knows."""
+        return len(self.peers) + 1
+
     def publish(self, state: int) -> None:
         """Send a heartbeat with this state now, and keep the state for those that follow."""
         self.state = state
@@ -366,7 +369,7 @@ class Peers:
             # Nodes that were started together drift apart.
             self._next_beat -= int(random.random() * (every // 4))
         identity, ground = self._broker.identity, self._bus.channels.ground
-        beat = peer_protocol.heartbeat(self._id, now, identity, ground, state, every, *self.load())
+        beat = peer_protocol.heartbeat(self._id, now, identity, ground, state, every, *self.load)
         self._bus.to_all(beat)
 
     def publish_due(self) -> bool:
@@ -414,14 +417,14 @@ class Peers:
         if channel not in self.deaf:
             self.deaf.add(channel)
             if len(self.deaf) == 1:
-                self.on_link()
+                self._tell_link()
 
     def note_heard(self, channel: str) -> None:
         """Note that a channel is heard, or not needed any more."""
         if channel in self.deaf:
             self.deaf.discard(channel)
             if not self.deaf:
-                self.on_link()
+                self._tell_link()
 
     def _came_back(self, now: int, sent: int) -> None:
         self._echoed, self.heard_until = now, min(sent, now)
@@ -487,11 +490,11 @@ class Peers:
                 del self.peers[id]
                 self._loop.stats["nodes_lost"] += 1
                 self._dead[id] = peer
-                self.on_gone(id)
+                self._gone(id, False)
         for id, peer in list(self._dead.items()):
             if now - peer.heard > GONE_AFTER:
                 del self._dead[id]
-                self.on_forgotten(id)
+                self._gone(id, True)
         for who, (until, _) in list(self.incompatible.items()):
             if now > until:
                 del self.incompatible[who]
@@ -507,4 +510,4 @@ class Peers:
         linked = hears and not self.broken
         if linked != self.linked:
             self.linked = linked
-            self.on_link()
+            self._tell_link()

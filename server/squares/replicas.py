@@ -12,8 +12,8 @@ from flatlands.server.agenda import Agenda
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.bus import Bus
 from flatlands.server.squares.context import Context
-from flatlands.server.squares.hub import Hub
-from flatlands.server.squares.outbox import Outbox, OwnBatch
+from flatlands.server.squares.hub import Hub, Screen
+from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
 from flatlands.server.squares.square import HeardSquare
 from flatlands.world.events import Player
@@ -29,22 +29,23 @@ READY_AFTER: Final = 300
 
 
 class Replicas(Context):
-    """See the module. `squares` are the squares that this node is subscribed to."""
+    """See the module. `squares`, given empty, are those that this node is subscribed to."""
 
     def __init__(
         self,
         bus: Bus,
         grid: Grid,
+        squares: dict[Square, HeardSquare],
         hub: Hub | Any,
         outbox: Outbox,
         peers: Peers,
         store: Callable[[], str],
+        screen_of: Callable[[int], Screen | None],
     ) -> None:
-        super().__init__(bus, grid.span, hub, outbox, peers, store)
+        super().__init__(bus, grid.span, hub, outbox, peers, store, screen_of)
         self._grid = grid
         self._channel = bus.channels.square
-        outbox.signs.on_sign = self._sign_given
-        self.squares: dict[Square, HeardSquare] = {}
+        self.squares = squares
         self._by_channel: dict[str, HeardSquare] = {}
         self._lingering = Agenda(self.loop, self._forget)
         self._getting_ready = Agenda(self.loop, self._get_ready)
@@ -150,21 +151,6 @@ class Replicas(Context):
         heard.receive(payload)
         return True
 
-    def published(self, square: Square, batch: OwnBatch, taken: bool) -> None:
-        """Expect a batch of this node back from the broker, unless `taken` is False: then the
-        broker has refused it."""
-        if not taken:
-            self.loop.stats["refused_batches"] += 1
-        heard = self.squares.get(square)
-        # This node may have unsubscribed: it also publishes, for the other nodes, that a player it
-        # handed over is gone.
-        if heard is not None:
-            heard.published(batch, taken)
-
-    def _sign_given(self, square: Square, now: int) -> None:
-        if square in self.squares:
-            self.squares[square].signed(now)
-
     def publish_things(
         self, square: Square, things: Sequence[Thing], gone: Sequence[str | int]
     ) -> None:
@@ -187,17 +173,8 @@ class Replicas(Context):
                 self.loop.stats["resets"] += 1
                 heard.reset()
 
-    def drop(self, node: int) -> None:
-        """Remove the players of a node that is dead, except computer players."""
-        for square in self._heard_in(node):
-            square.drop(node, herd=False)
-
-    def drop_herd(self, node: int) -> None:
-        """Remove the computer players of a node that has been dead for so long that no other node
-        will have them."""
-        for square in self._heard_in(node):
-            square.drop(node, herd=True)
-
-    def _heard_in(self, node: int) -> list[HeardSquare]:
-        """Return the squares in which a node is heard, or has players."""
-        return [self.squares[square] for square in self.heard_in.get(node, ())]
+    def drop(self, node: int, herd: bool) -> None:
+        """Remove the players of a node that is dead; computer players only with `herd`, when no
+        other node will have them any more."""
+        for square in tuple(self.heard_in.get(node, ())):
+            self.squares[square].drop(node, herd=herd)

@@ -146,7 +146,7 @@ class Shown:
         """Note that the replica has changed, and show it to screens if it is ready."""
         self._snapshot = None
         if self.ready:
-            self._around.show_anew(self._square)
+            self._around.hub.show_anew(self._square)
 
     def tell_things(self) -> None:
         """Send what lies in the square now to its screens, with the next flush."""
@@ -158,10 +158,12 @@ class Shown:
         around, square = self._around, self._square
         self._snapshot = None
         self._show(node, sent, content, tail)
-        if content.others:
-            around.loop.guarded(around.on_events, square, content.others)
-        if square in around.followed:
-            around.loop.guarded(around.on_moves, square)
+        onlooker = around.onlooker
+        if onlooker is not None:
+            if content.others:
+                around.loop.guarded(onlooker.heard, square, content.others)
+            if square in around.followed:
+                around.loop.guarded(onlooker.moved, square)
 
     def _show(self, node: int, sent: int, content: Content, tail: Tail) -> None:
         around, crowd, source = self._around, self._crowd, self._around.peers.source(node)
@@ -175,7 +177,7 @@ class Shown:
                     self._replica,
                     int(around.crowd_from * CROWD_UNTIL),
                     around.peers.source,
-                    around.screen,
+                    around.screen_of,
                     self._end_crowd,
                 )
             return
@@ -286,7 +288,7 @@ class HeardSquare:
             sync = self.sync
             due = max(sync.requested + ANSWERED_WITHIN, sync.answered + ANSWERED_WITHIN // 2)
             self.shown.get_ready_at(due)
-        self._around.on_live(self.square)
+        self._around.read(self.square)
 
     # What is received.
 
@@ -443,6 +445,7 @@ class HeardSquare:
         and it is applied at once."""
         self._unheard.append(batch)
         if not taken:
+            self._around.loop.stats["refused_batches"] += 1
             self._count_own(batch.number)
         elif len(self._unheard) == 1:
             self._later(HeardSquare._echo_overdue, batch.published + ECHO_WITHIN)

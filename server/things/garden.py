@@ -86,8 +86,6 @@ class Garden:
         #: The ids of gems that a player of this node is about to take.
         self._reached: set[str] = set()
         self._growing = Every(loop, GROW_EVERY, self._grow)
-        #: Called with a square of which this node has missed news.
-        self.on_missed: Callable[[Square], None] = lambda _square: None
 
     def start(self) -> None:
         """Begin to look for gems that are ripe."""
@@ -163,7 +161,7 @@ class Garden:
                 taken(thing.version)
             else:
                 # This node has missed that another player took it.
-                self.on_missed(square)
+                self._replicas.read(square)
                 refused(Refused("missed", _MISSED, None))
 
         def failed() -> None:

@@ -36,11 +36,7 @@ _epoll: Any = getattr(select, "epoll", None) or monkey.get_original("select", "e
 
 
 class Passage:
-    """See the module. `folder` is that of the Unix sockets.
-
-    `on_arrival` is called, once the passage is open, with each message that comes, and with the
-    socket that came with it or None. The socket does not block, and belongs to the callee.
-    """
+    """See the module. `folder` is that of the Unix sockets."""
 
     def __init__(self, folder: str | Path) -> None:
         self._folder = Path(folder)
@@ -48,12 +44,15 @@ class Passage:
         self._sender.setblocking(False)
         self._receiver: Any = None
         self._watcher: Any = None
-        self.on_arrival: Callable[[bytes, Any], object]
+        self._arrived: Callable[[bytes, Any], object]
         # When a socket is passed on there may be no descriptor for it.
         _second_epoll()
 
-    def open(self, name: str) -> None:
+    def open(self, name: str, arrived: Callable[[bytes, Any], object]) -> None:
         """Receive what is sent to a name from now on, instead of whoever has received it until now.
+
+        `arrived` is called with each message that comes, and with the socket that came with it or
+        None. The socket does not block, and belongs to the callee.
 
         To call it again changes nothing. Raises OSError, most likely because the folder's path is
         too long for a Unix socket.
@@ -71,7 +70,7 @@ class Passage:
         except OSError:
             receiver.close()
             raise
-        self._receiver = receiver
+        self._receiver, self._arrived = receiver, arrived
         self._watcher = get_hub().loop.io(receiver.fileno(), _READ)
         self._watcher.start(self._readable)
 
@@ -128,7 +127,7 @@ class Passage:
             sock = _socket.socket(fileno=array.array("i", data[:_SIZE])[0])
             sock.setblocking(False)
         try:
-            self.on_arrival(message, sock)
+            self._arrived(message, sock)
         except Exception:
             log.exception("What another worker has sent could not be taken.")
             if sock is not None:

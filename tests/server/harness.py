@@ -112,6 +112,7 @@ class ManualLoop:
         return self._alarms[-1]
 
     every = Loop.every
+    in_turns = Loop.in_turns
 
     def turn(self) -> bool:
         """Call the callbacks that are due now; return False if there were none."""

@@ -20,11 +20,11 @@ class FakePassage:
 
     def __init__(self, machine: "Machine", host: Host) -> None:
         self._machine, self.host = machine, host
-        self.on_arrival: Any = None
+        self.arrived: Any = None
         self.name = ""
 
-    def open(self, name: str) -> None:
-        self.name = name
+    def open(self, name: str, arrived: Any) -> None:
+        self.name, self.arrived = name, arrived
         self._machine.passages[name] = self
 
     def close(self) -> None:
@@ -81,7 +81,7 @@ class Machine(Harness):
             next(self._slots),
             passage,
             host.node,
-            host.admission,
+            host.admission.capacity,
             host.limits,
             host,
             FakeSocket.connect,
@@ -94,7 +94,7 @@ class Machine(Harness):
         message = pack_plan(plan, self.taking(), len(self.workers))
         for passage in list(self.passages.values()):
             if not passage.host.frozen:
-                passage.on_arrival(message, None)
+                passage.arrived(message, None)
         self.follow()
 
     def taking(self) -> list[int]:
@@ -125,7 +125,7 @@ class Machine(Harness):
             elif to.host.frozen:
                 self.under_way.append((to, message, sock))
             else:
-                to.on_arrival(message, sock)
+                to.arrived(message, sock)
         self.settle()
 
     def kill(self, host: Host) -> None:

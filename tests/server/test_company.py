@@ -294,7 +294,7 @@ def test_they_say_only_so_much_in_a_minute_and_remember_only_so_many(monkeypatch
 
 def test_a_node_without_clockwork_walkers_hears_nothing():
     harness = Harness()
-    assert harness.node.replicas.on_events != harness.node.herd.heard
+    assert harness.node.replicas.onlooker is None
 
 
 # The way to a sight.

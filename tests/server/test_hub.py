@@ -184,15 +184,15 @@ def test_what_is_told_of_a_square_is_flushed_without_batches_too(hub, loop):
 
 
 def test_what_fails_before_a_flush_ends_no_flush(hub, loop):
+    class Failing(Screen):
+        def show(self, squares):
+            raise RuntimeError("a square cannot be shown")
+
     loop.forgiving = True
-    screen = Screen()
+    screen = Failing()
     hub.move(screen, None, WEST)
-
-    def fail():
-        raise RuntimeError("a square cannot be shown")
-
-    hub.before_flush = fail
     for _ in range(2):
+        hub.show_anew((0, 0))
         deliver(hub, (0, 0), "news")
         run(loop, 1000)
     assert len(screen.flushes) == 2 and loop.stats["errors"] == 2

@@ -32,8 +32,7 @@ class Bench:
         self.clock = Clock()
         self.loop = ManualLoop(self.clock)
         self.keeper = Keeper()
-        self.outbox = Outbox(Bus(7, CHANNELS, self.keeper, self.loop), 16384, self.keeper)
-        self.outbox.on_published = lambda *_: None
+        self.outbox = Outbox(Bus(7, CHANNELS, self.keeper, self.loop), 16384, self.keeper, {})
         self.outbox.present.update({(0, 0): {}, (5, 5): {}})
 
     def move(self, id, seq=1, square=(0, 0)):

@@ -8,7 +8,7 @@ import pytest
 
 from flatlands.brokers.base import Message, Reset
 from flatlands.server.messages import peer_protocol
-from flatlands.server.node import TELL_PAUSE
+from flatlands.server.players.residents import TELL_PAUSE
 from flatlands.server.squares.outbox import WAITS
 from flatlands.server.squares.peers import (
     CLOCK_WINDOW,
@@ -1020,7 +1020,7 @@ def test_the_quickest_heartbeat_tells_how_a_clock_differs(watched):
 
 
 def test_many_are_told_of_the_link_some_at_a_time(monkeypatch):
-    monkeypatch.setattr("flatlands.server.node.TOLD_AT_ONCE", 2)
+    monkeypatch.setattr("flatlands.server.players.residents.TOLD_AT_ONCE", 2)
     harness = Harness()
     clients = [harness.place(f"P{n}", (n, 0)) for n in range(7)]
     harness.run(2000)

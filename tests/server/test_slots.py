@@ -124,8 +124,7 @@ class Teller:
         self.loop = ManualLoop(harness.clock, 5000)
         self.said = []
         bus = Bus(77, node.channels, self, self.loop)
-        self.outbox = Outbox(bus, node.grid.span, self)
-        self.outbox.on_published = lambda *_: None
+        self.outbox = Outbox(bus, node.grid.span, self, {})
         self.ways = {}
         self.ids = 0
 

@@ -22,8 +22,10 @@ class Ends:
     def __init__(self, folder):
         self.here, self.there = Passage(folder), Passage(folder)
         self.arrived = []
-        self.there.on_arrival = lambda message, sock: self.arrived.append((message, sock))
-        self.there.open("there")
+        self.there.open("there", self.take)
+
+    def take(self, message, sock):
+        self.arrived.append((message, sock))
 
 
 @pytest.fixture
@@ -94,8 +96,7 @@ def test_what_is_under_way_to_who_closes_is_still_taken(ends, pair):
 
 def test_a_name_is_taken_over_from_who_had_it(ends, tmp_path):
     later, arrived = Passage(tmp_path), []
-    later.on_arrival = lambda message, _sock: arrived.append(message)
-    later.open("there")
+    later.open("there", lambda message, _sock: arrived.append(message))
     assert ends.here.send("there", b"message")
     # The one before it closes later, as in a replacement.
     ends.there.close()
@@ -108,7 +109,7 @@ def test_a_name_is_taken_over_from_who_had_it(ends, tmp_path):
 def test_to_open_it_again_changes_nothing(ends, pair):
     assert ends.here.send("there", b"message", pair[0])
     descriptors = os.listdir("/proc/self/fd")
-    ends.there.open("there")
+    ends.there.open("there", ends.take)
     # A receiver that is thrown away while the loop watches it costs the process its life as soon as
     # its descriptor's number is another socket's.
     assert os.listdir("/proc/self/fd") == descriptors
@@ -117,21 +118,24 @@ def test_to_open_it_again_changes_nothing(ends, pair):
     assert message == b"message"
 
 
-def test_a_failure_of_the_receiver_ends_neither_it_nor_hangs_the_client(ends, pair):
+def test_a_failure_of_the_receiver_ends_neither_it_nor_hangs_the_client(ends, pair, tmp_path):
     ours, peer = pair
+    came = []
 
-    def fail(_message, _sock):
+    def fail(message, _sock):
+        came.append(message)
         raise ValueError("as a test")
 
-    ends.there.on_arrival = fail
-    assert ends.here.send("there", b"message", ours)
+    later = Passage(tmp_path)
+    later.open("later", fail)
+    assert ends.here.send("later", b"message", ours)
     ours.close()
     turn()
     assert peer.recv(100) == b""
-    ends.there.on_arrival = lambda message, sock: ends.arrived.append((message, sock))
-    assert ends.here.send("there", b"message")
+    assert ends.here.send("later", b"another")
     turn()
-    assert ends.arrived == [(b"message", None)]
+    assert came == [b"message", b"another"]
+    later.close()
 
 
 # A connection whose socket is passed on.

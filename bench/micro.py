@@ -103,7 +103,6 @@ class Bench:
             spread=SQUARES,
             store=open_store(f"sqlite:///{folder}/store.db", "bench"),
         )
-        self.node.garden.start()
         self.listener = gevent.spawn(self.node.listen)
         tokens, limits = Tokens(None), Limits(self.stats, per_address=0)
         admission = Admission(self.node, tokens, limits, capacity=10_000)

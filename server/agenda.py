@@ -99,21 +99,3 @@ class Agenda(Schedule):
     def _wake(self, at: int | None) -> None:
         self._wakes = at
         self._alarm.set(at)
-
-
-class Every:
-    """Calls `do` every `ms` ms, from its start on."""
-
-    def __init__(self, loop: Loop, ms: int, do: Callable[[], None]) -> None:
-        self._loop = loop
-        self._ms = ms
-        self._do = do
-        self._alarm = loop.alarm(self._run)
-
-    def start(self, after: int = 0) -> None:
-        """Make the next call in `after` ms."""
-        self._alarm.set(self._loop.now() + after)
-
-    def _run(self) -> None:
-        self.start(self._ms)
-        self._do()

@@ -164,9 +164,6 @@ class Server:
             loop.keep_running("the districts", self.migration.keep_following)
         self.node.orders.start()
         self.node.peers.start()
-        self.node.garden.start()
-        self.node.cairns.start()
-        self.node.strangers.start()
         self.node.herd.start()
         if self.settings.listen_fd is None:
             self.open()

@@ -103,16 +103,16 @@ class Loop:
         """Return a timer, not set yet, which calls `callback` when it goes off."""
         return Alarm(self, callback)
 
-    def every(self, ms: int, do: Callable[[], None]) -> "Alarm":
-        """Call `do` in `ms`, and so many ms after each call again, until the timer that is returned
-        is set to None."""
+    def every(self, ms: int, do: Callable[[], None], after: int | None = None) -> "Alarm":
+        """Call `do` in `ms`, or `after` so many, and `ms` after each call again, until the timer
+        that is returned is set to None."""
 
         def ring() -> None:
             timer.set(self.now() + ms)
             do()
 
         timer = self.alarm(ring)
-        timer.set(self.now() + ms)
+        timer.set(self.now() + (ms if after is None else after))
         return timer
 
     def in_turns(

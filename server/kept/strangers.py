@@ -9,7 +9,6 @@ module reports to Peers, and stops nothing.
 
 import msgpack
 
-from flatlands.server.agenda import Every
 from flatlands.server.kept.keeper import Keeper
 from flatlands.server.loop import Loop
 from flatlands.server.messages.peer_protocol import ALIVE
@@ -37,12 +36,7 @@ class Strangers:
         self._put_at: int | None = None
         #: The ids that no heartbeat has told of -> when each was seen first and last.
         self._seen: dict[int, tuple[int, int]] = {}
-        self._turns = Every(loop, EVERY, self._turn)
-
-    def start(self) -> None:
-        """Begin to look for strangers, if there is a store."""
-        if self._keeper.store is not None:
-            self._turns.start()
+        loop.every(EVERY, self._turn, 0)
 
     def _turn(self) -> None:
         now, peers = self._loop.now(), self._peers

@@ -29,7 +29,7 @@ from flatlands.world.things import THINGS, Thing
 from flatlands.world.track import REACH
 
 # On a square's channel.
-BATCH, FULL_STATE, SYNC_REQUEST, CHANGES, SIGN = 20, 32, 33, 43, 44
+OF_SQUARES = BATCH, FULL_STATE, SYNC_REQUEST, CHANGES, SIGN = 20, 32, 33, 43, 44
 # On the channel of all nodes.
 HEARTBEAT, WATCH = 34, 50
 # On a player's channel.

@@ -111,18 +111,6 @@ class Load(NamedTuple):
 class Peer:
     """What is known of another node. Times are this node's, in ms, but `sent` is the other's."""
 
-    __slots__ = (
-        "source",
-        "last_heard",
-        "said",
-        "state",
-        "every",
-        "load",
-        "offset",
-        "_samples",
-        "_recent",
-    )
-
     def __init__(self, source: int, now: int) -> None:
         #: What this node calls it to clients.
         self.source = source

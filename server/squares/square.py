@@ -101,8 +101,6 @@ class Shown:
     told of them too. `replica` and `things` are those of the square. Times are node time in ms.
     """
 
-    __slots__ = ("ready", "_square", "_around", "_replica", "_things", "_snapshot", "_crowd")
-
     def __init__(self, square: Square, around: Context, replica: Replica, things: Things) -> None:
         #: Whether screens may see the square.
         self.ready = False
@@ -193,21 +191,6 @@ class Shown:
 
 class HeardSquare:
     """See the module. Times are node time in ms; in messages they are the sending node's."""
-
-    __slots__ = (
-        "square",
-        "channel",
-        "needs",
-        "replica",
-        "things",
-        "shown",
-        "sync",
-        "voices",
-        "_around",
-        "_unheard",
-        "_returned",
-        "_unreturned",
-    )
 
     def __init__(self, square: Square, channel: str, around: Context) -> None:
         self.square = square
@@ -301,35 +284,29 @@ class HeardSquare:
             self._count_own(self._returned)
             return
         kind, *fields = peer_protocol.read(payload)
-        if tuple(fields[:2]) != self.square:
+        if kind not in peer_protocol.OF_SQUARES or tuple(fields[:2]) != self.square:
             raise Malformed("a message for another square")
-        if kind == peer_protocol.BATCH:
-            column, row, node, previous, number, sent, *said = fields
-            if node == self._around.node:
-                # An own batch before it was lost, or it came too late, or twice.
-                self._own_came(number)
-                self._count_own(number)
-            else:
-                tail = peer_protocol.tail(payload, column, row, node, previous, number, sent)
-                content = peer_protocol.read_content(*said)
-                self._batch(node, previous, number, sent, content, tail)
-        elif kind == peer_protocol.FULL_STATE:
-            _, _, node, number, sent, page, pages, entries = fields
-            if node == self._around.node:
-                self._own_came(number)
-            else:
-                self._full_state(node, number, sent, page, pages, entries)
-        elif kind == peer_protocol.SIGN:
-            _, _, node, number, sent, inhabited = fields
-            if node != self._around.node:
-                self._sign(node, number, sent, inhabited)
-            else:
-                self._own_came(number)
-        elif kind == peer_protocol.SYNC_REQUEST:
-            self._sync_requested(fields[2], fields[3])
+        column, row, node, *fields = fields
+        if kind == peer_protocol.SYNC_REQUEST:
+            self._sync_requested(node, *fields)
         elif kind == peer_protocol.CHANGES:
-            _, _, node, store, things, gone = fields
-            self._changed(node, store, peer_protocol.read_things(things), gone)
+            self._changed(*fields)
+        elif node == self._around.node:
+            batch = kind == peer_protocol.BATCH
+            number = fields[1 if batch else 0]
+            self._own_came(number)
+            if batch:
+                # One before it was lost, or it came too late, or twice.
+                self._count_own(number)
+        elif kind == peer_protocol.BATCH:
+            previous, number, sent, *said = fields
+            tail = peer_protocol.tail(payload, column, row, node, previous, number, sent)
+            content = peer_protocol.read_content(*said)
+            self._batch(node, previous, number, sent, content, tail)
+        elif kind == peer_protocol.FULL_STATE:
+            self._full_state(node, *fields)
+        else:
+            self._sign(node, *fields)
 
     def _batch(
         self, node: int, previous: int, number: int, sent_there: int, content: Content, tail: Tail
@@ -425,9 +402,9 @@ class HeardSquare:
 
     # The things that lie in it.
 
-    def _changed(self, node: int, store: str, things: list[Thing], gone: list[Any]) -> None:
+    def _changed(self, store: str, said: list[Any], gone: list[Any]) -> None:
         """Apply what a node, this one or another, has published about things."""
-        around = self._around
+        around, things = self._around, peer_protocol.read_things(said)
         if store != around.store():
             around.peers.has_other_store()
         elif self.things.change(things, zip(gone[::2], gone[1::2], strict=True), around.loop.now()):

@@ -33,21 +33,6 @@ SUBSCRIBED_ANEW: Final = 3
 class Sync:
     """See the module. Times are node time in ms."""
 
-    __slots__ = (
-        "live",
-        "requested",
-        "answered",
-        "_square",
-        "_channel",
-        "_around",
-        "_gaps",
-        "_unsure",
-        "_nonce",
-        "_wait",
-        "_published",
-        "_anew",
-    )
-
     def __init__(self, square: Square, channel: str, around: Context) -> None:
         #: Whether the last sync request has come back, so that what is published from now on is
         #: received.

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import msgpack
 
-from flatlands.server.agenda import Every
 from flatlands.server.kept.keeper import AWAY, Keeper
 from flatlands.server.kept.reach import check_reach, name_of, square_of, thing_of
 from flatlands.server.loop import Loop
@@ -102,13 +101,8 @@ class Cairns:
         self._keeper = keeper
         self._replicas = replicas
         self._loop = loop
-        self._crumbling = Every(loop, CRUMBLE_EVERY, self._crumble)
-
-    def start(self) -> None:
-        """Begin to look for cairns that crumble."""
-        if self._keeper.store is not None:
-            # Nodes that start together do not all look at the same moment.
-            self._crumbling.start(random.randrange(CRUMBLE_EVERY))
+        # Nodes that start together do not all look at the same moment.
+        loop.every(CRUMBLE_EVERY, self._crumble, random.randrange(CRUMBLE_EVERY))
 
     # What stands where, for the Reader.
 

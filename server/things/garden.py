@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import msgpack
 
-from flatlands.server.agenda import Every
 from flatlands.server.kept.keeper import AWAY, Keeper
 from flatlands.server.kept.reach import check_reach, name_of, square_of, thing_of
 from flatlands.server.loop import Loop
@@ -85,12 +84,7 @@ class Garden:
         self._rules = rules
         #: The ids of gems that a player of this node is about to take.
         self._reached: set[str] = set()
-        self._growing = Every(loop, GROW_EVERY, self._grow)
-
-    def start(self) -> None:
-        """Begin to look for gems that are ripe."""
-        if self._keeper.store is not None:
-            self._growing.start()
+        self._growing = loop.every(GROW_EVERY, self._grow, 0)
 
     # What lies where, for the Reader.
 
@@ -104,7 +98,7 @@ class Garden:
             for number in range(self._rules.per_cell)
         ]
         if sum(store.put(self._queue, seeds[at : at + 1000]) for at in range(0, len(seeds), 1000)):
-            self._growing.start()
+            self._growing.set(self._loop.now())
         for item in store.group(self._queue, *map(name_of, squares)):
             square = square_of(item.group)
             yield square, self._thing(square, item.id, item.body)
@@ -210,7 +204,7 @@ class Garden:
 
         self._keeper.ask(question, answered)
         if len(claimed) == CLAIMED:
-            self._growing.start()
+            self._growing.set(self._loop.now())
 
     def _next(self, gem: Claimed) -> Item | None:
         """Return what follows a gem whose time is over: it lies somewhere, or ripens once more

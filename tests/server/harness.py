@@ -431,9 +431,6 @@ class Host:
         )
         self.node.replicas.crowd_from = crowd_from
         self.node.peers.start()
-        self.node.garden.start()
-        self.node.cairns.start()
-        self.node.strangers.start()
         self.node.orders.start()
         self.node.herd.start()
         self.tokens = Tokens("a secret of tests", f"{seed} {world}")

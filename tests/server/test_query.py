@@ -55,7 +55,6 @@ class World:
             )
             gevent.spawn(node.listen)
             node.peers.start()
-            node.garden.start()
             self.nodes.append(node)
         with gevent.Timeout(PATIENCE):
             while any(node.peers.state != ALIVE for node in self.nodes):

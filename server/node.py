@@ -202,7 +202,7 @@ class Node:
                 log.warning("somebody else uses this broker: on %r came %s", item.channel, error)
             self.stats["malformed"] += 1
             if item.channel == self.channels.nodes:
-                self.peers.unreadable()
+                self.peers.note_incompatible()
 
     def _receive_news(self, item: Message) -> None:
         """Pass on a message for all nodes, for this one, or for those that know a player."""
@@ -213,8 +213,10 @@ class Node:
         obey = self._news.get(kind)
         if obey is None:
             raise Malformed("what belongs to a square")
-        # Of an incompatible node only the heartbeats are believed.
-        if kind == peer_protocol.HEARTBEAT or self.peers.fits(fields[0]):
+        # Of a node that is only incompatible the heartbeats alone are believed.
+        node, peers = fields[0], self.peers
+        fits = node in peers.peers or node not in peers.incompatible
+        if fits or kind == peer_protocol.HEARTBEAT:
             obey(*fields)
 
     def _watch(self, _node: int, new: bool, parts: list[int]) -> None:

@@ -12,7 +12,7 @@ import msgpack
 from flatlands.server.kept.keeper import Keeper
 from flatlands.server.loop import Loop
 from flatlands.server.messages.peer_protocol import ALIVE
-from flatlands.server.squares.peers import Peers
+from flatlands.server.squares.peers import Peers, silent
 from flatlands.stores.base import NEVER, Item, Store
 
 #: The name of the queue in the store begins with it, and that of the ground follows. It has one
@@ -49,7 +49,9 @@ class Strangers:
             if now - last < COUNTS_FOR and not peers.knows(id)
         }
         # The heartbeat of a node that has just started may be still to come.
-        peers.tell_apart(any(now - first >= peers.silence for first, _ in self._seen.values()))
+        peers.tell_apart(
+            any(now - first >= silent(peers.every) for first, _ in self._seen.values())
+        )
 
     def _write(self, store: Store) -> list[int]:
         """Put the own id there; return those that were before it."""

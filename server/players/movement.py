@@ -180,22 +180,13 @@ class Movement:
         self._replicas.need((resident.square,))
         self._outbox.enter(resident, resident.square)
 
-    def leave(self, resident: Resident) -> None:
-        """Take a resident out of its square, and publish that it is gone."""
-        self._forget(resident)
-        self._outbox.gone(resident, resident.square)
+    def leave(self, resident: Resident, *, handed_over: bool = False) -> None:
+        """Take a resident out of its square, and publish that it is gone, unless it was handed
+        over: another node has the player now."""
+        for agenda in (self._changes, self._signs, self._overslept):
+            agenda.drop(resident)
+        (self._outbox.hand_over if handed_over else self._outbox.gone)(resident, resident.square)
         self._replicas.let_go((resident.square,))
-
-    def hand_over(self, resident: Resident) -> None:
-        """Take a resident out of its square without an event: another node has the player now."""
-        self._forget(resident)
-        self._outbox.hand_over(resident, resident.square)
-        self._replicas.let_go((resident.square,))
-
-    def _forget(self, resident: Resident) -> None:
-        self._changes.drop(resident)
-        self._signs.drop(resident)
-        self._overslept.drop(resident)
 
     # What went on while this node stood still.
 

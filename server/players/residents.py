@@ -122,7 +122,7 @@ class Residents:
         if resident.screen is not None:
             resident.screen.give_up()
         self._remove(resident)
-        self._movement.hand_over(resident)
+        self._movement.leave(resident, handed_over=True)
         self.left.pop(resident.id, None)
         self._oblivion.put(resident.id, self._loop.now() + LINGER)
 

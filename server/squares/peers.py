@@ -108,6 +108,11 @@ class Load(NamedTuple):
     heard: int = 0
 
 
+def silent(every: int) -> int:
+    """Return after how many ms of silence a node is dead whose heartbeats are so many apart."""
+    return DEAD_AFTER * every // HEARTBEAT_EVERY
+
+
 class Peer:
     """What is known of another node. Times are this node's, in ms, but `sent` is the other's."""
 
@@ -195,6 +200,8 @@ class Peers:
         self.broken: list[str] = []
         #: Whether what this node sends itself comes back, and all of the broker's servers answer.
         self.linked = True
+        #: Whether players of this node see those of all others, as far as it knows.
+        self.whole = True
         #: Whether a node is known to live that is not heard (things/strangers.py).
         self.apart = False
         #: When something came back last (or this object was made), and when it first did.
@@ -208,7 +215,7 @@ class Peers:
         #: When the own heartbeat came back last, after how many ms it said that the next one comes,
         #: and when that is due.
         self._beaten = self._echoed
-        self._every = HEARTBEAT_EVERY
+        self.every = HEARTBEAT_EVERY
         self._next_beat = 0
         #: The broker's counter of forged messages at the last heartbeat.
         self._forged = broker.counters.forged
@@ -250,16 +257,6 @@ class Peers:
             return []
         return sorted({reason for _, reason in self.incompatible.values()})
 
-    def _settle(self, now: int) -> None:
-        """Make this node ready if it has waited long enough and nothing stands against it."""
-        assert self._echoed_first is not None
-        if now - self._echoed_first >= self._listen_for and not self._against_settling():
-            self.state = ALIVE
-
-    def fits(self, node: int) -> bool:
-        """Say whether to believe what a node publishes about players."""
-        return node in self.peers or node not in self.incompatible
-
     def offset(self, node: int, sent: int) -> int:
         """Return the ms to add to a node's times to make them this node's. It must be called once
         for each message of a node in a square, because it also notes that the node lives.
@@ -278,16 +275,6 @@ class Peers:
             return peer.sample(now, sent)
         return peer.offset
 
-    @property
-    def whole(self) -> bool:
-        """Whether players of this node see those of all others, as far as it knows."""
-        return self.linked and not self.apart and not self.deaf
-
-    @property
-    def silence(self) -> int:
-        """ms in which a heartbeat of each node that lives has come."""
-        return DEAD_AFTER * self._every // HEARTBEAT_EVERY
-
     def knows(self, node: int) -> bool:
         """Say whether a node was heard lately, compatible or not."""
         return node in self.peers or node in self._dead or node in self.incompatible
@@ -295,15 +282,9 @@ class Peers:
     def tell_apart(self, apart: bool) -> None:
         """Note whether a node lives that is not heard."""
         if apart:
-            self._warn(APART)
-        if apart != self.apart:
-            self.apart = apart
-            self._tell_link()
-
-    def clock(self, node: int) -> int:
-        """Return the ms to add to a node's times as far as that is known, otherwise 0."""
-        peer = self.peers.get(node) or self._dead.get(node)
-        return 0 if peer is None or peer.offset is None else peer.offset
+            self.warn(APART)
+        self.apart = apart
+        self._check_link()
 
     def source(self, node: int) -> int:
         """Return what this node calls a node to its clients: 0 is this node itself.
@@ -330,18 +311,14 @@ class Peers:
         if len(self.peers) + len(self._dead) + len(self.incompatible) < NODES_LIMIT:
             return True
         self._loop.stats["nodes_refused"] += 1
-        self._warn(f"more than {NODES_LIMIT} servers are heard: the others are not listened to")
+        self.warn(f"more than {NODES_LIMIT} servers are heard: the others are not listened to")
         return False
 
-    def lives(self, node: int) -> bool:
-        """Say whether another node is alive and is not stopping."""
+    def lives(self, node: int, since: int = 0) -> bool:
+        """Say whether another node is alive and is not stopping, and has said anything since a
+        time."""
         peer = self.peers.get(node)
-        return peer is not None and peer.state != DRAINING
-
-    def has_said(self, node: int, since: int) -> bool:
-        """Say whether anything has come from another node since the time `since`."""
-        peer = self.peers.get(node)
-        return peer is not None and peer.said >= since
+        return peer is not None and peer.state != DRAINING and peer.said >= since
 
     def count(self) -> int:
         """Return how many nodes there are, as far as this one knows."""
@@ -376,17 +353,17 @@ class Peers:
             if not self._beats_fresh(now):
                 # No other heartbeat could come in the meantime either.
                 self.hear_all(now)
-            self._beaten, self._every = now, every
-            self._came_back(now, sent)
+            self._beaten, self.every = now, every
+            self.echo(node, sent)
             return
-        silence = DEAD_AFTER * every // HEARTBEAT_EVERY
+        silence = silent(every)
         if ground != self._bus.channels.ground:
-            self._note_incompatible(node, OTHER_GROUND, silence)
+            self.note_incompatible(node, OTHER_GROUND, silence)
             return
         if ring != self._broker.identity:
             # It counts as a node like others all the same, since some of its squares may be on the
             # same brokers.
-            self._note_incompatible(node, OTHER_BROKERS, silence)
+            self.note_incompatible(node, OTHER_BROKERS, silence)
         peer = self._peer(node)
         if peer is not None:
             peer.last_heard, peer.state, peer.every = now, state, every
@@ -396,52 +373,41 @@ class Peers:
 
     def echo(self, node: int, sent: int) -> None:
         """Note that what this node has sent to itself has come back."""
-        if node == self._id:
-            self._came_back(self._loop.now(), sent)
-
-    def note_deaf(self, channel: str) -> None:
-        """Note that nothing comes of a channel, whatever was tried."""
-        self._warn(DEAF_SQUARE)
-        if channel not in self.deaf:
-            self.deaf.add(channel)
-            if len(self.deaf) == 1:
-                self._tell_link()
-
-    def note_heard(self, channel: str) -> None:
-        """Note that a channel is heard, or not needed any more."""
-        if channel in self.deaf:
-            self.deaf.discard(channel)
-            if not self.deaf:
-                self._tell_link()
-
-    def _came_back(self, now: int, sent: int) -> None:
+        if node != self._id:
+            return
+        now = self._loop.now()
         self._echoed, self.heard_until = now, min(sent, now)
         if self._echoed_first is None:
             self._echoed_first = now
-        if self.state == STARTING:
-            self._settle(now)
+        waited = now - self._echoed_first >= self._listen_for
+        if self.state == STARTING and waited and not self._against_settling():
+            self.state = ALIVE
+        self._check_link()
+
+    def note_deaf(self, channel: str, deaf: bool) -> None:
+        """Note whether nothing comes of a channel, whatever was tried; it does not if the channel
+        is not needed any more."""
+        if deaf:
+            self.warn(DEAF_SQUARE)
+            self.deaf.add(channel)
+        else:
+            self.deaf.discard(channel)
         self._check_link()
 
     def _beats_fresh(self, now: int) -> bool:
         """Say whether the own heartbeats come back."""
-        return now - self._beaten <= FRESH * self._every // HEARTBEAT_EVERY
+        return now - self._beaten <= FRESH * self.every // HEARTBEAT_EVERY
 
-    def unreadable(self) -> None:
+    def note_incompatible(
+        self, who: int | str = UNREADABLE, reason: str = UNREADABLE, silence: int = DEAD_AFTER
+    ) -> None:
         """Note that a message came that no compatible node publishes."""
-        self._note_incompatible(UNREADABLE, UNREADABLE, DEAD_AFTER)
-
-    def has_other_store(self) -> None:
-        """Note that news came from a node whose things are in another store."""
-        self._loop.stats["other_stores"] += 1
-        self._warn(OTHER_STORE)
-
-    def _note_incompatible(self, who: int | str, reason: str, silence: int) -> None:
         self._loop.stats["incompatible"] += 1
         if who in self.incompatible or self._has_room():
             self.incompatible[who] = self._loop.now() + silence, reason
-        self._warn(reason)
+        self.warn(reason)
 
-    def _warn(self, sentence: str) -> None:
+    def warn(self, sentence: str) -> None:
         """Log a warning, at most once a minute for each sentence."""
         if self._warned.setdefault(sentence, LogLimit()).allows(self._loop.now() / 1000):
             log.warning("%s", sentence)
@@ -454,7 +420,7 @@ class Peers:
             self._bus.to_node(self._id, peer_protocol.echo(self._id, now))
         if self._broker.counters.forged != self._forged:
             self._forged = self._broker.counters.forged
-            self.unreadable()
+            self.note_incompatible()
         if now - due > STALLED:
             # This node stood still, not the others: what they sent meanwhile is still to be read.
             self.hear_all(now)
@@ -473,8 +439,7 @@ class Peers:
     def bury(self, now: int) -> None:
         """Forget nodes, and incompatible ones, that have been silent for too long."""
         for id, peer in list(self.peers.items()):
-            silence = DEAD_AFTER * peer.every // HEARTBEAT_EVERY
-            if now - peer.heard > (GONE_AFTER if peer.state == DRAINING else silence):
+            if now - peer.heard > (GONE_AFTER if peer.state == DRAINING else silent(peer.every)):
                 del self.peers[id]
                 self._loop.stats["nodes_lost"] += 1
                 self._dead[id] = peer
@@ -495,7 +460,8 @@ class Peers:
             # No other node could be heard in the meantime, so each may be silent as long again.
             self.hear_all(now)
         self.hears = hears
-        linked = hears and not self.broken
-        if linked != self.linked:
-            self.linked = linked
+        self.linked = hears and not self.broken
+        whole = self.linked and not self.apart and not self.deaf
+        if whole != self.whole:
+            self.whole = whole
             self._tell_link()

@@ -16,7 +16,7 @@ from flatlands.server.messages.protocol import OTHERS_FROM, Tail
 from flatlands.server.squares.context import Context
 from flatlands.server.squares.crowds import CROWD_UNTIL, Crowd
 from flatlands.server.squares.outbox import OwnBatch
-from flatlands.server.squares.peers import GONE_AFTER
+from flatlands.server.squares.peers import GONE_AFTER, OTHER_STORE
 from flatlands.server.squares.sync import DEAF_AFTER, FULL_STATE_EVERY, Sync
 from flatlands.server.websocket.frames import frame
 from flatlands.world.batches import SLOT_RESTS, Content
@@ -406,7 +406,8 @@ class HeardSquare:
         """Apply what a node, this one or another, has published about things."""
         around, things = self._around, peer_protocol.read_things(said)
         if store != around.store():
-            around.peers.has_other_store()
+            around.loop.stats["other_stores"] += 1
+            around.peers.warn(OTHER_STORE)
         elif self.things.change(things, zip(gone[::2], gone[1::2], strict=True), around.loop.now()):
             self.shown.tell_things()
 
@@ -487,7 +488,9 @@ class HeardSquare:
         """Remove a node's players, except `but`, and forget what it said; say whether there were
         any."""
         heard = self.voices[node].heard if node in self.voices else 0
-        self._forget_node(node)
+        if self.voices.pop(node, None) is not None:
+            self._around.unheard(node, self.square)
+        self.sync.complete(node)
         gone = self.replica.drop(node, but)
         if gone:
             self._go_without(gone, node)
@@ -495,11 +498,6 @@ class HeardSquare:
             # If it lives, it must say that it has them still.
             self._voice(node, heard)
         return bool(gone)
-
-    def _forget_node(self, node: int) -> None:
-        if self.voices.pop(node, None) is not None:
-            self._around.unheard(node, self.square)
-        self.sync.complete(node)
 
     def _forgive(self, now: int) -> None:
         """Let no node be silent before FORGIVEN ms have passed."""
@@ -521,7 +519,7 @@ class HeardSquare:
             if silent > now:
                 soonest = min(soonest, silent)
             elif not self.replica.hosts(node):
-                self._forget_node(node)
+                self._remove_all(node)
             elif not around.peers.lives(node):
                 # One that is dead, or stops, keeps its players here as long as Peers says. It may
                 # live again.
@@ -529,7 +527,7 @@ class HeardSquare:
             elif self.sync.live and silent <= self.sync.answered <= now - LOST_AFTER:
                 # If it is dead, another node will have its computer players soon. If it has said
                 # anything elsewhere since it was asked, it lives, and has nobody here.
-                lives = around.peers.has_said(node, self.sync.answered)
+                lives = around.peers.lives(node, self.sync.answered)
                 keeps = not lives and voice.heard > now - GONE_AFTER
                 lost = self._remove_all(node, self._herd() if keeps else ())
                 around.loop.stats["repairs"] += lost

@@ -59,7 +59,7 @@ class Sync:
         """Cancel everything that is due, because the node is not subscribed any more."""
         for act in _ACTS:
             self._around.due.drop((self, act))
-        self._around.peers.note_heard(self._channel)
+        self._around.peers.note_deaf(self._channel, False)
 
     def _later(self, act: "Callable[[Sync, int], None]", due: int) -> None:
         self._around.due.put((self, act), due)
@@ -96,7 +96,7 @@ class Sync:
         if self._anew == SUBSCRIBED_ANEW + 1:
             around.renew_link(self._channel)
         elif self._anew > SUBSCRIBED_ANEW:
-            around.peers.note_deaf(self._channel)
+            around.peers.note_deaf(self._channel, True)
 
     def ask(self, node: int) -> None:
         """Note that something of a node is missing, and publish a sync request for it: now, or
@@ -137,7 +137,7 @@ class Sync:
         self.answered = around.loop.now()
         self._wait = AGAIN
         self._anew = 0
-        around.peers.note_heard(self._channel)
+        around.peers.note_deaf(self._channel, False)
         around.due.drop((self, Sync._send))
         # Another node may have asked while this node was not subscribed yet.
         self._publish_full_state()

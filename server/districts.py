@@ -141,7 +141,9 @@ class Districts:
             self._unite(loads, min(load.busy * QUIETER, 1.0))
             free = self._free(loads)
         if free and slot in slots(self.plan):
-            self.plan = _divided(self.plan, slot, load.line, free[0])
+            bits = [at for axis, at, _, _ in _lines(self.plan) if axis == PLAYERS]
+            line = load.line or Line(PLAYERS, max(bits, default=-1) + 1)
+            self.plan = _changed(self.plan, slot, (*line, slot, free[0]))
 
     def _free(self, loads: Mapping[int, Load]) -> list[int]:
         """Return the slots that take players and have no district, the quietest first."""
@@ -153,46 +155,34 @@ class Districts:
         """Make one district of the two quietest on either side of a line, if together they are less
         busy than `most`. The busier worker keeps it, so that fewer players must go."""
         pairs = [
-            (loads[low].busy + loads[high].busy, low, high)
-            for low, high in _pairs(self.plan)
+            (
+                loads[low].busy + loads[high].busy,
+                max(low, high, key=lambda at: loads[at].busy),
+                part,
+            )
+            for part in _lines(self.plan)
+            if isinstance(low := part[2], int) and isinstance(high := part[3], int)
             if low in loads and high in loads and loads[low].takes and loads[high].takes
         ]
         if pairs:
-            busy, low, high = min(pairs)
+            busy, keeps, part = min(pairs, key=lambda pair: pair[0])
             if busy < most:
-                keeps = low if loads[low].busy >= loads[high].busy else high
-                self.plan = _united(self.plan, low, high, keeps)
+                self.plan = _changed(self.plan, part, keeps)
 
 
-def _divided(plan: Plan, slot: int, line: Line | None, new: int, bit: int = 0) -> Plan:
-    """Return a plan in which half of a slot's district is that of the slot `new`.
-
-    `bit` is the first bit of ids by which players here are not divided yet.
-    """
-    if isinstance(plan, int):
-        if plan != slot:
-            return plan
-        return (*(line or Line(PLAYERS, bit)), slot, new)
-    axis, at, low, high = plan
-    bit += axis == PLAYERS
-    return axis, at, _divided(low, slot, line, new, bit), _divided(high, slot, line, new, bit)
+def _lines(plan: Plan) -> Iterator[tuple[int, int, Plan, Plan]]:
+    """Yield all lines of a plan, with the plans of their sides."""
+    if not isinstance(plan, int):
+        yield plan
+        yield from _lines(plan[2])
+        yield from _lines(plan[3])
 
 
-def _pairs(plan: Plan) -> Iterator[tuple[int, int]]:
-    """Yield the two slots of each line that has one district on either side."""
-    if isinstance(plan, int):
-        return
-    _, _, low, high = plan
-    if isinstance(low, int) and isinstance(high, int):
-        yield low, high
-    yield from _pairs(low)
-    yield from _pairs(high)
-
-
-def _united(plan: Plan, one: int, other: int, keeps: int) -> Plan:
+def _changed(plan: Plan, part: Plan, new: Plan) -> Plan:
+    """Return a plan with another one in place of a part of it."""
+    if plan == part:
+        return new
     if isinstance(plan, int):
         return plan
     axis, at, low, high = plan
-    if (low, high) == (one, other):
-        return keeps
-    return axis, at, _united(low, one, other, keeps), _united(high, one, other, keeps)
+    return axis, at, _changed(low, part, new), _changed(high, part, new)

@@ -10,7 +10,6 @@ from typing import Any, Final, Protocol
 from flatlands.brokers.guard import LogLimit
 from flatlands.server.agenda import Agenda
 from flatlands.server.messages.bus import Bus
-from flatlands.server.squares.crowds import CROWD_FROM
 from flatlands.server.squares.hub import Hub, Screen
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
@@ -87,11 +86,11 @@ class Context:
         self.peers = peers
         self.screen_of = screen_of
         #: The number of players from which on a square is a crowd.
-        self.crowd_from = CROWD_FROM
+        self.crowd_from: int
         #: The seqs of players that were removed not long ago, in whichever square.
         self.departed = Departed()
         self.whereabouts = Whereabouts()
-        self._renewals = LogLimit(seconds=RENEW_EVERY)
+        self.renewals = LogLimit(seconds=RENEW_EVERY)
         #: Node -> the squares in which it is heard, or has players.
         self.heard_in: dict[int, set[Square]] = {}
         #: What squares have to do later: the keys are (object, method), the method gets `due`.
@@ -135,11 +134,6 @@ class Context:
         known = [replica.players[id] for replica in self.whereabouts.of(id)]
         others = [p for p in known if p.node not in (node, self.node)]
         return max((p.seq for p in others if not self.peers.lives(p.node)), default=-1)
-
-    def renew_link(self, channel: str) -> None:
-        """Let the broker make the link to the server of a channel anew, but see RENEW_EVERY."""
-        if self._renewals.allows(self.loop.now() / 1000):
-            self.broker.renew(channel)
 
     def show_again(self, ids: list[int], besides: Square) -> None:
         """Show all squares but `besides` that have any of these players, after those that are

@@ -11,10 +11,10 @@ from typing import Final
 
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import Tail
-from flatlands.server.squares.hub import Screen, Told
+from flatlands.server.squares.context import Context
+from flatlands.server.squares.hub import Told
 from flatlands.world.batches import FOLLOWED, RECORD, Content, Corner
 from flatlands.world.events import Event, Player
-from flatlands.world.grid import Square
 from flatlands.world.replica import Moved, Replica
 from flatlands.world.sketches import MARK, RISES, join, sketch
 
@@ -35,29 +35,17 @@ SAVED: Final = 1000
 class Crowd:
     """See the module. Times are node time in ms.
 
-    `source` returns what clients know a node by, and `screen` the screen of one of this node's
-    players, if it has one. `until` is the number of players below which the square is no crowd any
-    more. Then `on_end` is called, after everything was told.
+    `on_end` is called when the square is no crowd any more, after everything was told.
     """
 
-    def __init__(
-        self,
-        square: Square,
-        span: int,
-        node: int,
-        replica: Replica,
-        until: int,
-        source: Callable[[int], int],
-        screen: Callable[[int], Screen | None],
-        on_end: Callable[[], None],
-    ) -> None:
-        self._square = square
-        self._span = span
-        self._node = node
+    def __init__(self, around: Context, replica: Replica, on_end: Callable[[], None]) -> None:
+        self._square = replica.square
+        self._span = around.span
+        self._node = around.node
         self._replica = replica
-        self._until = until
-        self._source = source
-        self._screen = screen
+        self._until = int(around.crowd_from * CROWD_UNTIL)
+        self._source = around.peers.source
+        self._screen = around.screen_of
         self._on_end = on_end
         self._moved = replica.moved = Moved()
         self._told = 0

@@ -15,6 +15,7 @@ This module never moves a player, and reads no batches of other nodes.
 import random
 from collections import deque
 from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from flatlands.server.agenda import Agenda
@@ -51,6 +52,7 @@ WAITS: Final = (1500, 2000, 3000)
 POSTPONED: Final = 250
 
 
+@dataclass(slots=True)
 class OwnBatch:
     """A batch that this node has published.
 
@@ -59,17 +61,12 @@ class OwnBatch:
     message.
     """
 
-    __slots__ = ("number", "published", "sent", "content", "tail", "payload")
-
-    def __init__(
-        self, number: int, published: int, sent: int, content: Content, tail: Tail, payload: bytes
-    ) -> None:
-        self.number = number
-        self.published = published
-        self.sent = sent
-        self.content = content
-        self.tail = tail
-        self.payload = payload
+    number: int
+    published: int
+    sent: int
+    content: Content
+    tail: Tail
+    payload: bytes
 
 
 class Hears(Protocol):
@@ -139,16 +136,14 @@ class Slots:
                 del self._rows[square]
 
 
+@dataclass(slots=True)
 class _Said:
     """What this node has said in a square: the `number` of its last batch or full state, when it
     said anything there last, and how many signs it has given since that batch or full state."""
 
-    __slots__ = ("number", "at", "signs")
-
-    def __init__(self) -> None:
-        self.number = 0
-        self.at = 0
-        self.signs = 0
+    number: int = 0
+    at: int = 0
+    signs: int = 0
 
 
 class Signs:

@@ -12,6 +12,7 @@ from flatlands.server.agenda import Agenda
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.bus import Bus
 from flatlands.server.squares.context import Context
+from flatlands.server.squares.crowds import CROWD_FROM
 from flatlands.server.squares.hub import Hub, Screen
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
@@ -46,6 +47,7 @@ class Replicas(Context):
         self._grid = grid
         self._channel = bus.channels.square
         self.squares = squares
+        self.crowd_from = CROWD_FROM
         self._by_channel: dict[str, HeardSquare] = {}
         self._lingering = Agenda(self.loop, self._forget)
         self._getting_ready = Agenda(self.loop, self._get_ready)

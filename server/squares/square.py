@@ -14,7 +14,7 @@ from flatlands.server.messages import peer_protocol, protocol
 from flatlands.server.messages.peer_protocol import Malformed
 from flatlands.server.messages.protocol import OTHERS_FROM, Tail
 from flatlands.server.squares.context import Context
-from flatlands.server.squares.crowds import CROWD_UNTIL, Crowd
+from flatlands.server.squares.crowds import Crowd
 from flatlands.server.squares.outbox import OwnBatch
 from flatlands.server.squares.peers import GONE_AFTER, OTHER_STORE
 from flatlands.server.squares.sync import DEAF_AFTER, FULL_STATE_EVERY, Sync
@@ -168,16 +168,7 @@ class Shown:
         if crowd is None:
             around.hub.deliver(self._square, source, sent, tail)
             if len(self._replica.players) >= around.crowd_from:
-                self._crowd = Crowd(
-                    self._square,
-                    around.span,
-                    around.node,
-                    self._replica,
-                    int(around.crowd_from * CROWD_UNTIL),
-                    around.peers.source,
-                    around.screen_of,
-                    self._end_crowd,
-                )
+                self._crowd = Crowd(around, self._replica, self._end_crowd)
             return
         besides = crowd.besides(content)
         if besides is not None:

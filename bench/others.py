@@ -43,8 +43,7 @@ with packages("swarm"):
     from flatlands.server.agenda import Agenda
     from flatlands.server.loop import Loop
     from flatlands.server.messages import peer_protocol
-    from flatlands.server.messages.bus import Bus
-    from flatlands.server.messages.channels import WORLD, Channels
+    from flatlands.server.messages.channels import WORLD, Bus, Channels
     from flatlands.server.messages.peer_protocol import ALIVE, ENTRIES, SYNC_REQUEST
     from flatlands.server.messages.protocol import OTHERS_FROM
     from flatlands.server.players.spots import spread_square

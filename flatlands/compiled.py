@@ -47,7 +47,6 @@ MODULES = (
     "flatlands.server.limits",
     "flatlands.server.clients.screen",
     "flatlands.server.clients.session",
-    "flatlands.server.messages.bus",
     "flatlands.server.messages.channels",
     "flatlands.server.messages.peer_protocol",
     "flatlands.server.messages.protocol",

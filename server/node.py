@@ -21,8 +21,7 @@ from flatlands.server.kept.reader import Reader
 from flatlands.server.kept.strangers import Strangers
 from flatlands.server.loop import Loop
 from flatlands.server.messages import peer_protocol
-from flatlands.server.messages.bus import Bus
-from flatlands.server.messages.channels import WORLD, Channels
+from flatlands.server.messages.channels import WORLD, Bus, Channels
 from flatlands.server.messages.peer_protocol import Malformed
 from flatlands.server.players.herd import NOBODY, Herd, Sizes
 from flatlands.server.players.invitations import Invitations

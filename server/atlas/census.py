@@ -11,7 +11,7 @@ from typing import Final
 
 from flatlands.server.atlas.dots import SHIFTS, SQUARES, Part, Place, dot_at, finest
 from flatlands.server.messages import peer_protocol
-from flatlands.server.messages.bus import Bus
+from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import DOT_FIELDS, DOTS
 from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
 from flatlands.server.squares.outbox import Outbox

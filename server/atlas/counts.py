@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from flatlands.server.atlas.dots import SHIFTS, TOTALS, WORLD, Part, Place
 from flatlands.server.messages import peer_protocol
-from flatlands.server.messages.bus import Bus
+from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import COUNTS, DOT_FIELDS, PARTS, Malformed
 from flatlands.world.grid import Square
 

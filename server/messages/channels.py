@@ -1,4 +1,4 @@
-"""The names of a world's channels.
+"""The names of a world's channels, and what says something on them.
 
     WORLD/VERSION/nodes                          what is for all nodes of the world
     WORLD/VERSION/node/ID                        what is for one node
@@ -8,13 +8,15 @@
 
 Worlds with other names, and servers of another version, can therefore share a broker. If servers of
 one world have different seeds or sides by mistake, they notice it on the first channel, and never
-share a square's. This module never publishes anything.
+share a square's. This module never packs or reads a message, and keeps nothing of what was said.
 """
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
+from flatlands.brokers.base import Broker
+from flatlands.server.loop import Loop
 from flatlands.world.grid import Square
 
 #: The version of the messages between nodes; it grows with GROUND of world/terrain.py too, so that
@@ -68,3 +70,35 @@ class Channels:
         """Return the name of the channel of a part of the world (atlas/dots.py)."""
         grain, column, row, most = part
         return f"{self._squares}{grain}/{column}:{row}/{most}"
+
+
+class Bus:
+    """What a part of a node needs to talk to other nodes: the `node`'s id, the broker, the names
+    of the world's channels, and the event loop.
+
+    Each method publishes a packed message, and returns False if the broker refuses it.
+    """
+
+    def __init__(
+        self, node: int, channels: Channels, broker: Broker | Any, loop: Loop | Any
+    ) -> None:
+        self.node = node
+        self.channels = channels
+        self.broker = broker
+        self.loop = loop
+
+    def publish(self, square: Square, message: bytes) -> bool:
+        """Publish in a square."""
+        return bool(self.broker.publish(self.channels.square(square), message))
+
+    def to_node(self, id: int, message: bytes) -> bool:
+        """Publish to one node."""
+        return bool(self.broker.publish(self.channels.node(id), message))
+
+    def to_player(self, id: int, message: bytes) -> bool:
+        """Publish to the nodes that know a player."""
+        return bool(self.broker.publish(self.channels.player(id), message))
+
+    def to_all(self, message: bytes) -> bool:
+        """Publish to all nodes of the world."""
+        return bool(self.broker.publish(self.channels.nodes, message))

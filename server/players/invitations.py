@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from flatlands.server.agenda import Agenda
 from flatlands.server.messages import peer_protocol
-from flatlands.server.messages.bus import Bus
+from flatlands.server.messages.channels import Bus
 from flatlands.server.players.movement import Movement
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.residents import Residents

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from flatlands.server.agenda import Agenda
-from flatlands.server.messages.bus import Bus
+from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.movement import Movement
 from flatlands.server.players.resident import Resident, State

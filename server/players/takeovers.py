@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from flatlands.server.agenda import Agenda
 from flatlands.server.messages import peer_protocol
-from flatlands.server.messages.bus import Bus
+from flatlands.server.messages.channels import Bus
 from flatlands.server.players.resident import Resident, incarnation, next_incarnation
 from flatlands.server.players.residents import Residents
 from flatlands.server.players.spots import Place

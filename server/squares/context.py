@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 from flatlands.brokers.guard import LogLimit
 from flatlands.server.agenda import Agenda
-from flatlands.server.messages.bus import Bus
+from flatlands.server.messages.channels import Bus
 from flatlands.server.squares.hub import Hub, Screen
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers

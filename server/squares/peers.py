@@ -15,7 +15,7 @@ from typing import NamedTuple
 from flatlands.brokers.guard import LogLimit
 from flatlands.server.agenda import Agenda
 from flatlands.server.messages import peer_protocol
-from flatlands.server.messages.bus import Bus
+from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import ALIVE, DRAINING, EVERY_MOST, STARTING, Malformed
 
 log = logging.getLogger("flatlands")

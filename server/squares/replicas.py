@@ -10,7 +10,7 @@ from typing import Any, Final
 from flatlands.brokers.base import Reset
 from flatlands.server.agenda import Agenda
 from flatlands.server.messages import peer_protocol
-from flatlands.server.messages.bus import Bus
+from flatlands.server.messages.channels import Bus
 from flatlands.server.squares.context import Context
 from flatlands.server.squares.crowds import CROWD_FROM
 from flatlands.server.squares.hub import Hub, Screen

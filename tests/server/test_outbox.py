@@ -3,8 +3,7 @@
 import pytest
 
 from flatlands.server.messages import peer_protocol
-from flatlands.server.messages.bus import Bus
-from flatlands.server.messages.channels import WORLD, Channels
+from flatlands.server.messages.channels import WORLD, Bus, Channels
 from flatlands.server.squares.outbox import BATCH_LIMIT, LEAD, REST_MOST, Outbox
 from flatlands.world.batches import RECORD, WIDE
 from flatlands.world.events import ENTER, LEAVE, Player

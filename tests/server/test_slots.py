@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from flatlands.brokers.base import Message
 from flatlands.server.messages import peer_protocol
-from flatlands.server.messages.bus import Bus
+from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import EVERY_MOST
 from flatlands.server.squares import outbox, square
 from flatlands.server.squares.outbox import Outbox, Slots

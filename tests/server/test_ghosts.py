@@ -174,7 +174,8 @@ def test_a_player_on_two_nodes_whose_newer_one_is_gone_is_seen_again(two, end):
     harness.check()
 
 
-def test_a_node_that_gave_a_player_up_unheard_does_not_hide_the_one_in_play():
+@pytest.mark.parametrize("stops", [False, True])
+def test_a_node_that_gave_a_player_up_unheard_does_not_hide_the_one_in_play(stops):
     harness = Harness(nodes=3)
     harness.run(1500)
     a, b = (harness.place(name, (0, 0)) for name in "AB")
@@ -185,8 +186,11 @@ def test_a_node_that_gave_a_player_up_unheard_does_not_hide_the_one_in_play():
     clients = [harness.client(host) for host in (gives_up, keeps)]
     for client in clients:
         client.say_hello("B", (40, 25), b.model.token, None)
-    harness.run(2000)
+    harness.run(500 if stops else 2000)
     assert [client.connection.open for client in clients] == [False, True]
+    if stops:
+        harness.stop(gives_up)
+        harness.run(2000)
     harness.network.heal()
     harness.run(5000)
     assert a.sees(clients[1])

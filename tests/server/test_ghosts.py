@@ -5,7 +5,7 @@ What random worlds (tests/simulate) found, each as the shortest story that shows
 
 import pytest
 
-from flatlands.server.messages.peer_protocol import full_state
+from flatlands.server.messages.peer_protocol import full_state, left
 from flatlands.server.players.residents import DIMMED_FOR
 from flatlands.server.squares import peers
 from flatlands.server.squares.peers import CLOCK_SET_BACK, RECENT, Peer
@@ -171,6 +171,23 @@ def test_a_player_on_two_nodes_whose_newer_one_is_gone_is_seen_again(two, end):
     harness.network.heal()
     harness.run(5000)
     assert b.connection.open and watcher.sees(b) and a.sees(b)
+    harness.check()
+
+
+def test_a_move_that_waits_is_not_newer_than_the_incarnation_that_replaced_it(two):
+    harness, a, b = two
+    for n in range(9):
+        b.walk(n % 2, 1 - n % 2)
+        harness.run(500)
+    host = harness.hosts[1]
+    # Its last record has the low byte of its seq, and the next incarnation begins behind that.
+    before = host.node.residents.by_id[b.id].seq
+    node = harness.node
+    node.broker.publish(node.channels.player(b.id), left(node.id, b.id, before + 2**24))
+    harness.run(200)
+    after = host.node.residents.by_id[b.id].seq
+    assert after // 2**24 == before // 2**24 + 2
+    assert 0 < (after - before) % 256 < 128
     harness.check()
 
 

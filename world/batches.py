@@ -175,8 +175,13 @@ class Batch:
         self._put(p.id, LeaveEvent(LEAVE, p.id, p.seq, *to))
 
     def gone(self, id: int, seq: int) -> None:
-        """Add that a player left the game, or that its node has it no longer."""
-        self._put(id, GoneEvent(GONE, id, seq))
+        """Add that a player left the game, or that its node has it no longer.
+
+        It may have come back to the node since, and left the square: then that is newer.
+        """
+        known = self._states.get(id)
+        if known is None or isinstance(known, bytes) or known.seq < seq:
+            self._put(id, GoneEvent(GONE, id, seq))
 
     def say(self, p: Player, text: str) -> None:
         """Add a chat message."""

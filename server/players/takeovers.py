@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from flatlands.server.agenda import Agenda
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
-from flatlands.server.players.resident import Resident, incarnation, next_incarnation
+from flatlands.server.players.resident import INCARNATION, Resident, incarnation, next_incarnation
 from flatlands.server.players.residents import Residents
 from flatlands.server.players.spots import Place
 from flatlands.server.squares.peers import Peers
@@ -230,11 +230,12 @@ class Takeovers:
         """Begin the next incarnation of a player that is here if its seq is not above `seq`.
 
         Another node has published the player up to `seq`, so no node would believe what this one
-        publishes about it with lower seqs.
+        publishes about it with lower seqs. The number in the incarnation goes on: a record has only
+        its low byte, and one that waits to be written must not seem to be newer than the enter.
         """
         resident = self._residents.by_id.get(id)
         if resident is not None and seq >= resident.seq:
-            resident.seq = next_incarnation(seq)
+            resident.seq = next_incarnation(seq) + resident.seq % INCARNATION
             self._residents.renew(resident)
 
     def _publish_left(self, id: int, seq: int) -> None:

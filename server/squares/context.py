@@ -4,7 +4,7 @@ what they know together.
 It finds where else a player is known. It never changes a replica: square.py does.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Protocol
 
 from flatlands.brokers.guard import LogLimit
@@ -90,6 +90,9 @@ class Context:
         #: The seqs of players that were removed not long ago, in whichever square.
         self.departed = Departed()
         self.whereabouts = Whereabouts()
+        #: Players that two living nodes have, and this one believes the one with the higher seq.
+        #: If that one lets its player go, the other must begin the next incarnation.
+        self._contested: set[int] = set()
         self.renewals = LogLimit(seconds=RENEW_EVERY)
         #: Node -> the squares in which it is heard, or has players.
         self.heard_in: dict[int, set[Square]] = {}
@@ -115,25 +118,32 @@ class Context:
         """
         old: list[Event] = []
         for event in events:
-            if isinstance(event, EnterEvent):
-                id, seq = event.id, event.seq
-                self.news.entered(node, replica.square, id, seq)
-                departed = self.departed.seq(id, now)
-                if seq <= departed:
-                    old.append(event)
-                last_seq = max(departed, self._left_behind(node, id))
-                if seq <= last_seq:
-                    self.news.ignored(id, last_seq)
-            elif isinstance(event, LeaveEvent | GoneEvent):
-                self.news.parted(replica.square, event.id, event.seq)
+            if not isinstance(event, EnterEvent | LeaveEvent | GoneEvent):
+                continue
+            id, seq = event.id, event.seq
+            known = [replica.players[id] for replica in self.whereabouts.of(id)]
+            others = [player for player in known if player.node not in (node, self.node)]
+            if not isinstance(event, EnterEvent):
+                self.news.parted(replica.square, id, seq)
+                if id in self._contested or any(player.seq <= seq for player in others):
+                    self._contested.discard(id)
+                    self.news.ignored(id, seq)
+                continue
+            self.news.entered(node, replica.square, id, seq)
+            departed = self.departed.seq(id, now)
+            if seq <= departed:
+                old.append(event)
+            left_behind = [player.seq for player in others if not self.peers.lives(player.node)]
+            last_seq = max(departed, *left_behind, -1)
+            if seq <= last_seq:
+                self.news.ignored(id, last_seq)
+            elif any(seq <= player.seq for player in others):
+                self._contested.add(id)
         return old
 
-    def _left_behind(self, node: int, id: int) -> int:
-        """Return the highest seq of a player in any square at a node that is dead or stops, but not
-        at `node`; -1 if there is none."""
-        known = [replica.players[id] for replica in self.whereabouts.of(id)]
-        others = [p for p in known if p.node not in (node, self.node)]
-        return max((p.seq for p in others if not self.peers.lives(p.node)), default=-1)
+    def unknown(self, ids: Iterable[int]) -> None:
+        """Note that players are not known any more in some square, though nobody published it."""
+        self._contested.difference_update(ids)
 
     def show_again(self, ids: list[int], besides: Square) -> None:
         """Show all squares but `besides` that have any of these players, after those that are

@@ -214,6 +214,7 @@ class HeardSquare:
             self._around.due.drop((self, act))
         self.shown.end()
         self.sync.end()
+        self._around.unknown(self.replica.players)
         self.replica.end()
         for node in self.voices:
             self._around.unheard(node, self.square)
@@ -238,6 +239,7 @@ class HeardSquare:
         Nor may a screen get an enter of one of them after a snapshot that does not have them.
         """
         around = self._around
+        around.unknown(gone)
         around.hub.flush_waiting(self.square)
         self._enter_own()
         peers = around.peers.peers

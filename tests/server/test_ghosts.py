@@ -5,7 +5,7 @@ What random worlds (tests/simulate) found, each as the shortest story that shows
 
 import pytest
 
-from flatlands.server.messages.peer_protocol import full_state
+from flatlands.server.messages.peer_protocol import full_state, left
 from flatlands.server.players.residents import DIMMED_FOR
 from flatlands.server.squares import peers
 from flatlands.server.squares.peers import CLOCK_SET_BACK, RECENT, Peer
@@ -174,7 +174,25 @@ def test_a_player_on_two_nodes_whose_newer_one_is_gone_is_seen_again(two, end):
     harness.check()
 
 
-def test_a_node_that_gave_a_player_up_unheard_does_not_hide_the_one_in_play():
+def test_a_move_that_waits_is_not_newer_than_the_incarnation_that_replaced_it(two):
+    harness, a, b = two
+    for n in range(9):
+        b.walk(n % 2, 1 - n % 2)
+        harness.run(500)
+    host = harness.hosts[1]
+    # Its last record has the low byte of its seq, and the next incarnation begins behind that.
+    before = host.node.residents.by_id[b.id].seq
+    node = harness.node
+    node.broker.publish(node.channels.player(b.id), left(node.id, b.id, before + 2**24))
+    harness.run(200)
+    after = host.node.residents.by_id[b.id].seq
+    assert after // 2**24 == before // 2**24 + 2
+    assert 0 < (after - before) % 256 < 128
+    harness.check()
+
+
+@pytest.mark.parametrize("stops", [False, True])
+def test_a_node_that_gave_a_player_up_unheard_does_not_hide_the_one_in_play(stops):
     harness = Harness(nodes=3)
     harness.run(1500)
     a, b = (harness.place(name, (0, 0)) for name in "AB")
@@ -185,8 +203,11 @@ def test_a_node_that_gave_a_player_up_unheard_does_not_hide_the_one_in_play():
     clients = [harness.client(host) for host in (gives_up, keeps)]
     for client in clients:
         client.say_hello("B", (40, 25), b.model.token, None)
-    harness.run(2000)
+    harness.run(500 if stops else 2000)
     assert [client.connection.open for client in clients] == [False, True]
+    if stops:
+        harness.stop(gives_up)
+        harness.run(2000)
     harness.network.heal()
     harness.run(5000)
     assert a.sees(clients[1])

@@ -129,7 +129,7 @@ def _is_torn(world: "World", id: int, seq: int, shown: int) -> bool:
     """Say whether a player with this seq is still shown with that which it had at a node that has
     stopped, and that counts as living: another node had it too, and could not know of it."""
     on_its_way = world.stopped.get(id, 0) > world.harness.clock.time
-    return on_its_way and seq < shown <= world.torn.get(id, -1)
+    return on_its_way and seq <= shown <= world.torn.get(id, -1)
 
 
 def _alike(real: tuple[Any, ...], believed: tuple[Any, ...], now: int, slack: int) -> bool:

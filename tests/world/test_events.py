@@ -233,6 +233,16 @@ def test_leave_and_enter_is_an_enter_and_enter_and_leave_a_leave():
     assert events(in_and_out) == [(LEAVE, 7, 1, 0, 0)]
 
 
+def test_that_an_older_one_is_gone_does_not_replace_where_the_player_went():
+    # It came back to the node, and walked on, before the node said that it had been handed over.
+    some = batch()
+    some.leave(player(seq=5), (3, -3))
+    some.gone(7, 4)
+    assert [event.seq for event in events(some)] == [5]
+    some.gone(7, 6)
+    assert [event.seq for event in events(some)] == [6]
+
+
 def test_nothing_said_is_ever_replaced():
     b = batch()
     for text in ("one", "two"):

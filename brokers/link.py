@@ -99,8 +99,7 @@ class Link(ABC):
         self._closed = False
         self._greenlet = keep_running(f"a link to {name}", counters.count_error, self._run)
 
-    # What a broker calls: `put` of the link that publishes, `add` and `remove` of the link that is
-    # subscribed.
+    # What a broker calls.
 
     def put(self, channel: str, payload: bytes) -> bool:
         """Send a message, or leave it to be sent; False, and nothing else, where it cannot be."""
@@ -225,20 +224,14 @@ def await_links(links: Sequence[Link], seconds: float) -> None:
             link.proven = NEVER
 
 
-def nothing_comes(channel: str) -> ConnectionError:
-    """Return why a link is made anew over which nothing comes on a channel."""
-    return ConnectionError(f"nothing comes on {channel}")
-
-
 class LinkedBroker(Broker):
     """The base of all brokers that reach their servers over links.
 
-    A broker of one server has a link that publishes and a link that is subscribed; they may be the
-    same one. A broker of several servers chooses the link for each channel.
+    A broker of one server has one link. A broker of several servers chooses the link for each
+    channel.
     """
 
-    _publisher: Link
-    _subscriber: Link
+    _link: Link
     #: `Link.put` of the link that the channel belongs to.
     _put: Callable[[str, bytes], bool]
 
@@ -246,26 +239,32 @@ class LinkedBroker(Broker):
         super().__init__(url)
         self._inbox = Inbox(self.counters)
 
-    def _start(self, publisher: Link, subscriber: Link, within: float) -> None:
-        """Use these links; wait until they have tried to connect, for `within` seconds at most."""
-        self._publisher, self._subscriber, self._put = publisher, subscriber, publisher.put
-        await_links(self._links(), within)
+    def _start(self, link: Link, within: float) -> None:
+        """Use this link; wait until it has tried to connect, for `within` seconds at most."""
+        self._link, self._put = link, link.put
+        await_links([link], within)
 
     def _links(self) -> Sequence[Link]:
         """Return all current links."""
-        return list(dict.fromkeys((self._publisher, self._subscriber)))
+        return [self._link]
+
+    def _link_of(self, channel: str) -> Link | None:
+        """Return the link that a channel belongs to, if there is one now."""
+        return self._link
 
     def subscribe(self, *channels: str) -> None:
         self._inbox.check_open()
-        self._subscriber.add(channels)
+        self._link.add(channels)
 
     def unsubscribe(self, *channels: str) -> None:
         self._inbox.check_open()
-        self._subscriber.remove(channels)
+        self._link.remove(channels)
 
     def renew(self, channel: str) -> None:
         self._inbox.check_open()
-        self._subscriber.fail(nothing_comes(channel))
+        if (link := self._link_of(channel)) is not None:
+            # It is made anew, since nothing comes on it.
+            link.fail(ConnectionError(f"nothing comes on {channel}"))
 
     def publish(self, channel: str, payload: bytes) -> bool:
         self._inbox.check_open()
@@ -280,9 +279,8 @@ class LinkedBroker(Broker):
         return self._inbox.get(timeout)
 
     def links(self) -> list[LinkAge]:
-        # Both lead to one server, so they are told as one.
-        oldest = min(self._links(), key=lambda link: link.proven)
-        return [LinkAge(self._publisher.name, time.monotonic() - oldest.proven, oldest.trouble)]
+        now = time.monotonic()
+        return [LinkAge(link.name, now - link.proven, link.trouble) for link in self._links()]
 
     def close(self) -> None:
         self._inbox.close()

@@ -144,12 +144,6 @@ def test_the_table_of_what_nodes_tell_each_other():
         assert getattr(peer_protocol, name.upper().replace(" ", "_")) == kind
 
 
-def test_nodes_pack_what_their_table_says():
-    for row in peer_protocol.MESSAGES.values():
-        pack = getattr(peer_protocol, row.name.replace(" ", "_"))
-        assert fields_of(pack) == [field.name for field in row.fields], row.name
-
-
 def test_the_table_of_things():
     rows = {kind: ", ".join(thing._fields[1:]) for kind, thing in things.THINGS.items()}
     assert {int(kind): fields for kind, _, fields in table(10)} == rows

@@ -47,27 +47,6 @@ def unreadable(error: Exception) -> ConnectionError:
     return ConnectionError(f"it sends what nobody can read ({type(error).__name__})")
 
 
-class Backoff:
-    """Chooses how long to wait before the next attempt.
-
-    The waits grow exponentially and are drawn at random between 0 and their limit, so that nodes
-    which lost the same server do not all come back at once.
-    """
-
-    def __init__(self) -> None:
-        self._most = BACKOFF_FIRST
-
-    def next(self) -> float:
-        """Return the seconds to wait now, and let the next wait be longer."""
-        most = self._most
-        self._most = min(most * 2, BACKOFF_MOST)
-        return random.uniform(0, most)
-
-    def reset(self) -> None:
-        """Let the next wait be as short as the first one."""
-        self._most = BACKOFF_FIRST
-
-
 class Link(ABC):
     """A connection that is made again whenever it is lost.
 
@@ -163,7 +142,9 @@ class Link(ABC):
         self._unanswered.clear()
 
     def _run(self) -> None:
-        backoff = Backoff()
+        # The waits grow exponentially and are drawn at random between 0 and their limit, so that
+        # nodes which lost the same server do not all come back at once.
+        pause = BACKOFF_FIRST
         while not self._closed:
             self._ended = AsyncResult()
             self._unanswered.clear()
@@ -173,7 +154,7 @@ class Link(ABC):
                 self._came_up()
                 reason = self._use()
                 if time.monotonic() - since > BACKOFF_MOST:
-                    backoff.reset()
+                    pause = BACKOFF_FIRST
             except OSError as error:
                 reason = error
             finally:
@@ -187,7 +168,8 @@ class Link(ABC):
             if self.trouble != self._told and not self._closed:
                 self._told = self.trouble
                 log.warning("no link to %s: %s", self.name, self.trouble)
-            gevent.sleep(backoff.next())
+            gevent.sleep(random.uniform(0, pause))
+            pause = min(2 * pause, BACKOFF_MOST)
 
     def _came_up(self) -> None:
         if self._interrupted:

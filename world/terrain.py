@@ -62,6 +62,7 @@ _ALL_BLOCKED: Final = _BOX[-1][-1]
 
 # Heights and woods are 0..65535.
 DEEP_BELOW, WATER_BELOW, SAND_BELOW, ROCK_FROM = 19500, 23500, 25500, 43500
+_LOW: Final = (DEEP, DEEP_BELOW), (WATER, WATER_BELOW), (SAND, SAND_BELOW)
 #: The height from which on a plateau is. Outside the clearing, heights of tiles side by side differ
 #: by less than a rim is high (2634 at most), so no rim has a gap.
 PLATEAU_FROM: Final = 46140
@@ -237,12 +238,8 @@ class Terrain:
             kind = PLAZA
         elif path <= PATH_WITHIN:
             kind = BRIDGE if height < WATER_BELOW else PATH
-        elif height < DEEP_BELOW:
-            kind = DEEP
-        elif height < WATER_BELOW:
-            kind = WATER
         elif height < SAND_BELOW:
-            kind = SAND
+            kind = next(low for low, below in _LOW if height < below)
         elif height >= PLATEAU_FROM:
             kind = PLATEAU
         elif height >= ROCK_FROM:

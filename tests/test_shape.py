@@ -10,7 +10,7 @@ from tests.processes import ROOT
 BRANCHES, METHODS, ARGUMENTS = 12, 25, 8
 
 #: How many there may be of each.
-MANY_BRANCHES, MANY_METHODS, MANY_ARGUMENTS = 4, 4, 3
+MANY_BRANCHES, MANY_METHODS, MANY_ARGUMENTS = 4, 3, 2
 
 
 def code():

@@ -21,6 +21,7 @@ at once (world/lanes.py), and only as far as it decides: if the height blocks no
 nobody looks for paths.
 """
 
+from bisect import bisect
 from collections.abc import Iterator, Sequence
 from itertools import product
 from math import isqrt
@@ -62,7 +63,7 @@ _ALL_BLOCKED: Final = _BOX[-1][-1]
 
 # Heights and woods are 0..65535.
 DEEP_BELOW, WATER_BELOW, SAND_BELOW, ROCK_FROM = 19500, 23500, 25500, 43500
-_LOW: Final = (DEEP, DEEP_BELOW), (WATER, WATER_BELOW), (SAND, SAND_BELOW)
+_LOW: Final = (DEEP_BELOW, WATER_BELOW)
 #: The height from which on a plateau is. Outside the clearing, heights of tiles side by side differ
 #: by less than a rim is high (2634 at most), so no rim has a gap.
 PLATEAU_FROM: Final = 46140
@@ -239,7 +240,7 @@ class Terrain:
         elif path <= PATH_WITHIN:
             kind = BRIDGE if height < WATER_BELOW else PATH
         elif height < SAND_BELOW:
-            kind = next(low for low, below in _LOW if height < below)
+            kind = bisect(_LOW, height)  # DEEP, WATER or SAND
         elif height >= PLATEAU_FROM:
             kind = PLATEAU
         elif height >= ROCK_FROM:

@@ -47,27 +47,6 @@ def unreadable(error: Exception) -> ConnectionError:
     return ConnectionError(f"it sends what nobody can read ({type(error).__name__})")
 
 
-class Backoff:
-    """Chooses how long to wait before the next attempt.
-
-    The waits grow exponentially and are drawn at random between 0 and their limit, so that nodes
-    which lost the same server do not all come back at once.
-    """
-
-    def __init__(self) -> None:
-        self._most = BACKOFF_FIRST
-
-    def next(self) -> float:
-        """Return the seconds to wait now, and let the next wait be longer."""
-        most = self._most
-        self._most = min(most * 2, BACKOFF_MOST)
-        return random.uniform(0, most)
-
-    def reset(self) -> None:
-        """Let the next wait be as short as the first one."""
-        self._most = BACKOFF_FIRST
-
-
 class Link(ABC):
     """A connection that is made again whenever it is lost.
 
@@ -99,8 +78,7 @@ class Link(ABC):
         self._closed = False
         self._greenlet = keep_running(f"a link to {name}", counters.count_error, self._run)
 
-    # What a broker calls: `put` of the link that publishes, `add` and `remove` of the link that is
-    # subscribed.
+    # What a broker calls.
 
     def put(self, channel: str, payload: bytes) -> bool:
         """Send a message, or leave it to be sent; False, and nothing else, where it cannot be."""
@@ -164,7 +142,9 @@ class Link(ABC):
         self._unanswered.clear()
 
     def _run(self) -> None:
-        backoff = Backoff()
+        # The waits grow exponentially and are drawn at random between 0 and their limit, so that
+        # nodes which lost the same server do not all come back at once.
+        pause = BACKOFF_FIRST
         while not self._closed:
             self._ended = AsyncResult()
             self._unanswered.clear()
@@ -174,7 +154,7 @@ class Link(ABC):
                 self._came_up()
                 reason = self._use()
                 if time.monotonic() - since > BACKOFF_MOST:
-                    backoff.reset()
+                    pause = BACKOFF_FIRST
             except OSError as error:
                 reason = error
             finally:
@@ -188,7 +168,8 @@ class Link(ABC):
             if self.trouble != self._told and not self._closed:
                 self._told = self.trouble
                 log.warning("no link to %s: %s", self.name, self.trouble)
-            gevent.sleep(backoff.next())
+            gevent.sleep(random.uniform(0, pause))
+            pause = min(2 * pause, BACKOFF_MOST)
 
     def _came_up(self) -> None:
         if self._interrupted:
@@ -225,20 +206,14 @@ def await_links(links: Sequence[Link], seconds: float) -> None:
             link.proven = NEVER
 
 
-def nothing_comes(channel: str) -> ConnectionError:
-    """Return why a link is made anew over which nothing comes on a channel."""
-    return ConnectionError(f"nothing comes on {channel}")
-
-
 class LinkedBroker(Broker):
     """The base of all brokers that reach their servers over links.
 
-    A broker of one server has a link that publishes and a link that is subscribed; they may be the
-    same one. A broker of several servers chooses the link for each channel.
+    A broker of one server has one link. A broker of several servers chooses the link for each
+    channel.
     """
 
-    _publisher: Link
-    _subscriber: Link
+    _link: Link
     #: `Link.put` of the link that the channel belongs to.
     _put: Callable[[str, bytes], bool]
 
@@ -246,26 +221,32 @@ class LinkedBroker(Broker):
         super().__init__(url)
         self._inbox = Inbox(self.counters)
 
-    def _start(self, publisher: Link, subscriber: Link, within: float) -> None:
-        """Use these links; wait until they have tried to connect, for `within` seconds at most."""
-        self._publisher, self._subscriber, self._put = publisher, subscriber, publisher.put
-        await_links(self._links(), within)
+    def _start(self, link: Link, within: float) -> None:
+        """Use this link; wait until it has tried to connect, for `within` seconds at most."""
+        self._link, self._put = link, link.put
+        await_links([link], within)
 
     def _links(self) -> Sequence[Link]:
         """Return all current links."""
-        return list(dict.fromkeys((self._publisher, self._subscriber)))
+        return [self._link]
+
+    def _link_of(self, channel: str) -> Link | None:
+        """Return the link that a channel belongs to, if there is one now."""
+        return self._link
 
     def subscribe(self, *channels: str) -> None:
         self._inbox.check_open()
-        self._subscriber.add(channels)
+        self._link.add(channels)
 
     def unsubscribe(self, *channels: str) -> None:
         self._inbox.check_open()
-        self._subscriber.remove(channels)
+        self._link.remove(channels)
 
     def renew(self, channel: str) -> None:
         self._inbox.check_open()
-        self._subscriber.fail(nothing_comes(channel))
+        if (link := self._link_of(channel)) is not None:
+            # It is made anew, since nothing comes on it.
+            link.fail(ConnectionError(f"nothing comes on {channel}"))
 
     def publish(self, channel: str, payload: bytes) -> bool:
         self._inbox.check_open()
@@ -280,9 +261,8 @@ class LinkedBroker(Broker):
         return self._inbox.get(timeout)
 
     def links(self) -> list[LinkAge]:
-        # Both lead to one server, so they are told as one.
-        oldest = min(self._links(), key=lambda link: link.proven)
-        return [LinkAge(self._publisher.name, time.monotonic() - oldest.proven, oldest.trouble)]
+        now = time.monotonic()
+        return [LinkAge(link.name, now - link.proven, link.trouble) for link in self._links()]
 
     def close(self) -> None:
         self._inbox.close()

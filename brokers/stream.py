@@ -307,6 +307,11 @@ class StreamLink(Link):
         commands, self._waiting_commands = self._waiting_commands, []
         return b"".join(commands)
 
+    def _next_batch(self) -> list[bytes]:
+        """Return the messages of the next batch, packed, and take them from the queue."""
+        batch, self._queue = self._queue[:BATCH_LIMIT], self._queue[BATCH_LIMIT:]
+        return batch
+
     def _open(self) -> None:
         # It is stored before it is opened, so that close() can close it at any time.
         self._connection = Connection(self._endpoint)
@@ -350,7 +355,7 @@ class StreamLink(Link):
             self._wake.clear()
             parts = [self._next_commands()]
             if self._queue and not self._in_flight:
-                batch, self._queue = self._queue[:BATCH_LIMIT], self._queue[BATCH_LIMIT:]
+                batch = self._next_batch()
                 parts += batch
                 self._in_flight = len(batch)
                 self._queue_bytes -= sum(map(len, batch))
@@ -402,4 +407,4 @@ class StreamBroker(LinkedBroker):
         port = self.port if tls is None else self.tls_port
         endpoint = one_endpoint(url, self.kind, port, tls)
         link = self.link(endpoint, self.counters, self._inbox)
-        self._start(link, link, CONNECT_WITHIN)
+        self._start(link, CONNECT_WITHIN)

@@ -199,7 +199,15 @@ class Server:
         in_turns(sessions, at_once, DRAIN_PAUSE, self._send_away)
         self._wait(lambda: not (self.sessions or self.node.herd.lease.kept), STOP_WITHIN)
         if self.node.peers.peers:
-            self._wait(lambda: not self._awaited(), TAKEOVERS_WITHIN)
+            residents, takeovers = self.node.residents.by_id, self.node.takeovers
+            # Until all players who are to come back at another node are there.
+            self._wait(
+                lambda: (
+                    not takeovers.expects
+                    and all(r.view is not None or r.dimmed for r in residents.values())
+                ),
+                TAKEOVERS_WITHIN,
+            )
         self.node.takeovers.stop()
         self.node.outbox.publish_all()
         self.node.peers.publish(DRAINING)
@@ -210,11 +218,6 @@ class Server:
         self._reports.close()
         self.broker.close()
         self.node.keeper.close()
-
-    def _awaited(self) -> bool:
-        """Say whether a player that is to come back at another node is not there yet."""
-        stays = any(r.view is None and not r.dimmed for r in self.node.residents.by_id.values())
-        return stays or self.node.takeovers.expects
 
     def _send_away(self, session: Session) -> None:
         if session.resident is not None:
@@ -249,24 +252,22 @@ class Server:
 
         guest.close = evict
 
-        def closed(code: int, _reason: str) -> None:
-            self.sessions.discard(session)
-            self._greeting.discard(session)
-            # A client may send any code, and not every code gets a counter.
-            self.stats[f"closed_{code if code in protocol.CLOSE_CODES else 'other'}"] += 1
-            session.closed(code)
-            self._log_end(session, code)
-
         def closing(code: int, _reason: str) -> None:
             session.closed(code)
             self._log_end(session, code)
+
+        def closed(code: int, reason: str) -> None:
+            self.forget(session)
+            # A client may send any code, and not every code gets a counter.
+            self.stats[f"closed_{code if code in protocol.CLOSE_CODES else 'other'}"] += 1
+            closing(code, reason)
 
         connection.on_closing = closing
         connection.on_close = closed
         return session
 
     def forget(self, session: Session) -> None:
-        """Forget a session that goes on at another worker."""
+        """Forget a session that has ended, or goes on at another worker."""
         self.sessions.discard(session)
         self._greeting.discard(session)
 
@@ -274,14 +275,11 @@ class Server:
         """Log, once, that a player has left, or that a client was refused before it joined."""
         if session.player is None and session.error is None:
             return
-        if session.error == "kicked":
-            how = "kicked"
-        elif session.error is not None:
-            how = "refused"
+        how = _HOW.get(code, "lost")
+        if session.error is not None:
+            how = "kicked" if session.error == "kicked" else "refused"
         elif code == protocol.RESTART and self._draining:
             how = "sent away"
-        else:
-            how = _HOW.get(code, "lost")
         logs.log_line(
             "refused" if session.player is None else "leave",
             player=session.player,

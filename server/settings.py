@@ -6,7 +6,7 @@ import resource
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
-from typing import Any
+from typing import Any, TypeVar
 
 from flatlands.brokers.base import UNVERIFIED, VERIFIED
 from flatlands.brokers.registry import members_of
@@ -39,89 +39,79 @@ TOKEN_LENGTH = 16
 STORE_FILE, STATE, NO_STORE = "flatlands.db", "STATE_DIRECTORY", "none"
 
 
-def _whole(low: int, high: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            number = low - 1
-        if not low <= number <= high:
-            raise ArgumentTypeError(f"{text!r} is not a whole number from {low} to {high}")
-        return number
+_T = TypeVar("_T")
 
-    return read
+
+def _read(read: Callable[[str], _T | None], fault: str) -> Callable[[str], _T]:
+    """Return what reads an option as `read` does, and says `fault` of a text for which that returns
+    None or raises ValueError."""
+
+    def convert(text: str) -> _T:
+        try:
+            value = read(text)
+        except ValueError:
+            value = None
+        if value is None:
+            raise ArgumentTypeError(f"{text!r} {fault}")
+        return value
+
+    return convert
+
+
+def _if(right: Callable[[str], object], fault: str) -> Callable[[str], str]:
+    """Return what reads a text that is right."""
+    return _read(lambda text: text if right(text) else None, fault)
+
+
+def _each(right: Callable[[str], object], fault: str) -> Callable[[str], tuple[str, ...]]:
+    """Return what reads names with commas between them, each of which is right."""
+    one = _if(right, fault)
+    return lambda text: tuple(one(name.strip()) for name in text.split(",") if name.strip())
+
+
+def _whole(low: int, high: int) -> Callable[[str], int]:
+    return _read(
+        lambda text: number if low <= (number := int(text)) <= high else None,
+        f"is not a whole number from {low} to {high}",
+    )
 
 
 def _one_of(*words: str) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        for word in words:
-            if word.lower() == text.lower():
-                return word
-        raise ArgumentTypeError(f"{text!r} is none of {', '.join(words)}")
-
-    return read
+    known = {word.lower(): word for word in words}
+    return _read(lambda text: known.get(text.lower()), f"is none of {', '.join(words)}")
 
 
 def _switch(text: str) -> bool:
     return bool(_whole(0, 1)(text))
 
 
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0
-    if not 0.1 <= seconds <= 1e6:
-        raise ArgumentTypeError(f"{text!r} is not a number of seconds from 0.1 to 1e6")
-    return seconds
+_seconds = _read(
+    lambda text: seconds if 0.1 <= (seconds := float(text)) <= 1e6 else None,
+    "is not a number of seconds from 0.1 to 1e6",
+)
 
+_origins = _each(is_origin, "is no origin such as https://example.org, nor * for all of them")
 
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
+_hosts = _each(
+    lambda name: "/" not in name and (":" not in name or name.startswith("[")),
+    "must be a name without scheme and port, such as example.org, or *",
+)
 
+_proxies = _read(
+    Proxies,
+    "must be addresses and networks with commas between them, such as 127.0.0.1,10.0.0.0/8, or * "
+    "for whoever connects",
+)
 
-def _origins(text: str) -> tuple[str, ...]:
-    for name in _names(text):
-        if not is_origin(name):
-            raise ArgumentTypeError(
-                f"{name!r} is no origin such as https://example.org, nor * for all of them"
-            )
-    return _names(text)
+_certificates = _if(
+    lambda text: text in ("", VERIFIED, UNVERIFIED) or os.path.isfile(text),
+    f"is neither {VERIFIED!r}, {UNVERIFIED!r}, nor a file with certificates",
+)
 
-
-def _hosts(text: str) -> tuple[str, ...]:
-    for name in _names(text):
-        if "/" in name or (":" in name and not name.startswith("[")):
-            raise ArgumentTypeError(
-                f"{name!r} must be a name without scheme and port, such as example.org, or *"
-            )
-    return _names(text)
-
-
-def _proxies(text: str) -> Proxies:
-    try:
-        return Proxies(text)
-    except ValueError:
-        raise ArgumentTypeError(
-            f"{text!r} must be addresses and networks with commas between them, such as "
-            "127.0.0.1,10.0.0.0/8, or * for whoever connects"
-        ) from None
-
-
-def _certificates(text: str) -> str:
-    if text not in ("", VERIFIED, UNVERIFIED) and not os.path.isfile(text):
-        raise ArgumentTypeError(
-            f"{text!r} is neither {VERIFIED!r}, {UNVERIFIED!r}, nor a file with certificates"
-        )
-    return text
-
-
-def _world(text: str) -> str:
-    if not re.fullmatch("[a-z0-9-]{1,32}", text):
-        raise ArgumentTypeError(
-            f"{text!r} is not 1 to 32 of the letters a to z, digits and hyphens"
-        )
-    return text
+_world = _if(
+    re.compile("[a-z0-9-]{1,32}").fullmatch,
+    "is not 1 to 32 of the letters a to z, digits and hyphens",
+)
 
 
 def _admin_token(text: str) -> str:

@@ -86,6 +86,21 @@ class Size(NamedTuple):
     bytes: int
 
 
+class If(NamedTuple):
+    """Which items are removed: those that `holder` has claimed, and with the body `body`; any if
+    these are None."""
+
+    holder: str | None = None
+    body: bytes | None = None
+
+
+class Then(NamedTuple):
+    """What follows in the same step: items, as (queue, item), are put, and a score is added."""
+
+    items: Sequence[tuple[str, Item]]
+    score: Score | None
+
+
 class Backend(ABC):
     """What a backend does, in the thread of its store. Arguments are within the limits."""
 
@@ -99,26 +114,11 @@ class Backend(ABC):
     def _claim(self, queue: str, most: int, lease: int) -> list[Claimed]: ...
 
     @abstractmethod
-    def _done(
-        self,
-        queue: str,
-        ids: Sequence[str],
-        then: Sequence[tuple[str, Item]],
-        score: Score | None,
-    ) -> int: ...
-
-    @abstractmethod
     def _renew(self, queue: str, items: Sequence[tuple[str, bytes]], lease: int) -> list[str]: ...
 
     @abstractmethod
-    def _take(
-        self,
-        queue: str,
-        id: str,
-        only: bytes | None,
-        then: Sequence[tuple[str, Item]],
-        score: Score | None,
-    ) -> bytes | None: ...
+    def _remove(self, queue: str, ids: Sequence[str], if_: If, then: Then) -> list[bytes]:
+        """Remove items as `if_` says, return their bodies, and do `then` if there were any."""
 
     @abstractmethod
     def _group(self, queue: str, names: Sequence[str]) -> list[Item]: ...
@@ -201,7 +201,8 @@ class Store(Backend):
 
         In the same step, if any was, put what follows, as (queue, item), and add a score.
         """
-        return self._wait(self._done, _queue(queue), _ids(ids), *_following(then, score))
+        mine, following = If(holder=self._caller), _following(then, score)
+        return len(self._wait(self._remove, _queue(queue), _ids(ids), mine, following))
 
     def renew(self, queue: str, items: Iterable[tuple[str, bytes]], lease: int) -> list[str]:
         """Give items that this caller has claimed new bodies, as (id, body), and a lease of `lease`
@@ -224,10 +225,9 @@ class Store(Backend):
 
         If `only` is given, an item with another body counts as not there.
         """
-        following = _following(then, score)
-        if only is not None:
-            _body(only)
-        return self._wait(self._take, _queue(queue), _name(id), only, *following)
+        if_, following = If(body=only if only is None else _body(only)), _following(then, score)
+        bodies = self._wait(self._remove, _queue(queue), _ids([id]), if_, following)
+        return bodies[0] if bodies else None
 
     def group(self, queue: str, *names: str) -> list[Item]:
         """Return all items of a queue that belong to any of these groups, the soonest due first."""
@@ -392,8 +392,6 @@ def _score(score: Score) -> Score:
     return score
 
 
-def _following(
-    then: Iterable[tuple[str, Item]], score: Score | None
-) -> tuple[list[tuple[str, Item]], Score | None]:
+def _following(then: Iterable[tuple[str, Item]], score: Score | None) -> Then:
     some = _few([(_queue(queue), _item(item)) for queue, item in then])
-    return some, None if score is None else _score(score)
+    return Then(some, None if score is None else _score(score))

@@ -10,13 +10,14 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from flatlands.needs import packages
 
 with packages("play"):
     from flatlands.brokers.base import UNVERIFIED, VERIFIED, bare
-    from flatlands.stores.base import BATCH_LIMIT, Item, Score, Store, StoreError
+    from flatlands.stores.base import BATCH_LIMIT, Score, Store, StoreError
     from flatlands.stores.registry import open_store
     from flatlands.stores.sqlite import FILE, SqliteStore
 
@@ -113,28 +114,20 @@ def copy(source: Store, target: Store, say: Callable[[str], None] = lambda _text
     names = source.names()
     for queue in names.queues:
         say(f"the items of {queue!r} ...")
-        for items in pieces(source, queue):
-            target.put(queue, items)
+        items = source.each(queue)
+        while some := list(islice(items, BATCH_LIMIT)):
+            target.put(queue, some)
     for board in names.boards:
         say(f"the scores of {board!r} ...")
-        for scores in places(source, board):
-            for id, n in scores:
-                target.add(Score(board, id, n))
+        for id, n in places(source, board):
+            target.add(Score(board, id, n))
 
 
-def pieces(store: Store, queue: str) -> Iterator[list[Item]]:
-    """Yield all items of a queue, some at a time."""
-    last = None
-    while items := store.scan(queue, BATCH_LIMIT, last):
-        yield items
-        last = items[-1]
-
-
-def places(store: Store, board: str) -> Iterator[list[tuple[str, int]]]:
-    """Yield all scores of a board, some at a time, the highest first."""
+def places(store: Store, board: str) -> Iterator[tuple[str, int]]:
+    """Yield all scores of a board, the highest first."""
     skip = 0
     while scores := store.top(board, BATCH_LIMIT, skip):
-        yield scores
+        yield from scores
         skip += len(scores)
 
 
@@ -149,15 +142,13 @@ def content(store: Store) -> Content:
             digest.update(len(part).to_bytes(4) + part)
 
     for queue in names.queues:
-        for some in pieces(store, queue):
-            items += len(some)
-            for item in some:
-                add(queue.encode(), item.group.encode(), item.id.encode(), item.body)
+        for item in store.each(queue):
+            items += 1
+            add(queue.encode(), item.group.encode(), item.id.encode(), item.body)
     for board in names.boards:
-        for found in places(store, board):
-            scores += len(found)
-            for id, n in found:
-                add(board.encode(), id.encode(), str(n).encode())
+        for id, n in places(store, board):
+            scores += 1
+            add(board.encode(), id.encode(), str(n).encode())
     return Content(len(names.queues), items, len(names.boards), scores, digest.hexdigest())
 
 

@@ -31,7 +31,7 @@ from redis.retry import Retry
 from flatlands.brokers.base import UNVERIFIED, VERIFIED, bare, short_hash
 from flatlands.brokers.redis.wire import KIND, PORT
 from flatlands.brokers.stream import endpoints
-from flatlands.stores.base import Claimed, Item, Rank, Score, Size, Store, StoreError
+from flatlands.stores.base import Claimed, If, Item, Rank, Score, Size, Store, StoreError, Then
 
 #: Seconds that a call waits for its answer.
 TIMEOUT = 2.0
@@ -80,20 +80,6 @@ local function put(at)
   end
   return new
 end
-
-local function remove(id, what)
-  redis.call('ZREM', KEYS[1], id)
-  redis.call('HDEL', KEYS[2], id)
-  redis.call('ZREM', KEYS[3], what[1] .. '\\0' .. id)
-end
-
--- What follows: points and who gets them on the board KEYS[4], from ARGV[at] on, and then items.
-local function follow(at)
-  if ARGV[at] ~= '' then
-    redis.call('ZINCRBY', KEYS[4], ARGV[at], ARGV[at + 1])
-  end
-  put(at + 2)
-end
 """
 
 _PUT = "return put(1)"
@@ -112,28 +98,28 @@ end
 return found
 """
 
-_DONE = """
-local caller, count, removed = ARGV[1], tonumber(ARGV[2]), 0
-for at = 3, 2 + count do
+_REMOVE = """
+local count, found = tonumber(ARGV[1]), {}
+for at = 6, 5 + count do
   local packed = redis.call('HGET', KEYS[2], ARGV[at])
   local what = packed and cmsgpack.unpack(packed)
-  if what and what[2] == caller then
-    remove(ARGV[at], what)
-    removed = removed + 1
+  if what and (ARGV[2] == 'any' or what[2] == ARGV[3])
+      and (ARGV[4] == 'any' or what[4] == ARGV[5]) then
+    redis.call('ZREM', KEYS[1], ARGV[at])
+    redis.call('HDEL', KEYS[2], ARGV[at])
+    redis.call('ZREM', KEYS[3], what[1] .. '\\0' .. ARGV[at])
+    found[#found + 1] = what[4]
   end
 end
-if removed > 0 then follow(3 + count) end
-return removed
-"""
-
-_TAKE = """
-local packed = redis.call('HGET', KEYS[2], ARGV[1])
-if not packed then return false end
-local what = cmsgpack.unpack(packed)
-if ARGV[2] == 'only' and what[4] ~= ARGV[3] then return false end
-remove(ARGV[1], what)
-follow(4)
-return what[4]
+-- What follows: points and who gets them on the board KEYS[4], and then items.
+if #found > 0 then
+  local at = 6 + count
+  if ARGV[at] ~= '' then
+    redis.call('ZINCRBY', KEYS[4], ARGV[at], ARGV[at + 1])
+  end
+  put(at + 2)
+end
+return found
 """
 
 _RENEW = """
@@ -153,28 +139,17 @@ end
 return renewed
 """
 
-_GROUP = """
+_FIND = """
 local found = {}
-for _, name in ipairs(ARGV) do
-  local from, to = '[' .. name .. '\\0', '(' .. name .. '\\1'
-  for _, member in ipairs(redis.call('ZRANGE', KEYS[3], from, to, 'BYLEX')) do
-    local id = string.sub(member, #name + 2)
+for at = 2, #ARGV, 2 do
+  local members = redis.call(
+    'ZRANGE', KEYS[3], ARGV[at], ARGV[at + 1], 'BYLEX', 'LIMIT', 0, ARGV[1])
+  for _, member in ipairs(members) do
+    local group, id = string.match(member, '^(.-)%z(.*)$')
     local due = tonumber(redis.call('ZSCORE', KEYS[1], id))
     local what = cmsgpack.unpack(redis.call('HGET', KEYS[2], id))
-    found[#found + 1] = {id, string.format('%.0f', math.max(due - now, 0)), name, what[4]}
+    found[#found + 1] = {id, string.format('%.0f', math.max(due - now, 0)), group, what[4]}
   end
-end
-return found
-"""
-
-_SCAN = """
-local found = {}
-local members = redis.call('ZRANGE', KEYS[3], ARGV[1], '+', 'BYLEX', 'LIMIT', 0, ARGV[2])
-for _, member in ipairs(members) do
-  local group, id = string.match(member, '^(.-)%z(.*)$')
-  local due = tonumber(redis.call('ZSCORE', KEYS[1], id))
-  local what = cmsgpack.unpack(redis.call('HGET', KEYS[2], id))
-  found[#found + 1] = {id, string.format('%.0f', math.max(due - now, 0)), group, what[4]}
 end
 return found
 """
@@ -318,16 +293,12 @@ class RedisStore(Store):
         found = self._run(_CLAIM, self._of(queue), (most, lease, self._caller))
         return [Claimed(id.decode(), body, int(tries)) for id, body, tries in found]
 
-    def _done(
-        self,
-        queue: str,
-        ids: Sequence[str],
-        then: Sequence[tuple[str, Item]],
-        score: Score | None,
-    ) -> int:
-        board, id, n = score or NO_SCORE
-        keys, items = self._keys(queue, board, then)
-        return int(self._run(_DONE, keys, (self._caller, len(ids), *ids, n, id, *items)))
+    def _remove(self, queue: str, ids: Sequence[str], if_: If, then: Then) -> list[bytes]:
+        board, id, n = then.score or NO_SCORE
+        keys, items = self._keys(queue, board, then.items)
+        wanted = [part for one in if_ for part in (("any", "") if one is None else ("", one))]
+        bodies: list[bytes] = self._run(_REMOVE, keys, (len(ids), *wanted, *ids, n, id, *items))
+        return bodies
 
     def _renew(self, queue: str, items: Sequence[tuple[str, bytes]], lease: int) -> list[str]:
         pairs = [text for item in items for text in item]
@@ -335,26 +306,18 @@ class RedisStore(Store):
             id.decode() for id in self._run(_RENEW, self._of(queue), (lease, self._caller, *pairs))
         ]
 
-    def _take(
-        self,
-        queue: str,
-        id: str,
-        only: bytes | None,
-        then: Sequence[tuple[str, Item]],
-        score: Score | None,
-    ) -> bytes | None:
-        board, who, n = score or NO_SCORE
-        keys, items = self._keys(queue, board, then)
-        which = ("", "") if only is None else ("only", only)
-        body: bytes | None = self._run(_TAKE, keys, (id, *which, n, who, *items))
-        return body
-
     def _group(self, queue: str, names: Sequence[str]) -> list[Item]:
-        found = self._run(_GROUP, self._of(queue), names)
-        items = [
-            Item(id.decode(), int(delay), name.decode(), body) for id, delay, name, body in found
+        # -1 stands for as many as there are.
+        ranges = [end for name in names for end in (f"[{name}\0", f"({name}\1")]
+        found = self._find(queue, -1, *ranges)
+        return sorted(found, key=lambda item: (item.delay, item.id.encode()))
+
+    def _find(self, queue: str, most: int, *ranges: str) -> list[Item]:
+        """Return up to `most` items of each range of groups and ids: two ends, as ZRANGE has."""
+        found = self._run(_FIND, self._of(queue), (most, *ranges))
+        return [
+            Item(id.decode(), int(delay), group.decode(), body) for id, delay, group, body in found
         ]
-        return sorted(items, key=lambda item: (item.delay, item.id.encode()))
 
     def _count(self, queue: str) -> int:
         return int(self._ask(lambda client: client.zcard(self._of(queue)[0])))
@@ -409,10 +372,7 @@ class RedisStore(Store):
 
     def _scan(self, queue: str, most: int, after: tuple[str, str] | None) -> list[Item]:
         first = "-" if after is None else "({}\0{}".format(*after)
-        found = self._run(_SCAN, self._of(queue), (first, most))
-        return [
-            Item(id.decode(), int(delay), group.decode(), body) for id, delay, group, body in found
-        ]
+        return self._find(queue, most, first, "+")
 
     def _close(self) -> None:
         if self._client is not None:

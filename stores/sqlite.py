@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
 from flatlands.brokers.base import short_hash
-from flatlands.stores.base import Claimed, Item, Rank, Score, Size, Store, StoreError
+from flatlands.stores.base import Claimed, If, Item, Rank, Score, Size, Store, StoreError, Then
 
 #: The version of the tables; it stands in the file.
 SCHEMA = 1
@@ -215,23 +215,20 @@ class SqliteStore(Store):
                 )
             return [Claimed(*row) for row in found]
 
-    def _done(
-        self,
-        queue: str,
-        ids: Sequence[str],
-        then: Sequence[tuple[str, Item]],
-        score: Score | None,
-    ) -> int:
+    def _remove(self, queue: str, ids: Sequence[str], if_: If, then: Then) -> list[bytes]:
         with self._transaction() as execute:
-            removed = 0
-            for id in ids:
-                removed += execute(
-                    "DELETE FROM item WHERE world = ? AND queue = ? AND id = ? AND holder = ?",
-                    (self.world, queue, id, self._caller),
-                ).rowcount
-            if removed:
-                self._insert(execute, then, score)
-            return removed
+            bodies = [
+                body
+                for id in ids
+                for (body,) in execute(
+                    "DELETE FROM item WHERE world = ? AND queue = ? AND id = ?"
+                    " AND holder = coalesce(?, holder) AND body = coalesce(?, body) RETURNING body",
+                    (self.world, queue, id, *if_),
+                ).fetchall()
+            ]
+            if bodies:
+                self._insert(execute, *then)
+            return bodies
 
     def _renew(self, queue: str, items: Sequence[tuple[str, bytes]], lease: int) -> list[str]:
         with self._transaction() as execute:
@@ -245,26 +242,6 @@ class SqliteStore(Store):
                     (due, body, self.world, queue, id, self._caller),
                 ).rowcount
             ]
-
-    def _take(
-        self,
-        queue: str,
-        id: str,
-        only: bytes | None,
-        then: Sequence[tuple[str, Item]],
-        score: Score | None,
-    ) -> bytes | None:
-        with self._transaction() as execute:
-            row = execute(
-                "DELETE FROM item WHERE world = ? AND queue = ? AND id = ?"
-                " AND body = coalesce(?, body) RETURNING body",
-                (self.world, queue, id, only),
-            ).fetchone()
-            if row is None:
-                return None
-            self._insert(execute, then, score)
-            body: bytes = row[0]
-            return body
 
     def _group(self, queue: str, names: Sequence[str]) -> list[Item]:
         with self._reading() as execute:

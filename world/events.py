@@ -129,7 +129,6 @@ class Player:
         name: str,
         dimmed: bool,
         track: Track,
-        slot: int = -1,
         look: int = 0,
     ) -> None:
         self.node = node
@@ -139,5 +138,5 @@ class Player:
         self.name = name
         self.dimmed = dimmed
         self.track = track
-        self.slot = slot
+        self.slot = -1
         self.look = look

@@ -218,8 +218,9 @@ class Replica:
             gone.append(named[slot].id)
             self._take_out(named[slot])
         player = Player(
-            node, id, seq, entry.ack, entry.name, entry.dimmed, corner.read(entry), slot, entry.look
+            node, id, seq, entry.ack, entry.name, entry.dimmed, corner.read(entry), entry.look
         )
+        player.slot = slot
         self.players[id] = self._named.setdefault(node, {})[slot] = player
         self._whereabouts.add(id, self)
         return True

@@ -21,6 +21,7 @@ at once (world/lanes.py), and only as far as it decides: if the height blocks no
 nobody looks for paths.
 """
 
+from bisect import bisect
 from collections.abc import Iterator, Sequence
 from itertools import product
 from math import isqrt
@@ -62,6 +63,7 @@ _ALL_BLOCKED: Final = _BOX[-1][-1]
 
 # Heights and woods are 0..65535.
 DEEP_BELOW, WATER_BELOW, SAND_BELOW, ROCK_FROM = 19500, 23500, 25500, 43500
+_LOW: Final = (DEEP_BELOW, WATER_BELOW)
 #: The height from which on a plateau is. Outside the clearing, heights of tiles side by side differ
 #: by less than a rim is high (2634 at most), so no rim has a gap.
 PLATEAU_FROM: Final = 46140
@@ -237,16 +239,12 @@ class Terrain:
             kind = PLAZA
         elif path <= PATH_WITHIN:
             kind = BRIDGE if height < WATER_BELOW else PATH
-        elif height < DEEP_BELOW:
-            kind = DEEP
-        elif height < WATER_BELOW:
-            kind = WATER
         elif height < SAND_BELOW:
-            kind = SAND
+            kind = bisect(_LOW, height)  # DEEP, WATER or SAND
         elif height >= PLATEAU_FROM:
             kind = PLATEAU
         elif height >= ROCK_FROM:
-            kind = RAMP if self._is_ramp(x, y) else ROCK
+            kind = ROCK if self.blocked(x, y) else RAMP
         elif wood >= WOOD_FROM:
             kind = WOOD
         else:
@@ -258,29 +256,6 @@ class Terrain:
         coarse, middle, fine = [self._noise(layer, length, x, y) for layer, length in _HEIGHT]
         height = (4 * coarse + 2 * middle + fine) // 7
         return MEADOW + (height - MEADOW) * _wild(x, y) // 1024
-
-    def _is_ramp(self, x: int, y: int) -> bool:
-        """Say whether a tile on a rim is part of a ramp."""
-        cx, cy = x // CHUNK, y // CHUNK
-        left, top = cx * CHUNK, cy * CHUNK
-        row, column = self._strips(cx, cy)
-        if top + row <= y < top + row + RAMP_WIDTH:
-            tiles = [[(left + i, top + row + k) for k in range(RAMP_WIDTH)] for i in range(CHUNK)]
-            if x - left in self._slopes(tiles):
-                return True
-        if left + column <= x < left + column + RAMP_WIDTH:
-            tiles = [
-                [(left + column + k, top + i) for k in range(RAMP_WIDTH)] for i in range(CHUNK)
-            ]
-            return y - top in self._slopes(tiles)
-        return False
-
-    def _slopes(self, strip: list[list[tuple[int, int]]]) -> list[int]:
-        """Return which places of a strip are on a ramp; it has RAMP_WIDTH tiles at each place."""
-        heights = [[self._height(x, y) for x, y in tiles] for tiles in strip]
-        lows = sum((max(place) < ROCK_FROM) << i for i, place in enumerate(heights))
-        highs = sum((min(place) >= PLATEAU_FROM) << i for i, place in enumerate(heights))
-        return list(_climbs(lows, highs))
 
     def _strips(self, cx: int, cy: int) -> tuple[int, int]:
         """Return the first row and the first column of the two strips of a chunk, 0 to 13."""

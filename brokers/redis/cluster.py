@@ -18,9 +18,9 @@ from gevent.event import Event
 from flatlands.brokers.base import NEVER, Counters, LinkAge
 from flatlands.brokers.guard import keep_running
 from flatlands.brokers.inbox import Inbox
-from flatlands.brokers.link import Link, LinkedBroker, await_links, nothing_comes
+from flatlands.brokers.link import LinkedBroker, await_links
 from flatlands.brokers.redis import wire
-from flatlands.brokers.redis.links import PublishLink, SubscribeLink, Words
+from flatlands.brokers.redis.broker import RedisLink, Words
 from flatlands.brokers.redis.wire import KIND, PORT
 from flatlands.brokers.stream import CONNECT_WITHIN, Connection, Endpoint, endpoints
 
@@ -34,11 +34,6 @@ REFRESH_EVERY = 10
 #: The least seconds between two such questions.
 REFRESH_PAUSE = 0.1
 
-#: A command names one channel, since all channels of one command would have to be of one slot.
-SHARDED = Words(
-    b"SSUBSCRIBE", b"SUNSUBSCRIBE", b"ssubscribe", b"sunsubscribe", b"smessage", channels=1
-)
-
 
 def slot_of(channel: bytes) -> int:
     """Return the slot of a channel. If its name holds `{...}`, only the text between is hashed."""
@@ -47,68 +42,33 @@ def slot_of(channel: bytes) -> int:
     return crc_hqx(inside if inside and closed else channel, 0) % SLOTS
 
 
-class _ShardSubscriber(SubscribeLink):
-    """The subscribed link to a master. It calls `moved` when channels have moved to another one."""
+class _ShardLink(RedisLink):
+    """The link to a master. It calls `moved` when channels have moved to another one."""
+
+    # A command names one channel, since all channels of one command would have to be of one slot.
+    words = Words(
+        b"SPUBLISH", b"SSUBSCRIBE", b"SUNSUBSCRIBE", b"ssubscribe", b"sunsubscribe", b"smessage", 1
+    )
 
     def __init__(
         self, endpoint: Endpoint, counters: Counters, inbox: Inbox, moved: Callable[[], None]
     ) -> None:
-        super().__init__(endpoint, counters, inbox, SHARDED)
+        super().__init__(endpoint, counters, inbox)
         self._moved = moved
 
     def _dropped(self) -> None:
         self._moved()
 
-    def _refused(self, error: str) -> None:
-        kind, *rest = error.split()
-        if kind != "MOVED":
-            super()._refused(error)
-        self._drop([name for name in self._asked if slot_of(name) == int(rest[0])])
-
-
-class _ShardPublisher(PublishLink):
-    """The publishing link to a master. It calls `moved` when a channel belongs to another one."""
-
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        counters: Counters,
-        inbox: Inbox,
-        restored: Callable[[], None],
-        moved: Callable[[], None],
-    ) -> None:
-        super().__init__(endpoint, counters, inbox, restored, b"SPUBLISH")
-        self._moved = moved
+    def _not_changed(self, name: bytes, error: str) -> None:
+        if not error.startswith("MOVED"):
+            super()._not_changed(name, error)
+        self._drop([one for one in self._asked if slot_of(one) == slot_of(name)])
 
     def _refused(self, error: str) -> None:
         if error.startswith(("MOVED", "CLUSTERDOWN")):
             self._moved()
         else:
             super()._refused(error)
-
-
-class _Node:
-    """A master of the cluster, with a link that publishes and a link that is subscribed."""
-
-    def __init__(
-        self, endpoint: Endpoint, counters: Counters, inbox: Inbox, moved: Callable[[], None]
-    ) -> None:
-        self.subscriber = _ShardSubscriber(endpoint, counters, inbox, moved)
-        self.publisher = _ShardPublisher(endpoint, counters, inbox, self.subscriber.reset, moved)
-        self.links = (self.subscriber, self.publisher)
-
-    @property
-    def proven(self) -> float:
-        return min(link.proven for link in self.links)
-
-    @property
-    def trouble(self) -> str:
-        """Why there is no connection, where one of its links knows that."""
-        return next((link.trouble for link in self.links if link.trouble), "")
-
-    def close(self) -> None:
-        for link in self.links:
-            link.close()
 
 
 class RedisClusterBroker(LinkedBroker):
@@ -124,7 +84,7 @@ class RedisClusterBroker(LinkedBroker):
         self._seeds = endpoints(url, KIND, PORT, tls)
         #: Channel -> its slot: the desired state.
         self._channels: dict[str, int] = {}
-        self._nodes: dict[Endpoint, _Node] = {}
+        self._nodes: dict[Endpoint, _ShardLink] = {}
         #: Slot -> the master that has it, or None if none is known.
         self._table: list[Endpoint | None] = [None] * SLOTS
         #: The master to ask first: the last one that said that a slot has moved.
@@ -140,8 +100,8 @@ class RedisClusterBroker(LinkedBroker):
         self._attempted.wait(CONNECT_WITHIN)
         await_links(self._links(), until - time.monotonic())
 
-    def _links(self) -> list[Link]:
-        return [link for node in self._nodes.values() for link in node.links]
+    def _links(self) -> list[_ShardLink]:
+        return list(self._nodes.values())
 
     def subscribe(self, *channels: str) -> None:
         self._inbox.check_open()
@@ -150,32 +110,25 @@ class RedisClusterBroker(LinkedBroker):
                 slot = self._channels[channel] = slot_of(channel.encode())
                 owner = self._owner(slot)
                 if owner:
-                    owner.subscriber.add((channel,))
+                    owner.add((channel,))
 
     def unsubscribe(self, *channels: str) -> None:
         self._inbox.check_open()
         for channel in channels:
             slot = self._channels.pop(channel, None)
             if slot is not None and (owner := self._owner(slot)):
-                owner.subscriber.remove((channel,))
+                owner.remove((channel,))
 
-    def renew(self, channel: str) -> None:
-        self._inbox.check_open()
-        owner = self._owner(slot_of(channel.encode()))
-        if owner:
-            owner.subscriber.fail(nothing_comes(channel))
+    def _link_of(self, channel: str) -> _ShardLink | None:
+        return self._owner(slot_of(channel.encode()))
 
     def _put_at_owner(self, channel: str, payload: bytes) -> bool:
         owner = self._owner(slot_of(channel.encode()))
-        return owner is not None and owner.publisher.put(channel, payload)
+        return owner is not None and owner.put(channel, payload)
 
     def links(self) -> list[LinkAge]:
-        now = time.monotonic()
-        if not self._nodes:
-            return [LinkAge(f"the cluster of {self._seeds[0]}", now - NEVER)]
-        return [
-            LinkAge(str(at), now - node.proven, node.trouble) for at, node in self._nodes.items()
-        ]
+        nowhere = LinkAge(f"the cluster of {self._seeds[0]}", time.monotonic() - NEVER)
+        return super().links() or [nowhere]
 
     def close(self) -> None:
         self._greenlet.kill(block=False)
@@ -183,7 +136,7 @@ class RedisClusterBroker(LinkedBroker):
             self._asking.close()
         super().close()
 
-    def _owner(self, slot: int) -> _Node | None:
+    def _owner(self, slot: int) -> _ShardLink | None:
         endpoint = self._table[slot]
         return None if endpoint is None else self._nodes[endpoint]
 
@@ -260,17 +213,17 @@ class RedisClusterBroker(LinkedBroker):
         for endpoint in owners - self._nodes.keys():
             if endpoint is not None:
                 moved = partial(self._moved, endpoint)
-                self._nodes[endpoint] = _Node(endpoint, self.counters, self._inbox, moved)
+                self._nodes[endpoint] = _ShardLink(endpoint, self.counters, self._inbox, moved)
         if table != before:
             for channel, slot in self._channels.items():
                 old, new = before[slot], table[slot]
                 if old != new:
                     if old is not None:
-                        self._nodes[old].subscriber.remove((channel,))
+                        self._nodes[old].remove((channel,))
                     if new is not None:
-                        self._nodes[new].subscriber.add((channel,), missed=True)
+                        self._nodes[new].add((channel,), missed=True)
             self._table = table
         for endpoint in self._nodes.keys() - owners:
             self._nodes.pop(endpoint).close()
         for node in self._nodes.values():
-            node.subscriber.ask_again()
+            node.ask_again()

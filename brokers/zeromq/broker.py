@@ -130,7 +130,7 @@ class ZeroMQBroker(LinkedBroker):
         """Open the link; wait until the forwarder has answered, for OPEN_S at most."""
         super().__init__(url)
         link = ZeroMQLink(url, self.counters, self._inbox)
-        self._start(link, link, OPEN_S)
+        self._start(link, OPEN_S)
 
 
 def _topic(channel: str) -> bytes:

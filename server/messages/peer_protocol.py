@@ -7,23 +7,17 @@ whoever has the key can send one (brokers/sealed.py), or, if there is no key, wh
 broker.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 import msgpack
 
 from flatlands.brokers.base import PAYLOAD_LIMIT
-from flatlands.server.messages.protocol import (
-    EMOTED,
-    ID_LIMIT,
-    LOOK,
-    Tail,
-    with_tail,
-)
+from flatlands.server.messages.protocol import EMOTED, ID_LIMIT, LOOK, Tail, with_tail
 from flatlands.server.messages.table import NUMBER, Field, Row, number
 from flatlands.server.messages.texts import NAME_LIMIT, TEXT_LIMIT
 from flatlands.world.batches import RECORD, WIDE, Content
-from flatlands.world.events import ENTER, EVENTS, EnterEvent, Entry, named
+from flatlands.world.events import ENTER, EVENTS, EnterEvent, named
 from flatlands.world.grid import Square
 from flatlands.world.things import THINGS, Thing
 from flatlands.world.track import REACH
@@ -70,55 +64,29 @@ _TIME = 2**50
 _FIELDS = {
     field.name: field
     for field in (
-        number("column"),
-        number("row"),
-        number("x", -_FAR, _FAR),
-        number("y", -_FAR, _FAR),
-        number("dx", -REACH, REACH),
-        number("dy", -REACH, REACH),
-        number("node"),
-        number("to"),
-        number("nonce"),
-        number("previous", 0),
-        number("number"),
-        number("replaced", 0),
-        number("page", 0),
+        *(number(name) for name in "column row node to nonce number id player ack".split()),
+        *(number(name, 0) for name in "previous replaced page slot memory connections".split()),
+        *(number(name, 0) for name in "heard passes before".split()),
+        *(number(name, -_FAR, _FAR) for name in "xy"),
+        *(number(name, -REACH, REACH) for name in ("dx", "dy")),
+        *(number(name, -_TIME, _TIME) for name in ("sent", "age")),
         number("pages", 1, 100),
-        number("sent", -_TIME, _TIME),
-        number("age", -_TIME, _TIME),
-        number("slot", 0),
-        number("id"),
-        number("player"),
         number("seq", 0, _SEQ),
-        number("ack"),
         number("state", ALIVE, STARTING),
         number("every", 1, EVERY_MOST),
-        number("memory", 0),
-        number("connections", 0),
-        number("heard", 0),
-        Field("name", str, 1, NAME_LIMIT),
-        Field("known_as", str, 0, NAME_LIMIT),
-        Field("dimmed", bool),
-        Field("text", str, 1, TEXT_LIMIT),
+        number("kept", 0, _TIME),
+        number("stones", 1, 1000),
+        number("grain", 0, WIDEST),
         LOOK,
         EMOTED,
-        Field("inhabited", bool),
-        number("passes", 0),
-        number("before", 0),
-        number("kept", 0, _TIME),
-        Field("ring", str),
-        Field("ground", str),
-        Field("store", str),
-        Field("things", list),
-        Field("gone", list),
-        number("stones", 1, 1000),
-        Field("tracks", bytes),
-        Field("others", list),
-        Field("wide", bytes),
-        Field("entries", list),
-        Field("new", bool),
+        Field("name", str, 1, NAME_LIMIT),
+        Field("known_as", str, 0, NAME_LIMIT),
+        Field("text", str, 1, TEXT_LIMIT),
+        *(Field(name, str) for name in ("ring", "ground", "store")),
+        *(Field(name, bool) for name in ("dimmed", "inhabited", "new")),
+        *(Field(name, bytes) for name in ("tracks", "wide")),
+        *(Field(name, list) for name in ("things", "gone", "others", "entries")),
         Field("parts", list, 0, 4 * PARTS),
-        number("grain", 0, WIDEST),
         Field("dots", list, 0, DOT_FIELDS * DOTS),
     )
 }
@@ -186,34 +154,34 @@ def _are_numbers(values: list[Any]) -> bool:
 
 #: All messages between nodes: docs/nodes.md.
 MESSAGES = {
-    BATCH: _table_row(
-        "batch",
-        ("column", "row", "node", "previous", "number", "sent", *Content._fields),
-        _is_next,
-    ),
-    FULL_STATE: _table_row(
-        "full state",
-        ("column", "row", "node", "number", "sent", "page", "pages", "entries"),
-        _is_page,
-    ),
-    SYNC_REQUEST: _table_row("sync request", ("column", "row", "node", "nonce")),
-    CHANGES: _table_row(
-        "changes", ("column", "row", "node", "store", "things", "gone"), _are_changes
-    ),
-    SIGN: _table_row("sign", ("column", "row", "node", "number", "sent", "inhabited")),
-    HEARTBEAT: _table_row(
-        "heartbeat",
-        ("node", "sent", "ring", "ground", "state", "every", "memory", "connections", "heard"),
-    ),
-    TAKEOVER: _table_row("takeover", ("node", "player")),
-    HANDOVER: _table_row("handover", ("node", "player", "to", "known_as", "seq", "x", "y")),
-    HOSTED: _table_row("hosted", ("node", "player", "seq")),
-    LEFT: _table_row("left", ("node", "player", "seq")),
-    WHERE: _table_row("where", ("node", "player", "nonce")),
-    HERE: _table_row("here", ("node", "to", "nonce", "name", "x", "y", "dx", "dy")),
-    ECHO: _table_row("echo", ("node", "sent")),
-    WATCH: _table_row("watch", ("node", "new", "parts"), _are_parts),
-    COUNTS: _table_row("counts", ("node", "page", "grain", "dots"), _are_counts),
+    kind: _table_row(name, fields.split(), agree)
+    for kind, name, agree, fields in (
+        (
+            BATCH,
+            "batch",
+            _is_next,
+            "column row node previous number sent tracks others replaced wide",
+        ),
+        (FULL_STATE, "full state", _is_page, "column row node number sent page pages entries"),
+        (SYNC_REQUEST, "sync request", None, "column row node nonce"),
+        (CHANGES, "changes", _are_changes, "column row node store things gone"),
+        (SIGN, "sign", None, "column row node number sent inhabited"),
+        (
+            HEARTBEAT,
+            "heartbeat",
+            None,
+            "node sent ring ground state every memory connections heard",
+        ),
+        (TAKEOVER, "takeover", None, "node player"),
+        (HANDOVER, "handover", None, "node player to known_as seq x y"),
+        (HOSTED, "hosted", None, "node player seq"),
+        (LEFT, "left", None, "node player seq"),
+        (WHERE, "where", None, "node player nonce"),
+        (HERE, "here", None, "node to nonce name x y dx dy"),
+        (ECHO, "echo", None, "node sent"),
+        (WATCH, "watch", _are_parts, "node new parts"),
+        (COUNTS, "counts", _are_counts, "node page grain dots"),
+    )
 }
 
 #: The fields of things that are not as in events.
@@ -315,119 +283,64 @@ def batch(square: Square, node: int, previous: int, number: int, sent: int, tail
     return with_tail([BATCH, *square, node, previous, number, sent], tail)
 
 
-def full_state(
-    square: Square,
-    node: int,
-    number: int,
-    sent: int,
-    page: int,
-    pages: int,
-    entries: Sequence[Entry],
-) -> bytes:
-    """Pack one page, of `pages`, of all players that a node has in a square.
-
-    `number` is the node's next, as for a batch; all pages have the same. Ages in `entries` are ms
-    before `sent`.
-    """
-    return _pack([FULL_STATE, *square, node, number, sent, page, pages, entries])
+def _says(kind: int) -> Callable[..., bytes]:
+    """Return what packs a message of a kind with its fields, in the order of its row."""
+    return lambda *fields: _pack([kind, *fields])
 
 
-def sync_request(square: Square, node: int, nonce: int) -> bytes:
-    """Pack a request to all nodes for their full states of a square.
-
-    When it comes back with its `nonce`, the sender knows that it receives what is published there.
-    """
-    return _pack([SYNC_REQUEST, *square, node, nonce])
+def _says_of_square(kind: int) -> Callable[..., bytes]:
+    """Return the same for a kind whose first two fields are a square."""
+    return lambda square, *fields: _pack([kind, *square, *fields])
 
 
-def changes(
-    square: Square, node: int, store: str, things: Sequence[Thing], gone: Sequence[str | int]
-) -> bytes:
-    """Pack what has changed about the things of a square.
+#: One page, of `pages`, of all players that a node has in a square. `number` is the node's next, as
+#: for a batch; all pages have the same. Ages in `entries` are ms before `sent`.
+full_state = _says_of_square(FULL_STATE)
 
-    `things` are new or have changed. `gone` is id, version, id, version ... of those that are gone.
-    `store` is the identity of the sender's store (stores/base.py).
-    """
-    return _pack([CHANGES, *square, node, store, things, gone])
+#: A request to all nodes for their full states of a square. When it comes back with its `nonce`,
+#: the sender knows that it receives what is published there.
+sync_request = _says_of_square(SYNC_REQUEST)
 
+#: What has changed about the things of a square. `things` are new or have changed. `gone` is id,
+#: version, id, version ... of those that are gone. `store` is the identity of the sender's store
+#: (stores/base.py).
+changes = _says_of_square(CHANGES)
 
-def sign(square: Square, node: int, number: int, sent: int, inhabited: bool) -> bytes:
-    """Pack the number of a node's last batch or full state in a square, to say it once more.
+#: The number of a node's last batch or full state in a square, to say it once more. `inhabited`:
+#: the node has players there.
+sign = _says_of_square(SIGN)
 
-    `inhabited`: the node has players there.
-    """
-    return _pack([SIGN, *square, node, number, sent, inhabited])
+#: A heartbeat. `ring` is the broker's identity, and `ground` that of Channels. `every` is in how
+#: many ms the next one comes, and the last three are those of Load in server/squares/peers.py.
+heartbeat = _says(HEARTBEAT)
 
+#: What a node sends to itself, to know that what it publishes comes back.
+echo = _says(ECHO)
 
-def heartbeat(
-    node: int,
-    sent: int,
-    ring: str,
-    ground: str,
-    state: int,
-    every: int,
-    memory: int,
-    connections: int,
-    heard: int,
-) -> bytes:
-    """Pack a heartbeat.
+#: A request to the node that has a player to hand it over.
+takeover = _says(TAKEOVER)
 
-    `ring` is the broker's identity, and `ground` that of Channels. `every` is the number of ms
-    until the next one, and the last three are those of Load in server/squares/peers.py.
-    """
-    return _pack([HEARTBEAT, node, sent, ring, ground, state, every, memory, connections, heard])
+#: The answer to a takeover by node `to`, which has the player from now on; or, if `known_as`, the
+#: player's name, is "", that it left a while ago. `seq` is its last one, and (x, y) its position.
+handover = _says(HANDOVER)
 
+#: A player came back to a node and plays there; and its last seq.
+hosted = _says(HOSTED)
 
-def echo(node: int, sent: int) -> bytes:
-    """Pack what a node sends to itself, to know that what it publishes comes back."""
-    return _pack([ECHO, node, sent])
+#: A player has left, as far as a node knows; and its last seq.
+left = _says(LEFT)
 
+#: The question where a player is, for a guest that it has invited.
+where = _says(WHERE)
 
-def takeover(node: int, player: int) -> bytes:
-    """Pack a request to the node that has a player to hand it over."""
-    return _pack([TAKEOVER, node, player])
+#: The answer to the question `nonce` of node `to`: the player, of this name, is here. The guest
+#: begins at (x, y), and the player is from there at (dx, dy).
+here = _says(HERE)
 
+#: The request for counts of parts of the world: grain, column, row, most, grain ... With `new`
+#: whoever asks has not heard of them yet.
+watch = _says(WATCH)
 
-def handover(node: int, player: int, to: int, known_as: str, seq: int, x: int, y: int) -> bytes:
-    """Pack the answer to a takeover by node `to`, which has the player from now on; or, if
-    `known_as`, the player's name, is "", that it left a while ago. `seq` is its last one, and
-    (x, y) its position."""
-    return _pack([HANDOVER, node, player, to, known_as, seq, x, y])
-
-
-def hosted(node: int, player: int, seq: int) -> bytes:
-    """Pack that a player came back to a node and plays there, and its last seq."""
-    return _pack([HOSTED, node, player, seq])
-
-
-def left(node: int, player: int, seq: int) -> bytes:
-    """Pack that a player has left, as far as a node knows, and its last seq."""
-    return _pack([LEFT, node, player, seq])
-
-
-def where(node: int, player: int, nonce: int) -> bytes:
-    """Pack the question where a player is, for a guest that it has invited."""
-    return _pack([WHERE, node, player, nonce])
-
-
-def here(node: int, to: int, nonce: int, name: str, x: int, y: int, dx: int, dy: int) -> bytes:
-    """Pack the answer to the question `nonce` of node `to`: the player, of this name, is here. The
-    guest begins at (x, y), and the player is from there at (dx, dy)."""
-    return _pack([HERE, node, to, nonce, name, x, y, dx, dy])
-
-
-def watch(node: int, new: bool, parts: list[int]) -> bytes:
-    """Pack the request for counts of parts of the world: grain, column, row, most, grain ...
-
-    With `new` whoever asks has not heard of them yet.
-    """
-    return _pack([WATCH, node, new, parts])
-
-
-def counts(node: int, page: int, grain: int, dots: list[int]) -> bytes:
-    """Pack how many players of a node are where in a part of the world.
-
-    `dots` is column, row, people, computer players, batches, column ... Pages from 1 on go on where
-    the one before has ended.
-    """
-    return _pack([COUNTS, node, page, grain, dots])
+#: How many players of a node are where in a part of the world. `dots` is column, row, people,
+#: computer players, batches, column ... Pages from 1 on go on where the one before has ended.
+counts = _says(COUNTS)

@@ -127,7 +127,7 @@ class Connection:
         self._writing: Any = None
         self._timer: Any = None
         self._remainder: memoryview | None = None
-        self._queued: bytearray | None = None  # control frames behind the remainder
+        self._queued: bytes | None = None  # control frames behind the remainder
         self._light: Rates | None = None  # most peers never need one
         self._closing = 0  # bytes that came after our close frame
 
@@ -182,7 +182,7 @@ class Connection:
         if len(self._queued or b"") + len(data) > CONTROL_LIMIT:
             self.abort()
             return False
-        self._queue(data)
+        self._queued = (self._queued or b"") + data
         return True
 
     def ping(self) -> None:
@@ -333,7 +333,9 @@ class Connection:
         if self._remainder is None:
             self.send(data)
         else:
-            self._queue(data)  # it may exceed CONTROL_LIMIT, since it is the last
+            self._queued = (
+                self._queued or b""
+            ) + data  # it may exceed CONTROL_LIMIT, since it is the last
         if self._state != _ENDED:
             self._state = _CLOSING
             on_closing, self.on_closing = self.on_closing, _ignore
@@ -356,11 +358,6 @@ class Connection:
             self._end()
         else:
             self.abort()
-
-    def _queue(self, data: bytes) -> None:
-        if self._queued is None:
-            self._queued = bytearray()
-        self._queued += data
 
     def _writable(self) -> None:
         rest = self._remainder

@@ -60,13 +60,13 @@ def slow_reader(server, opened, monkeypatch, count):
     """
     slow, publisher = opened(server.url), opened(server.url)
     make_live(slow, "a", "b")
-    reads, accept = Event(), slow._subscriber._accept
+    reads, accept = Event(), slow._link._accept
 
     def wait_first(item):
         reads.wait()
         accept(item)
 
-    monkeypatch.setattr(slow._subscriber, "_accept", wait_first)
+    monkeypatch.setattr(slow._link, "_accept", wait_first)
     for n in range(count):
         assert publisher.publish("a", n.to_bytes(4) + bytes(PAYLOAD_LIMIT - 4)) is True
         gevent.sleep(0.002)

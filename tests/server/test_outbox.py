@@ -36,7 +36,9 @@ class Bench:
 
     def move(self, id, seq=1, square=(0, 0)):
         track = stand(id, seq, self.loop.now())
-        self.outbox.track(Player(7, id, seq - 1, 0, "x", False, track, slot=id), square)
+        player = Player(7, id, seq - 1, 0, "x", False, track)
+        player.slot = id
+        self.outbox.track(player, square)
 
     def run(self, ms):
         """Let time pass, in turns."""

@@ -25,7 +25,9 @@ X, Y = SQUARE[0] * SPAN, SQUARE[1] * SPAN
 
 def player(id=7, seq=1, x=X + 10, y=Y + 20, start=900, slot=None, dx=100):
     track = Track(x, y, dx, -200, start, duration(dx, -200))
-    return Player(1, id, seq, 4, "Wren", False, track, slot=id if slot is None else slot)
+    player = Player(1, id, seq, 4, "Wren", False, track)
+    player.slot = id if slot is None else slot
+    return player
 
 
 def batch(sent=1000):

@@ -13,7 +13,7 @@ SIDES = st.sampled_from([8, 16, 64])
 
 
 def player(track, seq=0, ack=0):
-    return Player(1, 2**40, seq, ack, "P", False, track, slot=3)
+    return Player(1, 2**40, seq, ack, "P", False, track)
 
 
 @given(

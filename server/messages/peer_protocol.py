@@ -64,12 +64,12 @@ _TIME = 2**50
 _FIELDS = {
     field.name: field
     for field in (
-        *(number(name) for name in "column row node to nonce number id player ack".split()),
-        *(number(name, 0) for name in "previous replaced page slot memory connections".split()),
-        *(number(name, 0) for name in "heard passes before".split()),
-        *(number(name, -_FAR, _FAR) for name in "xy"),
-        *(number(name, -REACH, REACH) for name in ("dx", "dy")),
-        *(number(name, -_TIME, _TIME) for name in ("sent", "age")),
+        *[number(name) for name in "column row node to nonce number id player ack".split()],
+        *[number(name, 0) for name in "previous replaced page slot memory connections".split()],
+        *[number(name, 0) for name in "heard passes before".split()],
+        *[number(name, -_FAR, _FAR) for name in "xy"],
+        *[number(name, -REACH, REACH) for name in ("dx", "dy")],
+        *[number(name, -_TIME, _TIME) for name in ("sent", "age")],
         number("pages", 1, 100),
         number("seq", 0, _SEQ),
         number("state", ALIVE, STARTING),
@@ -82,10 +82,10 @@ _FIELDS = {
         Field("name", str, 1, NAME_LIMIT),
         Field("known_as", str, 0, NAME_LIMIT),
         Field("text", str, 1, TEXT_LIMIT),
-        *(Field(name, str) for name in ("ring", "ground", "store")),
-        *(Field(name, bool) for name in ("dimmed", "inhabited", "new")),
-        *(Field(name, bytes) for name in ("tracks", "wide")),
-        *(Field(name, list) for name in ("things", "gone", "others", "entries")),
+        *[Field(name, str) for name in ("ring", "ground", "store")],
+        *[Field(name, bool) for name in ("dimmed", "inhabited", "new")],
+        *[Field(name, bytes) for name in ("tracks", "wide")],
+        *[Field(name, list) for name in ("things", "gone", "others", "entries")],
         Field("parts", list, 0, 4 * PARTS),
         Field("dots", list, 0, DOT_FIELDS * DOTS),
     )

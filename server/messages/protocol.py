@@ -79,6 +79,9 @@ EMOTED: Final = number("emote", 1, 255)
 
 _INTENT: Final = number("n", 1, NUMBER)
 _TIME: Final = number("t", 0, NUMBER)
+_SQUARE: Final = (number("column"), number("row"))
+_THING: Final = Field("id", str, 1, ID_LIMIT)
+_VIEW: Final = (number("width", 1, 65535), number("height", 1, 65535))
 
 #: All messages that clients send.
 MESSAGES: Final = {
@@ -87,12 +90,10 @@ MESSAGES: Final = {
         (
             number("version", 0, 65535),
             Field("name", str, 0, MESSAGE_LIMIT),
-            number("width", 1, 65535),
-            number("height", 1, 65535),
+            *_VIEW,
             Field("token", str, 0, TOKEN_LIMIT, optional=True),
             Field("near", int, 0, NUMBER, optional=True, text=INVITATION_LIMIT),
-            Field("x", int, -_POSITION, _POSITION, optional=True),
-            Field("y", int, -_POSITION, _POSITION, optional=True),
+            *[Field(name, int, -_POSITION, _POSITION, optional=True) for name in "xy"],
         ),
         rate=1,
         burst=1,
@@ -101,47 +102,33 @@ MESSAGES: Final = {
     WALK: Row("walk", (_INTENT, _TIME, number("dx", -1, 1), number("dy", -1, 1)), 30, 60),
     GO: Row(
         "go",
-        (
-            _INTENT,
-            _TIME,
-            number("x", -_POSITION, _POSITION),
-            number("y", -_POSITION, _POSITION),
-        ),
+        (_INTENT, _TIME, *[number(name, -_POSITION, _POSITION) for name in "xy"]),
         rate=10,
         burst=20,
     ),
     HOME: Row("home", (_INTENT,), rate=0.5, burst=3),
-    VIEWPORT: Row(
-        "viewport", (number("width", 1, 65535), number("height", 1, 65535)), rate=4, burst=12
-    ),
+    VIEWPORT: Row("viewport", _VIEW, rate=4, burst=12),
     SAY: Row("say", (Field("text", str, 0, MESSAGE_LIMIT),), rate=1, burst=5),
     PING: Row("ping", (number("time", 0, NUMBER), number("flush", 0, NUMBER)), 8, 16),
     INVITE: Row("invite", (), rate=1, burst=5),
-    TAKE: Row(
-        "take", (number("column"), number("row"), Field("id", str, 1, ID_LIMIT)), rate=4, burst=12
-    ),
+    TAKE: Row("take", (*_SQUARE, _THING), rate=4, burst=12),
     KEY: Row("key", (Field("text", str, KEY_LEAST, KEY_MOST),), rate=0.5, burst=3),
     SCORES: Row("scores", (), rate=1, burst=5),
     BUILD: Row("build", (Field("text", str, 0, MESSAGE_LIMIT),), rate=0.5, burst=3),
-    STONE: Row(
-        "stone", (number("column"), number("row"), Field("id", str, 1, ID_LIMIT)), rate=0.5, burst=3
-    ),
+    STONE: Row("stone", (*_SQUARE, _THING), rate=0.5, burst=3),
     ACK: Row("ack", (number("flush", 0, NUMBER),), rate=8, burst=16),
     WATCH: Row(
         "watch",
         (
             Field("grain", int, 0, GRAIN_MOST, optional=True),
-            number("c0"),
-            number("r0"),
-            number("c1"),
-            number("r1"),
+            *[number(name) for name in ("c0", "r0", "c1", "r1")],
         ),
         rate=0.5,
         burst=5,
     ),
     EMOTE: Row("emote", (EMOTED,), rate=1, burst=5),
     APPEAR: Row("appear", (Field("name", str, 0, MESSAGE_LIMIT), LOOK), rate=0.5, burst=6),
-    FIND: Row("find", (number("column"), number("row")), rate=0.5, burst=5),
+    FIND: Row("find", _SQUARE, rate=0.5, burst=5),
 }
 
 

@@ -4,7 +4,7 @@ import msgpack
 import pytest
 
 from flatlands.server.players.orders import MUTE
-from tests.server.harness import Clock, Harness, clock_stores
+from tests.server.harness import Harness
 
 
 @pytest.fixture
@@ -86,23 +86,6 @@ def test_a_bad_name_leaves_the_connection_open_and_the_player_as_it_was(pair):
     harness.run(500)
     assert a.model.errors == ["name"] and a.connection.closed is None
     assert (b.model.players[a.id].name, b.model.players[a.id].look) == ("A", 0)
-
-
-def test_the_board_has_the_name_that_its_player_has_now():
-    clock = Clock()
-    harness = Harness(stores=clock_stores(clock), clock=clock)
-    harness.run(1500)
-    a = harness.place("A", (0, 0))
-    a.send(10, "k" * 16)
-    harness.run(100)
-    owner = a.session.owner
-    harness.node.keeper.store.add(harness.node.board.point(owner))
-    harness.node.keeper.store.put("name", [harness.node.board.entry(owner, a.id, "A")[0][1]])
-    a.send(33, "Ada", 0)
-    harness.run(3000)
-    a.send(11)
-    harness.run(100)
-    assert [name for name, _, _ in a.model.board[3]] == ["Ada"]
 
 
 @pytest.mark.parametrize("emote", [1, 6, 255])

@@ -8,7 +8,6 @@ import pytest
 
 from flatlands.brokers.base import Message, Reset
 from flatlands.server.messages import peer_protocol
-from flatlands.server.node import TELL_PAUSE
 from flatlands.server.squares.outbox import WAITS
 from flatlands.server.squares.peers import (
     CLOCK_WINDOW,
@@ -345,19 +344,6 @@ def test_a_sign_of_a_node_that_nothing_was_heard_of_is_asked_about(watched):
     assert seen(watcher) == {1}
 
 
-def test_a_sign_during_the_first_sync_request_is_no_repair(watched):
-    harness, watcher = watched
-    heartbeat(harness)
-    harness.node.replicas.need([(9, 9)])
-    said = published(harness)
-    message = peer_protocol.sign((9, 9), NODE, 3, harness.loop.now(), True)
-    heard(harness, message, harness.node.channels.square((9, 9)))
-    message = peer_protocol.full_state((9, 9), NODE, 4, harness.loop.now(), 0, 1, [entry(1)])
-    heard(harness, message, harness.node.channels.square((9, 9)))
-    harness.run(1000)
-    assert not harness.loop.stats["repairs"] and not times(said, peer_protocol.SYNC_REQUEST)
-
-
 def test_the_players_of_a_node_that_has_nobody_in_a_square_are_removed(watched):
     harness, watcher = watched
     batch(harness, [entry(1)], 0, 5)
@@ -677,12 +663,6 @@ def test_a_square_is_shown_a_moment_after_the_own_request_is_back_or_after_a_whi
     assert seen(newcomer) >= {1, 2}
 
 
-def test_a_square_is_shown_at_once_where_no_other_node_lives(watched):
-    harness, watcher = watched
-    newcomer = harness.place("N", (9, 9), (8, 8))
-    assert shown(newcomer, (9, 9)) and newcomer.sees(newcomer)
-
-
 @pytest.mark.parametrize("delay", [0, 30, 100])
 def test_a_newcomer_sees_a_square_complete_within_three_tenths_of_a_second(delay):
     harness = Harness(nodes=3)
@@ -696,20 +676,6 @@ def test_a_newcomer_sees_a_square_complete_within_three_tenths_of_a_second(delay
     snapshots = [m for m in newcomer.connection.messages if m[0] == 19 and m[1:3] == [50, 50]]
     if delay < ANSWERED_WITHIN // 2:
         assert len(snapshots) == 1, "it is not shown twice"
-
-
-def test_what_one_node_answers_is_not_all_while_the_own_question_is_not_back(watched):
-    harness, watcher = watched
-    harness.broker.losing = 1.0
-    harness.node.replicas.need([(9, 9)])
-    sent = harness.loop.now()
-    message = peer_protocol.full_state((9, 9), NODE, 1, sent, 0, 1, [entry(1)])
-    heard(harness, message, harness.node.channels.square((9, 9)))
-    # Others may have residents there, and have not been asked.
-    square = harness.node.replicas.squares[9, 9]
-    assert not square.shown.ready
-    harness.run(READY_AFTER)
-    assert square.shown.ready
 
 
 def test_a_handover_to_another_node_answers_no_question_of_this_one():
@@ -1019,50 +985,11 @@ def test_the_quickest_heartbeat_tells_how_a_clock_differs(watched):
     assert clocks(harness, watcher, [100, 40, 90, 300, 45]) == [100, 40, 40, 40, 40]
 
 
-def test_many_are_told_of_the_link_some_at_a_time(monkeypatch):
-    monkeypatch.setattr("flatlands.server.node.TOLD_AT_ONCE", 2)
-    harness = Harness()
-    clients = [harness.place(f"P{n}", (n, 0)) for n in range(7)]
-    harness.run(2000)
-    [host] = harness.hosts
-    host.broker.down = True
-    while all(client.model.linked for client in clients):
-        harness.run(1)
-    told = sum(not client.model.linked for client in clients)
-    assert told == 2
-    clients[6].connection.close(1000, "")
-    harness.run(4 * TELL_PAUSE)
-    assert not any(client.model.linked for client in clients[:6])
-    host.broker.restore(host.node)
-    harness.run(3000)
-    assert all(client.model.linked for client in clients[:6])
-    harness.check()
-
-
 def test_a_quick_heartbeat_counts_for_a_minute(watched):
     harness, watcher = watched
     seconds = CLOCK_WINDOW // HEARTBEAT_EVERY
     added = clocks(harness, watcher, [40] + [90] * (seconds + 3))
     assert added == [40] * (seconds + 1) + [90] * 3
-
-
-def test_who_was_believed_with_a_higher_seq_is_shown_where_another_node_has_it(watched):
-    harness, watcher = watched
-    column, row = SQUARE
-    beside, sent = (column + 1, row), harness.loop.now()
-    name = harness.node.channels.square
-
-    def tell(square, node, number, *entries):
-        message = peer_protocol.full_state(square, node, number, sent, 0, 1, list(entries))
-        heard(harness, message, name(square))
-        harness.run(50)
-
-    tell(SQUARE, NODE, 1, entry(1, seq=2**26))
-    # Another node has the player too, with a lower seq: clients do not believe that.
-    tell(beside, NODE + 1, 1, entry(1, seq=5))
-    assert watcher.model.players[1].square == SQUARE
-    tell(SQUARE, NODE, 2)
-    assert watcher.model.players[1].square == beside
 
 
 def test_two_players_who_are_no_longer_told_of_where_they_were_are_both_shown(watched):
@@ -1100,23 +1027,3 @@ def test_a_player_that_a_node_no_longer_lists_is_asked_of_the_others(watched):
     heard(harness, peer_protocol.full_state(SQUARE, NODE + 1, 1, sent, 0, 1, [entry(1, seq=5)]))
     harness.run(50)
     assert watcher.model.players[1].square == SQUARE
-
-
-def test_who_was_asked_and_has_nobody_there_is_not_asked_again_for_another_gap(watched):
-    harness, watcher = watched
-    batch(harness, [entry(1)], 0, 1)
-    harness.run(1000)
-    # The other node is asked, has nobody here, and so does not answer.
-    heard(harness, peer_protocol.full_state(SQUARE, NODE + 1, 1, harness.loop.now(), 0, 1, []))
-    residents(harness, 2, [])
-    harness.run(1000)
-    said = published(harness)
-    # This request is what makes the next one wait, until after what was missing has come.
-    batch(harness, [entry(2, 4)], 3, 4)
-    harness.run(FULL_STATE_EVERY // 2)
-    assert len(times(said, peer_protocol.SYNC_REQUEST)) == 1
-    residents(harness, 4, [entry(2, 4)])
-    batch(harness, [entry(3, 6)], 5, 6)
-    residents(harness, 6, [entry(2, 4), entry(3, 6)])
-    harness.run(1000)
-    assert len(times(said, peer_protocol.SYNC_REQUEST)) == 1

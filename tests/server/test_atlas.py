@@ -1,7 +1,6 @@
 """The map of everybody: what nodes count for it, and what their clients are told."""
 
 import random
-from collections import Counter
 
 import msgpack
 import pytest
@@ -268,18 +267,6 @@ def test_a_coarser_grain_is_used_if_the_client_can_draw_no_finer_one():
     assert watcher.model.grain == 6 and shown(watcher) == truth(harness, 6)
 
 
-def test_all_who_look_at_the_same_get_the_same_bytes():
-    harness = crowded(players=60)
-    sent = []
-    for connection in [look(harness).connection for _ in range(5)]:
-        connection.send = lambda data, send=connection.send: (sent.append(data), send(data))[1]
-    harness.run(2000)
-    sent.clear()
-    harness.node.residents.leave(next(iter(harness.node.residents.by_id.values())))
-    harness.run(2500)
-    assert len(sent) >= 5 and len({id(data) for data in sent}) * 5 == len(sent)
-
-
 # Nobody who does not look pays.
 
 
@@ -299,30 +286,6 @@ def test_nothing_is_counted_or_published_unless_somebody_looks(ends):
     assert all(counted)
     harness.run(20_000)
     assert [host.loop.stats["counts"] for host in harness.hosts] == counted
-
-
-def test_two_nodes_that_look_ask_only_once():
-    harness = crowded(players=20)
-    looks = [look(harness, harness.hosts[0])]
-    harness.run(400)
-    looks.append(look(harness, harness.hosts[1]))
-    harness.run(5000)
-    asked = []
-    for host in harness.hosts:
-        publish = host.broker.publish
-
-        def count(channel, payload, publish=publish):
-            kind, *fields = msgpack.unpackb(payload)
-            if kind == peer_protocol.WATCH:
-                asked.extend(tuple(fields[2][at : at + 4]) for at in range(0, len(fields[2]), 4))
-            return publish(channel, payload)
-
-        host.broker.publish = count
-    harness.run(30_000)
-    each = Counter(asked)
-    assert max(each.values()) <= 30_000 / counts.RENEW_EVERY + 1
-    assert min(each.values()) >= 30_000 / (counts.RENEW_EVERY + 2000) - 1
-    assert all(shown(watcher) == truth(harness, watcher.model.grain) for watcher in looks)
 
 
 # Limits.
@@ -368,19 +331,6 @@ def test_one_address_gets_a_share_of_those_who_only_watch():
     assert all(watch("192.0.2.1").connection.open for _ in range(3))
     assert not watch("192.0.2.1").connection.open
     harness.check()
-
-
-def test_who_takes_its_watch_back_owes_a_hello_again():
-    harness = Harness()
-    client = harness.client()
-    assert client.session.owes_hello
-    client.send(15, 0, 0, 0, -1, -1)
-    assert not client.session.owes_hello
-    harness.run(9000)
-    client.send(15, None, 0, 0, 0, 0)
-    assert client.session.owes_hello and client.session.opened == client.now()
-    client.hello("Wren")
-    assert not client.session.owes_hello
 
 
 def test_with_too_many_views_one_sees_the_whole_world(monkeypatch):
@@ -483,23 +433,6 @@ def test_counts_become_right_after_losses_deaths_and_newcomers(monkeypatch, seed
     assert maps[0].model.totals[3] == len(harness.hosts)
 
 
-def test_that_somebody_has_left_is_told_again_if_it_was_lost():
-    harness = world(nodes=2)
-    harness.place("A", (0, 0), host=harness.hosts[0])
-    teller = harness.hosts[1]
-    teller.node.residents.join("B", (5 * 16 * UNIT, UNIT))
-    watcher = look(harness, harness.hosts[0])
-    harness.run(3000)
-    assert len(watcher.model.dots) == 2
-    teller.broker.losing = 1
-    teller.node.residents.leave(next(iter(teller.node.residents.by_id.values())))
-    harness.run(1100)
-    teller.broker.losing = 0
-    assert len(watcher.model.dots) == 2
-    harness.run(counts.RENEW_EVERY + 2000)
-    assert set(watcher.model.dots) == {(0, 0)}
-
-
 def test_what_is_no_counts_is_refused():
     harness = crowded(players=5)
     watcher = look(harness)
@@ -551,27 +484,6 @@ def test_too_many_parts_are_not_counted(monkeypatch):
     harness.node.census.asked(True, [n for part in parts for n in part])
     assert told == [harness.node.channels.part(part) for part in parts[:5]]
     harness.node.broker.publish = publish
-
-
-def test_who_asks_for_one_part_after_the_other_makes_a_node_count_once_a_second():
-    harness = crowded(players=30, nodes=1)
-    answers = []
-    publish = harness.node.broker.publish
-
-    def note(channel, payload):
-        kind, *fields = msgpack.unpackb(payload)
-        if kind == peer_protocol.COUNTS:
-            answers.append(fields[-1][2::5])
-        return publish(channel, payload)
-
-    harness.node.broker.publish = note
-    for turn in range(60):
-        harness.node.residents.join("P", (5, 5))
-        harness.node.census.asked(True, [32 - turn % 7, 0, 0, 1])
-        harness.run(20)
-    assert len(answers) >= 7
-    # Everybody has joined in 1.2 s.
-    assert len({sum(people) for people in answers}) <= 2 * 7
 
 
 def test_computer_players_are_told_apart_and_deer_are_left_out():

@@ -292,11 +292,6 @@ def test_they_say_only_so_much_in_a_minute_and_remember_only_so_many(monkeypatch
         assert guest.id in met and len(met) <= 10
 
 
-def test_a_node_without_clockwork_walkers_hears_nothing():
-    harness = Harness()
-    assert harness.node.replicas.on_events != harness.node.herd.heard
-
-
 # The way to a sight.
 
 
@@ -404,18 +399,6 @@ def test_who_has_gone_elsewhere_is_not_told_that_the_leader_gives_up():
     assert math.hypot(*ada.at()) > HEARS_WITHIN + FOLLOWS_WITHIN
 
 
-def test_who_leaves_while_being_led_is_waited_for_no_longer_than_others():
-    harness = clockwork(free=False)
-    ada = harness.stand("Ada", (0, 0), SCREEN)
-    other = harness.stand("Other", (3 * UNIT, 0), SCREEN)
-    while not any("Click me, Ada" in text for text in lines(other)):
-        harness.run(100)
-    ada.connection.lose(1000)
-    harness.run(COMES_BACK_AFTER + 15_000)
-    assert harness.node.herd._company._errands.leading <= 1
-    harness.check()
-
-
 @pytest.mark.parametrize("seed", [2013, 1, 7, 12, 35, 99, 12345, 4_000_000_000])
 def test_whatever_the_seed_there_is_a_sight_and_the_way_there_can_be_walked(seed):
     terrain = Terrain(seed)
@@ -455,16 +438,6 @@ def test_whatever_the_seed_there_is_a_sight_and_the_way_there_can_be_walked(seed
 
 
 # Where people have company enough.
-
-
-def test_a_hundred_who_come_at_once_hear_little():
-    harness = clockwork(count=20)
-    crowd = [
-        harness.stand(f"One of {at}", (at % 10 * UNIT, at // 10 * UNIT), (20, 20))
-        for at in range(100)
-    ]
-    harness.run(30_000)
-    assert len(crowd[0].model.chat) <= 4
 
 
 def test_who_comes_where_five_people_are_is_left_alone():

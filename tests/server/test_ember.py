@@ -5,7 +5,6 @@ import random
 
 import pytest
 
-from flatlands.server.kept.keeper import Keeper
 from flatlands.server.kept.lease import EVERY, LEASE
 from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
 from flatlands.server.players.ember import HANDS, IDLE, NOT_BACK, REACH
@@ -16,7 +15,6 @@ from flatlands.stores.base import StoreError
 from flatlands.world.track import UNIT
 from tests.server.harness import Harness
 from tests.server.test_herd import herding, others
-from tests.server.things import Broken
 
 SCREEN = (96, 64)
 EMBER = 6
@@ -119,19 +117,6 @@ def test_whom_the_carrier_touches_has_it_next_and_cannot_give_it_back_at_once(no
     harness.check()
 
 
-def test_touching_is_computed_when_tracks_change_and_nobody_looks_in_between():
-    harness = quiet()
-    ada = harness.stand("Ada", (0, 0), SCREEN)
-    harness.stand("Bob", (0, 8 * UNIT), SCREEN)
-    give(harness, ada)
-    ember = harness.node.herd.ember
-    computed = []
-    compute = ember._compute_touch
-    ember._compute_touch = lambda: (computed.append(harness.clock.time), compute())
-    harness.run(10_000)
-    assert len(computed) <= 2 * 10_000 / EVERY + 2
-
-
 def test_it_falls_to_a_clockwork_walker_when_its_carrier_leaves_sleeps_or_idles():
     harness = quiet(people=2)
     for how in ("leave", "sleep", "idle"):
@@ -232,23 +217,6 @@ def test_who_has_company_keeps_it():
     assert kept(harness).id < DEER_FROM
     best = longest(harness).ever
     assert best is not None and IDLE + 10_000 <= best.ms <= 2 * IDLE + 12_000
-
-
-def test_a_store_that_fails_loses_a_time_and_nothing_else():
-    harness = quiet()
-    ada = harness.stand("Ada", (0, 0), SCREEN)
-    bob = harness.stand("Bob", (5 * UNIT, 0), SCREEN)
-    give(harness, ada)
-    harness.node.longest._keeper = Keeper(Broken(), harness.loop, harness.node.keeper._spawn)
-    harness.run(2000)
-    ada.walk(1, 0)
-    harness.run(2500)
-    ada.walk(0, 0)
-    assert bob.id in [event[0] for event in told(ada)]
-    assert longest(harness) == Best(None, None)
-    assert harness.loop.stats["store_errors"] >= 1
-    assert len(keepers(harness)) == 1
-    harness.check()
 
 
 @pytest.mark.parametrize("how", ["dies", "stops", "stands still"])

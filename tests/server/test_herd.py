@@ -390,25 +390,6 @@ def test_nodes_with_a_store_each_have_each_computer_player_once():
     check_kept(harness)
 
 
-def test_the_people_of_a_dead_node_are_gone_before_its_computer_players():
-    # Neither has the other's herd, since nothing is kept.
-    harness = Harness(nodes=2, sizes=Sizes(people=4))
-    harness.run(1500)
-    watch = Watch(harness.place("A", (0, 0), SCREEN, harness.hosts[1]))
-    other = harness.place("B", (1, 0), SCREEN, harness.hosts[0])
-    watch.run(1000)
-    theirs = herd(harness.hosts[0])
-    assert watch.client.sees(other) and theirs.keys() < watch.at.keys()
-    harness.kill(harness.hosts[0])
-    watch.run(DEAD_AFTER + 1500)
-    assert not watch.client.sees(other) and theirs.keys() <= watch.client.model.players.keys()
-    watch.run(GONE_AFTER - DEAD_AFTER - 2500)
-    assert theirs.keys() <= watch.client.model.players.keys()
-    watch.run(3000)
-    assert not theirs.keys() & watch.client.model.players.keys()
-    harness.check()
-
-
 def test_a_dead_node_that_was_only_silent_keeps_its_computer_players():
     harness = Harness(nodes=2, sizes=Sizes(people=4))
     harness.run(1500)

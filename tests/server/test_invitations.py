@@ -80,23 +80,6 @@ def test_what_is_no_invitation_leads_to_the_plaza(two, forged):
     assert away(come(harness, forged, 1), (0, 0)) < 8
 
 
-def test_a_guest_takes_no_position_from_its_client(two):
-    harness, host = two
-    text = invitation(host)
-    # Whatever is changed in it, it is worth nothing.
-    for at in range(0, len(text), 7):
-        changed = text[:at] + ("A" if text[at] != "A" else "B") + text[at + 1 :]
-        guest = come(harness, changed, 1)
-        assert away(guest, (0, 0)) < 8
-        guest.connection.lose(1000)
-
-
-def test_an_invitation_lets_nobody_come_back_as_its_host(two):
-    harness, host = two
-    guest = come(harness, None, 1, token=invitation(host))
-    assert guest.id != host.id and host.connection.closed is None
-
-
 @pytest.mark.parametrize("node", [0, 1])
 @pytest.mark.parametrize("end", [None, 1006, 1000], ids=["plays", "lost", "left"])
 def test_who_comes_back_with_an_invitation_begins_beside_its_host(two, node, end):
@@ -185,16 +168,6 @@ def test_who_was_not_invited_is_told_of_no_host(two):
     harness, host = two
     assert come(harness, None, 1).model.host is None
     assert come(harness, host.id, 0).model.host is None
-
-
-def test_what_a_guest_says_before_its_welcome_is_obeyed_after_it(two):
-    harness, host = two
-    text = invitation(host)
-    guest = harness.client(harness.hosts[1])
-    guest.connection.on_message(2, msgpack.packb([1, 2, "Eager", 40, 25, None, text, None, None]))
-    guest.connection.on_message(2, msgpack.packb([6, "here I am"]))
-    harness.run(ANSWER_WITHIN + 500)
-    assert host.model.chat == [("Eager", "here I am")]
 
 
 def test_a_guest_who_hangs_up_before_it_is_known_where_its_host_is_never_joins(two):

@@ -234,8 +234,8 @@ def test_how_players_end_is_in_the_log():
         ends["refused"].until_closed()
         ends["taken over"].until_closed()
         server.terminate()
-        ends["sent away"].until_closed()
-        second.until_closed()
+        for client in (ends["sent away"], second):
+            assert client.until_closed() == (1012, "the server restarts")
         for client in (*ends.values(), second):
             client.close()
         server.stop()

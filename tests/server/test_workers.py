@@ -396,23 +396,6 @@ def test_players_of_several_workers_share_one_world():
             client.close()
 
 
-def test_the_map_of_each_worker_shows_the_players_of_all():
-    with serving("--workers", "2", "--walkers", "0", "--deer", "0") as server:
-        players = [SocketClient(server.port).hello(f"P{n}") for n in range(8)]
-        watchers = [SocketClient(server.port) for _ in range(6)]
-        for watcher in watchers:
-            watcher.send(15, 0, -(2**31), -(2**31), 2**31, 2**31)
-        for watcher in watchers:
-            watcher.until(lambda watcher=watcher: (watcher.model.totals or [0])[0] == 8)
-            watcher.until(
-                lambda watcher=watcher: sum(dot[0] for dot in watcher.model.dots.values()) == 8
-            )
-            assert watcher.model.totals[3:5] == [2, "zeromq"]
-        assert {dot[2] for dot in watchers[0].model.dots.values()} <= {0, 1}
-        for client in (*players, *watchers):
-            client.close()
-
-
 def test_replacing_all_workers_sends_everybody_away_once_and_loses_nobody():
     with serving("--workers", "2") as server:
         clients = meet(server.port, 40)

@@ -509,6 +509,21 @@ def test_intents_that_are_read_at_once_lead_where_they_lead_one_by_one(intents):
     assert told + replaced == 2 * len(intents)
 
 
+def test_what_is_asked_between_two_intents_of_one_read_is_obeyed_between_them(harness, pair):
+    client, neighbour = pair
+    harness.run(1000)
+    client.host.freeze()
+    for age in (900, 700, 400):
+        client.walk(1, 0, age)
+    client.send(6, "hello")
+    client.walk(0, 1)
+    client.host.thaw()
+    harness.run(100)
+    assert neighbour.model.chat == [("A", "hello")] and client.model.errors == []
+    assert neighbour.model.players[client.id].ack == 4
+    assert client.at() == neighbour.at(client)
+
+
 def test_intents_before_a_message_that_is_refused_are_obeyed(harness, pair):
     client, neighbour = pair
     client.host.freeze()
@@ -564,7 +579,7 @@ def test_who_takes_nothing_misses_events_and_is_then_told_everything(harness, pa
         harness.run(50)
     assert client.session.lags_since is not None
     # Nothing piles up for it.
-    waiting = split(b"".join(client.connection._remainder))
+    waiting = split(b"".join(client.connection.remainder))
     assert len(batches(list(map(msgpack.unpackb, waiting)))) == 1
     assert harness.loop.stats["skipped"] >= 10
     client.connection.drain()

@@ -1,6 +1,5 @@
 """The ember: one player carries it, who touches it has it next, and never are there two."""
 
-import math
 import random
 
 import pytest
@@ -387,19 +386,3 @@ def test_clockwork_walkers_run_from_who_is_near_and_after_who_has_it():
     assert ada.id in had[:-1] and len(set(had)) >= 3
     assert all(id >= OTHERS_FROM or id < DEER_FROM for id in had)
     harness.check()
-
-
-def test_who_stands_near_without_the_ember_does_not_get_it_unasked():
-    harness = herding(sizes=Sizes(people=8))
-    ada = harness.stand("Ada", (20 * UNIT, 0), SCREEN)
-    harness.run(10_000)
-    [host] = keepers(harness)
-    tag, movement = host.node.herd._tag, host.node.movement
-    walker = host.node.residents.by_id[kept(harness).id]
-    for away in (1, 3):
-        movement.put(walker, (20 * UNIT, away * UNIT))
-        harness.run(50)
-        before = math.dist(walker.track.at(harness.loop.now()), ada.at())
-        tag.play(walker)
-        harness.run(600)
-        assert math.dist(walker.track.at(harness.loop.now()), ada.at()) > before

@@ -7,7 +7,6 @@ import pytest
 
 from flatlands.server.messages.peer_protocol import full_state
 from flatlands.server.players.residents import DIMMED_FOR
-from flatlands.server.squares import peers
 from flatlands.server.squares.peers import CLOCK_SET_BACK, RECENT, Peer
 from flatlands.world.track import UNIT
 from tests.server.harness import Harness, Link, node_batch, two_nodes
@@ -93,6 +92,19 @@ def test_a_player_whose_grant_is_lost_has_gone_within_five_seconds(two):
     harness.check()
 
 
+def test_a_player_whose_grant_is_lost_is_gone_when_the_node_that_gave_it_stops(two):
+    harness, a, b = two
+    harness.broker.lose_subscriptions({harness.node.channels.node(harness.node.id)})
+    again = harness.client()
+    again.say_hello("B", (40, 25), b.model.token, None)
+    again.connection.lose(1006)
+    harness.settle()
+    assert b.connection.closed[0] == 4001
+    harness.stop(harness.hosts[1])
+    harness.run(5000)
+    assert not a.sees(b)
+
+
 @pytest.mark.parametrize("end", ["it leaves", "its node dies"])
 def test_a_player_on_two_nodes_whose_newer_one_is_gone_is_seen_again(two, end):
     harness, a, b = two
@@ -130,23 +142,6 @@ def test_a_node_that_gave_a_player_up_unheard_does_not_hide_the_one_in_play():
     harness.network.heal()
     harness.run(5000)
     assert a.sees(clients[1])
-    harness.check()
-
-
-def test_who_is_at_two_nodes_that_know_nothing_of_each_other_is_soon_at_one(monkeypatch):
-    monkeypatch.setattr(peers, "HEARTBEATS_HEARD", 1 / 60)
-    harness = Harness()
-    b = harness.place("B", (9, 9))
-    harness.run(1500)
-    harness.broker.fail()
-    other = harness.host()
-    harness.run(1500)
-    back = harness.client(other).hello("B", token=b.model.token)
-    back.home()
-    harness.run(3000)
-    harness.broker.restore(harness.node)
-    harness.run(5000)
-    assert b.connection.closed[0] == 4001 and back.connection.open
     harness.check()
 
 

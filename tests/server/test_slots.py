@@ -162,6 +162,6 @@ def test_a_node_that_was_silent_keeps_its_source_and_one_that_is_forgotten_gets_
     assert peers.source(77) == 1 and 77 in peers.peers
     # It was only heard in a square: then it may be a minute until its next heartbeat.
     harness.run(3 * EVERY_MOST + 2 * HEARTBEAT_EVERY)
-    assert not peers.peers and not peers._dead
+    assert not peers.peers
     peers.offset(77, harness.loop.now())
     assert peers.source(77) == 3

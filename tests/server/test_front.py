@@ -1,7 +1,6 @@
 """What strangers do to a whole server by HTTP, and what its players notice of it."""
 
 import json
-import signal
 import socket
 import struct
 import time
@@ -222,16 +221,6 @@ def test_odd_close_codes_do_not_each_get_a_counter(server):
 
 
 @pytest.mark.process
-def test_more_players_than_there_can_be_are_refused_in_words():
-    from tests.server.test_settings import run
-
-    ended = run("--port", "0", "--max-players", "1000", descriptors=500)
-    assert ended.returncode == 2
-    assert ended.stderr.startswith("flatlands: --max-players 1000 needs 64 file descriptors more")
-    assert ended.stderr.count("\n") == 1
-
-
-@pytest.mark.process
 def test_max_players_does_not_lower_the_descriptors():
     with serving("--max-players", "100", descriptors=(256, 4096)) as server:
         with open(f"/proc/{server.process.pid}/limits") as limits:
@@ -255,38 +244,6 @@ def test_who_joins_and_drops_fills_no_world():
         assert late.until_closed()[0] == 1013
         for player in players:
             player.close()
-
-
-@pytest.mark.process
-def test_what_piled_up_while_the_server_stood_still_closes_nobody():
-    with serving() as server:
-        player = player_at(server.port, "P")
-        silent = SocketClient(server.port)
-        opened.append(silent.socket)
-        # So that the loop has a beat behind it.
-        player.pump(1.2)
-        server.process.send_signal(signal.SIGSTOP)
-        # 22 intents a second, of 30 that are allowed; and a hello in time.
-        for n in range(130):
-            player.walk(1 - 2 * (n % 2), 0)
-            time.sleep(6 / 130)
-        silent.send(1, 2, "S", 40, 25, None, None, None, None)
-        server.process.send_signal(signal.SIGCONT)
-        player.until(lambda: player.model.players[player.model.id].ack == 130)
-        silent.until(lambda: silent.model.id in silent.model.players)
-        assert player.model.errors == []
-        assert counted(server)["stalls"] >= 1
-        for one in (player, silent):
-            one.close()
-
-
-def test_a_flood_of_pings_is_closed_and_not_answered_for_long(server):
-    flood = player_at(server.port, "F")
-    frames = b"\x89\x80\x00\x00\x00\x00" * 1000
-    with pytest.raises((BrokenPipeError, ConnectionResetError)):
-        for _ in range(100_000):
-            flood.socket.sendall(frames)
-    assert counted(server)["limited_frames"] == 1
 
 
 def test_a_listener_that_is_shut_by_another_process_is_one_line_and_no_traceback(caplog, capfd):

@@ -131,16 +131,6 @@ def joins(server):
 
 
 @pytest.mark.process
-def test_to_wait_for_other_workers_takes_nothing_of_the_share_of_http():
-    with serving("--workers", "2") as server:
-        began = time.monotonic()
-        for _ in range(10):
-            told = stats(server)["counted"]
-        # Each question waits for a quarter of a second, as a rule, and for little else.
-        assert told["http_us"] < (time.monotonic() - began) * 1e6 / 2
-
-
-@pytest.mark.process
 def test_every_worker_tells_of_all_and_nothing_is_forgotten_when_one_dies():
     # Workers report at different moments: one who is passed on between them counts once or twice.
     with serving("--workers", "2", "--gather", "0", SECRET_KEY="s") as server:

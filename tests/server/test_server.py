@@ -125,35 +125,6 @@ def test_who_says_goodbye_is_gone_at_once_even_if_it_does_not_hang_up(join):
     a.until(lambda: not a.sees(b), seconds=8)
 
 
-def test_a_flood_of_garbage_disturbs_nobody(join, server):
-    a, b = join("A"), join("B")
-    together((a, b), lambda: a.sees(b))
-    for n in range(60):
-        attacker = SocketClient(server.port)
-        attacker.frame(bytes([n * 7 % 256]) * (n * 31 % 4000))
-        if n % 3:
-            attacker.socket.close()
-        else:
-            assert attacker.until_closed()[0] in (1003, 1007, 1008, 1009)
-            attacker.close(None)
-        a.walk(n % 2, 1 - n % 2)
-        together((a, b), lambda n=n: b.model.players[a.model.id].ack == n + 1)
-    assert a.closed is None and b.closed is None
-
-
-def test_a_rapid_fire_of_reloads_leaves_no_session_behind(server):
-    for n in range(50):
-        client = SocketClient(server.port)
-        client.send(1, 1, f"R{n}", 40, 25, None, None)
-        client.socket.close() if n % 2 else client.close(1000)
-    deadline = time.monotonic() + PATIENCE
-    while json.loads(server.get("stats"))["residents"] > 0:
-        assert time.monotonic() < deadline, "a resident stayed for ever"
-        time.sleep(0.2)
-    stats = json.loads(server.get("stats"))
-    assert stats["connections"] == 0 and "errors" not in stats["counted"]
-
-
 def test_computer_players_walk_near_the_plaza_like_anyone():
     with inside("--walkers", "12") as server:
         client = SocketClient(server.port)

@@ -49,6 +49,11 @@ def clockwork(count=6, **more):
     return harness
 
 
+def keeping(node):
+    """Return what a node knows of those to whom its clockwork walkers keep company."""
+    return node.herd._company
+
+
 def names(client):
     """Return the names of the clockwork walkers that a client sees."""
     return {p.name for p in client.model.players.values() if p.id < DEER_FROM}
@@ -283,7 +288,7 @@ def test_they_say_only_so_much_in_a_minute_and_remember_only_so_many(monkeypatch
         harness.run(1400)
     assert 5 < len(lines(ada, before)) <= ANSWERS_A_MINUTE
     monkeypatch.setattr(company, "REMEMBERED", 10)
-    met = harness.node.herd._company._met
+    met = keeping(harness.node)._met
     for at in range(30):
         guest = harness.stand(f"Guest {at}", (0, 0), (20, 20))
         harness.run(300)
@@ -300,7 +305,7 @@ def led(harness, follows, disturb=None):
     and what the leader said to it after the greeting, until it has ended. `disturb` is called again
     and again with the leader's id."""
     ada = harness.stand("Ada", (0, 0), SCREEN)
-    errands = harness.node.herd._company._errands
+    errands = keeping(harness.node)._errands
     leader = None
     for _ in range(500):
         harness.run(200)
@@ -372,19 +377,10 @@ def test_a_leader_waits_comes_back_once_and_gives_up_kindly():
     assert said[0] == come(LANDMARK) and calls(said[1])
     assert said[2] == CLICK_ME.format(guest="Ada") and said[3].startswith(give_up)
     assert len(said) == 4 and COMES_BACK_AFTER + GIVES_UP_AFTER == 25_000
-    assert harness.node.herd._company._errands.leading == 0
+    assert keeping(harness.node)._errands.leading == 0
     # And it goes on with its life.
     harness.run(10_000)
     assert all(p.track[5] > 0 for p in ada.model.players.values() if p.id < DEER_FROM)
-
-
-def test_who_follows_only_when_the_leader_has_come_back_is_led_to_the_end():
-    harness = clockwork(free=False)
-    ada, said = led(
-        harness, lambda: any(t == CLICK_ME.format(guest="Ada") for t in lines(harness.clients[0]))
-    )
-    assert said[2:] == [CLICK_ME.format(guest="Ada"), SIGHTS[LANDMARK][1].format(guest="Ada")]
-    assert math.hypot(*ada.at()) > 60 * UNIT
 
 
 def test_who_has_gone_elsewhere_is_not_told_that_the_leader_gives_up():
@@ -475,7 +471,7 @@ def test_who_comes_back_is_greeted_as_one_who_comes_back_and_not_led():
     harness.run(5000)
     for host in harness.hosts:
         # Days later.
-        host.node.herd._company._met.clear()
+        keeping(host.node)._met.clear()
     again = harness.client(harness.hosts[1]).hello("Nora", SCREEN, token)
     harness.run(40_000)
     assert again.id == nora.id and lines(again) == [AGAIN.format(guest="Nora")]

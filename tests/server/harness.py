@@ -596,7 +596,8 @@ def clock_stores(clock: Clock) -> Callable[[], ClockStore]:
 class Harness:
     """See the module. `free`: the ground has no obstacles. The clock of each node is `skew` ms
     ahead of the last one's. `stores` opens the store of each node, which has the real time, `rules`
-    are those of gems, and `sizes` those of the herd. `crowd_from` players are a crowd."""
+    are those of gems, and `sizes` those of the herd. `crowd_from` players are a crowd. If it is
+    `ready`, it has run until all nodes are."""
 
     def __init__(
         self,
@@ -609,6 +610,7 @@ class Harness:
         sizes: Sizes = NOBODY,
         clock: Clock | None = None,
         crowd_from: int = CROWD_FROM,
+        ready: bool = False,
     ) -> None:
         self.clock = clock or Clock()
         self.chance = random.Random(seed)
@@ -623,6 +625,8 @@ class Harness:
         self.clients: list[Client] = []
         self._acknowledge = 0
         self.settle()
+        if ready:
+            self.run(1500)
 
     def host(
         self, seed: int = 2013, side: int = SIDE, world: str = WORLD, down: bool = False
@@ -796,8 +800,7 @@ def two_nodes(skew: int = 0, stored: bool = False) -> tuple[Harness, Client, Cli
     share a store without gems if `stored`."""
     clock = Clock()
     more: dict[str, Any] = {"stores": clock_stores(clock), "rules": Rules(0)} if stored else {}
-    harness = Harness(nodes=2, skew=skew, clock=clock, **more)
-    harness.run(1500)
+    harness = Harness(nodes=2, skew=skew, clock=clock, ready=True, **more)
     a = harness.place("A", (0, 0), host=harness.hosts[0])
     b = harness.place("B", (1, 0), host=harness.hosts[1])
     harness.run(500)

@@ -19,8 +19,7 @@ SQUARE = (0, 0)
 def crowd(number=4, nodes=1, crowd_from=3, **options):
     """Return a harness with so many players in one square, which is a crowd from `crowd_from` on,
     and their clients."""
-    harness = Harness(nodes=nodes, crowd_from=crowd_from, **options)
-    harness.run(1500)
+    harness = Harness(nodes=nodes, crowd_from=crowd_from, **options, ready=True)
     clients = [harness.place(f"P{n}", SQUARE, host=harness.hosts[n % nodes]) for n in range(number)]
     harness.run(500)
     for client in clients:

@@ -138,8 +138,7 @@ def test_a_deer_whose_way_is_barred_flees_another_way():
 
 
 def test_deer_flee_from_players_of_other_nodes_and_not_from_people_of_the_herd():
-    harness = Harness(nodes=2, skew=7000)
-    harness.run(1500)
+    harness = Harness(nodes=2, skew=7000, ready=True)
     home = meadow(harness.node.terrain, 0)
     herd = harness.node.herd
     herd._host(DEER_FROM, 0, home)

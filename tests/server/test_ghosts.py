@@ -127,8 +127,7 @@ def test_a_player_on_two_nodes_whose_newer_one_is_gone_is_seen_again(two, end):
 
 
 def test_a_node_that_gave_a_player_up_unheard_does_not_hide_the_one_in_play():
-    harness = Harness(nodes=3)
-    harness.run(1500)
+    harness = Harness(nodes=3, ready=True)
     a, b = (harness.place(name, (0, 0)) for name in "AB")
     gives_up, keeps = sorted(harness.hosts[1:], key=lambda host: host.node.id)
     harness.run(500)
@@ -296,8 +295,7 @@ def test_a_suspended_nodes_players_are_drawn_where_they_are(two):
 
 
 def test_who_went_on_at_a_node_that_is_not_heard_does_not_stay_where_it_was():
-    harness = Harness(nodes=3)
-    harness.run(1500)
+    harness = Harness(nodes=3, ready=True)
     before, watching, after = harness.hosts
     a, b = (harness.place(name, (0, 0), host=before) for name in "AB")
     harness.place("C", (-1, 0), host=after)

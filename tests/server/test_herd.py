@@ -391,8 +391,7 @@ def test_nodes_with_a_store_each_have_each_computer_player_once():
 
 
 def test_a_dead_node_that_was_only_silent_keeps_its_computer_players():
-    harness = Harness(nodes=2, sizes=Sizes(people=4))
-    harness.run(1500)
+    harness = Harness(nodes=2, sizes=Sizes(people=4), ready=True)
     watch = Watch(harness.place("A", (0, 0), SCREEN, harness.hosts[1]))
     watch.run(1000)
     silent = harness.hosts[0]

@@ -15,8 +15,7 @@ from tests.server.harness import Harness
 @pytest.fixture
 def two():
     """Two nodes, and a player on the first, far from the plaza."""
-    harness = Harness(nodes=2)
-    harness.run(1500)
+    harness = Harness(nodes=2, ready=True)
     host = harness.place("Host", (20, 3), host=harness.hosts[0])
     harness.run(500)
     return harness, host

@@ -41,8 +41,7 @@ def kinds(client):
 @pytest.fixture(params=["one node", "two nodes", "a node that does not answer"])
 def returning(request):
     """A harness, a token of a player in it, and the host at which the player comes back."""
-    harness = Harness(nodes=1 if request.param == "one node" else 2)
-    harness.run(1500)
+    harness = Harness(nodes=1 if request.param == "one node" else 2, ready=True)
     b = harness.place("B", (0, 0), host=harness.hosts[-1])
     token = b.model.token
     if request.param == "a node that does not answer":
@@ -107,8 +106,7 @@ def test_a_flood_before_the_welcome_is_bounded_by_the_rates(returning):
 
 @pytest.mark.parametrize("silent", [False, True], ids=["answered", "without an answer"])
 def test_of_two_who_show_a_token_in_one_moment_one_plays_and_the_other_is_told(silent):
-    harness = Harness(nodes=2)
-    harness.run(1500)
+    harness = Harness(nodes=2, ready=True)
     a = harness.place("A", (0, 0))
     b = harness.place("B", (0, 0), host=harness.hosts[1])
     harness.run(300)
@@ -234,8 +232,7 @@ def test_an_older_answer_changes_nothing(watched):
 
 
 def test_a_crowd_of_more_than_a_page_is_told_to_another_node():
-    harness = Harness(nodes=2)
-    harness.run(1500)
+    harness = Harness(nodes=2, ready=True)
     crowd = harness.hosts[1].node
     said = []
     publish = harness.hosts[1].broker.publish
@@ -480,8 +477,7 @@ def test_whose_last_player_is_gone_says_so_some_times(watched, how):
 @pytest.mark.parametrize("lost", ["the last message", "the last message and the sign after it"])
 @pytest.mark.parametrize("what", ["a walk", "a leave"])
 def test_the_last_lost_message_of_a_quiet_square_is_found(lost, what):
-    harness = Harness(nodes=2)
-    harness.run(1500)
+    harness = Harness(nodes=2, ready=True)
     a, b, c = (
         harness.place(name, SQUARE, host=host)
         for name, host in zip("ABC", (*harness.hosts, harness.hosts[1]), strict=True)
@@ -554,8 +550,7 @@ def test_however_many_ask_residents_are_told_once_in_two_tenths_of_a_second(watc
 
 
 def test_a_node_whose_link_was_down_tells_its_residents_as_soon_as_it_is_up():
-    harness = Harness(nodes=2)
-    harness.run(1500)
+    harness = Harness(nodes=2, ready=True)
     a = harness.place("A", SQUARE, host=harness.hosts[0])
     b = harness.place("B", (1, 0), host=harness.hosts[1])
     harness.run(500)
@@ -624,8 +619,7 @@ def test_a_newcomer_sees_a_square_complete_within_three_tenths_of_a_second(delay
 
 
 def test_a_handover_to_another_node_answers_no_question_of_this_one():
-    harness = Harness(nodes=2)
-    harness.run(1500)
+    harness = Harness(nodes=2, ready=True)
     b = harness.place("B", SQUARE, host=harness.hosts[1])
     token, place = b.model.token, b.at()
     harness.kill(harness.hosts[1])

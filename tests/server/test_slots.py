@@ -140,6 +140,28 @@ def test_records_are_neither_read_nor_passed_on_long_after_something_was_missed(
     assert watcher.model.players[5].track[0] == 8492
 
 
+def test_whose_slot_is_anothers_by_now_is_gone_and_an_old_record_moves_nobody():
+    harness = Harness()
+    watcher = harness.place("W", SQUARE)
+
+    def tell(number, said):
+        sent = harness.loop.now()
+        message = node_batch(SQUARE, 77, number - 1, number, sent, [said])
+        harness.node.receive(Message(harness.node.channels.square(SQUARE), message))
+        harness.settle()
+        known = watcher.model.players
+        return {id: known[id].track[0] for id in known if id != watcher.id}
+
+    def entry(id):
+        return [0, id, 1, 0, "P", False, 3, 8192, 8192, 0, 0, 0, 0]
+
+    assert tell(1, entry(5)) == {5: 8192}
+    assert tell(2, [1, 3, 2, 0, 100, 0, 0, 0, 0]) == {5: 8292}
+    assert tell(3, [1, 3, 1, 0, 900, 0, 0, 0, 0]) == {5: 8292}
+    # That it left was lost, or else its node would not have given its slot to another one.
+    assert tell(5, entry(6)) == {6: 8192}
+
+
 def test_a_node_that_was_silent_keeps_its_source_and_one_that_is_forgotten_gets_another():
     harness = Harness()
     harness.run(1500)

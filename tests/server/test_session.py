@@ -509,19 +509,19 @@ def test_intents_that_are_read_at_once_lead_where_they_lead_one_by_one(intents):
     assert told + replaced == 2 * len(intents)
 
 
-def test_what_is_asked_between_two_intents_of_one_read_is_obeyed_between_them(harness, pair):
-    client, neighbour = pair
+def test_what_is_said_behind_a_late_intent_is_said_where_that_leads(harness):
+    client = harness.stand("A", (16 * UNIT - 500, 8 * UNIT), (40, 25))
+    neighbour = harness.place("B", (0, 0))
     harness.run(1000)
     client.host.freeze()
-    for age in (900, 700, 400):
-        client.walk(1, 0, age)
+    client.walk(1, 0, age=900)
     client.send(6, "hello")
-    client.walk(0, 1)
+    client.walk(0, 0)
     client.host.thaw()
     harness.run(100)
-    assert neighbour.model.chat == [("A", "hello")] and client.model.errors == []
-    assert neighbour.model.players[client.id].ack == 4
-    assert client.at() == neighbour.at(client)
+    told = batches(neighbour.connection.messages)
+    assert [batch[:2] for batch in told for event in batch[5] if event[0] == 4] == [[1, 0]]
+    harness.check()
 
 
 def test_intents_before_a_message_that_is_refused_are_obeyed(harness, pair):
@@ -666,19 +666,6 @@ def test_who_leaves_too_many_bytes_unacknowledged_is_behind(harness, pair, monke
         neighbour.walk(0, 1 - 2 * (n % 2))
         harness.run(20)
     assert client.session.lags_since is not None
-
-
-def test_walking_on_while_behind_is_obeyed_and_shown_afterwards(harness, pair):
-    client, neighbour = pair
-    client.connection.stuck = True
-    client.walk(1, 0)
-    harness.run(12_000)
-    assert neighbour.id in harness.node.residents.by_id
-    client.connection.drain()
-    client.ping()
-    harness.run(100)
-    assert client.at()[0] > 50 * UNIT
-    harness.check()
 
 
 @pytest.mark.parametrize("code", [1002, 1003, 1007, 1008, 1009])

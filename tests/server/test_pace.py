@@ -93,11 +93,11 @@ def test_a_deadline_ends_the_wait_and_harms_nobody_behind():
 
     def impatient():
         with gevent.Timeout(0.01, False):
-            pace.wait()
+            Turn(pace, "slow").begin()
             gone.append(True)
 
     def patient():
-        pace.wait()
+        Turn(pace, "slow").begin()
         stays.append(True)
 
     gevent.joinall([gevent.spawn(impatient), gevent.spawn(patient)], raise_error=True)

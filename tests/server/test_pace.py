@@ -134,3 +134,16 @@ def test_who_asks_for_much_waits_for_itself(monkeypatch, clock):
     gevent.joinall(crowd + others, raise_error=True)
     assert order[:3] == ["crowd", "one", "other"]
     assert order[3:] == ["crowd"] * 49
+
+
+def test_who_gives_up_waiting_leaves_its_place_in_the_queue(monkeypatch):
+    monkeypatch.setattr(paces, "QUEUE", 2)
+    pace = Pace(0.5, Counter())
+    pace.pay(0.1)
+    waiting = [gevent.spawn(Turn(pace, key).begin) for key in ("a", "a", "b")]
+    gevent.sleep(0)
+    assert pace.crowded
+    gevent.killall([waiting[0], waiting[2]])
+    assert not pace.crowded
+    waiting[1].join()
+    assert waiting[1].successful()

@@ -40,6 +40,7 @@ def test_the_environment_sets_what_the_command_line_does_not():
         ([], {"BROKER_TLS": "none"}, "'none' is neither 'verified', 'unverified', nor a file"),
         (["--gem-pause", "nan"], {}, "'nan' is not a number of seconds from 0.1 to 1e6"),
         (["--store", "memory://", "--workers", "2"], {}, "memory:// is for one process only"),
+        (["--broker", "memory://", "--workers", "2"], {}, "memory:// joins nobody but one process"),
         (["--wings"], {}, "unrecognized arguments: --wings"),
     ],
 )
@@ -151,7 +152,6 @@ def test_a_file_on_heroku_is_known_to_be_lost(environment, forgets):
     [
         (("--store", "mysql://x"), 2, "no store is called 'mysql://x'"),
         (("--broker", "amqp://x"), 2, "no broker is called 'amqp://x'"),
-        (("--workers", "2", "--broker", "memory://"), 2, "memory:// joins nobody but one process"),
         (("--host", "256.1.2.3"), 1, "cannot listen on 256.1.2.3 port 0"),
         (("--max-players", "1000"), 2, "--max-players 1000 needs 64 file descriptors more"),
     ],

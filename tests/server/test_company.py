@@ -225,24 +225,6 @@ def test_other_emotes_are_not_returned_and_far_ones_not_seen():
     assert far.model.emotes == [("Far", WAVE)]
 
 
-def test_who_asks_is_answered_by_one_and_honestly():
-    harness = clockwork()
-    ada = beside_one(harness)
-    for question, expected in (
-        ("Hello there, who are you?", "a computer player"),
-        ("where is the plaza", "plaza"),
-        ("Thank you", "welcome"),
-    ):
-        await_one(harness, ada)
-        before = len(ada.model.chat)
-        ada.send(6, question)
-        harness.run(2500)
-        [text] = lines(ada, before)
-        assert expected in text
-        harness.run(2000)
-    harness.check()
-
-
 def test_what_is_not_understood_is_answered_by_a_gesture():
     harness = clockwork()
     ada = beside_one(harness)

@@ -377,19 +377,6 @@ def test_nodes_that_host_nobody_take_no_part():
     check_kept(harness)
 
 
-def test_nodes_with_a_store_each_have_each_computer_player_once():
-    clock = Clock()
-    harness = Harness(
-        nodes=2, sizes=SIZES, stores=lambda: clock_stores(clock)(), rules=Rules(0), clock=clock
-    )
-    for _ in range(30):
-        harness.run(5000)
-        assert sorted(id for host in harness.hosts for id in herd(host)) == everybody()
-    harness.kill(harness.hosts[0])
-    harness.run(GONE_AFTER + 2 * LOOKS_AFTER)
-    check_kept(harness)
-
-
 def test_a_dead_node_that_was_only_silent_keeps_its_computer_players():
     harness = Harness(nodes=2, sizes=Sizes(people=4), ready=True)
     watch = Watch(harness.place("A", (0, 0), SCREEN, harness.hosts[1]))

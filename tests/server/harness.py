@@ -167,7 +167,7 @@ class FakeConnection:
         self.stuck = self.dead = self.more = False
         self.last_heard = loop.time / 1000
         self.pings = 0
-        self._remainder: list[bytes] = []
+        self.remainder: list[bytes] = []
         self.closed: tuple[int, str] | None = None
         self.closed_by_peer = False
         #: Whether a part of a message has come that is not whole yet.
@@ -176,7 +176,7 @@ class FakeConnection:
 
     @property
     def at_rest(self) -> bool:
-        return self.closed is None and not self._remainder and not self.half
+        return self.closed is None and not self.remainder and not self.half
 
     @property
     def socket(self) -> "FakeConnection":
@@ -196,14 +196,14 @@ class FakeConnection:
 
     @property
     def backlogged(self) -> bool:
-        return bool(self._remainder)
+        return bool(self.remainder)
 
     @property
     def open(self) -> bool:
         return self.closed is None
 
     def send(self, data: bytes) -> bool:
-        if self._remainder or self.closed:
+        if self.remainder or self.closed:
             return False
         self.writes += 1
         self.bytes += len(data)
@@ -218,7 +218,7 @@ class FakeConnection:
 
     def _receive(self, data: bytes) -> None:
         if self.stuck:
-            self._remainder.append(data)
+            self.remainder.append(data)
             return
         for payload in split(data):
             message = msgpack.unpackb(payload)
@@ -233,7 +233,7 @@ class FakeConnection:
     def drain(self) -> None:
         """Let the client get what was stuck."""
         self.stuck = False
-        waiting, self._remainder = self._remainder, []
+        waiting, self.remainder = self.remainder, []
         for data in waiting:
             self._receive(data)
         self.on_drain()
@@ -401,23 +401,13 @@ class Host:
     """A node of a harness, with its loop and its link."""
 
     def __init__(
-        self,
-        harness: "Harness",
-        free: bool,
-        skew: int,
-        seed: int,
-        side: int,
-        world: str,
-        store: Store | None,
-        rules: Rules,
-        sizes: Sizes,
-        crowd_from: int = CROWD_FROM,
+        self, harness: "Harness", skew: int, seed: int, side: int, world: str, store: Store | None
     ) -> None:
         self.loop = ManualLoop(harness.clock, skew)
         self.broker = Link(harness.network)
         #: The store's answers are waited for, so that they come in a time that the test moves.
         self.spawn: Callable[..., object] = lambda call, *arguments: call(*arguments)
-        terrain = Ground(lambda _x, _y: False, seed) if free else Terrain(seed)
+        terrain = Ground(lambda _x, _y: False, seed) if harness.free else Terrain(seed)
         self.node = Node(
             grid=Grid(side),
             terrain=terrain,
@@ -425,11 +415,11 @@ class Host:
             loop=self.loop,
             world=world,  # type: ignore[arg-type]
             store=store,
-            rules=rules,
-            sizes=sizes,
+            rules=harness.rules,
+            sizes=harness.sizes,
             spawn=lambda call, *arguments: self.spawn(call, *arguments),
         )
-        self.node.replicas.crowd_from = crowd_from
+        self.node.replicas.crowd_from = harness.crowd_from
         self.node.peers.start()
         self.node.orders.start()
         self.node.herd.start()
@@ -522,16 +512,17 @@ class Client:
         near: int | str | None = None,
         place: tuple[int, int] | None = None,
     ) -> "Client":
+        """Send hello, and let everything happen that takes no time."""
         self.say_hello(name, size, token, near, place)
         self.harness.settle()
         return self
 
     def say_hello(
         self,
-        name: str,
-        size: tuple[int, int],
-        token: str | None,
-        near: int | str | None,
+        name: str = "Wren",
+        size: tuple[int, int] = (40, 25),
+        token: str | None = None,
+        near: int | str | None = None,
         place: tuple[int, int] | None = None,
     ) -> None:
         """Send hello without waiting for anything to happen."""
@@ -603,7 +594,8 @@ def clock_stores(clock: Clock) -> Callable[[], ClockStore]:
 class Harness:
     """See the module. `free`: the ground has no obstacles. The clock of each node is `skew` ms
     ahead of the last one's. `stores` opens the store of each node, which has the real time, `rules`
-    are those of gems, and `sizes` those of the herd. `crowd_from` players are a crowd."""
+    are those of gems, and `sizes` those of the herd. `crowd_from` players are a crowd. If it is
+    `ready`, it has run until all nodes are."""
 
     def __init__(
         self,
@@ -616,47 +608,30 @@ class Harness:
         sizes: Sizes = NOBODY,
         clock: Clock | None = None,
         crowd_from: int = CROWD_FROM,
+        ready: bool = False,
     ) -> None:
         self.clock = clock or Clock()
         self.chance = random.Random(seed)
         self.network = Network(self.clock, self.chance)
-        self._free = free
-        self._skew = skew
-        self._stores = stores
-        self._rules = rules
-        self._sizes = sizes
-        self._crowd_from = crowd_from
+        self.free, self.rules, self.sizes, self.crowd_from = free, rules, sizes, crowd_from
+        self._skew, self._stores = skew, stores
         self.hosts: list[Host] = []
         for _ in range(nodes):
             self.host()
-        self.loop, self.node, self.broker = (
-            self.hosts[0].loop,
-            self.hosts[0].node,
-            self.hosts[0].broker,
-        )
+        first = self.hosts[0]
+        self.loop, self.node, self.broker = first.loop, first.node, first.broker
         self.clients: list[Client] = []
         self._acknowledge = 0
         self.settle()
+        if ready:
+            self.run(1500)
 
     def host(
         self, seed: int = 2013, side: int = SIDE, world: str = WORLD, down: bool = False
     ) -> Host:
         """Start another node and return it; `down`: its link is down."""
         skew = self._skew * len(self.hosts)
-        self.hosts.append(
-            Host(
-                self,
-                self._free,
-                skew,
-                seed,
-                side,
-                world,
-                self._stores(),
-                self._rules,
-                self._sizes,
-                self._crowd_from,
-            )
-        )
+        self.hosts.append(Host(self, skew, seed, side, world, self._stores()))
         self.hosts[-1].broker.down = down
         return self.hosts[-1]
 
@@ -823,8 +798,7 @@ def two_nodes(skew: int = 0, stored: bool = False) -> tuple[Harness, Client, Cli
     share a store without gems if `stored`."""
     clock = Clock()
     more: dict[str, Any] = {"stores": clock_stores(clock), "rules": Rules(0)} if stored else {}
-    harness = Harness(nodes=2, skew=skew, clock=clock, **more)
-    harness.run(1500)
+    harness = Harness(nodes=2, skew=skew, clock=clock, ready=True, **more)
     a = harness.place("A", (0, 0), host=harness.hosts[0])
     b = harness.place("B", (1, 0), host=harness.hosts[1])
     harness.run(500)

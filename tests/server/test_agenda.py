@@ -5,33 +5,6 @@ from flatlands.server.agenda import SLACK, Agenda, Schedule
 from tests.server.harness import Clock, ManualLoop
 
 
-def test_what_is_due_comes_in_order_and_once():
-    schedule = Schedule()
-    schedule.put("b", 20)
-    schedule.put("a", 10)
-    schedule.put("c", 30)
-    assert list(schedule.pop_due(25)) == [(10, "a"), (20, "b")]
-    assert list(schedule.pop_due(25)) == []
-    assert schedule.next() == 30
-
-
-def test_a_key_is_due_only_at_its_last_time():
-    schedule = Schedule()
-    for due in (50, 10, 40):
-        schedule.put("a", due)
-    assert list(schedule.pop_due(39)) == []
-    assert list(schedule.pop_due(40)) == [(40, "a")]
-
-
-def test_what_is_dropped_is_never_due():
-    schedule = Schedule()
-    schedule.put("a", 10)
-    schedule.drop("a")
-    schedule.drop("never put")
-    assert schedule.next() is None
-    assert list(schedule.pop_due(99)) == []
-
-
 def test_what_is_put_meanwhile_is_taken_too():
     schedule = Schedule()
     schedule.put("a", 10)

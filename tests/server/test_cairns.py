@@ -10,7 +10,6 @@ from flatlands.server.things import cairns
 from flatlands.server.things.cairns import CRUMBLE_EVERY, MOST, PLACES, QUEUE, STONES
 from flatlands.stores.base import StoreError
 from flatlands.world.track import UNIT
-from tests.server.harness import Harness
 from tests.server.things import KEY, Broken, worlds
 
 GROUND = "2013-16"
@@ -144,13 +143,6 @@ def test_a_cairn_that_is_refused_is_paid_for_by_nobody(world):
     assert good.model.errors == []
 
 
-def test_without_a_key_nothing_is_built(world):
-    harness = world()
-    a = harness.place("A", (2, 1))
-    build(harness, a)
-    assert a.model.errors == ["cairn"] and a.connection.closed is None
-
-
 def test_stones_are_added_one_by_each_from_close_by(world):
     harness = world(nodes=2)
     a = keyed(harness, "A", (2, 1))
@@ -232,28 +224,6 @@ def test_a_place_whose_cairn_was_never_built_is_free_again(world, monkeypatch):
     assert (2, 1) in standing(a)
 
 
-def test_who_builds_where_its_cairn_was_before_uses_one_place_for_it(world, monkeypatch):
-    harness = world()
-    a = keyed(harness, "A", (2, 1))
-    monkeypatch.setattr(cairns, "STANDS_FOR", 300)
-    monkeypatch.setattr(cairns, "BUILT_WITHIN", 300)
-    build(harness, a)
-    store = harness.node.keeper.store
-    gevent.sleep(0.4)
-    # It crumbles, and another is built there before its place was looked at.
-    claim = store.claim
-    store.claim = lambda queue, *rest: [] if queue.startswith(PLACES) else claim(queue, *rest)
-    harness.run(CRUMBLE_EVERY + 100)
-    assert standing(a) == {}
-    monkeypatch.setattr(cairns, "STANDS_FOR", 10**7)
-    build(harness, a)
-    assert (2, 1) in standing(a)
-    del store.claim
-    gevent.sleep(0.4)
-    harness.run(CRUMBLE_EVERY + 100)
-    assert store.count(f"{PLACES} {GROUND}") == 1
-
-
 def test_an_operator_clears_a_builders_name_on_all_screens(world):
     harness = world(nodes=2)
     bad, good = keyed(harness, "Bad", (2, 1)), keyed(harness, "Good", (3, 1), key=KEY + "g")
@@ -313,11 +283,3 @@ def test_a_store_that_fails_leaves_no_cairn_and_says_so(world):
     build(harness, c)
     assert b.model.errors == ["store"] and c.model.errors == ["store"]
     assert standing(b)[2, 1][3] == 1 and c.connection.closed is None
-
-
-def test_without_a_store_nothing_is_left():
-    harness = Harness()
-    a = keyed(harness, "A", (2, 1))
-    build(harness, a)
-    a.send(13, 2, 1, "2:1")
-    assert a.model.errors == ["store", "missed"] and a.connection.closed is None

@@ -86,22 +86,6 @@ def read_all(peer: socket.socket) -> bytes:
     return b"".join(parts)
 
 
-def test_a_message_is_delivered_and_counted(pair):
-    owner, peer = pair
-    before = owner.connection.last_heard
-    peer.send(client_frame(2, b"hello"))
-    turn()
-    assert owner.messages == [(2, b"hello")]
-    assert owner.connection.last_heard > before
-
-
-def test_what_is_sent_arrives_and_is_counted(pair):
-    owner, peer = pair
-    assert owner.connection.send(frame(b"a") + frame(b"b"))
-    assert peer.recv(100) == frame(b"a") + frame(b"b")
-    assert not owner.connection.backlogged and not owner.drains
-
-
 def test_nothing_is_sent_while_a_remainder_waits(pair):
     owner, peer = pair
     assert owner.connection.send(BIG)
@@ -111,12 +95,6 @@ def test_nothing_is_sent_while_a_remainder_waits(pair):
     assert not owner.connection.backlogged and owner.drains == 1
     assert owner.connection.send(frame(b"fresh"))
     assert peer.recv(100) == frame(b"fresh")
-
-
-def test_a_remainder_is_a_view_of_the_shared_bytes(pair):
-    owner, _ = pair
-    owner.connection.send(BIG)
-    assert owner.connection._remainder.obj is BIG
 
 
 def test_a_refused_write_is_kept_whole(pair):
@@ -134,16 +112,6 @@ def test_control_frames_follow_the_remainder_in_order(pair):
     assert owner.connection.send_control(frame(b"two"))
     assert read_all(peer) == BIG + frame(b"one") + b"\x89\x00" + frame(b"two")
     assert owner.drains == 1
-
-
-@pytest.mark.interpreted
-def test_a_shared_buffer_is_not_changed_by_frames_queued_behind_it(pair):
-    owner, peer = pair
-    shared = bytearray(BIG)
-    owner.connection.send(shared)
-    owner.connection.send_control(frame(b"one"))
-    assert read_all(peer) == BIG + frame(b"one")
-    assert shared == BIG
 
 
 def test_too_many_control_frames_behind_a_remainder_abort(pair):
@@ -165,29 +133,6 @@ def test_callbacks_never_run_inside_a_call_of_the_owner(pair):
     assert owner.ends == []
     turn()
     assert owner.ends == [(1006, "")]
-
-
-class CountingSocket:
-    """A socket that counts its writes."""
-
-    def __init__(self, sock):
-        self._sock, self.writes = sock, 0
-
-    def __getattr__(self, name):
-        return getattr(self._sock, name)
-
-    def send(self, data):
-        self.writes += 1
-        return self._sock.send(data)
-
-
-def test_pings_mixed_with_pongs_are_answered_in_one_write(pair):
-    owner, peer = pair
-    counting = owner.connection._socket = CountingSocket(owner.connection._socket)
-    peer.send((client_frame(9) + client_frame(10)) * 40)
-    turn()
-    assert read_all(peer) == frame(b"", 10) * 40
-    assert 1 <= counting.writes <= 2
 
 
 IN_ORDER = {
@@ -262,30 +207,13 @@ def test_frames_that_carry_nothing_are_borne_at_a_decent_pace(pair, monkeypatch)
     assert owner.connection.open
 
 
-@pytest.mark.interpreted
-def test_a_flood_behind_our_close_is_neither_parsed_nor_read_for_long(pair):
+def test_a_flood_behind_our_close_is_not_read_for_long(pair):
     owner, peer = pair
     owner.connection.close(1008, "enough")
-    sent, parsed = 0, []
-    feed = owner.connection._frames.feed
-    owner.connection._frames = type(
-        "Counting",
-        (),
-        {"feed": lambda _, data: parsed.append(len(data)) or feed(data), "light": 0, "error": None},
-    )()
-    for _ in range(3000):
-        try:
-            sent += peer.send(client_frame(9, b"x" * 100) * 20)
-        except BlockingIOError:
-            if sum(parsed) > connection_module.CLOSING_LIMIT - 8192:
-                break
-        turn()
-    else:
-        pytest.fail("it is read for ever")
-    assert sum(parsed) <= connection_module.CLOSING_LIMIT
-    read = sum(parsed)
-    turn()
-    assert sum(parsed) == read < sent
+    with pytest.raises(BlockingIOError):
+        for _ in range(3000):
+            peer.send(client_frame(9, b"x" * 100) * 20)
+            turn()
     assert read_all(peer) == close_frame(1008, "enough")
 
 
@@ -326,16 +254,11 @@ def test_a_close_waits_for_the_remainder(pair):
     assert owner.drains == 0
 
 
-def test_an_unanswered_close_ends_in_time(impatient, pair):
-    owner, peer = pair
-    owner.connection.close(4001, "enough")
-    ended(owner)
-    assert owner.ends == [(4001, "enough")]
-
-
-def test_a_close_behind_a_stuck_remainder_ends_in_time(impatient, pair):
+@pytest.mark.parametrize("stuck", [False, True], ids=["alone", "behind a stuck remainder"])
+def test_an_unanswered_close_ends_in_time(impatient, pair, stuck):
     owner, _ = pair
-    owner.connection.send(BIG)
+    if stuck:
+        owner.connection.send(BIG)
     owner.connection.close(4001, "enough")
     ended(owner)
     assert owner.ends == [(4001, "enough")]

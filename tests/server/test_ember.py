@@ -1,11 +1,9 @@
 """The ember: one player carries it, who touches it has it next, and never are there two."""
 
-import math
 import random
 
 import pytest
 
-from flatlands.server.kept.keeper import Keeper
 from flatlands.server.kept.lease import EVERY, LEASE
 from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
 from flatlands.server.players.ember import HANDS, IDLE, NOT_BACK, REACH
@@ -16,7 +14,6 @@ from flatlands.stores.base import StoreError
 from flatlands.world.track import UNIT
 from tests.server.harness import Harness
 from tests.server.test_herd import herding, others
-from tests.server.things import Broken
 
 SCREEN = (96, 64)
 EMBER = 6
@@ -119,19 +116,6 @@ def test_whom_the_carrier_touches_has_it_next_and_cannot_give_it_back_at_once(no
     harness.check()
 
 
-def test_touching_is_computed_when_tracks_change_and_nobody_looks_in_between():
-    harness = quiet()
-    ada = harness.stand("Ada", (0, 0), SCREEN)
-    harness.stand("Bob", (0, 8 * UNIT), SCREEN)
-    give(harness, ada)
-    ember = harness.node.herd.ember
-    computed = []
-    compute = ember._compute_touch
-    ember._compute_touch = lambda: (computed.append(harness.clock.time), compute())
-    harness.run(10_000)
-    assert len(computed) <= 2 * 10_000 / EVERY + 2
-
-
 def test_it_falls_to_a_clockwork_walker_when_its_carrier_leaves_sleeps_or_idles():
     harness = quiet(people=2)
     for how in ("leave", "sleep", "idle"):
@@ -232,23 +216,6 @@ def test_who_has_company_keeps_it():
     assert kept(harness).id < DEER_FROM
     best = longest(harness).ever
     assert best is not None and IDLE + 10_000 <= best.ms <= 2 * IDLE + 12_000
-
-
-def test_a_store_that_fails_loses_a_time_and_nothing_else():
-    harness = quiet()
-    ada = harness.stand("Ada", (0, 0), SCREEN)
-    bob = harness.stand("Bob", (5 * UNIT, 0), SCREEN)
-    give(harness, ada)
-    harness.node.longest._keeper = Keeper(Broken(), harness.loop, harness.node.keeper._spawn)
-    harness.run(2000)
-    ada.walk(1, 0)
-    harness.run(2500)
-    ada.walk(0, 0)
-    assert bob.id in [event[0] for event in told(ada)]
-    assert longest(harness) == Best(None, None)
-    assert harness.loop.stats["store_errors"] >= 1
-    assert len(keepers(harness)) == 1
-    harness.check()
 
 
 @pytest.mark.parametrize("how", ["dies", "stops", "stands still"])
@@ -419,19 +386,3 @@ def test_clockwork_walkers_run_from_who_is_near_and_after_who_has_it():
     assert ada.id in had[:-1] and len(set(had)) >= 3
     assert all(id >= OTHERS_FROM or id < DEER_FROM for id in had)
     harness.check()
-
-
-def test_who_stands_near_without_the_ember_does_not_get_it_unasked():
-    harness = herding(sizes=Sizes(people=8))
-    ada = harness.stand("Ada", (20 * UNIT, 0), SCREEN)
-    harness.run(10_000)
-    [host] = keepers(harness)
-    tag, movement = host.node.herd._tag, host.node.movement
-    walker = host.node.residents.by_id[kept(harness).id]
-    for away in (1, 3):
-        movement.put(walker, (20 * UNIT, away * UNIT))
-        harness.run(50)
-        before = math.dist(walker.track.at(harness.loop.now()), ada.at())
-        tag.play(walker)
-        harness.run(600)
-        assert math.dist(walker.track.at(harness.loop.now()), ada.at()) > before

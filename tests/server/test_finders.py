@@ -6,7 +6,7 @@ from flatlands.server.limits import FINDS
 from flatlands.server.scores import finders
 from flatlands.server.scores.finders import MARK, QUEUE
 from flatlands.stores.base import NEVER, Item
-from flatlands.world.landmarks import PART, Landmarks
+from flatlands.world.landmarks import Landmarks
 from flatlands.world.terrain import Terrain
 from flatlands.world.track import UNIT
 from tests.server.harness import Harness
@@ -100,15 +100,6 @@ def test_so_many_are_counted_and_no_more_are_kept(world, monkeypatch):
     assert len(item.body) == 3 * MARK
 
 
-def test_a_mark_is_found_only_where_a_mark_begins(world):
-    harness = world()
-    a = come(harness, "A")
-    mark = bytes.fromhex(harness.node.board.owner(KEY + "A"))[:MARK]
-    shifted = b"1234" + mark + b"5678"
-    harness.node.keeper.store.put(QUEUE_HERE, [Item("0:0", NEVER, "0:0", shifted)])
-    assert find(a) == (3, 3)
-
-
 def test_an_address_finds_only_so_many_whatever_keys_it_has(world):
     harness = world()
     for n in range(int(FINDS.burst) + 1):
@@ -155,7 +146,3 @@ def test_a_store_that_fails_or_is_not_there_tells_nothing_and_nothing_else_stops
     bare.run(100)
     for one in (client, other):
         assert told(one) == [] and one.model.errors == [] and one.connection.closed is None
-
-
-def test_a_landmark_is_within_its_part():
-    assert (TILE[0] // PART, TILE[1] // PART) == PLACE

@@ -1,11 +1,9 @@
 """Gems: they lie in the world, are taken once, and lie somewhere else later."""
 
-from collections import Counter
-
 import gevent
 import pytest
 
-from flatlands.server.kept.keeper import FAILS_FOR, WAITING
+from flatlands.server.kept.keeper import FAILS_FOR
 from flatlands.server.kept.reach import AGO
 from flatlands.server.kept.reader import AFTER_FAILURE, AGAIN
 from flatlands.server.kept.strangers import EVERY
@@ -398,61 +396,27 @@ def test_a_key_with_other_characters_is_refused(world, key):
     assert client.model.errors == ["key"] and client.connection.closed[0] == 1008
 
 
-class Counting:
-    """A store that counts its calls, and answers each after 10 ms."""
-
-    def __init__(self, store):
-        self._store = store
-        self.identity = store.identity
-        self.calls = Counter()
-
-    def __getattr__(self, name):
-        def call(*arguments, **more):
-            self.calls[name] += 1
-            gevent.sleep(0.01)
-            return getattr(self._store, name)(*arguments, **more)
-
-        return call
-
-
-def test_a_crowd_that_asks_for_the_board_at_once_is_answered_and_keeps_nobody_from_a_gem(
-    world, monkeypatch
-):
-    harness = world()
-    square, id, version, place = lying(grown(harness))[0]
-    taker = beside(harness, "Wren", place)
-    harness.run(500)
-    node = harness.node
-    node.keeper.store = store = Counting(node.keeper.store)
-    node.keeper._spawn = gevent.spawn
-    answers, found = [], []
-    for n in range(3 * WAITING):
-        # Some show a key of their own.
-        owner = node.board.owner(f"{n}") if n % 100 == 0 else ""
-        node.board.ask(owner, answers.append, lambda: answers.append("failed"))
-    harness.settle()
-    resident = taker.session.resident
-    node.garden.take(square, id, resident, "", found.append, found.append)
-    while not found:
-        gevent.sleep(0.01)
-        harness.settle()
-    # It did not wait for the whole crowd.
-    assert found == [version] and len(answers) < 3 * WAITING
-    while len(answers) < 3 * WAITING:
-        gevent.sleep(0.01)
-        harness.settle()
-    assert "failed" not in answers and len(answers) == 3 * WAITING
-    assert store.calls["top"] == 1 and store.calls["rank"] == 6
-    # Who asks later is answered too.
-    node.board.ask("", answers.append, lambda: answers.append("failed"))
-    harness.settle()
-    gevent.sleep(0.1)
-    assert len(answers) == 3 * WAITING + 1 and node.keeper.waiting == 0
-    # There is an end to how many may wait.
+def test_so_many_wait_for_the_board_and_no_more(world, monkeypatch):
     monkeypatch.setattr(board, "WAITING", 10)
+    harness = world()
+    [host] = harness.hosts
+    asked, answers = [], []
+    answer, host.spawn = host.spawn, lambda call, *more: asked.append((call, *more))
+
+    def ask():
+        host.node.board.ask("", answers.append, lambda: answers.append("failed"))
+
+    ask()
+    harness.settle()
+    # The first question is under way; who asks meanwhile is answered with the next one.
     for _ in range(11):
-        node.board.ask("", answers.append, lambda: answers.append("failed"))
-    assert answers.count("failed") == 1
+        ask()
+    assert answers == ["failed"]
+    host.spawn = answer
+    for call, *more in asked:
+        call(*more)
+    harness.settle()
+    assert len(answers) == 12 and answers.count("failed") == 1
 
 
 # A store that fails.
@@ -482,37 +446,6 @@ def test_a_store_that_fails_stops_nothing_but_gems(world, caplog):
     assert taker.model.found == [(id, version)]
     harness.run(AFTER_FAILURE + GROW_EVERY * 5)
     assert lying(newcomer) and keeper.trouble is None
-
-
-class Full:
-    """A store on a disk that is full: it answers, but takes nothing."""
-
-    def __init__(self, store):
-        self._store = store
-        self.identity = store.identity
-
-    def __getattr__(self, name):
-        return getattr(Broken() if name in ("take", "put", "done", "change") else self._store, name)
-
-
-def test_a_store_that_answers_only_some_questions_is_not_said_to_answer_again(world, caplog):
-    caplog.set_level("INFO")
-    harness = world()
-    square, id, _, place = lying(grown(harness))[0]
-    taker = beside(harness, "B", place)
-    harness.run(500)
-    keeper = harness.node.keeper
-    store, keeper.store = keeper.store, Full(keeper.store)
-    for _ in range(100):
-        taker.send(9, *square, id)
-        taker.send(11)
-        harness.run(2000)
-        assert keeper.trouble == "the disk is full"
-    assert set(taker.model.errors) == {"store"}
-    assert caplog.text.count("the disk is full") <= 4 and "answers again" not in caplog.text
-    keeper.store = store
-    harness.run(FAILS_FOR + GROW_EVERY)
-    assert caplog.text.count("the store answers again") == 1 and keeper.trouble is None
 
 
 def test_when_the_store_answers_again_everything_is_read(world):
@@ -589,13 +522,14 @@ def test_a_file_that_is_taken_away_is_noticed_and_what_is_there_now_counts(tmp_p
 
 def test_a_node_that_ends_does_not_say_that_its_store_fails(world, caplog):
     harness = world()
-    grown(harness)
-    keeper = harness.node.keeper
-    keeper._spawn = gevent.spawn
-    keeper.ask(lambda store: store.put("q", []), lambda _none: None)
-    keeper.close()
-    gevent.sleep(0.1)
-    assert caplog.text == "" and keeper.waiting == 0
+    [host] = harness.hosts
+    asked = []
+    host.spawn = lambda call, *more: asked.append((call, *more))
+    host.node.keeper.ask(lambda store: store.put("q", []), lambda _none: None)
+    host.node.keeper.close()
+    for call, *more in asked:
+        call(*more)
+    assert caplog.text == "" and host.node.keeper.waiting == 0
 
 
 def test_without_a_store_nothing_lies_in_the_world_and_all_else_goes_on():
@@ -604,9 +538,12 @@ def test_without_a_store_nothing_lies_in_the_world_and_all_else_goes_on():
     client.send(10, KEY)
     client.send(11)
     client.send(9, 0, 0, "0:0:0")
+    client.send(12, "the view from here")
+    client.send(13, 0, 0, "0:0")
     client.walk(1, 0)
     harness.run(2000)
-    assert client.model.errors == ["store", "missed"] and client.model.things == {}
+    assert client.model.errors == ["store", "missed", "store", "missed"]
+    assert client.model.things == {}
     assert client.connection.closed is None and client.sees(client)
 
 

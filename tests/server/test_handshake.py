@@ -3,7 +3,6 @@
 Its clients speak in bytes, over TCP.
 """
 
-import contextlib
 import re
 import struct
 from collections import Counter
@@ -317,19 +316,6 @@ def test_pages_of_other_hosts_may_not_connect_unless_they_are_named(serve):
             found, _, body = client.ask(*HANDSHAKE, f"Origin: {origin}")
             assert found == status and (status == 101 or b"ALLOWED_ORIGINS" in body)
     assert echo.server.stats["refused_origins"] == 2
-
-
-def test_an_address_behind_a_proxy_has_so_many_connections(serve):
-    echo = serve(proxies="127.0.0.1", per_address=4)
-    told = "X-Forwarded-For: 203.0.113.9, 192.0.2.{}"
-    with contextlib.ExitStack() as stack:
-        clients = [stack.enter_context(Client(echo)) for _ in range(6)]
-        found = [
-            client.ask(*HANDSHAKE, told.format(n))
-            for client, n in zip(clients, (1, 1, 1, 1, 1, 2), strict=True)
-        ]
-    assert [answer[0] for answer in found] == [101, 101, 101, 101, 429, 101]
-    assert found[4][1]["retry-after"] == "10"
 
 
 STRICT = "strict-transport-security"

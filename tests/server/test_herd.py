@@ -7,7 +7,7 @@ from flatlands.server.messages.peer_protocol import DRAINING
 from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
 from flatlands.server.players.herd import LOOKS_AFTER, QUEUE, Sizes
 from flatlands.server.players.resident import incarnation
-from flatlands.server.squares.peers import DEAD_AFTER, GONE_AFTER
+from flatlands.server.squares.peers import GONE_AFTER
 from flatlands.server.things.garden import Rules
 from flatlands.world.track import SPEED, UNIT
 from tests.server.harness import Clock, Harness, clock_stores
@@ -313,7 +313,7 @@ def test_who_is_no_part_of_the_next_keepers_herd_leaves_after_a_while():
     harness = herding(sizes=Sizes(people=6, deer=2))
     harness.run(3000)
     large = harness.hosts[0]
-    harness._sizes = small = Sizes(people=3)
+    harness.sizes = small = Sizes(people=3)
     harness.host()
     harness.run(5000)
     large.node.keeper.store, store = Broken(), large.node.keeper.store
@@ -333,7 +333,7 @@ def test_the_only_process_starts_again_and_all_go_on_from_where_they_stood(sizes
     before = {id: resident.track for id, resident in herd(host).items()}
     died = harness.clock.time
     harness.run(1000)
-    harness._sizes = sizes
+    harness.sizes = sizes
     new = harness.host()
     began, times = {}, {}
     join = new.node.residents.join
@@ -370,48 +370,15 @@ def test_a_large_herd_is_stored_in_pieces():
 
 def test_nodes_that_host_nobody_take_no_part():
     harness = herding(sizes=Sizes())
-    harness._sizes = SIZES
+    harness.sizes = SIZES
     harness.host()
     harness.run(5000)
     assert keeper(harness) is harness.hosts[1]
     check_kept(harness)
 
 
-def test_nodes_with_a_store_each_have_each_computer_player_once():
-    clock = Clock()
-    harness = Harness(
-        nodes=2, sizes=SIZES, stores=lambda: clock_stores(clock)(), rules=Rules(0), clock=clock
-    )
-    for _ in range(30):
-        harness.run(5000)
-        assert sorted(id for host in harness.hosts for id in herd(host)) == everybody()
-    harness.kill(harness.hosts[0])
-    harness.run(GONE_AFTER + 2 * LOOKS_AFTER)
-    check_kept(harness)
-
-
-def test_the_people_of_a_dead_node_are_gone_before_its_computer_players():
-    # Neither has the other's herd, since nothing is kept.
-    harness = Harness(nodes=2, sizes=Sizes(people=4))
-    harness.run(1500)
-    watch = Watch(harness.place("A", (0, 0), SCREEN, harness.hosts[1]))
-    other = harness.place("B", (1, 0), SCREEN, harness.hosts[0])
-    watch.run(1000)
-    theirs = herd(harness.hosts[0])
-    assert watch.client.sees(other) and theirs.keys() < watch.at.keys()
-    harness.kill(harness.hosts[0])
-    watch.run(DEAD_AFTER + 1500)
-    assert not watch.client.sees(other) and theirs.keys() <= watch.client.model.players.keys()
-    watch.run(GONE_AFTER - DEAD_AFTER - 2500)
-    assert theirs.keys() <= watch.client.model.players.keys()
-    watch.run(3000)
-    assert not theirs.keys() & watch.client.model.players.keys()
-    harness.check()
-
-
 def test_a_dead_node_that_was_only_silent_keeps_its_computer_players():
-    harness = Harness(nodes=2, sizes=Sizes(people=4))
-    harness.run(1500)
+    harness = Harness(nodes=2, sizes=Sizes(people=4), ready=True)
     watch = Watch(harness.place("A", (0, 0), SCREEN, harness.hosts[1]))
     watch.run(1000)
     silent = harness.hosts[0]
@@ -421,23 +388,6 @@ def test_a_dead_node_that_was_only_silent_keeps_its_computer_players():
     watch.run(10_000)
     assert not watch.vanished
     harness.check()
-
-
-def test_a_node_that_stood_still_keeps_a_dead_nodes_computer_players_for_as_long_again():
-    harness = Harness(nodes=2, sizes=Sizes(people=4))
-    harness.run(1500)
-    a = harness.place("A", (0, 0), SCREEN, harness.hosts[1])
-    harness.run(1000)
-    theirs = herd(harness.hosts[0]).keys()
-    harness.kill(harness.hosts[0])
-    harness.run(DEAD_AFTER + 1500)
-    harness.hosts[0].freeze()
-    harness.run(GONE_AFTER)
-    harness.hosts[0].thaw()
-    harness.run(GONE_AFTER - 1000)
-    assert theirs <= a.model.players.keys()
-    harness.run(3000)
-    assert not theirs & a.model.players.keys()
 
 
 def test_newcomers_never_have_the_id_of_a_computer_player(monkeypatch):

@@ -60,21 +60,6 @@ def run(loop, ms=0):
     loop.clock.time = until
 
 
-def test_the_first_and_the_last_of_a_square_are_told(hub):
-    a, b, c = Screen(), Screen(), Screen()
-    assert hub.move(a, None, BOTH) == ([(0, 0), (1, 0)], [])
-    assert hub.move(b, None, BOTH) == ([], [])
-    assert hub.move(c, None, WEST) == ([], [])
-    assert hub.move(a, BOTH, EAST) == ([], [])
-    assert hub.move(b, BOTH, None) == ([], [])
-    assert set(hub.screens([(0, 0)])) == {c} and set(hub.screens([(1, 0)])) == {a}
-    assert hub.move(a, EAST, WEST) == ([], [(1, 0)])
-    assert hub.screens([(0, 0)]) and not hub.screens([(1, 0)])
-    assert hub.move(a, WEST, None) == ([], [])
-    assert hub.move(c, WEST, None) == ([], [(0, 0)])
-    assert hub.groups() == [] and not hub.screens_holding
-
-
 def test_who_holds_the_same_squares_gets_the_same_bytes_made_once(hub, loop):
     a, b, west, east = (Screen() for _ in range(4))
     for screen, rect in ((a, BOTH), (b, BOTH), (west, WEST), (east, EAST)):
@@ -87,23 +72,6 @@ def test_who_holds_the_same_squares_gets_the_same_bytes_made_once(hub, loop):
     assert a.flushes[0][0] is b.flushes[0][0]
     assert (west.read, east.read) == ([["one", "three"]], [["two"]])
     assert loop.stats["flushes"] == 1 and loop.stats["writes"] == 4
-
-
-def test_a_flush_reaches_nobody_who_holds_nothing_of_it(hub, loop):
-    west, east = Screen(), Screen()
-    hub.move(west, None, WEST)
-    hub.move(east, None, EAST)
-    deliver(hub, (0, 0), "one")
-    deliver(hub, (7, 7), "nobody holds this")
-    run(loop)
-    assert east.flushes == [] and west.read == [["one"]]
-    deliver(hub, (1, 0), "two")
-    run(loop)
-    # One number for all: it rises, and has gaps for each.
-    assert [number for _, number, _ in east.flushes] == [2]
-    deliver(hub, (7, 7), "nobody holds this")
-    run(loop)
-    assert hub.number == 2
 
 
 def test_what_came_for_a_square_that_was_let_go_is_not_for_its_next_holder(hub, loop):

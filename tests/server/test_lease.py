@@ -76,47 +76,6 @@ class Nodes:
         return node
 
 
-def test_one_node_keeps_it_as_long_as_it_lives():
-    nodes = Nodes()
-    first = nodes.keeper()
-    assert nodes.run(60_000) is first is nodes.keeper()
-    assert [len(node.begun) for node in nodes.all] == [1, 0, 0] and first.lease.term == 1
-
-
-@pytest.mark.parametrize("phase", range(0, 1000, 250))
-@pytest.mark.parametrize("back_after", [None, 1500, 5000, 20_000])
-def test_when_its_keeper_dies_or_stands_still_another_has_it_within_four_seconds(phase, back_after):
-    nodes = Nodes()
-    first = nodes.keeper()
-    nodes.run(phase)
-    first.frozen = True
-    nodes.run(min(LEASE + EVERY, back_after or 10**6))
-    if back_after == 1500:
-        first.frozen = False
-        assert nodes.run(10_000) is first
-        return
-    second = nodes.keeper()
-    assert second is not first and second.lease.term == first.lease.term + 1
-    if back_after is not None:
-        nodes.run(back_after)
-        first.frozen = False
-        # It is not sure of it for a moment, and is told so when it looks next.
-        assert not first.lease.sure
-        nodes.run(EVERY)
-        assert first.losses == 1 and not first.lease.kept
-    assert nodes.run(5000) is second
-
-
-def test_who_stops_gives_it_to_another_at_once():
-    nodes = Nodes()
-    first = nodes.keeper()
-    first.lease.stop()
-    assert not first.lease.kept and not first.lease.sure
-    assert nodes.run(EVERY) is not first and nodes.keeper().lease.term == 2
-    nodes.run(10_000)
-    assert not first.lease.kept
-
-
 def test_who_stops_while_the_store_is_asked_gives_it_back_then():
     nodes = Nodes(1)
     [node] = nodes.all
@@ -142,21 +101,6 @@ def test_who_may_not_keep_it_or_reaches_no_store_is_sure_for_three_quarters_and_
     first.may, first.keeper.store = True, store
     nodes.run(EVERY)
     assert first.losses == 1
-
-
-def test_while_the_store_is_away_nobody_else_has_it_and_then_the_same_node_has():
-    nodes = Nodes()
-    first = nodes.keeper()
-    stores = [node.keeper.store for node in nodes.all]
-    for node in nodes.all:
-        node.keeper.store = Broken()
-    nodes.run(30_000)
-    assert not any(node.lease.sure for node in nodes.all)
-    for node, store in zip(nodes.all, stores, strict=True):
-        node.keeper.store = store
-    # Whoever asks first has it, and exactly one does.
-    nodes.run(EVERY)
-    assert nodes.keeper() is first or first.losses == 1
 
 
 def test_a_slow_store_makes_nobody_sure_for_longer():
@@ -187,14 +131,6 @@ def test_a_step_of_the_stores_clock_gives_it_to_two_for_no_longer_than_a_renewal
     keeper.frozen = True
     nodes.run(LEASE + EVERY)
     assert nodes.keeper() is not keeper
-
-
-def test_without_a_store_every_node_has_it():
-    node = Node(Clock(), None)
-    node.lease.start()
-    assert node.lease.sure and node.lease.kept and node.begun == [None]
-    node.lease.stop()
-    assert not node.lease.sure and not node.lease.kept
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -1,10 +1,8 @@
 """Servers and the brokers between them: what is told when one does not answer, or others use it."""
 
 import json
-import socket
 from contextlib import ExitStack, contextmanager
 
-import msgpack
 import pytest
 
 from flatlands.brokers import ring
@@ -166,37 +164,3 @@ def test_workers_of_servers_without_a_key_hear_each_other(redis):
     with starting("--broker", url_of(redis), "--workers", "2", count=2) as servers:
         for server in servers:
             eventually(lambda server=server: stats(server)["nodes"] == 4, "cut apart")
-
-
-def test_who_has_no_key_can_forge_nothing(redis):
-    with starting("--broker", url_of(redis), count=2, SECRET_KEY="one") as servers:
-        for server in servers:
-            eventually(lambda server=server: server.reasons() == [], "never ready")
-        client = SocketClient(servers[0].port).hello("A")
-        forged = [
-            msgpack.packb([35, 77, client.model.id, None]),
-            msgpack.packb([34, 77, 1, "ring", "7-16", 0, 0, 1, []]),
-        ]
-        with publishing(redis) as publish:
-            for payload in forged * 10:
-                publish(NODES, payload)
-        eventually(lambda: stats(servers[0])["broker"]["forged"] == 20, "not counted")
-        client.walk(1, 0)
-        client.until(lambda: client.model.players[client.model.id].ack == 1)
-        assert client.closed is None
-        assert [server.reasons() for server in servers] == [[], []]
-        client.close(1000)
-
-
-@contextmanager
-def publishing(redis):
-    """A function that publishes on a Redis, like anybody who reaches it."""
-    with socket.create_connection(("127.0.0.1", redis.port)) as link:
-
-        def publish(channel, payload):
-            words = (b"PUBLISH", channel.encode(), payload)
-            parts = b"".join(b"$%d\r\n%b\r\n" % (len(word), word) for word in words)
-            link.sendall(b"*3\r\n" + parts)
-            assert link.recv(100).startswith(b":")
-
-        yield publish

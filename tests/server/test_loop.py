@@ -65,15 +65,6 @@ def test_what_is_to_happen_every_so_often_does_also_after_it_failed_until_its_al
     assert loop.stats["errors"] == len(rung)
 
 
-def test_soon_is_the_end_of_this_turn(loop):
-    order = []
-    loop.soon(lambda: order.append("soon"))
-    order.append("now")
-    gevent.sleep(0)
-    gevent.sleep(0)
-    assert order == ["now", "soon"]
-
-
 def test_a_callback_that_fails_is_counted_and_harms_no_other(loop, caplog):
     done = []
     loop.soon(lambda: 1 / 0)

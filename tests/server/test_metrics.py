@@ -101,17 +101,6 @@ def test_a_folder_that_is_gone_is_told_once_and_costs_only_the_others(tmp_path, 
     assert caplog.text.count("no other worker can see what this one counts") == 1
 
 
-def test_the_folder_goes_with_the_last_worker_of_a_supervisor_that_was_killed(tmp_path):
-    folder = tmp_path / "reports"
-    folder.mkdir()
-    mine = Reports(str(folder), lambda: report(1))
-    mine.close()
-    assert len(list(folder.iterdir())) == 1
-    mine._parent = 0
-    mine.close()
-    assert not folder.exists()
-
-
 def test_prometheus_can_read_what_it_is_shown():
     counted = {"cpu_ms": 1500, "joins": 2, "refused_flood": 3, "closed_1006": 4, "closed_other": 5}
     gauges = dict.fromkeys(GAUGES, 2.0)
@@ -139,16 +128,6 @@ def stats(server):
 def joins(server):
     found = re.search(r"^flatlands_joins_total ([\d.]+)$", server.get("metrics").decode(), re.M)
     return float(found[1])
-
-
-@pytest.mark.process
-def test_to_wait_for_other_workers_takes_nothing_of_the_share_of_http():
-    with serving("--workers", "2") as server:
-        began = time.monotonic()
-        for _ in range(10):
-            told = stats(server)["counted"]
-        # Each question waits for a quarter of a second, as a rule, and for little else.
-        assert told["http_us"] < (time.monotonic() - began) * 1e6 / 2
 
 
 @pytest.mark.process

@@ -163,16 +163,6 @@ def test_who_finds_all_workers_full_is_refused(machine):
     assert not machine.under_way
 
 
-@pytest.mark.interpreted
-def test_the_address_of_a_newcomer_is_counted_where_it_came_in(machine):
-    west, east = machine.hosts
-    asked = []
-    for host in machine.hosts:
-        host.limits.wait = lambda rate, address, host=host: asked.append((rate.name, host)) or 0
-    place(machine, "One", (2, 0), west)
-    assert asked == [("joins", west)]
-
-
 # While it plays.
 
 

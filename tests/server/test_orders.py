@@ -1,7 +1,5 @@
 """What an operator orders, on one node and on several."""
 
-import logging
-
 import pytest
 
 from flatlands.server.players.orders import (
@@ -209,18 +207,6 @@ def test_a_node_whose_store_was_away_learns_and_tells_it_when_the_store_is_back(
     harness.run(KNOWN)
     assert orders(harness, 1).seconds(DOOR)
     assert not any(orders(harness, at).seconds(KICK, str(a.id)) for at in (0, 1))
-
-
-def test_each_order_has_one_line_in_the_log_of_each_node(two, caplog):
-    harness, a, b = two
-    caplog.set_level(logging.INFO, "flatlands")
-    lines = []
-    for _ in range(2):
-        orders(harness).give(MUTE, str(b.id), 600)
-        harness.run(6000)
-        lines.append([record.message for record in caplog.records if record.message == "order"])
-    # To give it again is an order of its own.
-    assert list(map(len, lines)) == [2, 4]
 
 
 def test_without_a_store_a_node_obeys_alone():

@@ -148,24 +148,6 @@ def test_each_part_of_a_large_batch_tells_what_its_own_events_replaced(bench):
     assert len(bench.batches) == 2
 
 
-def test_numbers_follow_one_another_and_begin_anew_without_residents(bench):
-    def told():
-        bench.run(REST_MOST)
-        _, _, _, _, previous, number, *_ = bench.keeper.published[-1]
-        return previous, number
-
-    bench.move(1)
-    assert told() == (0, 1)
-    bench.move(1, 2)
-    assert told() == (1, 2)
-    del bench.outbox.present[0, 0]
-    bench.move(1, 3)
-    assert told() == (2, 3)
-    bench.outbox.present[0, 0] = {}
-    bench.move(1, 4)
-    assert told() == (0, 4)
-
-
 def test_last_words_do_not_rest(bench):
     for id in range(100):
         bench.move(id)

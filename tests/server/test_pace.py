@@ -21,7 +21,8 @@ def clock(monkeypatch):
 
 
 def test_all_turns_together_take_no_more_than_their_share(clock):
-    pace, used = Pace(0.25, Counter()), 0.0
+    stats, used = Counter(), 0.0
+    pace = Pace(0.25, stats)
     start = clock.now
     while clock.now < start + 10:
         early = pace.early()
@@ -32,7 +33,7 @@ def test_all_turns_together_take_no_more_than_their_share(clock):
         used += 0.001
         pace.pay(0.001)
     assert 2.4 < used < 2.51
-    assert pace._stats["http_us"] == pytest.approx(used * 1e6)
+    assert stats["http_us"] == pytest.approx(used * 1e6)
 
 
 def test_after_a_rest_there_is_one_slice_at_once_and_no_more(clock):
@@ -53,7 +54,8 @@ def test_a_stall_of_the_process_is_not_the_requests_doing(clock):
 
 def test_who_waits_longest_goes_first_and_the_loop_turns_between(monkeypatch):
     monkeypatch.setattr(paces, "SLICE", 0)
-    pace, order, turns = Pace(0.01, Counter()), [], []
+    stats, order, turns = Counter(), [], []
+    pace = Pace(0.01, stats)
 
     def work(name):
         turn = Turn(pace)
@@ -81,7 +83,7 @@ def test_who_waits_longest_goes_first_and_the_loop_turns_between(monkeypatch):
     # The first turn is at once; all others wait, and nobody is overtaken.
     assert order == list("aabcabcbc")
     assert len(set(turns)) == 9
-    assert pace._stats["http_waits"] == 8
+    assert stats["http_waits"] == 8
 
 
 def test_a_deadline_ends_the_wait_and_harms_nobody_behind():
@@ -91,11 +93,11 @@ def test_a_deadline_ends_the_wait_and_harms_nobody_behind():
 
     def impatient():
         with gevent.Timeout(0.01, False):
-            pace.wait()
+            Turn(pace, "slow").begin()
             gone.append(True)
 
     def patient():
-        pace.wait()
+        Turn(pace, "slow").begin()
         stays.append(True)
 
     gevent.joinall([gevent.spawn(impatient), gevent.spawn(patient)], raise_error=True)
@@ -134,13 +136,14 @@ def test_who_asks_for_much_waits_for_itself(monkeypatch, clock):
     assert order[3:] == ["crowd"] * 49
 
 
-def test_who_gives_up_waiting_leaves_nothing_behind():
+def test_who_gives_up_waiting_leaves_its_place_in_the_queue(monkeypatch):
+    monkeypatch.setattr(paces, "QUEUE", 2)
     pace = Pace(0.5, Counter())
     pace.pay(0.1)
     waiting = [gevent.spawn(Turn(pace, key).begin) for key in ("a", "a", "b")]
     gevent.sleep(0)
+    assert pace.crowded
     gevent.killall([waiting[0], waiting[2]])
+    assert not pace.crowded
     waiting[1].join()
     assert waiting[1].successful()
-    assert not pace._waiting
-    assert pace._number == 0

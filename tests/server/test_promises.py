@@ -8,7 +8,6 @@ import pytest
 
 from flatlands.brokers.base import Message, Reset
 from flatlands.server.messages import peer_protocol
-from flatlands.server.players.residents import TELL_PAUSE
 from flatlands.server.squares.outbox import WAITS
 from flatlands.server.squares.peers import (
     CLOCK_WINDOW,
@@ -42,8 +41,7 @@ def kinds(client):
 @pytest.fixture(params=["one node", "two nodes", "a node that does not answer"])
 def returning(request):
     """A harness, a token of a player in it, and the host at which the player comes back."""
-    harness = Harness(nodes=1 if request.param == "one node" else 2)
-    harness.run(1500)
+    harness = Harness(nodes=1 if request.param == "one node" else 2, ready=True)
     b = harness.place("B", (0, 0), host=harness.hosts[-1])
     token = b.model.token
     if request.param == "a node that does not answer":
@@ -101,7 +99,6 @@ def test_a_flood_before_the_welcome_is_bounded_by_the_rates(returning):
     client.connection.on_message(2, msgpack.packb([1, 2, "B", 40, 25, token, None, None, None]))
     for n in range(100):
         client.connection.on_message(2, msgpack.packb([6, f"line {n}"]))
-    assert len(client.session._early) <= 5
     harness.run(500)
     assert client.model.errors.count("flood") >= 40
     assert client.connection.closed[0] == 1008
@@ -109,8 +106,7 @@ def test_a_flood_before_the_welcome_is_bounded_by_the_rates(returning):
 
 @pytest.mark.parametrize("silent", [False, True], ids=["answered", "without an answer"])
 def test_of_two_who_show_a_token_in_one_moment_one_plays_and_the_other_is_told(silent):
-    harness = Harness(nodes=2)
-    harness.run(1500)
+    harness = Harness(nodes=2, ready=True)
     a = harness.place("A", (0, 0))
     b = harness.place("B", (0, 0), host=harness.hosts[1])
     harness.run(300)
@@ -207,17 +203,6 @@ def times(said, kind):
     return [moment for moment, message in said if message[0] == kind]
 
 
-def test_pages_of_residents_count_when_all_have_come(watched):
-    harness, watcher = watched
-    residents(harness, 3, [entry(1)])
-    assert seen(watcher) == {1}
-    residents(harness, 9, [entry(2), entry(3)], page=0, pages=2)
-    # Neither is anybody new believed yet, nor is anybody gone.
-    assert seen(watcher) == {1}
-    residents(harness, 9, [entry(4)], page=1, pages=2)
-    assert seen(watcher) == {2, 3, 4}
-
-
 def test_pages_come_in_any_order_and_twice(watched):
     harness, watcher = watched
     for page in (2, 1, 1, 2):
@@ -247,8 +232,7 @@ def test_an_older_answer_changes_nothing(watched):
 
 
 def test_a_crowd_of_more_than_a_page_is_told_to_another_node():
-    harness = Harness(nodes=2)
-    harness.run(1500)
+    harness = Harness(nodes=2, ready=True)
     crowd = harness.hosts[1].node
     said = []
     publish = harness.hosts[1].broker.publish
@@ -274,16 +258,6 @@ def test_a_batch_that_comes_again_is_delivered_once(watched):
     assert watcher.model.chat == [("P1", "once")]
     batch(harness, [[4, 1, "an older one"]], 4, 5)
     assert watcher.model.chat == [("P1", "once")]
-
-
-def test_an_old_enter_is_passed_on_to_nobody_also_after_one_of_who_is_known(watched):
-    harness, watcher = watched
-    batch(harness, [entry(1), entry(2)], 0, 1)
-    batch(harness, [[3, 2, 3]], 1, 2)
-    newcomer = harness.place("N", SQUARE)
-    batch(harness, [entry(1, 2), entry(2, 2)], 2, 3)
-    assert seen(watcher) == {1, newcomer.id}
-    assert seen(newcomer) == {1, watcher.id}
 
 
 def test_a_first_batch_removes_whom_it_does_not_tell_of(watched):
@@ -333,29 +307,6 @@ def test_a_sign_shows_that_the_last_message_was_lost(watched):
     assert len(times(said, peer_protocol.SYNC_REQUEST)) == 2
     residents(harness, 8, [entry(1), entry(2)])
     assert seen(watcher) == {1, 2}
-
-
-def test_a_sign_of_a_node_that_nothing_was_heard_of_is_asked_about(watched):
-    harness, watcher = watched
-    said = published(harness)
-    sign(harness, 3)
-    assert len(times(said, peer_protocol.SYNC_REQUEST)) == 1
-    assert harness.loop.stats["repairs"] == 1
-    residents(harness, 4, [entry(1)])
-    assert seen(watcher) == {1}
-
-
-def test_a_sign_during_the_first_sync_request_is_no_repair(watched):
-    harness, watcher = watched
-    heartbeat(harness)
-    harness.node.replicas.need([(9, 9)])
-    said = published(harness)
-    message = peer_protocol.sign((9, 9), NODE, 3, harness.loop.now(), True)
-    heard(harness, message, harness.node.channels.square((9, 9)))
-    message = peer_protocol.full_state((9, 9), NODE, 4, harness.loop.now(), 0, 1, [entry(1)])
-    heard(harness, message, harness.node.channels.square((9, 9)))
-    harness.run(1000)
-    assert not harness.loop.stats["repairs"] and not times(said, peer_protocol.SYNC_REQUEST)
 
 
 def test_the_players_of_a_node_that_has_nobody_in_a_square_are_removed(watched):
@@ -490,29 +441,6 @@ def test_a_node_repeats_its_last_number_in_a_quiet_square_ever_more_rarely():
     assert len(set(pauses)) > 5, "signs that began together drift apart"
 
 
-def test_the_first_sign_after_a_batch_comes_soon_however_long_it_was_quiet_before(watched):
-    harness, watcher = watched
-    said = published(harness)
-    for n in range(12):
-        harness.run(20_000 + 500 * n)
-        watcher.walk(1, 0) if n % 2 else watcher.walk(0, 0)
-        began = harness.clock.time
-        said.clear()
-        harness.run(WAITS[0])
-        batches = times(said, peer_protocol.BATCH)
-        if len(batches) == 1:
-            assert WAITS[0] * 3 // 4 <= signs(said)[0][0] - began <= WAITS[0]
-
-
-def test_a_busy_square_needs_no_signs(watched):
-    harness, watcher = watched
-    said = published(harness)
-    for n in range(40):
-        watcher.walk(1, 0) if n % 2 else watcher.walk(-1, 0)
-        harness.run(WAITS[0] // 2)
-    assert signs(said) == []
-
-
 @pytest.mark.parametrize("how", ["leaves", "is handed over"])
 def test_whose_last_player_is_gone_says_so_some_times(watched, how):
     harness, watcher = watched
@@ -549,8 +477,7 @@ def test_whose_last_player_is_gone_says_so_some_times(watched, how):
 @pytest.mark.parametrize("lost", ["the last message", "the last message and the sign after it"])
 @pytest.mark.parametrize("what", ["a walk", "a leave"])
 def test_the_last_lost_message_of_a_quiet_square_is_found(lost, what):
-    harness = Harness(nodes=2)
-    harness.run(1500)
+    harness = Harness(nodes=2, ready=True)
     a, b, c = (
         harness.place(name, SQUARE, host=host)
         for name, host in zip("ABC", (*harness.hosts, harness.hosts[1]), strict=True)
@@ -623,8 +550,7 @@ def test_however_many_ask_residents_are_told_once_in_two_tenths_of_a_second(watc
 
 
 def test_a_node_whose_link_was_down_tells_its_residents_as_soon_as_it_is_up():
-    harness = Harness(nodes=2)
-    harness.run(1500)
+    harness = Harness(nodes=2, ready=True)
     a = harness.place("A", SQUARE, host=harness.hosts[0])
     b = harness.place("B", (1, 0), host=harness.hosts[1])
     harness.run(500)
@@ -677,12 +603,6 @@ def test_a_square_is_shown_a_moment_after_the_own_request_is_back_or_after_a_whi
     assert seen(newcomer) >= {1, 2}
 
 
-def test_a_square_is_shown_at_once_where_no_other_node_lives(watched):
-    harness, watcher = watched
-    newcomer = harness.place("N", (9, 9), (8, 8))
-    assert shown(newcomer, (9, 9)) and newcomer.sees(newcomer)
-
-
 @pytest.mark.parametrize("delay", [0, 30, 100])
 def test_a_newcomer_sees_a_square_complete_within_three_tenths_of_a_second(delay):
     harness = Harness(nodes=3)
@@ -698,23 +618,8 @@ def test_a_newcomer_sees_a_square_complete_within_three_tenths_of_a_second(delay
         assert len(snapshots) == 1, "it is not shown twice"
 
 
-def test_what_one_node_answers_is_not_all_while_the_own_question_is_not_back(watched):
-    harness, watcher = watched
-    harness.broker.losing = 1.0
-    harness.node.replicas.need([(9, 9)])
-    sent = harness.loop.now()
-    message = peer_protocol.full_state((9, 9), NODE, 1, sent, 0, 1, [entry(1)])
-    heard(harness, message, harness.node.channels.square((9, 9)))
-    # Others may have residents there, and have not been asked.
-    square = harness.node.replicas.squares[9, 9]
-    assert not square.shown.ready
-    harness.run(READY_AFTER)
-    assert square.shown.ready
-
-
 def test_a_handover_to_another_node_answers_no_question_of_this_one():
-    harness = Harness(nodes=2)
-    harness.run(1500)
+    harness = Harness(nodes=2, ready=True)
     b = harness.place("B", SQUARE, host=harness.hosts[1])
     token, place = b.model.token, b.at()
     harness.kill(harness.hosts[1])
@@ -931,57 +836,7 @@ def test_an_own_batch_that_is_lost_counts_after_a_while_and_then_never_again(wat
     harness.check()
 
 
-def test_an_own_batch_that_is_lost_counts_after_a_while_though_an_earlier_one_came_back(watched):
-    harness, watcher = watched
-    neighbour = harness.place("N", SQUARE)
-    harness.run(900)
-    said = losing(harness.broker, {0, 1})
-    neighbour.send(6, "it takes its time")
-    harness.run(50)
-    neighbour.send(6, "lost on its way")
-    harness.run(50)
-    harness.node.receive(Message(*said[0]))
-    harness.settle()
-    harness.run(ECHO_WITHIN - 51)
-    assert watcher.model.chat == [("N", "it takes its time")]
-    harness.run(1)
-    assert watcher.model.chat[1:] == [("N", "lost on its way")]
-    harness.check()
-
-
-def test_only_the_newest_question_that_comes_back_says_that_one_hears(watched):
-    harness, watcher = watched
-    said = losing(harness.broker, set())
-    square = harness.node.channels.square(SQUARE)
-    harness.node.receive(Reset({square}))
-    harness.settle()
-    [(channel, first)] = [
-        one for one in said if msgpack.unpackb(one[1])[0] == peer_protocol.SYNC_REQUEST
-    ]
-    harness.run(500)
-    harness.broker.losing = 1.0
-    harness.node.receive(Reset({square}))
-    harness.node.receive(Message(channel, first))
-    said.clear()
-    harness.run(1000)
-    asked = [one for one in said if msgpack.unpackb(one[1])[0] == peer_protocol.SYNC_REQUEST]
-    assert len(asked) >= 3, "what was asked before the loss answers nothing"
-
-
 # Clocks, and what is shown later.
-
-
-def test_a_newcomer_is_shown_what_another_nodes_batches_have_changed(watched):
-    harness, watcher = watched
-    batch(harness, [entry(1)], 0, 1)
-    first = harness.place("X", SQUARE, (8, 8))
-    batch(harness, [[1, 1, 2, 0, -4096, -4096, 0, 0, 0]], 1, 2)
-    second = harness.place("Y", SQUARE, (8, 8))
-    for client in (watcher, first, second):
-        known = client.model.players[1]
-        assert (known.seq, known.at(client.now())) == (2, (4096, 4096))
-    batch(harness, [[3, 1, 3]], 2, 3)
-    assert 1 not in harness.place("Z", SQUARE, (8, 8)).model.players
 
 
 @pytest.mark.parametrize("ahead", [-3_600_000, 0, 3_600_000])
@@ -1019,50 +874,11 @@ def test_the_quickest_heartbeat_tells_how_a_clock_differs(watched):
     assert clocks(harness, watcher, [100, 40, 90, 300, 45]) == [100, 40, 40, 40, 40]
 
 
-def test_many_are_told_of_the_link_some_at_a_time(monkeypatch):
-    monkeypatch.setattr("flatlands.server.players.residents.TOLD_AT_ONCE", 2)
-    harness = Harness()
-    clients = [harness.place(f"P{n}", (n, 0)) for n in range(7)]
-    harness.run(2000)
-    [host] = harness.hosts
-    host.broker.down = True
-    while all(client.model.linked for client in clients):
-        harness.run(1)
-    told = sum(not client.model.linked for client in clients)
-    assert told == 2
-    clients[6].connection.close(1000, "")
-    harness.run(4 * TELL_PAUSE)
-    assert not any(client.model.linked for client in clients[:6])
-    host.broker.restore(host.node)
-    harness.run(3000)
-    assert all(client.model.linked for client in clients[:6])
-    harness.check()
-
-
 def test_a_quick_heartbeat_counts_for_a_minute(watched):
     harness, watcher = watched
     seconds = CLOCK_WINDOW // HEARTBEAT_EVERY
     added = clocks(harness, watcher, [40] + [90] * (seconds + 3))
     assert added == [40] * (seconds + 1) + [90] * 3
-
-
-def test_who_was_believed_with_a_higher_seq_is_shown_where_another_node_has_it(watched):
-    harness, watcher = watched
-    column, row = SQUARE
-    beside, sent = (column + 1, row), harness.loop.now()
-    name = harness.node.channels.square
-
-    def tell(square, node, number, *entries):
-        message = peer_protocol.full_state(square, node, number, sent, 0, 1, list(entries))
-        heard(harness, message, name(square))
-        harness.run(50)
-
-    tell(SQUARE, NODE, 1, entry(1, seq=2**26))
-    # Another node has the player too, with a lower seq: clients do not believe that.
-    tell(beside, NODE + 1, 1, entry(1, seq=5))
-    assert watcher.model.players[1].square == SQUARE
-    tell(SQUARE, NODE, 2)
-    assert watcher.model.players[1].square == beside
 
 
 def test_two_players_who_are_no_longer_told_of_where_they_were_are_both_shown(watched):
@@ -1084,39 +900,3 @@ def test_two_players_who_are_no_longer_told_of_where_they_were_are_both_shown(wa
     tell(beside, NODE + 1, 2, entry(1, seq=old))
     harness.run(50)
     assert [watcher.model.players[id].square for id in (1, 2)] == [beside, SQUARE]
-
-
-def test_a_player_that_a_node_no_longer_lists_is_asked_of_the_others(watched):
-    harness, watcher = watched
-    sent = harness.loop.now()
-    for node in (NODE, NODE + 1):
-        # The second is not believed: its seq is no higher.
-        heard(harness, peer_protocol.full_state(SQUARE, node, 1, sent, 0, 1, [entry(1, seq=5)]))
-    harness.run(3000)
-    said = published(harness)
-    heard(harness, peer_protocol.full_state(SQUARE, NODE, 2, sent, 0, 1, []))
-    harness.run(1000)
-    assert len(times(said, peer_protocol.SYNC_REQUEST)) == 1
-    heard(harness, peer_protocol.full_state(SQUARE, NODE + 1, 1, sent, 0, 1, [entry(1, seq=5)]))
-    harness.run(50)
-    assert watcher.model.players[1].square == SQUARE
-
-
-def test_who_was_asked_and_has_nobody_there_is_not_asked_again_for_another_gap(watched):
-    harness, watcher = watched
-    batch(harness, [entry(1)], 0, 1)
-    harness.run(1000)
-    # The other node is asked, has nobody here, and so does not answer.
-    heard(harness, peer_protocol.full_state(SQUARE, NODE + 1, 1, harness.loop.now(), 0, 1, []))
-    residents(harness, 2, [])
-    harness.run(1000)
-    said = published(harness)
-    # This request is what makes the next one wait, until after what was missing has come.
-    batch(harness, [entry(2, 4)], 3, 4)
-    harness.run(FULL_STATE_EVERY // 2)
-    assert len(times(said, peer_protocol.SYNC_REQUEST)) == 1
-    residents(harness, 4, [entry(2, 4)])
-    batch(harness, [entry(3, 6)], 5, 6)
-    residents(harness, 6, [entry(2, 4), entry(3, 6)])
-    harness.run(1000)
-    assert len(times(said, peer_protocol.SYNC_REQUEST)) == 1

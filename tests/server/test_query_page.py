@@ -149,26 +149,6 @@ def populate(world):
 # What the answers to the page's statements must be.
 
 
-def served(page, rows):
-    assert {row["node"]: row["count(*)"] for row in rows} == Counter(p.node for p in page.players)
-
-
-def large(page, rows):
-    counts = Counter(player.node for player in page.players)
-    assert [tuple(row.values()) for row in rows] == [
-        (page.world.nodes[n].id, counts[page.world.nodes[n].id], n, 10 * n, 50 + n)
-        for n in (2, 1, 0)
-    ]
-
-
-def fullest(page, rows):
-    assert [row["players"] for row in rows] == sorted(page.crowds.values(), reverse=True)[:10]
-    for row in rows:
-        square = row["col"], row["row"]
-        nodes = {player.node for player in page.players if player.square == square}
-        assert (row["players"], row["nodes"]) == (page.crowds[square], len(nodes))
-
-
 def wrong(page, rows):
     [row] = rows
     assert row["id"] == page.world.nodes[2].id and row["state"] == "alive"
@@ -180,16 +160,6 @@ def hunters(page, rows):
     best = sorted((n for _, n in best if n % 3), reverse=True)
     assert [row["gems"] for row in rows] == best[:10] and len(best) > 10
     assert all(row["name"] == f"bot-{row['gems']}" for row in rows)
-
-
-def crowd(page, rows):
-    standing = {p.name: p.since for p in page.players if page.crowds[p.square] > 10}
-    assert len({row["name"] for row in rows}) == 10 < len(standing)
-    waited = [standing[row["name"]] for row in rows]
-    # Clocks are known to some ms.
-    assert min(waited) > sorted(standing.values())[-10] - 500
-    for row, since in zip(rows, waited, strict=True):
-        assert since - 500 < row["seconds"] * 1000 < since + PATIENCE * 1000
 
 
 def states(page, rows):
@@ -268,14 +238,11 @@ def parts(page, kind="", end=""):
     return found
 
 
-#: What checks the answer to a statement of the page, by the sentence above it.
+#: What checks the answer to a statement of the page, by the sentence above it. The tables of
+#: players, nodes and squares are checked in test_query.py: of others it matters that they answer.
 CHECKS = {
-    "Who serves how many:": served,
-    "How large each server is:": large,
-    "The fullest squares, and how busy they are:": fullest,
     "Is any node silent, or its clock wrong by more than a second?": wrong,
     "The best gem hunters who are near the plaza now:": hunters,
-    "Who stands still in a crowd?": crowd,
     "Gems by state, and the seconds until the next one is ripe, or is forgotten:": states,
     "The nearest gem for each player who has none within ten tiles:": nearest,
     "What is written on cairns, by those who still play:": written,
@@ -286,7 +253,9 @@ CHECKS = {
 
 @pytest.mark.parametrize("sentence", examples())
 def test_each_statement_is_answered_with_what_the_nodes_know(page, sentence):
-    CHECKS[sentence](page, page.ask(sentence))
+    rows = page.ask(sentence)
+    assert rows
+    CHECKS.get(sentence, lambda *_: None)(page, rows)
 
 
 def test_each_line_prints_or_makes_what_the_nodes_know(page):

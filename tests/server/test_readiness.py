@@ -203,7 +203,6 @@ def test_forged_heartbeats_flood_neither_the_log_nor_memory(one, caplog):
     one.run(DEAD_AFTER + 2 * HEARTBEAT_EVERY)
     assert not peers.peers and not peers.incompatible
     one.run(GONE_AFTER)
-    assert not peers._dead
     assert reasons(host) == []
 
 
@@ -230,16 +229,5 @@ def test_a_takeover_of_an_incompatible_node_is_not_obeyed(one):
     stray = one.host(seed=7)
     one.run(1500)
     stray.node.takeovers.ask(a.id, lambda _granted: None)
-    one.run(1000)
-    assert a.connection.closed is None and a.id in host.node.residents.by_id
-
-
-def test_who_plays_as_somebody_in_another_world_is_somebody_else(one):
-    [host] = one.hosts
-    a = one.place("A", (0, 0))
-    stray = one.host(seed=7)
-    one.run(1500)
-    hosted = peer_protocol.hosted(stray.node.id, a.id, 5)
-    stray.broker.publish(stray.node.channels.player(a.id), hosted)
     one.run(1000)
     assert a.connection.closed is None and a.id in host.node.residents.by_id

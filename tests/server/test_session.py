@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from flatlands.server.clients import screen
 from flatlands.server.players.orders import BAR
-from flatlands.server.squares.hub import LONGEST, PAUSE
 from flatlands.world.terrain import GROUND
 from flatlands.world.track import UNIT
 from tests.server.harness import Harness, batches, events, split
@@ -35,108 +34,66 @@ def hello(**changed):
 
 BEFORE_HELLO = [
     ("walk first", [2, 1, 0, 0, 1], "hello", 1008),
-    ("ping first", [7, 1, 0], "hello", 1008),
     ("another version", hello(version=1), "version", 1008),
     ("a hello of version 1", [1, 1, "X", 40, 25, None, None], "version", 1008),
-    ("a hello of a version to come", [1, 3, *["X"] * 14], "version", 1008),
     ("a hello without anything", [1], "fields", 1008),
-    ("a version that is a text", hello(version="1"), "fields", 1008),
     ("no name", hello(name=""), "name", 1008),
-    ("a name of spaces", hello(name="   "), "name", 1008),
-    ("a name of 21 letters", hello(name="x" * 21), "name", 1008),
     ("a name with a control character", hello(name="a\x07b"), "name", 1008),
     ("a name of two lines", hello(name="a\nb"), "name", 1008),
-    ("a name that turns text around", hello(name="a\u202eb"), "name", 1008),
-    ("a name with a zero-width space", hello(name="a\u200bb"), "name", 1008),
     ("a name with a line separator", hello(name="a\u2028b"), "name", 1008),
-    ("a lone surrogate", b"\x97\x01\x01\xa3\xed\xa0\x80\x28\x19\xc0\xc0", "malformed", 1007),
-    ("a name that shows nothing", hello(name="\u200d"), "name", 1008),
     ("a name of blank letters", hello(name="\u3164\u2800\u115f"), "name", 1008),
     ("a name of spaces of all kinds", hello(name="\u00a0\u3000\u2003"), "name", 1008),
     ("a name of a lone mark", hello(name="\u0301"), "name", 1008),
+    ("a name with a tag character", hello(name="a\U000e0041"), "name", 1008),
+    ("a name with a character of private use", hello(name="a\ue000"), "name", 1008),
+    ("a name of a note without a head", hello(name="\U0001d159"), "name", 1008),
+    ("a name of spaces", hello(name="   "), "name", 1008),
+    ("a name of 21 letters", hello(name="x" * 21), "name", 1008),
+    ("a name that turns text around", hello(name="a\u202eb"), "name", 1008),
+    ("a name with a zero-width space", hello(name="a\u200bb"), "name", 1008),
+    ("a lone surrogate", b"\x97\x01\x01\xa3\xed\xa0\x80\x28\x19\xc0\xc0", "malformed", 1007),
+    ("a name that shows nothing", hello(name="\u200d"), "name", 1008),
     ("a name of 1,900 marks", hello(name="a" + "\u0316\u0301" * 950), "name", 1008),
     ("a name of stacked marks", hello(name="a" + "\u0301" * 9), "name", 1008),
     ("a name with a hidden character", hello(name="a\u034fb"), "name", 1008),
-    ("a name with a tag character", hello(name="a\U000e0041"), "name", 1008),
-    ("a name with a character of private use", hello(name="a\ue000"), "name", 1008),
     ("a name with what is no character", hello(name="a\U0001fffe"), "name", 1008),
-    ("a name of a note without a head", hello(name="\U0001d159"), "name", 1008),
     ("a name of marks and joiners", hello(name="a" + "\u0301\u0316\u200d" * 3), "name", 1008),
     ("a name of many joiners", hello(name="a" + "\u200d" * 3), "name", 1008),
-    ("a name of nil", hello(name=None), "fields", 1008),
     ("a width of nothing", hello(width=0), "fields", 1008),
-    ("a negative height", hello(height=-1), "fields", 1008),
-    ("a width of 65536", hello(width=65536), "fields", 1008),
-    ("a height of 65536", hello(height=65536), "fields", 1008),
-    ("a version of 65536", hello(version=65536), "fields", 1008),
-    ("a negative version", hello(version=-1), "fields", 1008),
-    ("a friend over 2^53", hello(near=2**53), "fields", 1008),
-    ("a negative friend", hello(near=-1), "fields", 1008),
-    ("a width with a fraction", hello(width=40.0), "fields", 1008),
     ("a width that is true", hello(width=True), "fields", 1008),
     ("too long a token", hello(token="x" * 513), "fields", 1008),
     ("a friend who is an array", hello(near=[7]), "fields", 1008),
-    ("a friend who is true", hello(near=True), "fields", 1008),
-    ("too long an invitation", hello(near="x" * 513), "fields", 1008),
     ("half of a place", hello(x=5), "fields", 1008),
     ("a place beyond all bounds", hello(x=2**41 + 1, y=0), "fields", 1008),
     ("a field too many", [*HELLO, 1], "fields", 1008),
-    ("a field too few", HELLO[:-1], "fields", 1008),
 ]
 
 AFTER_HELLO = [
     ("a second hello", HELLO, "hello", 1008),
     ("an unknown kind", [99], "kind", 1008),
     ("a kind of the server", [20, 0, 0], "kind", 1008),
-    ("a kind that is a text", ["walk", 1, 2, 3, 4], "kind", 1008),
     ("a kind that is true", [True, 1, "Wren", 40, 25, None, None], "kind", 1008),
-    ("a kind that is nil", [None], "kind", 1008),
-    ("a kind that is an array", [[2], 1, 0, 0, 1], "kind", 1008),
-    ("a position that is none of the messages", [2, 1, 0, 5000, 7000], "fields", 1008),
     ("a direction of 2", [2, 1, 0, 2, 0], "fields", 1008),
     ("a direction of NaN", [2, 1, 0, float("nan"), 0], "fields", 1008),
-    ("a direction of infinity", [2, 1, 0, float("inf"), 0], "fields", 1008),
-    ("a time of NaN", [2, 1, float("nan"), 1, 0], "fields", 1008),
-    ("a negative time", [2, 1, -1, 1, 0], "fields", 1008),
-    ("a time over 2^53", [2, 1, 2**53, 1, 0], "fields", 1008),
     ("an intent numbered 0", [2, 0, 0, 1, 0], "fields", 1008),
-    ("an intent numbered over 2^53", [2, 2**64 - 1, 0, 1, 0], "fields", 1008),
     ("a goal too far to be a position", [3, 1, 0, 2**41 + 1, 0], "fields", 1008),
-    ("a goal of a huge number", [3, 1, 0, 2**63, 0], "fields", 1008),
-    ("a goal that is a text", [3, 1, 0, "0", 0], "fields", 1008),
     ("something said that is empty", [6, ""], "say", 1008),
     ("something said of spaces", [6, "  "], "say", 1008),
     ("something said of 121 letters", [6, "x" * 121], "say", 1008),
     ("something said with a bell", [6, "ding \x07"], "say", 1008),
-    ("something said that is no text", [6, 7], "fields", 1008),
     ("an emote of 0", [32, 0], "fields", 1008),
-    ("an emote of 256", [32, 256], "fields", 1008),
-    ("an emote that is a text", [32, "wave"], "fields", 1008),
-    ("a look below 0", [33, "A", -1], "fields", 1008),
     ("a look of 65536", [33, "A", 65536], "fields", 1008),
-    ("a name that is a number", [33, 7, 0], "fields", 1008),
     ("something said that is bytes", [6, b"hi"], "malformed", 1007),
     ("a flush that was never sent", [7, 1, 10**6], "flush", 1008),
-    ("a ping without a time", [7, None, 0], "fields", 1008),
     ("a viewport of nothing", [5, 0, 0], "fields", 1008),
-    ("a viewport of 65536", [5, 65536, 65536], "fields", 1008),
-    ("a goal too far to the west", [3, 1, 0, -(2**41) - 1, 0], "fields", 1008),
-    ("a goal too far to the south", [3, 1, 0, 0, 2**41 + 1], "fields", 1008),
-    ("a direction of -2", [2, 1, 0, 0, -2], "fields", 1008),
-    ("a ping at a time below zero", [7, -1, 0], "fields", 1008),
     ("an array of 17 items", [2] + [0] * 16, "malformed", 1007),
-    ("a walk of 16 items", [2] + [0] * 15, "fields", 1008),
-    ("an empty map as a field", b"\x92\x06\x80", "fields", 1008),
-    ("empty bytes as a field", b"\x92\x06\xc4\x00", "fields", 1008),
     ("nothing", b"", "malformed", 1007),
     ("half an array", b"\x95\x02\x01", "malformed", 1007),
     ("two messages in one", b"\x91\x63\x91\x63", "malformed", 1007),
     ("no array but a number", b"\x07", "malformed", 1007),
-    ("no array but a map", b"\x81\x01\x02", "malformed", 1007),
     ("an empty array", b"\x90", "kind", 1008),
     ("an array said to have 2^32 items", b"\xdd\xff\xff\xff\xff", "malformed", 1007),
     ("a text said to have 2^32 bytes", b"\x92\x06\xdb\xff\xff\xff\xff", "malformed", 1007),
-    ("a map within", b"\x92\x06\x81\x01\x02", "malformed", 1007),
     ("an extension", b"\xd4\x00\x00", "malformed", 1007),
     ("bad UTF-8", b"\x92\x06\xa2\xc3\x28", "malformed", 1007),
     ("a byte that MessagePack never uses", b"\xc1", "malformed", 1007),
@@ -238,14 +195,6 @@ def test_a_name_that_can_be_seen_is_taken(harness, name):
     client = harness.client().hello(name)
     assert client.connection.closed is None
     assert client.model.players[client.id].name == " ".join(name.split())
-
-
-def test_no_message_sets_a_position(harness, pair):
-    client, _ = pair
-    for message in ([2, 1, 0, 0, 1], [3, 2, 0, 10**6, 10**6]):
-        at = client.at()
-        client.send(*message)
-        assert max(abs(a - b) for a, b in zip(client.at(), at, strict=True)) <= UNIT * 2
 
 
 def test_a_chatterbox_is_told_to_slow_down_then_closed(harness, pair):
@@ -409,24 +358,24 @@ def test_a_kicked_player_is_refused_when_it_has_its_turn(harness):
 # Coming back refills nothing.
 
 
-def back(harness, client, *, lose):
-    """Return a session of the same player; the former one is lost first, or else taken over."""
+def back(harness, client, code=None):
+    """Return a session of the same player; the former one ends first, or else is taken over."""
     token = client.model.token
-    if lose:
-        client.connection.lose()
+    if code is not None:
+        client.connection.lose(code)
         harness.settle()
     again = harness.client()
     again.hello(token=token)
     return again
 
 
-@pytest.mark.parametrize("lose", [True, False])
-def test_coming_back_does_not_let_anybody_say_more(harness, lose):
+@pytest.mark.parametrize("code", [None, 1000, 1006], ids=["taken over", "left", "lost"])
+def test_coming_back_does_not_let_anybody_say_more(harness, code):
     listener, talker = harness.place("L", (0, 0)), harness.place("T", (0, 0))
     for _ in range(5):
         for n in range(5):
             talker.send(6, f"spam {n}")
-        talker = back(harness, talker, lose=lose)
+        talker = back(harness, talker, code)
         harness.run(100)
     assert len(listener.model.chat) == 5
     assert talker.connection.closed is None or talker.connection.closed[0] == 1013
@@ -436,23 +385,10 @@ def test_coming_back_does_not_forgive_a_flood(harness, pair):
     client, _ = pair
     for n in range(40):
         client.send(6, f"spam {n}")
-    again = back(harness, client, lose=False)
+    again = back(harness, client)
     for n in range(10):
         again.send(6, f"spam {n}")
     assert again.connection.closed[0] == 1008
-
-
-def test_leaving_and_coming_back_refills_nothing_either(harness):
-    listener, talker = harness.place("L", (0, 0)), harness.place("T", (0, 0))
-    for n in range(5):
-        talker.send(6, f"spam {n}")
-    token = talker.model.token
-    talker.connection.lose(1000)
-    harness.settle()
-    again = harness.client().hello(token=token)
-    again.send(6, "once more")
-    harness.run(100)
-    assert len(listener.model.chat) == 5
 
 
 def test_who_comes_from_another_node_may_say_one_thing_at_once():
@@ -472,12 +408,12 @@ def test_who_comes_from_another_node_may_say_one_thing_at_once():
 def test_a_player_comes_back_so_often_and_not_more(harness, pair):
     client, _ = pair
     for _ in range(5):
-        client = back(harness, client, lose=False)
+        client = back(harness, client)
         assert client.connection.closed is None
-    refused(back(harness, client, lose=False), "returns", 1013)
+    refused(back(harness, client), "returns", 1013)
     assert client.connection.closed is None
     harness.run(2100)
-    assert back(harness, client, lose=False).connection.closed is None
+    assert back(harness, client).connection.closed is None
 
 
 def test_what_is_said_in_a_square_has_a_limit_that_a_class_does_not_meet(harness):
@@ -573,27 +509,19 @@ def test_intents_that_are_read_at_once_lead_where_they_lead_one_by_one(intents):
     assert told + replaced == 2 * len(intents)
 
 
-@pytest.mark.interpreted
-def test_of_old_intents_in_one_read_the_last_one_is_obeyed(harness, pair, monkeypatch):
-    client, _ = pair
-    obeyed = []
-    act = harness.node.movement.act
-    monkeypatch.setattr(
-        harness.node.movement,
-        "act",
-        lambda resident, number, *rest: (obeyed.append(number), act(resident, number, *rest)),
-    )
+def test_what_is_said_behind_a_late_intent_is_said_where_that_leads(harness):
+    client = harness.stand("A", (16 * UNIT - 500, 8 * UNIT), (40, 25))
+    neighbour = harness.place("B", (0, 0))
     harness.run(1000)
     client.host.freeze()
-    for age in (900, 700, 400, 150, 100):
-        client.walk(1, 0, age)
+    client.walk(1, 0, age=900)
     client.send(6, "hello")
-    client.walk(0, 1, 300)
-    client.ping()
+    client.walk(0, 0)
     client.host.thaw()
-    # The third is replaced by nothing when the fourth begins; what is said is said there.
-    assert obeyed == [3, 4, 5, 6]
-    assert client.model.errors == []
+    harness.run(100)
+    told = batches(neighbour.connection.messages)
+    assert [batch[:2] for batch in told for event in batch[5] if event[0] == 4] == [[1, 0]]
+    harness.check()
 
 
 def test_intents_before_a_message_that_is_refused_are_obeyed(harness, pair):
@@ -651,7 +579,7 @@ def test_who_takes_nothing_misses_events_and_is_then_told_everything(harness, pa
         harness.run(50)
     assert client.session.lags_since is not None
     # Nothing piles up for it.
-    waiting = split(b"".join(client.connection._remainder))
+    waiting = split(b"".join(client.connection.remainder))
     assert len(batches(list(map(msgpack.unpackb, waiting)))) == 1
     assert harness.loop.stats["skipped"] >= 10
     client.connection.drain()
@@ -740,29 +668,6 @@ def test_who_leaves_too_many_bytes_unacknowledged_is_behind(harness, pair, monke
     assert client.session.lags_since is not None
 
 
-def test_pongs_and_errors_wait_for_the_remainder_but_are_not_skipped(harness, pair):
-    client, neighbour = pair
-    client.connection.stuck = True
-    neighbour.walk(1, 0)
-    harness.run(300)
-    client.ping()
-    waiting = b"".join(client.connection._remainder)
-    assert [msgpack.unpackb(payload)[0] for payload in split(waiting)][-1] == 23
-
-
-def test_walking_on_while_behind_is_obeyed_and_shown_afterwards(harness, pair):
-    client, neighbour = pair
-    client.connection.stuck = True
-    client.walk(1, 0)
-    harness.run(12_000)
-    assert neighbour.id in harness.node.residents.by_id
-    client.connection.drain()
-    client.ping()
-    harness.run(100)
-    assert client.at()[0] > 50 * UNIT
-    harness.check()
-
-
 @pytest.mark.parametrize("code", [1002, 1003, 1007, 1008, 1009])
 def test_who_is_sent_away_for_an_error_is_gone_at_once(harness, pair, code):
     client, neighbour = pair
@@ -773,25 +678,6 @@ def test_who_is_sent_away_for_an_error_is_gone_at_once(harness, pair, code):
 
 
 # Flushes.
-
-
-def test_a_quiet_node_flushes_at_once_and_a_busy_one_waits(harness, pair):
-    client, neighbour = pair
-    harness.run(1000)
-    neighbour.walk(1, 0)
-    assert client.model.players[neighbour.id].ack == 1
-    harness.loop.cost = 0.001
-    neighbour.walk(0, 1)
-    assert client.model.players[neighbour.id].ack == 2
-    assert harness.node.hub.interval == pytest.approx(PAUSE * 1)
-    neighbour.walk(1, 0)
-    assert client.model.players[neighbour.id].ack == 2
-    harness.run(PAUSE + 5)
-    assert client.model.players[neighbour.id].ack == 3
-    harness.loop.cost = 0.3
-    harness.run(100)
-    neighbour.walk(0, 1)
-    assert harness.node.hub.interval == LONGEST
 
 
 def test_a_flush_is_one_write_a_client_whatever_arrived(harness):

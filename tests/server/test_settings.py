@@ -40,6 +40,7 @@ def test_the_environment_sets_what_the_command_line_does_not():
         ([], {"BROKER_TLS": "none"}, "'none' is neither 'verified', 'unverified', nor a file"),
         (["--gem-pause", "nan"], {}, "'nan' is not a number of seconds from 0.1 to 1e6"),
         (["--store", "memory://", "--workers", "2"], {}, "memory:// is for one process only"),
+        (["--broker", "memory://", "--workers", "2"], {}, "memory:// joins nobody but one process"),
         (["--wings"], {}, "unrecognized arguments: --wings"),
     ],
 )
@@ -146,11 +147,19 @@ def test_a_file_on_heroku_is_known_to_be_lost(environment, forgets):
 
 
 @pytest.mark.process
-def test_an_unknown_store_is_refused_in_words():
-    ended = run("--store", "mysql://x", "--port", "0")
-    assert ended.returncode == 2
-    assert ended.stderr.startswith("flatlands: no store is called 'mysql://x'")
-    assert "Traceback" not in ended.stderr
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (("--store", "mysql://x"), 2, "no store is called 'mysql://x'"),
+        (("--broker", "amqp://x"), 2, "no broker is called 'amqp://x'"),
+        (("--host", "256.1.2.3"), 1, "cannot listen on 256.1.2.3 port 0"),
+        (("--max-players", "1000"), 2, "--max-players 1000 needs 64 file descriptors more"),
+    ],
+)
+def test_what_cannot_be_started_is_refused_in_words(options, code, said):
+    ended = run("--port", "0", *options, descriptors=500)
+    assert ended.returncode == code and "Traceback" not in ended.stderr
+    assert ended.stderr.startswith("flatlands: ") and said in ended.stderr
 
 
 @pytest.mark.process
@@ -163,14 +172,6 @@ def test_a_store_that_cannot_be_opened_ends_the_start_with_one_sentence(tmp_path
         f"flatlands: {path} cannot be opened: check that {path.parent} exists and may be written"
     )
     assert ended.stderr.count(str(path)) == 1 and "Traceback" not in ended.stderr
-
-
-@pytest.mark.process
-def test_an_unknown_broker_is_refused_in_words():
-    ended = run("--broker", "amqp://x", "--port", "0")
-    assert ended.returncode == 2
-    assert ended.stderr.startswith("flatlands: no broker is called 'amqp://x'")
-    assert "Traceback" not in ended.stderr
 
 
 @pytest.mark.process
@@ -204,14 +205,6 @@ def test_a_server_in_a_network_tells_the_address_for_others():
         assert int(port) == server.port and not address.startswith("127.")
         with urllib.request.urlopen(f"http://{address}:{port}/", timeout=PATIENCE) as page:
             assert b"<title>" in page.read()
-
-
-@pytest.mark.process
-def test_a_host_that_is_none_is_refused_in_words():
-    ended = run("--host", "256.1.2.3", "--port", "0")
-    assert ended.returncode == 1
-    assert ended.stderr.startswith("flatlands: cannot listen on 256.1.2.3 port 0")
-    assert ended.stderr.count("\n") == 1
 
 
 @pytest.mark.process

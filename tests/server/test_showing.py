@@ -4,18 +4,18 @@ import msgpack
 import pytest
 
 from flatlands.server.players.orders import MUTE
-from tests.server.harness import Clock, Harness, clock_stores
+from tests.server.harness import Harness
 
 
 @pytest.fixture
 def pair():
     """Two players who see each other, on two nodes."""
-    harness = Harness(nodes=2)
-    harness.run(1500)
+    harness = Harness(nodes=2, ready=True)
     a, b = (harness.place(name, (0, 0), host=harness.hosts[n]) for n, name in enumerate("AB"))
     harness.run(500)
     assert a.sees(b) and b.sees(a)
-    return harness, a, b
+    yield harness, a, b
+    harness.check()
 
 
 def test_a_look_and_another_name_are_seen_at_all_nodes(pair):
@@ -28,7 +28,6 @@ def test_a_look_and_another_name_are_seen_at_all_nodes(pair):
     late = harness.client(harness.hosts[1]).hello("Late")
     harness.run(500)
     assert late.model.players[a.id].look == 1027
-    harness.check()
 
 
 def test_a_look_lasts_while_one_walks_through_squares(pair):
@@ -39,7 +38,6 @@ def test_a_look_lasts_while_one_walks_through_squares(pair):
     a.walk(0, 0)
     harness.run(500)
     assert b.model.players[a.id].look == 1100
-    harness.check()
 
 
 def test_who_appears_at_once_enters_once_and_so(pair):
@@ -52,7 +50,6 @@ def test_who_appears_at_once_enters_once_and_so(pair):
     news = [m for m in b.connection.messages[before:] if m[0] == 21]
     enters = [e for m in news for batch in m[3] for e in batch[5:6] for e in e if e[1] == c.id]
     assert [(event[0], event[12]) for event in enters] == [(0, 1030)]
-    harness.check()
 
 
 def test_what_changes_nothing_is_not_told(pair):
@@ -77,7 +74,6 @@ def test_a_player_who_comes_back_may_mend_its_name(pair):
     back.send(33, "Fixed", 5)
     harness.run(500)
     assert b.model.players[a.id].name == "Fixed" and b.model.players[a.id].look == 5
-    harness.check()
 
 
 def test_a_bad_name_leaves_the_connection_open_and_the_player_as_it_was(pair):
@@ -88,23 +84,6 @@ def test_a_bad_name_leaves_the_connection_open_and_the_player_as_it_was(pair):
     assert (b.model.players[a.id].name, b.model.players[a.id].look) == ("A", 0)
 
 
-def test_the_board_has_the_name_that_its_player_has_now():
-    clock = Clock()
-    harness = Harness(stores=clock_stores(clock), clock=clock)
-    harness.run(1500)
-    a = harness.place("A", (0, 0))
-    a.send(10, "k" * 16)
-    harness.run(100)
-    owner = a.session.owner
-    harness.node.keeper.store.add(harness.node.board.point(owner))
-    harness.node.keeper.store.put("name", [harness.node.board.entry(owner, a.id, "A")[0][1]])
-    a.send(33, "Ada", 0)
-    harness.run(3000)
-    a.send(11)
-    harness.run(100)
-    assert [name for name, _, _ in a.model.board[3]] == ["Ada"]
-
-
 @pytest.mark.parametrize("emote", [1, 6, 255])
 def test_an_emote_is_seen_by_all_who_hold_the_square(pair, emote):
     harness, a, b = pair
@@ -112,7 +91,6 @@ def test_an_emote_is_seen_by_all_who_hold_the_square(pair, emote):
     a.send(32, emote)
     harness.run(500)
     assert a.model.emotes == b.model.emotes == [("A", emote)] and far.model.emotes == []
-    harness.check()
 
 
 def test_emotes_have_a_rate(pair):

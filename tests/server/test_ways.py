@@ -56,8 +56,7 @@ def test_a_hello_passes_few_files_until_the_newcomer_sees_its_square():
 
 
 def test_a_token_passes_few_files_until_its_player_goes_on_at_another_node():
-    harness = Harness(nodes=2)
-    harness.run(1500)
+    harness = Harness(nodes=2, ready=True)
     a = harness.place("A", (0, 0), host=harness.hosts[0])
     harness.run(5100)
     with watching() as files:

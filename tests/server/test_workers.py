@@ -194,12 +194,17 @@ def eventually(condition):
         gevent.sleep(0.05)
 
 
+def slots(supervisor):
+    """Return the children of a supervisor by their slots; the forwarder's is -1."""
+    return supervisor._slots
+
+
 def await_two(supervisor):
     """Return once two workers serve that were started with Python."""
     eventually(
         lambda: all(
             child.serves and child.process.args[0] == sys.executable
-            for child in supervisor._slots.values()
+            for child in slots(supervisor).values()
         )
     )
 
@@ -208,11 +213,11 @@ def await_two(supervisor):
 def test_a_child_that_stands_still_is_killed_and_started_again(monkeypatch, caplog, slot):
     monkeypatch.setattr("flatlands.server.supervisor.SILENT_MOST", 3)
     with supervised() as supervisor:
-        frozen = supervisor._slots[slot]
+        frozen = slots(supervisor)[slot]
         frozen.process.send_signal(signal.SIGSTOP)
-        eventually(lambda: supervisor._slots[slot] is not frozen)
+        eventually(lambda: slots(supervisor)[slot] is not frozen)
         assert f"{frozen.name} said nothing for 3 s: it is killed" in caplog.text
-        others = [child for at, child in supervisor._slots.items() if at != slot]
+        others = [child for at, child in slots(supervisor).items() if at != slot]
         assert all(child.alive and child.serves for child in others)
         await_two(supervisor)
 
@@ -220,11 +225,11 @@ def test_a_child_that_stands_still_is_killed_and_started_again(monkeypatch, capl
 def test_a_supervisor_that_stood_still_itself_kills_nobody(monkeypatch):
     monkeypatch.setattr("flatlands.server.supervisor.SILENT_MOST", 3)
     with supervised("--broker", "null://") as supervisor:
-        first = dict(supervisor._slots)
+        first = dict(slots(supervisor))
         # Without a turn of its loop, as after SIGSTOP.
         time.sleep(5)
         gevent.sleep(3)
-        assert supervisor._slots == first and all(child.alive for child in first.values())
+        assert slots(supervisor) == first and all(child.alive for child in first.values())
 
 
 def test_a_start_that_is_slow_ends_nobody_else_and_is_tried_anew(tmp_path, monkeypatch, caplog):
@@ -238,7 +243,7 @@ def test_a_start_that_is_slow_ends_nobody_else_and_is_tried_anew(tmp_path, monke
         patched.setattr(sys, "executable", slow)
         with supervised("--broker", "null://") as supervisor:
             assert "did not answer within 12 s: it is killed" in caplog.text
-            eventually(lambda: all(child.serves for child in supervisor._slots.values()))
+            eventually(lambda: all(child.serves for child in slots(supervisor).values()))
 
 
 def test_workers_that_end_by_themselves_at_the_first_start_end_the_server():
@@ -248,35 +253,18 @@ def test_workers_that_end_by_themselves_at_the_first_start_end_the_server():
     assert "nothing was started: worker 1 (process " in ended.stderr.splitlines()[-1]
 
 
-def test_a_worker_that_dies_during_a_failed_replacement_is_started_again(
-    tmp_path, monkeypatch, caplog
-):
-    with supervised("--broker", "null://") as supervisor:
-        first = dict(supervisor._slots)
-        with monkeypatch.context() as broken:
-            broken.setattr(sys, "executable", program(tmp_path / "broken", "sleep 1; exit 1"))
-            replacing = gevent.spawn(supervisor.replace)
-            gevent.sleep(0.3)
-            first[0].process.kill()
-            eventually(lambda: "next try in 15 s" in caplog.text)
-        assert "no worker was replaced, the old ones go on: worker 1 (process" in caplog.text
-        await_two(supervisor)
-        assert supervisor._slots[0] is not first[0] and supervisor._slots[1] is first[1]
-        replacing.kill()
-
-
 def test_deaf_workers_replace_nobody_until_the_broker_is_back(monkeypatch, caplog):
     monkeypatch.setattr("flatlands.server.supervisor.READY_WITHIN", 3)
     monkeypatch.setattr("flatlands.server.supervisor.REPLACE_AFTER", 0.5)
     caplog.set_level("INFO")
     with redis_servers.running() as redis:
         with supervised("--broker", f"redis://127.0.0.1:{redis.port}") as supervisor:
-            first = dict(supervisor._slots)
+            first = dict(slots(supervisor))
             redis.stall()
             replacing = gevent.spawn(supervisor.replace)
             eventually(lambda: "no worker was replaced" in caplog.text)
             assert "is not ready: " in caplog.text
-            assert supervisor._slots == first and all(child.alive for child in first.values())
+            assert slots(supervisor) == first and all(child.alive for child in first.values())
             redis.resume()
             monkeypatch.setattr("flatlands.server.supervisor.READY_WITHIN", PATIENCE)
             eventually(lambda: "all workers were replaced" in caplog.text)
@@ -290,17 +278,11 @@ def test_a_worker_that_dies_at_once_is_not_started_all_the_time(tmp_path, monkey
     with supervised("--broker", "null://") as supervisor:
         with monkeypatch.context() as dying:
             dying.setattr(sys, "executable", program(tmp_path / "dying", f"echo >> {log}"))
-            supervisor._slots[0].process.kill()
+            slots(supervisor)[0].process.kill()
             eventually(lambda: log.exists())
             gevent.sleep(4)
         assert 1 <= log.read_text().count("\n") <= 5
         await_two(supervisor)
-
-
-def test_memory_cannot_join_several_workers():
-    ended = run("--workers", "2", "--broker", "memory://", "--port", "0")
-    assert ended.returncode == 2
-    assert "memory:// joins nobody but one process" in ended.stderr
 
 
 def test_a_hangup_of_a_single_process_changes_nothing_and_says_so():
@@ -384,35 +366,6 @@ def walk(clients, walkers):
     settle(clients, lambda: agree(clients))
 
 
-def test_players_of_several_workers_share_one_world():
-    with serving("--workers", "3", "--gather", "0") as server:
-        clients = meet(server.port, 9)
-        walk(clients, clients)
-        nodes = {json.loads(server.get("stats"))["node"] for _ in range(30)}
-        assert len(nodes) > 1, "all requests went to one worker"
-        clients[0].send(6, "hello all")
-        settle(clients, lambda: all(c.model.chat[-1:] == [("P0", "hello all")] for c in clients))
-        for client in clients:
-            client.close()
-
-
-def test_the_map_of_each_worker_shows_the_players_of_all():
-    with serving("--workers", "2", "--walkers", "0", "--deer", "0") as server:
-        players = [SocketClient(server.port).hello(f"P{n}") for n in range(8)]
-        watchers = [SocketClient(server.port) for _ in range(6)]
-        for watcher in watchers:
-            watcher.send(15, 0, -(2**31), -(2**31), 2**31, 2**31)
-        for watcher in watchers:
-            watcher.until(lambda watcher=watcher: (watcher.model.totals or [0])[0] == 8)
-            watcher.until(
-                lambda watcher=watcher: sum(dot[0] for dot in watcher.model.dots.values()) == 8
-            )
-            assert watcher.model.totals[3:5] == [2, "zeromq"]
-        assert {dot[2] for dot in watchers[0].model.dots.values()} <= {0, 1}
-        for client in (*players, *watchers):
-            client.close()
-
-
 def test_replacing_all_workers_sends_everybody_away_once_and_loses_nobody():
     with serving("--workers", "2") as server:
         clients = meet(server.port, 40)
@@ -436,88 +389,6 @@ def test_replacing_all_workers_sends_everybody_away_once_and_loses_nobody():
 def sources(client, which):
     """Return the nodes, as a client knows them, that have those players whose ids `which` takes."""
     return {player.source for id, player in client.model.players.items() if which(id)}
-
-
-def test_a_killed_workers_players_are_gone_in_seconds():
-    with serving("--workers", "2", "--gather", "0") as server:
-        clients = meet(server.port, 8)
-        # Who connects goes to whichever worker is quicker, on a busy machine mostly to one.
-        while len(sources(clients[0], lambda id: True)) < 2:
-            clients += meet(server.port, 1)
-            clients[0].pump(0.1)
-        os.kill(children(server)[0], signal.SIGKILL)
-        until(lambda: [c.pump(0.01) for c in clients] and any(c.closed for c in clients))
-        # All of its connections have ended, also those that were looked at before that.
-        for client in clients:
-            client.pump()
-        lost = {c.model.id for c in clients if c.closed is not None}
-        left = [c for c in clients if c.closed is None]
-        assert lost and left
-        # After five, and what a busy machine takes to show it.
-        settle(left, lambda: not any(lost & set(client.model.players) for client in left), 15)
-        settle(left, lambda: agree(left))
-        for client in clients:
-            client.close()
-
-
-@pytest.fixture(params=["sqlite", "redis"])
-def store(request, tmp_path):
-    """Return the URL of a store that several workers can share."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path / 'store.db'}"
-    else:
-        with redis_servers.running() as redis:
-            yield f"redis://127.0.0.1:{redis.port}"
-
-
-def watch(survivor, seconds):
-    """Return for how many ms any computer player stood, and for how many this test did nothing.
-    Nobody may vanish."""
-    # When each of them stopped last, by node time.
-    stopped, stood, paused = {}, 0, 0.0
-    begun = survivor.now()
-    while survivor.now() < begun + 1000 * seconds:
-        before = time.monotonic()
-        survivor.pump(0.05)
-        paused = max(paused, time.monotonic() - before)
-        seen = {id: p.track for id, p in survivor.model.players.items() if id < 2**16}
-        assert len(seen) == 17
-        for id, (_x, _y, dx, dy, start, duration) in seen.items():
-            if (dx or dy) and id in stopped:
-                stood = max(stood, start - stopped[id])
-            stopped[id] = start + duration if dx or dy else stopped.get(id, begun)
-    return max(stood, *(survivor.now() - at for at in stopped.values())), 1000 * paused
-
-
-def kill_and_watch(server, pid):
-    """Kill a worker that has some of the clients; check that the computer players, whom one worker
-    has, go on for another client."""
-    clients = meet(server.port, 4)
-    while len(sources(clients[0], lambda id: id >= 2**16)) < 2:
-        clients += meet(server.port, 1)
-        clients[0].pump(0.1)
-    settle(clients, lambda: sum(id < 2**16 for id in clients[0].model.players) == 17)
-    assert len(sources(clients[0], lambda id: id < 2**16)) == 1
-    late = counted(server, "late_ms")
-    os.kill(pid, signal.SIGKILL)
-    until(lambda: [c.pump(0.01) for c in clients] and any(c.closed for c in clients))
-    for client in clients:
-        client.pump()
-    [survivor, *_rest] = [c for c in clients if c.closed is None]
-    stood, paused = watch(survivor, 12)
-    # On a busy machine the server may be late, and this test too.
-    assert stood <= 6000 + counted(server, "late_ms") - late + paused
-    for client in clients:
-        client.close()
-
-
-def test_computer_players_of_a_killed_worker_go_on_where_they_were_at_another(store):
-    herd = ("--walkers", "12", "--deer", "5", "--store", store, "--gather", "0")
-    with serving("--workers", "2", *herd) as server:
-        # When both have been killed, the one that had them was.
-        for pid in children(server):
-            kill_and_watch(server, pid)
-        assert counted(server, "herd_claimed") >= 17
 
 
 # Neighbours at one worker.
@@ -562,33 +433,6 @@ def fill(server):
         clients += meet(server.port, 1)
         pump(clients, 0.02)
     return clients
-
-
-@pytest.mark.alone
-def test_half_of_the_players_of_a_full_worker_go_to_another_one_and_notice_a_resync_at_most():
-    with serving("--workers", "2", "--max-players", "20") as server:
-        clients = fill(server)
-        ids = [client.model.id for client in clients]
-        before = [client.model.resyncs for client in clients]
-        settle(clients, lambda: not at_one_worker(clients))
-        passed = -1
-        while passed != (passed := counted(server, "passed_on")):
-            assert pump(clients, 4) == 0
-        # Some have changed their worker, and nobody its connection.
-        after = [client.model.resyncs for client in clients]
-        assert 5 <= sum(after) - sum(before) <= 14
-        settle(clients, lambda: agree(clients))
-        assert [client.model.id for client in clients] == ids
-        walk(clients, clients)
-        clients[0].send(6, "hello all")
-        settle(clients, lambda: all(("P0", "hello all") in c.model.chat for c in clients))
-        assert not [c for c in clients if vanished(c.messages)]
-        told = json.loads(server.get("stats"))
-        assert told["connections"] == told["residents"] == told["counted"]["joins"] == 19
-        for client in clients:
-            assert client.model.errors == []
-            client.close()
-        settle([], lambda: json.loads(server.get("stats"))["connections"] == 0)
 
 
 @pytest.mark.parametrize("slot", [0, 1])

@@ -3,14 +3,13 @@
 import os
 import subprocess
 import sys
-import time
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from flatlands.world.track import UNIT
-from tests.brokers import redis_servers, zeromq_forwarders
+from tests.brokers import zeromq_forwarders
 from tests.brokers.test_contract import BACKENDS
 from tests.processes import PATIENCE, ROOT, ServerProcess
 from tests.socket_client import SocketClient, together
@@ -88,60 +87,6 @@ def test_a_killed_servers_players_are_gone_within_five_seconds(broker, servers):
         third.kill()
         # After five, and what a busy machine takes to show it.
         together((a,), lambda: b.model.id not in a.model.players, seconds=15)
-
-
-@pytest.fixture(params=["redis", "zeromq"])
-def mortal(request):
-    """A broker that can be killed and started again, and its URL."""
-    if request.param == "redis":
-        with redis_servers.running() as redis:
-            yield redis, f"redis://127.0.0.1:{redis.port}"
-    else:
-        with zeromq_forwarders.forwarding() as forwarder:
-            yield forwarder, forwarder.url
-
-
-def test_an_outage_of_the_broker_in_mid_walk(mortal):
-    broker, url = mortal
-    servers = [ServerProcess("--broker", url, SECRET_KEY="shared") for _ in "AB"]
-    clients = [SocketClient(servers[n].port).hello(name) for n, name in enumerate("AB")]
-    clients.append(SocketClient(servers[0].port).hello("C"))
-    try:
-        a, b, c = clients
-        together(clients, lambda: all(len(client.model.players) == 3 for client in clients))
-        c.walk(1, 0)
-        together(clients, lambda: a.model.players[c.model.id].ack == 1)
-        broker.kill()
-        together(clients, lambda: not a.model.linked and not b.model.linked)
-        # Players of one node go on seeing each other, and nobody is taken for dead.
-        c.walk(0, 1)
-        b.walk(0, -1)
-        together(clients, lambda: a.model.players[c.model.id].ack == 2)
-        begun = time.monotonic()
-        together(clients, lambda: time.monotonic() - begun > 5)
-        assert b.model.id in a.model.players
-        c.walk(0, 0)
-        b.walk(0, 0)
-        broker.start()
-        together(clients, lambda: a.model.linked and b.model.linked)
-        together(clients, lambda: all(agree(client, clients) for client in clients))
-    finally:
-        for client in clients:
-            client.close()
-        for server in servers:
-            server.close()
-
-
-def agree(client, clients):
-    """Say whether a client believes of all others in the squares it holds what they do."""
-    for other in clients:
-        told = client.model.players.get(other.model.id)
-        own = other.model.players[other.model.id]
-        if client.model.holds(own.square) != (told is not None):
-            return False
-        if told is not None and (told.seq, told.square) != (own.seq, own.square):
-            return False
-    return True
 
 
 def test_the_procfiles_web_line_serves_on_the_hosts_port():

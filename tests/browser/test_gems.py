@@ -182,18 +182,6 @@ def test_a_browser_that_keeps_nothing_plays_and_counts_for_this_visit(garden, pl
     wait_for(page, "() => document.querySelector('.gems b').textContent > 0")
 
 
-def test_a_page_that_an_older_server_refused_for_its_key_shows_it_to_a_newer_one(garden, play):
-    page = play("Ada", url=garden.url)
-    # As an older server answers a key: nobody knows this kind of message.
-    page.evaluate("() => flatlands.net.socket.send(new Uint8Array([0x91, 0x63]))")
-    page.get_by_label("Your name").wait_for()
-    page.keyboard.press("Enter")
-    wait_for(page, "flatlands.state.own !== undefined")
-    gems_lie(page)
-    find_gem(page)
-    wait_for(page, "() => document.querySelector('.gems b').textContent > 0")
-
-
 def test_the_board_is_not_asked_for_too_often(garden, play):
     page = play("Ada", url=garden.url)
     counter(page).wait_for()

@@ -159,31 +159,23 @@ def test_a_visit_takes_few_requests_and_bytes(open_page, server):
     assert 4 < len(asked) <= 15 and 100_000 < sum(asked.values()) <= 200_000
 
 
-def test_the_title_can_be_used_before_the_modules_are_there(open_page, server):
+@pytest.mark.parametrize("typed", ["Early Bird", ""])
+def test_the_title_can_be_used_before_the_modules_are_there(open_page, server, typed):
     page = open_page("about:blank")
     waiting = []
     page.route("**/joined.js", lambda route: waiting.append(route))
     page.goto(server.url, wait_until="commit")
-    page.get_by_label("Your name").press_sequentially("Early Bird")
+    page.get_by_label("Your name").press_sequentially(typed)
     name = "document.querySelector('#name')"
     page.evaluate(f"{name}.before = true")
-    page.keyboard.press("Enter")
-    assert page.get_by_role("button", name="Play").is_visible() and page.url == server.url
-    [script] = waiting
-    script.continue_()
-    wait_for(page, "globalThis.flatlands?.state.own?.name === 'Early Bird'")
-    # It is the same field.
-    assert page.evaluate(f"{name}.before && {name}.value === 'Early Bird'")
-
-
-def test_who_presses_play_early_without_a_name_gets_one(open_page, server):
-    page = open_page("about:blank")
-    waiting = []
-    page.route("**/joined.js", lambda route: waiting.append(route))
-    page.goto(server.url, wait_until="commit")
     page.get_by_role("button", name="Play").click()
+    assert page.get_by_role("button", name="Play").is_visible() and page.url == server.url
     waiting[0].continue_()
+    # Whoever typed no name gets one.
     wait_for(page, "globalThis.flatlands?.state.own?.name.length > 0")
+    assert page.evaluate("flatlands.state.own.name").startswith(typed)
+    # It is the same field.
+    assert page.evaluate(f"{name}.before && {name}.value === flatlands.state.own.name")
 
 
 def test_the_map_for_a_wall_shows_no_title_meanwhile(open_page, server):

@@ -911,37 +911,27 @@ def test_a_page_that_is_sent_away_says_why_and_does_not_come_again(play):
         wait_for(page, "flatlands.state.own !== undefined")
 
 
-def test_a_page_outlives_its_server(play):
+@pytest.mark.parametrize(
+    ("end", "told"),
+    [(ServerProcess.kill, "Connection lost"), (ServerProcess.stop, "The server restarts.")],
+)
+def test_a_page_outlives_its_server_and_says_what_it_waits_for(end, told, play):
     server = ServerProcess(SECRET_KEY="kept")
     try:
         page = play("Survivor", url=server.url, cut_off=True)
-        set_out(page, "d", 4)
-        id = page.evaluate("flatlands.state.own.id")
-        server.kill()
-        page.keyboard.up("d")
-        page.get_by_text("Connection lost").wait_for()
-        before = place(page)
+        walk(page, "d", 4)
+        stands(page)
+        id, before = page.evaluate("flatlands.state.own.id"), place(page)
+        end(server)
+        page.get_by_text(told).wait_for()
+        wait_for(page, "flatlands.net.retry > 1000")
+        assert page.get_by_text(told).is_visible()
         with serving(port=server.port, SECRET_KEY="kept"):
             wait_for(page, "flatlands.net.playing && flatlands.state.own !== undefined")
+            assert page.locator(".banner").is_hidden()
             assert page.evaluate("flatlands.state.own.id") == id
             assert far(place(page), before) < 0.1
             walk(page, "d", 1)
-            page.context.close()
-    finally:
-        server.close()
-
-
-def test_a_page_says_that_its_server_restarts_until_it_is_back(play):
-    server = ServerProcess(SECRET_KEY="kept")
-    try:
-        page = play("Patient", url=server.url, cut_off=True)
-        server.stop()
-        page.get_by_text("The server restarts.").wait_for()
-        wait_for(page, "flatlands.net.retry > 1000")
-        assert page.get_by_text("The server restarts.").is_visible()
-        with serving(port=server.port, SECRET_KEY="kept"):
-            wait_for(page, "flatlands.net.playing")
-            assert page.locator(".banner").is_hidden()
             page.context.close()
     finally:
         server.close()

@@ -34,13 +34,6 @@ def enter(page, name=None):
     wait_for(page, "flatlands.state.own !== undefined")
 
 
-def another_tab(page, url):
-    tab = page.context.new_page()
-    tab.set_default_timeout(PATIENCE)
-    tab.goto(url)
-    return tab
-
-
 def shown(page):
     """Return the name that the title offers, and the face, in words."""
     face = page.get_by_role("img", name="Your face")
@@ -136,27 +129,6 @@ def test_a_player_comes_back_tomorrow_as_the_same_one_to_the_same_place(play):
             context.close()
     finally:
         server.close()
-
-
-def test_a_second_tab_is_somebody_else_and_stays_so(alone, play):
-    first = play("First", url=alone.url)
-    id = first.evaluate(OWN_ID)
-    second = another_tab(first, alone.url)
-    wait_for(second, "() => document.querySelector('#name').value !== 'First'")
-    enter(second, "Second")
-    other = second.evaluate(OWN_ID)
-    assert other != id
-    second.reload()
-    wait_for(second, "() => document.querySelector('#name').value === 'Second'")
-    enter(second)
-    assert second.evaluate(OWN_ID) == other
-    assert first.evaluate("flatlands.net.playing")
-    # Once the first tab is closed, a new one goes on as the player that the browser keeps.
-    first.close()
-    third = another_tab(second, alone.url)
-    wait_for(third, "() => document.querySelector('#name').value === 'First'")
-    enter(third)
-    assert third.evaluate(OWN_ID) == id
 
 
 def test_the_name_is_changed_in_the_game_and_a_typo_is_mended_by_a_reload(alone, play):

@@ -1,5 +1,5 @@
-// What the golden vectors hold the page's modules to, in node and in Chromium alike. Each check takes
-// the vectors of its name and returns those that are wrong.
+// What the golden vectors hold the page's modules to. Each check takes the vectors of its name and
+// returns those that are wrong.
 
 import { Landmarks } from '../../static/landmarks.js';
 import { decode, encode } from '../../static/msgpack.js';

@@ -3,11 +3,8 @@
 import json
 import os
 import re
-import signal
 import sqlite3
-import time
 import tracemalloc
-from collections import Counter
 
 import psutil
 import pytest
@@ -16,8 +13,6 @@ from bench import memory, micro, overload, rows, uniform, whole
 from flatlands.loadtest.kit.processes import Trouble, children
 from flatlands.loadtest.swarm.result import Options, Result
 from flatlands.server.node import Node
-from tests.loadtest import watched
-from tests.loadtest.watched import PATIENCE
 
 FIGURES = {"per CPU s": 1e6, "p50": 1.0, "p99": 2.0, "server": 0.5, "MB": 50.0}
 TOTALS = {"bytes": 4_608_000, "events": 100_000}
@@ -106,71 +101,18 @@ def test_the_costs_of_one_move_and_the_like_can_be_measured():
     assert all(cost > 0 for what, cost in costs.items() if "seal" not in what)
 
 
-def servers(pid, *, asked=False):
-    """Return the servers that a process has started and that still run; with `asked`, one that is
-    only asked for its version."""
-    found = children(psutil.Process(pid)).items()
-    return [
-        child
-        for child, command in found
-        if "redis-server" in " ".join(command) and ("--version" in command) == asked
-    ]
-
-
-def one_of(process, seen, **what):
-    """Wait until a process has started a server, and add it to those seen."""
-    deadline = time.monotonic() + PATIENCE
-    while not seen and time.monotonic() < deadline:
-        time.sleep(0.02)
-        seen += servers(process.pid, **what)
-
-
-def test_the_rows_are_always_the_same_and_each_is_another():
-    made = rows.made(500)
-    assert made == rows.made(500) and len({row.id for row in made}) == 500
-    assert all(3 <= len(row.name) <= 16 for row in made)
-    assert all(abs(n) <= rows.SPREAD for row in made for n in (row.x, row.y))
-
-
-def test_an_index_costs_bytes_and_the_rows_are_there():
-    made = rows.made(3000)
-    plain, indexed = rows.table(made, index=False), rows.table(made, index=True)
-    assert plain.kept == indexed.kept == 3000
-    least = sum(len(row.name) for row in made)
-    assert least < plain.size < indexed.size - least
-
-
-def test_more_objects_of_a_node_take_more_bytes():
-    few, many = rows.objects(rows.made(500)), rows.objects(rows.made(2000))
-    assert (few.kept, many.kept) == (500, 2000)
-    # A player, its track, their numbers and the name are no less.
-    assert few.size > 500 * 200 and many.size > 3 * few.size
-
-
-def least(number):
-    """Return the less of what `memory.each` finds twice, of each kind: on a busy machine something
-    else may be due in a node while it is measured."""
-    once, again = memory.each(number), memory.each(number)
-    return {name: min(size, again[name]) for name, size in once.items()}
-
-
-def test_each_thing_that_a_node_has_takes_bytes(monkeypatch):
-    monkeypatch.setattr(memory, "FLUSHED", 0.1)
-    few, many = least(60), least(240)
-    assert list(few) == list(many) and len(few) == 4
-    for name, size in many.items():
-        assert 0.7 * size < few[name] < 1.4 * size, name
-    square, other, own, connection = many.values()
-    # A resident is known as those of other nodes are, too; a connection has its session and frames.
-    assert 200 < other < own < connection and square > 500
-
-
 def test_a_node_that_does_not_do_what_it_is_told_is_no_figure(monkeypatch):
     monkeypatch.setattr(memory, "PATIENCE", 0.3)
     monkeypatch.setattr(Node, "receive", lambda *_: None)
     with pytest.raises(Trouble, match="a node does not do what it is told"):
         memory.each(20)
     assert not tracemalloc.is_tracing()
+
+
+def servers():
+    """Return the command lines of the servers that this process has started and that still run."""
+    commands = children(psutil.Process(os.getpid())).values()
+    return [command for command in commands if "redis-server" in " ".join(command)]
 
 
 def test_rows_that_are_not_there_are_no_figure(monkeypatch):
@@ -200,7 +142,7 @@ def test_bytes_a_row_of_all_ways(tmp_path, capsys):
     assert "MEMORY USAGE a row" in said
     for name, size in written["node"].items():
         assert re.search(f"^{name} +{size:,}$", said, re.M)
-    assert not servers(os.getpid())
+    assert not servers()
 
 
 def test_what_is_beyond_a_factor_of_three_of_the_others_is_marked():
@@ -231,20 +173,6 @@ def test_a_point_counts_the_calls_of_all_callers():
 
 
 @pytest.mark.process
-def test_each_caller_of_redis_gets_its_turn():
-    turns = []
-
-    def of(line):
-        get = uniform._get(line)
-        return lambda n: (get(n), turns.append(line))
-
-    with uniform._redis(of) as ready:
-        uniform.point(ready(10), 0.5, iter(range(10**9)))
-    counts = Counter(turns).values()
-    assert len(counts) == 10 and max(counts) < 2 * min(counts) + 10
-
-
-@pytest.mark.process
 def test_uniform_latency_of_all_operations(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(uniform, "FILLED", 2000)
     out = tmp_path / "uniform.json"
@@ -257,19 +185,4 @@ def test_uniform_latency_of_all_operations(tmp_path, capsys, monkeypatch):
             assert one["calls"] > 0 and 0 < one["p50"] <= one["p99"] and len(one["beyond"]) == 3
     shown = capsys.readouterr().out
     assert "110,000 a second" in shown and "blog post of September 2010" in shown
-    assert not servers(os.getpid())
-
-
-@pytest.mark.process
-def test_ctrl_c_while_a_benchmark_looks_at_the_machine_ends_it(tmp_path, monkeypatch):
-    # It asks Redis for its version, which takes a while here.
-    slow = tmp_path / "redis-server"
-    slow.write_text("#!/bin/sh\n: redis-server\nsleep 1\n")
-    slow.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    with watched.measuring(["-m", "bench.uniform"]) as (process, seen):
-        one_of(process, seen, asked=True)
-        process.send_signal(signal.SIGINT)
-        said, errors = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130 and said == "bench.uniform: interrupted\n"
-    assert not errors
+    assert not servers()

@@ -12,19 +12,14 @@ from hypothesis import strategies as st
 
 from bench.growth import charts, laws, nodes, run, sizes
 from bench.others import Others
-from bench.walkers import SCREEN, Walker
 from flatlands.brokers.registry import open_broker
-from flatlands.loadtest.idle.dialects import Talk
 from flatlands.loadtest.kit import signals
 from flatlands.loadtest.kit.processes import children
-from flatlands.loadtest.swarm import wire
 from flatlands.server.loop import Loop
-from flatlands.server.messages import protocol
 from flatlands.server.node import Node
 from flatlands.server.players.spots import spread_square
 from flatlands.world.grid import Grid
 from flatlands.world.terrain import Terrain
-from flatlands.world.track import UNIT
 
 # The law.
 
@@ -34,10 +29,6 @@ powers = st.floats(-3, 3)
 clouds = st.lists(st.tuples(st.floats(1, 1e4), st.floats(1e-2, 1e4)), min_size=2, max_size=9)
 
 
-def apart(points):
-    return max(x for x, _ in points) > 1.01 * min(x for x, _ in points)
-
-
 def close(one, other):
     return math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-6)
 
@@ -45,24 +36,6 @@ def close(one, other):
 @given(some_sizes, above_0, powers)
 def test_the_exponent_of_a_power_is_the_power(xs, factor, power):
     assert close(laws.exponent([(x, factor * x**power) for x in xs]), power)
-
-
-@given(clouds, above_0, above_0)
-def test_units_do_not_change_an_exponent(points, wide, high):
-    found = laws.exponent(points)
-    scaled = laws.exponent([(x * wide, y * high) for x, y in points])
-    # Sizes that hardly differ leave only the errors of floats.
-    if apart(points):
-        assert close(found, scaled)
-
-
-@given(clouds, powers, st.randoms())
-def test_a_power_more_is_an_exponent_more_in_whatever_order(points, power, chance):
-    if not apart(points):
-        return
-    more = [(x, y * x**power) for x, y in points]
-    chance.shuffle(more)
-    assert close(laws.exponent(more), laws.exponent(points) + power)
 
 
 @given(clouds, st.lists(st.tuples(st.floats(-9, 1e4), st.floats(-9, 0)), max_size=3))
@@ -185,29 +158,6 @@ def test_a_real_node_believes_all_that_the_other_nodes_publish(monkeypatch):
         node.broker.close()
         others.broker.close()
         listening.join()
-
-
-def test_a_walker_goes_to_places_in_its_square():
-    walker, talk = Walker("here", "/ws"), Talk()
-    x, y, side = -5 * UNIT, 40 * UNIT, 16
-    fields = 2, 7, 0, 2013, x, y, side, 5120, 3620, 4, 8, SCREEN, SCREEN, 2
-    welcome = protocol.welcome(protocol.Welcome(*fields))
-    walker.came(talk, b"HTTP/1.1 101 \r\n\r\n" + bytes((0x82, len(welcome))) + welcome)
-    assert talk.ready
-    for number in range(1, 40):
-        go, ping = map(protocol.read, unmasked(walker.ask(talk, "walk", 5)))
-        kind, n, t, *goal = go
-        assert (kind, n) == (wire.GO, number) and t > 0
-        assert Grid().square(*goal) == (-1, 2)
-        assert ping == [wire.PING, 5, 0]
-
-
-def unmasked(data):
-    """Yield the payloads of a client's frames, which are short."""
-    while data:
-        size, key = data[1] & 127, data[2:6]
-        yield bytes(byte ^ key[at % 4] for at, byte in enumerate(data[6 : 6 + size]))
-        data = data[6 + size :]
 
 
 # The command.

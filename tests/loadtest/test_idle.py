@@ -1,7 +1,6 @@
 """Latency against concurrency, run as users run it: both loops, its figures and its sentences."""
 
 import json
-import signal
 import threading
 
 import msgpack
@@ -9,19 +8,14 @@ import numpy as np
 import pytest
 import redis
 
-from flatlands.loadtest.idle import command as idle
-from flatlands.loadtest.idle import memory
 from flatlands.loadtest.idle.dialects import KEY, Game, Redis, Refused, Talk
 from flatlands.loadtest.idle.measure import LEVELS, figures
 from flatlands.loadtest.idle.report import draw, surface_of
-from flatlands.loadtest.idle.room import ports, processes_for, sources, why_not
+from flatlands.loadtest.idle.room import processes_for, sources, why_not
 from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.swarm import wire
 from flatlands.loadtest.swarm.command import main
 from tests.brokers.redis_servers import running
-from tests.loadtest import watched
-from tests.loadtest.watched import PATIENCE, children_at_work
-from tests.processes import serving
 
 load = pytest.mark.load
 
@@ -93,35 +87,6 @@ def test_no_address_gives_more_than_half_of_its_ports():
     assert sources(14_117, 28_232) == ["127.0.0.1", "127.0.0.2"]
     assert len(sources(65_536, 28_232)) == 5
     assert processes_for(65_536, 20_000) == 4
-
-
-def test_the_ports_are_those_of_the_system(tmp_path):
-    path = tmp_path / "range"
-    assert ports(path) == 28_232
-    path.write_text("1000\t1009\n")
-    assert ports(path) == 10
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (["--ramp", "1..65536/17"], "give --workers 4, or raise the limit"),
-        (["--bots", "65536", "--workers", "4", "--processes", "3"], "give --processes 4, or"),
-        (["--rate", "0"], "--rate 0 asks for nothing"),
-        (["--sample", "5"], "--scenario idle does not know --sample"),
-        (["--no-return"], "--scenario idle does not know --no-return"),
-        (["--compare", "redis://"], "--scenario idle does not know --compare"),
-        (["--url", "redis://", "--workers", "2"], "--url names a server that runs"),
-    ],
-)
-def test_options_that_make_no_sense_are_told_before_anything_starts(
-    options, sentence, capsys, monkeypatch
-):
-    monkeypatch.setattr(idle, "raise_descriptor_limit", lambda: 20_000)
-    with pytest.raises(SystemExit) as end:
-        main(["--scenario", "idle", *options])
-    assert end.value.code == 2
-    assert sentence in " ".join(capsys.readouterr().err.split())
 
 
 # What is said on a connection.
@@ -271,17 +236,6 @@ def test_a_run_that_measured_its_own_clients_says_so():
     assert found["bound"] and found["invalid"] == []
 
 
-def test_the_kernels_memory_is_read_and_shared_out(tmp_path):
-    (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nSlab:   5000 kB\nSReclaimable: 1 kB\n")
-    (tmp_path / "net").mkdir()
-    (tmp_path / "net" / "sockstat").write_text("sockets: used 3\nTCP: inuse 1 orphan 0 mem 25\n")
-    found = memory.of_kernel(tmp_path)
-    assert found == {"slab": 5000, "tcp": 25 * memory.PAGE_KB}
-    now = {"slab": 13_000.0, "tcp": found["tcp"]}
-    assert memory.each(now, found, 2000) == {"slab": 4.0, "tcp": 0.0}
-    assert memory.each(now, found, 10) is None
-
-
 # Runs.
 
 
@@ -339,15 +293,6 @@ def test_a_redis_that_takes_fewer_clients_ends_the_ramp_there(out, capsys):
 
 
 @load
-def test_a_server_that_limits_pings_is_told_apart(out, capsys):
-    with serving("--spread", "2") as server:
-        status, run = measure(out, "--bots", "1", "--url", f"ws://127.0.0.1:{server.port}/ws")
-    assert (status, run["points"]) == (1, [])
-    sentence = "bots: all connections were lost: too many messages of kind ping: at most 8 a second"
-    assert f"{sentence}; start the server with --any-rate 1\n" in capsys.readouterr().out
-
-
-@load
 def test_a_server_that_stands_still_delays_all_that_is_due_or_only_what_is_open(out):
     """The two loops tell of one pause what each of them sees."""
     over = threading.Event()
@@ -371,19 +316,3 @@ def test_a_server_that_stands_still_delays_all_that_is_due_or_only_what_is_open(
     assert opened["latency"]["max"] >= 600 and closed["latency"]["max"] >= 600
     # Who is asked on time waits with all the others; who waits for an answer asks nothing then.
     assert opened["latency"]["p90"] >= 250 > closed["latency"]["p90"]
-
-
-def endless(*options):
-    command = ["loadtest/bots.py", "--scenario", "idle", "--seconds", "86400", "--bots", "5"]
-    return watched.measuring([*command, *options])
-
-
-@load
-def test_whoever_stops_it_gets_what_was_measured_and_leaves_no_process(out):
-    with endless("--json", str(out)) as (process, seen):
-        seen += children_at_work(process, 2, busy=0.45)
-        process.send_signal(signal.SIGINT)
-        told, _ = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130
-    assert "interrupted; what was measured is reported" in told
-    assert json.loads(out.read_text())["troubles"]

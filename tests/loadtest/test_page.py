@@ -5,7 +5,7 @@ import pytest
 from flatlands.loadtest.swarm.command import _judge
 from flatlands.loadtest.swarm.oracle import Verdict
 from flatlands.loadtest.swarm.result import Options, Result
-from tests.loadtest.test_swarm import ADMIN, run
+from tests.loadtest.test_swarm import run
 
 
 def result(bots=100, broker="memory://", p99=10.0, **verdict):
@@ -51,31 +51,6 @@ def test_a_swarm_that_was_too_slow_is_not_believed():
     run.invalid.append("the swarm itself used 95% of its cores")
     assert _judge([run], said) == 3
     assert any(line.startswith("not valid") for line in said.lines)
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (["--bots", "0"], "'0' is not a whole number, 1 to 100000"),
-        (["--seconds", "soon"], "'soon' is not a number from 1 to 86400"),
-        (["--scenario", "war"], "invalid choice: 'war'"),
-        (["--ramp", "9..3"], "must rise"),
-        (["--viewport", "wide"], "not like 40x25"),
-        (["--url", "ws://x/ws", "--workers", "2"], "--url names a server that runs"),
-        (["--bots", "99999", "--processes", "1"], "file descriptors"),
-        (["--url", "ws://x/ws", "--pin"], "--pin is for one started"),
-        (["--admin-token", ADMIN], "a server that is started needs none"),
-        (["--url", "ws://x/ws", "--admin-token", "é"], "only printable ASCII"),
-        (
-            ["--workers", "64", "--processes", "256", "--pin"],
-            "--pin needs a core for each worker (64) and for each process of the clients (256)",
-        ),
-        (["--scenario", "idle", "--workers", "64", "--pin"], "--pin needs a core for each worker"),
-    ],
-)
-def test_bad_options_get_a_sentence(options, sentence):
-    code, said = run(*options)
-    assert code == 2 and sentence in said
 
 
 @pytest.mark.parametrize(

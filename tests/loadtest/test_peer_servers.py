@@ -145,3 +145,14 @@ def test_all_deliveries_come(peer, monkeypatch):
     monkeypatch.setattr(client, "DRAIN", PATIENCE)
     row = measure_peer(peer, 60, 1.0)
     assert (row.trouble, row.share, row.raw["lost"]) == (None, 1.0, 0)
+
+
+def test_what_a_server_withholds_is_missing(peer, monkeypatch):
+    monkeypatch.setattr(client, "WARM_UP", 0.2)
+    monkeypatch.setattr(client, "DRAIN", 0.5)
+    # All of these players hear each other, and it is believed that a third more are there.
+    monkeypatch.setattr(
+        client, "audiences", lambda squares: [len(squares) * 4 // 3 for _ in squares]
+    )
+    row = measure_peer(peer, 60, 1.0)
+    assert row.trouble is None and row.share == pytest.approx(0.75, abs=0.02)

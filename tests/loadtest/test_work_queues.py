@@ -186,24 +186,3 @@ def test_what_dead_consumers_held_is_handed_out_again(out, capsys):
         assert len(point["held"]) == 2 and found["put"] == found["done"] == 630
         assert 0 < found["again"] == found["held_by_dead"] <= 2 * CLAIMED
     assert "the game&#x27;s store in sqlite" in (out.parent / "index.html").read_text()
-
-
-@pytest.mark.parametrize(
-    ("wrong", "sentence"),
-    [
-        (["--series", "rpop"], "no series is called 'rpop': there are lpop, pipeline"),
-        (["--repeat", "0"], "'0' is not a whole number, 1 to 1000"),
-        (["--messages", "many"], "'many' is not a whole number, 1 to 10000000"),
-        (["--kill", "0"], "'0' is not a whole number, 1 to 1000"),
-        (
-            ["--kill", "--series", "lpop,stream"],
-            "--kill is for stream, store-redis, store-sqlite: lpop would not hand out again",
-        ),
-        (["--json", "/dev/null/x/run.json"], "nothing can be written to /dev/null/x"),
-    ],
-)
-def test_options_that_make_no_sense_are_told(wrong, sentence, capsys):
-    with pytest.raises(SystemExit) as end:
-        main(wrong)
-    assert end.value.code == 2
-    assert sentence in capsys.readouterr().err

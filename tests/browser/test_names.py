@@ -1,0 +1,25 @@
+"""What a browser knows of characters that show nothing, and what names may have."""
+
+import json
+
+from flatlands.server.messages.texts import NAME_LIMIT, clean
+
+
+def test_what_the_browser_knows_to_show_nothing_is_refused_in_names(blank):
+    hidden = blank.evaluate(
+        """() => {
+          const found = [];
+          for (let code = 0; code < 0x110000; code++) {
+            const character = String.fromCodePoint(code);
+            if (/[\\p{Default_Ignorable_Code_Point}\\p{Noncharacter_Code_Point}\\p{Cc}\\p{Co}]/u
+              .test(character)) found.push(code);
+          }
+          // As a text: a list of so many numbers is passed on one by one.
+          return JSON.stringify(found);
+        }"""
+    )
+    hidden = json.loads(hidden)
+    assert len(hidden) > 130_000
+    shown = {code for code in hidden if clean(f"a{chr(code)}", NAME_LIMIT) is not None}
+    # What joins letters, and chooses between text and emoji.
+    assert shown == {0x200C, 0x200D, 0xFE0E, 0xFE0F}

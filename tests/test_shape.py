@@ -11,7 +11,7 @@ from tests.processes import ROOT
 BRANCHES, METHODS, ARGUMENTS = 12, 25, 8
 
 #: How many there may be of each.
-MANY_BRANCHES, MANY_METHODS, MANY_ARGUMENTS = 4, 1, 2
+MANY_BRANCHES, MANY_METHODS, MANY_ARGUMENTS = 4, 0, 1
 
 
 def code():

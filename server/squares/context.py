@@ -13,7 +13,7 @@ from flatlands.server.messages.channels import Bus
 from flatlands.server.squares.hub import Hub, Screen
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
-from flatlands.world.events import EnterEvent, Event, GoneEvent, LeaveEvent
+from flatlands.world.events import EnterEvent, Event, GoneEvent, LeaveEvent, Player
 from flatlands.world.grid import Square
 from flatlands.world.replica import Departed, Replica, Whereabouts
 
@@ -118,28 +118,39 @@ class Context:
         """
         old: list[Event] = []
         for event in events:
-            if not isinstance(event, EnterEvent | LeaveEvent | GoneEvent):
-                continue
-            id, seq = event.id, event.seq
-            known = [replica.players[id] for replica in self.whereabouts.of(id)]
-            others = [player for player in known if player.node not in (node, self.node)]
-            if not isinstance(event, EnterEvent):
-                self.news.parted(replica.square, id, seq)
-                if id in self._contested or any(player.seq <= seq for player in others):
-                    self._contested.discard(id)
-                    self.news.ignored(id, seq)
-                continue
-            self.news.entered(node, replica.square, id, seq)
-            departed = self.departed.seq(id, now)
-            if seq <= departed:
-                old.append(event)
-            left_behind = [player.seq for player in others if not self.peers.lives(player.node)]
-            last_seq = max(departed, *left_behind, -1)
-            if seq <= last_seq:
-                self.news.ignored(id, last_seq)
-            elif any(seq <= player.seq for player in others):
-                self._contested.add(id)
+            if isinstance(event, EnterEvent):
+                if not self._entered(node, replica.square, event, now):
+                    old.append(event)
+            elif isinstance(event, LeaveEvent | GoneEvent):
+                self._parted(node, replica.square, event)
         return old
+
+    def _entered(self, node: int, square: Square, enter: EnterEvent, now: int) -> bool:
+        """Report an enter; return whether its seq is higher than that of the player's removal."""
+        id, seq = enter.id, enter.seq
+        self.news.entered(node, square, id, seq)
+        departed = self.departed.seq(id, now)
+        others = self._elsewhere(node, id)
+        left_behind = [player.seq for player in others if not self.peers.lives(player.node)]
+        last_seq = max(departed, *left_behind, -1)
+        if seq <= last_seq:
+            self.news.ignored(id, last_seq)
+        elif any(seq <= player.seq for player in others):
+            self._contested.add(id)
+        return seq > departed
+
+    def _parted(self, node: int, square: Square, event: LeaveEvent | GoneEvent) -> None:
+        """Report a leave or a gone."""
+        id, seq = event.id, event.seq
+        self.news.parted(square, id, seq)
+        if id in self._contested or any(one.seq <= seq for one in self._elsewhere(node, id)):
+            self._contested.discard(id)
+            self.news.ignored(id, seq)
+
+    def _elsewhere(self, node: int, id: int) -> list[Player]:
+        """Return what is known of a player at nodes other than `node` and this one."""
+        known = [replica.players[id] for replica in self.whereabouts.of(id)]
+        return [player for player in known if player.node not in (node, self.node)]
 
     def unknown(self, ids: Iterable[int]) -> None:
         """Note that players are not known any more in some square, though nobody published it."""

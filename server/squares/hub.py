@@ -294,19 +294,17 @@ class Hub:
         self.stats["flushes"] += 1
         self.stats["writes"] += writes
 
-    def _collect(self, now: int, own: dict[Screen, list[bytes]]) -> list[Group]:
+    def _collect(self, now: int, own: dict[Screen, list[bytes]]) -> dict[Group, None]:
         """Give everything that has arrived to the groups that hold its squares; return these.
 
         Times in batches are told as ms before `now`. What is for one screen is added to `own`.
         """
         arrived, self._arrived = self._arrived, {}
         told, self._told = self._told, {}
-        crowds, self._crowds = self._crowds, {}
-        groups: list[Group] = []
+        groups: dict[Group, None] = {}
         for square, message in told.items():
             for group in self._holding.get(square, ()):
-                if not group.frames:
-                    groups.append(group)
+                groups[group] = None
                 group.frames.append(message)
         for square, batches in arrived.items():
             holding = self._holding.get(square)
@@ -316,9 +314,9 @@ class Hub:
                 protocol.batch(square, source, now - sent, tail) for source, sent, tail in batches
             ]
             for group in holding:
-                if not group.frames and not group.batches:
-                    groups.append(group)
+                groups[group] = None
                 group.batches += packed
+        crowds, self._crowds = self._crowds, {}
         for square, crowd in crowds.items():
             said = crowd.tell(now)
             if crowd.waits:
@@ -326,8 +324,7 @@ class Hub:
             if not said.batches and not said.crowd:
                 continue
             for group in self._holding.get(square, ()):
-                if not group.frames and not group.batches and not group.crowds:
-                    groups.append(group)
+                groups[group] = None
                 group.batches += said.batches
                 if said.crowd:
                     group.crowds.append(said.crowd)

@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 
 from flatlands.brokers.base import Message
 from flatlands.server.messages import peer_protocol
-from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import EVERY_MOST
 from flatlands.server.squares.outbox import Slots
 from flatlands.server.squares.peers import HEARTBEAT_EVERY, Load

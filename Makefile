@@ -2,6 +2,9 @@
 # make swarm  twenty seconds of a thousand bots: what the server does, and whether it is right
 # make check  in a minute: lint, types, budgets of lines, and all tests that run in one process
 # make test   all tests; sets up what they need
+# make test-outside  what needs a wheel, another browser or an operator's recipe
+# make again TEST=...  one test, TIMES=... times: whether it ever fails
+# make runs   make test TIMES=... times in a row; BUSY=1 beside a process that takes a core
 # make simulate  random worlds of several nodes in which everything goes wrong, for a minute:
 #             SECONDS=... for longer, FIRST=... from a seed on, SEED=... plays one of them again
 # make fuzz   bytes and messages that nobody of good will sends, for a minute: SECONDS=..., SEED=...
@@ -16,15 +19,10 @@
 PYTHON ?= python3
 PORT ?= 8000
 SECONDS ?= 60
+TIMES ?= 10
 # Tests mostly wait, so more of them run at a time than there are cores.
 AT_ONCE ?= 6
 BIN = .venv/bin
-# $(call tests,N,MARKER) runs the tests with a marker, N at a time. A test that fails beside others runs again by
-# itself, and that verdict counts: so a machine that was busy for a moment fails nobody's change, and a fault fails
-# twice. Both verdicts are printed.
-tests = $(BIN)/python -m pytest -n $(1) --dist worksteal -m "$(2)" || { test $$? -eq 1 && \
-  echo "These failed beside others. Now each runs by itself: one that passes needs mending too." && \
-  $(BIN)/python -m pytest --last-failed --maxfail 3 -m "$(2)"; }
 # The tests start hundreds of Python programs, which need not compile the same modules each time.
 unexport PYTHONDONTWRITEBYTECODE
 NODE_PEERS = loadtest/peers/servers
@@ -92,11 +90,27 @@ in-process: .venv/testable
 collect: .venv/testable
 	@$(BIN)/python -m pytest --collect-only | tail -n 1
 
-test: .venv/testable
+# What make test and make test-outside need.
+.PHONY: programs
+programs: .venv/testable
 	@sh tests/need.sh
 	@$(MAKE) --no-print-directory $(JS)/node_modules/.package-lock.json
-	@$(call tests,$(AT_ONCE),not alone)
-	@$(call tests,2,alone)
+
+test: programs
+	@$(BIN)/python -m pytest -n $(AT_ONCE) --dist worksteal -m "not (alone or outside)"
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "alone and not outside"
+
+.PHONY: test-outside
+test-outside: programs
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m outside
+
+.PHONY: again
+again: .venv/testable
+	@$(BIN)/python -m pytest -n $(AT_ONCE) --dist worksteal --times $(TIMES) $(TEST)
+
+.PHONY: runs
+runs: .venv/testable
+	@$(BIN)/python -m tests.runs --times $(TIMES) $(if $(BUSY),--busy)
 
 simulate: .venv/testable
 	@$(BIN)/python -m tests.simulate --seconds $(SECONDS) \

@@ -37,8 +37,18 @@ STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.sys
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option to test the compiled modules (make fast) in place of their sources."""
+    """Add the options to test the compiled modules (make fast) in place of their sources, and to
+    run each test several times."""
     parser.addoption("--compiled", action="store_true", help="test the compiled modules")
+    parser.addoption("--times", type=int, default=1, help="how often each test runs")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run each test as often as --times says, each time with other chances (same_chances)."""
+    times = metafunc.config.getoption("--times")
+    if times > 1:
+        metafunc.fixturenames.append("turn")
+        metafunc.parametrize("turn", range(times))
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -15,6 +15,8 @@ from tests.brokers.redis_servers import certify
 from tests.nginx import CONFIGURATION, nginx
 from tests.processes import PATIENCE, ROOT
 
+pytestmark = pytest.mark.outside
+
 OPERATIONS = (ROOT / "docs/operations.md").read_text()
 
 #: Modifier, path or expression, and content of each location.

@@ -99,6 +99,7 @@ def test_no_process_of_a_server_loads_a_module_under_two_names(watched):
         assert [some for some in names.values() if len(some) > 1] == []
 
 
+@pytest.mark.outside
 @pytest.mark.process
 def test_the_wheel_serves_in_a_folder_with_names_of_its_own(tmp_path, watched):
     path, folder = watched

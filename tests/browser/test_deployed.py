@@ -21,6 +21,8 @@ from tests.browser.conftest import wait_for
 from tests.nginx import nginx
 from tests.processes import PATIENCE, ROOT, clean_environment, serving
 
+pytestmark = pytest.mark.outside
+
 
 class Deployed:
     """The running programs, and where they are found."""

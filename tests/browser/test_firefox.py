@@ -10,6 +10,8 @@ from flatlands.loadtest.kit.processes import Program
 from flatlands.loadtest.swarm import wire
 from tests.browser.conftest import FIREFOX, PATIENCE, eventually
 
+pytestmark = pytest.mark.outside
+
 #: How long Firefox may take to start, in seconds.
 STARTS_WITHIN = 60
 

@@ -71,6 +71,7 @@ def test_a_run_that_ends_before_what_is_measured_is_told_in_a_sentence():
         overload._found(60, "half a core", [], ended)
 
 
+@pytest.mark.outside
 @pytest.mark.load
 def test_what_becomes_of_an_overloaded_server_can_be_measured(monkeypatch, capsys):
     for name, value in {
@@ -122,6 +123,7 @@ def test_rows_that_are_not_there_are_no_figure(monkeypatch):
         rows.measure(10, print)
 
 
+@pytest.mark.outside
 @pytest.mark.process
 def test_bytes_a_row_of_all_ways(tmp_path, capsys):
     out = tmp_path / "rows.json"

@@ -163,6 +163,7 @@ def test_a_real_node_believes_all_that_the_other_nodes_publish(monkeypatch):
 # The command.
 
 
+@pytest.mark.outside
 @pytest.mark.load
 def test_all_series_can_be_measured(monkeypatch, tmp_path):
     for name, value in {

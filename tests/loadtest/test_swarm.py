@@ -369,6 +369,7 @@ def test_one_message_in_ten_thousand_that_is_lost_is_missed():
     assert truth.outcome(result) == "failed" and result.verdict.missing
 
 
+@pytest.mark.outside
 def test_a_server_behind_tls_and_a_proxy_with_a_path_of_its_own(tmp_path, crowd):
     key, certificate = certify()
     with tls_proxy((certificate, key), crowd.port, "/flat/lands/") as port:

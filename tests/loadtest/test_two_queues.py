@@ -69,6 +69,7 @@ def test_every_message_is_accounted_for_on_every_broker(out, tmp_path, capsys):
     assert page.count("<svg") == 1 and "Redis, as much as waits" in page
 
 
+@pytest.mark.outside
 @pytest.mark.load
 def test_a_redis_behind_tls_is_measured_with_every_client(out, monkeypatch):
     series = "redis-unbuffered,redis-buffered,redis-2013,redis,go-redis"

@@ -5,7 +5,7 @@ import msgpack
 import pytest
 
 from flatlands.server.clients.admission import Begin, Hello
-from flatlands.server.clients.session import ANSWERED_WITHIN
+from flatlands.server.clients.session import ANSWERED_WITHIN, Session
 from flatlands.server.clients.traveller import Greeting, Traveller, pack, unpack
 from flatlands.server.districts import COLUMNS
 from flatlands.server.migration import NOT_TAKEN, TOO_OLD
@@ -166,6 +166,17 @@ def test_who_finds_all_workers_full_is_refused(machine):
 # While it plays.
 
 
+#: The fields of a session that go on at another worker, as `Traveller` has them, and those that do
+#: not: they belong to the connection or the worker, or nobody is passed on while they say anything.
+TRAVELS = {"resident", "intents", "sent", "earlier", "owner", "rates", "_link_told"}
+STAYS = {
+    *("connection", "node", "tokens", "limits", "_handlers", "_admission", "_arriving", "opened"),
+    *("player", "_known_as", "_seated", "pinged", "_token_at", "error", "_ended", "_asked"),
+    *("_waiting", "_early", "_noted", "lags_since", "watches"),
+    *("_mark", "_marked", "_marked_bytes", "_later_bytes"),
+}
+
+
 def test_nothing_of_a_player_is_forgotten_when_it_is_passed_on():
     """Whoever adds a field says here whether it travels."""
     stays = {"node", "dimmed", "slot", "screen", "view", "held", "due", "watched", "asked"}
@@ -175,6 +186,8 @@ def test_nothing_of_a_player_is_forgotten_when_it_is_passed_on():
     assert resident.state() == state
     some = {name for name in dir(resident) if not callable(getattr(resident, name))}
     assert {name for name in some if name[0] != "_"} == {*State._fields} | stays
+    fields = {field for each in Session.__mro__ for field in getattr(each, "__slots__", ())}
+    assert fields == TRAVELS | STAYS
     for intent in (state.intent, Heading(0, -1), None):
         traveller = Traveller(
             state._replace(intent=intent), Viewport(30, 20), 4, 6, "who", False, [[], 3]

@@ -19,14 +19,15 @@ LIMIT = 1024 * 1024
 
 
 def parse(chunks: Iterator[bytes]) -> Iterator[Any]:
-    """Yield the server's replies as they come: bytes, int, list, None or ReplyError."""
-    reader = Reader(protocolError=ConnectionError)
+    """Yield the server's replies as they come: bytes, int, bool, list, None or ReplyError."""
+    incomplete = object()  # not False, hiredis's own sign: RESP3 has a reply that is False
+    reader = Reader(protocolError=ConnectionError, notEnoughData=incomplete)
     gets = reader.gets
     kept = 0
     for data in chunks:
         reader.feed(data)
         kept += len(data)
-        while (reply := gets()) is not False:
+        while (reply := gets()) is not incomplete:
             kept = 0
             yield reply
         if kept > LIMIT:

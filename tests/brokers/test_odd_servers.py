@@ -48,6 +48,10 @@ def test_no_parser_keeps_bytes_without_bound(parse, head):
         list(parse(chunks()))
 
 
+def test_a_reply_that_is_false_is_no_sign_that_the_reply_is_not_whole():
+    assert list(wire.parse(iter([b"#f\r\n+PO", b"NG\r\n"]))) == [False, b"PONG"]
+
+
 def nats_sends(line):
     def serve(sock):
         nats_login(sock)

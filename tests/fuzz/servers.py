@@ -81,6 +81,7 @@ def _redis(chance: random.Random) -> bytes:
             f"${size}\r\n".encode() + chance.randbytes(5) + b"\r\n",
             f"*{size}\r\n".encode(),
             b"$-1\r\n",
+            b"#f\r\n",
         )
     )
 

@@ -377,6 +377,7 @@ class Session(ClientScreen):
             self.owner,
             self._link_told,
             list(self.rates.full_at.items()),
+            self.node.takeovers.watches(resident.id),
         )
 
     def leave(self) -> None:
@@ -398,6 +399,8 @@ class Session(ClientScreen):
         # Until its squares are known here it is as a client that lags.
         self.lags_since, self._arriving = self.opened, True
         resident = self.node.residents.take_in(traveller.player)
+        if traveller.watched:
+            self.node.takeovers.watch(resident.id)
         self._play(resident)
         self.node.residents.attach(resident, self, traveller.view, goes_on=True)
 

@@ -28,8 +28,8 @@ class Greeting(NamedTuple):
 
 class Traveller(NamedTuple):
     """A player in play, with what its session knows: the numbers of the last intent and of the last
-    flush, whom gems are counted for, whether the client was last told that the node is linked, and
-    its rates (Allowance.state)."""
+    flush, whom gems are counted for, whether the client was last told that the node is linked, its
+    rates (Allowance.state), and whether the player may be at another node too."""
 
     player: State
     view: Viewport
@@ -38,6 +38,7 @@ class Traveller(NamedTuple):
     owner: str
     linked: bool
     rates: Sequence[tuple[Any, float]]
+    watched: bool
 
 
 #: What is packed by the names of its fields, and these. Its place here is its MessagePack type.

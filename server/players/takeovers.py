@@ -95,11 +95,15 @@ class Takeovers:
     def watch(self, id: int) -> None:
         """Name a player to the other nodes from now on, because it may be at one of them too.
 
-        It came back to this node, or was here and is gone.
+        It came back to this node, or to the worker that had it before, or was here and is gone.
         """
         if id not in self._watched:
             # Not all of those who come at once are named at once.
             self._watched.put(id, self._loop.now() + id % NAMED_EVERY)
+
+    def watches(self, id: int) -> bool:
+        """Say whether a player is named to the other nodes again and again."""
+        return id in self._watched
 
     def name(self, ids: Iterable[int]) -> None:
         """Name players that are here to the other nodes now: any that has one hands it over."""

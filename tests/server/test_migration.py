@@ -11,7 +11,7 @@ from flatlands.server.districts import COLUMNS
 from flatlands.server.migration import NOT_TAKEN, TOO_OLD
 from flatlands.server.players.invitations import Met
 from flatlands.server.players.resident import Resident, State
-from flatlands.server.players.takeovers import RELEASED_FOR
+from flatlands.server.players.takeovers import NAMED_EVERY, RELEASED_FOR
 from flatlands.server.squares.outbox import REST_MOST
 from flatlands.world.grid import Viewport
 from flatlands.world.track import Goal, Heading, Track
@@ -190,7 +190,7 @@ def test_nothing_of_a_player_is_forgotten_when_it_is_passed_on():
     assert fields == TRAVELS | STAYS
     for intent in (state.intent, Heading(0, -1), None):
         traveller = Traveller(
-            state._replace(intent=intent), Viewport(30, 20), 4, 6, "who", False, [[], 3]
+            state._replace(intent=intent), Viewport(30, 20), 4, 6, "who", False, [[], 3], True
         )
         assert repr(unpack(pack(traveller))) == repr(traveller._replace(rates=((), 3)))
     greeting = Greeting(
@@ -497,3 +497,28 @@ def test_a_client_that_came_back_meanwhile_on_another_connection_keeps_its_playe
     assert whose(machine, again) is east
     machine.clients.remove(client)
     machine.check()
+
+
+def test_a_player_that_came_back_is_named_by_the_worker_that_it_was_passed_on_to():
+    """Its first worker, which is cut off, still has it far away, where nobody hears the other."""
+    machine = Machine(nodes=3)
+    machine.run(2000)
+    first, second, third = machine.hosts
+    machine.tell(0)
+    client = place(machine, "Wren", (0, 0), first)
+    token = client.model.token
+    first.broker.fail()
+    client.connection.stuck = True
+    client.walk(-1, 0)
+    machine.run(15_000)
+    machine.tell(1)
+    again = machine.client(second).hello("Wren", token=token)
+    machine.run(5000)
+    machine.tell(2)
+    machine.arrive()
+    machine.run(5000)
+    both = [host for host in machine.hosts if client.id in host.node.residents.by_id]
+    assert both == [first, third]
+    first.broker.restore(first.node)
+    machine.run(NAMED_EVERY + 1000)
+    assert whose(machine, again) is third and again.connection.closed is None

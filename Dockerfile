@@ -9,6 +9,7 @@ COPY world ./world
 COPY brokers ./brokers
 COPY stores ./stores
 COPY server ./server
+COPY games ./games
 COPY static ./static
 # Whoever serves may not write here: compiled once, now.
 RUN python -m compileall -q .

@@ -19,16 +19,18 @@ import msgpack
 
 from flatlands.brokers.registry import open_broker
 from flatlands.brokers.sealed import Sealed
+from flatlands.games.flatlands.gems.garden import QUEUE
+from flatlands.games.flatlands.options import Options
 from flatlands.loadtest.kit import signals
 from flatlands.server.clients.admission import Admission
-from flatlands.server.clients.handlers import HANDLERS
+from flatlands.server.clients.handlers import handlers
 from flatlands.server.clients.session import Session
 from flatlands.server.clients.tokens import Tokens
+from flatlands.server.games import maker
 from flatlands.server.limits import Limits
 from flatlands.server.loop import Loop
 from flatlands.server.messages import protocol
 from flatlands.server.node import Node
-from flatlands.server.things.garden import QUEUE
 from flatlands.server.websocket.frames import BINARY
 from flatlands.stores.base import NEVER, Item
 from flatlands.stores.registry import open_store
@@ -102,14 +104,16 @@ class Bench:
             loop=self.loop,
             spread=SQUARES,
             store=open_store(f"sqlite:///{folder}/store.db", "bench"),
+            game=maker("flatlands", Options(walkers=0, deer=0), alone=True),
         )
         self.listener = gevent.spawn(self.node.listen)
         tokens, limits = Tokens(None), Limits(self.stats, per_address=0)
         admission = Admission(self.node, tokens, limits, capacity=10_000)
+        obey = handlers(self.node.game)
         self.players = []
         for number in range(players):
             connection: Any = NoSocket()
-            session = Session(connection, self.node, admission, tokens, limits, HANDLERS)
+            session = Session(connection, self.node, admission, tokens, limits, obey)
             self.players.append((connection, session))
             hello = protocol.VERSION, f"p{number}", 24, 24, None, None, None, None
             self.say(connection, protocol.HELLO, *hello)

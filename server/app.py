@@ -15,22 +15,20 @@ from flatlands import compiled
 from flatlands.brokers.base import Broker
 from flatlands.server import logs
 from flatlands.server.clients.admission import Admission
-from flatlands.server.clients.handlers import HANDLERS
+from flatlands.server.clients.handlers import handlers
 from flatlands.server.clients.session import STUCK_AFTER, Session
 from flatlands.server.clients.tokens import Tokens
+from flatlands.server.games import maker
 from flatlands.server.limits import Limits
 from flatlands.server.loop import Loop, in_turns
 from flatlands.server.messages import protocol
 from flatlands.server.messages.peer_protocol import DRAINING
-from flatlands.server.messages.protocol import Refused
+from flatlands.server.messages.protocol import OTHERS_FROM, Refused
 from flatlands.server.migration import Migration
 from flatlands.server.node import Node
-from flatlands.server.players.herd import NOBODY, Sizes
 from flatlands.server.port import listen
-from flatlands.server.scores.board import NO_NAME
 from flatlands.server.settings import KEPT_BACK, SPARE_DESCRIPTORS, Settings, raise_descriptor_limit
 from flatlands.server.squares.peers import Load
-from flatlands.server.things.garden import Rules
 from flatlands.server.web import metrics
 from flatlands.server.web.admin import operator_pages
 from flatlands.server.web.exposition import exposition
@@ -40,7 +38,7 @@ from flatlands.server.websocket.hosts import Hosts, is_local
 from flatlands.server.websocket.listener import WebSocketServer
 from flatlands.server.websocket.socket_passing import Passage
 from flatlands.stores.base import Store
-from flatlands.world.grid import Grid, Square
+from flatlands.world.grid import Grid
 from flatlands.world.terrain import Terrain
 
 log = logging.getLogger("flatlands")
@@ -79,10 +77,6 @@ class Server:
         self.stats: Counter[str] = Counter()
         self.settings = settings
         self.broker = broker
-        sizes = Sizes(settings.walkers, settings.deer)
-        if store is None and settings.worker not in (None, 1):
-            # Without a store the herd of one worker is enough for all.
-            sizes = NOBODY
         self.node = Node(
             grid=Grid(settings.side),
             terrain=Terrain(settings.seed),
@@ -92,9 +86,9 @@ class Server:
             ring=settings.spread_ring,
             world=settings.world,
             store=store,
-            rules=Rules(settings.gems, round(settings.gem_pause * 1000)),
-            sizes=sizes,
+            game=maker(settings.game, settings.of_game, alone=settings.worker in (None, 1)),
         )
+        self._handlers = handlers(self.node.game)
         self.sessions: set[Session] = set()
         self._greeting: set[Session] = set()
         self._tokens = Tokens(settings.secret, f"{settings.seed} {settings.world}")
@@ -132,7 +126,7 @@ class Server:
             self._listener,
             make_pages(
                 self.health,
-                operator_pages(self, self.node.orders, settings.admin_token),
+                operator_pages(self, self.node.orders, self.node.game, settings.admin_token),
                 forgets=settings.forgets,
             ),
             self.accept,
@@ -164,7 +158,7 @@ class Server:
             loop.keep_running("the districts", self.migration.keep_following)
         self.node.orders.start()
         self.node.peers.start()
-        self.node.herd.start()
+        self.node.game.start()
         if self.settings.listen_fd is None:
             self.open()
 
@@ -191,13 +185,13 @@ class Server:
         Returns when the clients are gone and other nodes had time to take their players over.
         """
         self.shut()
-        self.node.herd.stop()
+        self.node.game.stop()
         self.node.peers.publish(DRAINING)
         sessions = list(self.sessions)
         random.shuffle(sessions)
         at_once = max(DRAIN_AT_ONCE, len(sessions) // DRAIN_TURNS)
         in_turns(sessions, at_once, DRAIN_PAUSE, self._send_away)
-        self._wait(lambda: not (self.sessions or self.node.herd.lease.kept), STOP_WITHIN)
+        self._wait(lambda: self.node.game.stopped and not self.sessions, STOP_WITHIN)
         if self.node.peers.peers:
             residents, takeovers = self.node.residents.by_id, self.node.takeovers
             # Until all players who are to come back at another node are there.
@@ -240,7 +234,7 @@ class Server:
     def begin(self, connection: Connection) -> Session:
         """Begin a session on a connection, which may have had one at another worker."""
         session = Session(
-            connection, self.node, self._admission, self._tokens, self.limits, HANDLERS
+            connection, self.node, self._admission, self._tokens, self.limits, self._handlers
         )
         self.sessions.add(session)
         self._greeting.add(session)
@@ -377,7 +371,7 @@ class Server:
             "deaf": len(self.node.peers.deaf),
             "nodes": len(self.node.peers.peers) + 1,
             "ready": not self.readiness(),
-            "herd": len(self.node.herd),
+            "herd": sum(id < OTHERS_FROM for id in self.node.residents.by_id),
             "orders": len(self.node.orders),
             "maps": len(self.node.views),
             "strangers": len(self.limits.strangers),
@@ -405,16 +399,6 @@ class Server:
             "broker": report.broker,
             "counted": dict(sorted(report.counted.items())),
         }
-
-    def clear(self, square: Square) -> None:
-        """Remove the cairn of a square, if there is one."""
-        self.node.cairns.remove(square)
-
-    def clear_name(self, name: str) -> None:
-        """Remove a name from the board, from the longest, and from the cairns of its players."""
-        self.node.board.clear(name)
-        self.node.longest.clear(name, NO_NAME)
-        self.node.cairns.clear_name(name, NO_NAME)
 
     def show_metrics(self, sleep: Callable[[float], object]) -> bytes:
         """Return what /metrics shows: the same for Prometheus."""

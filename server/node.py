@@ -16,6 +16,7 @@ from flatlands.brokers.base import Broker, BrokerClosed, Message, Reset
 from flatlands.server.atlas.census import Census
 from flatlands.server.atlas.counts import Counts
 from flatlands.server.atlas.views import Views
+from flatlands.server.game import Game, Make
 from flatlands.server.kept.keeper import Keeper
 from flatlands.server.kept.reader import Reader
 from flatlands.server.kept.strangers import Strangers
@@ -23,25 +24,17 @@ from flatlands.server.loop import Loop
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import WORLD, Bus, Channels
 from flatlands.server.messages.peer_protocol import Malformed
-from flatlands.server.players.herd import NOBODY, Herd, Sizes
 from flatlands.server.players.invitations import Invitations
 from flatlands.server.players.movement import Movement
 from flatlands.server.players.orders import Orders
 from flatlands.server.players.residents import Residents
 from flatlands.server.players.spots import Spots
-from flatlands.server.players.stage import Stage
 from flatlands.server.players.takeovers import Takeovers
-from flatlands.server.scores.board import Board
-from flatlands.server.scores.finders import Finders
-from flatlands.server.scores.longest import Longest
-from flatlands.server.scores.today import Today
 from flatlands.server.squares.hub import Hub, Screen
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
 from flatlands.server.squares.replicas import Replicas
 from flatlands.server.squares.square import HeardSquare
-from flatlands.server.things.cairns import Cairns
-from flatlands.server.things.garden import RULES, Garden, Rules
 from flatlands.stores.base import Store
 from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import Terrain
@@ -54,8 +47,8 @@ class Node:
 
     `spread` is the number of squares over which newcomers are spread (0: they begin on the plaza),
     and `ring` the radius in tiles of the circle on which these lie (0: they are at the origin).
-    `world` is the world's name. `store` keeps what lasts; without one nothing does. `rules` are
-    those of gems, `sizes` those of the herd, and `spawn` begins a greenlet.
+    `world` is the world's name. `store` keeps what lasts; without one nothing does. `game` makes
+    what is played, and `spawn` begins a greenlet.
     """
 
     def __init__(
@@ -69,8 +62,7 @@ class Node:
         ring: int = 0,
         world: str = WORLD,
         store: Store | None = None,
-        rules: Rules = RULES,
-        sizes: Sizes = NOBODY,
+        game: Make = Game,
         spawn: Callable[..., object] = gevent.spawn,
     ) -> None:
         self.id = id = random.getrandbits(32)
@@ -84,8 +76,6 @@ class Node:
 
         # What lasts.
         self.keeper = Keeper(store, loop, spawn, lambda: self.reader.read_all())
-        self.longest = Longest(self.channels.ground, self.keeper)
-        self.board = Board(self.keeper, self.longest, loop)
 
         # Screens, squares and other nodes.
         self.hub = Hub(loop)
@@ -103,24 +93,7 @@ class Node:
             self.screen,
         )
 
-        # Things that lie in squares.
-        self.garden = Garden(
-            grid,
-            terrain,
-            self.channels.ground,
-            self.keeper,
-            self.replicas,
-            self.board,
-            loop,
-            rules,
-        )
-        self.cairns = Cairns(grid, terrain, self.channels.ground, self.keeper, self.replicas, loop)
-        self.finders = Finders(terrain, self.channels.ground, self.keeper, loop)
-        self.reader = Reader(
-            self.keeper, self.replicas, loop, (self.garden.fetch, self.cairns.fetch)
-        )
         self.strangers = Strangers(id, self.channels.ground, self.keeper, loop, self.peers)
-        self.replicas.read = self.reader.read
 
         # Players.
         spots = Spots(grid, terrain, spread, ring)
@@ -130,21 +103,7 @@ class Node:
         self.invitations = Invitations(
             bus, self.residents, self.peers, spots, self.movement, self.replicas
         )
-        self.orders = Orders(self.keeper, loop, self.residents, lambda id: self.today.take_out(id))
-        self.today = Today(self.channels.ground, self.keeper, loop, self.orders.is_muted)
-        stage = Stage(loop, grid, terrain, self.residents, self.movement, self.replicas)
-        self.herd = Herd(
-            stage,
-            self.channels.ground,
-            self.keeper,
-            self.peers,
-            self.takeovers,
-            self.longest,
-            sizes,
-        )
-
-        if sizes.people:
-            self.replicas.onlooker = self.herd
+        self.orders = Orders(self.keeper, loop, self.residents, lambda id: self.game.silenced(id))
 
         # The map of everybody.
         self.census = Census(bus, self.outbox)
@@ -155,10 +114,16 @@ class Node:
             loop,
             lambda: (id, *self.peers.peers),
             (terrain.seed, grid.side),
-            self.today.walked,
+            lambda: self.game.walked(),
         )
 
         self.replicas.news = self.takeovers
+
+        # What is played, and the things that it has in squares.
+        self.game: Game = game(self)
+        self.reader = Reader(self.keeper, self.replicas, loop, self.game.fetches)
+        self.replicas.read = self.reader.read
+
         #: Kind of a message between nodes -> the method that gets its fields.
         self._news: dict[int, Callable[..., None]] = {
             peer_protocol.HEARTBEAT: self.peers.heartbeat,

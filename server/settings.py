@@ -4,12 +4,13 @@ import os
 import re
 import resource
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, TypeVar
 
 from flatlands.brokers.base import UNVERIFIED, VERIFIED
 from flatlands.brokers.registry import members_of
+from flatlands.server import games
 from flatlands.server.limits import PER_ADDRESS, Proxies
 from flatlands.server.messages.channels import WORLD
 from flatlands.server.websocket.hosts import is_origin
@@ -69,7 +70,8 @@ def _each(right: Callable[[str], object], fault: str) -> Callable[[str], tuple[s
     return lambda text: tuple(one(name.strip()) for name in text.split(",") if name.strip())
 
 
-def _whole(low: int, high: int) -> Callable[[str], int]:
+def whole(low: int, high: int) -> Callable[[str], int]:
+    """Return what reads a whole number within these bounds, both included."""
     return _read(
         lambda text: number if low <= (number := int(text)) <= high else None,
         f"is not a whole number from {low} to {high}",
@@ -82,10 +84,11 @@ def _one_of(*words: str) -> Callable[[str], str]:
 
 
 def _switch(text: str) -> bool:
-    return bool(_whole(0, 1)(text))
+    return bool(whole(0, 1)(text))
 
 
-_seconds = _read(
+#: Reads a number of seconds.
+seconds = _read(
     lambda text: seconds if 0.1 <= (seconds := float(text)) <= 1e6 else None,
     "is not a number of seconds from 0.1 to 1e6",
 )
@@ -124,14 +127,13 @@ def _admin_token(text: str) -> str:
     return text
 
 
-def _option(
+def option(
     text: str, convert: Callable[[str], Any] = str, default: object = "", variable: str = ""
 ) -> Any:
     """Return the field of an option: its text in the help, the function that reads it, its default,
     and its environment variable, unless that is named as the field is."""
-    return field(
-        metadata={"text": text, "convert": convert, "default": default, "variable": variable}
-    )
+    metadata = {"text": text, "convert": convert, "default": default, "variable": variable}
+    return field(default=default, metadata=metadata)
 
 
 def _hidden(convert: Callable[[str], Any] = str) -> Any:
@@ -139,7 +141,7 @@ def _hidden(convert: Callable[[str], Any] = str) -> Any:
     return field(metadata={"hidden": convert})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The values of all options; see `python -m server --help`."""
 
@@ -147,138 +149,124 @@ class Settings:
     forgets: bool
     #: Whether messages between nodes are sealed with the secret.
     sealed: bool
+    #: The values of the game's own options, as its module `options` has them; None without any.
+    of_game: Any
 
-    host: str = _option("address to listen on; 0.0.0.0 listens on all", default="127.0.0.1")
-    port: int = _option("port to listen on; 0 chooses a free one", _whole(0, 65535), 8000)
-    broker: str = _option(
+    host: str = option("address to listen on; 0.0.0.0 listens on all", default="127.0.0.1")
+    port: int = option("port to listen on; 0 chooses a free one", whole(0, 65535), 8000)
+    broker: str = option(
         "URL of the broker that connects the nodes of a world; without one, $REDIS_URL, or "
         "else memory:// for one worker and a ZeroMQ forwarder of its own for several",
         variable="BROKER_URL",
     )
-    broker_tls: str = _option(
+    broker_tls: str = option(
         "which certificates to accept from a broker over TLS: 'verified' (those that the "
         "system trusts), 'unverified' (any), or the path of a file with those to trust; "
         "without it, 'verified', but on Heroku 'unverified' for $REDIS_URL",
         _certificates,
     )
-    workers: int = _option(
+    workers: int = option(
         "number of processes that serve the world together on one port",
-        _whole(1, 64),
+        whole(1, 64),
         1,
         variable="WEB_CONCURRENCY",
     )
-    world: str = _option(
+    game: str = option(
+        f"game that is played: {' or '.join(games.shipped())}",
+        _one_of(*games.shipped()),
+        games.DEFAULT,
+    )
+    world: str = option(
         "name of the world: servers with different names on one broker do not hear each other",
         _world,
         WORLD,
     )
-    seed: int = _option(
+    seed: int = option(
         "number that the world is generated from: another seed makes another world",
-        _whole(0, 2**32 - 1),
+        whole(0, 2**32 - 1),
         2013,
     )
-    side: int = _option("width and height of a square in tiles", _whole(SIDES[0], SIDES[-1]), SIDE)
-    walkers: int = _option(
-        "number of computer players that wander near the plaza, in the whole world: the same "
-        "for all its servers; 0 for load tests",
-        _whole(0, 10_000),
-        20,
-    )
-    deer: int = _option(
-        "number of deer that graze near the plaza and flee from players, in the whole world",
-        _whole(0, 10_000),
-        8,
-    )
+    side: int = option("width and height of a square in tiles", whole(SIDES[0], SIDES[-1]), SIDE)
     #: The URL of the store, or None if nothing lasts.
-    store: str | None = _option(
-        "URL of what keeps gems, scores, cairns and the herd: sqlite:///PATH for a file that "
+    store: str | None = option(
+        "URL of what keeps what lasts of the game: sqlite:///PATH for a file that "
         "all workers of this machine share, redis:// and its kinds for servers on several "
         "machines, memory:// until this process ends, or none; without one, the broker if that "
         f"is a Redis, or else the file {STORE_FILE} in $STATE_DIRECTORY or the working "
         "directory",
         variable="STORE_URL",
     )
-    gems: int = _option(
-        "number of gems in each part of the world, of 64 x 64 tiles, that somebody came near",
-        _whole(0, 100),
-        4,
-    )
-    gem_pause: float = _option(
-        "seconds until a gem that was taken lies somewhere else: half of it to half as much again",
-        _seconds,
-        120,
-    )
-    spread: int = _option(
+    spread: int = option(
         "for load tests: number of squares around the origin over which newcomers are spread; "
         "0 puts them on the plaza",
-        _whole(0, 1_000_000),
+        whole(0, 1_000_000),
         0,
     )
-    spread_ring: int = _option(
+    spread_ring: int = option(
         "for load tests: these squares lie on a circle of so many tiles around the origin; 0 "
         "puts them side by side at the origin",
-        _whole(0, 100_000_000),
+        whole(0, 100_000_000),
         0,
     )
-    max_players: int = _option(
+    max_players: int = option(
         "number of players that each worker accepts; 0 allows as many as it has file "
         "descriptors for",
-        _whole(0, 1_000_000),
+        whole(0, 1_000_000),
         0,
     )
-    max_per_address: int = _option(
+    max_per_address: int = option(
         "number of connections that one address may have; the other limits of an address are "
         "in proportion to it; 0 limits no address",
-        _whole(0, 1_000_000),
+        whole(0, 1_000_000),
         PER_ADDRESS,
     )
-    any_rate: bool = _option(
+    any_rate: bool = option(
         "for load tests: 1 lets each player send as many messages as it likes", _switch, 0
     )
-    http_share: int = _option(
+    http_share: int = option(
         "percentage of each second that HTTP requests, handshakes included, may take from the "
         "players",
-        _whole(1, 100),
+        whole(1, 100),
         30,
     )
-    trusted_proxies: Proxies = _option(
+    trusted_proxies: Proxies = option(
         "addresses and networks of the reverse proxies in front of this server: it believes "
         "what their header X-Forwarded-For says of the client's address; * believes every peer",
         _proxies,
     )
-    allowed_origins: tuple[str, ...] = _option(
+    allowed_origins: tuple[str, ...] = option(
         "origins, such as https://example.org, whose pages may connect in addition to this "
         "server's own; * allows all",
         _origins,
     )
-    allowed_hosts: tuple[str, ...] = _option(
+    allowed_hosts: tuple[str, ...] = option(
         "host names, without ports, that the server answers to; * allows all; without it, all, "
         "or only this machine's own names if the server listens on a loopback address",
         _hosts,
     )
-    secret: str | None = _option(
+    secret: str | None = option(
         "key that signs the tokens of players and seals the messages between nodes, the same "
         "for all servers of a world; without one, tokens are valid for one run; other users "
         "can see a command line, so set the variable instead",
         variable="SECRET_KEY",
     )
-    admin_token: str | None = _option(
+    admin_token: str | None = option(
         "token that opens /admin, /metrics and /stats to requests that carry it; other users "
         "can see a command line, so set the variable instead",
         _admin_token,
     )
-    log_level: str = _option(
+    log_level: str = option(
         "DEBUG, INFO, WARNING or ERROR", _one_of("DEBUG", "INFO", "WARNING", "ERROR"), "INFO"
     )
-    log_format: str = _option(
+    log_format: str = option(
         "text, or json for one object per line", _one_of("text", "json"), "text"
     )
-    access_log: bool = _option("1 logs a line for every HTTP request", _switch, 0)
-    short_addresses: bool = _option(
+    access_log: bool = option("1 logs a line for every HTTP request", _switch, 0)
+    short_addresses: bool = option(
         "1 logs only the network of a client's address, its /24 or for IPv6 its /48", _switch, 0
     )
     #: Whether workers of one machine gather neighbours at one of them.
-    gather: bool = _option(
+    gather: bool = option(
         "0 lets each player stay at the worker that its connection came to, however far from "
         "its neighbours",
         _switch,
@@ -303,8 +291,26 @@ def _flag(option: "Field[Any]") -> str:
 
 _OPTIONS = [option for option in fields(Settings) if "text" in option.metadata]
 
-#: Every environment variable that the server reads.
-VARIABLES = (*map(_variable, _OPTIONS), *REDIS_URLS, STATE)
+
+def variables(game: str = games.DEFAULT) -> list[str]:
+    """Return every environment variable that the server reads if it plays this game."""
+    return [*map(_variable, [*_OPTIONS, *_options_of(game)]), *REDIS_URLS, STATE]
+
+
+def game_of(
+    arguments: Sequence[str] | None = None, environment: Mapping[str, str] = os.environ
+) -> str:
+    """Return the game that a command line or an environment names, before all else is read.
+    `arguments` are those of the process if None. Ends the process as `read` does."""
+    parser = ArgumentParser(add_help=False, usage="[OPTION ...]")
+    _add_options(parser, environment, [one for one in _OPTIONS if one.name == "game"])
+    return str(parser.parse_known_args(arguments)[0].game)
+
+
+def _options_of(game: str) -> list["Field[Any]"]:
+    """Return the options of a game, which are the fields of its class Options."""
+    module = games.load(game, "options")
+    return [] if module is None else list(fields(module.Options))
 
 
 def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> Settings:
@@ -320,7 +326,10 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
         epilog="Each option can also be set by the environment variable in brackets; the "
         "command line takes precedence.",
     )
-    _add_options(parser, environment, [option.name for option in _OPTIONS])
+    game = game_of(arguments, environment)
+    of_game = _options_of(game)
+    _add_options(parser, environment, _OPTIONS)
+    _add_options(parser, environment, of_game, f"options of the game {game}")
     for option in fields(Settings):
         if "hidden" in option.metadata:
             parser.add_argument(_flag(option), type=option.metadata["hidden"], help=SUPPRESS)
@@ -337,6 +346,9 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
     given["sealed"] = not given.pop("unsealed") and given["secret"] is not None
     given["forgets"] = HEROKU in environment and (given["store"] or "").startswith("sqlite:")
     given["admin_token"] = given["admin_token"] or None
+    values = {option.name: given.pop(option.name) for option in of_game}
+    module = games.load(game, "options")
+    given["of_game"] = None if module is None else module.Options(**values)
     return Settings(**given)
 
 
@@ -351,19 +363,22 @@ def read_some(
     The names are those of the fields of Settings; `broker`, `broker_tls`, `store` and `secret` must
     be among them. `arguments` are those of the process if None.
     """
-    _add_options(parser, environment, names)
+    _add_options(parser, environment, [option for option in _OPTIONS if option.name in names])
     given = parser.parse_args(arguments)
     _resolve(vars(given), environment)
     return given
 
 
 def _add_options(
-    parser: ArgumentParser, environment: Mapping[str, str], names: Collection[str]
+    parser: ArgumentParser,
+    environment: Mapping[str, str],
+    options: Iterable["Field[Any]"],
+    title: str = "options",
 ) -> None:
-    """Add some options to a parser, with the environment's values as their defaults."""
-    for option in _OPTIONS:
-        if option.name not in names:
-            continue
+    """Add some options to a parser, under a title in its help, with the environment's values as
+    their defaults."""
+    group = parser.add_argument_group(title)
+    for option in options:
         variable, convert = _variable(option), option.metadata["convert"]
         default = str(option.metadata["default"])
         value = environment.get(variable, "").strip() or default
@@ -372,7 +387,7 @@ def _add_options(
         except ArgumentTypeError as error:
             parser.error(f"environment variable {variable}: {error}")
         shown = f" (default {default})" if default else ""
-        parser.add_argument(
+        group.add_argument(
             _flag(option),
             default=value,
             type=convert,

@@ -1,4 +1,4 @@
-// Landmarks and signposts: functions of the ground. world/landmarks.py knows where landmarks stand too. Most parts of the world, 160 tiles each way, have one
+// Landmarks and signposts: functions of the ground. games/flatlands/landmarks/landmarks.py knows where landmarks stand too. Most parts of the world, 160 tiles each way, have one
 // landmark on open ground not far from a path; it has a kind and a name. Where paths meet stands a
 // signpost, which tells what lies where. They are only drawn: nobody is stopped by them.
 

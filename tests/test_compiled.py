@@ -84,7 +84,7 @@ def test_all_that_is_compiled_has_a_source():
 
 @pytest.mark.process
 def test_a_server_says_what_it_uses_and_that_what_is_stale_is_left_aside(tmp_path):
-    for name in ("world", "brokers", "stores", "server", "static"):
+    for name in ("world", "brokers", "stores", "server", "games", "static"):
         (tmp_path / name).symlink_to(ROOT / name)
     shutil.copytree(ROOT / "flatlands", tmp_path / "flatlands", symlinks=True)
     folder = tmp_path / "build" / "fast"

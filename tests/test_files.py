@@ -179,11 +179,11 @@ def test_what_lasts_outlasts_a_container_and_a_dyno():
 @pytest.mark.parametrize("name", ["compose.yaml", "app.json", "docs/operations.md"])
 def test_variables_that_a_deployment_sets_are_the_servers(name):
     named = set(re.findall(r"^ *\"?([A-Z][A-Z_]{3,})\"?[:=]", (ROOT / name).read_text(), re.M))
-    assert named and named <= set(settings.VARIABLES), named - set(settings.VARIABLES)
+    assert named and named <= set(settings.variables()), named - set(settings.variables())
 
 
 def test_a_server_that_is_started_here_has_no_options_but_those_it_is_given():
-    assert not set(PASSED_ON) & {*settings.VARIABLES, settings.HEROKU}
+    assert not set(PASSED_ON) & {*settings.variables(), settings.HEROKU}
 
 
 @pytest.mark.process
@@ -215,7 +215,7 @@ def modules_on_the_code_map():
 
 
 def test_the_code_map_has_a_line_for_each_module_and_for_no_other():
-    folders = ("world", "brokers", "server", "static", "loadtest", "bench")
+    folders = ("world", "brokers", "server", "games", "static", "loadtest", "bench")
     on_the_map = [path for path in modules_on_the_code_map() if path.split("/")[0] in folders]
     there = [
         path.relative_to(ROOT).as_posix()
@@ -227,3 +227,16 @@ def test_the_code_map_has_a_line_for_each_module_and_for_no_other():
     assert len(there) > 150 and len(set(on_the_map)) == len(on_the_map)
     packages = {path for path in there if path.endswith("/__init__.py")}
     assert set(there) - packages == set(on_the_map) - packages
+
+
+def test_each_place_where_something_is_decided_has_the_names_that_it_is_said_to_have():
+    text = (ROOT / "ARCHITECTURE.md").read_text().split("## Where is it decided?\n")[1]
+    rows = re.findall(r"^\| .*\? \| (.*) \|$", text.split("\n## ")[0], re.M)
+    assert len(rows) > 30
+    for row in rows:
+        for names, path in re.findall(r"((?:`[A-Z]\w+`(?:, )?)+) in `([\w/]+\.\w+)`", row):
+            content = (ROOT / path).read_text() if "/" in path else None
+            for name in re.findall(r"`(\w+)`", names):
+                assert content is None or re.search(rf"\b{name}\b", content), (name, path)
+        for path in re.findall(r"`(\w+/[\w/]+\.\w+)`", row):
+            assert (ROOT / path).is_file(), path

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-OURS = {"world", "brokers", "stores", "server", "loadtest", "tests", "compiled"}
+OURS = {"world", "brokers", "stores", "server", "games", "loadtest", "tests", "compiled"}
 
 # Of loadtest/ only the benchmarks of brokers and of work queues, in folders of their own, may know
 # the brokers and the stores.
@@ -17,7 +17,8 @@ MAY_IMPORT = {
     "brokers/redis": {"brokers"},
     "brokers/zeromq": {"brokers"},
     "stores": {"brokers", "stores"},
-    "server": {"world", "brokers", "stores", "server", "compiled"},
+    "server": {"world", "brokers", "stores", "server", "games", "compiled"},
+    "games": {"world", "stores", "server", "games"},
     "loadtest": {"loadtest"},
     "loadtest/kit": {"loadtest"},
     "loadtest/swarm": {"loadtest"},
@@ -35,23 +36,20 @@ ROOMS = {
     "squares": {"messages", "websocket", "agenda", "loop"},
     "atlas": {"messages", "squares", "websocket", "loop"},
     "kept": {"messages", "squares", "agenda", "loop"},
-    "scores": {"messages", "kept", "loop"},
-    "things": {"messages", "squares", "kept", "scores", "agenda", "loop"},
-    "players": {"messages", "squares", "kept", "scores", "agenda", "logs", "loop"},
+    "players": {"messages", "squares", "kept", "agenda", "logs", "loop"},
     "clients": {
         "messages",
         "websocket",
-        "scores",
-        "things",
         "players",
+        "game",
         "node",
         "agenda",
         "limits",
         "logs",
         "loop",
     },
-    "web": {"messages", "websocket", "players"},
-    "query": {"atlas", "node", "messages", "squares", "scores", "things", "loop", "settings"},
+    "web": {"messages", "websocket", "players", "game"},
+    "query": {"atlas", "game", "games", "node", "messages", "squares", "loop", "settings"},
 }
 
 # What would make the rules of the world depend on when, where or by what chance they run.
@@ -105,11 +103,22 @@ def imported(path):
 
 @pytest.mark.parametrize("folder", MAY_IMPORT)
 def test_a_folder_imports_only_what_it_may(folder):
-    paths = list((ROOT / folder).glob("**/*.py" if folder == "server" else "*.py"))
+    paths = list((ROOT / folder).glob("**/*.py" if folder in ("server", "games") else "*.py"))
     assert paths
     for path in paths:
         foreign = imported(path) & OURS - MAY_IMPORT[folder]
         assert not foreign, f"{path.name} imports {foreign}"
+
+
+def test_nothing_outside_of_games_knows_one():
+    """A game is loaded by its name, and knows no other."""
+    for folder in ("world", "brokers", "stores", "server", "flatlands", "loadtest"):
+        for path in (ROOT / folder).glob("**/*.py"):
+            known = {name for name in imported_modules(path) if name.startswith("games.")}
+            assert not known and not re.search(r"flatlands\.games\.\w", path.read_text()), path
+    for path in ROOT.glob("games/*/**/*.py"):
+        known = {name.split(".")[1] for name in imported_modules(path) if name[:6] == "games."}
+        assert known <= {path.relative_to(ROOT).parts[1]}, path
 
 
 @pytest.mark.parametrize(("folder", "command"), [("queues", "two_queues"), ("work", "work_queues")])

@@ -12,7 +12,7 @@ from tests.processes import PATIENCE, ROOT, ServerProcess
 from tests.socket_client import SocketClient
 
 #: The folders that are parts of the package, and those that only use it.
-PARTS = ("brokers", "loadtest", "server", "static", "stores", "world")
+PARTS = ("brokers", "games", "loadtest", "server", "static", "stores", "world")
 USERS = ("bench", "flatlands", "tests")
 
 #: Python runs this in each process whose path has it: what a process has loaded, when it ends.
@@ -97,6 +97,19 @@ def test_no_process_of_a_server_loads_a_module_under_two_names(watched):
                 names.setdefault(file, []).append(name)
         assert names
         assert [some for some in names.values() if len(some) > 1] == []
+
+
+@pytest.mark.process
+def test_a_server_loads_no_module_of_a_game_but_the_one_it_plays(watched):
+    path, folder = watched
+    server = ServerProcess("--game", "quiet", PYTHONPATH=str(path), TOLD=str(folder))
+    client = SocketClient(server.port).hello("Alone")
+    client.close()
+    server.stop()
+    server.close()
+    [loaded] = told(folder)
+    played = {name for name, _ in loaded if name.startswith("flatlands.games.")}
+    assert played == {"flatlands.games.quiet", "flatlands.games.quiet.game"}
 
 
 @pytest.mark.outside

@@ -20,7 +20,7 @@ with packages("play"):
     from flatlands.server.query import options, prompt, show
     from flatlands.server.query.ask import Asker, Wrong
     from flatlands.server.query.morph import Unfit, form, from_redis, to_redis
-    from flatlands.server.query.tables import Source
+    from flatlands.server.query.tables import Source, tables
     from flatlands.server.query.watcher import Silent, Watcher
     from flatlands.stores.base import StoreError
     from flatlands.stores.registry import open_store
@@ -65,7 +65,7 @@ def _ask(given: argparse.Namespace) -> None:
         watcher = Watcher(broker, given.world)
         stack.callback(watcher.stop)
         watcher.start()
-        asker = Asker(Source(watcher, store), given.seconds, given.rows)
+        asker = Asker(Source(watcher, store), tables(given.game), given.seconds, given.rows)
         if objects:
             asker.add_table("redis", objects)
         if to:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from gevent import get_hub
 
-from flatlands.server.query.tables import TABLES, Source, create, fill
+from flatlands.server.query.tables import Source, Tables, create, fill
 
 #: The most bytes of a value, a row or a statement.
 LENGTH = 1_000_000
@@ -54,15 +54,16 @@ class Asker:
     """See the module. `seconds` bounds the time of a statement, and `most` its rows. A statement
     that cannot be stopped in time ends the program, with a sentence and the exit code 1."""
 
-    def __init__(self, source: Source, seconds: float, most: int) -> None:
+    def __init__(self, source: Source, tables: Tables, seconds: float, most: int) -> None:
         self._source = source
+        self.tables = tables
         self._seconds = seconds
         self._most = most
         self._database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         # Without these a statement could fill the memory, or the disk with what it sorts.
         self._database.execute(f"PRAGMA hard_heap_limit = {MEMORY}")
         self._database.execute("PRAGMA temp_store = MEMORY")
-        create(self._database)
+        create(self._database, tables)
         self._database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LENGTH)
         self._database.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
         #: What the statement that runs, or ran last, reads.
@@ -84,7 +85,7 @@ class Asker:
         self._read.clear()
         # The statement is only compiled, which calls the authorizer with all that it reads.
         self._run(_COMPILE + statement)
-        fill(self._database, sorted(self._read & TABLES.keys()), self._source)
+        fill(self._database, self.tables, sorted(self._read & self.tables.keys()), self._source)
         return self._run(statement)
 
     def _run(self, statement: str) -> Answer:
@@ -163,7 +164,7 @@ class Asker:
         if text == "incomplete input":
             return Wrong("the statement ends too early")
         if text.startswith("no such table"):
-            return Wrong(f"{text}: there are {', '.join(TABLES)}")
+            return Wrong(f"{text}: there are {', '.join(self.tables)}")
         found = re.search('near "(.*)": syntax error', text)
         if found:
             before = statement.removeprefix(_COMPILE).partition(found[1])[0]

@@ -5,20 +5,20 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from flatlands.server import settings
-from flatlands.server.query.tables import TABLES
+from flatlands.server.query.tables import tables
 
 DESCRIPTION = """Ask the world in SQL: every player of every server, and what the store keeps.
 Without a statement there is a prompt. It changes nothing."""
 
-EPILOG = "docs/query.md has examples. There are the tables " + ", ".join(
-    f"{name} ({table.about})" for name, table in TABLES.items()
-)
-
 
 def read(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Return the options that are given; those of the process if `arguments` is None."""
+    there = tables(settings.game_of(arguments)).items()
     parser = argparse.ArgumentParser(
-        prog="python -m server.query", description=DESCRIPTION, epilog=EPILOG
+        prog="python -m server.query",
+        description=DESCRIPTION,
+        epilog="docs/query.md has examples. There are the tables "
+        + ", ".join(f"{name} ({table.about})" for name, table in there),
     )
     option = parser.add_argument
     option("statement", nargs="?", help="what to ask, such as 'SELECT * FROM node'")
@@ -50,7 +50,7 @@ def read(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     option("--seconds", type=seconds, default=5.0, help=help)
     rows = _number(int, "a whole number from 1 to 999999999")
     option("--rows", type=rows, default=1000, help="the most rows that are shown (default 1000)")
-    names = ("broker", "broker_tls", "world", "store", "secret")
+    names = ("game", "broker", "broker_tls", "world", "store", "secret")
     return settings.read_some(parser, names, arguments)
 
 

@@ -7,12 +7,13 @@ import os
 import readline
 import sys
 from collections.abc import Callable
+from functools import partial
 
 import gevent
 from gevent.threadpool import ThreadPool
 
 from flatlands.server.query.ask import Answer, Asker, Wrong
-from flatlands.server.query.tables import TABLES
+from flatlands.server.query.tables import Tables
 from flatlands.server.query.watcher import Silent
 from flatlands.stores.base import StoreError
 
@@ -23,15 +24,15 @@ HISTORY, LINES = os.path.join("~", ".flatlands-query"), 1000
 WORDS = "SELECT FROM WHERE GROUP ORDER BY LIMIT JOIN USING DESC BETWEEN AND count avg sum min max"
 
 
-def names() -> list[str]:
+def names(tables: Tables) -> list[str]:
     """Return the words that are completed: tables, their columns, and some of SQL."""
-    columns = {column for table in TABLES.values() for column in table.columns.split(", ")}
-    return sorted({*TABLES, *columns, *WORDS.split()})
+    columns = {column for table in tables.values() for column in table.columns.split(", ")}
+    return sorted({*tables, *columns, *WORDS.split()})
 
 
-def completed(text: str, number: int) -> str | None:
+def completed(tables: Tables, text: str, number: int) -> str | None:
     """Return completion number `number` of the beginning of a word, or None if there are fewer."""
-    found = [name for name in names() if name.lower().startswith(text.lower())]
+    found = [name for name in names(tables) if name.lower().startswith(text.lower())]
     return found[number] if text and number < len(found) else None
 
 
@@ -40,8 +41,10 @@ def ask_on(asker: Asker, show: Callable[[Answer], None]) -> None:
     interactive = sys.stdin.isatty()
     path = os.path.expanduser(HISTORY)
     if interactive:
-        print(f"Tables: {', '.join(TABLES)}. A statement ends with the line; Ctrl-D ends this.")
-        readline.set_completer(completed)
+        print(
+            f"Tables: {', '.join(asker.tables)}. A statement ends with the line; Ctrl-D ends this."
+        )
+        readline.set_completer(partial(completed, asker.tables))
         readline.parse_and_bind("tab: complete")
         readline.set_history_length(LINES)
         if os.path.exists(path):

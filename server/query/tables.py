@@ -5,16 +5,13 @@ runs a statement of a user.
 """
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-import msgpack
-
+from flatlands.server.games import load
 from flatlands.server.messages.peer_protocol import ALIVE, DRAINING, STARTING
 from flatlands.server.query.watcher import Watcher
-from flatlands.server.scores import board
-from flatlands.server.things import cairns, garden
-from flatlands.stores.base import BATCH_LIMIT, Item, Store
+from flatlands.stores.base import Item, Store
 from flatlands.world.grid import Square
 from flatlands.world.track import UNIT
 
@@ -30,7 +27,7 @@ class Source(NamedTuple):
     store: Store | None
 
 
-def _place(source: Source, x: int, y: int) -> Row:
+def place(source: Source, x: int, y: int) -> Row:
     """Return a position in tiles, and its square; `x` and `y` are in units."""
     return x / UNIT, y / UNIT, *source.watcher.node.grid.square(x, y)
 
@@ -65,34 +62,10 @@ def _nodes(source: Source) -> Iterator[Row]:
         yield id, *says, connections, heard, memory or None, peer.offset
 
 
-def _items(source: Source, queue: str) -> Iterator[Item]:
+def items(source: Source, queue: str) -> Iterator[Item]:
     """Yield all items of a queue of the store, if there is one."""
     if source.store is not None:
         yield from source.store.each(queue)
-
-
-def _gems(source: Source) -> Iterator[Row]:
-    for item in _items(source, f"{garden.QUEUE} {source.watcher.ground}"):
-        version, *place = msgpack.unpackb(item.body)
-        where = _place(source, *place) if place else (None,) * 4
-        yield item.id, "lying" if place else "ripening", version, *where, item.delay
-
-
-def _cairns(source: Source) -> Iterator[Row]:
-    for item in _items(source, f"{cairns.QUEUE} {source.watcher.ground}"):
-        cairn = cairns.read(item.body)
-        says = cairn.player, cairn.name, cairn.text, len(cairn.adders)
-        yield item.id, *_place(source, cairn.x, cairn.y), *says, item.delay
-
-
-def _scores(source: Source) -> Iterator[Row]:
-    players = {item.id: board.read_entry(item.body) for item in _items(source, board.NAMES)}
-    skip = 0
-    while source.store is not None and (some := source.store.top(board.BOARD, BATCH_LIMIT, skip)):
-        for owner, gems in some:
-            player, name = players.get(owner, (None, None))
-            yield player, owner, name, gems
-        skip += len(some)
 
 
 def _queues(source: Source) -> Iterator[Row]:
@@ -114,8 +87,11 @@ class Table(NamedTuple):
     rows: Callable[[Source], Iterable[Row]]
 
 
-#: All tables, by their names. docs/query.md explains the columns.
-TABLES = {
+#: Tables by their names.
+Tables = Mapping[str, Table]
+
+#: The tables of every game. docs/query.md explains the columns.
+_ALWAYS: Tables = {
     "player": Table(
         "id, name, x, y, col, row, node, walking, dimmed, since",
         "every player of every node",
@@ -127,29 +103,30 @@ TABLES = {
         "every server process",
         _nodes,
     ),
-    "gem": Table(
-        "id, state, version, x, y, col, row, due_ms", "every gem, lying or ripening", _gems
-    ),
-    "cairn": Table(
-        "id, x, y, col, row, player, name, text, stones, due_ms", "every cairn", _cairns
-    ),
-    "score": Table("id, owner, name, gems", "everybody who ever took a gem", _scores),
     "queue": Table("name, items", "every queue of the store", _queues),
     "size": Table("name, rows, bytes", "the parts of the store", _sizes),
 }
 
 
-def create(database: sqlite3.Connection) -> None:
-    """Create all tables, without rows."""
-    for name, table in TABLES.items():
+def tables(game: str) -> Tables:
+    """Return all tables while this game is played: its own come last."""
+    module = load(game, "tables")
+    return {**_ALWAYS, **({} if module is None else module.TABLES)}
+
+
+def create(database: sqlite3.Connection, tables: Tables) -> None:
+    """Create tables, without rows."""
+    for name, table in tables.items():
         database.execute(f"CREATE TABLE {name} ({table.columns})")
 
 
-def fill(database: sqlite3.Connection, names: Iterable[str], source: Source) -> None:
-    """Replace the rows of some tables by what there is now. Raises StoreError and Silent."""
+def fill(
+    database: sqlite3.Connection, tables: Tables, names: Iterable[str], source: Source
+) -> None:
+    """Replace the rows of some of the tables by what there is now. Raises StoreError and Silent."""
     for name in names:
         database.execute(f"DELETE FROM {name}")
-        rows = list(TABLES[name].rows(source))
+        rows = list(tables[name].rows(source))
         if rows:
             marks = ", ".join("?" * len(rows[0]))
             database.executemany(f"INSERT INTO {name} VALUES ({marks})", rows)

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from flask import Blueprint, Response, abort, jsonify, make_response, request
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
+from flatlands.server.game import Game
 from flatlands.server.messages.texts import NAME_LIMIT, TEXT_LIMIT, clean
 from flatlands.server.players.orders import (
     BAR,
@@ -60,14 +61,8 @@ class Operated(Protocol):
     def show_metrics(self, sleep: Callable[[float], object]) -> bytes:
         """Return what /metrics shows."""
 
-    def clear(self, square: Square) -> None:
-        """Remove the cairn of a square, if there is one."""
 
-    def clear_name(self, name: str) -> None:
-        """Remove a name from the board, from the longest, and from the cairns of its players."""
-
-
-def operator_pages(server: Operated, orders: Orders, token: str | None) -> Blueprint:
+def operator_pages(server: Operated, orders: Orders, game: Game, token: str | None) -> Blueprint:
     """Return the pages /readyz, /stats, /metrics and /admin; `token` opens the last three."""
     pages = Blueprint("operators", __name__)
 
@@ -132,11 +127,11 @@ def operator_pages(server: Operated, orders: Orders, token: str | None) -> Bluep
             if name is None:
                 abort(_answer(400, f"name must have 1 to {NAME_LIMIT} characters."))
             log.warning("admin: clear %r, ordered from %s", name, request.remote_addr)
-            server.clear_name(name)
+            game.clear_name(name)
             return jsonify({"deed": "clear", "name": name})
         square = _square()
         log.warning("admin: clear %d:%d, ordered from %s", *square, request.remote_addr)
-        server.clear(square)
+        game.clear(square)
         return jsonify({"deed": "clear", "square": "{}:{}".format(*square)})
 
     @pages.get("/admin/<deed>")

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from flatlands.server.players.sight import LANDMARK
-from flatlands.server.players.talk import SIGHTS
+from flatlands.games.flatlands.walkers.sight import LANDMARK
+from flatlands.games.flatlands.walkers.talk import SIGHTS
 from tests.browser.conftest import eventually, wait_for
 from tests.inside import inside
 

@@ -14,8 +14,12 @@ from typing import Any
 import msgpack
 
 from flatlands.brokers.base import Broker, BrokerClosed, LinkAge, Message, Reset, check_payload
+from flatlands.games.flatlands.game import Game
+from flatlands.games.flatlands.gems.garden import RULES, Rules
+from flatlands.games.flatlands.options import Options
+from flatlands.games.flatlands.walkers.herd import NOBODY, Sizes
 from flatlands.server.clients.admission import Admission
-from flatlands.server.clients.handlers import HANDLERS
+from flatlands.server.clients.handlers import handlers
 from flatlands.server.clients.session import Session
 from flatlands.server.clients.tokens import Tokens
 from flatlands.server.limits import Limits
@@ -25,9 +29,7 @@ from flatlands.server.messages.channels import WORLD
 from flatlands.server.messages.peer_protocol import DRAINING
 from flatlands.server.messages.protocol import FLUSH
 from flatlands.server.node import Node
-from flatlands.server.players.herd import NOBODY, Sizes
 from flatlands.server.squares.crowds import CROWD_FROM
-from flatlands.server.things.garden import RULES, Rules
 from flatlands.stores.base import Store
 from flatlands.stores.sqlite import SqliteStore, prepare
 from flatlands.world.batches import Content
@@ -415,17 +417,17 @@ class Host:
             loop=self.loop,
             world=world,  # type: ignore[arg-type]
             store=store,
-            rules=harness.rules,
-            sizes=harness.sizes,
+            game=harness.game,
             spawn=lambda call, *arguments: self.spawn(call, *arguments),
         )
         self.node.replicas.crowd_from = harness.crowd_from
         self.node.peers.start()
         self.node.orders.start()
-        self.node.herd.start()
+        self.node.game.start()
         self.tokens = Tokens("a secret of tests", f"{seed} {world}")
         self.limits = Limits(self.loop.stats, now=self.loop.now)
         self.admission = Admission(self.node, self.tokens, self.limits, capacity=1000)
+        self._handlers = handlers(self.node.game)
         self.sessions: set[Session] = set()
         #: Whether the process stands still. What clients send then waits in their sockets.
         self.frozen = False
@@ -436,7 +438,9 @@ class Host:
 
     def begin(self, connection: FakeConnection | Any) -> Session:
         """Begin a session on a connection."""
-        session = Session(connection, self.node, self.admission, self.tokens, self.limits, HANDLERS)
+        session = Session(
+            connection, self.node, self.admission, self.tokens, self.limits, self._handlers
+        )
 
         def closed(code: int, _reason: str) -> None:
             self.sessions.discard(session)
@@ -635,6 +639,16 @@ class Harness:
         self.hosts[-1].broker.down = down
         return self.hosts[-1]
 
+    def game(self, node: Node) -> Game:
+        """Return Flatlands with these rules and sizes."""
+        options = Options(
+            walkers=self.sizes.people,
+            deer=self.sizes.deer,
+            gems=self.rules.per_cell,
+            gem_pause=self.rules.pause / 1000,
+        )
+        return Game(node, options, True)
+
     def kill(self, host: Host) -> None:
         """Let a node die as by kill -9: it publishes nothing more, and its clients are cut off."""
         self.hosts.remove(host)
@@ -687,7 +701,7 @@ class Harness:
 
     def stop(self, host: Host) -> None:
         """Stop a node as server/app.py does it, within a second or two."""
-        host.node.herd.stop()
+        host.node.game.stop()
         host.node.peers.publish(DRAINING)
         for client in self.clients:
             if client.host is host and client.connection.open:

@@ -4,10 +4,10 @@ import gevent
 import msgpack
 import pytest
 
+from flatlands.games.flatlands.cairns import cairns
+from flatlands.games.flatlands.cairns.cairns import CRUMBLE_EVERY, MOST, PLACES, QUEUE, STONES
 from flatlands.server.limits import BUILDS
 from flatlands.server.players.orders import MUTE
-from flatlands.server.things import cairns
-from flatlands.server.things.cairns import CRUMBLE_EVERY, MOST, PLACES, QUEUE, STONES
 from flatlands.stores.base import StoreError
 from flatlands.world.track import UNIT
 from tests.server.things import KEY, Broken, worlds
@@ -231,7 +231,7 @@ def test_an_operator_clears_a_builders_name_on_all_screens(world):
     for client in (bad, good):
         build(harness, client)
     harness.run(3000)
-    harness.hosts[1].node.cairns.clear_name("Bad", "?")
+    harness.hosts[1].node.game.cairns.clear_name("Bad", "?")
     harness.run(100)
     for client in (good, far):
         assert {name for _, name, *_ in standing(client).values()} == {"?", "Good"}
@@ -264,8 +264,8 @@ def test_an_operator_removes_a_cairn(world):
     harness = world(nodes=2)
     a = keyed(harness, "A", (2, 1))
     build(harness, a)
-    harness.hosts[1].node.cairns.remove((2, 1))
-    harness.hosts[1].node.cairns.remove((3, 1))
+    harness.hosts[1].node.game.cairns.remove((2, 1))
+    harness.hosts[1].node.game.cairns.remove((3, 1))
     harness.run(100)
     assert standing(a) == {}
     assert harness.hosts[1].loop.stats["cairns_gone"] == 1

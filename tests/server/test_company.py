@@ -4,19 +4,31 @@ import math
 
 import pytest
 
-from flatlands.server.messages.protocol import DEER_FROM
-from flatlands.server.players import company
-from flatlands.server.players.company import ANSWERS_A_MINUTE, CROWD, QUIET, WAITS_FOR_PEOPLE
-from flatlands.server.players.errands import (
+from flatlands.games.flatlands.landmarks.landmarks import Landmarks
+from flatlands.games.flatlands.walkers import company
+from flatlands.games.flatlands.walkers.company import (
+    ANSWERS_A_MINUTE,
+    CROWD,
+    QUIET,
+    WAITS_FOR_PEOPLE,
+)
+from flatlands.games.flatlands.walkers.errands import (
     COMES_BACK_AFTER,
     FOLLOWS_WITHIN,
     GIVES_UP_AFTER,
     HEARS_WITHIN,
 )
-from flatlands.server.players.herd import Sizes
-from flatlands.server.players.people import NAMES
-from flatlands.server.players.sight import BEGINS, CROSSING, FARTHEST, LANDMARK, OVER_WATER, Sights
-from flatlands.server.players.talk import (
+from flatlands.games.flatlands.walkers.herd import Sizes
+from flatlands.games.flatlands.walkers.people import NAMES
+from flatlands.games.flatlands.walkers.sight import (
+    BEGINS,
+    CROSSING,
+    FARTHEST,
+    LANDMARK,
+    OVER_WATER,
+    Sights,
+)
+from flatlands.games.flatlands.walkers.talk import (
     AGAIN,
     CLICK_ME,
     COME,
@@ -29,7 +41,7 @@ from flatlands.server.players.talk import (
     answer,
     way,
 )
-from flatlands.world.landmarks import Landmarks
+from flatlands.server.messages.protocol import DEER_FROM
 from flatlands.world.terrain import BRIDGE, DEEP, PATH, PLAZA, WATER, Terrain
 from flatlands.world.track import UNIT, Goal, leg
 from tests.server.harness import Clock, Harness, clock_stores
@@ -51,7 +63,7 @@ def clockwork(count=6, **more):
 
 def keeping(node):
     """Return what a node knows of those to whom its clockwork walkers keep company."""
-    return node.herd._company
+    return node.game.herd._company
 
 
 def names(client):
@@ -323,7 +335,7 @@ def test_a_newcomer_is_led_by_paths_to_a_landmark(store):
     terrain = harness.node.terrain
 
     def follows():
-        leader = next(r for r in harness.node.herd.residents() if r.name == speaker())
+        leader = next(r for r in harness.node.game.herd.residents() if r.name == speaker())
         x, y = leader.track.at(harness.loop.now())
         been.add(terrain.kind(x // UNIT, y // UNIT))
         return True
@@ -348,7 +360,7 @@ def test_a_newcomer_is_led_by_paths_to_a_landmark(store):
 def test_who_gets_the_ember_while_it_leads_somebody_leads_on():
     harness = clockwork(free=False)
     # Whoever gets it is woken up, to run away.
-    _, said = led(harness, lambda: True, disturb=harness.node.herd._wake)
+    _, said = led(harness, lambda: True, disturb=harness.node.game.herd._wake)
     assert said[-1] == SIGHTS[LANDMARK][1].format(guest="Ada")
 
 

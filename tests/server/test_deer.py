@@ -4,9 +4,8 @@ import math
 
 import pytest
 
-from flatlands.server.messages.protocol import DEER_FROM
-from flatlands.server.players import deer
-from flatlands.server.players.deer import (
+from flatlands.games.flatlands.walkers import deer
+from flatlands.games.flatlands.walkers.deer import (
     CALM_AFTER,
     FLIGHT,
     LOOK_EVERY,
@@ -15,7 +14,8 @@ from flatlands.server.players.deer import (
     WIDTH,
     meadow,
 )
-from flatlands.server.players.herd import Sizes
+from flatlands.games.flatlands.walkers.herd import Sizes
+from flatlands.server.messages.protocol import DEER_FROM
 from flatlands.world.terrain import BLOCKED, GRASS, Terrain
 from flatlands.world.track import UNIT
 from tests.ground import Ground
@@ -140,7 +140,7 @@ def test_a_deer_whose_way_is_barred_flees_another_way():
 def test_deer_flee_from_players_of_other_nodes_and_not_from_people_of_the_herd():
     harness = Harness(nodes=2, skew=7000, ready=True)
     home = meadow(harness.node.terrain, 0)
-    herd = harness.node.herd
+    herd = harness.node.game.herd
     herd._host(DEER_FROM, 0, home)
     harness.run(1000)
     harness.hosts[1].node.residents.join("Ash", home, id=1)

@@ -4,11 +4,11 @@ import random
 
 import pytest
 
+from flatlands.games.flatlands.ember.ember import HANDS, IDLE, NOT_BACK, REACH
+from flatlands.games.flatlands.ember.longest import Best, Kept
+from flatlands.games.flatlands.walkers.herd import Sizes
 from flatlands.server.kept.lease import EVERY, LEASE
 from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
-from flatlands.server.players.ember import HANDS, IDLE, NOT_BACK, REACH
-from flatlands.server.players.herd import Sizes
-from flatlands.server.scores.longest import Best, Kept
 from flatlands.server.squares.peers import GONE_AFTER
 from flatlands.stores.base import StoreError
 from flatlands.world.track import UNIT
@@ -32,13 +32,13 @@ def told(client):
 
 def keepers(harness):
     """Return the nodes that keep the ember and are sure of it."""
-    return [host for host in harness.hosts if host.node.herd.ember.carried is not None]
+    return [host for host in harness.hosts if host.node.game.herd.ember.carried is not None]
 
 
 def kept(harness):
     """Return who carries it, as the only node knows that keeps it."""
     [host] = keepers(harness)
-    return host.node.herd.ember.carried
+    return host.node.game.herd.ember.carried
 
 
 def give(harness, client):
@@ -47,7 +47,7 @@ def give(harness, client):
         harness.stand(f"Seer {at}", (42 * UNIT, at * UNIT), SCREEN, host)
     harness.run(500)
     [host] = keepers(harness)
-    ember = host.node.herd.ember
+    ember = host.node.game.herd.ember
     ember._pass(ember.carried, host.node.replicas.player(client.id))
     harness.run(200)
     assert kept(harness).id == client.id
@@ -61,7 +61,7 @@ def quiet(nodes=1, people=1, **more):
         for id, resident in host.node.residents.by_id.items():
             if id < DEER_FROM:
                 host.node.movement.put(resident, (-300 * UNIT, id * 50 * UNIT))
-                host.node.herd._beasts[id].act = lambda now: now + 60_000
+                host.node.game.herd._beasts[id].act = lambda now: now + 60_000
     harness.run(2000)
     return harness
 
@@ -153,7 +153,7 @@ def pace(harness, ms, *clients):
 def longest(harness):
     """Return the longest that the store has."""
     node = harness.hosts[0].node
-    return node.longest.read(node.keeper.store)
+    return node.game.longest.read(node.keeper.store)
 
 
 @pytest.mark.parametrize("nodes", [1, 2])
@@ -231,7 +231,7 @@ def test_when_its_keeper_is_gone_its_carrier_has_it_still(how):
     if how == "dies":
         harness.kill(host)
     elif how == "stops":
-        host.node.herd.stop()
+        host.node.game.herd.stop()
     else:
         host.freeze()
     harness.run(EVERY + 200 if how == "stops" else LEASE + EVERY + 200)
@@ -336,7 +336,7 @@ def test_whatever_happens_two_nodes_are_never_sure_of_it_and_it_comes_back(seed)
             chance.choice(harness.hosts).broker.losing = chance.choice((0.0, 0.3))
         harness.run(chance.randint(10, 300))
         assert len(keepers(harness)) <= 1
-        passes |= {host.node.herd.ember.carried.passes for host in keepers(harness)}
+        passes |= {host.node.game.herd.ember.carried.passes for host in keepers(harness)}
     for host in harness.hosts:
         host.broker.losing = 0.0
     harness.run(LEASE + 3 * EVERY)

@@ -2,11 +2,11 @@
 
 import pytest
 
+from flatlands.games.flatlands.landmarks import finders
+from flatlands.games.flatlands.landmarks.finders import MARK, QUEUE
+from flatlands.games.flatlands.landmarks.landmarks import Landmarks
 from flatlands.server.limits import FINDS
-from flatlands.server.scores import finders
-from flatlands.server.scores.finders import MARK, QUEUE
 from flatlands.stores.base import NEVER, Item
-from flatlands.world.landmarks import Landmarks
 from flatlands.world.terrain import Terrain
 from flatlands.world.track import UNIT
 from tests.server.harness import Harness

@@ -3,12 +3,12 @@
 import gevent
 import pytest
 
+from flatlands.games.flatlands.gems import board
+from flatlands.games.flatlands.gems.garden import GROW_EVERY, LEASE, QUEUE
 from flatlands.server.kept.keeper import FAILS_FOR
 from flatlands.server.kept.reach import AGO
 from flatlands.server.kept.reader import AFTER_FAILURE, AGAIN
 from flatlands.server.kept.strangers import EVERY
-from flatlands.server.scores import board
-from flatlands.server.things.garden import GROW_EVERY, LEASE, QUEUE
 from flatlands.stores.base import Item
 from flatlands.stores.registry import open_store
 from flatlands.world.terrain import BLOCKED, CELL, HIGH, PLAZA_WITHIN
@@ -72,7 +72,7 @@ def test_gems_lie_near_paths_on_ground_that_can_be_walked_on_and_not_on_the_plaz
 
 def test_no_gem_lies_on_high_ground_beside_the_path(world):
     harness = world(free=False)
-    terrain, garden = harness.node.terrain, harness.node.garden
+    terrain, garden = harness.node.terrain, harness.node.game.garden
     # A path of this cell leads over a plateau, and so does the straight line.
     assert (67, -7, 41, 83) in terrain.edges(1, 1) and terrain.kind(47, 64) in HIGH
     places = [place for _ in range(100) if (place := garden._choose(1, 1)) is not None]
@@ -372,7 +372,7 @@ def test_a_player_with_another_name_is_shown_under_it(world):
     assert again.model.board == [1, 1, 1, [["Jenny", 1, True]], [None, None]]
     # An operator clears a name, and nobody else's.
     for name, shown in (("Wren", "Jenny"), ("Jenny", "?")):
-        harness.node.board.clear(name)
+        harness.node.game.board.clear(name)
         again.send(11)
         assert again.model.board == [1, 1, 1, [[shown, 1, True]], [None, None]]
 
@@ -404,7 +404,7 @@ def test_so_many_wait_for_the_board_and_no_more(world, monkeypatch):
     answer, host.spawn = host.spawn, lambda call, *more: asked.append((call, *more))
 
     def ask():
-        host.node.board.ask("", answers.append, lambda: answers.append("failed"))
+        host.node.game.board.ask("", answers.append, lambda: answers.append("failed"))
 
     ask()
     harness.settle()

@@ -2,13 +2,13 @@
 
 import pytest
 
+from flatlands.games.flatlands.gems.garden import Rules
+from flatlands.games.flatlands.walkers.herd import LOOKS_AFTER, QUEUE, Sizes
 from flatlands.server.kept.lease import EVERY, LEASE
 from flatlands.server.messages.peer_protocol import DRAINING
 from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
-from flatlands.server.players.herd import LOOKS_AFTER, QUEUE, Sizes
 from flatlands.server.players.resident import incarnation
 from flatlands.server.squares.peers import GONE_AFTER
-from flatlands.server.things.garden import Rules
 from flatlands.world.track import SPEED, UNIT
 from tests.server.harness import Clock, Harness, clock_stores
 from tests.server.things import Broken
@@ -48,7 +48,7 @@ def everybody(sizes=SIZES):
 
 def keeper(harness):
     """Return the only node that keeps the herd and is sure of it."""
-    [host] = [host for host in harness.hosts if host.node.herd.lease.sure]
+    [host] = [host for host in harness.hosts if host.node.game.herd.lease.sure]
     return host
 
 
@@ -157,9 +157,9 @@ def test_a_node_that_stops_gives_its_herd_back_and_nobody_vanishes(phase):
     harness, kept, watch = watched(2)
     watch.run(phase)
     acks = {id: resident.ack for id, resident in herd(kept).items()}
-    kept.node.herd.stop()
+    kept.node.game.herd.stop()
     kept.node.peers.publish(DRAINING)
-    assert not kept.node.herd.lease.kept
+    assert not kept.node.game.herd.lease.kept
     # They stay until the other node has them, and begin nothing new.
     assert acks == {id: resident.ack for id, resident in herd(kept).items()}
     watch.run(EVERY + 100)
@@ -187,7 +187,7 @@ def test_who_goes_on_at_another_node_is_on_screens_after_each_single_flush():
         harness.run(5000)
         gone = keeper(harness)
         if gone is client.host:
-            gone.node.herd.stop()
+            gone.node.game.herd.stop()
             harness.run(2000)
             break
         harness.kill(gone)
@@ -251,7 +251,7 @@ def test_a_store_that_is_away_for_all_stops_nobody_and_changes_nothing():
             host.node.keeper.store = store or stores[at]
         watch.run(15_000 if store else 5000)
         assert sorted(herd(kept)) == everybody()
-        assert kept.node.herd.lease.sure == (store is None)
+        assert kept.node.game.herd.lease.sure == (store is None)
     check_kept(harness)
     check_unbroken(watch)
 
@@ -266,7 +266,7 @@ def test_a_node_whose_store_is_away_hands_its_herd_over(told, monkeypatch):
     if not told:
         monkeypatch.setattr(other.node.takeovers, "name", lambda _ids: None)
     store, kept.node.keeper.store = kept.node.keeper.store, Broken()
-    while not other.node.herd.lease.kept:
+    while not other.node.game.herd.lease.kept:
         watch.run(100)
     watch.run(200 if told else 4100)
     assert not herd(kept) and sorted(herd(other)) == everybody()
@@ -411,7 +411,7 @@ def test_without_a_store_each_node_has_its_own_until_it_stops():
     assert [len(herd(host)) for host in harness.hosts] == [5, 5]
     assert sum(id >= DEER_FROM for id in herd(harness.hosts[0])) == 2
     assert sum(id < OTHERS_FROM for id in a.model.players) == 10
-    harness.hosts[0].node.herd.stop()
+    harness.hosts[0].node.game.herd.stop()
     harness.run(1000)
     assert sum(id < OTHERS_FROM for id in a.model.players) == 5
     harness.check()

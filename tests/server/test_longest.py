@@ -3,8 +3,17 @@
 import msgpack
 import pytest
 
+from flatlands.games.flatlands.ember.longest import (
+    COUNTS_FOR,
+    DAY,
+    EVER,
+    GROUP,
+    QUEUE,
+    Best,
+    Kept,
+    Longest,
+)
 from flatlands.server.kept.keeper import Keeper
-from flatlands.server.scores.longest import COUNTS_FOR, DAY, EVER, GROUP, QUEUE, Best, Kept, Longest
 from flatlands.stores.base import StoreError
 from tests.server.harness import Clock, Harness, clock_stores
 from tests.server.things import Broken
@@ -22,11 +31,11 @@ def two():
 
 def read(harness, host=0):
     node = harness.hosts[host].node
-    return node.longest.read(node.keeper.store)
+    return node.game.longest.read(node.keeper.store)
 
 
 def count(harness, kept, host=0):
-    harness.hosts[host].node.longest.count(kept)
+    harness.hosts[host].node.game.longest.count(kept)
 
 
 def test_the_longest_counts_at_both_nodes_and_is_stored_as_the_page_about_nodes_says(two):
@@ -60,10 +69,10 @@ def test_that_of_the_day_counts_for_a_day(two):
 def test_an_operator_clears_a_name(two):
     for kept in (ADA, BOB):
         count(two, kept)
-    two.node.longest.clear("Ada", "?")
+    two.node.game.longest.clear("Ada", "?")
     assert read(two) == Best(BOB, BOB)
     two.clock.time += 1000
-    two.node.longest.clear("Bob", "?")
+    two.node.game.longest.clear("Bob", "?")
     assert read(two) == Best(*2 * [BOB._replace(name="?")])
     [day] = [item for item in two.node.keeper.store.group(HERE, GROUP) if item.id == DAY]
     assert 0 < day.delay <= COUNTS_FOR[DAY] - 1000

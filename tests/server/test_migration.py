@@ -177,6 +177,7 @@ STAYS = {
 }
 
 
+@pytest.mark.interpreted
 def test_nothing_of_a_player_is_forgotten_when_it_is_passed_on():
     """Whoever adds a field says here whether it travels."""
     stays = {"node", "dimmed", "slot", "screen", "view", "held", "due", "watched", "asked"}

@@ -758,6 +758,7 @@ def test_the_more_nodes_there_are_the_rarer_are_their_heartbeats(watched):
     assert host.node.peers.linked
 
 
+@pytest.mark.interpreted
 def test_nobody_is_dead_as_long_as_the_own_rare_heartbeat_does_not_come_back(watched):
     harness, _ = watched
     [host] = harness.hosts

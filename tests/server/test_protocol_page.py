@@ -8,6 +8,8 @@ from pathlib import Path
 import msgpack
 import pytest
 
+from flatlands.games.flatlands.cairns import cairns
+from flatlands.games.flatlands.gems import garden
 from flatlands.loadtest.swarm import wire
 from flatlands.server import app
 from flatlands.server.clients import screen, session, tokens
@@ -16,7 +18,6 @@ from flatlands.server.messages import peer_protocol, protocol, texts
 from flatlands.server.messages.protocol import MESSAGES
 from flatlands.server.players import movement, residents
 from flatlands.server.squares import crowds, outbox, peers, replicas, square, sync
-from flatlands.server.things import cairns, garden
 from flatlands.server.websocket import frames
 from flatlands.world import batches, events, sketches, things
 from flatlands.world.batches import Content, Corner
@@ -245,8 +246,9 @@ def page():
 
 
 def calls(name):
-    """Yield (arguments, keywords) of each call in server/ of a function or method of that name."""
-    for path in sorted((ROOT / "server").rglob("*.py")):
+    """Yield (arguments, keywords) of each call in server/ or games/ of a function or method of that
+    name."""
+    for path in sorted([*(ROOT / "server").rglob("*.py"), *(ROOT / "games").rglob("*.py")]):
         for found in ast.walk(ast.parse(path.read_text())):
             if isinstance(found, ast.Call):
                 called = getattr(found.func, "id", getattr(found.func, "attr", None))
@@ -294,6 +296,7 @@ def test_only_what_comes_too_fast_or_cannot_be_done_now_leaves_the_connection_op
     open_ones = {code for code, closes in refusals() if None in closes}
     assert open_ones == {
         "flood",
+        "game",
         "crowded",
         "muted",
         "missed",

@@ -9,12 +9,15 @@ import sys
 import time
 from collections import Counter
 from contextlib import closing
+from functools import partial
 from itertools import count
 
 import gevent
 import pytest
 
 from flatlands.brokers.registry import open_broker
+from flatlands.games.flatlands.options import Options
+from flatlands.server.games import maker
 from flatlands.server.loop import Loop, clock_offset
 from flatlands.server.messages.peer_protocol import ALIVE
 from flatlands.server.node import Node
@@ -22,7 +25,7 @@ from flatlands.server.query import prompt, show
 from flatlands.server.query.ask import Answer, Asker, Wrong
 from flatlands.server.query.morph import Unfit, form, from_redis, to_redis
 from flatlands.server.query.options import read
-from flatlands.server.query.tables import TABLES, Source
+from flatlands.server.query.tables import Source, tables
 from flatlands.server.query.watcher import Silent, Watcher
 from flatlands.server.squares.peers import DEAD_AFTER, Load
 from flatlands.stores.registry import open_store
@@ -35,6 +38,9 @@ from tests.processes import PATIENCE, ROOT, clean_environment, serving
 from tests.server.test_workers import until
 
 NUMBERS = count()
+
+#: What can be asked while Flatlands is played.
+TABLES = tables("flatlands")
 
 
 class World:
@@ -52,6 +58,7 @@ class World:
                 broker=open_broker(name),
                 loop=Loop(Counter(), clock_offset() + ahead),
                 store=self.store,
+                game=maker("flatlands", Options(walkers=0, deer=0), alone=True),
             )
             gevent.spawn(node.listen)
             node.peers.start()
@@ -62,7 +69,7 @@ class World:
         self.watcher = Watcher(open_broker(name), "flatlands")
 
     def asker(self, seconds=5.0, most=1000, store=None):
-        return Asker(Source(self.watcher, store or self.store), seconds, most)
+        return Asker(Source(self.watcher, store or self.store), TABLES, seconds, most)
 
     def close(self):
         self.watcher.stop()
@@ -260,9 +267,10 @@ def test_answers_are_shown_as_tables_lines_or_objects():
 
 
 def test_names_of_tables_and_columns_are_completed():
-    assert prompt.completed("play", 0) == "player" and prompt.completed("play", 1) == "players"
-    assert prompt.completed("clock", 0) == "clock_ms" and prompt.completed("sel", 0) == "SELECT"
-    assert prompt.completed("zzz", 0) is None and prompt.completed("", 0) is None
+    completed = partial(prompt.completed, TABLES)
+    assert completed("play", 0) == "player" and completed("play", 1) == "players"
+    assert completed("clock", 0) == "clock_ms" and completed("sel", 0) == "SELECT"
+    assert completed("zzz", 0) is None and completed("", 0) is None
 
 
 def test_the_page_has_all_tables_with_all_columns():

@@ -18,9 +18,9 @@ import pytest
 import redis
 from gevent import subprocess
 
-from flatlands.server.scores.board import BOARD
+from flatlands.games.flatlands.cairns.cairns import Builder
+from flatlands.games.flatlands.gems.board import BOARD
 from flatlands.server.squares.peers import Load
-from flatlands.server.things.cairns import Builder
 from flatlands.stores.base import Score
 from flatlands.world.grid import SIDE
 from flatlands.world.track import UNIT, Heading
@@ -127,7 +127,7 @@ def populate(world):
         resident = node.residents.join(f"bot-{n}", place)
         if n % 3:
             world.store.add(Score(BOARD, f"{n}", n))
-            for queue, item in node.board.entry(f"{n}", resident.id, resident.name):
+            for queue, item in node.game.board.entry(f"{n}", resident.id, resident.name):
                 world.store.put(queue, [item])
         if n % 5 == 0:
             node.movement.act(resident, 1, node.loop.now(), Heading(0, 1))
@@ -135,7 +135,7 @@ def populate(world):
     node = world.nodes[0]
     wren = node.residents.join("Wren", (9 * SIDE * UNIT, -9 * SIDE * UNIT))
     built = []
-    node.cairns.build(
+    node.game.cairns.build(
         Builder(wren.id, wren.name, "a key", wren.track),
         "[red]here[/], \u00fcs",
         built.append,

@@ -14,14 +14,15 @@ def test_without_any_option_there_are_the_defaults():
     read = settings.read([], {})
     assert (read.host, read.port, read.broker) == ("127.0.0.1", 8000, "")
     # Whoever comes first to a new server is not alone.
-    assert (read.walkers, read.deer) == (20, 8)
+    assert (read.game, read.of_game.walkers, read.of_game.deer) == ("flatlands", 20, 8)
     assert (read.seed, read.side, read.secret) == (2013, 16, None)
 
 
 def test_the_environment_sets_what_the_command_line_does_not():
     environment = {"PORT": "9", "WALKERS": " 3 ", "SECRET_KEY": "s", "HOST": ""}
     read = settings.read(["--port", "10"], environment)
-    assert (read.port, read.walkers, read.secret, read.host) == (10, 3, "s", "127.0.0.1")
+    assert (read.port, read.secret, read.host) == (10, "s", "127.0.0.1")
+    assert read.of_game.walkers == 3
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,8 @@ def test_the_environment_sets_what_the_command_line_does_not():
         (["--gem-pause", "nan"], {}, "'nan' is not a number of seconds from 0.1 to 1e6"),
         (["--store", "memory://", "--workers", "2"], {}, "memory:// is for one process only"),
         (["--broker", "memory://", "--workers", "2"], {}, "memory:// joins nobody but one process"),
+        (["--game", "chess"], {}, "'chess' is none of flatlands, quiet"),
+        ([], {"GAME": "chess"}, "environment variable GAME: 'chess' is none of"),
         (["--wings"], {}, "unrecognized arguments: --wings"),
     ],
 )
@@ -108,7 +111,7 @@ def test_a_supervisor_has_nothing_of_a_node_in_its_memory():
 @pytest.mark.process
 def test_help_lists_every_option_with_its_variable():
     shown = run("--help").stdout
-    for variable in settings.VARIABLES:
+    for variable in settings.variables():
         assert f"${variable}" in shown or variable == "REDIS_TLS_URL"
     assert shown.count("\n  --") > 25
 

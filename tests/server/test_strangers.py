@@ -2,6 +2,8 @@
 
 import logging
 
+import pytest
+
 from flatlands.server.kept.strangers import COUNTS_FOR, EVERY
 from flatlands.server.squares.peers import APART, DEAD_AFTER
 from tests.server.harness import Clock, Harness, clock_stores
@@ -74,6 +76,7 @@ def test_whoever_was_seen_before_the_store_failed_is_no_stranger(caplog):
     assert APART not in caplog.text and apart(two) == [False]
 
 
+@pytest.mark.interpreted
 def test_where_heartbeats_are_rare_nobody_is_a_stranger_before_one_could_come(caplog):
     harness = sharing(1)
     for _ in range(2):

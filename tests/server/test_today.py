@@ -2,9 +2,9 @@
 
 import pytest
 
-from flatlands.server.players.herd import Sizes
+from flatlands.games.flatlands.today import DAY, EVERY, MOST, QUEUE
+from flatlands.games.flatlands.walkers.herd import Sizes
 from flatlands.server.players.orders import KICK, MUTE
-from flatlands.server.scores.today import DAY, EVERY, MOST, QUEUE
 from tests.server.harness import Harness
 from tests.server.test_herd import herding
 from tests.server.things import Broken
@@ -54,7 +54,7 @@ def test_the_newest_names_are_told_at_all_nodes_and_after_all_have_ended(two, ho
 def test_nobody_is_told_of_for_longer_than_a_day(two):
     come(two, "Mira")
     two.run(EVERY)
-    today = two.node.today
+    today = two.node.game.today
     two.clock.time += DAY - 2 * EVERY
     assert today.walked() == (["Mira"], 1)
     two.clock.time += 3 * EVERY
@@ -74,7 +74,7 @@ def test_the_name_of_who_is_kicked_or_muted_is_taken_out(two, deed):
 
 
 def test_no_more_than_so_many_are_kept(two):
-    today, store = two.node.today, two.node.keeper.store
+    today, store = two.node.game.today, two.node.keeper.store
     for id in range(3 * MOST):
         today.note(70_000 + id, "\N{PILE OF POO}" * 20)
         two.run(EVERY if id % 50 == 0 else 1)

@@ -10,7 +10,9 @@ from tests.processes import ROOT
 from tests.server.harness import Harness
 
 #: Files of these folders count.
-COUNTED = tuple(f"{ROOT}/flatlands/{name}/" for name in ("server", "world", "brokers", "stores"))
+COUNTED = tuple(
+    f"{ROOT}/flatlands/{name}/" for name in ("server", "world", "brokers", "stores", "games")
+)
 
 #: Journey -> how many files it may pass through. Few newcomers pass sight.py too, by chance.
 MOST = {"walk": 22, "hello": 34, "token": 35}

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from flatlands.server.things.garden import Rules
+from flatlands.games.flatlands.gems.garden import Rules
 from flatlands.stores.base import Store, StoreError
 from flatlands.stores.registry import open_store
 from tests.server.harness import Harness

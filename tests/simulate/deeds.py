@@ -8,16 +8,16 @@ import random
 from collections.abc import Callable
 from typing import NamedTuple
 
+from flatlands.games.flatlands.gems import garden
+from flatlands.games.flatlands.gems.garden import LIES_FOR, Rules
+from flatlands.games.flatlands.walkers.herd import NOBODY, Sizes
 from flatlands.server.districts import COLUMNS, PLAYERS, ROWS
 from flatlands.server.districts import Plan as Districts
 from flatlands.server.messages.protocol import OTHERS_FROM
-from flatlands.server.players.herd import NOBODY, Sizes
 from flatlands.server.players.resident import Resident
 from flatlands.server.squares import peers
 from flatlands.server.squares.crowds import CROWD_FROM
 from flatlands.server.squares.peers import GONE_AFTER, HEARTBEAT_EVERY, HEARTBEATS_HEARD
-from flatlands.server.things import garden
-from flatlands.server.things.garden import LIES_FOR, Rules
 from flatlands.world.track import UNIT
 from tests.server.harness import Client, Clock, Harness, Host, clock_stores
 from tests.server.machine import Machine

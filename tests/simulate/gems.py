@@ -11,12 +11,12 @@ from typing import Any
 
 import msgpack
 
+from flatlands.games.flatlands.gems.board import BOARD
+from flatlands.games.flatlands.gems.garden import GROW_EVERY, QUEUE, Rules
 from flatlands.server.agenda import Agenda
 from flatlands.server.kept.keeper import FAILS_FOR
 from flatlands.server.kept.reader import AFTER_FAILURE, AGAIN
 from flatlands.server.messages.protocol import Refused
-from flatlands.server.scores.board import BOARD
-from flatlands.server.things.garden import GROW_EVERY, QUEUE, Rules
 from flatlands.stores.base import Store, StoreError
 from flatlands.world.track import Track
 from tests.server.harness import Client, Harness, Host
@@ -100,8 +100,8 @@ class Gems:
 
         self._answers["asked"] += 1
         try:
-            owner = node.board.owner(f"key {c % 3}")
-            node.garden.take((column, row), thing.id, player, owner, has, refused)  # type: ignore[arg-type]
+            owner = node.game.board.owner(f"key {c % 3}")
+            node.game.garden.take((column, row), thing.id, player, owner, has, refused)  # type: ignore[arg-type]
         except Refused as why:
             refused(why)
 

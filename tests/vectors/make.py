@@ -15,7 +15,7 @@ from typing import Any
 
 import msgpack
 
-from flatlands.world.landmarks import PART, Landmarks
+from flatlands.games.flatlands.landmarks.landmarks import PART, Landmarks
 from flatlands.world.sketches import join
 from flatlands.world.terrain import CHUNK, LIMIT, Terrain
 from flatlands.world.track import UNIT, Goal, Heading, leg

@@ -7,9 +7,9 @@ It never decides which: company.py does.
 import random
 from collections.abc import Callable, Generator, Iterator
 
+from flatlands.games.flatlands.ember.tag import Tag
+from flatlands.games.flatlands.walkers.stage import Stage
 from flatlands.server.players.resident import Resident
-from flatlands.server.players.stage import Stage
-from flatlands.server.players.tag import Tag
 from flatlands.world.track import UNIT, Goal
 
 NAMES = tuple(

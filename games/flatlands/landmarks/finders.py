@@ -9,12 +9,12 @@ connections.
 
 from collections.abc import Callable
 
+from flatlands.games.flatlands.landmarks.landmarks import PART, Landmarks
 from flatlands.server.kept.keeper import Keeper
 from flatlands.server.kept.reach import check_reach
 from flatlands.server.loop import Loop
 from flatlands.server.messages.protocol import Refused
 from flatlands.stores.base import NEVER, Item, Store
-from flatlands.world.landmarks import PART, Landmarks
 from flatlands.world.terrain import Terrain
 from flatlands.world.track import UNIT, Track
 

@@ -10,9 +10,9 @@ import random
 from itertools import islice
 from typing import Final
 
-from flatlands.server.players.ember import Carried, Ember
+from flatlands.games.flatlands.ember.ember import Carried, Ember
+from flatlands.games.flatlands.walkers.stage import Stage, is_clockwork, is_person
 from flatlands.server.players.resident import Resident
-from flatlands.server.players.stage import Stage, is_clockwork, is_person
 from flatlands.world.events import Player
 from flatlands.world.track import SPEED, UNIT, Goal
 

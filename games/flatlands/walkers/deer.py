@@ -8,9 +8,9 @@ import math
 import random
 from collections.abc import Iterator
 
+from flatlands.games.flatlands.walkers.stage import Stage, is_person
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.spots import Place
-from flatlands.server.players.stage import Stage, is_person
 from flatlands.world.terrain import GRASS, Terrain
 from flatlands.world.track import UNIT, Goal
 

@@ -13,18 +13,18 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
+from flatlands.games.flatlands.landmarks.landmarks import Landmarks
+from flatlands.games.flatlands.walkers.errands import COMPANY, WAVE, WONDER, Errands
+from flatlands.games.flatlands.walkers.people import Errand, Person
+from flatlands.games.flatlands.walkers.sight import Sights
+from flatlands.games.flatlands.walkers.stage import Stage, is_clockwork, is_person
+from flatlands.games.flatlands.walkers.talk import SAYINGS, Facts, answer
 from flatlands.server.agenda import Agenda
 from flatlands.server.messages.protocol import OTHERS_FROM
-from flatlands.server.players.errands import COMPANY, WAVE, WONDER, Errands
-from flatlands.server.players.people import Errand, Person
 from flatlands.server.players.resident import INCARNATION, Resident
-from flatlands.server.players.sight import Sights
 from flatlands.server.players.spots import Place
-from flatlands.server.players.stage import Stage, is_clockwork, is_person
-from flatlands.server.players.talk import SAYINGS, Facts, answer
 from flatlands.world.events import EmoteEvent, EnterEvent, Event, SayEvent
 from flatlands.world.grid import Rect
-from flatlands.world.landmarks import Landmarks
 from flatlands.world.things import GEM
 from flatlands.world.track import UNIT
 

@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 import msgpack
 
+from flatlands.games.flatlands.gems.board import Board
 from flatlands.server.kept.keeper import AWAY, Keeper
 from flatlands.server.kept.reach import check_reach, name_of, square_of, thing_of
 from flatlands.server.loop import Loop
 from flatlands.server.messages.protocol import Refused
-from flatlands.server.scores.board import Board
 from flatlands.server.squares.replicas import Replicas
 from flatlands.stores.base import Claimed, Item, Store
 from flatlands.world.events import Player

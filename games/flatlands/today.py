@@ -7,10 +7,11 @@ connections.
 """
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgpack
 
+from flatlands.server.game import Walked
 from flatlands.server.kept.keeper import Keeper
 from flatlands.server.loop import Loop
 from flatlands.stores.base import NEVER, Item, Store
@@ -32,13 +33,6 @@ NAMED: Final = 3
 
 #: Id -> (name, node time at which it came); the name "" takes somebody out.
 _Names = dict[int, tuple[str, int]]
-
-
-class Walked(NamedTuple):
-    """The names of those who came last, the last one first, and how many there are in all."""
-
-    names: list[str]
-    people: int
 
 
 class Today:

@@ -14,22 +14,22 @@ from typing import NamedTuple, Protocol
 
 import msgpack
 
+from flatlands.games.flatlands.ember.ember import Ember
+from flatlands.games.flatlands.ember.longest import Longest
+from flatlands.games.flatlands.ember.tag import Tag
+from flatlands.games.flatlands.walkers import deer, people
+from flatlands.games.flatlands.walkers.company import Company
+from flatlands.games.flatlands.walkers.deer import Deer
+from flatlands.games.flatlands.walkers.people import RANGE, Errand, Person
+from flatlands.games.flatlands.walkers.stage import Stage, is_clockwork
 from flatlands.server.agenda import Agenda
 from flatlands.server.kept.keeper import Keeper
 from flatlands.server.kept.lease import Lease
 from flatlands.server.messages.peer_protocol import ALIVE
 from flatlands.server.messages.protocol import DEER_FROM
-from flatlands.server.players import deer, people
-from flatlands.server.players.company import Company
-from flatlands.server.players.deer import Deer
-from flatlands.server.players.ember import Ember
-from flatlands.server.players.people import RANGE, Errand, Person
 from flatlands.server.players.resident import INCARNATION, Resident, next_incarnation
 from flatlands.server.players.spots import Place
-from flatlands.server.players.stage import Stage, is_clockwork
-from flatlands.server.players.tag import Tag
 from flatlands.server.players.takeovers import Takeovers
-from flatlands.server.scores.longest import Longest
 from flatlands.server.squares.peers import Peers
 from flatlands.stores.base import Item, Store
 from flatlands.world.events import Event

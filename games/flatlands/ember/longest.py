@@ -3,7 +3,7 @@
 Each of the two is one item in the store. The node whose player has kept the ember for longer
 changes it, unless another node is faster with a time that is longer still. The item of the day
 counts as not there a day after it was put. This module never knows who carries the ember:
-players/ember.py does, and says what counts.
+ember.py does, and says what counts.
 """
 
 from typing import Final, NamedTuple

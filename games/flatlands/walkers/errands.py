@@ -11,12 +11,10 @@ import random
 from collections.abc import Generator
 from typing import Final
 
-from flatlands.server.players.people import Errand
-from flatlands.server.players.resident import Resident
-from flatlands.server.players.sight import BEGINS, Sights
-from flatlands.server.players.spots import Place
-from flatlands.server.players.stage import Stage, is_person
-from flatlands.server.players.talk import (
+from flatlands.games.flatlands.walkers.people import Errand
+from flatlands.games.flatlands.walkers.sight import BEGINS, Sights
+from flatlands.games.flatlands.walkers.stage import Stage, is_person
+from flatlands.games.flatlands.walkers.talk import (
     AGAIN,
     CLICK_ME,
     COME,
@@ -26,6 +24,8 @@ from flatlands.server.players.talk import (
     WAITING,
     way,
 )
+from flatlands.server.players.resident import Resident
+from flatlands.server.players.spots import Place
 from flatlands.world.events import Player
 from flatlands.world.track import UNIT, Goal
 

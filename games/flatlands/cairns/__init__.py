@@ -1,0 +1,1 @@
+"""Cairns: heaps of stones that players leave, each with a line."""

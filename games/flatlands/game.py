@@ -1,0 +1,89 @@
+"""Flatlands: puts its parts together, and passes them what the server asks of its game."""
+
+from collections.abc import Callable
+
+from flatlands.games.flatlands.cairns.cairns import Cairns
+from flatlands.games.flatlands.ember.longest import Longest
+from flatlands.games.flatlands.gems.board import NO_NAME, Board, Standing
+from flatlands.games.flatlands.gems.garden import Garden, Rules
+from flatlands.games.flatlands.handlers import HANDLERS
+from flatlands.games.flatlands.landmarks.finders import Finders
+from flatlands.games.flatlands.options import Options
+from flatlands.games.flatlands.today import Today
+from flatlands.games.flatlands.walkers.herd import NOBODY, Herd, Sizes
+from flatlands.games.flatlands.walkers.stage import Stage
+from flatlands.server import game
+from flatlands.server.game import Walked
+from flatlands.server.node import Node
+from flatlands.world.grid import Square
+
+
+class Game(game.Game):
+    """See server/game.py."""
+
+    handlers = HANDLERS
+
+    def __init__(self, node: Node, options: Options, alone: bool) -> None:
+        super().__init__(node, options, alone)
+        grid, terrain, ground = node.grid, node.terrain, node.channels.ground
+        keeper, replicas, loop = node.keeper, node.replicas, node.loop
+        self.longest = Longest(ground, keeper)
+        self.board = Board(keeper, self.longest, loop)
+        rules = Rules(options.gems, round(options.gem_pause * 1000))
+        self.garden = Garden(grid, terrain, ground, keeper, replicas, self.board, loop, rules)
+        self.cairns = Cairns(grid, terrain, ground, keeper, replicas, loop)
+        self.fetches = self.garden.fetch, self.cairns.fetch
+        self.finders = Finders(terrain, ground, keeper, loop)
+        self.today = Today(ground, keeper, loop, node.orders.is_muted)
+        # Without a store the herd of one worker is enough for all.
+        keeps = alone or keeper.store is not None
+        sizes = Sizes(options.walkers, options.deer) if keeps else NOBODY
+        stage = Stage(loop, grid, terrain, node.residents, node.movement, replicas)
+        self.herd = Herd(stage, ground, keeper, node.peers, node.takeovers, self.longest, sizes)
+        if sizes.people:
+            replicas.onlooker = self.herd
+
+    def start(self) -> None:
+        """Begin to keep the herd."""
+        self.herd.start()
+
+    def stop(self) -> None:
+        """Let another node keep the herd."""
+        self.herd.stop()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether another node may keep the herd."""
+        return not self.herd.lease.kept
+
+    def walked(self) -> Walked:
+        """Return who has walked here today."""
+        return self.today.walked()
+
+    def renamed(self, player: int, name: str, owner: str) -> None:
+        """Let the board and the title have a player's present name."""
+        if owner:
+            self.note(player, name, owner, lambda _standing: None)
+
+    def note(
+        self, player: int, name: str, owner: str, answered: Callable[[Standing], None]
+    ) -> None:
+        """Let the board and the title have a player's present name, and call `answered` with its
+        owner's standing, unless the store fails."""
+        self.today.note(player, name)
+        entry = self.board.entry(owner, player, name)
+        self.board.ask(owner, answered, lambda: None, note=entry)
+
+    def silenced(self, player: int) -> None:
+        """Take a player out of the title."""
+        self.today.take_out(player)
+
+    def clear(self, square: Square) -> None:
+        """Remove the cairn of a square, if there is one."""
+        self.cairns.remove(square)
+
+    def clear_name(self, name: str) -> None:
+        """Remove a name from the board, from the longest, and from the cairns of its players."""
+        self.board.clear(name)
+        self.longest.clear(name, NO_NAME)
+        self.cairns.clear_name(name, NO_NAME)

@@ -1,0 +1,1 @@
+"""Gems: where they lie, who takes them, and who has how many."""

@@ -1,0 +1,1 @@
+"""Landmarks: where each part of the world has one, and who has found it."""

@@ -1,0 +1,32 @@
+"""The options of Flatlands, besides those of every server."""
+
+from dataclasses import dataclass
+
+from flatlands.server.settings import option, seconds, whole
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Their values; see `python -m server --help`."""
+
+    walkers: int = option(
+        "number of computer players that wander near the plaza, in the whole world: the same "
+        "for all its servers; 0 for load tests",
+        whole(0, 10_000),
+        20,
+    )
+    deer: int = option(
+        "number of deer that graze near the plaza and flee from players, in the whole world",
+        whole(0, 10_000),
+        8,
+    )
+    gems: int = option(
+        "number of gems in each part of the world, of 64 x 64 tiles, that somebody came near",
+        whole(0, 100),
+        4,
+    )
+    gem_pause: float = option(
+        "seconds until a gem that was taken lies somewhere else: half of it to half as much again",
+        seconds,
+        120,
+    )

@@ -116,6 +116,8 @@ class World:
         #: Player of a node that was stopped, and which another node had too -> its last seq there.
         self.torn: dict[int, int] = {}
         self.player_ms = 0
+        #: The ms of the longest episode, and when the present one began.
+        self.longest, self._began = 0, clock.time
         #: Player -> all the ways (x, y, dx, dy) of the tracks that it ever had.
         self.ways: dict[int, set[tuple[int, ...]]] = {}
         self.gems: gems.Gems | None = None
@@ -420,7 +422,9 @@ class World:
         """End all faults, and check that every screen is right within five seconds, and what it
         shows of gems when each square was read again."""
         self.heal()
+        self.longest = max(self.longest, self.harness.clock.time - self._began)
         self.run(5000)
+        self._began = self.harness.clock.time
         check(self)
         if self.gems is not None:
             # Whoever walks on always comes to cells where gems are only just planted.

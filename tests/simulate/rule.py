@@ -15,8 +15,8 @@ from tests.server.harness import Client, less_roughly
 if TYPE_CHECKING:
     from tests.simulate.deeds import World
 
-#: ms by which the start of a track may differ on a screen: as long as a node may stand still, or a
-#: link be down, in an episode.
+#: ms by which the start of a track may differ on a screen, at least: as long as a node stands still,
+#: or a link is down, in an episode, which may be longer.
 SLACK = 20_000
 
 #: The same where episodes last longer, as with gems, or heartbeats are rare: a clock may be known
@@ -83,7 +83,7 @@ def _check_client(world: "World", client: Client) -> None:
     if not client.model.linked and not client.host.node.peers.apart:
         raise Broken("a client still believes that the link is down")
     truth, belief = harness.truth(client), harness.belief(client)
-    slack = SLACK_RARE if world.rare or world.gems else SLACK
+    slack = max(SLACK_RARE if world.rare or world.gems else SLACK, world.longest)
     belief = less_roughly(belief, truth, client, slack)
     for id in belief.keys() - truth.keys():
         if world.stopped.get(id, 0) > harness.clock.time:

@@ -157,6 +157,12 @@ def test_a_visit_takes_few_requests_and_bytes(open_page, server):
     wait_for(page, BEGUN)
     page.wait_for_load_state("networkidle")
     assert 4 < len(asked) <= 15 and 100_000 < sum(asked.values()) <= 200_000
+    # Developers can load the modules one by one.
+    page.goto(server.url + "?debug")
+    wait_for(page, BEGUN)
+    loaded = page.evaluate(LOADED)
+    assert sum(path.endswith(".js") for path in loaded) > 90
+    assert not any("joined" in path for path in loaded)
 
 
 @pytest.mark.parametrize("typed", ["Early Bird", ""])
@@ -192,14 +198,6 @@ def test_without_scripts_the_page_says_what_it_needs(open_page):
     assert told.is_visible() and "needs JavaScript" in told.inner_text()
     assert page.get_by_text("Walk with others").is_visible()
     assert page.get_by_role("button", name="Play").is_hidden()
-
-
-def test_developers_can_load_the_modules_one_by_one(open_page, server):
-    page = open_page(server.url + "?debug")
-    wait_for(page, BEGUN)
-    loaded = page.evaluate(LOADED)
-    assert sum(path.endswith(".js") for path in loaded) > 90
-    assert not any("joined" in path for path in loaded)
 
 
 #: Counts whatever asks the page for a size or a place, so that its layout has to be computed.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.acts import PHONE, enter, picture
+from tests.browser.acts import PHONE, enter, picture, walk_to
 from tests.browser.conftest import eventually, wait_for
 from tests.inside import inside
 
@@ -62,25 +62,8 @@ def test_a_click_on_the_map_lets_an_arrow_lead_to_another_player(spread_server, 
     wait_for(ada, "flatlands.state.aim !== null && !flatlands.lookout.isOpen")
     wait_for(ada, "document.activeElement.id === 'world'")
     # Follow it: the arrow ends in that square.
-    x, y = (16 * number + 8 for number in goal)
-
-    def there():
-        ada.evaluate(
-            """([x, y]) => { const { here } = flatlands.state;
-              const far = Math.hypot(x - here.x, y - here.y), step = Math.min(far, 6);
-              globalThis.next = { x: here.x + (x - here.x) / far * step,
-                y: here.y + (y - here.y) / far * step }; }""",
-            [x, y],
-        )
-        spot = ada.evaluate(
-            """({ x: innerWidth / 2 + (next.x - flatlands.state.camera.x) * 32,
-              y: innerHeight / 2 + (next.y - flatlands.state.camera.y) * 32 })"""
-        )
-        ada.mouse.click(spot["x"], spot["y"])
-        ada.wait_for_timeout(300)
-        return ada.evaluate("flatlands.state.aim === null")
-
-    eventually(there, "the arrow ends", 40)
+    walk_to(ada, f"square {goal[0]}, {goal[1]}")
+    eventually(lambda: ada.evaluate("flatlands.state.aim === null"), "the arrow ends", 40)
     assert tuple(ada.evaluate(OWN_SQUARE)) == goal
 
 

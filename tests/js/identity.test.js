@@ -65,18 +65,6 @@ test('of two windows that wait on the title, the second one to play is somebody 
   assert.deepEqual([one.token, other.token, told], [null, 'kept', 1]);
 });
 
-test('who starts anew has another name and secret, and no token', async () => {
-  const browser = browserOf(), identity = browser.open();
-  await identity.ready;
-  Object.assign(identity, { name: 'N', look: 1024, token: 'old' });
-  const { secret } = identity;
-  identity.anew();
-  assert.equal(identity.token, null);
-  assert.notEqual(identity.name, 'N');
-  assert.notEqual(identity.secret, secret);
-  assert.equal(browser.open().name === 'N', false);
-});
-
 test('without a way to other windows, and with rubbish in its storage, there is somebody', async () => {
   const own = storageOf();
   for (const look of ['', 'x', '-5', '1e9']) {

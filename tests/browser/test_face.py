@@ -291,10 +291,17 @@ def test_screen_readers_are_told_what_people_say_and_what_computers_say_to_them(
 
 
 def test_who_and_what_is_near_is_listed_and_one_can_walk_there(alone, play):
-    page = play("Asker", url=alone.url)
+    page = play("Asker", url=alone.url, script=noting())
     put(page, 90_001, 6, -6)
-    put(page, 7, 3, 0, "Computer")
-    wait_for(page, "flatlands.state.walkers.length === 3")
+    put(page, 32767, 3, 0, "Computer")
+    # Deer are nobody: they have neither a name nor a menu.
+    put(page, 32768, 2, 0, "Deer")
+    wait_for(page, "flatlands.state.walkers.length === 4")
+    tally = page.get_by_label("Readings")
+    tally.get_by_text("You, Somebody and 1 clockwork", exact=True).wait_for()
+    for name in ("Asker", "Somebody", "Computer"):
+        wait_for(page, "(name) => words.has(name)", name)
+    assert not page.evaluate("words.has('Deer')")
     page.keyboard.press("m")
     near = page.get_by_role("dialog", name="Who is near")
     rows = near.get_by_role("listitem").all_inner_texts()
@@ -304,6 +311,7 @@ def test_who_and_what_is_near_is_listed_and_one_can_walk_there(alone, play):
         "clockwork Computer 3 tiles east",
     ]
     assert rows[2].startswith("The plaza")
+    assert "Deer" not in "".join(rows)
     x, y = place(page)
     near.get_by_role("button", name="Wave to Somebody").click()
     wait_for(page, "flatlands.state.walkers.some(({ own, saying }) => own && saying?.emote === 1)")

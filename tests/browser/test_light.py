@@ -74,9 +74,13 @@ def test_a_page_of_an_older_server_never_mixes_with_files_of_a_newer_one(rollout
     rollout, page = rollout
     rollout.share = 0.5
     page.goto("http://localhost/")
-    while rollout.missed == 0:
-        # Requests are answered while the page is waited for; it loads itself again and again.
+
+    def missed():
+        # Requests are answered while the page is waited for.
         page.wait_for_timeout(50)
+        return rollout.missed > 0
+
+    eventually(missed, "a file is asked of the wrong server")
     rollout.share = 1.0
     eventually(lambda: unless_it_loads(lambda: page.evaluate(BEGUN)), "the page begins")
     assert versions(page) == {rollout.newer.version}

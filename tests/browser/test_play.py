@@ -265,28 +265,6 @@ def test_marks_at_the_edge_of_a_low_screen_never_cover_each_other(alone, play):
             all_apart(page.evaluate("pills"))
 
 
-def test_deer_are_no_people_they_have_no_name_and_no_menu(alone, play):
-    page = play("Wren", url=alone.url, script=noting())
-    readings = page.get_by_label("Readings")
-    near = page.get_by_role("dialog", name="Who is near")
-    put(page, 32768, 3, 0, "Deer")
-    wait_for(page, "flatlands.state.walkers.length === 2")
-    readings.get_by_text("Only you", exact=True).wait_for()
-    page.keyboard.press("m")
-    near.get_by_text("Nobody is in sight.").wait_for()
-    page.keyboard.press("Escape")
-    put(page, 32767, 3, 0, "Computer")
-    readings.get_by_text("You and 1 clockwork", exact=True).wait_for()
-    for name in ("Wren", "Computer"):
-        wait_for(page, "(name) => words.has(name)", name)
-    assert not page.evaluate("words.has('Deer')")
-    page.keyboard.press("m")
-    near.get_by_role("button", name="clockwork Computer 3 tiles east").wait_for()
-    assert near.get_by_text("Deer").count() == 0
-    near.get_by_role("button", name="clockwork Computer 3 tiles east").click()
-    page.get_by_role("dialog", name="About Computer").wait_for()
-
-
 #: Whether the own walker is drawn, and looks towards a place.
 FACES = """([x, y]) => {
   const me = flatlands.state.walkers.find(({ own }) => own);
@@ -465,14 +443,12 @@ def test_everything_can_be_done_with_the_keyboard_and_focus_is_seen(alone, open_
     walk(page, "s", 1)
     page.keyboard.press("h")
     wait_for(page, home)
-    tab_to(page, "Invite")
-    page.keyboard.press("Enter")
-    opens("Invite")
+    for name in ("Invite", "Help"):
+        tab_to(page, name)
+        page.keyboard.press("Enter")
+        opens(name)
     page.keyboard.press("i")
     opens("Invite")
-    tab_to(page, "Help")
-    page.keyboard.press("Enter")
-    opens("Help")
     tab_to(page, "Talk")
     page.keyboard.press("Enter")
     page.keyboard.type("never said")
@@ -516,7 +492,9 @@ NOTE_ALARMS = """() => {
 }"""
 
 
-def test_a_page_that_loses_its_connection_comes_back_as_itself(alone, proxy, play):
+def test_a_page_whose_connection_is_cut_or_dead_says_so_and_comes_back_as_itself(
+    alone, proxy, play
+):
     watcher = play("Watcher", url=alone.url)
     page = play("Loser", url=f"http://localhost:{proxy.port}/", cut_off=True)
     id = page.evaluate(OWN_ID)
@@ -542,36 +520,30 @@ def test_a_page_that_loses_its_connection_comes_back_as_itself(alone, proxy, pla
     assert page.get_by_text("Connection lost").is_hidden()
     assert page.evaluate(OWN_ID) == id
     assert far(place(page), before) < 0.3
-    wait_for(watcher, "(id) => flatlands.state.replica.players.get(id)?.dimmed === false", id)
+    awake = "(id) => flatlands.state.replica.players.get(id)?.dimmed === false"
+    wait_for(watcher, awake, id)
     # It was never gone from anybody's screen, only asleep.
     dimmed = watcher.evaluate("flatlands.dimmed")
     assert True in dimmed and None not in dimmed
-    walk(page, "a", 1)
-
-
-def test_a_dead_link_is_told_and_given_up_and_the_player_can_try_again(alone, proxy, play):
-    watcher = play("Watcher", url=alone.url)
-    page = play("Lost", url=f"http://localhost:{proxy.port}/", cut_off=True)
-    id = page.evaluate(OWN_ID)
-    seen(watcher, "Lost")
-    set_out(page, "d", 3)
+    # A dead link is told, and given up.
+    set_out(page, "a", 3)
     proxy.stall()
     page.get_by_text("No answer from the server").wait_for()
     halted = place(page)
     eventually(lambda: still(page), "the walker stands still")
     assert far(place(page), halted) < 1
     page.get_by_text("Connection lost.").wait_for()
-    button = page.get_by_role("button", name="Try now")
-    button.wait_for()
+    page.get_by_role("button", name="Try now").wait_for()
     assert page.locator(".banner").get_attribute("aria-live") == "polite"
     wait_for(page, "() => /Next try in [0-9] s/.test(document.querySelector('.count').textContent)")
     assert page.locator(".count").get_attribute("aria-live") == "off"
     # Nobody held the walk: the others see the player stand, though no connection has ended.
-    stopped = watcher.evaluate(TRUE_PLACE, "Lost")
+    stopped = watcher.evaluate(TRUE_PLACE, "Loser")
     time.sleep(0.5)
-    assert watcher.evaluate(TRUE_PLACE, "Lost") == stopped
-    assert not watcher.evaluate("(id) => flatlands.state.replica.players.get(id).dimmed", id)
-    page.keyboard.up("d")
+    assert watcher.evaluate(TRUE_PLACE, "Loser") == stopped
+    assert watcher.evaluate(awake, id)
+    page.keyboard.up("a")
+    # The player can try again.
     for _ in range(20):
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.textContent === 'Try now'"):
@@ -585,7 +557,7 @@ def test_a_dead_link_is_told_and_given_up_and_the_player_can_try_again(alone, pr
     assert far(place(page), stopped) < 0.3
     assert page.locator(".banner").is_hidden()
     # The keys walk, though the button had them.
-    walk(page, "a", 1)
+    walk(page, "d", 1)
 
 
 def test_a_walk_goes_on_after_a_link_was_dead_for_a_moment_only_where_its_key_is_held(

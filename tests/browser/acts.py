@@ -38,14 +38,8 @@ TOLD_PLACE = "(({ x, y }) => [x / 1024, y / 1024])(flatlands.state.own.track)"
 SPEED = 5
 
 #: Where keys lead to.
-WAYS = {
-    "w": (0, -1),
-    "a": (-1, 0),
-    "s": (0, 1),
-    "d": (1, 0),
-    "ArrowRight": (1, 0),
-    "ArrowDown": (0, 1),
-}
+WAYS = {"w": (0, -1), "a": (-1, 0), "s": (0, 1), "d": (1, 0)}
+WAYS |= {"ArrowRight": WAYS["d"], "ArrowDown": WAYS["s"]}
 
 #: The colour of the lines around what is held, which is that of the focus too.
 HELD = (255, 209, 102)
